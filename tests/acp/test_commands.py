@@ -12,7 +12,7 @@ async def test_what_only_a_terminal_can_do_is_the_editors_and_no_keys_are_named(
             ("/exit", "close the thread"),
             ("/clear", "Start a new thread"),
             ("/new", "Start a new thread"),
-            ("/help", "`/undo [yes]`: Undo"),
+            ("/help", "`/undo`: Undo"),
             ("/help undo", "Undo the last"),
         ):
             editor.client.updates.clear()

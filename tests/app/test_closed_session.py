@@ -87,7 +87,7 @@ async def test_rewinds_of_the_talk_are_taken_back_one_after_the_other(tmp_path: 
         await runner.run("--continue", "-p", "third words")
 
     assert [done.out.strip() for done in (first, second)] == [
-        f"The rewind to before message {number} is taken back." for number in (1, 3)
+        f"Undid the rewind to before message {number}." for number in (1, 3)
     ]
     assert (third.code, "Nothing to redo." in third.err) == (2, True)
     said = str(runner.server.chats[-1])

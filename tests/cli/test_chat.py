@@ -50,7 +50,7 @@ async def test_an_answer_streams_and_questions_are_answered_each_way(tmp_path: P
 
 
 async def streams_across_a_resize(terminal: Terminal) -> None:
-    await terminal.wait_for("ollm asks before it changes anything", "\n›")
+    await terminal.wait_for("ollm asks before it changes a file", "\n›")
     terminal.type("Tell a story" + ENTER)
     await terminal.wait_for("word3")
     for columns, rows in ((60, 20), (100, 30)):
@@ -73,7 +73,7 @@ async def refuses_then_allows(terminal: Terminal, runner: Runner) -> None:
     await terminal.wait_for("As you wish.", gone="[y] yes")
     assert "leave that file" in json.dumps(runner.server.chats[2]["messages"][-1])
     terminal.type("do it now" + ENTER)
-    await terminal.wait_for("[y] yes · [s] this session", gone="As you wish. x")
+    await terminal.wait_for("[y] yes", "[s] yes, for this session", gone="As you wish. x")
     terminal.type("s")
     await terminal.wait_for("Both done.")
     assert (runner.workspace / "a.txt").read_text() == "three\n", "the second edit was not asked about"

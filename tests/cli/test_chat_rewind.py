@@ -18,7 +18,7 @@ async def press_escape_twice(terminal: Terminal) -> None:
             break
     await terminal.wait_for("Rewind to before which message?")
     terminal.type(ENTER)
-    await terminal.wait_for("files would be put back", "Talk and files", "Files only")
+    await terminal.wait_for("files would change back", "Conversation and files", "Files only")
 
 
 async def test_a_formatter_over_fifty_files_is_taken_back_in_the_chat(tmp_path: Path) -> None:
@@ -33,10 +33,10 @@ async def test_a_formatter_over_fifty_files_is_taken_back_in_the_chat(tmp_path: 
             assert after != before
             await press_escape_twice(terminal)
             terminal.type(ENTER)
-            await terminal.wait_for("Rewound to before message 1.", "54 files put back.", "› format everything")
+            await terminal.wait_for("Rewound to before message 1.", "54 files restored.", "› format everything")
             assert read_files(runner.workspace) == before
             terminal.type("\x15/redo" + ENTER)
-            await terminal.wait_for("The rewind to before message 1 is taken back.")
+            await terminal.wait_for("Undid the rewind to before message 1.")
             assert read_files(runner.workspace) == after
             await press_escape_twice(terminal)
             terminal.type(DOWN + DOWN)

@@ -112,6 +112,31 @@ async def test_words_typed_at_a_question_wait_in_the_input_and_answer_nothing(tm
     assert "already answered" not in terminal.text()
 
 
+async def test_a_question_takes_arrows_digits_and_enter_and_drops_other_keys(tmp_path: Path) -> None:
+    def write(name: str) -> Answer:
+        return Answer(calls=[("write_file", {"path": name, "content": "x\n"})])
+
+    script = [write("a.txt"), write("b.txt"), write("c.txt"), "Written.", "You said it."]
+    async with running(tmp_path, script) as runner, at_terminal(runner, "chat", size=(80, 24)) as terminal:
+        await ask(runner, terminal)
+        terminal.type("x")
+        await terminal.settle(0.6)
+        terminal.type("\r")
+        await terminal.wait_for("✓ Create a.txt", "? Create b.txt", "› 1 [y] yes")
+        terminal.type("1")
+        await terminal.wait_for("✓ Create b.txt", "? Create c.txt", "› 1 [y] yes")
+        terminal.type("\x1b[B\x1b[B\x1b[A\x1b[B" + ENTER)
+        await terminal.wait_for("› yes, for this session (write_file:c.txt)", "Written.")
+        terminal.type("thanks" + ENTER)
+        await terminal.wait_for("You said it.")
+        terminal.type(CTRL_D)
+        await terminal.ended()
+
+    said = runner.server.chats[-1]["messages"][-1]["content"]
+    assert said.endswith("thanks")
+    assert not said.endswith(("xthanks", "1thanks"))
+
+
 EDIT = Answer(calls=[("edit_file", {"path": "a.txt", "edits": [{"target": "one", "replacement": "two"}]})])
 RUN = Answer(calls=[("shell", {"command": "touch b.txt"})])
 
@@ -126,7 +151,9 @@ async def test_answers_stand_below_their_questions_live_and_on_resume(tmp_path: 
             terminal.type("n")
             await terminal.wait_for("reason:")
             terminal.type("write c.txt instead" + ENTER)
-            await terminal.wait_for("  › no: write c.txt instead", "· Not run: write c.txt instead", "[s] this session")
+            await terminal.wait_for(
+                "  › no: write c.txt instead", "· Not run: write c.txt instead", "[s] yes, for this session"
+            )
             terminal.type("s")
             await terminal.wait_for("  › yes, for this session (shell:", "✓ Run touch b.txt", "Done.")
             terminal.type(CTRL_D)

@@ -141,7 +141,7 @@ async def go_back(found: Daemon, visitor: Visitor) -> None:
     await page.wait_for_selector(".preview .gd >> text=new")
     assert file.read_text() == "new\n"
     await page.click(".preview >> text=Rewind to before message 1")
-    await page.wait_for_selector(".preview >> text=1 file put back")
+    await page.wait_for_selector(".preview >> text=1 file restored")
     assert file.read_text() == "old\n"
     assert any(url.endswith("/checkpoints/1/restore") for url in asked)
     await page.click(".snapshots >> text=Restore >> nth=-1")

@@ -35,7 +35,7 @@ async def test_work_on_files_taken_back_and_put_back(talking: Talking) -> None:
         (talk.workspace / "gone.txt").write_text("gone\n")
         await course.run("/diff", "/rewind", "/redo", "/undo", "/history", "/copy", "/expand 1", "/sessions")
         await course.say("Change two to 2.")
-        await course.run("/diff", "/undo", "/undo yes", "/undo yes", "/diff 1", "/diff 9", "/diff x")
+        await course.run("/diff", "/undo", "/redo", "/undo", "/undo", "/diff 1", "/diff 9", "/diff x")
         await course.say("Write b and remove gone.")
         await course.run("/rewind 7", "/rewind 7 files", "/rewind 2 talk", "/rewind 7 diff", "/rewind x", "/rewind 7 x")
         (talk.workspace / "new" / "b.txt").write_text("mine\n")

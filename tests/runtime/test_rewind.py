@@ -30,7 +30,7 @@ def test_a_long_list_is_cut_and_no_name_reaches_the_terminal_raw(tmp_path: Path)
     plan = plan_many(tmp_path, 25)
     text = describe_plan(plan)
 
-    assert text.startswith("25 files would be put back:\n- `D` ")
+    assert text.startswith("25 files would change back:\n- `D` ")
     assert "… and 5 more" in text
     assert "\x1b" not in text
     assert len(to_plain_data(plan)["files"]) == 25
@@ -54,7 +54,7 @@ def test_what_a_checkpoint_does_not_cover_is_counted(tmp_path: Path) -> None:
 
     assert plan is not None
     assert describe_scope(plan) == (
-        "Not covered: 1 ignored name and 1 file too large to save, unreadable or not regular."
+        "Not covered: 1 ignored file or folder and 1 file too large to save, unreadable or not regular."
     )
     assert describe_scope(plan) in describe_plan(plan)
 
@@ -78,7 +78,7 @@ def test_a_directory_that_gives_way_to_a_file_is_counted_once(tmp_path: Path) ->
     plan = checkpoints.plan_rewind(SESSION, 1)
 
     assert plan is not None
-    assert describe_plan(plan) == "1 file would be put back:\n- `M` a"
+    assert describe_plan(plan) == "1 file would change back:\n- `M` a"
 
 
 def test_a_file_that_is_no_text_is_named_only(tmp_path: Path) -> None:

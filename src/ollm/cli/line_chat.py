@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ollm.cli.screen.composing import attach_mentions, run_own_command
-from ollm.cli.screen.questions import KEY_SCOPES, describe_grants, split_parts
+from ollm.cli.screen.questions import KEY_SCOPES, describe_allowed, list_choices, split_parts
 from ollm.cli.sessions.session_list import SessionChoice, SessionListItem, filter_sessions
 from ollm.cli.signals import ShutdownHandler, wait_for_input
 from ollm.cli.text_printer import TextPrinter
@@ -241,17 +241,13 @@ def format_question(details: ConfirmationDetails) -> str:
     allowed, asking = split_parts(details)
     lines = [f"\n  {clean_lines(details.command)}" if details.command else ""]
     lines += [clean_lines(details.diff)] if details.diff else []
-    lines += (
-        [f"{allowed} of its {allowed + len(asking)} parts {'is' if allowed == 1 else 'are'} allowed; this asks:"]
-        if allowed
-        else []
-    )
+    lines += [describe_allowed(allowed, asking)] if allowed else []
     lines += [clean_lines(line) for line in asking] if details.command else [clean_lines(details.description)]
     lines += [f"({details.risk} risk): {clean_lines(details.reason)}"]
     if details.typed:
         return "\n".join([*lines, "Your answer (/no to refuse): "])
-    grant = f" · {describe_grants(details)}" if details.grant and not details.locked else ""
-    return "\n".join([*lines, f"[y] yes, once{grant}, or type a reason to refuse: "])
+    offered = [f"[{key}] {text}" for key, text in list_choices(details).items() if key in KEY_SCOPES]
+    return "\n".join([*lines, f"{' · '.join(offered)}, or type a reason to refuse: "])
 
 
 def parse_answer(said: str | None, details: ConfirmationDetails) -> ConfirmationAnswer:
@@ -260,8 +256,6 @@ def parse_answer(said: str | None, details: ConfirmationDetails) -> Confirmation
     key = word.lower()
     if details.typed and said is not None and key not in ("/n", "/no"):
         return ConfirmationAnswer(approved=True, text=word)
-    scope = KEY_SCOPES.get(key)
-    offered = scope == "once" or bool(scope and details.grant and not details.locked)
-    if scope and offered and (key != "p" or details.prefix):
-        return ConfirmationAnswer(approved=True, scope=scope, prefix=key == "p")
-    return ConfirmationAnswer(approved=False, reason="" if word.lower() in ("n", "no", "") else word)
+    if key in KEY_SCOPES and key in list_choices(details):
+        return ConfirmationAnswer(approved=True, scope=KEY_SCOPES[key], prefix=key == "p")
+    return ConfirmationAnswer(approved=False, reason="" if key in ("n", "no", "") else word)

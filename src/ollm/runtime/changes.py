@@ -182,8 +182,8 @@ def find_redoable_step(history: Iterable[Mapping[str, Any]], said: str, *, force
 
 def describe_redo(step: Mapping[str, Any]) -> str:
     if step["step"] in ("rewind", "rewind-files"):
-        return f"The rewind to before message {step['before']} is taken back."
-    return "What the last redo left alone is put back too."
+        return f"Undid the rewind to before message {step['before']}."
+    return "Restored what the last redo left alone."
 
 
 def make_redo_step(step: Mapping[str, Any], done: Mapping[str, Any]) -> dict[str, Any]:

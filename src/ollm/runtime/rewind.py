@@ -23,7 +23,7 @@ MAX_DIFF_CHARS = 200_000
 def describe_plan(plan: RestorePlan) -> str:
     """What would happen to the files, path by path."""
     files = plan.files
-    head = f"{format_count(len(files), 'file')} would be put back:" if files else "No files would be put back."
+    head = f"{format_count(len(files), 'file')} would change back:" if files else "No files would change back."
     scope = describe_scope(plan)
     return "\n".join([head, *list_changes(files), *list_skipped(plan.skipped), *(["", scope] if scope else [])])
 
@@ -31,7 +31,7 @@ def describe_plan(plan: RestorePlan) -> str:
 def describe_result(result: RestoreResult) -> str:
     """What happened to the files."""
     files = filter_files(result)
-    head = f"{format_count(len(files), 'file')} put back." if files else "No files were changed."
+    head = f"{format_count(len(files), 'file')} restored." if files else "No files were changed."
     return "\n".join([head, *list_skipped(result.skipped)])
 
 
@@ -71,7 +71,7 @@ def describe_scope(plan: RestorePlan) -> str:
     """What going back does not cover."""
     left_out = []
     if plan.ignored:
-        left_out.append(format_count(plan.ignored, "ignored name"))
+        left_out.append(format_count(plan.ignored, "ignored file or folder", "ignored files or folders"))
     if plan.uncovered:
         left_out.append(f"{format_count(plan.uncovered, 'file')} too large to save, unreadable or not regular")
     return f"Not covered: {' and '.join(left_out)}." if left_out else ""

@@ -1,7 +1,7 @@
 """Versions of files the model has seen, so that it does not overwrite others' changes, and copies to undo its edits.
 
 An undo copy is written before the file is: one file per edit under `~/.ollm/undo/{session id}/`, a line of JSON and
-then the bytes as they were.
+then the bytes as they were. Undoing leaves a copy of the other kind, for `/redo`, until the next edit.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import hashlib
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 
@@ -19,6 +20,7 @@ from ollm.system.atomic import make_private_directory, replace_file
 from ollm.system.paths import Boundary
 
 MAX_UNDO_COPIES = 200
+CopyKind = Literal["undo", "redo"]
 
 
 class FileState(Data, frozen=True):
@@ -40,7 +42,7 @@ class UndoCopy(Data, frozen=True):
 
 
 class LastEdit(Data, frozen=True):
-    """The edit `/undo` would revert. `before` is None for a new file; `after` is a digest."""
+    """The edit `/undo` would revert, or `/redo` make again. `before` is None for a new file; `after` is a digest."""
 
     copy: Path
     path: Path
@@ -53,7 +55,8 @@ class LastEdit(Data, frozen=True):
         if now == self.before:
             return False
         if now is not None and compute_digest(now) != self.after:
-            raise BusyError(f"{self.path} has changed since the edit; not undone.", action="Undo it by hand.")
+            done = f"{self.copy.suffix[1:-1]}one"  # undone or redone
+            raise BusyError(f"{self.path} has changed since the edit; not {done}.", action="Change it by hand.")
         return True
 
 
@@ -95,42 +98,60 @@ class EditLedger:
 
     def save_undo_copy(self, path: Path, before: bytes | None, after: bytes) -> Path | None:
         """Remember how a file was (`before` None: not there) before it becomes `after`. Says where the copy is."""
+        self.forget_undone()
+        return self.save_copy("undo", path, before, after)
+
+    def forget_undone(self) -> None:
+        """Nothing can be redone any more."""
+        if folder := self._folder():
+            for copy in self._list_copies(folder, "redo"):
+                copy.unlink(missing_ok=True)
+
+    def save_copy(self, kind: CopyKind, path: Path, before: bytes | None, after: bytes) -> Path | None:
         folder = self._folder()
         if folder is None:
             return None
         make_private_directory(folder)
-        names = self._list_copies(folder)
+        names = self._list_copies(folder, kind)
         number = int(names[-1].stem) + 1 if names else 1
         head = UndoCopy(path=str(path), existed=before is not None, after=compute_digest(after))
-        copy = folder / f"{number:08d}.undo"
+        copy = folder / f"{number:08d}.{kind}"
         replace_file(copy, msgspec.json.encode(head) + b"\n" + (before or b""))
         for old in names[: max(len(names) + 1 - MAX_UNDO_COPIES, 0)]:
             old.unlink(missing_ok=True)
         return copy
 
-    def find_last_edit(self) -> LastEdit | None:
-        """The edit that `undo` would take back."""
+    def find_last_edit(self, kind: CopyKind = "undo") -> LastEdit | None:
+        """The edit that `undo` would take back, or make again."""
         folder = self._folder()
-        names = self._list_copies(folder) if folder is not None else []
+        names = self._list_copies(folder, kind) if folder is not None else []
         if not names:
             return None
         head, before = _read_copy(names[-1])
         return LastEdit(copy=names[-1], path=Path(head.path), before=before if head.existed else None, after=head.after)
 
-    def undo(self, boundary: Boundary) -> UndoResult | None:
-        """Revert the last edit on disk, byte for byte; None if there is none left.
+    def undo(self, boundary: Boundary, kind: CopyKind = "undo") -> UndoResult | None:
+        """Revert the last edit on disk, byte for byte, or make it again; None if there is none left.
 
         Raises BusyError when the file was changed by others since, and leaves it alone.
         """
-        while edit := self.find_last_edit():
-            done = _restore_file(edit, boundary.approve_paths([edit.path]))
-            edit.copy.unlink()
-            if done:
+        while edit := self.find_last_edit(kind):
+            within = boundary.approve_paths([edit.path])
+            now = _read_content(within, str(edit.path))
+            if edit.changes_file(now):
+                self.save_opposite(edit, now)
+                _restore_file(edit, within)
+                edit.copy.unlink()
                 return UndoResult(path=edit.path, removed=edit.before is None)
+            edit.copy.unlink()
         return None
 
-    def _list_copies(self, folder: Path) -> list[Path]:
-        return sorted(folder.glob("*.undo")) if folder.is_dir() else []
+    def save_opposite(self, edit: LastEdit, now: bytes | None) -> None:
+        """Keep what an undo or a redo is about to replace."""
+        self.save_copy("redo" if edit.copy.suffix == ".undo" else "undo", edit.path, now, edit.before or b"")
+
+    def _list_copies(self, folder: Path, kind: CopyKind) -> list[Path]:
+        return sorted(folder.glob(f"*.{kind}")) if folder.is_dir() else []
 
 
 def make_file_state(status: os.stat_result, content: bytes | None) -> FileState:
@@ -148,16 +169,11 @@ def _read_copy(copy: Path) -> tuple[UndoCopy, bytes]:
         raise StorageError(f"The undo copy {copy} is damaged.", action="Delete it to continue.") from error
 
 
-def _restore_file(edit: LastEdit, boundary: Boundary) -> bool:
-    """False when the file already is as it was."""
-    given = str(edit.path)
-    if not edit.changes_file(_read_content(boundary, given)):
-        return False
+def _restore_file(edit: LastEdit, boundary: Boundary) -> None:
     if edit.before is None:
-        boundary.remove_file(given)
+        boundary.remove_file(str(edit.path))
     else:
-        boundary.write_file(given, edit.before)
-    return True
+        boundary.write_file(str(edit.path), edit.before)
 
 
 def _read_content(boundary: Boundary, given: str) -> bytes | None:

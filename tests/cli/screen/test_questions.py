@@ -4,6 +4,8 @@ import pytest
 
 from ollm.cli.screen.questions import (
     ConfirmationQueue,
+    find_choice,
+    list_choices,
     paint_question,
 )
 from ollm.domain.events import (
@@ -26,23 +28,27 @@ def test_questions_wait_in_order_and_take_keys_only_after_a_quiet_moment() -> No
     assert not questions.armed
     clock.time += 0.2
     assert questions.armed
-    assert (
-        questions.format_choices()
-        == "[y] yes · [s] this session · [a] always in this workspace (shell:ls) · [e] everywhere · [n] no · 1 more"
+    assert read(questions).startswith(
+        "› 1 [y] yes\n  2 [s] yes, for this session\n  3 [a] always in this workspace (shell:ls)"
     )
-    said = questions.answer("a")
-    assert said is not None
-    assert said.scope == "always"
+    assert read(questions).endswith(
+        "5 [n] no, with a reason for the model\n  ↑↓ and Enter, a letter or a number · Esc stops · 1 more"
+    )
+    assert find_choice("a", questions.choices) == find_choice("3", questions.choices) == "a"
+    assert not find_choice("9", questions.choices)
 
     questions.handle_event(ConfirmationResolved(correlation_id="a", outcome="approved"))
     assert not questions.armed, "the next question needs its own moment"
     clock.time += 1
-    assert questions.format_choices() == "[y] yes · [n] no"
-    assert questions.answer("s") is None, "what is protected is asked about every time"
+    assert list(questions.choices) == ["y", "n"], "what is protected is asked about every time"
 
     questions.handle_event(ConfirmationResolved(correlation_id="b", outcome="cancelled"))
     assert questions.current is None
-    assert questions.format_choices() == ""
+    assert read(questions) == ""
+
+
+def read(questions: ConfirmationQueue) -> str:
+    return "".join(text for _, text in questions.render_lines(100))
 
 
 def test_a_question_with_a_long_change_is_named_again_below_it() -> None:
@@ -51,7 +57,7 @@ def test_a_question_with_a_long_change_is_named_again_below_it() -> None:
     questions.handle_event(asked("a", description="Create b.txt (60 lines)", diff="+x\n" * 60))
     clock.time += 1
 
-    assert questions.format_choices() == "Create b.txt (60 lines)? [y] yes · [n] no"
+    assert read(questions).startswith("  Create b.txt (60 lines)?\n› 1 [y] yes")
 
 
 def test_a_question_cannot_drive_the_terminal() -> None:
@@ -60,14 +66,6 @@ def test_a_question_cannot_drive_the_terminal() -> None:
     assert "\x1b" not in text
     assert "\r" not in text
     assert "\u202e" not in text
-
-
-def armed(**more: object) -> ConfirmationQueue:
-    clock = Clock()
-    queue = ConfirmationQueue(clock)
-    queue.handle_event(asked("a", **more))
-    clock.time += 1
-    return queue
 
 
 @pytest.mark.parametrize(
@@ -80,8 +78,4 @@ def armed(**more: object) -> ConfirmationQueue:
     ],
 )
 def test_all_edits_are_offered_for_edits(more: dict[str, object], offered: bool) -> None:
-    queue = armed(**more)
-
-    assert queue.offers_all_edits is offered
-    assert ("[f] all file edits this session" in queue.format_choices()) is offered
-    assert not ConfirmationQueue().offers_all_edits
+    assert ("f" in list_choices(details(**more))) is offered

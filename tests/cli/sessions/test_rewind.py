@@ -63,7 +63,7 @@ async def test_a_formatter_over_fifty_files_is_taken_back_from_the_command(tmp_p
         gone = await runner.run("sessions", "rewind", find_session(runner), "--to", "3", "--files", "--json")
         await runner.run("--continue", "-p", "what now?")
 
-    assert "54 files would be put back" in shown.out
+    assert "54 files would change back" in shown.out
     assert "`D` elsewhere.txt" in shown.out
     assert read_files(runner.workspace) == before
     assert not (runner.workspace / "new").exists()
@@ -120,7 +120,7 @@ async def test_a_rewind_is_taken_back_from_the_command_with_files_and_talk(tmp_p
 
     assert none.code != 0
     assert (too_early.code, again.code, "Nothing to redo" in again.err) == (2, 2, True)
-    assert "Would take back the rewind to before message 1.\n1 file would be put back:\n- `M` a.txt" in shown.out
+    assert "Would take back the rewind to before message 1.\n1 file would change back:\n- `M` a.txt" in shown.out
     outcome = json.loads(done.out)
     assert (done.code, outcome["what"], outcome["files"]) == (0, "both", [{"path": "a.txt", "change": "M"}])
     assert read_files(runner.workspace) == {"a.txt": "model\n"}
@@ -141,7 +141,7 @@ async def test_new_files_that_a_new_rule_hides_stay_and_are_named(tmp_path: Path
     assert [one["path"] for one in outcome["files"]] == [".gitignore"]
     assert outcome["skipped"] == [{"path": path, "why": "is new, and ignored now"} for path in names]
     assert (shown.code, done.code) == (0, 1)
-    assert "Not covered: 4 ignored names." in shown.out  # .ollm is one
+    assert "Not covered: 4 ignored files or folders." in shown.out  # .ollm is one
     assert read_files(runner.workspace) == {"b.txt": "x\n", "d/c.txt": "x\n"}
 
 

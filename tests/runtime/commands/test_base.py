@@ -11,7 +11,7 @@ from tests.runtime.talking import Talking
 
 @pytest.mark.parametrize(
     "line",
-    ["/mode wild", "/approval maybe", "/context dance", "/context size 7", "/rewind", "/goal dance x", "/todos dance",
+    ["/mode wild", "/approval maybe", "/context dance", "/context size 7", "/goal dance x", "/todos dance",
      "/memory dance", "/undo maybe", "/history wild", "/export", "/plan dance", "/trust maybe", "/expand 99", "/expand", "/expand nowhere to be found", "/nonsense"],
 )  # fmt: skip
 async def test_a_wrong_use_is_told_with_the_right_one(talking: Talking, line: str) -> None:

@@ -26,12 +26,12 @@ async def test_a_rewind_says_what_it_does_and_then_the_model_no_longer_sees_it(t
 
 
 @pytest.mark.parametrize(
-    "line", ["/rewind", "/rewind x", "/rewind 1 talk files", "/rewind 1 dance", "/rewind ²", "/rewind 9999999999999"]
+    "line", ["/rewind x", "/rewind 1 talk files", "/rewind 1 dance", "/rewind ²", "/rewind 9999999999999"]
 )
 async def test_a_rewind_needs_a_number_and_words_it_knows(talking: Talking, line: str) -> None:
     async with talking(["one"]) as talk:
         await talk.say("hi")
-        with pytest.raises(UsageError, match=r"Usage: /rewind NUMBER \[talk\|files\|both\]"):
+        with pytest.raises(UsageError, match=r"Usage: /rewind \[NUMBER\] \[talk\|files\|both\]"):
             await talk.run(line)
 
 
@@ -54,12 +54,12 @@ async def test_files_go_back_with_the_talk_and_both_come_again(talking: Talking)
             await talk.run("/redo")
         await talk.say("and now?")
 
-    for part in ("removes message 1", "3 files would be put back", "- `M` a.txt", "- `A` b.txt", "/rewind 1 diff"):
+    for part in ("removes message 1", "3 files would change back", "- `M` a.txt", "- `A` b.txt", "/rewind 1 diff"):
         assert part in preview.text
     assert "-new\n+old" in shown.text
     assert done.data["text"] == "change things"
     assert sorted(file["path"] for file in done.data["files"]) == ["a.txt", "b.txt", "d/c.txt"]
-    assert "3 files put back" in redone.text
+    assert "3 files restored" in redone.text
     assert "change things" in str(talk.server.chats[-1])
 
 
@@ -182,7 +182,7 @@ async def test_an_undone_edit_is_the_sessions_own_change(talking: Talking) -> No
         (talk.workspace / "a.txt").write_text("old\n")
         await talk.say("one")
         await talk.say("two")
-        await talk.run("/undo yes")
+        await talk.run("/undo")
         assert (talk.workspace / "a.txt").read_text() == "first\n"
         changes = await talk.run("/diff")
         await talk.run("/rewind 1 yes")
@@ -260,7 +260,7 @@ async def test_files_that_were_not_saved_are_not_left_behind_without_a_word(talk
         for lines in (talk.home / "checkpoints").glob("*/sessions/*.jsonl"):
             lines.write_text('{"number":1,"kind":"missed","messageId":1,"started":"2026-01-01T00:00:00.000Z"}\n')
         preview = await talk.run("/rewind 1")
-        with pytest.raises(UsageError, match=r"not saved. Only the talk goes back with /rewind 1 talk yes"):
+        with pytest.raises(UsageError, match=r"not saved. Only the conversation goes back with /rewind 1 talk yes"):
             await talk.run("/rewind 1 yes")
         done = await talk.run("/rewind 1 talk yes")
 
@@ -293,7 +293,7 @@ async def test_going_back_twice_to_one_message_is_taken_back_once(talking: Talki
 
 
 GONE = "This removes message {} and everything after it from the context; the history stays.\n\n"
-BACK = "1 file would be put back:\n- `M` a.txt\n\nNot covered: 1 ignored name.\n\n"
+BACK = "1 file would change back:\n- `M` a.txt\n\nNot covered: 1 ignored file or folder.\n\n"
 SHOWN = "~~~diff\n--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-new\n+old\n~~~\n\n"
 HALF = " Only one of both: /rewind 1 talk yes, /rewind 1 files yes."
 HALF_FORCED = " Only one of both: /rewind 1 talk yes, /rewind 1 files force yes."
@@ -316,19 +316,19 @@ async def test_what_a_rewind_says_word_for_word(talking: Talking) -> None:
             ("/rewind 5", f"{GONE.format(5)}Your files stay.\n\nTo confirm: /rewind 5 yes."),
             ("/rewind 5 files", f"{NO_FILES}To confirm: /rewind 5 files yes."),
             ("/rewind 5 both", f"{GONE.format(5)}{NO_FILES}To confirm: /rewind 5 both yes."),
-            ("/rewind 1 yes", "Rewound to before message 1.\n\n1 file put back."),
+            ("/rewind 1 yes", "Rewound to before message 1.\n\n1 file restored."),
             ("/rewind 1 yes", "Nothing was changed: message 1 is out of the context already."),
-            ("/redo", "The rewind to before message 1 is taken back.\n\n1 file put back."),
-            ("/rewind 1 files yes", "Files are as they were before message 1.\n\n1 file put back."),
-            ("/redo", "The rewind to before message 1 is taken back.\n\n1 file put back."),
+            ("/redo", "Undid the rewind to before message 1.\n\n1 file restored."),
+            ("/rewind 1 files yes", "Files are as they were before message 1.\n\n1 file restored."),
+            ("/redo", "Undid the rewind to before message 1.\n\n1 file restored."),
             ("/rewind #5 talk yes", "Rewound to before message 5."),
-            ("/redo", "The rewind to before message 5 is taken back."),
+            ("/redo", "Undid the rewind to before message 5."),
         ):
             assert (await talk.run(line)).text == text, line
         for line, said in (
-            ("/rewind", "Usage: /rewind NUMBER [talk|files|both] [diff] [force] [yes]."),
-            ("/rewind 1 talk files", "Usage: /rewind NUMBER"),
-            ("/rewind 1 x", "Usage: /rewind NUMBER"),
+            ("/rewind x", "Usage: /rewind [NUMBER] [talk|files|both] [diff] [force] [yes]."),
+            ("/rewind 1 talk files", "Usage: /rewind [NUMBER]"),
+            ("/rewind 1 x", "Usage: /rewind [NUMBER]"),
             ("/rewind 2", "Message 2 is not one of your messages."),
             ("/redo x", "Usage: /redo [force]."),
             ("/redo", "Nothing to redo."),

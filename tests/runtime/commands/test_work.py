@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from ollm.domain.errors import UsageError
+from ollm.domain.errors import BusyError, UsageError
 from tests.acp.editor import EDIT, editing
 from tests.acp.test_client_files import FILES, prepare_file
 from tests.runtime.talking import Talking
@@ -31,29 +31,35 @@ async def test_goals_todos_memory_and_context_entries_are_kept(talking: Talking)
     assert "Write short sentences." in talk.server.chats[0]["messages"][0]["content"]
 
 
-async def test_an_edit_is_taken_back_after_a_word_about_it(talking: Talking) -> None:
+async def test_an_edit_is_undone_at_once_and_made_again(talking: Talking) -> None:
     call = Answer(calls=[("write_file", {"path": "a.txt", "content": "new", "overwrite": True})])
-    async with talking([call, "done"], yes=True) as talk:
+    made = Answer(calls=[("write_file", {"path": "b.txt", "content": "made"})])
+    async with talking([call, "done", made, "done"], yes=True) as talk:
         (talk.workspace / "a.txt").write_text("old")
         await talk.say("write")
-        assert (talk.workspace / "a.txt").read_text() == "new"
-        told = (await talk.run("/undo")).text
-        assert "reverts the last edit of" in told
-        assert "-new\n+old" in told
-        assert (talk.workspace / "a.txt").read_text() == "new"
-        await talk.run("/undo yes")
-        assert (talk.workspace / "a.txt").read_text() == "old"
-        with pytest.raises(UsageError, match="Nothing to undo"):
-            await talk.run("/undo")
-
-
-async def test_taking_back_a_new_file_says_that_it_goes(talking: Talking) -> None:
-    call = Answer(calls=[("write_file", {"path": "b.txt", "content": "new"})])
-    async with talking([call, "done"], yes=True) as talk:
-        await talk.say("write")
-        assert "deletes" in (await talk.run("/undo")).text
-        assert "is removed again" in (await talk.run("/undo yes")).text
+        for _ in range(2):
+            undone = (await talk.run("/undo")).text
+            assert "Undid the last edit of `a.txt`; /redo brings it back." in undone
+            assert "-new\n+old" in undone
+            assert (talk.workspace / "a.txt").read_text() == "old"
+            with pytest.raises(UsageError, match="Nothing to undo"):
+                await talk.run("/undo")
+            assert "-old\n+new" in (await talk.run("/redo")).text
+            assert (talk.workspace / "a.txt").read_text() == "new"
+            with pytest.raises(UsageError, match="Nothing to redo"):
+                await talk.run("/redo")
+        await talk.run("/undo")
+        await talk.say("make another")
+        with pytest.raises(UsageError, match="Nothing to redo"):
+            await talk.run("/redo")
+        assert "Deleted `b.txt`" in (await talk.run("/undo")).text
         assert not (talk.workspace / "b.txt").exists()
+        (talk.workspace / "b.txt").write_text("by hand")
+        with pytest.raises(BusyError, match="has changed since the edit; not redone"):
+            await talk.run("/redo")
+        (talk.workspace / "b.txt").unlink()
+        await talk.run("/redo")
+        assert (talk.workspace / "b.txt").read_text() == "made"
 
 
 async def test_a_plan_is_shown_paused_and_resumed(talking: Talking) -> None:
@@ -100,20 +106,17 @@ async def test_goals_are_set_and_completed(talking: Talking) -> None:
             await talk.run("/goal nonsense x")
 
 
-async def test_undo_takes_only_a_yes(talking: Talking) -> None:
+async def test_undo_takes_no_words(talking: Talking) -> None:
     async with talking() as talk:
-        with pytest.raises(UsageError, match=r"Usage: /undo \[yes\]"):
+        with pytest.raises(UsageError, match=r"Usage: /undo\."):
             await talk.run("/undo maybe")
-        with pytest.raises(UsageError, match="Nothing to undo"):
-            await talk.run("/undo yes")
 
 
 async def test_an_edit_that_is_taken_back_is_a_change_of_the_session(talking: Talking) -> None:
     call = Answer(calls=[("write_file", {"path": "b.txt", "content": "new"})])
     async with talking([call, "done"], yes=True) as talk:
         await talk.say("write")
-        assert (await talk.run("/undo")).text.endswith("b.txt, which the last edit created.")
-        await talk.run("/undo yes")
+        await talk.run("/undo")
         records = talk.conversation.parts.checkpoints.get().list_records(talk.conversation.session_id or "")
 
     assert [(record.kind, record.message_id, bool(record.end)) for record in records] == [
@@ -131,8 +134,10 @@ async def test_an_edit_made_in_the_editor_is_taken_back_there(tmp_path: Path, sa
         await editor.say(session, "change it")
         assert editor.client.buffers[str(file)] == "unsaved\nthree\n"
         await editor.say(session, "/undo")
-        await editor.say(session, "/undo yes")
-        await editor.say(session, "/undo yes")
+        await editor.say(session, "/redo")
+        assert editor.client.buffers[str(file)] == "unsaved\nthree\n"
+        await editor.say(session, "/undo")
+        await editor.say(session, "/undo")
 
     assert editor.client.buffers[str(file)] == "unsaved\ntwo\n"
     assert file.read_text() == ("unsaved\ntwo\n" if saves else "one\ntwo\n")
@@ -147,7 +152,7 @@ async def test_what_was_typed_since_is_left_alone_in_the_editor_and_on_disk(tmp_
         session = await editor.open()
         await editor.say(session, "change it")
         editor.client.buffers[str(file)] += "typed\n"
-        await editor.say(session, "/undo yes")
+        await editor.say(session, "/undo")
 
     assert "has changed since the edit; not undone" in editor.client.said()
     assert editor.client.buffers[str(file)] == "one\nthree\ntyped\n"

@@ -13,7 +13,6 @@ from ollm.cli.screen.paint import Painter
 from ollm.cli.screen.recap import RECAP_MESSAGES, collect_turn_outputs, pick_last_turns, render_recap
 from ollm.cli.screen.themes import ScreenOptions
 from ollm.cli.screen.transcript import Transcript
-from ollm.cli.screen.view import read_git_branch, render_header
 from ollm.cli.signals import wait_for_input
 from ollm.domain.errors import BusyError, OllmError
 from ollm.domain.events import AnyEvent
@@ -36,6 +35,8 @@ class ChatDisplay(Protocol):
 
     def print(self, text: str) -> None: ...
 
+    def show_header(self, status: Status) -> None: ...
+
     def begin_turn(self) -> None: ...
 
     def handle_event(self, event: AnyEvent) -> None: ...
@@ -49,6 +50,8 @@ class ChatDisplay(Protocol):
     async def pick_session(self) -> None: ...
 
     def offer_options(self, name: str, options: dict[str, str], current: str) -> None: ...
+
+    async def offer_messages(self) -> None: ...
 
     def copy(self, text: str) -> None: ...
 
@@ -106,12 +109,12 @@ class ConversationRunner:
     async def run_now(self, text: str) -> None:
         if self.conversation:
             self._display.print(self._display.painter.paint_user_message(text))
-            await self._run_safely(self._run_slash_command(self.conversation, text))
+            await self.run_safely(self._run_slash_command(self.conversation, text))
 
     def attach_offer(self) -> None:
         if self.offer:
             self._attached.append(self.offer)
-            self._print_aside(f"{self.offer.name} will be attached to your next message", "dim")
+            self.print_aside(f"{self.offer.name} will be attached to your next message", "dim")
             self.offer = None
 
     async def _greet(self, conversation: Conversation) -> None:
@@ -119,19 +122,22 @@ class ConversationRunner:
 
         self.commands = {found.name: (found.help, found.during_turn) for found in build_command_table().values()}
         status = await conversation.status()
-        branch = read_git_branch(self._display.options.workspace)
-        self._display.print(render_header(status, branch, self._display.painter))
+        self._display.show_header(status)
         if past := await conversation.history(get_recap_end(status), RECAP_MESSAGES):
             self._display.print(render_recap(pick_last_turns(past), self._display.painter))
             self._display.transcript.remember_outputs((collect_turn_outputs(past) or [[]])[-1])
         for notice in status.notices:
-            self._print_aside(notice, "dim")
+            self.print_aside(notice, "dim")
         if status.notices:
             self._display.print("\n")
         self._display.refresh(status)
-        await self._run_safely(self._learn_commands(conversation))
+        await self.run_safely(self._learn_commands(conversation))
         if status.turn_after is not None:
             await self._run_busy(self._follow_turn(conversation, status.turn_after))
+
+    async def refresh(self) -> None:
+        if self.conversation:
+            self._display.refresh(await self.conversation.status())
 
     async def _learn_commands(self, conversation: Conversation) -> None:
         """Those of the workspace are known where the conversation is; those of MCP servers once they have answered."""
@@ -153,7 +159,7 @@ class ConversationRunner:
         self.busy = True
         self._display.begin_turn()
         try:
-            await self._run_safely(work)
+            await self.run_safely(work)
         finally:
             self.busy = False
             self._display.end_turn()
@@ -174,6 +180,9 @@ class ConversationRunner:
         name, _, arguments = text[1:].partition(" ")
         if name in PICK_COMMANDS and not arguments.strip():
             await self._display.pick_session()
+            return
+        if name == "rewind" and not arguments.strip():
+            await self._display.offer_messages()
             return
         reply = await conversation.command(name, arguments.strip())
         if name == "copy":
@@ -201,9 +210,9 @@ class ConversationRunner:
         """Send a message; the names of what goes with it are directly below it."""
         found, problems = await attach_mentions(text, self._display.options.workspace, conversation)
         for problem in problems:
-            self._print_aside(problem, "yellow")
+            self.print_aside(problem, "yellow")
         for attachment in found:
-            self._print_aside(f"{'▣' if attachment.image else '+'} {attachment.name}", "dim")
+            self.print_aside(f"{'▣' if attachment.image else '+'} {attachment.name}", "dim")
         if below_message or found or problems:
             self._display.print("\n")
         attachments, self._attached = (*found, *self._attached), []
@@ -214,7 +223,7 @@ class ConversationRunner:
             running = (await conversation.status()).turn_after
             if running is None:
                 raise
-            self._print_aside("another terminal is chatting here; your message is next", "dim")
+            self.print_aside("another terminal is chatting here; your message is next", "dim")
             await self._follow_turn(conversation, running)
             await self._send(conversation, text, attachments)
 
@@ -235,18 +244,18 @@ class ConversationRunner:
         code, self.offer = await run_own_command(
             command, self._display.options.workspace, self._display.lend_terminal()
         )
-        self._print_aside(f"exit {code} · Alt-A attaches the output to your next message", "dim")
+        self.print_aside(f"exit {code} · Alt-A attaches the output to your next message", "dim")
 
-    async def _run_safely(self, work: Coroutine[Any, Any, None]) -> None:
+    async def run_safely(self, work: Coroutine[Any, Any, None]) -> None:
         """Report any failure of a turn, and continue the chat."""
         try:
             await work
         except OllmError as error:
-            self._print_aside(str(error), "red")
+            self.print_aside(str(error), "red")
             self._display.print("\n")
         except Exception as error:
             log.exception("A turn failed.", extra={"operation": "turn"})
-            self._print_aside(f"Internal error: {type(error).__name__}: {error}", "red")
+            self.print_aside(f"Internal error: {type(error).__name__}: {error}", "red")
 
-    def _print_aside(self, text: str, style: str) -> None:
+    def print_aside(self, text: str, style: str) -> None:
         self._display.print(self._display.painter.paint_aside(text, style))

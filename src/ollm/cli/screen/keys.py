@@ -10,7 +10,7 @@ from prompt_toolkit.filters import Condition, Filter, has_completions, has_focus
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.keys import Keys
 
-from ollm.cli.screen.questions import ALL_EDITS_KEY, KEY_SCOPES
+from ollm.cli.screen.questions import ANSWER_KEYS
 from ollm.cli.screen.screen import ChatScreen
 
 TYPE_AHEAD_SECONDS = (
@@ -107,9 +107,18 @@ def add_answer_keys(keys: KeyBindings, screen: ChatScreen, filters: KeyFilters) 
     """A key of the question answers it, unless a word follows: words go to the input line."""
 
     @keys.add(Keys.Any, filter=filters.asking)
-    def _type(event: KeyPressEvent) -> None:
+    def _press(event: KeyPressEvent) -> None:
         if len(event.data) == 1 and event.data.isprintable():
-            screen.answers.type_instead(event.data)
+            screen.answers.press(event.data)
+
+    for key in ANSWER_KEYS:  # by name, since in vi mode they have other meanings
+        keys.add(key, filter=filters.asking)(_press)
+
+    for key, steps in (("up", -1), ("down", 1), ("c-p", -1), ("c-n", 1)):
+
+        @keys.add(key, filter=filters.asking)
+        def _move(_event: KeyPressEvent, steps: int = steps) -> None:
+            screen.questions.move(steps)
 
     @keys.add(Keys.BracketedPaste, filter=filters.asking)
     def _paste(event: KeyPressEvent) -> None:
@@ -117,23 +126,14 @@ def add_answer_keys(keys: KeyBindings, screen: ChatScreen, filters: KeyFilters) 
 
     @keys.add("enter", filter=filters.asking)
     def _confirm(event: KeyPressEvent) -> None:
-        if not screen.answers.take_held() and (text := event.current_buffer.text).strip():
+        if not screen.answers.take_selected():
+            text = event.current_buffer.text
             event.current_buffer.reset(append_to_history=not text.startswith(" "))
             screen.submit(text)
 
     @keys.add("backspace", filter=filters.asking)
     def _delete(event: KeyPressEvent) -> None:
         event.current_buffer.delete_before_cursor(len(screen.find_chip()) or 1)
-
-    for key in (*KEY_SCOPES, ALL_EDITS_KEY):
-
-        @keys.add(key, filter=filters.asking)
-        def _answer(event: KeyPressEvent) -> None:
-            screen.answers.answer(event.data)
-
-    @keys.add("n", filter=filters.asking)
-    def _refuse(_event: KeyPressEvent) -> None:
-        screen.answers.refuse(True)
 
 
 def add_choice_keys(keys: KeyBindings, screen: ChatScreen, filters: KeyFilters) -> None:
@@ -156,16 +156,16 @@ def add_choice_keys(keys: KeyBindings, screen: ChatScreen, filters: KeyFilters) 
         @keys.add(key, filter=filters.choosing)
         def _move(event: KeyPressEvent, steps: int = steps) -> None:
             if event.data not in "jk" or not screen.dialog.type(event.data):
-                screen.move(steps)
+                screen.dialog.move(steps)
 
     @keys.add("enter", filter=filters.choosing)
     def _choose(_event: KeyPressEvent) -> None:
-        screen.choose(True)
+        screen.dialog.choose(True)
 
     @keys.add("escape", filter=filters.choosing)
     @keys.add("c-c", filter=filters.choosing)
     def _keep(_event: KeyPressEvent) -> None:
-        screen.choose(False)
+        screen.dialog.choose(False)
 
 
 def add_stop_keys(keys: KeyBindings, screen: ChatScreen, filters: KeyFilters) -> None:
@@ -175,7 +175,7 @@ def add_stop_keys(keys: KeyBindings, screen: ChatScreen, filters: KeyFilters) ->
     @keys.add("escape", filter=filters.here & ~filters.choosing & (~filters.vi | filters.asking), eager=stops)
     def _escape(event: KeyPressEvent) -> None:
         if screen.questions.typing:
-            screen.answers.refuse(False)
+            screen.answers.cancel_typing()
         elif event.current_buffer.complete_state:
             event.current_buffer.cancel_completion()
         elif screen.chat.busy:

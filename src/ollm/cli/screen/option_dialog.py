@@ -1,142 +1,174 @@
-"""The list above the input and the keys pressed at it."""
+"""Lists above the input: options of a command, earlier calls, messages to rewind to; and the keys pressed at them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Coroutine, Mapping
+from typing import Any
 
 from prompt_toolkit.application.current import get_app
 from prompt_toolkit.utils import get_cwidth
 
-from ollm.cli.screen.cells import shorten_line, truncate_cells
+from ollm.cli.screen.cells import shorten_line, truncate_cells, wrap_words
+from ollm.cli.screen.chat_session import ConversationRunner
 from ollm.cli.screen.recap import collect_turn_outputs
-from ollm.domain.errors import OllmError
 from ollm.domain.text import format_count
-from ollm.runtime.base import Conversation
 from ollm.system.terminal_text import make_printable
 
 MAX_ROWS = 8
+MAX_TITLE_ROWS = 10
+MAX_CALL_MESSAGES = 400  # that are looked through for calls
 MIN_ABOUT_CELLS = 12
 HINT = "↑↓ choose · Enter select · Esc cancel"
+TITLES = {"approval": "approval level"}
+REWIND_SCOPES = {"both": "Conversation and files", "talk": "Conversation only", "files": "Files only"}
 
 
 class OptionList:
-    """`take` gets the chosen word."""
-
-    hint = HINT
-    stays_open = False  # after something was chosen
-    yields_to_typing = False  # whether letters go to the input line and close it
+    """`take` gets the value of the chosen option; `options` are labels by value, `about` says more of some of them.
+    With `stays_open` it is there until it is closed, or something is typed."""
 
     def __init__(
         self,
         title: str,
-        options: list[str],
-        current: str,
-        take: Callable[[str], None] = lambda _chosen: None,
+        options: Mapping[str, str],
+        take: Callable[[str], None],
         *,
+        current: str = "",
         about: Mapping[str, str] | None = None,
+        hint: str = HINT,
+        stays_open: bool = False,
     ) -> None:
         self.title = title
-        self.options = options
-        self.current = current
-        self.place = options.index(current) if current in options else 0
-        self._take = take
+        self.values = list(options)
+        self.labels = [f"{make_printable(label)}{' ✓' * (value == current)}" for value, label in options.items()]
+        self.place = self.values.index(current) if current in options else 0
+        self.take = take
+        self.stays_open = stays_open
         self._about = about or {}
-
-    @property
-    def chosen(self) -> str:
-        return self.options[self.place]
-
-    def take(self) -> None:
-        self._take(self.chosen)
+        self._hint = hint
 
     def move(self, steps: int) -> None:
-        self.place = max(0, min(self.place + steps, len(self.options) - 1))
+        self.place = max(0, min(self.place + steps, len(self.values) - 1))
 
     def render_lines(self, width: int) -> list[tuple[str, str]]:
         """Style and text of each line, ends of line included."""
-        first = max(0, min(self.place - MAX_ROWS // 2, len(self.options) - MAX_ROWS))
-        lines = [("bold", truncate_cells(f"  {self.title}", width - 1) + "\n")]
-        shown = [f"{make_printable(option)}{' ✓' * (option == self.current)}" for option in self.options]
-        widest = max(map(get_cwidth, shown))
-        for place in range(len(shown))[first : first + MAX_ROWS]:
+        rows = [row for line in self.title.split("\n") if line.strip() for row in wrap_words(line, width - 1, "  ")]
+        rows = [*rows[: MAX_TITLE_ROWS - 1], "  …"] if len(rows) > MAX_TITLE_ROWS else rows
+        first = max(0, min(self.place - MAX_ROWS // 2, len(self.values) - MAX_ROWS))
+        widest = max(map(get_cwidth, self.labels))
+        lines = [("bold", truncate_cells(row, width - 1) + "\n") for row in rows]
+        for place in range(len(self.values))[first : first + MAX_ROWS]:
             style, mark = ("class:chosen", "›") if place == self.place else ("", " ")
-            word = truncate_cells(f"{mark} {shown[place]}", width - 1)
+            word = truncate_cells(f"{mark} {self.labels[place]}", width - 1)
             room = width - 1 - widest - len("›   ")
-            told = self._about.get(self.options[place], "")
+            told = self._about.get(self.values[place], "")
             lines.append((style, word))
             if told and room >= MIN_ABOUT_CELLS:
                 lines.append(("class:hint", " " * (widest + 4 - get_cwidth(word)) + shorten_line(told, room)))
             lines.append(("", "\n"))
-        return [*lines, ("class:hint", truncate_cells(f"  {self.hint}", width - 1))]
-
-
-MAX_MESSAGES = 400  # that are looked through for calls
-
-
-class CallList(OptionList):
-    """`calls` are names and outputs, newest first. It stays until it is closed, or something is typed."""
-
-    hint = "↑↓ choose · Enter show · Esc close"
-    stays_open = yields_to_typing = True
-
-    def __init__(self, calls: list[tuple[str, str]], show: Callable[[str, str], None]) -> None:
-        super().__init__("Earlier calls", [describe_size(*call) for call in calls], "")
-        self._calls = calls
-        self._show = show
-
-    def take(self) -> None:
-        self._show(*self._calls[self.place])
-
-
-async def load_earlier_calls(conversation: Conversation) -> list[tuple[str, str]]:
-    """The calls before the last turn that made any, newest first."""
-    turns = collect_turn_outputs(await conversation.history(None, MAX_MESSAGES))
-    return [call for turn in reversed(turns[:-1]) for call in reversed(turn)]
-
-
-def describe_size(name: str, output: str) -> str:
-    lines = len(output.splitlines())
-    return f"{name} · {format_count(lines, 'line')}"
-
-
-TITLES = {"approval": "approval level"}
+        return [*lines, ("class:hint", truncate_cells(f"  {self._hint}", width - 1))]
 
 
 class OptionDialog:
-    """`submit` gets the command that a choice stands for, `insert` what is typed at a list that makes way."""
+    """`insert` puts text into the input line, `spawn` runs what a choice needs."""
 
-    def __init__(self, submit: Callable[[str], None], insert: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        chat: ConversationRunner,
+        insert: Callable[[str], None],
+        spawn: Callable[[Coroutine[Any, Any, None]], None],
+    ) -> None:
         self.list: OptionList | None = None
-        self._submit = submit
+        self._chat = chat
         self._insert = insert
+        self._spawn = spawn
 
-    def offer_options(self, name: str, options: dict[str, str], current: str) -> None:
-        """The words that a command takes, each with what it means."""
-        title = f"Choose the {TITLES.get(name, name)}"
-        self.list = OptionList(
-            title, list(options), current, lambda chosen: self._submit(f"/{name} {chosen}"), about=options
-        )
+    def open(self, found: OptionList) -> None:
+        self.list = found
         get_app().invalidate()
 
-    async def offer_calls(self, conversation: Conversation | None, show: Callable[[str, str], None]) -> None:
-        """The calls of earlier turns, where there are any."""
-        with suppress(OllmError):
-            if conversation and (calls := await load_earlier_calls(conversation)):
-                self.list = CallList(calls, show)
-                get_app().invalidate()
+    def move(self, steps: int) -> None:
+        if self.list:
+            self.list.move(steps)
 
     def choose(self, yes: bool) -> None:
         chosen = self.list
         self.list = chosen if chosen and yes and chosen.stays_open else None
         if chosen and yes:
-            chosen.take()
+            chosen.take(chosen.values[chosen.place])
 
     def type(self, text: str) -> bool:
         """Close the list for what is typed, where it makes way; whether it did."""
-        if not (self.list and self.list.yields_to_typing):
+        if not (self.list and self.list.stays_open):
             return False
         self.list = None
         if text.isprintable() or "\n" in text:
             self._insert(text)
         return True
+
+    def offer_options(self, name: str, options: dict[str, str], current: str) -> None:
+        """The words that a command takes, each with what it means."""
+
+        def take(chosen: str) -> None:
+            self._chat.submit(f"/{name} {chosen}")
+
+        labels = {option: option for option in options}
+        self.open(OptionList(f"Choose the {TITLES.get(name, name)}", labels, take, current=current, about=options))
+
+    async def offer_calls(self, show: Callable[[str, str], None]) -> None:
+        """The calls before the last turn that made any, newest first."""
+        if not (conversation := self._chat.conversation):
+            return
+        turns = collect_turn_outputs(await conversation.history(None, MAX_CALL_MESSAGES))
+        calls = [call for turn in reversed(turns[:-1]) for call in reversed(turn)]
+        if calls:
+            labels = {
+                str(place): f"{name} · {format_count(len(output.splitlines()), 'line')}"
+                for place, (name, output) in enumerate(calls)
+            }
+            hint = "↑↓ choose · Enter show · Esc close"
+            take = lambda place: show(*calls[int(place)])  # noqa: E731
+            self.open(OptionList("Earlier calls", labels, take, hint=hint, stays_open=True))
+
+    async def offer_messages(self) -> None:
+        """The person's messages to go back to; nothing changes until it is confirmed."""
+        if not (conversation := self._chat.conversation):
+            return
+        reply = await conversation.command("rewind")
+        if not reply.data:
+            self._chat.print_aside(reply.text, "dim")
+            return
+        labels = {str(found["number"]): found["text"] for found in reply.data}
+        self.open(
+            OptionList(
+                "Rewind to before which message?",
+                labels,
+                lambda number: self._spawn(self._chat.run_safely(self._preview_rewind(number))),
+                current="",
+                hint="↑↓ choose · Enter preview · Esc cancel",
+            )
+        )
+        assert self.list
+        self.list.place = len(labels) - 1
+
+    async def _preview_rewind(self, number: str) -> None:
+        assert self._chat.conversation
+        reply = await self._chat.conversation.command("rewind", number)
+        data = reply.data or {}
+        scopes = REWIND_SCOPES if data.get("files") or data.get("skipped") else {str(data["scope"]): "Rewind"}
+        self.open(
+            OptionList(
+                reply.text.partition("To confirm")[0].replace("`", "").strip(),
+                scopes,
+                lambda scope: self._spawn(self._chat.run_safely(self._rewind(number, scope))),
+                hint="↑↓ choose · Enter rewind · Esc cancel",
+            )
+        )
+
+    async def _rewind(self, number: str, scope: str) -> None:
+        assert self._chat.conversation
+        reply = await self._chat.conversation.command("rewind", f"{number} {scope} yes")
+        self._chat.print_aside(f"{reply.text}\n", "yellow")
+        if scope != "files":
+            self._insert(str((reply.data or {}).get("text", "")))
+        await self._chat.refresh()

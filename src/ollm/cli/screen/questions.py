@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from ollm.cli.screen.cells import truncate_cells
+from ollm.cli.screen.cells import truncate_cells, wrap_words
 from ollm.domain.events import AnyEvent, ConfirmationRequested, ConfirmationResolved
 from ollm.domain.text import format_count
 from ollm.domain.tools import ConfirmationAnswer, ConfirmationDetails, GrantScope
@@ -21,14 +21,20 @@ if TYPE_CHECKING:
 
 KEY_SCOPES: dict[str, GrantScope] = {"y": "once", "s": "session", "a": "always", "p": "always", "e": "everywhere"}
 ALL_EDITS_KEY = "f"
+ANSWER_KEYS = (*KEY_SCOPES, ALL_EDITS_KEY, "n", *"123456789")
 EDIT_TOOLS = ("edit_file", "write_file")
+KEYS_HINT = "↑↓ and Enter, a letter or a number · Esc stops"
 QUIET_SECONDS = 0.4
 HOLD_SECONDS = 0.25  # seconds in which no other key may follow an answer: then it was the first letter of a word
 LONG_DIFF_LINES = 15  # lines of a change that push the question itself out of sight
 MAX_PART_LINES = 12  # lines of a part that asks; the whole command is above it
-MAX_PART_CHARS = 400
+MAX_PART_CHARS = 300
 MAX_REASON_CHARS = 240
 MAX_GRANT_CHARS = 80
+TYPING_HINTS = {
+    True: "Your answer: Enter sends it, Esc goes back.",
+    False: "Reason (optional): Enter sends it to the model, Esc goes back.",
+}  # for an answer that is being written, and for a no
 
 
 class ConfirmationQueue:
@@ -36,7 +42,7 @@ class ConfirmationQueue:
     `writing` that the text is which the question asks for.
 
     A question takes keys only after a moment without typing: somebody in mid-sentence must not say yes by accident.
-    `held` is a key that answers unless another one follows at once.
+    `held` is a key that answers unless another one follows at once. `place` is the chosen answer, None before an arrow.
     """
 
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
@@ -46,6 +52,7 @@ class ConfirmationQueue:
         self.refusing = False
         self.writing = False
         self.held = ""
+        self.place: int | None = None
         self._answered = ""  # the question whose answer is on its way
 
     @property
@@ -63,6 +70,10 @@ class ConfirmationQueue:
         if self.current is None or self.typing or self.current.correlation_id == self._answered:
             return False
         return self._now() - self._quiet_since >= QUIET_SECONDS
+
+    @property
+    def choices(self) -> dict[str, str]:
+        return list_choices(self.current.details) if self.current else {}
 
     def note_answer(self) -> None:
         """The current question is answered; its keys count no more."""
@@ -84,60 +95,55 @@ class ConfirmationQueue:
     def _forget(self, correlation_id: str) -> None:
         if self.current and self.current.correlation_id == correlation_id:
             self.refusing = self.writing = False
-            self.held = ""
+            self.held, self.place = "", None
             self._quiet_since = self._now()
         self._waiting = deque(asked for asked in self._waiting if asked.correlation_id != correlation_id)
 
-    def answer(self, key: str) -> ConfirmationAnswer | None:
-        """Answer for a key at the current question; None if the key means nothing here."""
-        if self.current is None or key not in KEY_SCOPES:
-            return None
-        scope = KEY_SCOPES[key]
-        if (scope != "once" and not self._can_grant()) or (key == "p" and not self.current.details.prefix):
-            return None
-        return ConfirmationAnswer(approved=True, scope=scope, prefix=key == "p")
+    def move(self, steps: int) -> None:
+        self.place = max(0, min((self.place or 0) + steps, len(self.choices) - 1))
 
-    @property
-    def offers_all_edits(self) -> bool:
-        details = self.current.details if self.current else None
-        return bool(details and details.tool in EDIT_TOOLS and not details.locked)
-
-    def format_choices(self) -> str:
-        """Format the line under the question; empty if there is no question."""
+    def render_lines(self, width: int) -> list[tuple[str, str]]:
+        """Style and text of the answers under the question; empty if there is no question."""
         if self.current is None:
-            return ""
-        if self.writing:
-            return "Your answer: Enter sends it, Esc goes back."
-        if self.refusing:
-            return "Reason (optional): Enter sends it to the model, Esc goes back."
+            return []
+        if self.typing:
+            return [("class:question", f"  {TYPING_HINTS[self.writing]}")]
         if not self.armed:
-            return "…"
-        details = self.current.details
-        if details.typed:
-            return f"[y] type an answer · [n] no{self._describe_others()}"
-        asked = (
-            f"{truncate_cells(clean_lines(details.description), 60)}? "
-            if details.diff.count("\n") > LONG_DIFF_LINES
-            else ""
-        )
-        wider = f" · {describe_grants(details)}" if self._can_grant() else ""
-        wider += f" · [{ALL_EDITS_KEY}] all file edits this session" if self.offers_all_edits else ""
-        return f"{asked}[y] yes{wider} · [n] no{self._describe_others()}"
-
-    def _describe_others(self) -> str:
-        return f" · {len(self._waiting) - 1} more" if len(self._waiting) > 1 else ""
-
-    def _can_grant(self) -> bool:
-        details = self.current.details if self.current else None
-        return bool(details and details.grant and not details.locked)
+            return [("class:question", "  …")]
+        details, lines = self.current.details, []
+        if details.diff.count("\n") > LONG_DIFF_LINES:
+            lines.append(("class:question", truncate_cells(f"  {clean_lines(details.description)}?", width) + "\n"))
+        for place, (key, text) in enumerate(self.choices.items()):
+            chosen = place == (self.place or 0)
+            first, *more = wrap_words(text, width - 9)
+            lines.append(("class:chosen" if chosen else "class:key", f"{'›' if chosen else ' '} {place + 1} [{key}]"))
+            lines.append(("class:chosen" if chosen else "class:question", f" {first}\n"))
+            lines += [("class:question", f"        {line}\n") for line in more]
+        others = f" · {len(self._waiting) - 1} more" if len(self._waiting) > 1 else ""
+        return [*lines, ("class:hint", truncate_cells(f"  {KEYS_HINT}{others}", width))]
 
 
-def describe_grants(details: ConfirmationDetails) -> str:
-    """The ways to be asked less, and where each of them counts."""
-    prefix = shorten_text(clean_lines((details.prefix or "")[6:]), MAX_GRANT_CHARS)
-    wider = f" · [p] always here, all that begins with {prefix}" if prefix else ""
-    grant = shorten_text(clean_lines(details.grant or ""), MAX_GRANT_CHARS)
-    return f"[s] this session · [a] always in this workspace ({grant}){wider} · [e] everywhere"
+def list_choices(details: ConfirmationDetails) -> dict[str, str]:
+    """The answers to a question by their key; those that ask less say where they count."""
+    if details.typed:
+        return {"y": "type an answer", "n": "no"}
+    choices = {"y": "yes"}
+    if details.tool in EDIT_TOOLS and not details.locked:
+        choices[ALL_EDITS_KEY] = "all file edits this session"
+    if details.grant and not details.locked:
+        grant = shorten_text(clean_lines(details.grant), MAX_GRANT_CHARS)
+        choices |= {"s": "yes, for this session", "a": f"always in this workspace ({grant})"}
+        if prefix := shorten_text(clean_lines((details.prefix or "")[6:]), MAX_GRANT_CHARS):
+            choices["p"] = f"always in this workspace, every command that begins with {prefix}"
+        choices["e"] = "always in every workspace"
+    return choices | {"n": "no, with a reason for the model"}
+
+
+def find_choice(pressed: str, choices: dict[str, str]) -> str:
+    """The answer that a letter or a number stands for; empty if none."""
+    if pressed.isdecimal() and 1 <= int(pressed) <= len(choices):
+        return list(choices)[int(pressed) - 1]
+    return pressed if pressed in choices else ""
 
 
 class AnswerKeys:
@@ -157,58 +163,62 @@ class AnswerKeys:
         self._accept_edits = accept_edits
         self._draft = ""
 
-    def answer(self, key: str) -> None:
-        """A key of the question: it counts once no other key has followed for a moment."""
+    def press(self, key: str) -> None:
+        """A key counts once no other one has followed for a moment; two at once are words for the input line."""
         asked = self._questions
-        current, offers = asked.current, key == ALL_EDITS_KEY and asked.offers_all_edits
-        if key == "y" and current and current.details.typed and not asked.held:
-            asked.writing = True
-            self._clear_draft()
-        elif asked.held or not (offers or asked.answer(key)):
+        if asked.held:
             self.type_instead(key)
-        else:
-            asked.held = key
-            asyncio.get_running_loop().call_later(HOLD_SECONDS, self._take_if_held, current, key)
+            return
+        asked.held = key
+        asyncio.get_running_loop().call_later(HOLD_SECONDS, self._take_if_held, asked.current, key)
 
     def _take_if_held(self, asked: ConfirmationRequested | None, key: str) -> None:
         if self._questions.held == key and self._questions.current is asked:
             self.take_held()
 
     def take_held(self) -> bool:
-        """Answer with the key that was held; whether there was one."""
+        """Answer with the key that was held, if it means something; whether there was one."""
         key, self._questions.held = self._questions.held, ""
-        if key == ALL_EDITS_KEY:
-            self._accept_edits()
-            self._respond(ConfirmationAnswer(approved=True, text="all file edits this session"))
-        elif answer := self._questions.answer(key):
-            self._respond(answer)
+        self._choose(find_choice(key, self._questions.choices))
         return bool(key)
+
+    def take_selected(self) -> bool:
+        """Answer with Enter; False if the input line has words and no arrow was pressed: then they are sent."""
+        asked = self._questions
+        if self.take_held():
+            return True
+        if asked.place is None and self._buffer.text.strip():
+            return False
+        self._choose(list(asked.choices)[asked.place or 0])
+        return True
 
     def type_instead(self, text: str) -> None:
         """Words, not an answer: they wait in the input line."""
         held, self._questions.held = self._questions.held, ""
         self._buffer.insert_text(held + text)
 
-    def refuse(self, yes: bool) -> None:
-        """Ask for the reason in the input line; what was there comes back afterwards."""
-        if yes and self._questions.held:
-            self.type_instead("n")
-            return
-        self._questions.refusing, self._questions.writing = yes, False
-        if yes:
-            self._clear_draft()
-        else:
-            self._restore_draft()
+    def _choose(self, key: str) -> None:
+        asked = self._questions
+        if key == "n" or (key == "y" and asked.current and asked.current.details.typed):
+            asked.refusing, asked.writing = key == "n", key == "y"
+            self._draft = self._buffer.text
+            self._buffer.reset()
+        elif key == ALL_EDITS_KEY:
+            self._accept_edits()
+            self._respond(ConfirmationAnswer(approved=True, text="all file edits this session"))
+        elif key:
+            self._respond(ConfirmationAnswer(approved=True, scope=KEY_SCOPES[key], prefix=key == "p"))
+
+    def cancel_typing(self) -> None:
+        """Go back to the answers; what was in the input line returns."""
+        self._questions.refusing = self._questions.writing = False
+        self._restore_draft()
 
     def submit(self, text: str) -> None:
         """Take the typed text as the answer, or as the reason for a no."""
         yes = self._questions.writing
         self._respond(ConfirmationAnswer(approved=yes, text=text if yes else "", reason="" if yes else text))
         self._restore_draft()
-
-    def _clear_draft(self) -> None:
-        self._draft = self._buffer.text
-        self._buffer.reset()
 
     def _restore_draft(self) -> None:
         self._buffer.reset()
@@ -235,11 +245,15 @@ def paint_question(details: ConfirmationDetails, painter: Painter) -> str:
     text += painter.paint_aside(asks, "dim")
     allowed, asking = split_parts(details)
     if allowed:
-        text += painter.paint_aside(
-            f"{allowed} of its {allowed + len(asking)} parts {'is' if allowed == 1 else 'are'} allowed; this asks:",
-            "dim",
-        )
+        text += painter.paint_aside(describe_allowed(allowed, asking), "dim")
     return text + "".join(painter.paint_aside(f"? {line}", "bold yellow") for line in asking)
+
+
+def describe_allowed(allowed: int, asking: list[str]) -> str:
+    these = "this one needs" if len(asking) == 1 else "these need"
+    return (
+        f"{allowed} of its {allowed + len(asking)} parts {'is' if allowed == 1 else 'are'} allowed; {these} approval:"
+    )
 
 
 def split_parts(details: ConfirmationDetails) -> tuple[int, list[str]]:

@@ -23,10 +23,9 @@ from ollm.cli.screen.input_field import build_input
 from ollm.cli.screen.option_dialog import OptionDialog
 from ollm.cli.screen.paint import Painter
 from ollm.cli.screen.questions import AnswerKeys, ConfirmationQueue, paint_question
-from ollm.cli.screen.rewind import RewindDialog
 from ollm.cli.screen.themes import ScreenOptions
 from ollm.cli.screen.transcript import Transcript
-from ollm.cli.screen.view import ScreenView, read_git_branch
+from ollm.cli.screen.view import ScreenView, read_git_branch, render_header
 from ollm.domain.errors import OllmError
 from ollm.domain.events import AnyEvent, ConfirmationRequested
 from ollm.domain.text import format_count
@@ -162,11 +161,10 @@ class ChatScreen:
         self._taken_back = ""  # what the input holds of messages that waited
         self._failure: OllmError | None = None
         self._group: asyncio.TaskGroup | None = None
-        self._rewinding = RewindDialog(self, lambda: self.chat.conversation, self._insert)
-        self.dialog = OptionDialog(self.chat.submit, self.buffer.insert_text)
+        self.dialog = OptionDialog(self.chat, self._insert, self.spawn)
         self.answers = AnswerKeys(self.questions, self.buffer, self._send_answer, self._accept_edits)
-        self.offer_options = self.dialog.offer_options
-        self.view = ScreenView(self.transcript, self.questions, self._rewinding, self.dialog, lambda: self.chat.queue)
+        self.offer_options, self.offer_messages = self.dialog.offer_options, self.dialog.offer_messages
+        self.view = ScreenView(self.transcript, self.questions, self.dialog, lambda: self.chat.queue)
 
     def attach(self, app: Application[None]) -> None:
         self.app = app
@@ -230,6 +228,9 @@ class ChatScreen:
     def print(self, text: str) -> None:
         self._printing.add(text)
 
+    def show_header(self, status: Status) -> None:
+        self.print(render_header(status, read_git_branch(self.options.workspace), self.painter))
+
     def begin_turn(self) -> None:
         self._began = asyncio.get_running_loop().time()
         self.transcript.live.begin()
@@ -279,7 +280,7 @@ class ChatScreen:
 
     @property
     def choosing(self) -> bool:
-        return self._rewinding.list is not None or self.dialog.list is not None
+        return self.dialog.list is not None
 
     @property
     def can_take_back(self) -> bool:
@@ -331,14 +332,10 @@ class ChatScreen:
         self.transcript.unfold()
         self.dialog.list = None
         if self.transcript.unfolded and not self.chat.busy:
-            self.spawn(self.dialog.offer_calls(self.chat.conversation, self.transcript.show_output))
+            self.spawn(self.chat.run_safely(self.dialog.offer_calls(self.transcript.show_output)))
 
     def rewind(self) -> None:
-        self.spawn(self._rewinding.open())
-
-    def move(self, steps: int) -> None:
-        if chosen := self._rewinding.list or self.dialog.list:
-            chosen.move(steps)
+        self.spawn(self.chat.run_safely(self.dialog.offer_messages()))
 
     def copy(self, text: str) -> None:
         """Hand the text to the terminal's clipboard (OSC 52)."""
@@ -366,14 +363,6 @@ class ChatScreen:
     def _clear_hint(self) -> None:
         self.view.hint = ""
         self.app.invalidate()
-
-    def choose(self, yes: bool) -> None:
-        if self.dialog.list:
-            self.dialog.choose(yes)
-        elif not yes:
-            self._rewinding.list = None
-        else:
-            self.spawn(self._rewinding.confirm())
 
     def _accept_edits(self) -> None:
         self.spawn(self._set_approval("accept-edits"))

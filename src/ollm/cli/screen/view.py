@@ -14,11 +14,10 @@ from prompt_toolkit.formatted_text import ANSI, StyleAndTextTuples, to_formatted
 from prompt_toolkit.utils import get_cwidth
 
 from ollm import __version__
-from ollm.cli.screen.cells import pad_cells, truncate_cells, wrap_choices
+from ollm.cli.screen.cells import pad_cells, truncate_cells
 from ollm.cli.screen.option_dialog import OptionDialog
 from ollm.cli.screen.paint import Painter
 from ollm.cli.screen.questions import ConfirmationQueue
-from ollm.cli.screen.rewind import RewindDialog
 from ollm.cli.screen.transcript import ContextFill, Transcript
 from ollm.runtime.base import Status
 from ollm.system.terminal_text import make_printable
@@ -115,7 +114,6 @@ class ScreenView:
         self,
         transcript: Transcript,
         questions: ConfirmationQueue,
-        rewinding: RewindDialog,
         options: OptionDialog,
         queue: Callable[[], list[str]],
     ) -> None:
@@ -125,7 +123,6 @@ class ScreenView:
         self._began = time.monotonic()
         self._transcript = transcript
         self._questions = questions
-        self._rewinding = rewinding
         self._options = options
         self._queue = queue
         self._live: tuple[int, StyleAndTextTuples] = (-1, [])
@@ -149,14 +146,11 @@ class ScreenView:
         return merge_style_runs("\n".join(lines))
 
     def render_question(self) -> StyleAndTextTuples:
-        if self._rewinding.list:
-            return [*self._rewinding.list.render_lines(get_width())]
         if self._options.list:
             return [*self._options.list.render_lines(get_width())]
         if self.hint:
             return [("class:hint", self.hint)]
-        choices = self._questions.format_choices()
-        return style_choices(wrap_choices(choices, get_width() - 1, indent="  ")) if choices else []
+        return [*self._questions.render_lines(get_width() - 1)]
 
     def render_footer(self) -> StyleAndTextTuples:
         waited, queued = time.monotonic() - self._began, len(self._queue())
@@ -167,12 +161,6 @@ class ScreenView:
     def render_prompt(self) -> StyleAndTextTuples:
         asks = "answer: " if self._questions.writing else "reason: "
         return [("class:prompt", asks if self._questions.typing else "› ")]
-
-
-def style_choices(text: str) -> StyleAndTextTuples:
-    """The keys that answer stand out from what they mean."""
-    parts = re.split(r"(\[[a-z]\])", text)
-    return [("class:key" if number % 2 else "class:question", part) for number, part in enumerate(parts) if part]
 
 
 def style_status_line(line: str, fill: ContextFill, approval: str) -> StyleAndTextTuples:

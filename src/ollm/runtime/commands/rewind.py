@@ -1,4 +1,4 @@
-"""Commands that go back: `/rewind` for talk and files, and `/redo`."""
+"""Commands that go back: `/rewind` for conversation and files, and `/redo`."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from ollm.domain.struct import Data
 from ollm.runtime import changes, rewind
 from ollm.runtime.base import CommandReply
 from ollm.runtime.commands.base import WrongUsage, fence_text, parse_number, slash_command
+from ollm.runtime.commands.work import swap_edit
+from ollm.system.terminal_text import make_printable
 
 if TYPE_CHECKING:
     from ollm.domain.context import ActiveContext
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 RewindScope = Literal["talk", "files", "both"]
 MAX_NAMED_PATHS = 20
+MAX_LISTED_MESSAGES = 1_000
+MAX_SHOWN_CHARS = 300
 PAGE_MESSAGES = 20  # read at a time
 
 
@@ -47,13 +51,16 @@ def parse_rewind(arguments: str) -> RewindRequest:
     return RewindRequest(number=number, scope=scope, diff="diff" in rest, force="force" in rest, yes="yes" in rest)
 
 
-@slash_command("rewind", usage="NUMBER [talk|files|both] [diff] [force] [yes]")
+@slash_command("rewind", usage="[NUMBER] [talk|files|both] [diff] [force] [yes]")
 async def run_rewind(conversation: ConversationParts, arguments: str) -> CommandReply:
-    """Go back to before a message: talk, files or both.
+    """Go back to before a message: conversation, files or both.
 
-    `talk` takes messages out of the context, `files` puts files back as they were before the message, `both` does
-    both and is the default where files changed. Without `yes` it only says what it would do, with `diff` line by
-    line. Files that others changed since are left alone unless `force` is added. `/redo` takes it back."""
+    Without a number: your messages, to choose from. `talk` takes messages out of the context, `files` puts files back
+    as they were before the message, `both` does both and is the default where files changed. Without `yes` it only says
+    what it would do, with `diff` line by line. Files that others changed since are left alone unless `force` is added.
+    `/redo` takes it back."""
+    if not arguments.strip():
+        return list_messages(conversation)
     request = parse_rewind(arguments)
     text = changes.find_user_message(conversation, request.number).text
     plan, note = await plan_files(conversation, request)
@@ -66,6 +73,7 @@ async def run_rewind(conversation: ConversationParts, arguments: str) -> Command
         data |= rewind.to_plain_data(plan) if plan else {}
         said = [rewind.describe_nothing(request.number, plan, files_only=scope == "files"), *([note] if note else [])]
         return CommandReply(text="\n\n".join(said), data=data)
+    conversation.edits.get().forget_undone()
     said = []
     step: dict[str, Any] = {}
     result = None
@@ -89,6 +97,21 @@ async def run_rewind(conversation: ConversationParts, arguments: str) -> Command
     return CommandReply(text="\n\n".join([*said, *([note] if note else [])]), data=data)
 
 
+def list_messages(conversation: ConversationParts) -> CommandReply:
+    page = conversation.session.load_page(None, MAX_LISTED_MESSAGES)
+    found = {int(message["id"]): shorten_message(message) for message in page if message["role"] == "user"}
+    rows = [f"- #{number} {text}" for number, text in found.items()]
+    text = (
+        "\n".join(["Rewind to before which message? `/rewind NUMBER`", "", *rows]) if rows else "Nothing to rewind yet."
+    )
+    return CommandReply(text=text, data=[{"number": number, "text": text} for number, text in found.items()])
+
+
+def shorten_message(message: dict[str, Any]) -> str:
+    texts = (part.get("text", "") for part in message["parts"] if part["type"] == "text")
+    return make_printable(" ".join(" ".join(texts).split()))[:MAX_SHOWN_CHARS]
+
+
 async def plan_files(conversation: ConversationParts, request: RewindRequest) -> tuple[RestorePlan | None, str]:
     """What would happen to files, and what is to be said where nothing can. Raises it where files were asked for."""
     from ollm.services.file_checkpoints import CheckpointsOffError
@@ -107,7 +130,7 @@ async def plan_files(conversation: ConversationParts, request: RewindRequest) ->
             raise
         if request.yes and not isinstance(error, CheckpointsOffError):
             raise UsageError(
-                error.message, action=f"Only the talk goes back with /rewind {request.number} talk yes."
+                error.message, action=f"Only the conversation goes back with /rewind {request.number} talk yes."
             ) from error
         return None, f"Files stay as they are: {error.message}"
     return await include_editor(conversation, plan, request.number, force=request.force), ""
@@ -174,12 +197,14 @@ async def preview_rewind(
 
 @slash_command("redo", usage="[force]")
 async def run_redo(conversation: ConversationParts, arguments: str) -> CommandReply:
-    """Take back the last /rewind.
+    """Take back the last /undo or /rewind.
 
     Files that were changed since are left alone and named; `force` takes them too."""
     words = arguments.split()
     if words not in ([], ["force"]):
         raise WrongUsage
+    if reply := await swap_edit(conversation, "redo"):
+        return reply
     step = find_redoable_step(conversation, force=bool(words))
     said = [changes.describe_redo(step)]
     data: dict[str, Any] = {}

@@ -21,7 +21,7 @@ from ollm.runtime.commands.base import (
     split_subcommand,
     split_words,
 )
-from ollm.services.edit_ledger import EditLedger, LastEdit, UndoResult
+from ollm.services.edit_ledger import CopyKind, EditLedger, LastEdit, UndoResult
 from ollm.services.goals import describe_goals
 from ollm.tools.framework.base import ToolContext
 
@@ -29,15 +29,20 @@ if TYPE_CHECKING:
     from ollm.runtime.parts import ConversationParts
 
 
-async def take_back_edit(ledger: EditLedger, files: ToolContext) -> UndoResult | None:
-    """None when there is nothing left to take back. Raises OllmError when the file was changed by others since, or the
-    editor does not let it be changed."""
+async def take_back_edit(ledger: EditLedger, files: ToolContext, kind: CopyKind) -> UndoResult | None:
+    """None when there is nothing left to take back, or to make again. Raises OllmError when the file was changed by
+    others since, or the editor does not let it be changed."""
     if files.editor is None:
-        return ledger.undo(files.boundary)
-    while edit := ledger.find_last_edit():
-        done = await _restore_file(edit, await open_context(files, edit.path))
+        return ledger.undo(files.boundary, kind)
+    while edit := ledger.find_last_edit(kind):
+        context = await open_context(files, edit.path)
+        now = read_shown(context, edit.path)
+        changes = edit.changes_file(now)
+        if changes:
+            ledger.save_opposite(edit, now)
+            await _restore_file(edit, context)
         edit.copy.unlink()
-        if done:
+        if changes:
             return UndoResult(path=edit.path, removed=edit.before is None)
     return None
 
@@ -60,20 +65,16 @@ def read_shown(context: ToolContext, path: Path) -> bytes | None:
         return file.read()
 
 
-async def _restore_file(edit: LastEdit, context: ToolContext) -> bool:
-    """False when the file already is as it was."""
+async def _restore_file(edit: LastEdit, context: ToolContext) -> None:
     from ollm.tools.files.file_change import refuse_unsaved, write_buffer
 
-    if not edit.changes_file(read_shown(context, edit.path)):
-        return False
     given = str(edit.path)
     if edit.before is None:
         context.boundary.remove_file(given)
-        return True
+        return
     refuse_unsaved(context, given)
     if not await write_buffer(context, edit.path, edit.before):
         context.boundary.write_file(given, edit.before)
-    return True
 
 
 @slash_command("goal", usage="[set | subtask | decision | lock | artifact | blocker TEXT | complete]")
@@ -181,22 +182,31 @@ def make_missing_key_error(key: str) -> UsageError:
     return UsageError(f"Nothing is remembered under {key!r}.", action="List what is with /memory.")
 
 
-@slash_command("undo", usage="[yes]")
+@slash_command("undo")
 async def undo(conversation: ConversationParts, arguments: str) -> CommandReply:
     """Undo the last file edit.
 
-    Without `yes`: what would change. It takes back edits by the tools, one at a time, newest first. What a command
-    changed goes back with `/rewind`."""
-    word = arguments.strip()
-    if word not in ("", "yes"):
+    Takes back edits by the tools, one at a time, newest first; `/redo` makes the edit again. What a command changed
+    goes back with `/rewind`."""
+    if arguments.strip() not in ("", "yes"):
         raise WrongUsage
-    if word == "":
-        return CommandReply(text=await describe_undo(conversation))
+    if reply := await swap_edit(conversation, "undo"):
+        return reply
+    raise UsageError("Nothing to undo.")
+
+
+async def swap_edit(conversation: ConversationParts, kind: CopyKind) -> CommandReply | None:
+    """Undo the last edit, or make it again; None when there is none."""
+    change = await describe_swap(conversation, kind)
     async with record_undo(conversation):
-        done = await take_back_edit(conversation.edits.get(), conversation.files.get())
+        done = await take_back_edit(conversation.edits.get(), conversation.files.get(), kind)
     if done is None:
-        raise UsageError("Nothing to undo.")
-    return CommandReply(text=f"{done.path} {'is removed again' if done.removed else 'is as it was before the edit'}.")
+        return None
+    inside = done.path.is_relative_to(conversation.workspace)
+    name = done.path.relative_to(conversation.workspace) if inside else done.path
+    did = "Deleted" if done.removed else "Undid the last edit of" if kind == "undo" else "Redid the edit of"
+    back = "/redo brings it back" if kind == "undo" else "/undo takes it back"
+    return CommandReply(text=f"{did} `{name}`; {back}.\n\n{change}".rstrip(), data={"path": str(done.path)})
 
 
 @asynccontextmanager
@@ -216,15 +226,13 @@ async def record_undo(conversation: ConversationParts) -> AsyncIterator[None]:
                 await asyncio.to_thread(checkpoints.end)
 
 
-async def describe_undo(conversation: ConversationParts) -> str:
-    """What taking the last edit back would change."""
+async def describe_swap(conversation: ConversationParts, kind: CopyKind) -> str:
+    """The change that undoing the last edit, or making it again, would be."""
     from ollm.tools.files.file_change import make_diff
 
-    edit = conversation.edits.get().find_last_edit()
-    if edit is None:
-        raise UsageError("Nothing to undo.")
-    if edit.before is None:
-        return f"`/undo yes` deletes {edit.path}, which the last edit created."
+    edit = conversation.edits.get().find_last_edit(kind)
+    if edit is None or edit.before is None:
+        return ""
     now = read_shown(await open_context(conversation.files.get(), edit.path), edit.path) or b""
     change = make_diff(edit.path.name, now.decode("utf-8", "replace"), edit.before.decode("utf-8", "replace"))
-    return f"`/undo yes` reverts the last edit of {edit.path}:\n\n{fence_text(change.rstrip(), 'diff')}"
+    return fence_text(change.rstrip(), "diff") if change.strip() else ""
