@@ -170,10 +170,9 @@ class Archive:
             session=session,
             damage=None,
             read_only=None,
-            unfinished=False,
-            journal_good=0,
             skipped=max(older, default=0),
             calls_so_far=1,
+            partial=[],
         )
 
 

@@ -22,7 +22,6 @@ from ollm.store.session_files.files import DamageReport
 from ollm.store.session_files.journal import JournalMessage, encode_json, encode_line
 from ollm.store.session_files.loading import INTERRUPTED_TEXT, SessionStream
 from ollm.store.session_files.reader import SessionPart, SessionReader, read_number
-from ollm.store.session_files.recovery import KnownDocument
 from tests.covers import covers
 from tests.sizes import size
 from tests.store.sessions.support import AT, Home, call, run, said
@@ -237,17 +236,14 @@ def test_opened_from_its_end_a_session_becomes_what_it_becomes_when_all_of_it_is
         journal = Home(tmp_path / "left").journal(session_id)
         journal.write_bytes(journal.read_bytes()[: chance.randint(0, journal.stat().st_size)])
     read = Home(tmp_path / "left").files.read(session_id).session
-    known = KnownDocument(
-        message_count=len(read.messages), last_number=read.messages[-1].id, since=chance.randint(1, 60)
-    )
-    if Home(tmp_path / "left").files.read(session_id).unfinished:
-        known = msgspec.structs.replace(known, message_count=known.message_count - 1, last_number=known.last_number - 1)
+    unfinished = Home(tmp_path / "left").files.read(session_id).unfinished
+    known = len(read.messages) - unfinished, read.messages[-1].id - unfinished
 
     ends = []
-    for name, told in (("end", known), ("whole", None)):
+    for name, told, since in (("end", known, chance.randint(1, 60)), ("whole", None, 0)):
         shutil.copytree(tmp_path / "left", tmp_path / name)
         files = SessionFiles(Home(tmp_path / name).places, lambda: datetime(2026, 2, 1, tzinfo=UTC))
-        writer, loaded = files.open(session_id, known=lambda told=told: told)
+        writer, loaded = files.open(session_id, since=since, known=lambda told=told: told)
         numbers = writer.message_count, writer.last_number, loaded.calls_so_far
         writer.close()
         ends.append((loaded, numbers, files.places.get_document_path(session_id).read_bytes()))

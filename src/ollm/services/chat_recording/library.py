@@ -112,10 +112,10 @@ def _repair_session(files: SessionFiles, session_id: str) -> Finding | None:
 
 
 def _is_whole(files: SessionFiles, session_id: str) -> bool:
-    from ollm.store.session_files.files import DamageFoundError, StrictDamageReport
+    from ollm.store.session_files.files import DamageFoundError, DamageReport
 
     try:
-        with files.open_stream(session_id, StrictDamageReport()) as stream:
+        with files.open_stream(session_id, DamageReport(strict=True)) as stream:
             _read_all(stream)
     except (OllmError, DamageFoundError):
         return False

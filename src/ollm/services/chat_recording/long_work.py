@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NoReturn, TypeVar
 
 if TYPE_CHECKING:
     from ollm.store.session_files import LoadedSession, SessionFiles, SessionWriter
-    from ollm.store.session_files.recovery import KnownDocument
+    from ollm.store.session_files.recovery import Counts
 
 LONG_WORK_BYTES = 1 << 20  # to read or write so much takes longer than anybody else should wait
 Done = TypeVar("Done")
@@ -27,7 +27,7 @@ class LongWork:
             await busy.wait()
 
     async def open_session(
-        self, session_id: str, since: int, find_known: Callable[[], KnownDocument | None]
+        self, session_id: str, since: int, find_known: Callable[[], Counts | None]
     ) -> tuple[SessionWriter, LoadedSession]:
         """As `SessionFiles.open`. What the index knows is asked here, where its connection belongs, and counts when the
         document is still the same under the lock."""
@@ -36,7 +36,7 @@ class LongWork:
         before, known = self._files.read_document_stamp(session_id), find_known()
         opened: list[SessionWriter] = []
 
-        def confirm() -> KnownDocument | None:
+        def confirm() -> Counts | None:
             return known if self._files.read_document_stamp(session_id) == before else None
 
         def work() -> tuple[SessionWriter, LoadedSession]:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from ollm.domain.session import ParentCall
     from ollm.domain.tools import ToolCallRecord
     from ollm.store.session_files import LoadedSession, MessagePage, SessionWriter
-    from ollm.store.session_files.recovery import KnownDocument
+    from ollm.store.session_files.recovery import Counts
 
 
 MAX_TITLE_CHARS = 80
@@ -246,7 +246,7 @@ class ChatRecordingService:
         session_id = parse_id(session_id)
         if session_id in self._writers:
             return self._files.read_open(self._writers[session_id])
-        writer, loaded = await self._long.open_session(session_id, since, lambda: self._find_known(session_id, since))
+        writer, loaded = await self._long.open_session(session_id, since, lambda: self._count_known(session_id, since))
         writer.deferred = not self._settings.auto_save
         self._writers[session_id] = writer
         first = next((message for message in loaded.session.messages if message.role == "user"), None)
@@ -254,14 +254,9 @@ class ChatRecordingService:
             self._first[session_id] = first
         return loaded
 
-    def _find_known(self, session_id: str, since: int) -> KnownDocument | None:
+    def _count_known(self, session_id: str, since: int) -> Counts | None:
         index = self._library.index
-        counts = index.get_counts(session_id, MIN_INDEXED_BYTES) if index and since else None
-        if counts is None:
-            return None
-        from ollm.store.session_files.recovery import KnownDocument
-
-        return KnownDocument(message_count=counts[0], last_number=counts[1], since=since)
+        return index.get_counts(session_id, MIN_INDEXED_BYTES) if index and since else None
 
     async def record_message(self, session_id: str, message: Message, calls: Sequence[ToolCallRecord] = ()) -> Message:
         """Write a message down and give it back with its number; on disk when this returns. `calls` are those it asks

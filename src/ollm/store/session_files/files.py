@@ -32,13 +32,19 @@ MAX_KNOWN_GAPS = 1000
 Range = tuple[int, int]
 
 
+class DamageFoundError(Exception):
+    """Something is wrong: whoever wants to know what has to read on."""
+
+
 class DamageReport:
     """Grows while files are read. `too_large` means: can be looked at, must not be written.
 
-    With more `patience` reading may take that many times as long.
+    With more `patience` reading may take that many times as long. A `strict` one ends it with a `DamageFoundError` at
+    the first thing that is wrong.
     """
 
-    def __init__(self, patience: float = 1) -> None:
+    def __init__(self, patience: float = 1, *, strict: bool = False) -> None:
+        self._strict = strict
         self.notes: list[str] = []
         self.lost = 0
         self.missing = ""  # a sentence about messages and calls that are missing
@@ -49,11 +55,13 @@ class DamageReport:
         self._until = begun + LOADING_SECONDS * patience
 
     def note(self, text: str) -> None:
+        self._stop_if_strict(text)
         if len(self.notes) < MAX_NOTES and text not in self.notes:
             self.notes.append(text)
 
     def count_lost_entry(self, text: str = "") -> None:
         """One more entry that could not be read."""
+        self._stop_if_strict(text)
         self.lost += 1
         if text:
             self.note(text)
@@ -62,11 +70,18 @@ class DamageReport:
         """Report what is missing after everything was read."""
         if not self.too_large:
             self.missing = format_missing(messages, calls)
+            if self.missing:
+                self._stop_if_strict(self.missing)
 
     def refuse(self, text: str) -> None:
+        self._stop_if_strict(text)
         self.too_large = True
         if text not in self.notes:
             self.notes.insert(0, text)
+
+    def _stop_if_strict(self, text: str) -> None:
+        if self._strict:
+            raise DamageFoundError(text)
 
     def refuse_depth(self) -> None:
         size = f"{self.size} bytes" if self.size < 1_000_000 else f"{self.size // 1_000_000} MB"
@@ -242,27 +257,6 @@ def _subtract(gaps: list[Range], known: list[Range]) -> list[Range]:
         if begin <= last:
             left.append((begin, last))
     return left
-
-
-class DamageFoundError(Exception):
-    """Something is wrong: whoever wants to know what has to read on."""
-
-
-class StrictDamageReport(DamageReport):
-    """Ends the reading with a `DamageFoundError` at the first thing that is wrong."""
-
-    def note(self, text: str) -> None:
-        raise DamageFoundError(text)
-
-    def count_lost_entry(self, text: str = "") -> None:
-        raise DamageFoundError(text)
-
-    def refuse(self, text: str) -> None:
-        raise DamageFoundError(text)
-
-    def report_missing(self, messages: list[Range], calls: int) -> None:
-        if found := format_missing(messages, calls):
-            raise DamageFoundError(found)
 
 
 def format_missing(messages: list[Range], calls: int, shown: int = 4) -> str:

@@ -38,10 +38,16 @@ class LoadedSession(Data, frozen=True):
     session: Session
     damage: str | None
     read_only: str | None
-    unfinished: bool  # an answer under way was never finished
-    journal_good: int
     skipped: int
+    partial: journal.Parts  # of an answer under way that was never finished
     calls_so_far: int  # at least as many as there are, and as the highest number in an id of ours
+    message_count: int = 0  # finished ones that were read, and the number of the last
+    last_number: int = 0
+    journal_good: int = 0
+
+    @property
+    def unfinished(self) -> bool:
+        return bool(self.partial)
 
 
 class SessionStream:
@@ -186,22 +192,29 @@ def _read_entries(
 
 def load_session(stream: SessionStream) -> LoadedSession:
     """Everything that can be read, at once."""
-    return make_loaded_session(stream, tuple(stream.iter_messages()), tuple(stream.iter_calls()))
+    reader, messages, calls = stream.reader, tuple(stream.iter_messages()), tuple(stream.iter_calls())
+    loaded = make_loaded_session(stream, len(messages) - bool(reader.partial))
+    ids = (*reader.newest_calls, *(call.id for call in calls))
+    return msgspec.structs.replace(
+        loaded,
+        session=msgspec.structs.replace(stream.session, messages=messages, tool_calls=calls),
+        calls_so_far=max(len(calls), *map(read_call_number, ("", *ids))),
+    )
 
 
-def make_loaded_session(
-    stream: SessionStream, found: tuple[Message, ...], calls: tuple[ToolCallRecord, ...]
-) -> LoadedSession:
-    """Make a session from a stream that was read to its end."""
+def make_loaded_session(stream: SessionStream, count: int) -> LoadedSession:
+    """Describe a stream that was read to its end, with so many finished messages, without what it holds."""
     reader = stream.reader
     return LoadedSession(
-        session=msgspec.structs.replace(stream.session, messages=found, tool_calls=calls),
+        session=stream.session,
         damage=stream.damage,
         read_only=stream.read_only,
-        unfinished=bool(reader.partial),
-        journal_good=reader.journal_good,
         skipped=reader.skipped,
-        calls_so_far=max(len(calls), *map(read_call_number, ("", *reader.newest_calls, *(call.id for call in calls)))),
+        calls_so_far=0,
+        message_count=count,
+        last_number=reader.missing.last_number,
+        partial=reader.partial,
+        journal_good=reader.journal_good,
     )
 
 

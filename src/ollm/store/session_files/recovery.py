@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
+from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,10 +15,9 @@ from ollm.domain.clock import Clock, format_stamp
 from ollm.domain.errors import DamagedError
 from ollm.domain.messages import JsonObject, Message, ToolResultPart
 from ollm.domain.session import SCHEMA_VERSION, Session
-from ollm.domain.struct import Data
 from ollm.domain.tools import ToolCallRecord
 from ollm.store.session_files import journal, lenient
-from ollm.store.session_files.files import LAST_MESSAGE, MISSING, DamageFoundError, DamageReport, StrictDamageReport
+from ollm.store.session_files.files import LAST_MESSAGE, MISSING, DamageFoundError, DamageReport
 from ollm.store.session_files.loading import (
     LoadedSession,
     SessionStream,
@@ -37,27 +37,7 @@ OPEN_PATIENCE_FACTOR = 2  # for somebody who waits: to write takes as long again
 REPAIR_PATIENCE_FACTOR = 10
 LARGE_BYTES = 64_000_000  # from here on no session is held whole to continue with it
 Paths = tuple[Path, Path]
-
-
-class KnownDocument(Data, frozen=True):
-    """Facts about a whole document that has not changed since: its messages, and the number of the last one.
-
-    Only what follows number `since` is needed of it. `surely`: all of it was read just now.
-    """
-
-    message_count: int
-    last_number: int
-    since: int
-    surely: bool = False
-
-
-class _Found(Data, frozen=True):
-    """A session whose files are whole, with the count of its finished messages and the number of the last."""
-
-    loaded: LoadedSession
-    count: int
-    last: int
-    partial: journal.Parts
+Counts = tuple[int, int]  # of messages, and the number of the last
 
 
 def recover_session(
@@ -67,7 +47,7 @@ def recover_session(
     *,
     to_continue: bool,
     since: int,
-    known: KnownDocument | None,
+    known: Counts | None,
     repair: bool,
 ) -> LoadedSession:
     """Make the files whole and the writer ready; gives what the session holds afterwards, if it is `to_continue`.
@@ -79,28 +59,27 @@ def recover_session(
     home = places.find_home(session_id) or places.directory
     paths = home / f"{session_id}.json", home / f"{session_id}.journal"
     hold = to_continue and not is_large(*paths)
-    found = None
+    loaded, damage, missing = None, None, None
     if home == places.directory:
-        found = (to_continue and _read_end(paths, writer, since, known)) or None
-        hold = hold or found is not None
-        found = found or _read_whole(paths, writer, StrictDamageReport(), hold=hold)
-    damage, missing = None, None
-    if found is None:
-        damage, missing = _rewrite(
-            places, paths, writer, clock, REPAIR_PATIENCE_FACTOR if repair else OPEN_PATIENCE_FACTOR
-        )
+        loaded = _read_end(paths, writer, since, known) if to_continue else None
+        hold = hold or loaded is not None
+        loaded = loaded or _read_whole(paths, writer, DamageReport(strict=True), hold=hold)
+    if loaded is None:
+        patience = REPAIR_PATIENCE_FACTOR if repair else OPEN_PATIENCE_FACTOR
+        damage, missing = _rewrite(places, paths, writer, clock, patience)
         paths = places.get_document_path(session_id), places.get_journal_path(session_id)
-        found = _read_whole(paths, writer, DamageReport(), hold=hold)
-        assert found
+        loaded = _read_whole(paths, writer, DamageReport(), hold=hold)
+        assert loaded
     if to_continue and not hold:
-        read = KnownDocument(message_count=found.count, last_number=found.last, since=since or found.last, surely=True)
-        found = _read_end(paths, writer, since, read) or _read_whole(paths, writer, DamageReport(), hold=True) or found
+        counts = loaded.message_count, loaded.last_number
+        end = _read_end(paths, writer, since, counts, surely=True)
+        loaded = end or _read_whole(paths, writer, DamageReport(), hold=True) or loaded
     for path in places.directory.glob(f".{session_id}.*.tmp"):
         path.unlink(missing_ok=True)
-    loaded = msgspec.structs.replace(found.loaded, damage=damage) if damage else found.loaded
-    writer.adopt((found.count, found.last), loaded.calls_so_far, loaded.journal_good, found.partial)
+    writer.adopt(loaded)
     if missing:
         writer.change_fields(loaded.session.last_activity, {}, {MISSING: missing})
+    loaded = msgspec.structs.replace(loaded, damage=damage or loaded.damage)
     return _finish_interrupted(writer, loaded, clock) if to_continue else loaded
 
 
@@ -113,26 +92,33 @@ def get_total_size(*paths: Path) -> int:
     return sum(path.stat().st_size for path in paths if path.is_file())
 
 
-def _read_end(paths: Paths, writer: SessionWriter, since: int, known: KnownDocument | None) -> _Found | None:
-    """Read the end of a session; None if that may not be all that is needed."""
+def _read_end(
+    paths: Paths, writer: SessionWriter, since: int, known: Counts | None, *, surely: bool = False
+) -> LoadedSession | None:
+    """Read the end of a session; None if that may not be all that is needed. `surely`: all was read just now."""
     has_marks = get_total_size(paths[1]) >= journal.MARK_EVERY_BYTES
     if not known and not (has_marks and (since or is_large(*paths))):
         return None
-    part = SessionPart(after=known.since if known else since or sys.maxsize)
-    with _open_stream(paths, writer, StrictDamageReport(), part) as stream, contextlib.suppress(DamageFoundError):
-        mark = stream and stream.reader.mark
-        if stream and mark and (since or not known):
-            known = KnownDocument(message_count=mark.count, last_number=mark.last, since=part.after)
-        if stream and known and stream.reader.narrowed:
+    part = SessionPart(after=since or sys.maxsize)
+    with _open_stream(paths, writer, DamageReport(strict=True), part) as stream, contextlib.suppress(DamageFoundError):
+        if stream and stream.reader.narrowed:
+            mark = stream.reader.mark
+            count, last = (mark.count, mark.last) if mark and not surely else known or (0, 0)
             loaded = load_session(stream)
-            if not loaded.read_only and _is_sound(loaded.session, known):
-                finished = _list_finished(loaded)
-                count = known.message_count + sum(message.id > known.last_number for message in finished)
-                return _make_found(stream, loaded, count)
+            if (mark or known) and not loaded.read_only and (surely or _has_all_calls(loaded.session)):
+                numbers = [message.id for message in loaded.session.messages]
+                if max(numbers, default=0) >= last:
+                    count += sum(number > last for number in numbers) - loaded.unfinished
+                    return msgspec.structs.replace(loaded, message_count=count)
     return None
 
 
-def _read_whole(paths: Paths, writer: SessionWriter, damage: DamageReport, *, hold: bool) -> _Found | None:
+def _has_all_calls(session: Session) -> bool:
+    calls = {call.id for call in session.tool_calls}
+    return all(name in calls for message in session.messages for name in message.call_ids)
+
+
+def _read_whole(paths: Paths, writer: SessionWriter, damage: DamageReport, *, hold: bool) -> LoadedSession | None:
     """Read all of a session; None as soon as it is found that its files must be written again. What it holds is given
     only with `hold`."""
     with _open_stream(paths, writer, damage) as stream, contextlib.suppress(DamageFoundError):
@@ -140,12 +126,10 @@ def _read_whole(paths: Paths, writer: SessionWriter, damage: DamageReport, *, ho
             return None
         refuse_read_only(stream, paths[0])
         if hold:
-            loaded = load_session(stream)
-            return _make_found(stream, loaded, len(_list_finished(loaded)))
+            return load_session(stream)
         count = sum(1 for _ in read_messages(stream.reader))
-        for _ in read_calls(stream.reader):
-            pass  # the first that is wrong ends it
-        return _make_found(stream, make_loaded_session(stream, (), ()), count)
+        deque(read_calls(stream.reader), maxlen=0)  # the first that is wrong ends it
+        return make_loaded_session(stream, count)
     return None
 
 
@@ -164,22 +148,6 @@ def _open_stream(
         stream = SessionStream(reader, writer.session_id, alive=True)
         writer.head = make_current_head(reader.head, stream.session)
         yield None if reader.foreign else stream
-
-
-def _make_found(stream: SessionStream, loaded: LoadedSession, count: int) -> _Found:
-    return _Found(loaded=loaded, count=count, last=stream.reader.missing.last_number, partial=stream.reader.partial)
-
-
-def _list_finished(loaded: LoadedSession) -> tuple[Message, ...]:
-    return loaded.session.messages[:-1] if loaded.unfinished else loaded.session.messages
-
-
-def _is_sound(session: Session, known: KnownDocument) -> bool:
-    """Return True if every call that a message names was found, and the messages go as far as they must."""
-    calls = {call.id for call in session.tool_calls}
-    asked = {name for message in session.messages for name in message.call_ids}
-    last = max((message.id for message in session.messages), default=0)
-    return (known.surely or asked <= calls) and last >= known.last_number
 
 
 def _rewrite(
@@ -264,7 +232,7 @@ def _finish_interrupted(writer: SessionWriter, loaded: LoadedSession, clock: Clo
     for message in results:
         writer.record_message(at, message, 0)
     whole = msgspec.structs.replace(session, messages=(*session.messages, *results), tool_calls=tuple(calls))
-    return msgspec.structs.replace(loaded, session=whole, unfinished=False)
+    return msgspec.structs.replace(loaded, session=whole, partial=[])
 
 
 def _find_open_calls(session: Session) -> tuple[int, list[str]]:

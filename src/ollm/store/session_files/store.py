@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ollm.store.session_files.files import DamageReport
     from ollm.store.session_files.loading import LoadedSession, SessionStream
     from ollm.store.session_files.reader import SessionPart
-    from ollm.store.session_files.recovery import KnownDocument
+    from ollm.store.session_files.recovery import Counts
 
 
 class MessagePage(NamedTuple):
@@ -51,13 +51,13 @@ class SessionFiles:
         *,
         to_continue: bool = True,
         since: int = 0,
-        known: Callable[[], KnownDocument | None] = lambda: None,
+        known: Callable[[], Counts | None] = lambda: None,
         repair: bool = False,
     ) -> tuple[SessionWriter, LoadedSession]:
         """Lock a session, repair damage, and give its writer and what it holds.
 
         `to_continue` also gives a result to every call that was left without one; otherwise messages and calls are
-        left out of what it gives. `known`, asked under the lock, says what is known of a document that nobody has
+        left out of what it gives. `known`, asked under the lock, counts the messages of a document that nobody has
         changed: its end is then enough. Of a large session what follows number `since` is given, or its end.
         `repair`: it is likely to be damaged, and mending may take its time.
         """

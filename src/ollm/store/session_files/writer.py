@@ -22,6 +22,7 @@ from ollm.system.atomic import AppendFile, make_private_directory, replace_file
 from ollm.system.locks import OwnerLock
 
 if TYPE_CHECKING:
+    from ollm.store.session_files.loading import LoadedSession
     from ollm.store.session_files.reader import SessionPart, SessionReader
 
 
@@ -95,19 +96,18 @@ class SessionWriter:
         make_private_directory(self.directory)
         self._lock.acquire(f"Session {self.session_id}")
 
-    def adopt(self, numbers: tuple[int, int], calls: int, journal_good: int, partial: journal.Parts) -> None:
-        """Go on from the files as they are (`numbers`: messages, number of the last); a torn journal line is cut
-        off."""
-        self.message_count, self.last_number = numbers
-        self._partial = partial
+    def adopt(self, loaded: LoadedSession) -> None:
+        """Go on from the files as they are; a torn journal line is cut off."""
+        self.message_count, self.last_number = loaded.message_count, loaded.last_number
+        self._partial = loaded.partial
         self.document_size = self.document.path.stat().st_size
         self._written = True
         self.document.watch()
         self._journal.open()
-        if self._journal.good > journal_good:
-            self._journal.truncate(journal_good)
+        if self._journal.good > loaded.journal_good:
+            self._journal.truncate(loaded.journal_good)
         self._line_open = not self._journal.ends_with(b"\n")
-        self._marks.continue_journal(self._journal.path, calls, self.document.stamp)
+        self._marks.continue_journal(self._journal.path, loaded.calls_so_far, self.document.stamp)
 
     @contextmanager
     def batch_writes(self) -> Iterator[None]:

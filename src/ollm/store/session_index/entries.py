@@ -11,7 +11,7 @@ from ollm.domain.messages import Message
 from ollm.domain.session import Session
 from ollm.domain.tools import ToolCallRecord
 from ollm.store.session_files import SessionWriter
-from ollm.store.session_files.files import DamageFoundError, StrictDamageReport, get_file_time
+from ollm.store.session_files.files import DamageFoundError, DamageReport, get_file_time
 from ollm.store.session_files.loading import (
     CHECK_EVERY_ENTRIES,
     make_partial_message,
@@ -70,7 +70,7 @@ def _open_reader(
     directory: Path, session_id: str, part: SessionPart | None = None
 ) -> contextlib.closing[SessionReader]:
     paths = directory / f"{session_id}.json", directory / f"{session_id}.journal"
-    return contextlib.closing(SessionReader(*paths, damage=StrictDamageReport() if part else None, part=part))
+    return contextlib.closing(SessionReader(*paths, damage=DamageReport(strict=part is not None), part=part))
 
 
 def _read_entries(
