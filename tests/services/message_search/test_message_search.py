@@ -185,7 +185,7 @@ def test_a_long_session_is_indexed_in_parts_and_searched_meanwhile(
 ) -> None:
     home = Home(tmp_path)
     session = home.recorded("The otter is first.", *NOISE, "The beaver is last.")
-    monkeypatch.setattr("ollm.store.session_index.index.STEP_TEXTS", 1)
+    monkeypatch.setattr("ollm.store.session_index.entries.STEP_TEXTS", 1)
     monkeypatch.setattr("ollm.store.session_index.session_texts.REFRESH_SECONDS", 0.002)
     found: list[list[str]] = []
     for _ in range(1_000):

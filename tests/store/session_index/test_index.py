@@ -33,9 +33,9 @@ def test_only_what_changed_is_read_again(tmp_path):
     index = home.index()
     assert index.list_sessions()[0]["messageCount"] == 2
     home.sessions.chmod(0o700)
-    rows = index._load_rows()
+    rows = index.load_rows()
     assert index.list_sessions()[0]["messageCount"] == 2
-    assert index._load_rows() == rows
+    assert index.load_rows() == rows
 
     async def more() -> None:
         service = home.service()
@@ -158,8 +158,8 @@ def many(home: Home, texts: list[str]) -> str:
 @pytest.mark.parametrize("listed", [True, False])
 def test_a_large_session_is_read_on_by_the_next_search_from_where_the_last_one_stopped(tmp_path, monkeypatch, listed):
     monkeypatch.setattr(stamps, "LARGE_BYTES", 100)
-    monkeypatch.setattr(indexing, "LARGE_SECONDS", 0)
-    monkeypatch.setattr(indexing, "MIN_WORK_SECONDS", 0)
+    monkeypatch.setattr(entries, "LARGE_SECONDS", 0)
+    monkeypatch.setattr(entries, "MIN_WORK_SECONDS", 0)
     home = Home(tmp_path)
     session_id = many(home, ["hay", "needle"])
     data = home.document(session_id).read_bytes()
@@ -170,7 +170,7 @@ def test_a_large_session_is_read_on_by_the_next_search_from_where_the_last_one_s
         assert index.list_sessions()[0]["messageCount"] == 2
     assert search_sessions(index, "needle").hits == []
     assert index.behind == {session_id}
-    monkeypatch.setattr(indexing, "LARGE_SECONDS", 5)
+    monkeypatch.setattr(entries, "LARGE_SECONDS", 5)
     monkeypatch.setattr("ollm.store.session_index.entries.read_session", None)  # nothing is read from the start again
     assert [hit["number"] for hit in search_sessions(index, "needle").hits] == [2]
     assert [hit["role"] for hit in search_sessions(index, "haystack").hits] == ["tool"]
@@ -328,14 +328,14 @@ def test_a_writer_tells_its_row(tmp_path):
     index.list_sessions()
     writer, _ = home.files.open(session_id)
     index.update_session(session_id, make_writer_row(writer)._replace(title="told by the writer"))
-    assert index._load_rows()[session_id]["title"] == "told by the writer"
+    assert index.load_rows()[session_id]["title"] == "told by the writer"
     writer.abandon()
     content = home.document(session_id).read_bytes()
     home.document(session_id).write_bytes(content + b" ")
     index.update_session(session_id)
-    assert index._load_rows()[session_id]["title"] == "one", "another document is read again"
+    assert index.load_rows()[session_id]["title"] == "one", "another document is read again"
     index.update_session("aaaa0000-0000-4000-8000-000000000001")
-    assert list(index._load_rows()) == [session_id]
+    assert list(index.load_rows()) == [session_id]
 
 
 def test_a_forgotten_session_is_found_no_more_until_its_files_are_read_again(tmp_path):
@@ -344,7 +344,7 @@ def test_a_forgotten_session_is_found_no_more_until_its_files_are_read_again(tmp
     index = home.index()
     assert len(search_sessions(index, "needle").hits) == 1
     index.forget(session_id)
-    assert index._load_rows() == {}
+    assert index.load_rows() == {}
     assert index.connection.execute("SELECT count(*) FROM entries").fetchone()[0] == 0
 
 

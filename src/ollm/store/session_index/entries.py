@@ -1,12 +1,17 @@
-"""Contents of session files for the index: the line of a list, and the texts to search."""
+"""Reads session files for the index: the line of a list, and the texts to search."""
 
 from __future__ import annotations
 
 import contextlib
+import math
+import time
+from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ollm.domain.errors import StorageError
 from ollm.domain.messages import Message
 from ollm.domain.session import Session
 from ollm.domain.tools import ToolCallRecord
@@ -20,11 +25,28 @@ from ollm.store.session_files.loading import (
     read_messages,
 )
 from ollm.store.session_files.reader import SessionPart, SessionReader
-from ollm.store.session_index.stamps import Stamp
-from ollm.store.session_index.texts import UNDER_WAY, EntryIndexer, IndexEntry
+from ollm.store.session_index.stamps import Stamp, make_batches
+from ollm.store.session_index.texts import (
+    UNDER_WAY,
+    EntryIndexer,
+    IndexEntry,
+    Progress,
+    erase_rows,
+    forget_session,
+    scrub,
+)
+
+if TYPE_CHECKING:
+    from ollm.store.session_index.index import SessionIndex
+
+LARGE_SECONDS = 3.0
+MIN_WORK_SECONDS = 0.2
+STEP_TEXTS = 500
+SCRUB_SECONDS = 0.3  # of merging while somebody waits for something else
 
 MAX_TEXT_CHARS = 200_000
 UNREAD_TITLE = "(not read yet)"
+Row = dict[str, Any]
 
 
 class SessionRow(NamedTuple):
@@ -44,7 +66,108 @@ class SessionRow(NamedTuple):
     last_number: int
 
 
-def read_changes(stamp: Stamp, session_id: str, row: dict[str, Any] | None, take: EntryIndexer | None) -> SessionRow:
+def refresh_rows(
+    index: SessionIndex, found: dict[str, Stamp], progress: Progress | None, *, text: bool, until: float = math.inf
+) -> dict[str, Row]:
+    """Bring the rows up to date, with `text` the words too. After the moment `until` no other session is read."""
+    rows = index.load_rows()
+    if gone := [session_id for session_id in rows if session_id not in found]:  # their files were removed
+        erase_rows(index.connection, gone)
+        scrub(index.connection, seconds=SCRUB_SECONDS)
+    known = "text_stamp" if text else "stamp"
+    changed = [name for name, stamp in found.items() if name not in rows or rows[name][known] != stamp.text]
+    changed.sort(key=lambda name: (found[name].is_large, found[name].newest_time))
+    total, done = sum(found[name].size for name in changed), 0
+    large_until = time.process_time() + LARGE_SECONDS  # all large ones together get a few seconds in one go
+
+    def report(read: int) -> None:
+        if progress:
+            progress(min(done + read, total), total)
+
+    def make_indexer(row: Row) -> EntryIndexer:
+        left = max(MIN_WORK_SECONDS, large_until - time.process_time())
+        return EntryIndexer(index.connection, row, left if found[row["session_id"]].is_large else None, report)
+
+    def update(batch: list[str]) -> dict[str, Row]:
+        return {name: update_row(index, name, found[name], make_indexer if text else None) for name in batch}
+
+    index.unread = {}
+    for batch in make_batches(changed, found):
+        if time.monotonic() > until:
+            index.unread |= {name: found[name].size for name in batch}
+            rows |= {name: make_unread_row(found[name], name) for name in batch}
+        else:
+            rows |= index.run_transaction(partial(update, batch))
+            done += sum(found[name].size for name in batch)
+            report(0)
+    return {session_id: rows[session_id] for session_id in found if session_id in rows}
+
+
+def refresh_text(index: SessionIndex, session_id: str, stamp: Stamp, seconds: float) -> None:
+    """Bring the words of one session up to date, in short transactions."""
+
+    def make_indexer(row: Row) -> EntryIndexer:
+        return EntryIndexer(index.connection, row, seconds, step=STEP_TEXTS)
+
+    row = index.load_rows(session_id).get(session_id)
+    if not (row and row["text_stamp"] == stamp.text):
+        index.run_transaction(partial(update_row, index, session_id, stamp, make_indexer))
+
+
+def update_row(
+    index: SessionIndex,
+    session_id: str,
+    stamp: Stamp,
+    make_indexer: Callable[[Row], EntryIndexer] | None = None,
+    *,
+    line: SessionRow | None = None,
+) -> Row:
+    """Read what is new in one session and write its row, unless others did since the transaction was planned."""
+    row = index.load_rows(session_id).get(session_id)
+    if row and not line and row["text_stamp" if make_indexer else "stamp"] == stamp.text:
+        return row
+    values: Row = dict(row or {"session_id": session_id, "text_stamp": "", "text_number": 0})
+    if "id" not in values:
+        query = "INSERT INTO sessions(session_id, stamp) VALUES (?, '')"
+        values["id"] = index.connection.execute(query, (session_id,)).lastrowid
+    try:
+        if make_indexer:
+            values |= _read_text(index, stamp, row, values, make_indexer)
+        else:
+            values |= (line or read_changes(stamp, session_id, row, None))._asdict()
+        values["stamp"] = stamp.text
+    except (StorageError, TypeError, ValueError, LookupError, AttributeError, RecursionError) as error:
+        # damage that nobody has thought of costs the other sessions nothing; it is tried again the next time
+        why = f"it cannot be read ({type(error).__name__}: {error})"
+        if isinstance(error, StorageError):
+            why = error.message.rstrip(".")
+        values |= _make_unreadable_row(stamp, session_id)._replace(damaged=why)._asdict() | {"stamp": ""}
+    columns = [name for name in values if name not in ("id", "session_id")]
+    query = f"UPDATE sessions SET {', '.join(f'{name} = ?' for name in columns)} WHERE id = ?"  # noqa: S608
+    index.connection.execute(query, [*(values[name] for name in columns), values["id"]])
+    return values
+
+
+def _read_text(
+    index: SessionIndex, stamp: Stamp, row: Row | None, values: Row, make_indexer: Callable[[Row], EntryIndexer]
+) -> Row:
+    """Index the words that are new in a session, and return its line and how far it was read."""
+    session_id = values["session_id"]
+    take = make_indexer(values)
+    line = read_changes(stamp, session_id, row, take)
+    if line.last_number < values["text_number"]:  # another session's words: read it from the start
+        forget_session(index.connection, values["id"])
+        take = make_indexer({**values, "text_number": 0})
+        line = read_changes(stamp, session_id, None, take)
+    found: Row = line._asdict()
+    if take.late:
+        index.behind.add(session_id)
+        return found | {"text_stamp": "", "text_number": take.taken}
+    index.behind.discard(session_id)
+    return found | {"text_stamp": stamp.text, "text_number": line.last_number}
+
+
+def read_changes(stamp: Stamp, session_id: str, row: Row | None, take: EntryIndexer | None) -> SessionRow:
     """Read the end of a session if only its journal has grown since the `row` was written, otherwise everything."""
     known = row and not row["damaged"] and ((take and row["text_stamp"]) or row["stamp"])
     if row and known and stamp.has_only_grown_since(known):
@@ -100,15 +223,15 @@ def _read_entries(
     return _make_row(described, count, last)._replace(partial=partial, damaged=damage)
 
 
-def make_unreadable_row(document: Path, session_id: str, why: str) -> SessionRow:
-    """The line of a session whose files may not be read."""
-    return _make_row(make_session({}, session_id, get_file_time(document)), 0, 0)._replace(damaged=why)
+def _make_unreadable_row(stamp: Stamp, session_id: str) -> SessionRow:
+    written_at = get_file_time(stamp.directory / f"{session_id}.json")
+    return _make_row(make_session({}, session_id, written_at), 0, 0)
 
 
-def make_unread_row(stamp: Stamp, session_id: str) -> dict[str, Any]:
+def make_unread_row(stamp: Stamp, session_id: str) -> Row:
     """Make a list line for a session that was not read yet."""
-    line = make_unreadable_row(stamp.directory / f"{session_id}.json", session_id, "")
-    return line._replace(damaged=None, title=UNREAD_TITLE)._asdict() | {"session_id": session_id, "stamp": ""}
+    line = _make_unreadable_row(stamp, session_id)._replace(title=UNREAD_TITLE)
+    return line._asdict() | {"session_id": session_id, "stamp": ""}
 
 
 def make_writer_row(writer: SessionWriter) -> SessionRow:
