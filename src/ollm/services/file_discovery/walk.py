@@ -25,7 +25,6 @@ from ollm.services.file_discovery.rules import (
     read_signature,
 )
 from ollm.system.folders import FolderMemory, FolderNames, read_names
-from ollm.system.process_tree import count_cores
 
 
 class PendingDirectory(Data, frozen=True, kw_only=False, gc=False):
@@ -391,5 +390,8 @@ def _take_numbers(waiting: int) -> Iterator[int]:
 def _can_fork() -> bool:
     """Only on Linux, with a second core, and while no other thread may hold a lock."""
     return (
-        sys.platform == "linux" and hasattr(os, "memfd_create") and threading.active_count() == 1 and count_cores() > 1
+        sys.platform == "linux"
+        and hasattr(os, "memfd_create")
+        and threading.active_count() == 1
+        and len(os.sched_getaffinity(0)) > 1
     )
