@@ -68,18 +68,6 @@ def test_deleted_it_is_gone_from_file_index_and_map(files: SnapshotFiles, tmp_pa
     assert (caught.value.message, caught.value.action) == ("No snapshot a.", "List them with `ollm snapshots list`.")
 
 
-def test_erasing_a_session_leaves_the_others(files: SnapshotFiles, tmp_path: Path) -> None:
-    files.save(snapshot("a"))
-    files.save(snapshot("b", session_id="s2"))
-    files.erase("s1")
-
-    assert not (tmp_path / "s1").exists()
-    assert json.loads((tmp_path / MAP).read_text()) == {"b": "s2"}
-    before = (tmp_path / MAP).stat().st_ino
-    files.erase("s1")
-    assert (tmp_path / MAP).stat().st_ino == before
-
-
 @pytest.mark.parametrize("wrong", [None, "nonsense", "[]", '{"a":"../s1"}', '{"a":"s2"}', "{}"])
 def test_a_wrong_map_is_worked_out_again(files: SnapshotFiles, tmp_path: Path, wrong: str | None) -> None:
     files.save(snapshot("a"))
@@ -195,7 +183,7 @@ def test_an_older_form_is_filled_up_and_what_has_another_shape_left_out(files: S
 
 @pytest.mark.parametrize("name", ["", ".", "..", "../x", "a/b", "-a", "a" * 101, "ä", "a\n"])
 def test_a_name_never_leads_elsewhere(files: SnapshotFiles, name: str) -> None:
-    for what, attempt in (("snapshot", files.load), ("session", files.list_summaries), ("session", files.erase)):
+    for what, attempt in (("snapshot", files.load), ("session", files.list_summaries)):
         with pytest.raises(NotFoundError) as caught:
             attempt(name)
         assert caught.value.message == f"{name[:80]!r} is not the id of a {what}."

@@ -63,15 +63,6 @@ class SnapshotFiles:
         self._write_map({key: value for key, value in self._load_map().items() if key != snapshot_id})
         return session_id
 
-    def erase(self, session_id: str) -> None:
-        """Every trace of a session's snapshots."""
-        import shutil
-
-        shutil.rmtree(self._root / _check_name(session_id, "session"), ignore_errors=True)
-        known = self._load_map()
-        if session_id in known.values():
-            self._write_map({key: value for key, value in known.items() if value != session_id})
-
     def find_session(self, snapshot_id: str) -> str:
         """Looked up in the map; the directories are asked when it does not know."""
         _check_name(snapshot_id, "snapshot")

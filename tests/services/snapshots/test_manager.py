@@ -215,18 +215,6 @@ async def test_an_id_never_leads_out_of_the_directory(shelf: Shelf, name: str) -
     for attempt in (shelf.manager.restore_snapshot(name), shelf.manager.list_snapshots(name)):
         with pytest.raises(NotFoundError):
             await attempt
-    with pytest.raises(NotFoundError):
-        shelf.files.erase(name)
-
-
-async def test_erasing_a_session_leaves_nothing_of_its_snapshots(shelf: Shelf) -> None:
-    kept = await shelf.manager.create_snapshot(state(session=OTHER))
-    await shelf.manager.create_snapshot(state())
-    shelf.files.erase(SESSION)
-
-    assert kept is not None
-    assert not (shelf.root / SESSION).exists()
-    assert json.loads((shelf.root / "snapshot-map.json").read_text("utf-8")) == {kept.id: OTHER}
 
 
 @covers("H721")

@@ -8,9 +8,16 @@ from pathlib import Path
 import pytest
 
 from ollm.domain.errors import BusyError, NotFoundError, StorageError, UsageError
+from ollm.domain.session import SessionSummary
+from ollm.services.chat_recording.library import list_unindexed
 from ollm.store.session_files import MessagePage
 from tests.store.session_files.foreign_sessions import FOREIGN, ID, go_on, write_foreign
 from tests.store.sessions.support import Home, said
+
+
+def summarize(home: Home) -> SessionSummary:
+    (found,) = list_unindexed(home.sessions)
+    return found
 
 
 def test_sessions_of_an_earlier_version_are_listed_and_move_over_when_written(tmp_path):
@@ -104,16 +111,16 @@ def test_a_session_that_is_open_is_refused_and_let_go_of_afterwards(home: Home) 
 def test_a_summary_says_what_a_list_shows(home: Home) -> None:
     session_id = home.recorded("first words", "two", workspace="/w")
 
-    found = home.files.summarize_session(session_id)
+    found = summarize(home)
 
     assert (found.session_id, found.title, found.message_count, found.workspace) == (session_id, "first words", 2, "/w")
     assert (found.status, found.damaged, found.model) == ("closed", None, "m")
     assert home.files.describe_session(session_id).messages == ()
     writer, _ = home.files.open(session_id)
-    assert home.files.summarize_session(session_id).status == "active"
+    assert summarize(home).status == "active"
     writer.change_fields("2026-01-27T10:00:00.000Z", {}, {"workspaceState": {"status": "archived"}})
     writer.close()
-    assert home.files.summarize_session(session_id).status == "archived"
+    assert summarize(home).status == "archived"
 
 
 def test_pages_hold_so_many_messages(home: Home) -> None:
@@ -231,7 +238,7 @@ def test_a_journal_with_messages_of_another_session_is_kept_when_the_session_goe
     line = '{"at":"2026-01-27T10:00:00.000Z","message":{"role":"user","parts":[{"type":"text","text":"%s"}],"id":%d}}\n'
     journal = "".join(line % (f"theirs {number}", number) for number in numbers).encode()
     home.journal(session_id).write_bytes(journal)
-    assert "not this session's" in (home.files.summarize_session(session_id).damaged or "")
+    assert "not this session's" in (summarize(home).damaged or "")
 
     home.files.open(session_id)[0].abandon()
 
@@ -246,4 +253,4 @@ def test_a_journal_that_the_document_holds_already_is_no_damage(home: Home) -> N
     )
     home.journal(session_id).write_text(line * 2)
 
-    assert home.files.summarize_session(session_id).damaged is None
+    assert summarize(home).damaged is None

@@ -4,9 +4,11 @@ What a person asks to delete is gone for good and everywhere; what the limit rem
 
 from __future__ import annotations
 
+import contextlib
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from datetime import timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from ollm.config.settings import SessionSettings
@@ -24,8 +26,18 @@ if TYPE_CHECKING:
 TASK_ORIGIN = "task"
 
 
-def hide_tasks(summaries: Iterable[SessionSummary]) -> list[SessionSummary]:
-    return [summary for summary in summaries if summary.origin != TASK_ORIGIN]
+def list_unindexed(*directories: Path | None, tasks: bool = False) -> list[SessionSummary]:
+    """List the sessions in these directories from their files alone, last active first."""
+    from ollm.store.session_index.index import SessionIndex
+
+    with contextlib.closing(SessionIndex.make_in_memory(*directories)) as index:
+        return _convert_lines(index.list_sessions(tasks=tasks))
+
+
+def _convert_lines(lines: Iterable[dict[str, Any]]) -> list[SessionSummary]:
+    import msgspec
+
+    return [msgspec.convert(line, SessionSummary) for line in lines]
 
 
 def find_tasks(files: SessionFiles, summaries: Iterable[SessionSummary], parents: Iterable[str]) -> list[str]:
@@ -186,13 +198,8 @@ class SessionLibrary:
         """List sessions, last active first, without `tasks` unless requested. A damaged file is named and hides no
         other."""
         if self.index is None:
-            found = [self.files.summarize_session(session_id) for session_id in self.places.list_ids()]
-        else:
-            import msgspec
-
-            lines = self.index.list_sessions(progress, tasks=True)
-            found = [msgspec.convert(line, SessionSummary) for line in lines]
-        return sorted(found if tasks else hide_tasks(found), key=lambda summary: summary.last_activity, reverse=True)
+            return list_unindexed(self.places.directory, self.places.legacy, tasks=tasks)
+        return _convert_lines(self.index.list_sessions(progress, tasks=tasks))
 
     def find_tasks(self, ids: Iterable[str]) -> list[str]:
         """The sessions of tasks that these sessions began, also those in the trash."""
@@ -205,11 +212,11 @@ class SessionLibrary:
         try:
             return self.list_summaries(tasks=True)
         except (OllmError, OSError):
-            return [self.files.summarize_session(session_id) for session_id in self.places.list_ids()]
+            return list_unindexed(self.places.directory, self.places.legacy, tasks=True)
 
     def _find_trashed_tasks(self, parents: Sequence[str]) -> list[str]:
         trash = SessionFiles(SessionPlaces(directory=self._require_trash()), self._clock)
-        return find_tasks(trash, map(trash.summarize_session, trash.places.list_ids()), parents)
+        return find_tasks(trash, list_unindexed(trash.places.directory, tasks=True), parents)
 
     def delete_alone(self, session_id: str) -> None:
         """One that cannot have begun anything yet."""
@@ -330,9 +337,7 @@ class SessionLibrary:
 
     def list_trashed(self) -> list[SessionSummary]:
         """The sessions in the trash, last active first."""
-        trash = SessionFiles(SessionPlaces(directory=self._require_trash()), self._clock)
-        found = [trash.summarize_session(session_id) for session_id in trash.places.list_ids()]
-        return sorted(hide_tasks(found), key=lambda summary: summary.last_activity, reverse=True)
+        return list_unindexed(self._require_trash())
 
     def purge_trash(self) -> None:
         """Delete for good what has been in the trash too long."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 from pathlib import Path
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ollm.domain.clock import Clock, now
 from ollm.domain.errors import NotFoundError, StorageError, UsageError, suggest_storage_fix
 from ollm.domain.messages import JsonObject
-from ollm.domain.session import Session, SessionSummary
+from ollm.domain.session import Session
 from ollm.store.session_files.places import SessionPlaces, iter_own_files, list_ids_in, parse_id
 from ollm.store.session_files.writer import SessionWriter
 from ollm.system.atomic import make_private_directory, replace_file, sync_directory
@@ -162,28 +161,6 @@ class SessionFiles:
         legacy = self.places.legacy
         path = legacy / f"{session_id}.json" if legacy else None
         return path if path and path.exists() and self.places.get_document_path(session_id).exists() else None
-
-    def summarize_session(self, session_id: str) -> SessionSummary:
-        """Summarize a session for a list, from its files."""
-        with self.open_stream(session_id) as stream:
-            session, count = stream.session, sum(1 for _ in stream.iter_messages())
-            deque(stream.iter_calls(), maxlen=0)
-            damage = stream.damage
-        archived = session.metadata.workspace_state.get("status") == "archived"
-        active = self.is_open(session.session_id)
-        return SessionSummary(
-            session_id=session.session_id,
-            start_time=session.start_time,
-            last_activity=session.last_activity,
-            model=session.model,
-            message_count=count,
-            token_count=session.metadata.token_count,
-            title=session.metadata.title,
-            workspace=session.metadata.workspace,
-            status="active" if active else "archived" if archived else "closed",
-            damaged=damage,
-            origin=session.metadata.origin,
-        )
 
     def remove(self, session_id: str) -> None:
         """Take away every file with this session's name, in the trash too. Raises `BusyError` while it is open."""

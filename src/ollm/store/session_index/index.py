@@ -39,6 +39,15 @@ class SessionIndex:
         self.unread: dict[str, int] = {}  # sessions the last list had no time for, and their bytes
         self.behind: set[str] = set()  # large sessions whose words were read in part; the next search reads on
 
+    @classmethod
+    def make_in_memory(cls, *directories: Path | None) -> SessionIndex:
+        """An index that goes with the process."""
+        from ollm.store.session_index.database import connect_in_memory
+
+        made = cls(Path(), directories)
+        made._connection = connect_in_memory()
+        return made
+
     @property
     def connection(self) -> sqlite3.Connection:
         if self._connection is None:
