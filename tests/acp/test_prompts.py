@@ -1,18 +1,32 @@
-"""Prompts: text, files that are sent, files that are named, pictures."""
+"""Prompts of an editor, and what it is told of them."""
 
 import base64
+import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
+from acp import RequestError
 from acp import schema as wire
 
+import ollm
 from ollm.acp.prompts import read_prompt
+from ollm.acp.updates import ToolCallViews, UpdateRenderer, split_diff
+from ollm.domain import events
 from ollm.domain.errors import UsageError
+from ollm.domain.tools import ConfirmationDetails, ErrorInfo, FileChange, Risk, Todo, ToolResult
 from ollm.runtime.mentions import MAX_TEXT_BYTES
+from ollm.services.edit_ledger import EditLedger
 from ollm.system.paths import Boundary
-from tests.acp.editor import editing
+from ollm.tools.edit_file import EditFile
+from ollm.tools.files.file_change import make_diff
+from ollm.tools.framework.base import ToolRegistry, ToolSpec, make_spec
+from ollm.tools.read_file import ReadFile
+from tests.acp.editor import EDIT, editing, raw_agent, variables
 from tests.acp.test_client_files import FILES, prepare_file
+from tests.servers.answers import Answer
+from tests.servers.openai import ScriptedServer
 
 PICTURE = base64.b64encode(b"\x89PNG\r\n\x1a\n" + b"\0" * 20).decode()
 
@@ -144,3 +158,196 @@ async def test_an_editor_that_does_not_answer_is_said_and_the_saved_text_is_atta
 
     assert "two" in str(server.chats[0]["messages"][-1])
     assert "The editor did not give a.txt within 0.05 s" in editor.client.said("agent_thought_chunk")
+
+
+DETAILS = ConfirmationDetails(call_id="c1", tool="shell", description="ls", risk=Risk.LOW, reason="r")
+
+STARTED = events.ToolStarted(call_id="c1", name="shell", summary="make", args={"command": "make"})
+
+FINISHED = events.ToolFinished(
+    call_id="c1", name="shell", status="ok", result=ToolResult(llm_content="out", exit_code=0)
+)
+
+SAMPLES: list[tuple[events.AnyEvent, str]] = [
+    (events.TextDelta(text="a"), "agent_message_chunk"),
+    (events.ThinkingDelta(text="a"), "agent_thought_chunk"),
+    (STARTED, "tool_call"),
+    (events.ToolOutput(call_id="c1", text="out"), "tool_call_update"),
+    (FINISHED, "tool_call_update"),
+    (events.TodosChanged(todos=(Todo(id="1", text="t"),)), "plan"),
+    (events.ContextUsage(used=5, limit=9, window=10, trigger=8), "usage_update"),
+    (events.Notice(level="error", text="bad"), "agent_message_chunk"),
+    (events.Notice(level="info", text="well"), "agent_thought_chunk"),
+    (events.Compressed(strategy="s", original_token_count=9, compressed_token_count=3), "agent_thought_chunk"),
+    (events.CompressionError(message="m"), "agent_thought_chunk"),
+    (events.SnapshotError(message="m"), "agent_thought_chunk"),
+    (events.LoopWarning(pattern="p", details="d", count=3), "agent_thought_chunk"),
+    (events.LoopDetected(pattern="p", details="d", count=3), "agent_message_chunk"),
+    (events.PromptTruncated(sent_tokens=9, read_tokens=3), "agent_thought_chunk"),
+]
+
+UNTOLD: list[events.AnyEvent] = [
+    events.SessionCreated(model="m", provider="p"),
+    events.MessageRecorded(message_id=1, role="user"),
+    events.ToolCallRecorded(call_id="c1", name="n", status="ok"),
+    events.SessionSaved(),
+    events.SnapshotCreated(snapshot_id="s", trigger="t"),
+    events.AutoSnapshotCreated(snapshot_id="s", trigger="t"),
+    events.SnapshotRestored(snapshot_id="s"),
+    events.SnapshotDeleted(snapshot_id="s"),
+    events.CompressionSkipped(reason="r"),
+    events.CheckpointCreated(checkpoint_id="c", message_ids=(1,), tokens=1),
+    events.CheckpointAged(checkpoint_id="c", age="a", tokens=1),
+    events.TurnStarted(message_id=1, text="t"),
+    events.PrefillProgress(),
+    events.ConfirmationRequested(correlation_id="q", details=DETAILS),
+    events.ConfirmationResolved(correlation_id="q", outcome="refused"),
+    events.ModeChanged(from_="code", to="plan", trigger="manual"),
+    events.TurnFinished(reason="answered"),
+]
+
+
+def renderer(*, terminals: bool = False, now: list[float] | None = None) -> UpdateRenderer:
+    registry = ToolRegistry()
+    registry.register(
+        ToolSpec(name="shell", description="", parameters={}, category="run", parse=lambda _: None)  # type: ignore[arg-type,return-value]
+    )
+
+    class Views(ToolCallViews):
+        def _find_locations(self, spec, arguments):
+            return []
+
+    clock = now if now is not None else [0.0]
+    return UpdateRenderer(Views(registry, Path("/w")), terminals=terminals, now=lambda: clock[0])
+
+
+@pytest.mark.parametrize(("event", "kind"), SAMPLES)
+def test_an_event_is_told_as_the_protocol_has_it(event: events.AnyEvent, kind: str) -> None:
+    (update,) = renderer().render(event)
+
+    assert update["sessionUpdate"] == kind
+    wire.SessionNotification.model_validate({"sessionId": "s", "update": update})
+
+
+def test_every_kind_of_event_is_told_or_has_no_place_in_an_editor() -> None:
+    known = {type(event) for event, _ in SAMPLES} | {type(event) for event in UNTOLD}
+
+    assert set(events.AnyEvent.__args__) - known == set()
+    assert all(renderer().render(event) == [] for event in UNTOLD)
+
+
+def test_output_is_told_from_time_to_time_and_always_whole() -> None:
+    now = [0.0]
+    found = renderer(now=now)
+    found.render(STARTED)
+    assert found.render(events.ToolOutput(call_id="c1", text="a\n")) != []
+    assert found.render(events.ToolOutput(call_id="c1", text="b\n")) == []
+    now[0] = 1.0
+    (update,) = found.render(events.ToolOutput(call_id="c1", text="c\n"))
+
+    assert update["content"][0]["content"]["text"] == "a\nb\nc\n"
+
+
+@pytest.fixture
+def views(tmp_path: Path) -> ToolCallViews:
+    registry = ToolRegistry()
+    registry.register(make_spec(ReadFile, EditLedger()))
+    registry.register(make_spec(EditFile, EditLedger()))
+    return ToolCallViews(registry, tmp_path)
+
+
+def test_a_diff_becomes_old_and_new_text_hunk_by_hunk() -> None:
+    before = "".join(f"line {number}\n" for number in range(40))
+    after = before.replace("line 3\n", "line three\n").replace("line 30\n", "")
+    first, second = split_diff(make_diff("src/a.py", before, after))
+
+    assert (first.path, second.path) == ("src/a.py", "src/a.py")
+    assert "line 3\n" in (first.before or "")
+    assert "line three\n" in first.after
+    assert "line 30\n" in (second.before or "")
+    assert "line 30\n" not in second.after
+
+
+def test_a_new_file_has_no_old_text_and_a_change_too_long_to_show_is_none() -> None:
+    assert split_diff(make_diff("new", "", "one\n")) == [FileChange(path="new", before=None, after="one\n")]
+    assert split_diff("--- a\n+++ a\n(9,000 lines become 1)\n") == []
+    assert split_diff("") == []
+
+
+def test_a_failed_edit_shows_its_reason_and_no_change(views: ToolCallViews) -> None:
+    failed = ToolResult(llm_content="no", error=ErrorInfo(type="FileChanged", message="It changed."))
+
+    assert views.render_result(failed, (FileChange(path="a", before="x", after="y"),)) == [
+        {"type": "content", "content": {"type": "text", "text": "It changed."}}
+    ]
+
+
+SOURCE = Path(ollm.__file__).parent
+
+
+def test_no_other_module_imports_the_library() -> None:
+    imports = re.compile(r"^\s*(?:from|import) acp\b", re.MULTILINE)
+    found = {path.relative_to(SOURCE) for path in SOURCE.rglob("*.py") if imports.search(path.read_text("utf-8"))}
+
+    assert found == {Path("acp/adapter.py")}
+
+
+async def test_authentication_asks_for_nothing(tmp_path: Path) -> None:
+    async with editing(tmp_path, []) as (editor, _):
+        await editor.agent.authenticate(method_id="any")
+
+
+async def test_errors_say_what_is_wrong_with_the_right_code(tmp_path: Path) -> None:
+    async with editing(tmp_path, []) as (editor, _):
+        with pytest.raises(RequestError, match="absolute path") as relative:
+            await editor.agent.new_session(cwd="project", mcp_servers=[])
+        with pytest.raises(RequestError, match="not a directory"):
+            await editor.agent.new_session(cwd=str(tmp_path / "none"), mcp_servers=[])
+        with pytest.raises(RequestError, match="is not open") as unknown:
+            await editor.say("nothing", "hi")
+
+    assert (relative.value.code, unknown.value.code) == (-32602, -32002)
+    assert relative.value.data == {"reason": "invalid-params"}
+    assert unknown.value.data == {"reason": "not-found", "action": "Open it with session/load."}
+
+
+HELLO = {"protocolVersion": 1, "clientCapabilities": {"fs": {"readTextFile": True, "writeTextFile": True}}}
+
+
+def ask(number: int, method: str, **params: object) -> dict[str, object]:
+    return {"jsonrpc": "2.0", "id": number, "method": method, **({"params": params} if params else {})}
+
+
+async def test_parameters_left_out_an_answer_of_nothing_and_a_stop_that_wants_an_answer(tmp_path: Path) -> None:
+    file = tmp_path / "a.txt"
+    file.write_text("one\ntwo\n")
+    script = [EDIT, "Done.", Answer(text="word " * 4000, pace=0.05)]
+    async with ScriptedServer(script) as server, raw_agent(variables(tmp_path, server.base_url)) as agent:
+        agent.write(ask(1, "initialize", **HELLO), ask(2, "session/list"))
+        assert (await agent.answer(2))["result"]["sessions"] == []
+        agent.write(ask(3, "session/new", cwd=5))
+        wrong = (await agent.answer(3))["error"]
+        assert wrong["code"] == -32602
+        assert wrong["message"] == "Invalid params: cwd: Input should be a valid string; mcpServers is required."
+        assert "http" not in json.dumps(wrong)
+        agent.write(ask(4, "session/new", cwd=str(tmp_path), mcpServers=[]))
+        session = (await agent.answer(4))["result"]["sessionId"]
+        text = {"type": "text", "text": "change it"}
+        agent.write(ask(5, "session/prompt", sessionId=session, prompt=[text]))
+        written = ""
+        while (message := await agent.read()).get("id") != 5 or "method" in message:
+            if message.get("method") == "session/request_permission":
+                chosen = {"outcome": {"outcome": "selected", "optionId": "once"}}
+                agent.write({"jsonrpc": "2.0", "id": message["id"], "result": chosen})
+            elif message.get("method") == "fs/read_text_file":
+                agent.write({"jsonrpc": "2.0", "id": message["id"], "result": {"content": "new\ntwo\n"}})
+            elif message.get("method") == "fs/write_text_file":
+                written = message["params"]["content"]
+                agent.write({"jsonrpc": "2.0", "id": message["id"]})
+        assert written == "new\nthree\n"
+        agent.write(ask(6, "session/prompt", sessionId=session, prompt=[text]))
+        while (await agent.read()).get("params", {}).get("update", {}).get("sessionUpdate") != "agent_message_chunk":
+            pass
+        agent.write(ask(7, "session/cancel", sessionId=session))
+        assert (await agent.answer(7))["result"] is None
+        assert (await agent.answer(6))["result"]["stopReason"] == "cancelled"

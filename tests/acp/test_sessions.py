@@ -1,15 +1,83 @@
-"""The sessions of an editor: several in one folder, listed, loaded after a crash, refused where they cannot be had."""
+"""Sessions of an editor: introduced, opened, replayed, in trusted and unknown workspaces."""
 
 import asyncio
+import json
 import signal
+import subprocess
+import sys
 from pathlib import Path
 
+import msgspec
 import pytest
 from acp import RequestError
 
-from tests.acp.editor import editing, open_editor, variables
+from ollm.acp.permissions import MAX_SHOWN_FILES, build_options, build_trust_question, read_answer
+from ollm.acp.transport import build_introduction, is_plain_introduction
+from ollm.domain.tools import ConfirmationDetails, Risk
+from ollm.policy.trust import TrustState
+from tests.acp.editor import EDIT, RunningEditor, editing, open_editor, raw_agent, variables
 from tests.servers.answers import Answer
 from tests.servers.openai import ScriptedServer
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        None,
+        [],
+        {},
+        {"protocolVersion": "1"},
+        {"protocolVersion": True},
+        {"protocolVersion": -1},
+        {"protocolVersion": 65_536},
+        {"protocolVersion": 1, "clientCapabilities": 5},
+        {"protocolVersion": 1, "clientCapabilities": {"fs": []}},
+        {"protocolVersion": 1, "clientCapabilities": {"fs": {"readTextFile": "yes"}}},
+    ],
+)
+def test_what_is_not_plain_is_left_to_the_library(params: object) -> None:
+    assert not is_plain_introduction(params)
+
+
+async def test_the_first_answer_does_not_wait_for_the_library(tmp_path: Path) -> None:
+    """The library is made so slow that only an answer without it can come in time."""
+    slow = tmp_path / "slow" / "acp"
+    slow.mkdir(parents=True)
+    (slow / "__init__.py").write_text("import time\ntime.sleep(600)\n")
+    script = f"import sys; sys.path.insert(0, {str(slow.parent)!r}); from ollm.cli.entry import main; main(['acp'])"
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-c", script), stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=variables(tmp_path, "")
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write(b'{"jsonrpc":"2.0","id":"one","method":"initialize","params":{"protocolVersion":1}}\n')
+    try:
+        async with asyncio.timeout(180):
+            answer = json.loads(await process.stdout.readline())
+    finally:
+        process.kill()
+        await process.wait()
+
+    assert (answer["id"], answer["result"]) == ("one", build_introduction(1))
+
+
+async def test_a_wrong_first_message_is_answered_and_the_next_is_right(tmp_path: Path) -> None:
+    async with raw_agent(variables(tmp_path, "http://127.0.0.1:9")) as agent:
+        agent.write(
+            {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {}},
+            {"jsonrpc": "2.0", "id": 2, "method": "initialize", "params": {"protocolVersion": 99}},
+        )
+        wrong, right = await agent.answer(1), await agent.answer(2)
+
+    assert wrong["error"]["code"] == -32602
+    assert right["result"] == build_introduction(99)
+
+
+async def test_an_editor_can_say_again_what_it_can(tmp_path: Path) -> None:
+    async with editing(tmp_path, []) as (editor, _):
+        found = await editor.agent.initialize(protocol_version=99)
+
+    assert found.protocol_version == 1
 
 
 async def test_two_sessions_work_side_by_side_in_one_folder(tmp_path: Path) -> None:
@@ -152,3 +220,122 @@ async def test_more_sessions_than_a_page_holds_are_listed_page_by_page(
     assert [len(page.sessions) for page in pages] == [2, 2, 1]
     assert [one.session_id for page in pages for one in page.sessions] == made[::-1]
     assert (beyond.sessions, beyond.next_cursor) == ([], None)
+
+
+async def test_a_loaded_session_is_told_again_in_order(tmp_path: Path) -> None:
+    (tmp_path / "project").mkdir()
+    (tmp_path / "project" / "a.txt").write_text("one\ntwo\n")
+    script = [EDIT, Answer(text="Done.", thinking="I think.")]
+    async with editing(tmp_path, script, "once") as (editor, _):
+        session = await editor.open()
+        await editor.say(session, "change it")
+    async with editing(tmp_path, ["More."]) as (editor, server):
+        await editor.agent.load_session(cwd=str(editor.workspace), session_id=session, mcp_servers=[])
+        told = list(editor.client.updates)
+        await editor.say(session, "and now?")
+
+    kinds = [update["sessionUpdate"] for update in told]
+    assert kinds[:4] == ["user_message_chunk", "tool_call", "agent_thought_chunk", "agent_message_chunk"]
+    assert told[0]["content"]["text"] == "change it"
+    call = told[1]
+    assert (call["title"], call["kind"], call["status"]) == ("Edit a.txt (1 edit)", "edit", "completed")
+    assert (call["content"][0]["oldText"], call["content"][0]["newText"]) == ("one\ntwo\n", "one\nthree\n")
+    assert "change it" in str(server.chats[0])
+
+
+def prepare(directory: Path) -> None:
+    (directory / "project").mkdir()
+    (directory / "project" / "AGENTS.md").write_text("Always answer in verse.")
+
+
+async def talk(editor: RunningEditor, times: int = 1) -> None:
+    session = await editor.open()
+    for _ in range(times):
+        await editor.say(session, "hi")
+
+
+@pytest.mark.parametrize(("chosen", "asked", "verse"), [("trust", 1, True), ("later", 2, False), ("never", 1, False)])
+async def test_the_first_message_asks_and_the_answer_counts_at_once(
+    tmp_path: Path, chosen: str, asked: int, verse: bool
+) -> None:
+    prepare(tmp_path)
+    async with editing(tmp_path, ["One.", "Two.", "Three."], chosen) as (editor, server):
+        await talk(editor, 2)
+        assert len(editor.client.asked) == 1
+        await talk(editor)
+
+    assert len(editor.client.asked) == asked
+    call, options = editor.client.asked[0]
+    assert call.title == f"Trust {editor.workspace}?"
+    assert "AGENTS.md" in call.content[0].content.text
+    assert [option.kind for option in options] == ["allow_always", "reject_once", "reject_always"]
+    assert [("verse" in str(chat)) for chat in server.chats] == [verse] * 3
+    assert "resumed" not in str(server.chats[0]["messages"])  # nothing was said before
+    assert "Resumed" not in editor.client.said("agent_thought_chunk")
+
+
+async def test_a_yes_keeps_the_session_and_what_was_chosen_in_it(tmp_path: Path) -> None:
+    prepare(tmp_path)
+    async with editing(tmp_path, ["One.", "Two."], "trust") as (editor, _):
+        session = await editor.open()
+        await editor.agent.set_session_mode(session_id=session, mode_id="accept-edits")
+        await editor.agent.set_config_option(session_id=session, config_id="mode", value="debug")
+        await editor.say(session, "hi")
+        await editor.say(session, "/status")
+        listed = (await editor.agent.list_sessions()).sessions
+
+    assert [one.session_id for one in listed] == [session]
+    assert {each["sessionId"] for each in editor.client.updates} == {session}
+    said = editor.client.said()
+    assert "accept-edits" in said
+    assert "debug" in said
+
+
+async def test_a_stop_withdraws_the_question_and_nothing_is_sent_to_the_model(tmp_path: Path) -> None:
+    prepare(tmp_path)
+    async with editing(tmp_path, ["Prose."], "wait") as (editor, server):
+        session = await editor.open()
+        saying = asyncio.create_task(editor.say(session, "hi"))
+        await editor.client.asking.wait()
+        await editor.agent.cancel(session_id=session)
+
+        assert (await saying).stop_reason == "cancelled"
+        assert (await editor.say(session, "again")).stop_reason == "end_turn"
+
+    assert len(server.chats) == 1
+
+
+async def test_commands_and_an_own_workspace_ask_nothing(tmp_path: Path) -> None:
+    async with editing(tmp_path, ["One."], "trust") as (editor, _):
+        await talk(editor)
+        (editor.workspace / "AGENTS.md").write_text("Verse.")
+        await editor.say(await editor.open(), "/status")
+
+    assert editor.client.asked == []
+
+
+def test_a_change_is_named_and_many_files_are_counted() -> None:
+    changed = TrustState(workspace="/w", trusted=False, known=True, changed=("AGENTS.md",), added=("a\x1b",))
+    many = TrustState(workspace="/w", trusted=False, files=tuple(f"f{n}" for n in range(MAX_SHOWN_FILES + 3)))
+
+    assert "AGENTS.md (changed)" in str(build_trust_question(changed))
+    assert "\x1b" not in build_trust_question(changed)["content"][0]["content"]["text"]
+    assert "and 3 more" in str(build_trust_question(many))
+
+
+DETAILS = ConfirmationDetails(
+    call_id="c1",
+    tool="shell",
+    description="npm test",
+    risk=Risk.HIGH,
+    reason="may modify files",
+    grant="shell:npm test",
+    prefix="shell:npm",
+)
+
+
+def test_what_is_locked_can_only_be_allowed_once() -> None:
+    locked = msgspec.structs.replace(DETAILS, locked=True)
+
+    assert [option["optionId"] for option in build_options(locked)] == ["once", "reject"]
+    assert not read_answer("always", locked).approved

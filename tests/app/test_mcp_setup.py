@@ -1,11 +1,25 @@
-"""MCP servers of a conversation, as they are configured."""
+"""MCP servers, models, agents and tasks of the application."""
 
 import asyncio
 import json
+import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import msgspec
+import pytest
 
+from ollm.app import open_conversation
+from ollm.app.agents import (
+    MAX_AGENT_BYTES,
+    MAX_LISTED_CHARS,
+    complete_agent,
+    describe_agents,
+    list_agent_names,
+    load_agent,
+    read_agent,
+)
 from ollm.app.mcp_setup import (
     ServerGate,
     collect_entries,
@@ -13,11 +27,18 @@ from ollm.app.mcp_setup import (
     has_servers,
     read_configured_servers,
 )
+from ollm.domain.errors import ToolFailure
+from ollm.domain.events import TurnFinished
 from ollm.domain.tools import ConfirmationAnswer, ConfirmationDetails
 from ollm.extensions.mcp.settings import McpServer
 from ollm.policy.grants import GrantBook
 from ollm.system.processes import ProcessHost
 from tests.app.places import AppPlace
+from tests.app.test_process import options, say, use
+from tests.cli.running import Runner, running
+from tests.covers import covers
+from tests.servers.answers import Answer, Request
+from tests.servers.openai import ScriptedServer
 
 KEY = "abcdefgh12345678"
 
@@ -127,3 +148,242 @@ async def test_always_is_for_exactly_this_server(tmp_path: Path) -> None:
 
     assert len(person.asked) == 2
     assert "secret-value" not in (tmp_path / "grants.yaml").read_text()
+
+
+VERBATIM = 'if a != "b":\n\tprint(\'it\\n\', {1: "é"})'
+
+Say = Callable[[str, dict[str, Any]], Answer]
+
+
+def native(name: str, arguments: dict[str, Any]) -> Answer:
+    return Answer(calls=[(name, arguments)], prompt_tokens=900)
+
+
+def fenced(name: str, arguments: dict[str, Any]) -> Answer:
+    return Answer(text=f"```json\n{json.dumps({'name': name, 'arguments': arguments})}\n```", prompt_tokens=900)
+
+
+def model(
+    say: Say, *, takes_results: str = "tool", bears: int = 100, copies: bool = True
+) -> Callable[[Request], Answer]:
+    """A model that calls as `say` does, takes results in one form only, and errs when it sees too many tools."""
+
+    def answer(request: Request) -> Answer:
+        messages, tools = request.body["messages"], request.body.get("tools", ())
+        last = messages[-1]["content"]
+        if "4711" in last:
+            right = messages[-1]["role"] == takes_results
+            return Answer(text="The code is 4711.") if right else say("read_file", {"path": "alpha.txt"})
+        if "alpha.txt" in last or "gamma.txt" in last:
+            path = "alpha.txt" if "alpha" in last else "beta/gamma.txt"
+            return say("read_file" if len(tools) <= bears else "shell", {"path": path})
+        if "delta.py" in last:
+            return say("write_file", {"path": "delta.py", "content": VERBATIM if copies else "pass"})
+        return Answer(text="one two three four", prompt_tokens=9000)
+
+    return answer
+
+
+async def probed(runner: Runner) -> dict[str, Any]:
+    done = await runner.run("models", "probe", "--json")
+    assert done.code == 0, done.err
+    return dict(json.loads(done.out))
+
+
+@pytest.mark.parametrize(
+    ("script", "expected"),
+    [
+        (model(native), {"callForm": "native", "resultForm": "tool", "maxTools": None, "verbatimEdits": True}),
+        (model(fenced), {"callForm": "text", "writtenForm": "fence", "resultForm": "tool", "maxTools": None}),
+        (model(fenced, takes_results="user", bears=3), {"callForm": "text", "resultForm": "user", "maxTools": 3}),
+        (model(native, bears=3, copies=False), {"callForm": "native", "maxTools": 3, "verbatimEdits": False}),
+        (lambda request: Answer(text="I cannot."), {"callForm": "none", "maxTools": None}),
+    ],
+    ids=["native", "text", "results as user messages", "few tools", "no calls"],
+)
+@covers("T10.1")
+async def test_the_card_says_what_the_model_can_do(
+    tmp_path: Path, script: Callable[[Request], Answer], expected: dict[str, Any]
+) -> None:
+    async with running(tmp_path, script) as runner:
+        card = await probed(runner)
+
+    assert {key: card["facts"][key] for key in expected} == expected
+    assert card["facts"]["probed"].endswith("Z")
+    names = ["speed", "calls", "results", "tools", "copying", "window", "forms"]
+    assert [trial["name"] for trial in card["trials"]] == names
+
+
+def answer_in_blocks(request: Request) -> Answer:
+    """A model that writes its calls badly and blocks well."""
+    last = request.body["messages"][-1]["content"]
+    if "Change LIMIT" in last and not request.body.get("tools"):
+        return Answer(text='conf.py\n```\nDEBUG = False\nNAME = "x"\nLIMIT = 20\n```', prompt_tokens=900)
+    if "Delete the file" in last:
+        return Answer(text="```bash\nrm old.txt\n```", prompt_tokens=900)
+    return Answer(text="I would look for it.", prompt_tokens=900)
+
+
+async def test_the_forms_are_compared_on_tiny_tasks_and_the_better_one_is_used(tmp_path: Path) -> None:
+    async with running(tmp_path, answer_in_blocks) as runner:
+        card = await probed(runner)
+        done = await runner.run("doctor")
+
+    (told,) = [trial["told"] for trial in card["trials"] if trial["name"] == "forms"]
+    assert "blocks 2 of 3" in told
+    assert card["facts"]["callForm"] == "blocks"
+    assert "in blocks" in done.out
+
+
+async def test_what_was_found_is_kept_shown_by_the_doctor_and_used(tmp_path: Path) -> None:
+    async with running(tmp_path, model(fenced, takes_results="user", bears=3)) as runner:
+        await probed(runner)
+        doctor = await runner.run("doctor")
+        await runner.run("-p", "hello")
+
+    assert "written as text" in doctor.out
+    assert "results are sent as user messages" in doctor.out
+    assert "tok/s" in doctor.out
+    shown = [tool["function"]["name"] for tool in runner.server.chats[-1]["tools"]]
+    assert shown == ["answer", "edit_file", "read_file", "write_file"]  # three, and to speak
+
+
+async def test_the_card_is_a_table_for_people(tmp_path: Path) -> None:
+    async with running(tmp_path, model(native)) as runner:
+        done = await runner.run("models", "probe", "scripted")
+
+    lines = done.out.splitlines()
+    assert lines[0].startswith("scripted, probed 2")
+    assert lines[1].split() == ["TRIAL", "FOUND", "SECONDS"]
+    assert any(line.startswith("calls") and "native" in line for line in lines)
+    assert "calls: native" in done.err
+
+
+def test_the_front_matter_and_the_body() -> None:
+    agent = read_agent(
+        "a", "---\ndescription: Does it.\ntools: [read_file, grep]\nmodel: qwen\nmode: debug\n---\nBe strict.\n"
+    )
+
+    assert (agent.description, agent.tools, agent.model, agent.mode) == (
+        "Does it.",
+        ("read_file", "grep"),
+        "qwen",
+        "debug",
+    )
+    assert agent.instructions == "Be strict."
+
+
+def test_without_front_matter_it_plans_with_all_tools() -> None:
+    assert (read_agent("a", "Just do.").mode, read_agent("a", "Just do.").tools) == ("plan", ())
+
+
+@pytest.mark.parametrize("blanks", ["  ", ""])
+def test_a_list_below_its_key_is_a_list(blanks: str) -> None:
+    assert read_agent("a", f"---\ntools:\n{blanks}- read_file\n{blanks}- ls\n---\nx").tools == ("read_file", "ls")
+
+
+@pytest.mark.parametrize("tools", ["tools: []", "tools:"])
+def test_an_agent_with_a_list_of_no_tools_does_not_get_all_of_them(tools: str) -> None:
+    with pytest.raises(ToolFailure, match="tools names none"):
+        read_agent("a", f"---\n{tools}\n---\nx")
+
+
+def test_a_mode_of_nobody_is_refused() -> None:
+    with pytest.raises(ToolFailure, match="mode is assistant, plan, code, debug, not wild"):
+        read_agent("a", "---\nmode: wild\n---\nx")
+
+
+def test_the_first_directory_counts_and_links_and_odd_names_do_not(tmp_path: Path) -> None:
+    for folder in ("one", "two"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "same.md").write_text(folder)
+    (tmp_path / "two" / "other.md").write_text("x")
+    (tmp_path / "two" / "Odd Name.md").write_text("x")
+    (tmp_path / "secret").write_text("x")
+    (tmp_path / "two" / "link.md").symlink_to(tmp_path / "secret")
+    directories = (tmp_path / "one", tmp_path / "two", tmp_path / "none")
+
+    assert list_agent_names(directories) == ["other", "same"]
+    assert load_agent(directories, "same").instructions == "one"
+    with pytest.raises(ToolFailure, match="did you mean other"):
+        load_agent(directories, "othr")
+    with pytest.raises(ToolFailure, match="available: other, same"):
+        load_agent(directories, "../secret")
+
+
+def test_a_mention_is_completed_once_something_is_typed(tmp_path: Path) -> None:
+    for name in ("review", "release"):
+        (tmp_path / f"{name}.md").write_text("x")
+
+    assert complete_agent((tmp_path,), "Agent-rev") == ["agent-review"]
+    assert complete_agent((tmp_path,), "ag") == ["agent-release", "agent-review"]
+    assert complete_agent((tmp_path,), "") == []
+
+
+def test_a_huge_file_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "big.md").write_bytes(b"x" * (MAX_AGENT_BYTES + 1))
+
+    with pytest.raises(ToolFailure, match="more than"):
+        load_agent((tmp_path,), "big")
+
+
+def test_front_matter_without_an_end_is_refused() -> None:
+    with pytest.raises(ToolFailure, match="front matter has no end"):
+        read_agent("a", "---\nmode: code\nYou write.\n")
+
+
+def test_what_a_model_can_choose_from(tmp_path: Path) -> None:
+    (tmp_path / "bad.md").write_text("---\nmode: wild\n---\nx")
+    (tmp_path / "plain.md").write_text("Just do.")
+    (tmp_path / "reviewer.md").write_text("---\ndescription: Reviews code.\n---\nx")
+    assert describe_agents((tmp_path,)) == "plain; reviewer (Reviews code)"
+    for number in range(40):
+        (tmp_path / f"z{number:02}.md").write_text(f"---\ndescription: {'long ' * 30}\n---\nx")
+    assert describe_agents((tmp_path,)).endswith("; …")
+    assert len(describe_agents((tmp_path,))) <= MAX_LISTED_CHARS + 3
+    assert describe_agents((tmp_path / "none",)) == ""
+
+
+TASK = Answer(calls=[("task", {"prompt": "Look around."})])
+
+
+async def test_cancelling_the_turn_ends_its_task_at_once(place: AppPlace) -> None:
+    async with ScriptedServer([TASK, Answer(text="late", delay=120)]) as server:
+        use(place, server)
+        async with open_conversation(options(place)) as conversation:
+            async with conversation.turn("go") as events:
+                async for event in events:
+                    if isinstance(event, TurnFinished):
+                        break
+                    if len(server.chats) < 2:
+                        async with asyncio.timeout(60):
+                            while len(server.chats) < 2:
+                                await asyncio.sleep(0.01)
+                        begin = time.monotonic()
+                        await conversation.cancel()
+            assert time.monotonic() - begin < 30, "long before the server would have answered"
+            calls = conversation.parts.session.load().tool_calls
+            assert [(call.name, call.status) for call in calls] == [("task", "cancelled")]
+
+
+async def test_twenty_files_are_explored_without_compacting_the_parent(place: AppPlace) -> None:
+    for number in range(20):
+        (place.workspace / f"part{number}.py").write_text(f"def part{number}():\n" + "    step = 'some words'\n" * 80)
+    reads = [Answer(calls=[("read_file", {"path": f"part{number}.py"})]) for number in range(20)]
+    script = ["Hello.", TASK, *reads, "All twenty set step, part0.py:2 first.", "They all set step."]
+    async with ScriptedServer(script) as server:
+        place.configure(
+            provider={"type": "openai", "baseUrl": server.base_url, "model": "m", "contextWindow": 8192},
+            tools={"task": {"maxSteps": 30}},
+            compression={"strategy": "truncate"},
+        )
+        async with open_conversation(options(place)) as conversation:
+            await say(conversation, "hello")
+            before = conversation.parts.prompt.message_tokens
+            await say(conversation, "what do all parts do?")
+            grown = conversation.parts.prompt.message_tokens - before
+            session = conversation.parts.session.load()
+
+    assert session.metadata.compression_count == 0
+    assert "All twenty set step" in json.dumps(server.chats[-1]["messages"])
+    assert grown < 250, "the question, the call, its report and the answer"

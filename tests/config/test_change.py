@@ -1,17 +1,27 @@
-"""`config set` changes one value and nothing else."""
+"""Changing and showing settings, and those of the environment."""
 
 import os
 import threading
 from pathlib import Path
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 from hypothesis import strategies as st
 
 from ollm.config.change import remove_key, set_key, set_setting
-from ollm.config.environment import Home
+from ollm.config.environment import (
+    Home,
+    find_home,
+    find_user_home,
+    has_proxy,
+    read_log_level,
+    wants_colour,
+)
 from ollm.config.load import load_settings
+from ollm.config.settings import CORE_ALLOW, CORE_DENY, Settings
+from ollm.config.show import render_yaml
 from ollm.config.yaml_tree import SourcePosition, parse_yaml, to_plain_value
 from ollm.domain.errors import UsageError
 
@@ -53,7 +63,6 @@ def test_only_the_value_itself_changes(key: str, value: object, old: str, new: s
 
 
 words = some.text(some.characters(codec="utf-8", exclude_categories=["Cc", "Cs"]), max_size=20)
-
 
 values = some.one_of(words, some.integers(-99, 10**6), some.booleans(), some.none(), some.lists(words, max_size=4))
 
@@ -196,7 +205,6 @@ def test_changes_at_the_same_time_all_arrive(tmp_path: Path) -> None:
 
 names = st.text(st.characters(codec="ascii", categories=["L", "N"]), min_size=1, max_size=8)
 
-
 values = st.recursive(
     st.none() | st.booleans() | st.integers(-9, 9) | st.text(st.characters(codec="utf-8", exclude_categories=["C"])),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(names, inner, max_size=3),
@@ -268,3 +276,109 @@ def test_a_key_at_the_top_goes_too(text: str, after: str) -> None:
 def test_a_key_that_is_not_there_is_told(text: str) -> None:
     with pytest.raises(UsageError, match=r"s\.a is not set in the file"):
         remove_key(text, ["s", "a"])
+
+
+def test_what_was_set_is_followed_by_its_place_and_the_text_reads_back() -> None:
+    document = {"a": {"b": [1, "x y"], "c": None}, "d": {}}
+
+    text = render_yaml(document, {"a.b": SourcePosition(file="f.yaml", line=3, column=1)})
+
+    assert '  b: [1, "x y"]  # f.yaml:3:1\n' in text
+    entry = parse_yaml(text, SourcePosition(file="t"))
+    assert entry is not None
+    assert to_plain_value(entry) == document
+
+
+def test_tools_are_given_the_usual_variables_and_no_secrets() -> None:
+    assert {"PATH", "HOME", "LANG", "LC_*"} <= set(CORE_ALLOW)
+    assert {"*_KEY", "*_TOKEN", "*_PASSWORD", "AWS_*"} <= set(CORE_DENY)
+
+
+def test_every_setting_says_what_it_is_for() -> None:
+    def walk(kind: msgspec.inspect.Type, path: str) -> list[str]:
+        assert isinstance(kind, msgspec.inspect.StructType)
+        missing = []
+        for field in kind.fields:
+            where = f"{path}.{field.encode_name}".lstrip(".")
+            if isinstance(field.type, msgspec.inspect.StructType):
+                missing += walk(field.type, where)
+            elif not (
+                isinstance(field.type, msgspec.inspect.Metadata)
+                and (field.type.extra_json_schema or {}).get("description")
+            ):
+                missing.append(where)
+        return missing
+
+    assert walk(msgspec.inspect.type_info(Settings), "") == []
+
+
+def test_the_home_is_moved_as_a_whole(tmp_path: Path) -> None:
+    assert find_home({"OLLM_HOME": f" {tmp_path} "}).root == tmp_path
+    assert find_home({"HOME": "/home/me"}).root == Path("/home/me/.ollm")
+    assert find_home({"HOME": "/home/me", "OLLM_HOME": " "}).root == Path("/home/me/.ollm")
+    assert find_home({"OLLM_HOME": "relative"}).root.is_absolute()
+
+
+def test_the_password_database_answers_without_a_home() -> None:
+    assert find_user_home({}) == Path.home()
+
+
+@pytest.mark.parametrize(
+    ("asked", "level"),
+    [("debug", "DEBUG"), (" warn ", "WARNING"), ("ERROR", "ERROR"), ("loud", "INFO"), ("", "INFO")],
+)
+def test_a_log_level_that_is_none_is_info(asked: str, level: str) -> None:
+    assert read_log_level({"OLLM_LOG_LEVEL": asked}) == level
+
+
+def test_a_proxy_is_known_by_any_of_its_names() -> None:
+    assert not has_proxy({"https_proxy": "http://x"})
+    assert not has_proxy({"http_proxy": ""})
+    assert all(has_proxy({name: "http://x"}) for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"))
+
+
+def test_colour_is_left_out_on_request_and_on_dumb_terminals() -> None:
+    assert wants_colour({"TERM": "xterm"})
+    assert wants_colour({"NO_COLOR": ""})
+    assert not wants_colour({"NO_COLOR": "1"})
+    assert not wants_colour({"TERM": "dumb"})
+
+
+HOME = Home(Path("/h"))
+
+
+def test_the_files_of_the_home_have_the_documented_names() -> None:
+    names = {
+        "config": "config.yaml",
+        "grants": "grants.yaml",
+        "trust": "trust.json",
+        "input_history": "input-history",
+        "sessions": "sessions",
+        "legacy_sessions": "session-data",
+        "snapshots": "context-snapshots",
+        "index": "index.db",
+        "global_db": "global.db",
+        "models": "models",
+        "trash": "trash",
+        "undo": "undo",
+        "log": "logs/ollm.log",
+        "run": "run",
+        "cache": "cache",
+        "workspaces": "workspaces",
+    }
+
+    assert {name: getattr(HOME, name) for name in names} == {name: Path("/h") / path for name, path in names.items()}
+
+
+@pytest.mark.parametrize(
+    ("text", "path"),
+    [
+        ("~/.ollm/sessions", "/h/sessions"),
+        ("~/.ollm", "/h"),
+        ("elsewhere", "/h/elsewhere"),
+        ("/abs", "/abs"),
+        ("~/.ollmx", str(Path.home() / ".ollmx")),
+    ],
+)
+def test_a_path_from_the_settings_moves_with_the_home(text: str, path: str) -> None:
+    assert HOME.resolve_path(text) == Path(path)

@@ -1,4 +1,4 @@
-"""Loading the extensions that are enabled, and no others."""
+"""Extensions: manifests, installing, loading, and what they bring."""
 
 import json
 from pathlib import Path
@@ -9,11 +9,84 @@ import pytest
 
 from ollm import open_conversation
 from ollm.config.settings import Settings
-from ollm.domain.errors import UsageError
-from ollm.extensions.loader import ExtensionContext, load_attribute, load_extensions, locate_extension
+from ollm.domain.errors import NotFoundError, UsageError
+from ollm.extensions import install
+from ollm.extensions.install import install_extension, remove_extension
+from ollm.extensions.loader import ExtensionContext, load_attribute, load_extensions, locate_extension, read_manifest
 from ollm.runtime.base import ConversationOptions
 from tests.cli.running import Runner, running
 from tests.covers import covers
+
+
+@pytest.mark.parametrize(
+    ("manifest", "said"),
+    [
+        ("[1]", "is not a mapping"),
+        ("a: [", "is not YAML"),
+        ("{name: Big Name, version: 1, adds: {tools: {x: 'm:X'}}}", "name: expected up to 40"),
+        ("{name: ../up, version: 1, adds: {tools: {x: 'm:X'}}}", "name: expected up to 40"),
+        ("{name: a, adds: {tools: {x: 'm:X'}}}", "version is missing"),
+        ("{name: a, version: 1}", "adds: expected a mapping"),
+        ("{name: a, version: 1, adds: {tool: {x: 'm:X'}}}", "adds.tool: unknown; available: tools"),
+        ("{name: a, version: 1, adds: {tools: {x: os.system}}}", "module:attribute"),
+        ("{name: a, version: 1, adds: {tools: {x: 'm:X'}}}", "no module m"),
+        ("{name: a, version: 1, wants: x, adds: {tools: {x: 'm:X'}}}", "unknown key wants"),
+    ],
+)
+def test_a_manifest_that_cannot_be_used_says_why(tmp_path: Path, manifest: str, said: str) -> None:
+    (tmp_path / "extension.yaml").write_text(manifest)
+
+    with pytest.raises(UsageError, match=said):
+        read_manifest(tmp_path)
+
+
+def write(folder: Path, text: str) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "extension.yaml").write_text(text)
+    (folder / "code.py").touch()
+    (folder / "deep" / "inner").mkdir(parents=True, exist_ok=True)
+    (folder / "deep" / "inner" / "__init__.py").touch()
+    return folder
+
+
+def test_a_manifest_says_what_it_adds_and_asks_for(tmp_path: Path) -> None:
+    text = "name: mine\nversion: 2\ndescription: Does it.\nasks: [files, 5]\nadds: {tools: {t: 'code:T'}, context: {c: 'deep.inner:f'}}\n"
+    found = read_manifest(write(tmp_path, text))
+
+    assert (found.name, found.version, found.description, found.asks) == ("mine", "2", "Does it.", ("files", "5"))
+    assert [(addition.kind, addition.name, addition.target) for addition in found.adds] == [
+        ("tools", "t", "code:T"),
+        ("context", "c", "deep.inner:f"),
+    ]
+    assert found.place == str(tmp_path)
+    assert found.describe_abilities()[:4] == [
+        "mine 2: Does it.",
+        "  adds tools the model can call, under your policy: t",
+        "  adds text sent to the model every turn: c",
+        "  requests: files, 5",
+    ]
+    bare = read_manifest(write(tmp_path / "bare", "name: bare\nversion: '1'\nadds: {providers: {p: 'code:P'}}\n"))
+    assert bare.describe_abilities()[2] == "  requests: nothing"
+    assert bare.description == ""
+
+
+def test_a_file_that_is_missing_or_too_large_is_told(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="Cannot read") as found:
+        read_manifest(tmp_path)
+    assert found.value.action == "An extension has one."
+    good = "name: a\nversion: 1\nadds: {tools: {t: 'code:T'}}\n"
+    assert read_manifest(write(tmp_path, good + "#" * (64 * 1024 - len(good)))).name == "a"
+    with pytest.raises(UsageError, match="is larger than 64 KiB"):
+        read_manifest(write(tmp_path, good + "#" * (64 * 1024 - len(good) + 1)))
+
+
+def test_what_was_read_is_remembered_and_a_change_read_anew(tmp_path: Path) -> None:
+    memory = tmp_path / "cache" / "m.json"
+    folder = write(tmp_path / "x", "name: a\nversion: 1\nadds: {tools: {t: 'code:T'}}\n")
+    assert read_manifest(folder, memory).version == "1"
+    assert read_manifest(folder, memory).version == "1"
+    write(folder, "name: a\nversion: 2\nadds: {tools: {t: 'code:T'}}\n")
+    assert read_manifest(folder, memory).version == "2"
 
 
 def extension(folder: Path, adds: dict[str, Any], **modules: str) -> Path:
@@ -23,6 +96,91 @@ def extension(folder: Path, adds: dict[str, Any], **modules: str) -> Path:
     for name, text in modules.items():
         (folder / f"{name}.py").write_text(dedent(text))
     return folder
+
+
+def test_links_are_not_copied(tmp_path: Path) -> None:
+    source = extension(tmp_path / "linked", {"tools": {"x": "m:X"}}, m="")
+    (source / "secret").symlink_to("/etc/passwd")
+
+    with pytest.raises(UsageError, match="link or a special file"):
+        install_extension(source, tmp_path / "home", replace=False)
+    assert not (tmp_path / "home").exists()
+
+
+def make(folder: Path, name: str = "mine", version: int = 1) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "extension.yaml").write_text(f"name: {name}\nversion: {version}\nadds: {{tools: {{t: 'code:T'}}}}\n")
+    (folder / "code.py").write_text("x = 1\n")
+    return folder
+
+
+def test_an_extension_is_copied_without_what_does_not_belong_to_it(tmp_path: Path) -> None:
+    source = make(tmp_path / "source")
+    for name in (".git", "__pycache__", ".venv"):
+        (source / name).mkdir()
+        (source / name / "big").write_text("x")
+    (source / "a.pyc").write_text("x")
+    target = install_extension(source, tmp_path / "home", replace=False)
+
+    assert target == tmp_path / "home" / "mine"
+    assert sorted(path.name for path in target.iterdir()) == ["code.py", "extension.yaml"]
+    assert (tmp_path / "home").stat().st_mode & 0o777 == 0o700
+    assert [path.name for path in (tmp_path / "home").iterdir()] == ["mine"]
+
+
+def test_one_that_is_there_is_replaced_only_when_wanted(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    install_extension(make(tmp_path / "one"), home, replace=False)
+    (home / "mine" / "old.py").touch()
+    second = make(tmp_path / "two", version=2)
+    with pytest.raises(UsageError, match="An extension named mine already exists") as found:
+        install_extension(second, home, replace=False)
+    assert found.value.action == "Use --force to replace it."
+    install_extension(second, home, replace=True)
+
+    assert not (home / "mine" / "old.py").exists()
+    assert "version: 2" in (home / "mine" / "extension.yaml").read_text()
+
+
+def test_too_many_files_or_bytes_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = make(tmp_path / "source")
+    monkeypatch.setattr(install, "MAX_FILES", 2)
+    install_extension(source, tmp_path / "home", replace=False)
+    (source / "third.py").touch()
+    with pytest.raises(UsageError, match="is too large: at most 2 files and 20 MiB"):
+        install_extension(source, tmp_path / "other", replace=False)
+    assert not (tmp_path / "other").exists()
+    monkeypatch.setattr(install, "MAX_FILES", 2000)
+    with (source / "third.py").open("wb") as file:
+        file.truncate(21 * 1024 * 1024)
+    with pytest.raises(UsageError, match="too large"):
+        install_extension(source, tmp_path / "other", replace=False)
+
+
+@pytest.mark.parametrize("name", ["gone", "../outside", "mine/..", ""])
+def test_only_an_extension_can_be_removed(tmp_path: Path, name: str) -> None:
+    home = tmp_path / "home"
+    make(tmp_path / "outside", "outside")
+    make(home / "mine")
+    with pytest.raises(NotFoundError, match="No extension named"):
+        remove_extension(name, home)
+    assert remove_extension("mine", home) == home / "mine"
+    assert list(home.iterdir()) == []
+    assert (tmp_path / "outside").exists()
+
+
+@pytest.mark.parametrize(("modules", "said"), [({}, "no module m"), ({"m": "def broken("}, "m.py cannot be loaded")])
+async def test_one_that_could_never_be_loaded_is_not_added(tmp_path: Path, modules: dict[str, str], said: str) -> None:
+    source = extension(tmp_path / "bad", {"tools": {"whisper": "m:Whisper"}}, **modules)
+    async with running(tmp_path, []) as runner:
+        done = await runner.run("extensions", "add", str(source), "--yes")
+        listed = await runner.run("extensions", "list", "--json")
+
+    assert done.code == 2
+    assert said in done.err
+    assert json.loads(listed.out) == []
+    assert not (runner.home / "extensions" / "bad").exists()
+    assert not (runner.home / "config.yaml").exists()
 
 
 def enable(runner: Runner, *names: str, **more: Any) -> None:
@@ -171,7 +329,7 @@ number = 5
 """
 
 
-def install(home: Path, name: str, adds: str, code: str = CODE) -> None:
+def put_extension(home: Path, name: str, adds: str, code: str = CODE) -> None:
     folder = home / name
     folder.mkdir(parents=True)
     (folder / "extension.yaml").write_text(f"name: {name}\nversion: 1\nadds: {adds}\n")
@@ -184,7 +342,7 @@ def context(tmp_path: Path) -> ExtensionContext:
 
 
 def test_half_of_an_extension_is_not_taken(tmp_path: Path, context: ExtensionContext) -> None:
-    install(tmp_path / "e", "half", "{tools: {t: 'code:T', u: 'code:gone'}, context: {c: 'code:words'}}")
+    put_extension(tmp_path / "e", "half", "{tools: {t: 'code:T', u: 'code:gone'}, context: {c: 'code:words'}}")
     found = load_extensions(["half"], tmp_path / "e", context)
 
     assert (found.tools, found.context, found.manifests) == ([], [], [])
@@ -192,7 +350,7 @@ def test_half_of_an_extension_is_not_taken(tmp_path: Path, context: ExtensionCon
 
 
 def test_a_name_is_looked_for_among_folders_and_packages(tmp_path: Path) -> None:
-    install(tmp_path / "e", "right", "{tools: {t: 'code:T'}}")
+    put_extension(tmp_path / "e", "right", "{tools: {t: 'code:T'}}")
     (tmp_path / "e" / "wrong").mkdir()
     (tmp_path / "e" / "wrong" / "extension.yaml").write_text("name: other\nversion: 1\nadds: {tools: {t: 'code:T'}}\n")
     (tmp_path / "e" / "wrong" / "code.py").touch()

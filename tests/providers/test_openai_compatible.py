@@ -1,12 +1,14 @@
-"""OpenAI-compatible servers, spoken to on real sockets."""
-
-from __future__ import annotations
+"""The OpenAI-compatible provider: requests, streams, message order, keys."""
 
 import asyncio
 import time
 from contextlib import aclosing
+from itertools import pairwise
+from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ollm.config.settings import ProviderTimeouts
 from ollm.domain.context import Usage
@@ -18,7 +20,19 @@ from ollm.domain.errors import (
 )
 from ollm.domain.messages import ImagePart, PromptMessage, ToolCall
 from ollm.domain.tools import ToolSchema
-from ollm.providers.base import CallPiece, FinishPiece, ProgressPiece, TextPiece
+from ollm.providers import openai_compatible as openai_messages
+from ollm.providers.base import (
+    AnyPiece,
+    CallPiece,
+    ChatRequest,
+    FinishPiece,
+    ProgressPiece,
+    TextPiece,
+    ThinkingPiece,
+    merge_user_messages,
+)
+from ollm.providers.exchange import KeyHider
+from ollm.providers.openai_compatible import StreamAssembler, build_chat_body
 from tests.providers.conftest import ask, openai, said, text_of
 from tests.servers import Answer, ScriptedServer
 
@@ -264,3 +278,141 @@ async def test_tokens_are_counted_where_the_server_can(kind: str, text: int | No
 
         assert await provider.count_tokens("scripted", "one two three") == text
         assert await provider.count_prompt(ask("one two three four")) == prompt
+
+
+def delta(finish: str | None = None, **fields: Any) -> dict[str, Any]:
+    return {"choices": [{"delta": fields, "finish_reason": finish}]}
+
+
+def fragment(arguments: Any = "", name: str = "", **more: Any) -> dict[str, Any]:
+    return delta(tool_calls=[{"function": {"name": name, "arguments": arguments}, **more}])
+
+
+def assemble(*chunks: dict[str, Any]) -> tuple[StreamAssembler, list[Any]]:
+    assembler = StreamAssembler()
+    return assembler, [piece for chunk in chunks for piece in assembler.add_chunk(chunk)]
+
+
+def calls(*chunks: dict[str, Any]) -> list[tuple[str, Any]]:
+    assembler, _ = assemble(*chunks)
+    return [(piece.name, piece.arguments) for piece in assembler.finish() if isinstance(piece, CallPiece)]
+
+
+@pytest.mark.parametrize(
+    ("chunks", "found"),
+    [
+        ([fragment('{"a"', "ls", index=0, id="x"), fragment(":1}", index=0)], [("ls", {"a": 1})]),
+        ([fragment("{}", "a", index=0, id="x"), fragment("{}", "b", index=1, id="y")], [("a", {}), ("b", {})]),
+        ([fragment("{}", "a", index=0, id="x"), fragment("{}", "b", index=0, id="y")], [("a", {}), ("b", {})]),
+        ([fragment("{}", "a", index=0, id="x"), fragment("", index=0, id="y")], [("a", {})]),
+        ([fragment("{", "a", id="x"), fragment("}"), fragment("{}", "b", id="y")], [("a", {}), ("b", {})]),
+        ([fragment("{", "a"), fragment("}")], [("a", {})]),
+        ([fragment({"a": 1}, "ls", index=0)], [("ls", {"a": 1})]),
+        ([fragment('{"a":', "ls", index=0)], [("ls", '{"a":')]),
+        ([fragment(name="read_"), fragment(name="file")], [("read_file", {})]),
+    ],
+)
+def test_calls_are_put_together_from_their_fragments(chunks: list[dict], found: list[tuple[str, Any]]) -> None:
+    assert calls(*chunks) == found
+
+
+def test_a_call_that_does_not_end_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(openai_messages, "MAX_CALL_CHARACTERS", 10)
+    assembler, _ = assemble(fragment("12345678", "ls", index=0))
+    with pytest.raises(ModelError) as caught:
+        assembler.add_chunk(fragment("9", index=0))
+    assert caught.value.message == "The model server sent a tool call that does not end."
+
+
+def test_very_many_calls_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(openai_messages, "MAX_CALLS", 2)
+    assembler, _ = assemble(fragment("{}", "a", index=0), fragment("{}", "b", index=1))
+    with pytest.raises(ModelError):
+        assembler.add_chunk(fragment("{}", "c", index=2))
+
+
+@pytest.mark.parametrize(
+    ("chunks", "usage", "counts"),
+    [
+        ([{"usage": {"prompt_tokens": 7, "completion_tokens": 3}}], (7, 3, 0), False),
+        (
+            [{"usage": {"prompt_tokens": 7, "completion_tokens": 3, "prompt_tokens_details": {"cached_tokens": 4}}}],
+            (7, 3, 4),
+            True,
+        ),
+        ([{"usage": {"prompt_tokens_details": {"cached_tokens": 0}}}], (0, 0, 0), True),
+        ([{"timings": {"prompt_n": 5, "cache_n": 2, "predicted_n": 3}}], (7, 3, 2), True),
+        ([{"usage": {"prompt_tokens": 7}}, {"usage": {"completion_tokens": 3}}, {}], (7, 3, 0), False),
+        ([{"usage": None, "timings": "x"}], (0, 0, 0), False),
+    ],
+)
+def test_counts_come_from_usage_or_timings(chunks: list[dict], usage: tuple[int, int, int], counts: bool) -> None:
+    assembler, _ = assemble(*chunks)
+    [end] = assembler.finish()
+
+    prompt, completion, reused = usage
+    assert end == FinishPiece(
+        "unknown", Usage(prompt_tokens=prompt, completion_tokens=completion, reused_tokens=reused), counts
+    )
+
+
+messages = st.lists(
+    st.builds(PromptMessage, role=st.sampled_from(["system", "user", "assistant"]), content=st.text(max_size=20))
+)
+
+
+@given(given_messages=messages)
+def test_neighbours_of_the_user_are_joined_and_nothing_is_lost(given_messages: list[PromptMessage]) -> None:
+    found = merge_user_messages(given_messages)
+
+    pairs = pairwise(found)
+    assert not [1 for one, other in pairs if one.role == other.role == "user"]
+    everything = "\n\n".join(message.content for message in given_messages)
+    assert "\n\n".join(message.content for message in found) == everything
+
+
+def test_a_server_gets_them_joined() -> None:
+    said = [PromptMessage(role="user", content="first"), PromptMessage(role="user", content="second")]
+
+    body = build_chat_body(ChatRequest(model="m", messages=tuple(said), window=4096))
+
+    assert [message["content"] for message in body["messages"]] == ["first\n\nsecond"]
+
+
+KEY = "abab-abac"
+
+
+def clean(pieces: list[AnyPiece]) -> list[AnyPiece]:
+    hider = KeyHider(KEY)
+    return [*(one for piece in pieces for one in hider.clean_piece(piece)), *hider.flush()]
+
+
+def join(pieces: list[AnyPiece], kind: type[TextPiece | ThinkingPiece] = TextPiece) -> str:
+    return "".join(piece.text for piece in pieces if isinstance(piece, kind))
+
+
+@given(st.lists(st.text(alphabet="abc-", max_size=6) | st.just(KEY) | st.just("abab-ab"), max_size=12))
+def test_the_key_never_comes_out_and_the_rest_stays(texts: list[str]) -> None:
+    cleaned = join(clean([TextPiece(text) for text in texts]))
+
+    assert KEY not in cleaned
+    assert cleaned == "".join(texts).replace(KEY, "[redacted]")
+
+
+def test_thoughts_in_between_do_not_help() -> None:
+    pieces: list[AnyPiece] = [TextPiece("abab"), ThinkingPiece("hm"), TextPiece("-abac"), FinishPiece()]
+
+    cleaned = clean(pieces)
+
+    assert (join(cleaned), join(cleaned, ThinkingPiece)) == ("[redacted]", "hm")
+    assert isinstance(cleaned[-1], FinishPiece)
+
+
+def test_a_call_is_cleaned_whole() -> None:
+    (plain, parsed, other) = clean(
+        [CallPiece("a", f"x {KEY}"), CallPiece("b", {"path": ["k", KEY]}), CallPiece("c", {"path": "p"})]
+    )
+
+    assert plain == CallPiece("a", "x [redacted]")
+    assert parsed == CallPiece("b", {"path": ["k", "[redacted]"]})
+    assert other == CallPiece("c", {"path": "p"})

@@ -1,26 +1,45 @@
-"""A server's refusal as one clear sentence with what to do next."""
+"""Errors and odd answers of model servers."""
 
-from __future__ import annotations
-
+import asyncio
+import json
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from ollm.config.settings import ProviderTimeouts
 from ollm.domain.errors import (
     ModelError,
+    ModelTimeoutError,
+    OllmError,
     PromptTooLongError,
     RequestRefusedError,
     ToolsUnsupportedError,
     UnknownModelError,
+    UsageError,
 )
+from ollm.providers import ollama, server_kind
+from ollm.providers.base import AnyPiece, FinishPiece, PieceStream, ProgressPiece, TextPiece, relay
+from ollm.providers.exchange import Exchange
+from ollm.providers.openai_compatible import StreamAssembler
 from ollm.providers.server_errors import (
     MAX_ERROR_CHARACTERS,
     ModelLoadingError,
     extract_error_text,
     make_error_from_text,
+    make_server_error,
+    make_unknown_model_error,
 )
+from ollm.system import http
+from ollm.system.http import FullResponse
+from tests.providers.conftest import openai, said, text_of
+from tests.servers import Answer, ScriptedServer
 
 URL = "http://h:1"
+
 WHERE = f"The model server at {URL}"
 
 
@@ -165,3 +184,226 @@ def test_the_window_and_the_prompt_are_read_from_any_wording(
 
     found = (error.window, error.prompt_tokens) if isinstance(error, PromptTooLongError) else None
     assert found == numbers
+
+
+KEYS = [
+    *("choices", "delta", "content", "tool_calls", "function", "name", "arguments", "index", "id", "usage", "timings"),
+    *(
+        "finish_reason",
+        "prompt_tokens",
+        "prompt_tokens_details",
+        "cached_tokens",
+        "prompt_progress",
+        "processed",
+        "total",
+    ),
+    *("message", "thinking", "done", "done_reason", "prompt_eval_count", "error", "detail", "data", "owned_by", "meta"),
+    *("models", "model_info", "general.architecture", "capabilities", "context_length", "default_generation_settings"),
+]
+
+leaves = (
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5) | st.sampled_from(["llamacpp", "m"])
+)
+
+keys = st.sampled_from(KEYS)
+
+values = st.recursive(leaves, lambda v: st.lists(v, max_size=3) | st.dictionaries(keys, v, max_size=4), max_leaves=12)
+
+objects = st.dictionaries(keys, values, max_size=5)
+
+
+@given(chunks=st.lists(objects, max_size=6))
+def test_any_chunks_become_pieces(chunks: list[dict[str, Any]]) -> None:
+    assembly = StreamAssembler()
+    for chunk in chunks:
+        assembly.add_chunk(chunk)
+        assembly.add_chunk(server_kind.convert_completion_chunk(chunk))
+
+    assert isinstance(assembly.finish()[-1], FinishPiece)
+
+
+@given(value=objects, other=objects)
+def test_any_lines_and_pages_of_ollama_are_read(value: dict[str, Any], other: dict[str, Any]) -> None:
+    ollama.read_pieces(value)
+    ollama.read_finish(value, called=False)
+    ollama.read_model_info("m", value, other)
+
+
+@given(value=values, other=values)
+def test_any_list_of_models_is_read(value: Any, other: Any) -> None:
+    kind = server_kind.detect_kind(value)
+    for info in server_kind.parse_model_infos(value):
+        server_kind.add_server_details(info, kind, other)
+
+
+@given(value=values, status=st.integers(300, 599))
+def test_any_refusal_is_one_line_with_what_to_do(value: Any, status: int) -> None:
+    body = json.dumps(value).encode()
+    error = make_server_error("http://x", FullResponse(status=status, headers={}, body=body))
+
+    assert isinstance(error, ModelError)
+    assert error.action
+    assert str(error).isprintable()
+    assert len(extract_error_text(value)) <= 300
+
+
+@given(name=st.text(max_size=20), names=st.lists(st.text(max_size=20), max_size=5))
+def test_any_names_of_models_can_be_told(name: str, names: list[str]) -> None:
+    assert make_unknown_model_error("http://x", name, names).action
+
+
+def test_json_nested_too_deep_is_a_sentence() -> None:
+    async def main() -> None:
+        deep = b"data: " + b"[" * 200_000 + b"\n\n"
+        raw = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n" + deep
+        async with ScriptedServer([Answer(raw=raw)]) as server:
+            try:
+                await said(openai(server.base_url))
+            except ModelError as error:
+                assert "not JSON" in str(error)  # noqa: PT017 - inside a coroutine of its own
+            else:
+                raise AssertionError("it was taken for an answer")
+
+    asyncio.run(main())
+
+
+BUSY = Answer(status=503, body={"error": {"message": "Too many requests", "code": 503}})
+
+LOADING = Answer(status=503, body={"error": {"message": "Loading model", "type": "unavailable_error", "code": 503}})
+
+
+async def test_a_busy_server_is_asked_again_before_the_first_byte() -> None:
+    async with ScriptedServer([BUSY, BUSY, "ready"]) as server:
+        assert text_of(await said(openai(server.base_url))) == "ready"
+
+    assert len(server.chats) == 3
+
+
+async def test_a_server_that_stays_busy_says_so_in_its_own_words() -> None:
+    async with ScriptedServer(lambda request: BUSY) as server:
+        with pytest.raises(ModelError, match=r"HTTP 503.*Too many requests"):
+            await said(openai(server.base_url))
+
+    assert 3 <= len(server.chats) <= 6
+
+
+async def test_a_server_that_loads_its_model_is_waited_for_and_the_wait_is_shown() -> None:
+    async with ScriptedServer([LOADING, LOADING, "ready"]) as server:
+        pieces = await said(openai(server.base_url))
+
+    assert [piece for piece in pieces if isinstance(piece, ProgressPiece)] == [ProgressPiece(stage="loading")] * 2
+    assert text_of(pieces) == "ready"
+
+
+async def test_a_model_that_is_never_loaded_ends_the_wait() -> None:
+    async with ScriptedServer(lambda request: LOADING) as server:
+        with pytest.raises(ModelTimeoutError, match=r"still loading the model.*firstToken"):
+            await said(openai(server.base_url, ProviderTimeouts(connect=1, first_token=0.6, stall=1)))
+
+
+async def test_a_connection_cut_before_any_answer_is_tried_again() -> None:
+    async with ScriptedServer([Answer(raw=b""), "here"]) as server:
+        assert text_of(await said(openai(server.base_url))) == "here"
+
+
+async def test_the_key_goes_into_the_header_and_nowhere_else() -> None:
+    async with ScriptedServer(["ok"]) as server:
+        await said(openai(server.base_url, key=" secret-1 "))
+
+    assert server.requests[0].headers["authorization"] == "Bearer secret-1"
+
+
+def exchange(url: str = "http://h:1", key: str = "", **timeouts: float) -> Exchange:
+    return Exchange(url, ProviderTimeouts(**timeouts), api_key=key)
+
+
+async def test_the_key_is_never_repeated() -> None:
+    asked = exchange(key=" sk-12345678 \n")
+
+    assert asked.explain(http.BadResponse("bad sk-12345678")).message.endswith("bad [redacted].")
+    assert asked.decode(b'{"a":"sk-12345678"}') == {"a": "[redacted]"}
+    assert asked.decode('{"a":"sk-12345678"}') == {"a": "[redacted]"}
+    assert exchange(key="short").decode('{"a":"short"}') == {"a": "short"}
+
+
+@pytest.mark.parametrize("key", ["schlüssel-key", "two\nlines-key", "\x00"])
+def test_a_key_that_cannot_be_one_is_wrong_usage(key: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        exchange(key=key)
+    assert caught.value.message == "The API key contains invalid characters."
+
+
+def test_an_address_that_cannot_be_one_is_wrong_usage() -> None:
+    with pytest.raises(UsageError) as caught:
+        exchange("ftp://h")
+    assert caught.value.message == "ftp://h is not a valid server URL: ftp:// is not http:// or https://."
+
+
+@pytest.mark.parametrize("data", [b"nonsense", b"\xff", "[" * 100_000])
+async def test_what_is_no_json_is_said_with_what_to_check(data: Any) -> None:
+    with pytest.raises(ModelError) as caught:
+        exchange().decode(data)
+    assert caught.value.message == "The model server at http://h:1 sent something that is not JSON."
+
+
+async def test_what_a_server_may_or_may_not_offer_is_none_where_it_does_not() -> None:
+    async with ScriptedServer([]) as server:
+        asked = Exchange(
+            server.base_url.removesuffix("/v1"),
+            ProviderTimeouts(connect=1),
+        )
+        assert await asked.try_request_json("GET", "/no/such/page") is None
+        with pytest.raises(ModelError):
+            await asked.request_json("GET", "/no/such/page")
+        await asked.close()
+
+
+class Streams:
+    """Streams that tell when they are closed."""
+
+    def __init__(self) -> None:
+        self.closed: list[str] = []
+
+    async def inner(self, *, broken: bool = False) -> PieceStream:
+        try:
+            yield TextPiece("b")
+            if broken:
+                raise ModelError("It broke.")
+            yield TextPiece("c")
+        finally:
+            self.closed.append("inner")
+
+    async def outer(self, *, broken: bool = False) -> AsyncGenerator[AnyPiece | PieceStream, None]:
+        try:
+            yield TextPiece("a")
+            yield self.inner(broken=broken)
+            yield TextPiece("d")
+        finally:
+            self.closed.append("outer")
+
+
+async def test_streams_within_a_stream_are_passed_on_in_order() -> None:
+    pieces = [piece async for piece in relay(Streams().outer())]
+
+    assert pieces == [TextPiece("a"), TextPiece("b"), TextPiece("c"), TextPiece("d")]
+
+
+async def test_closing_it_early_closes_every_stream_in_it() -> None:
+    streams = Streams()
+
+    async with aclosing(relay(streams.outer())) as pieces:
+        assert [await anext(pieces), await anext(pieces)] == [TextPiece("a"), TextPiece("b")]
+
+    assert streams.closed == ["inner", "outer"]
+
+
+async def test_an_error_can_be_explained_and_stays_as_it_is_otherwise() -> None:
+    async def explain(error: OllmError) -> OllmError | None:
+        return ModelError(f"{error.message} The process died.")
+
+    async def shrug(error: OllmError) -> OllmError | None:
+        return None
+
+    for explained, text in ((explain, "It broke. The process died."), (shrug, "It broke."), (None, "It broke.")):
+        with pytest.raises(ModelError, match=text.replace(".", r"\.") + "$"):
+            [piece async for piece in relay(Streams().outer(broken=True), explained)]

@@ -1,17 +1,45 @@
-"""Offers of an MCP server and their cache."""
+"""What MCP servers offer: tools, schemas, results."""
 
+import json
 import re
+import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
+from types import SimpleNamespace as Block
 from typing import Any
 
 import pytest
+from mcp_types.methods import validate_server_result
 
-from ollm.extensions.mcp.catalogue import Catalogue, CatalogueFile, make_tool_name, select_tools
+from ollm.domain.errors import ToolFailure
+from ollm.domain.messages import JsonObject
+from ollm.domain.tools import ToolResult
+from ollm.extensions.mcp.catalogue import (
+    MAX_SHOWN_CHARACTERS,
+    MAX_SUMMARY_CHARACTERS,
+    Catalogue,
+    CatalogueFile,
+    McpInvocation,
+    check_arguments,
+    fingerprint_tool,
+    make_tool_name,
+    select_tools,
+)
+from ollm.extensions.mcp.results import (
+    MAX_DEPTH_LEVELS,
+    MAX_IMAGE_CHARACTERS,
+    extract_images,
+    extract_text,
+    mend_answer,
+    mend_message,
+    mend_tool_list,
+    prepare_schema,
+)
 from ollm.extensions.mcp.settings import McpServer
 from tests.cli.running import running
-from tests.extensions.raw_servers import configure, raw_entry
+from tests.extensions.raw_servers import configure, raw_entry, shown_tools
+from tests.servers.answers import Answer
 
 
 def test_two_odd_names_do_not_become_one() -> None:
@@ -126,3 +154,295 @@ async def test_a_list_that_does_not_end_is_used_as_far_as_it_goes_and_said(
     assert (done.code, "raw__one" in done.out) == (0, True), done.out
     assert said in done.out
     assert ("The list of tools" in done.out) == bool(said)
+
+
+TOOL_SERVER = McpServer(name="notes", command="notes-server", args=("--stdio",))
+
+PARAMETERS: dict[str, Any] = {
+    "type": "object",
+    "properties": {"text": {"type": "string"}, "tag": {"type": "string"}},
+    "required": ["text"],
+    "additionalProperties": False,
+}
+
+WRONG = "notes__add was not run: its arguments are wrong."
+
+
+async def run(arguments: JsonObject, _emit: Any) -> ToolResult:
+    return ToolResult(llm_content=f"ran {arguments}")
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ([], "notes__add was not run: the arguments must be a JSON object."),
+        ("text", "notes__add was not run: the arguments must be a JSON object."),
+        (None, f"{WRONG}\n- text: is missing."),
+        (
+            {"txt": "a"},
+            f"{WRONG}\n- text: is missing.\n- txt: no such parameter; available: text, tag.",
+        ),
+    ],
+)
+def test_wrong_arguments_are_told_one_a_line(given: Any, said: str) -> None:
+    with pytest.raises(ToolFailure) as found:
+        check_arguments("notes__add", given, PARAMETERS)
+
+    assert found.value.message == said
+    assert found.value.kind == "ValidationError"
+
+
+def test_long_arguments_are_cut_in_the_summary_and_in_the_question() -> None:
+    fits = McpInvocation("t", {"a": "x" * (MAX_SUMMARY_CHARACTERS - 8)}, run)
+    long = McpInvocation("t", {"a": "x" * MAX_SUMMARY_CHARACTERS}, run)
+    giant = McpInvocation("t", {"a": "x" * (MAX_SHOWN_CHARACTERS + 1000)}, run)
+
+    assert fits.summary().endswith('"}')
+    assert long.summary().endswith("… 8 more characters")
+    assert '"a": "xxx' in long.describe_whole()
+    assert "left out" not in long.describe_whole()
+    shown = giant.describe_whole()
+    assert "\n… 1,013 characters are left out here; `ollm sessions view` shows them all …\n" in shown
+    assert shown.endswith('x"\n}')
+    assert shown.count("x") == MAX_SHOWN_CHARACTERS - 13
+
+
+def test_a_grant_is_bound_to_the_program_and_to_what_the_tool_takes() -> None:
+    same = fingerprint_tool(TOOL_SERVER, "t", {"a": 1, "b": 2})
+
+    assert same == fingerprint_tool(TOOL_SERVER, "t", {"b": 2, "a": 1})
+    assert len(same) == 16
+    others = {
+        fingerprint_tool(McpServer(name="notes", command="other", args=("--stdio",)), "t", {"a": 1, "b": 2}),
+        fingerprint_tool(McpServer(name="notes", command="notes-server"), "t", {"a": 1, "b": 2}),
+        fingerprint_tool(McpServer(name="notes", url="http://x"), "t", {"a": 1, "b": 2}),
+        fingerprint_tool(TOOL_SERVER, "u", {"a": 1, "b": 2}),
+        fingerprint_tool(TOOL_SERVER, "t", {}),
+    }
+    assert len(others | {same}) == 6
+
+
+PERSON = {
+    "type": "object",
+    "properties": {"person": {"$ref": "#/$defs/Person"}, "note": {"anyOf": [{"type": "string"}, {"type": "null"}]}},
+    "required": ["person"],
+    "$defs": {
+        "Person": {
+            "title": "Person",
+            "type": "object",
+            "properties": {"name": {"type": "string", "title": "Name"}, "home": {"$ref": "#/$defs/Address"}},
+            "required": ["name", "home"],
+        },
+        "Address": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]},
+    },
+}
+
+TREE = {
+    "type": "object",
+    "properties": {"root": {"$ref": "#/$defs/Node"}},
+    "required": ["root"],
+    "$defs": {
+        "Node": {
+            "type": "object",
+            "properties": {"children": {"type": "array", "items": {"$ref": "#/$defs/Node"}}},
+            "required": ["children"],
+        }
+    },
+}
+
+
+def nest(depth: int) -> dict[str, Any]:
+    schema: dict[str, Any] = {"type": "string"}
+    for _ in range(depth):
+        schema = {"type": "object", "properties": {"a": schema}}
+    return schema
+
+
+def double(depth: int) -> dict[str, Any]:
+    """Each definition holds the next one twice."""
+    definitions = {
+        f"d{n}": {"type": "object", "properties": {key: {"$ref": f"#/$defs/d{n + 1}"} for key in "ab"}}
+        for n in range(depth)
+    }
+    return {
+        "type": "object",
+        "properties": {"x": {"$ref": "#/$defs/d0"}},
+        "$defs": {**definitions, f"d{depth}": {"type": "string"}},
+    }
+
+
+@pytest.mark.parametrize("schema", [nest(30), nest(60), nest(2000), double(25), double(60), TREE, PERSON], ids=range(7))
+def test_every_schema_is_walked_in_no_time(schema: dict[str, Any]) -> None:
+    began = time.perf_counter()
+    found, fault = prepare_schema(schema)
+
+    assert time.perf_counter() - began < 0.5
+    assert bool(found) != bool(fault)
+
+
+def test_a_schema_nested_too_deeply_is_left_out_with_the_reason() -> None:
+    assert prepare_schema(nest(MAX_DEPTH_LEVELS * 2))[1] == "its parameters are nested too deeply"
+
+
+async def test_deep_schemas_neither_hang_the_command_nor_hide_other_tools(tmp_path: Path) -> None:
+    tools = [{"name": f"deep{depth}", "inputSchema": nest(depth)} for depth in (20, 30, 60, 200)]
+    async with running(tmp_path, ["hello"]) as runner:
+        plain = {"name": "plain", "inputSchema": {"type": "object"}}
+        configure(runner, mcpServers={"raw": raw_entry(tmp_path, "raw", tools=[*tools, plain])})
+        began = time.monotonic()
+        done = await runner.run("-p", "hi")
+
+    assert (done.code, done.out) == (0, "hello\n")
+    assert time.monotonic() - began < 60
+    assert "raw__plain" in shown_tools(runner.server.chats[0])
+    assert "deep200 of the MCP server raw was skipped: its parameters are nested too deeply" in done.err
+
+
+@pytest.mark.parametrize("window", [2048, 4096, 8192, 32768])
+async def test_references_arrive_filled_in_in_every_window(tmp_path: Path, window: int) -> None:
+    call = Answer(calls=[("raw__greet", {"person": {"name": "Ada", "home": {"city": "London"}}})])
+    async with running(tmp_path, [call, "done"], window=window) as runner:
+        greet = {"name": "greet", "description": "Greet.", "inputSchema": PERSON}
+        server = raw_entry(tmp_path, "raw", tools=[greet])
+        configure(runner, mcpServers={"raw": server}, provider={"contextWindow": window})
+        done = await runner.run("-p", "greet", "--yes", "-o", "json")
+
+    parameters = shown_tools(runner.server.chats[0])["raw__greet"]["parameters"]
+    person = parameters["properties"]["person"]
+    assert person["properties"]["home"]["properties"]["city"] == {"type": "string"}
+    assert person["required"] == ["name", "home"]
+    assert "$defs" not in parameters
+    (made,) = json.loads(done.out)["toolCalls"]
+    assert (made["status"], "London" in made["result"]["llmContent"]) == ("ok", True)
+
+
+async def test_a_definition_that_holds_itself_stays_a_definition(tmp_path: Path) -> None:
+    async with running(tmp_path, ["done"]) as runner:
+        configure(runner, mcpServers={"raw": raw_entry(tmp_path, "raw", tools=[{"name": "t", "inputSchema": TREE}])})
+        await runner.run("-p", "hi")
+
+    parameters = shown_tools(runner.server.chats[0])["raw__t"]["parameters"]
+    assert parameters["properties"]["root"] == {"$ref": "#/$defs/Node"}
+    assert parameters["$defs"]["Node"]["properties"]["children"]["items"] == {"$ref": "#/$defs/Node"}
+
+
+async def test_one_bad_tool_loses_itself_and_not_its_server(tmp_path: Path) -> None:
+    tools: list[Any] = [
+        {"name": "good", "description": "Good.", "inputSchema": {"type": "object", "properties": {"a": {}}}},
+        {"name": "untyped", "inputSchema": {"properties": {"b": {"type": "string"}}}},
+        {"name": "missing"},
+        {"name": "listed", "inputSchema": {"type": "array", "items": {"type": "string"}}},
+        {"name": "worded", "inputSchema": "a string"},
+        {"name": "odd", "inputSchema": {"type": "object"}, "outputSchema": 7, "title": 3, "annotations": "x"},
+        {"name": "wrong_keys", "inputSchema": {"type": "object", "properties": [], "required": "a", "$defs": 5}},
+        {"name": "hinted", "inputSchema": {"type": "object"}, "annotations": {"readOnlyHint": "perhaps"}},
+        {"name": 12, "inputSchema": {"type": "object"}},
+        "not a tool",
+    ]
+    async with running(tmp_path, ["done"]) as runner:
+        configure(runner, mcpServers={"raw": raw_entry(tmp_path, "raw", tools=tools)})
+        done = await runner.run("-p", "hi")
+
+    shown = shown_tools(runner.server.chats[0])
+    assert {name for name in shown if name.startswith("raw__")} == {
+        f"raw__{n}" for n in ("good", "untyped", "missing", "odd", "wrong_keys", "hinted")
+    }
+    assert shown["raw__untyped"]["parameters"]["type"] == "object"
+    assert "listed of the MCP server raw was skipped: its parameters are not an object" in done.err
+    assert "worded of the MCP server raw was skipped: its parameters are not an object" in done.err
+
+
+@pytest.mark.parametrize("version", ["2025-11-25", "2026-07-28"])
+@pytest.mark.parametrize(
+    ("hints", "scope", "age"),
+    [
+        ({}, "private", 0),
+        ({"cacheScope": "public", "ttlMs": 7, "resultType": "complete"}, "public", 7),
+        ({"cacheScope": ["public"], "ttlMs": "7", "resultType": 5}, "private", 0),
+        ({"cacheScope": None, "ttlMs": -1}, "private", 0),
+    ],
+)
+def test_hints_for_a_cache_lose_no_list(version: str, hints: dict[str, Any], scope: str, age: int) -> None:
+    mended = mend_tool_list({"tools": [{"name": "a"}], **hints})
+
+    validate_server_result("tools/list", version, mended)
+    assert (mended["cacheScope"], mended["ttlMs"]) == (scope, age)
+
+
+def test_a_line_that_cannot_be_read_becomes_an_error_or_nothing() -> None:
+    assert mend_message(b"noise") is None
+    assert mend_message(b'{"method": "x", "id": 5, "params": oops}') is None
+    assert mend_message(b'{"id": 7, oops') == {
+        "jsonrpc": "2.0",
+        "id": 7,
+        "error": {"code": -32700, "message": "its answer is not JSON or is nested too deeply"},
+    }
+    assert mend_message(b'{"result": ' + b" " * 300 + b'oops, "id": 8}') is not None
+
+
+def text(words: str) -> Block:
+    return Block(type="text", text=words)
+
+
+def image(data: str = "AAAA") -> Block:
+    return Block(type="image", mime_type="image/png", data=data)
+
+
+@pytest.mark.parametrize(
+    ("block", "line"),
+    [
+        (text("hello"), "hello"),
+        (Block(type="resource", resource=Block(uri="file:///a", text="inside")), "inside"),
+        (Block(type="resource_link", name="doc", uri="file:///a"), "[doc: file:///a]"),
+        (image("A" * 4000), "[image, image/png, about 3,000 bytes]"),
+        (Block(type="audio", mime_type="audio/wav", data="AAAA"), "[audio, audio/wav, about 3 bytes]"),
+    ],
+)
+def test_every_kind_of_block_is_read_or_named(block: Block, line: str) -> None:
+    assert extract_text([block]) == line
+
+
+def test_only_so_many_pictures_of_some_size_are_taken() -> None:
+    assert len(extract_images([image() for _ in range(9)])) == 4
+    assert len(extract_images([image("A" * MAX_IMAGE_CHARACTERS)])) == 1
+    assert extract_images([image("A" * (MAX_IMAGE_CHARACTERS + 1)), text("t")]) == ()
+    assert (
+        extract_images([image("not base64!"), image(""), Block(type="image", mime_type="image/x-odd", data="AAAA")])
+        == ()
+    )
+
+
+async def test_what_nobody_knows_in_an_answer_is_text_and_loses_nothing_else(tmp_path: Path) -> None:
+    blocks = [{"type": "hologram", "x": 1}, {"type": "text", "text": "plain"}, "bare", {"type": "image", "data": 5}]
+    answers: dict[str, Any] = {
+        "mixed": {"content": blocks},
+        "worded": {"content": "just words", "isError": "no"},
+        "structured": {"structuredContent": [3, 4]},
+        "linked": {"content": [{"type": "resource", "resource": {"uri": "a b", "text": "inside", "_meta": 7}}]},
+    }
+    calls = [Answer(calls=[(f"raw__{name}", {})]) for name in answers]
+    async with running(tmp_path, [*calls, "done"]) as runner:
+        tools = [{"name": name} for name in answers]
+        configure(runner, mcpServers={"raw": raw_entry(tmp_path, "raw", tools=tools, answers=answers)})
+        done = await runner.run("-p", "go", "--allow", "raw__*")
+
+    results = [message["content"] for message in runner.server.chats[-1]["messages"] if message["role"] == "tool"]
+    assert done.code == 0, done.err
+    assert results == [
+        '{"type":"hologram","x":1}\nplain\nbare\n{"type":"image","data":5}',
+        "just words",
+        "[3,4]",
+        "inside",
+    ]
+
+
+@pytest.mark.parametrize("version", ["2025-11-25", "2026-07-28"])
+@pytest.mark.parametrize("given", [{}, "words", {"content": [{"type": "hologram"}], "resultType": 5}])
+def test_an_answer_is_readable_in_every_version(version: str, given: Any) -> None:
+    validate_server_result("tools/call", version, mend_answer(given))
+
+
+def test_a_question_in_place_of_an_answer_is_left_as_it_is() -> None:
+    question = {"resultType": "input_required", "inputRequests": {}, "requestState": "s"}
+
+    assert mend_answer(question) == question

@@ -1,7 +1,12 @@
-"""The line to one MCP server: crashes, time limits, ends."""
+"""Connections to MCP servers, by each transport."""
 
 import asyncio
+import json
+import socket
+import sys
 import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -9,12 +14,16 @@ import psutil
 import pytest
 
 from ollm.domain.errors import ToolFailure
-from ollm.extensions.mcp import connection
-from ollm.extensions.mcp.settings import read_servers
+from ollm.extensions.mcp import connection, openers
+from ollm.extensions.mcp.http import PlainAddressError, check_address, make_mended_body
+from ollm.extensions.mcp.settings import McpServer, read_servers
 from tests.cli.running import running
-from tests.extensions.mcp_lines import HOSTILE_SCRIPT, entry, lines
-from tests.extensions.raw_servers import configure, raw_entry
+from tests.extensions.mcp_lines import HOSTILE_SCRIPT, SCRIPT, entry, lines
+from tests.extensions.raw_servers import configure, raw_entry, shown_tools
+from tests.servers.answers import Answer
+from tests.servers.handled import serve_with
 from tests.servers.oauth_mcp import Handler, serve_oauth_mcp
+from tests.servers.sse_mcp import OldMcp, serve_old_mcp
 
 
 def processes(*words: str) -> list[str]:
@@ -117,3 +126,304 @@ async def test_a_session_that_the_server_forgot_is_begun_anew(
             monkeypatch.setattr(ForgetfulHandler, "refuses_always", True)
             with pytest.raises(ToolFailure, match="The MCP server far answered with an error"):
                 await found.call("far__whoami")
+
+
+@asynccontextmanager
+async def over_http(kind: str) -> AsyncIterator[str]:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, SCRIPT, kind, "--http", str(port), stderr=asyncio.subprocess.DEVNULL
+    )
+    try:
+        for _ in range(600):
+            try:
+                _, writer = await asyncio.open_connection("127.0.0.1", port)
+                writer.close()
+                break
+            except OSError:
+                await asyncio.sleep(0.05)
+        yield f"http://127.0.0.1:{port}/mcp"
+    finally:
+        process.kill()
+        await process.wait()
+
+
+async def test_a_server_at_an_address_brings_its_tools_too(tmp_path: Path) -> None:
+    async with over_http("good") as url, lines(tmp_path, {"far": {"url": url, "headers": {"X-Who": "me"}}}) as found:
+        await found.servers.before_turn()
+        assert found.told == []
+        assert (await found.call("far__add", a=20, b=3)).llm_content == "the sum is 23"
+        assert (await found.call("far__read_resource", uri="notes://today")).llm_content == "buy milk"
+        failed = await found.call("far__fail")
+        assert failed.error is not None
+        assert (await found.call("far__inquire")).llm_content == "decline"
+        await found.call("far__learn")
+        async with asyncio.timeout(30):
+            while "far__multiply" not in found.names:
+                await found.servers.before_turn()
+                await asyncio.sleep(0.05)
+
+
+class NewerHandler(Handler):
+    """Refuses the handshake, as a server does that only speaks the protocol without one."""
+
+    def answer(self, message: dict[str, Any]) -> None:
+        if message.get("method") == "initialize":
+            error = {"code": -32022, "message": "Unsupported protocol version"}
+            self.send(400, {"jsonrpc": "2.0", "id": message["id"], "error": error})
+        elif message.get("method") == "server/discover":
+            found = {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}, "resultType": "complete"}
+            info = {"serverInfo": {"name": "newer", "version": "1"}, "ttlMs": 0, "cacheScope": "private"}
+            self.send(200, {"jsonrpc": "2.0", "id": message["id"], "result": {**found, **info}})
+        else:
+            super().answer(message)
+
+
+async def test_a_server_that_refuses_the_handshake_is_spoken_to_without_one(tmp_path: Path) -> None:
+    with serve_oauth_mcp(NewerHandler) as state:
+        state.open_to_all = True
+        async with lines(tmp_path, {"newer": {"url": state.url}}) as found:
+            await found.servers.before_turn()
+            assert found.told == []
+            assert found.names == ["newer__whoami"]
+
+
+@pytest.mark.parametrize(
+    ("url", "taken"),
+    [
+        ("https://login.example/token", True),
+        ("http://127.0.0.1:8/token", True),
+        ("http://[::1]:8/token", True),
+        ("http://lan.example:80/token", True),
+        ("http://lan.example:81/token", False),
+        ("http://login.example/token", False),
+        ("http://127.0.0.1.example/token", False),
+        ("ftp://login.example/token", False),
+    ],
+)
+def test_a_key_goes_over_no_plain_line_but_the_configured_one(url: str, taken: bool) -> None:
+    server = McpServer(name="far", url="http://lan.example:80/mcp")
+    with nullcontext() if taken else pytest.raises(PlainAddressError):
+        check_address(url, server)
+
+
+async def test_an_answer_without_end_is_refused(tmp_path: Path) -> None:
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(OSError):
+            await reader.readuntil(b"\r\n\r\n")
+            writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n\r\n[")
+            while True:
+                writer.write(b"1," * 50_000)
+                await writer.drain()
+
+    async with serve_with(answer) as port:
+        async with lines(tmp_path, {"endless": {"url": f"http://127.0.0.1:{port}/mcp"}}) as found:
+            await found.servers.before_turn()
+
+    assert "The MCP server endless cannot be used" in found.told[0]
+
+
+async def test_an_address_where_nobody_answers_is_told(tmp_path: Path) -> None:
+    async with lines(tmp_path, {"gone": {"url": "http://127.0.0.1:9/mcp"}}) as found:
+        await found.servers.before_turn()
+
+    assert len(found.told) == 1
+    assert "The MCP server gone cannot be used" in found.told[0]
+
+
+def make_tool(name: str, depth: int) -> dict[str, Any]:
+    schema: dict[str, Any] = {"type": "string"}
+    for _ in range(depth):
+        schema = {"type": "object", "properties": {"a": schema}}
+    return {"name": name, "description": "Does it.", "inputSchema": {"type": "object", "properties": {"a": schema}}}
+
+
+class DeepHandler(Handler):
+    """One tool of three has a schema that is nested 300 deep; `events`: it answers with events."""
+
+    events = False
+
+    def answer(self, message: dict[str, Any]) -> None:
+        if message.get("method") != "tools/list":
+            super().answer(message)
+            return
+        tools = [make_tool("first", 2), make_tool("deep", 300), make_tool("last", 2)]
+        body = json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": {"tools": tools}}).encode()
+        if self.events:
+            body = b"event: message\ndata: " + body + b"\n\n"
+        self.send_response(200)
+        self.send_header("Content-Type", "text/event-stream" if self.events else "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+
+@pytest.mark.parametrize("events", [False, True])
+async def test_a_tool_nested_too_deeply_loses_itself_and_not_its_server(tmp_path: Path, events: bool) -> None:
+    with serve_oauth_mcp(type("Deep", (DeepHandler,), {"events": events})) as state:
+        state.open_to_all = True
+        async with running(tmp_path, ["Hi."]) as runner:
+            configure(runner, mcpServers={"far": {"url": state.url}})
+            done = await runner.run("-p", "hi")
+
+    assert {"far__first", "far__last"} <= set(shown_tools(runner.server.chats[0])), done.err
+    assert "deep of the MCP server far was skipped: its parameters are nested too deeply." in done.err
+
+
+DEEP = b'{"id": 7, "result": {"content": ' + b"[" * 300 + b"]" * 300 + b"}}"
+
+
+@pytest.mark.parametrize("size", [1, 3, 1000])
+async def test_events_come_whole_however_they_are_cut(size: int) -> None:
+    text = b"event: message\ndata: " + DEEP + b'\n\n: ping\ndata: {"id": 8}\n\nrest'
+
+    async def cut() -> AsyncIterator[bytes]:
+        for start in range(0, len(text), size):
+            await asyncio.sleep(0)
+            yield text[start : start + size]
+
+    body = b"".join([piece async for piece in make_mended_body(cut(), 10_000, events=True)])
+
+    first, second, *others = body.split(b"\n")
+    assert first == b"event: message"
+    assert json.loads(second.removeprefix(b"data:"))["id"] == 7
+    assert others == [b"", b": ping", b'data: {"id": 8}', b"", b"rest"]
+
+
+@pytest.fixture
+def old() -> Iterator[OldMcp]:
+    with serve_old_mcp() as state:
+        yield state
+
+
+async def test_a_server_that_streams_events_is_used_however_its_entry_calls_it(tmp_path: Path, old: OldMcp) -> None:
+    told: dict[str, dict[str, Any]] = {"sse": {"type": "sse"}, "plain": {}, "http": {"type": "http"}}
+    async with running(tmp_path, [Answer(calls=[(f"{name}__greet", {}) for name in told]), "Hello."]) as runner:
+        shared = {"url": old.url, "headers": {"X-Who": "me"}}
+        configure(runner, mcpServers={name: {**shared, **more} for name, more in told.items()})
+        done = await runner.run("-p", "greet", "--yes", "-o", "json")
+
+    assert [made["status"] for made in json.loads(done.out)["toolCalls"]] == ["ok"] * 3, done.err
+    assert str(runner.server.chats[1]["messages"]).count("hello from the past") == 3
+    assert set(old.headers) == {"me"}
+    assert "Traceback" not in done.err
+
+
+async def test_a_stream_that_ends_or_refuses_ends_the_call_and_the_next_one_begins_anew(
+    tmp_path: Path, old: OldMcp
+) -> None:
+    names = ("hang_up", "greet", "refuse", "greet", "greet")
+    script = [*(Answer(calls=[(f"old__{name}", {})]) for name in names), "Done."]
+    async with running(tmp_path, script) as runner:
+        configure(runner, mcpServers={"old": {"type": "sse", "url": old.url}})
+        done = await runner.run("-p", "go", "--yes", "-o", "json")
+
+    said = [str(chat["messages"][-1]["content"]) for chat in runner.server.chats[1:]]
+    assert [made["status"] for made in json.loads(done.out)["toolCalls"]] == ["failed", "ok", "ok", "failed", "ok"], (
+        said
+    )
+    assert "it closed its stream of events" in said[0]
+    assert "it refused a message (HTTP 404)" in said[3]
+    assert len(old.streams) == 3
+    assert "Traceback" not in done.err
+
+
+async def test_a_server_is_added_with_its_transport_and_tried(tmp_path: Path, old: OldMcp) -> None:
+    async with running(tmp_path, []) as runner:
+        assert (await runner.run("mcp", "add", "--transport", "sse", "old", old.url)).code == 0
+        assert "type: sse" in (runner.home / "config.yaml").read_text(encoding="utf-8")
+        tried = await runner.run("mcp", "test", "old")
+
+    assert "greet" in tried.out
+
+
+async def test_a_stream_that_never_names_its_address_is_told(
+    tmp_path: Path, old: OldMcp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old.names_address = False
+    monkeypatch.setattr("ollm.extensions.mcp.http.GREETING_TIMEOUT_SECONDS", 0.2)
+    async with lines(
+        tmp_path, {"old": {"url": old.url}, "slow": {"type": "sse", "url": old.url, "startTimeout": 1}}
+    ) as found:
+        await found.servers.before_turn()
+
+    assert any("The MCP server old cannot be used" in line for line in found.told), found.told
+    assert any("The MCP server slow cannot be used: no initialize reply" in line for line in found.told), found.told
+
+
+async def test_a_server_that_is_a_program_brings_tools_prompts_and_resources(tmp_path: Path) -> None:
+    async with lines(tmp_path, {"good": entry("good")}) as found:
+        assert await found.servers.before_turn()
+
+        assert {"good__add", "good__wait", "good__read_resource"} <= set(found.names)
+        assert (await found.call("good__add", a=2, b=3)).llm_content == "the sum is 5"
+        assert "notes://today" in (await found.call("good__read_resource")).llm_content
+        assert (await found.call("good__read_resource", uri="notes://today")).llm_content == "buy milk"
+        assert await found.servers.get_prompt("good", "review", {"language": "Ada"}) == "Review the Ada code here."
+        failed = await found.call("good__fail")
+        assert "it is broken" in failed.error.message
+        with pytest.raises(ToolFailure, match="a: is missing"):
+            await found.call("good__add", b=1)
+        kept = (await found.call("good__variables")).llm_content.split()
+        assert "PATH" in kept
+        assert "VIRTUAL_ENV" not in kept
+        assert not await found.servers.before_turn()
+        await found.call("good__learn")
+        for _ in range(100):
+            if await found.servers.before_turn():
+                break
+            await asyncio.sleep(0.05)
+        assert "good__multiply" in found.names
+
+
+async def test_hostile_servers_do_no_harm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(openers, "MAX_UNASKED_MESSAGES", 500)
+    configured = {
+        "odd": entry("garbage,huge,shadowing,flooding", timeout=30),
+        "talkative": entry("talkative", timeout=30),
+        "broken": entry("broken"),
+        "missing": {"command": "/no/such/program"},
+    }
+    async with lines(tmp_path, configured) as found:
+        await found.servers.before_turn()
+
+        told = "\n".join(found.told)
+        assert "MCP server missing cannot be started: No such file or directory" in told
+        assert "MCP server broken cannot be used" in told
+        assert "no such database" in told
+        assert "enormous of the MCP server odd was skipped: its parameter schema is" in told
+        assert "odd has more than 128 tools" in told
+        assert (await found.call("odd__add", a=1, b=1)).llm_content == "the sum is 2"
+        assert all(name.count("__") >= 1 and len(name) <= 64 for name in found.names)
+        assert all(name.isascii() and name.replace("_", "").replace("-", "").isalnum() for name in found.names)
+        assert "odd__read_file" in found.names
+        assert "read_file" not in found.names
+        with pytest.raises(ToolFailure, match="line of more than 8 MiB"):
+            await found.call("odd__flood")
+        with pytest.raises(ToolFailure, match="unsolicited messages"):
+            await found.call("talkative__chatter")
+
+
+async def test_what_a_server_offered_is_known_at_the_next_start_without_starting_it(tmp_path: Path) -> None:
+    trace = tmp_path / "trace"
+    configured = {"good": entry("good", env={"TRACE": str(trace)})}
+    async with lines(tmp_path, configured) as found:
+        await found.servers.before_turn()
+        names = found.names
+    async with lines(tmp_path, configured) as again:
+        assert again.names == names
+        began = time.monotonic()
+        assert not await again.servers.before_turn()
+        assert time.monotonic() - began < 15
+    assert trace.read_text().count("started") == 1
+    async with lines(tmp_path, {"good": entry("good", env={"TRACE": str(trace), "OTHER": "1"})}) as other:
+        assert other.names == []
+
+
+async def test_a_server_that_says_nothing_is_not_waited_for(tmp_path: Path) -> None:
+    async with lines(tmp_path, {"silent": entry("silent", startTimeout=0.3)}) as found:
+        await found.servers.before_turn()
+
+    assert "silent cannot be used: no initialize reply within 0.3 s" in found.told[0]

@@ -1,19 +1,23 @@
-"""Logins at MCP servers through the command: made in a browser, kept, renewed, forgotten."""
-
-from __future__ import annotations
+"""Logging in to MCP servers, and questions that they ask."""
 
 import asyncio
+import json
+import os
 import re
 import stat
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from ollm.domain.tools import ConfirmationAnswer, ConfirmationDetails
+from ollm.extensions.mcp.client_features import FormRefusedError, describe_field, fill_form, parse_value, read_fields
 from tests.cli.running import Ended, Runner, running
-from tests.extensions.raw_servers import configure
+from tests.cli.terminal import ENTER, at_terminal
+from tests.extensions.raw_servers import configure, raw_entry
 from tests.servers.answers import Answer
 from tests.servers.oauth_mcp import OAuthMcp, serve_oauth_mcp
 
@@ -148,3 +152,223 @@ async def test_only_a_server_with_an_address_can_be_logged_in_to(tmp_path: Path)
             done = await runner.run("mcp", "login", name)
             assert done.code == 2
             assert name in done.err
+
+
+STAND_IN = """
+import json, pathlib
+PLACE = pathlib.Path(__file__).with_name("secrets.json")
+class Backend:
+    priority = PRIORITY
+def get_keyring():
+    return Backend()
+def _read():
+    return json.loads(PLACE.read_text()) if PLACE.exists() else {}
+def get_password(service, name):
+    return _read().get(service + "/" + name)
+def set_password(service, name, secret):
+    PLACE.write_text(json.dumps({**_read(), service + "/" + name: secret}))
+def delete_password(service, name):
+    PLACE.write_text(json.dumps({key: value for key, value in _read().items() if key != service + "/" + name}))
+"""
+
+
+def install_stand_in(directory: Path, priority: int) -> Path:
+    """A package `keyring`; the file its secrets are in."""
+    package = directory / "packages" / "keyring"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text(STAND_IN.replace("PRIORITY", str(priority)))
+    return package / "secrets.json"
+
+
+def add_packages(runner: Runner, directory: Path) -> None:
+    paths = os.pathsep.join([str(directory), *filter(None, [os.environ.get("PYTHONPATH")])])
+    environment = {**runner.environment(), "PYTHONPATH": paths}
+    runner.environment = lambda: environment  # type: ignore[method-assign]
+
+
+async def test_a_login_is_in_the_keyring_and_in_no_file_of_ours(tmp_path: Path) -> None:
+    secrets = install_stand_in(tmp_path, priority=5)
+    with serve_oauth_mcp() as safe:
+        async with running(tmp_path, [CALL, "Ada."]) as runner:
+            configure(runner, mcpServers={"safe": {"url": safe.url}})
+            add_packages(runner, secrets.parents[1])
+            assert (await log_in(runner)).code == 0
+            (token,) = safe.valid
+            kept = runner.home / "mcp-logins.json"
+            assert token in secrets.read_text()
+            assert token not in kept.read_text()
+
+            process = await runner.start("-p", "who am I?", "--yes")
+            said = await process.communicate()
+            assert "you are Ada" in str(runner.server.chats[-1]["messages"][-1]), said
+
+            process = await runner.start("mcp", "logout", "safe")
+            assert (await process.communicate())[0] == b"Forgot the login at safe.\n"
+    assert json.loads(secrets.read_text()) == {}
+    assert json.loads(kept.read_text()) == {}
+
+
+async def test_a_package_without_a_keyring_behind_it_leaves_the_file(tmp_path: Path) -> None:
+    secrets = install_stand_in(tmp_path, priority=0)
+    with serve_oauth_mcp() as safe:
+        async with running(tmp_path, []) as runner:
+            configure(runner, mcpServers={"safe": {"url": safe.url}})
+            add_packages(runner, secrets.parents[1])
+            assert (await log_in(runner)).code == 0
+            (token,) = safe.valid
+            assert token in (runner.home / "mcp-logins.json").read_text()
+    assert not secrets.exists()
+
+
+SCHEMA = {
+    "type": "object",
+    "properties": {
+        "name": {"type": "string", "description": "who you are"},
+        "age": {"type": "integer"},
+        "loud": {"type": "boolean", "default": True},
+        "colours": {"type": "array", "items": {"enum": ["red", "blue"]}},
+        "size": {"oneOf": [{"const": "s", "title": "small"}, {"const": "l", "title": "large"}]},
+    },
+    "required": ["name"],
+}
+
+
+def fill(answers: list[ConfirmationAnswer], schema: Any) -> tuple[dict[str, Any], list[ConfirmationDetails]]:
+    asked: list[ConfirmationDetails] = []
+
+    async def ask(details: ConfirmationDetails) -> ConfirmationAnswer:
+        asked.append(details)
+        return answers.pop(0)
+
+    return asyncio.run(fill_form("inn", "Tell me.", schema, ask)), asked
+
+
+def typed(*texts: str) -> list[ConfirmationAnswer]:
+    return [ConfirmationAnswer(approved=True, text=text) for text in texts]
+
+
+def test_each_field_is_asked_and_comes_in_its_own_type() -> None:
+    found, asked = fill(typed("Ada", "36", "", "Red, blue", "Large"), SCHEMA)
+
+    assert found == {"name": "Ada", "age": 36, "loud": True, "colours": ["red", "blue"], "size": "l"}
+    assert asked[0].description.startswith("inn asks: Tell me.\nname: who you are")
+    assert asked[-1].description.startswith("size (one of small, large")
+    assert all(details.typed and details.locked for details in asked)
+
+
+def test_what_may_be_empty_is_left_out_and_what_is_wrong_is_asked_again() -> None:
+    found, asked = fill(typed("Ada", "old", "", "", "", ""), SCHEMA)
+
+    assert found == {"name": "Ada", "loud": True}
+    assert asked[2].description.startswith("'old' is not a whole number.")
+
+
+def test_a_no_or_three_wrong_answers_refuse_the_form() -> None:
+    with pytest.raises(FormRefusedError):
+        fill([ConfirmationAnswer(approved=False)], SCHEMA)
+    with pytest.raises(FormRefusedError):
+        fill(typed("", "", ""), SCHEMA)
+
+
+def test_a_form_without_fields_is_a_yes_or_no() -> None:
+    found, asked = fill([ConfirmationAnswer(approved=True)], {"type": "object", "properties": {}})
+
+    assert found == {}
+    assert not asked[0].typed
+
+
+@pytest.mark.parametrize(
+    "schema", [{}, {"properties": 3}, {"properties": {"a": None}}, {"properties": {"a": {}}, "required": 7}]
+)
+def test_a_schema_that_makes_no_sense_does_no_harm(schema: dict[str, Any]) -> None:
+    for field in read_fields(schema):
+        assert describe_field(field)
+        assert parse_value("x", field) == ("x", "")
+
+
+BOOK = [{"name": "book", "description": "Book a table", "inputSchema": {"type": "object", "properties": {}}}]
+
+FORM = {
+    "message": "For how many, and when?",
+    "requestedSchema": {
+        "type": "object",
+        "properties": {
+            "guests": {"type": "integer", "title": "Guests"},
+            "meal": {"type": "string", "enum": ["lunch", "dinner"]},
+        },
+        "required": ["guests", "meal"],
+    },
+}
+
+RULES = {"rules": [{"tool": "inn__*", "action": "allow"}]}
+
+FEATURE_CALL = Answer(calls=[("inn__book", {})])
+
+
+def told_to_model(chats: list[dict[str, Any]]) -> str:
+    return str(chats[-1]["messages"][-1]["content"])
+
+
+async def test_a_question_of_a_server_is_asked_field_by_field_and_checked(tmp_path: Path) -> None:
+    async with running(tmp_path, [FEATURE_CALL, "Booked."]) as runner:
+        configure(runner, mcpServers={"inn": raw_entry(tmp_path, "inn", tools=BOOK, asks={"book": FORM})}, policy=RULES)
+        async with at_terminal(runner, "chat") as terminal:
+            await terminal.wait_for("›")
+            terminal.type(f"book a table{ENTER}")
+            for shown, typed in (("Guests", "many"), ("not a whole number", "4"), ("one of lunch, dinner", "dinner")):
+                await terminal.wait_for(shown, "[y] type an answer")
+                terminal.type("y")
+                await terminal.wait_for("answer:", "Enter sends it")
+                terminal.type(f"{typed}{ENTER}")
+            await terminal.wait_for("  › many", "  › dinner", "Booked.")
+        async with at_terminal(runner, "-c", size=(90, 50)) as terminal:
+            await terminal.wait_for("  ? inn asks: For how many, and when?", "  › 4\n", "  › dinner\n", "Resumed")
+
+    assert json.loads(told_to_model(runner.server.chats)) == {
+        "action": "accept",
+        "content": {"guests": 4, "meal": "dinner"},
+    }
+
+
+async def test_where_nobody_can_be_asked_a_question_of_a_server_is_declined_and_told(tmp_path: Path) -> None:
+    async with running(tmp_path, [FEATURE_CALL, "Well."]) as runner:
+        configure(runner, mcpServers={"inn": raw_entry(tmp_path, "inn", tools=BOOK, asks={"book": FORM})})
+        done = await runner.run("-p", "book a table", "--yes")
+
+    assert json.loads(told_to_model(runner.server.chats)) == {"action": "decline"}
+    assert "For how many, and when?" in done.err
+    assert "cannot ask" in done.err
+
+
+async def test_progress_is_shown_and_keeps_a_call_alive_beyond_its_time_limit(tmp_path: Path) -> None:
+    async with running(tmp_path, [FEATURE_CALL, "Done."]) as runner:
+        slow = raw_entry(tmp_path, "inn", tools=BOOK, progress={"book": 4}, progressPause=2)
+        configure(runner, mcpServers={"inn": {**slow, "timeout": 7}})
+        done = await runner.run("-p", "book", "--yes", "-o", "stream-json")
+
+    events = [json.loads(line) for line in done.out.splitlines()]
+    shown = "".join(event["text"] for event in events if event["type"] == "tool-output")
+    assert "4 of 4: step 4" in shown
+    assert told_to_model(runner.server.chats) == "book {}"
+
+
+async def test_an_error_in_a_servers_log_is_shown_and_everything_is_logged_without_secrets(tmp_path: Path) -> None:
+    lines = [
+        {"level": "info", "data": "opened ghp_abcdefghijklmnopqrstuvwxyz0123456789"},
+        {"level": "error", "data": {"why": "the kitchen is closed"}},
+        *({"level": "error", "data": f"again {number}"} for number in range(20)),
+    ]
+    async with running(tmp_path, [FEATURE_CALL, "Done."]) as runner:
+        configure(
+            runner,
+            mcpServers={"inn": raw_entry(tmp_path, "inn", tools=BOOK, logs={"book": lines})},
+        )
+        done = await runner.run("-p", "book", "--yes", OLLM_LOG_LEVEL="debug")
+
+    assert "inn reports" in done.err
+    assert "the kitchen is closed" in done.err
+    assert "again 19" not in done.err
+    log = (runner.home / "logs" / "ollm.log").read_text(encoding="utf-8")
+    assert "again 19" in log
+    assert "opened" in log
+    assert "ghp_abcdefghijklmnopqrstuvwxyz0123456789" not in log

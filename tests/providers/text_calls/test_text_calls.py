@@ -1,6 +1,4 @@
-"""Calls written as text: what real models wrote, every form, broken ones; and that other text is not held back."""
-
-from __future__ import annotations
+"""Calls that a model wrote as text: parsed, repaired, rendered."""
 
 import json
 from pathlib import Path
@@ -10,8 +8,25 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ollm.domain.messages import ImagePart, PromptMessage, ToolCall
 from ollm.domain.tools import ToolSchema
-from ollm.providers.text_calls.stream_parser import CallStreamParser
+from ollm.providers.base import CallPiece
+from ollm.providers.text_calls.rendering import (
+    ANSWER_TOOL,
+    add_tool_list,
+    add_worked_example,
+    append_reminder,
+    build_reminder,
+    render_call,
+    render_messages,
+)
+from ollm.providers.text_calls.repair import (
+    NO_CALL_MISTAKE,
+    ParsedCalls,
+    parse_calls,
+    repair_arguments,
+)
+from ollm.providers.text_calls.stream_parser import CallStreamParser, JsonEndScanner, MarkEndScanner
 from tests.covers import covers
 
 RECORDED = json.loads((Path(__file__).parents[1] / "answers" / "recorded.json").read_text(encoding="utf-8"))
@@ -43,6 +58,7 @@ def heard(text: str, size: int = 3, *, careful: bool = False) -> tuple[str, list
 
 
 READ = [("read_file", {"path": "a.txt"})]
+
 FORMS = {
     "fence": '```json\n{"name": "read_file", "arguments": {"path": "a.txt"}}\n```',
     "fence without a language": '```\n{"name": "read_file", "arguments": {"path": "a.txt"}}\n```',
@@ -216,3 +232,200 @@ def test_a_very_deep_or_long_answer_takes_no_time() -> None:
     _, calls, listener = heard(deep, 500)
 
     assert calls == [] or listener.calls[0].name == "read_file"
+
+
+OFFERED = {
+    name: ToolSchema(name=name, description="", parameters={"type": "object", "properties": properties})
+    for name, properties in {
+        "ls": {"path": {"type": "string"}, "depth": {"type": "integer"}},
+        "read": {"path": {"type": "string"}},
+    }.items()
+}
+
+
+@pytest.mark.parametrize(
+    ("text", "calls"),
+    [
+        ('{"name": "ls", "arguments": {"path": "."}}', [("ls", {"path": "."})]),
+        ('{"tool": "ls", "parameters": {"path": "."}}', [("ls", {"path": "."})]),
+        ('{"name": "functions.ls", "args": {}}', [("ls", {})]),
+        ('{"name": "ls", "arguments": "{\\"path\\": \\".\\"}"}', [("ls", {"path": "."})]),
+        ('{"name": "ls", "path": ".", "extra": 1}', [("ls", {"path": "."})]),
+        ('{"ls": {"path": "."}}', [("ls", {"path": "."})]),
+        ('[{"name": "ls"}, {"name": "read", "arguments": {"path": "a"}}]', [("ls", {}), ("read", {"path": "a"})]),
+        ('{"name": "ls"}\n{"name": "read"}', [("ls", {}), ("read", {})]),
+        ('{"tool_calls": [{"function": {"name": "ls", "arguments": {}}}]}', [("ls", {})]),
+        ('{"function_call": {"name": "ls"}}', [("ls", {})]),
+        ('<tool_call>{"name": "ls"}</tool_call>', [("ls", {})]),
+        ("{'name': 'ls', 'arguments': {'path': '.',}}", [("ls", {"path": "."})]),
+        (
+            "<function=ls><parameter=path>\n.\n</parameter><parameter=depth>3</parameter></function>",
+            [("ls", {"path": ".", "depth": 3})],
+        ),
+        ('<invoke name="ls"><parameter name="path">5</parameter></invoke>', [("ls", {"path": "5"})]),
+        ("<ls><path>a b</path></ls>", [("ls", {"path": "a b"})]),
+        ('<ls>{"path": "."}</ls>', [("ls", {"path": "."})]),
+        ("<ls></ls>", [("ls", {})]),
+        ("<ls>", [("ls", {})]),
+    ],
+)
+def test_every_form_of_a_call(text: str, calls: list[tuple[str, Any]]) -> None:
+    assert parse_calls(text, OFFERED) == ParsedCalls(calls=tuple(CallPiece(*call) for call in calls))
+
+
+@pytest.mark.parametrize(
+    ("text", "mistake", "meant"),
+    [
+        ('{"name": "rm"}', "there is no tool named 'rm'; the tools are ls, read.", True),
+        ("<function=rm></function>", "there is no tool named 'rm'; the tools are ls, read.", True),
+        ("<rm></rm>", NO_CALL_MISTAKE, True),
+        ('{"a": 1}', NO_CALL_MISTAKE, False),
+        ("[]", NO_CALL_MISTAKE, False),
+        ("nonsense", NO_CALL_MISTAKE, True),
+        (
+            '{"name": "ls", "arguments": {"type": "object", "properties": {}}}',
+            "that is the description of ls, not a call with values.",
+            True,
+        ),
+        ("<ls>what is this</ls>", "the parameters of ls cannot be read.", True),
+        ('[[[[[{"name": "ls"}]]]]]', NO_CALL_MISTAKE, False),
+        ("[" * 100_000, NO_CALL_MISTAKE, True),
+        ('{"name": "' + "x" * 100 + '"}', "there is no tool named '" + "x" * 60 + "'; the tools are ls, read.", True),
+    ],
+)
+def test_what_is_no_call_says_why(text: str, mistake: str, meant: bool) -> None:
+    assert parse_calls(text, OFFERED) == ParsedCalls(mistake=mistake, meant=meant)
+
+
+@pytest.mark.parametrize(
+    ("text", "arguments"),
+    [
+        ('{"a": 1}', {"a": 1}),
+        ("{'a': 1}", {"a": 1}),
+        ('{"a": 1', {"a": 1}),
+        ("[1]", "[1]"),
+        ("words", "words"),
+        ("", ""),
+        ("{}", "{}"),
+    ],
+)
+def test_arguments_that_are_not_quite_json(text: str, arguments: Any) -> None:
+    assert repair_arguments(text) == arguments
+
+
+JSON = st.recursive(
+    st.none() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+)
+
+
+def scan_in_parts(scanner: JsonEndScanner | MarkEndScanner, text: str, size: int) -> int | None:
+    """Find the end, fed `size` characters at a time."""
+    for start in range(0, len(text), size):
+        end = scanner.scan(text[start : start + size])
+        if end is not None:
+            return start + end
+    return None
+
+
+@given(JSON, st.integers(1, 5))
+def test_any_value_in_brackets_ends_where_it_ends(value: object, size: int) -> None:
+    text = json.dumps([value], ensure_ascii=False)
+
+    assert scan_in_parts(JsonEndScanner(), text + "]}", size) == len(text)
+
+
+def make_tool(name: str, required: tuple[str, ...] = (), description: str = "", **properties: Any) -> ToolSchema:
+    parameters: dict[str, Any] = {"type": "object", "properties": properties}
+    return ToolSchema(
+        name=name,
+        description=description,
+        parameters={**parameters, **({"required": list(required)} if required else {})},
+    )
+
+
+LS = make_tool("ls", ("path",), "List.", path={"type": "string"}, depth={"type": "integer"})
+
+READ_TOOL = make_tool("read_file", ("path",), path={"type": "string"})
+
+CALL = ToolCall(id="c1", name="ls", arguments={"path": "ä"})
+
+
+def message(role: Any, content: str, **more: Any) -> PromptMessage:
+    return PromptMessage(role=role, content=content, **more)
+
+
+@pytest.mark.parametrize(
+    ("form", "written"),
+    [
+        ("json", '{"name": "ls", "arguments": {"path": "ä"}}'),
+        ("fence", '```json\n{"name": "ls", "arguments": {"path": "ä"}}\n```'),
+        ("tag", '<tool_call>\n{"name": "ls", "arguments": {"path": "ä"}}\n</tool_call>'),
+    ],
+)
+def test_a_call_as_the_model_would_write_it(form: Any, written: str) -> None:
+    assert render_call(CALL, form) == written
+
+
+def test_calls_are_part_of_the_answer_and_results_come_from_the_user() -> None:
+    history = [
+        message("user", "hi"),
+        message("assistant", "Looking.", calls=(CALL,)),
+        message("tool", "a.txt", tool_name="ls", sources=(3,)),
+        message("tool", "no", failed=True, sources=(4,)),
+        message("user", "and?", sources=(5,), images=(ImagePart(media_type="image/png", data=""),)),
+    ]
+
+    first, answer, joined = render_messages(history, "json")
+
+    assert first == message("user", "hi")
+    assert answer == message("assistant", f"Looking.\n{render_call(CALL, 'json')}")
+    assert joined.role == "user"
+    assert joined.content == (
+        "ls returned:\na.txt\n\nThe tool failed:\nno\nWrite another call that does it right.\n\nand?"
+    )
+    assert joined.sources == (3, 4, 5)
+    assert len(joined.images) == 1
+
+
+def test_the_users_last_words_are_said_once_more() -> None:
+    history = [message("user", "first"), message("user", "do it"), message("assistant", "x")]
+
+    assert build_reminder(history) == (
+        "The user asked: do it\n"
+        "If a part of that is not done yet, write the next call. If all is done, say what was found or done."
+    )
+    assert build_reminder([message("assistant", "x")]) == ""
+    exact = build_reminder([message("user", "a" * 320)])
+    assert "…" not in exact
+    long = build_reminder([message("user", "a" * 200 + "b" * 200)])
+    assert f"The user asked: {'a' * 160} … {'b' * 160}\n" in long
+    assert append_reminder([message("user", "a"), message("user", "b")], "more")[1].content == "b\n\nmore"
+
+
+def test_the_tools_stand_in_the_system_prompt_a_line_each() -> None:
+    told = (
+        "Tools:\n- ls(path, depth?): List.\n- read_file(path)\n"
+        'To use a tool, write only the call:\n{"name": "read_file", "arguments": {"path": "…"}}'
+    )
+
+    alone = add_tool_list([message("user", "hi")], [LS, READ_TOOL], "json")
+    assert alone == (message("system", told), message("user", "hi"))
+    with_system = add_tool_list([message("system", "You are."), message("user", "hi")], [LS, READ_TOOL], "json")
+    assert with_system[0] == message("system", f"You are.\n\n{told}")
+    assert len(with_system) == 2
+    assert add_tool_list([], [LS], "json")[0].role == "system"
+
+
+def test_a_worked_exchange_comes_before_the_conversation() -> None:
+    history = [message("system", "s"), message("user", "hi")]
+
+    assert add_worked_example(history, [LS], "json") == tuple(history)
+    shown = add_worked_example(history, [READ_TOOL], "json")
+    assert (shown[0], shown[-1]) == (history[0], history[1])
+    assert [found.role for found in shown] == ["system", "user", "assistant", "user", "assistant", "user"]
+    edited = add_worked_example(history, [READ_TOOL, make_tool("edit_file")], "json")
+    assert len(edited) == len(shown) + 4
+    answered = add_worked_example(history, [READ_TOOL, ANSWER_TOOL], "json")
+    assert answered[-2].content == '{"name": "answer", "arguments": {"text": "You are welcome."}}'
+    assert add_worked_example(history[1:], [READ_TOOL], "json")[-1] == history[1]
