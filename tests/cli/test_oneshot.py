@@ -13,7 +13,7 @@ from tests.cli.command import SCRIPT
 from tests.cli.running import running, texts
 from tests.cli.terminal import CTRL_C, at_terminal
 from tests.covers import covers
-from tests.servers.answers import Answer
+from tests.servers.answers import Answer, Request
 
 
 @covers("S1.1", "S1.2", "S9.1", "S9.2", "D84", "H70")
@@ -77,14 +77,53 @@ async def test_what_was_said_before_the_server_broke_off_is_kept(tmp_path: Path)
     assert texts(session)[-1][1].startswith("Half")
 
 
-async def test_no_server_is_exit_3_with_what_to_do(tmp_path: Path) -> None:
+@covers("S1.1")
+async def test_no_server_is_exit_3_with_what_to_do_and_keeps_the_words(tmp_path: Path) -> None:
     async with running(tmp_path, []) as runner:
         pass
-    done = await runner.run("-p", "hi")
+    done = await runner.run("-p", "hi", stdin="and this")
 
     assert done.code == 3
     assert runner.server.base_url.removeprefix("http://") in done.err
     assert "Traceback" not in done.err
+    (kept,) = runner.sessions()
+    assert texts(kept)[0][1].startswith("hi")
+    assert "and this" in texts(kept)[0][1]
+    assert f"Your prompt is saved: `ollm -r {kept['sessionId'][:8]}`" in done.err
+    again = await runner.run("-p", "still there?", "-c", "-o", "json")
+    assert [text for _, text in texts(runner.sessions()[0])][1:] == ["still there?"]
+    assert json.loads(again.out)["sessionId"] == kept["sessionId"]
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "reason"),
+    [
+        (("-p", "hi", "--base-url", "http://127.0.0.1:1/v1"), 3, "no-server"),
+        (("-p", "hi", "-m", "nope"), 4, "model-error"),
+        (("-p", "hi", "--nope"), 2, "error"),
+        (("chat", "-p", " "), 2, "error"),
+        (("-p", "hi", "--session", "abcd1234"), 1, "error"),
+        (("-p", "write it"), 5, "answered"),
+        (("-p", "read it"), 6, "loop"),
+    ],
+)
+async def test_every_failure_is_an_object_in_json(
+    tmp_path: Path, words: tuple[str, ...], code: int, reason: str
+) -> None:
+    def answer(request: Request) -> Answer:
+        if "write it" not in str(request.body["messages"]):
+            return Answer(calls=[("read_file", {"path": "note.txt"})])
+        refused = request.body["messages"][-1]["role"] == "tool"
+        return Answer(text="No.") if refused else Answer(calls=[("write_file", {"path": "a", "content": "x"})])
+
+    async with running(tmp_path, answer) as runner:
+        (runner.workspace / "note.txt").write_text("hi\n")
+        whole = await runner.run(*words, "-o", "json")
+        streamed = await runner.run(*words, "--output=stream-json")
+
+    document, last = json.loads(whole.out), json.loads(streamed.out.splitlines()[-1])
+    assert (whole.code, document["exitCode"], document["reason"]) == (code, code, reason)
+    assert (streamed.code, last["type"], last["exitCode"], last["reason"]) == (code, "error", code, reason)
 
 
 @covers("S4.7", "S4.8", "P17", "D757", "D758", "D759", "D70")

@@ -12,10 +12,10 @@ from ollm.app.storage import Storage, find_wanted_session, has_interrupted_resto
 from ollm.app.toolbox import Toolbox
 from ollm.app.workspace import WorkspaceScope
 from ollm.config.environment import copy_environment, read_left_out_parts
-from ollm.domain.errors import ModelError
+from ollm.domain.errors import ModelError, NoServerError, OllmError
 from ollm.domain.lazy import Lazy
 from ollm.providers.window import explain_window
-from ollm.runtime.base import ConversationOptions
+from ollm.runtime.base import Attachment, ConversationOptions, build_message_parts
 from ollm.runtime.changes import update_tools
 from ollm.runtime.conversation import LocalConversation
 from ollm.runtime.observers.housekeeping import (
@@ -397,3 +397,26 @@ async def ask(text: str, options: ConversationOptions | None = None) -> str:
     """The answer to one question, in a conversation of its own. Raises TurnFailedError when there is none."""
     async with open_conversation(options or ConversationOptions(workspace=Path.cwd(), one_shot=True)) as conversation:
         return await conversation.ask(text)
+
+
+async def keep_unsent(
+    text: str, attachments: tuple[Attachment, ...], options: ConversationOptions, error: OllmError
+) -> str:
+    """Record a message that no model could be asked, in the session it was for (S1.1). Returns the session's id."""
+    scope = WorkspaceScope(create_process(options), options.workspace)
+    storage = Storage(scope, options)
+    session = storage.session
+    try:
+        if wanted := find_wanted_session(storage, Lazy(lambda: scope.context)):
+            await session.resume(wanted, 0)
+        else:
+            to = scope.process.settings.provider
+            session.id = await session.service.create_session(
+                to.model or "", to.type or "", workspace=session.workspace, origin=session.origin
+            )
+        await session.record_message("user", build_message_parts(text, attachments))
+        await session.record_failed_turn("no-server" if isinstance(error, NoServerError) else "model-error", str(error))
+        return session.require_id()
+    finally:
+        await session.close()
+        scope.close()

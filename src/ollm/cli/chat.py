@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from ollm.cli.start import PICK_SESSION, ChatArguments, Question
-from ollm.domain.errors import NoServerError, UsageError
+from ollm.domain.errors import ModelError, NoServerError, UsageError
 
 
 class ChatCommand(click.Command):
@@ -90,26 +90,29 @@ def run_chat(options: Mapping[str, Any]) -> int:
         prompt = start.text or "-"
     if prompt is not None and start.daemon:
         raise UsageError("--daemon needs the interactive chat.", action="Drop it when you use -p.")
-    run = _prepare_run(start, prompt, options["output"])
+    asked = None if prompt is None else read_question(prompt)
     try:
-        return run()
-    except NoServerError as error:
+        return _run(start, asked, options["output"])
+    except (NoServerError, ModelError) as error:
         from ollm.cli.models import offer_missing_model
 
-        if not offer_missing_model(error, start.flags):
-            raise
-        return run()
+        if isinstance(error, NoServerError) and offer_missing_model(error, start.flags):
+            return _run(start, asked, options["output"])
+        if asked and not asked.text.startswith("/"):
+            from ollm.cli.oneshot import keep_question
+
+            keep_question(start, asked, error)
+        raise
 
 
-def _prepare_run(start: ChatArguments, prompt: str | None, output: str) -> Callable[[], int]:
-    if prompt is None:
-        from ollm.cli.terminal import run_terminal_chat as on_screen
+def _run(start: ChatArguments, asked: Question | None, output: str) -> int:
+    if asked is None:
+        from ollm.cli.terminal import run_terminal_chat
 
-        return lambda: on_screen(start)
+        return run_terminal_chat(start)
     from ollm.cli.oneshot import ask_once
 
-    asked = read_question(prompt)
-    return lambda: ask_once(start, asked, output)
+    return ask_once(start, asked, output)
 
 
 def read_question(prompt: str) -> Question:

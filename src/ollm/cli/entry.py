@@ -63,11 +63,43 @@ def _run_and_report(arguments: list[str]) -> int:
     try:
         return _run_command(arguments)
     except KeyboardInterrupt:
+        _print_error_document(arguments, OllmError("Interrupted."), ExitCode.INTERRUPTED)
         return ExitCode.INTERRUPTED
     except OllmError as error:
         _log_error(error)
         _print_error(error.message, error.action)
+        _print_error_document(arguments, error, error.exit_code)
         return error.exit_code
+
+
+REASONS = {3: "no-server", 4: "model-error", 5: "denied", 6: "loop", 124: "timeout", 130: "cancelled"}
+
+
+def _print_error_document(arguments: list[str], error: OllmError, code: int) -> None:
+    """Print what ended `ollm -p -o json|stream-json` before its turn as an object on stdout."""
+    output = _find_json_output(arguments)
+    if not output:
+        return
+    import json
+
+    from ollm.app import redact_error
+    from ollm.system.terminal_text import escape_json
+
+    told = {"type": type(error).__name__, "message": redact_error(error.message), "action": redact_error(error.action)}
+    document = {"sessionId": error.session_id, "reason": REASONS.get(code, "error"), "error": told, "exitCode": code}
+    full = {"text": "", "toolCalls": [], "usage": {}} if output == "json" else {"type": "error"}
+    print(escape_json(json.dumps({**full, **document}, ensure_ascii=False)))
+
+
+def _find_json_output(arguments: list[str]) -> str:
+    """The JSON format that `-o` asks for; empty for text and for commands whose `-o` is a file."""
+    if not arguments or not (arguments[0].startswith("-") or arguments[0] in ("chat", "exec")):
+        return ""
+    for word, after in zip(arguments, [*arguments[1:], ""], strict=True):
+        asked = after if word in ("-o", "--output") else word.removeprefix("-o").removeprefix("--output=")
+        if asked in ("json", "stream-json") and word.startswith("-"):
+            return asked
+    return ""
 
 
 def _run_command(arguments: list[str]) -> int:

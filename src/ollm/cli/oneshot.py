@@ -6,7 +6,7 @@ import asyncio
 import gc
 import signal
 import sys
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -15,7 +15,7 @@ from ollm.app import ProcessScope, open_conversation
 from ollm.cli.start import ChatArguments, Question
 from ollm.cli.text_printer import Printer, TextPrinter, show_waiting
 from ollm.config.environment import copy_environment, wants_plain
-from ollm.domain.errors import ExitCode
+from ollm.domain.errors import ExitCode, OllmError
 from ollm.domain.events import (
     AnyEvent,
     ConfirmationRequested,
@@ -42,6 +42,17 @@ def ask_once(start: ChatArguments, question: Question, output: str) -> int:
 
         sys.stderr.write(f"ollm: {TAKEOVER_MESSAGE}\n")
     return 128 + received[0] if received else code  # one that came while the session was closed counts too
+
+
+def keep_question(start: ChatArguments, question: Question, error: OllmError) -> None:
+    """Keep words that no model could be asked in a session, and say where."""
+    from ollm.app.conversation import keep_unsent
+
+    piped = (Attachment(name="stdin", text=question.piped),) if question.piped.strip() else ()
+    with suppress(OllmError, OSError):
+        options = start.build_options(one_shot=True)
+        error.session_id = asyncio.run(keep_unsent(question.text, piped, options, error))
+        error.action = f"{error.action}\nYour prompt is saved: `ollm -r {error.session_id[:8]}`.".lstrip()
 
 
 async def run_once(start: ChatArguments, question: Question, output: str, received: list[signal.Signals]) -> int:
@@ -204,6 +215,8 @@ class JsonPrinter(Printer):
             "usage": self._usage,
             "reason": self.reason,
         }
+        if self.exit_code:
+            document["exitCode"] = int(self.exit_code)
         if self.cost:
             document["cost"] = round(self.cost, 9)
         if self._message:
@@ -229,6 +242,11 @@ class StreamPrinter(Printer):
         super().show(event)
         sys.stdout.write(escape_json(msgspec.json.encode(event).decode()) + "\n")
         sys.stdout.flush()
+
+    def close(self, session_id: str) -> None:
+        if self.exit_code:
+            failed = {"type": "error", "sessionId": session_id, "reason": self.reason, "exitCode": int(self.exit_code)}
+            sys.stdout.write(msgspec.json.encode(failed).decode() + "\n")
 
 
 PRINTERS: dict[str, type[Printer]] = {"json": JsonPrinter, "stream-json": StreamPrinter}

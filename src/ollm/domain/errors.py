@@ -23,6 +23,7 @@ class OllmError(Exception):
     """Something the user must hear: what happened, where, and what to do next (`action`)."""
 
     exit_code: ExitCode = ExitCode.FAILED
+    session_id: str = ""  # the session that keeps what was asked
 
     def __init__(self, message: str, *, action: str = "") -> None:
         super().__init__(message)
