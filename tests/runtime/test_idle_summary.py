@@ -147,7 +147,7 @@ async def test_it_stays_quiet_where_it_is_off_or_another_session_has_a_turn(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, idle: str
 ) -> None:
     async with opened(tmp_path, monkeypatch, idle=idle) as (conversation, server):
-        conversation.idle.get().is_busy_elsewhere = lambda: True
+        conversation.idle.is_busy_elsewhere = lambda: True
         await say_until_due(conversation, server)
         await asyncio.sleep(0.2)
         await say(conversation, "Go on.")

@@ -267,7 +267,7 @@ class Hub:
         try:
             opened = self._opener(options, lambda: bool(found and found[0].has_listener))
             conversation = await stack.enter_async_context(opened)
-            conversation.idle.get().is_busy_elsewhere = lambda: any(other.running for other in self._held.values())
+            conversation.idle.is_busy_elsewhere = lambda: any(other.running for other in self._held.values())
             held = DaemonSession(conversation, options.workspace, stack, self._feed)
             found.append(held)
             await conversation.create_session()

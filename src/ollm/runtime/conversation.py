@@ -6,14 +6,13 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import msgspec
 
 from ollm.domain.context import Usage
 from ollm.domain.errors import BusyError, OllmError, TurnFailedError
 from ollm.domain.events import AnyEvent, Event, Notice, TextDelta, ToolStarted, TurnFinished
-from ollm.domain.lazy import Lazy
 from ollm.domain.messages import PromptMessage
 from ollm.domain.tools import ConfirmationAnswer
 from ollm.runtime.base import (
@@ -33,14 +32,10 @@ from ollm.runtime.turn import Turn
 from ollm.services import budget as rules
 from ollm.tools.framework.base import Tool, ToolSpec
 
-if TYPE_CHECKING:
-    from ollm.runtime.small_models.guide import TurnGuide
-
 log = logging.getLogger("ollm.conversation")
 STOP_AGAIN_SECONDS = 2.0  # seconds in which being stopped a second time does not interrupt what the first one saves
 QUIET_SECONDS = 2.0  # after an answer, before anything is prepared
 DUE_SHARE = 0.6  # of what starts a compaction: with less there is nothing to prepare yet
-_log = logging.getLogger(__name__)
 
 
 class LocalConversation:
@@ -56,16 +51,7 @@ class LocalConversation:
         self._cost = 0.0
         self._in_turn = False
         self._stopped_at = 0.0
-        self.idle = Lazy(self._create_idle_summary)
-
-    def _create_idle_summary(self) -> IdleSummary:
-        from ollm.runtime.conversation import IdleSummary
-
-        return IdleSummary(self.parts)
-
-    async def _stop_idle(self) -> None:
-        if idle := self.idle.built:
-            await idle.stop()
+        self.idle = IdleSummary(parts)
 
     @property
     def session_id(self) -> str | None:
@@ -82,9 +68,9 @@ class LocalConversation:
         the model is told, whatever it begins with: commands are run by `command`."""
         if self._turn and not self._turn.done():
             raise BusyError("A turn is running in this session.", action="Wait for it, or stop it.")
-        await self._stop_idle()
+        await self.idle.stop()
         subscription = self.parts.stream.subscribe()
-        self._turn = asyncio.create_task(self._run_turn_task(text, attachments), name="turn")
+        self._turn = asyncio.create_task(self._run_turn(text, attachments), name="turn")
         try:
             yield iterate_until_finished(subscription)
         finally:
@@ -146,8 +132,7 @@ class LocalConversation:
 
     def note_typing(self) -> None:
         """Somebody is about to speak: what was begun while it was quiet makes way."""
-        if idle := self.idle.built:
-            idle.cancel()
+        self.idle.cancel()
 
     async def cancel(self) -> None:
         """Stop the turn. What was done is saved then, and a second word at once does not interrupt that."""
@@ -165,8 +150,8 @@ class LocalConversation:
     async def command(self, name: str, arguments: str = "") -> CommandReply:
         from ollm.runtime.commands import run_command
 
-        if not self.busy and (idle := self.idle.built):
-            await idle.discard()
+        if not self.busy:
+            await self.idle.discard()
         before = self._read_lasting_state()
         reply = await run_command(self.parts, name, arguments, busy=self.busy)
         if self._read_lasting_state() != before and not self.closed:
@@ -209,7 +194,7 @@ class LocalConversation:
         if self.closed:
             return
         self.closed = True
-        await self._stop_idle()
+        await self.idle.stop()
         await self._end_turn()
         if session_id := self.session_id:
             for observer in self._observers:
@@ -218,88 +203,38 @@ class LocalConversation:
             await dispatch.close()
         await self.parts.closing.aclose()
 
-    async def _run_turn_task(self, text: str, attachments: tuple[Attachment, ...]) -> None:
-        over: list[AnyEvent] = []
-        stop = self.parts.stream.add_listener(
-            lambda event: over.append(event) if isinstance(event, TurnFinished) else None
-        )
-        try:
-            await self._run_turn(text, attachments)
-        except Exception as error:
-            if not over:
-                self._report_fault(error)
-            raise
-        finally:
-            if not over:
-                self.parts.stream.emit(TurnFinished(reason="model-error"))
-            stop()
-
     async def _run_turn(self, text: str, attachments: tuple[Attachment, ...]) -> None:
-        await self._open_session()
-        parts = self.parts
-        parts.session.begin_turn()
-        held: list[TurnFinished] = []
+        """One turn, and its end, whatever happens."""
+        parts, finished = self.parts, TurnFinished(reason="model-error")
 
         def emit(event: Event) -> None:
+            nonlocal finished
             if isinstance(event, TurnFinished):
-                held.append(event)
+                finished = event  # sent when everything is saved
             else:
                 parts.stream.emit(event)
 
-        turn = Turn(parts, emit, self._prepare_turn, self._prepare_request, self._create_guide, self._explore)
-        self._in_turn = True
         try:
-            await turn.run(build_message_parts(text, attachments), text, [each.text for each in attachments])
+            await self._open_session()
+            parts.session.begin_turn()
+            self._in_turn = True
+            try:
+                turn = Turn(parts, emit, self._observers)
+                await turn.run(build_message_parts(text, attachments), text, [each.text for each in attachments])
+            finally:
+                self._in_turn = False
+                finished = await self._save_turn(finished)
         except Exception as error:
-            self._report_fault(error)  # before the turn's end: nobody listens after that
+            log.exception("A turn failed.", extra={"operation": "turn"})
+            parts.stream.emit(Notice(level="error", text=f"Internal error: {error}"))
             raise
         finally:
-            self._in_turn = False
-            await self._after_turn(held[0] if held else TurnFinished(reason="model-error"))
+            parts.stream.emit(finished)
+        if finished.reason == "answered" and not self.closed:
+            self.idle.start()
 
-    def _report_fault(self, error: Exception) -> None:
-        log.error("A turn failed.", exc_info=error, extra={"operation": "turn"})
-        self.parts.stream.emit(Notice(level="error", text=f"Internal error: {error}"))
-
-    def _create_guide(self, typed: str) -> TurnGuide | None:
-        """Help for a model that writes blocks; None for the others."""
-        parts = self.parts
-        if parts.state.model.facts.call_form != "blocks" or not parts.prompt.tools:
-            return None
-        from ollm.runtime.small_models.guide import TurnGuide
-
-        files, window = parts.project_files.get(), parts.state.model.window
-        return TurnGuide(files, window, typed, without=parts.left_out)
-
-    async def _explore(self, typed: str, attached: Sequence[str]) -> str:
-        """The reports of agents that the person named; files for a small model that calls natively."""
-        if "@agent-" in typed.lower():
-            from ollm.runtime.task_offer import offer_task
-
-            return await offer_task(self.parts, typed)
-        model = self.parts.state.model
-        if not model.is_small or model.facts.call_form not in ("native", "unknown"):
-            return ""
-        from ollm.runtime.small_models.guide import TurnGuide
-
-        files, window = self.parts.project_files.get(), model.window
-        return await TurnGuide(files, window, typed, without=self.parts.left_out).prime_request(attached)
-
-    async def _prepare_turn(self, text: str, typed: str) -> None:
-        """Between the user's message and the first request. Raises DeniedError when an observer says no."""
-        for observer in self._observers:
-            await observer.before_turn(text)
-        if self.parts.state.auto_switch != "off":
-            from ollm.runtime.changes import auto_switch_mode
-
-            await auto_switch_mode(self.parts, typed)
-
-    async def _prepare_request(self) -> None:
-        for observer in self._observers:
-            await observer.before_request()
-
-    async def _after_turn(self, finished: TurnFinished) -> None:
-        """Save, tell the observers, and only then say that the turn is over."""
+    async def _save_turn(self, finished: TurnFinished) -> TurnFinished:
+        """Save, and tell the observers; gives the end with the tokens of tasks."""
         session = self.parts.session
         if self.parts.tasks and (tasks := self.parts.tasks.built):
             finished = msgspec.structs.replace(finished, usage=finished.usage + tasks.take_usage())
@@ -320,9 +255,7 @@ class LocalConversation:
         self._cost += self.parts.state.model.compute_cost(finished.usage)
         for observer in self._observers:
             await self._warn_on_failure(observer.after_turn(report))
-        self.parts.stream.emit(finished)
-        if finished.reason == "answered" and not self.closed:
-            self.idle.get().start()
+        return finished
 
     async def _open_session(self) -> None:
         if self.parts.session.id is None:
@@ -423,4 +356,4 @@ class IdleSummary:
         text = clean_answer("".join([piece async for piece in pieces]))
         if text:
             self._parts.compactor.prepared = PreparedSummary(text=text, last_number=covered)
-            _log.info("A summary was prepared while idle.", extra={"operation": "compress"})
+            log.info("A summary was prepared while idle.", extra={"operation": "compress"})

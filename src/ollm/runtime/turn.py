@@ -6,7 +6,7 @@ Recording, compaction, policy, tools and loop detection are collaborators: here 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from typing import TYPE_CHECKING
 
@@ -29,6 +29,7 @@ from ollm.domain.messages import (
 )
 from ollm.domain.tools import ToolCallRecord
 from ollm.providers.base import AnyPiece
+from ollm.runtime.base import TurnObserver
 from ollm.runtime.prompt.compaction import ContextFull
 from ollm.runtime.turn_calls import LoopStop, StreamedAnswer, TurnCalls
 
@@ -41,25 +42,19 @@ PROMPT_CUT = "The server read only a part of the prompt. It is sent again, short
 
 
 class Turn:
-    """Runs once. Ends with exactly one `TurnFinished`, also when cancelled. `prepare` is called between the user's
-    message and the first request, `before_request` before each; `explore` gives what goes with what a person typed."""
+    """Runs once. Ends with exactly one `TurnFinished`, also when cancelled."""
 
     def __init__(
         self,
         parts: ConversationParts,
         emit: Callable[[Event], None],
-        prepare: Callable[[str, str], Awaitable[None]],
-        before_request: Callable[[], Awaitable[None]],
-        create_guide: Callable[[str], TurnGuide | None],
-        explore: Callable[[str, Sequence[str]], Awaitable[str]],
+        observers: Sequence[TurnObserver],
     ) -> None:
         self._parts = parts
-        self._explore = explore
         self._session = parts.session
         self._emit = emit
-        self._prepare = prepare
-        self._before_request = before_request
-        self._calls = TurnCalls(parts, self._record_results, parts.session.make_call_id, create_guide)
+        self._observers = observers
+        self._calls = TurnCalls(parts, self._record_results, parts.session.make_call_id, self._create_guide)
         self._usage = Usage()
         self._retried_refusal = self._resent = False
         self._sent: tuple[PromptMessage, ...] = ()
@@ -90,11 +85,42 @@ class Turn:
         explored = await self._explore(typed, attached)
         self._parts.prompt.add_message(message, {}, "\n\n".join(filter(None, (explored, primed))))
 
+    async def _prepare(self, text: str, typed: str) -> None:
+        """Between the user's message and the first request. Raises DeniedError when an observer says no."""
+        for observer in self._observers:
+            await observer.before_turn(text)
+        if self._parts.state.auto_switch != "off":
+            from ollm.runtime.changes import auto_switch_mode
+
+            await auto_switch_mode(self._parts, typed)
+
+    def _create_guide(self, typed: str) -> TurnGuide | None:
+        """Help for a model that writes blocks; None for the others."""
+        blocks = self._parts.state.model.facts.call_form == "blocks" and self._parts.prompt.tools
+        return self._make_guide(typed) if blocks else None
+
+    def _make_guide(self, typed: str) -> TurnGuide:
+        from ollm.runtime.small_models.guide import TurnGuide
+
+        files, window = self._parts.project_files.get(), self._parts.state.model.window
+        return TurnGuide(files, window, typed, without=self._parts.left_out)
+
+    async def _explore(self, typed: str, attached: Sequence[str]) -> str:
+        """The reports of agents that the person named; files for a small model that calls natively."""
+        if "@agent-" in typed.lower():
+            from ollm.runtime.task_offer import offer_task
+
+            return await offer_task(self._parts, typed)
+        model = self._parts.state.model
+        native = model.is_small and model.facts.call_form in ("native", "unknown")
+        return await self._make_guide(typed).prime_request(attached) if native else ""
+
     async def _run_step(self) -> bool:
         """One request and the calls it asks for; True when the model is to be asked again."""
         self._parts.loops.record_turn()
         self._check_for_loop()
-        await self._before_request()
+        for observer in self._observers:
+            await observer.before_request()
         answer = await self._request_whole_prompt()
         calls = self._calls.read_calls(answer)
         message = await self._record_answer(answer, calls)
