@@ -83,7 +83,7 @@ async def test_going_back_before_a_message_takes_it_and_what_followed_out_of_the
         with pytest.raises(UsageError, match="Message 2 is not one of your messages"):
             await changes.rewind_context(parts, 2)
         with pytest.raises(UsageError, match="Message 99 is not one of your messages"):
-            changes.find_user_message(parts, 99)
+            changes.find_user_message(parts.session.load(), 99)
 
 
 async def test_a_rewind_takes_back_checkpoints_of_what_it_went_behind(talking: Talking) -> None:

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING
 from ollm.app.interrupted_restore import FoundRestore, Step, find_restore, make_step, recover_restore
 from ollm.app.workspace import WorkspaceScope
 from ollm.domain.clock import format_stamp
-from ollm.domain.errors import UsageError
 from ollm.domain.struct import Data
-from ollm.runtime.changes import describe_redo, find_redoable_step, is_rewound, make_redo_step
+from ollm.runtime.changes import describe_redo, find_redoable_step, find_user_message, is_rewound, make_redo_step
 from ollm.runtime.commands.base import fence_text
 from ollm.runtime.rewind import (
     changes_nothing,
@@ -32,6 +31,8 @@ if TYPE_CHECKING:
     from ollm.services.chat_recording.service import ChatRecordingService
     from ollm.services.file_checkpoints import CheckpointRecord, FileCheckpoints, RestorePlan, RestoreResult
     from ollm.services.file_checkpoints.restore import RestoreKind
+
+SEEN_WITH = "with `ollm sessions view`"
 
 
 class RewindOutcome(Data, frozen=True):
@@ -71,9 +72,9 @@ class ClosedRewind:
             return self._repeat(found, killed)
         async with self._open_session(found) as (recording, session):
             with found.add_to_errors():
-                require_user_message(session, number)
+                find_user_message(session, number, SEEN_WITH)
                 plan = await self._plan(number, what, force=force)
-            if changes_nothing(plan, talk=talk and not is_out_of_context(session, number)):
+            if changes_nothing(plan, talk=talk and not is_rewound(session, number)):
                 text = found.join_text(describe_nothing(number, plan, files_only=what == "files"))
                 return self._make_outcome(number, what, text, plan)
             step: Step = {"step": "rewind" if talk else "rewind-files", "before": number}
@@ -96,7 +97,7 @@ class ClosedRewind:
         """Say what would be done; nothing is written, and what was interrupted stays so."""
         session = self._read_session()
         found = await find_restore(self._scope)
-        require_user_message(session, number)
+        find_user_message(session, number, SEEN_WITH)
         plan = await self._plan(number, what, force=force)
         lines = [found.text] if found.text else []
         if what != "files":
@@ -116,7 +117,7 @@ class ClosedRewind:
             return self._repeat(found, found.restore)
         async with self._open_session(found) as (recording, session):
             with found.add_to_errors():
-                step = find_open_step(session, force=force)
+                step = find_redoable_step(session, force=force)
                 plan = await self._plan_redo(step, force=force)
             done: Step = {}
             result = None
@@ -137,7 +138,7 @@ class ClosedRewind:
         if killed and killed.kind == "redo":
             return self._repeat(found, killed, dry_run=True)
         own = killed and self._is_own(killed, "rewind")
-        step = make_step([], killed) if killed and own else find_open_step(session, force=force)
+        step = make_step([], killed) if killed and own else find_redoable_step(session, force=force)
         plan = await self._plan_redo(step, force=force)
         what = f"Would take back the rewind to before message {step['before']}."
         text = found.join_text(what, describe_plan(plan) if plan else "")
@@ -204,24 +205,3 @@ def find_scope(step: Step) -> RestoreScope:
     if step["step"] != "rewind":
         return "files"
     return "both" if step.get("record") is not None else "talk"
-
-
-def find_open_step(session: Session, *, force: bool) -> Step:
-    """The rewind to take back. Raises UsageError if there is none, or something was said since."""
-    return find_redoable_step(session.metadata.context_history, find_last_said(session), force=force)
-
-
-def is_out_of_context(session: Session, number: int) -> bool:
-    """Return True if a message was taken out of the context by a rewind that still holds."""
-    return is_rewound(session.metadata.context_history, find_last_said(session), number)
-
-
-def find_last_said(session: Session) -> str:
-    return max((message.timestamp for message in session.messages if message.role == "user"), default="")
-
-
-def require_user_message(session: Session, number: int) -> None:
-    if all(message.id != number or message.role != "user" for message in session.messages):
-        raise UsageError(
-            f"Message {number} is not one of your messages.", action="See the numbers with `ollm sessions view`."
-        )

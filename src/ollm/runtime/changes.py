@@ -5,7 +5,7 @@ Each is recorded in the session, and the context as it was is kept as a snapshot
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -15,7 +15,7 @@ from ollm.domain.context import ActiveContext, Approval, ModeName
 from ollm.domain.errors import UsageError
 from ollm.domain.events import ModeChanged, Notice
 from ollm.domain.messages import Message
-from ollm.domain.session import ModeTrigger, SnapshotTrigger
+from ollm.domain.session import ModeTrigger, Session, SnapshotTrigger
 from ollm.domain.tools import ToolSchema
 from ollm.runtime.prompt.prefix import count_instruction_tokens
 from ollm.services import modes
@@ -126,7 +126,7 @@ async def restore_snapshot(conversation: ConversationParts, snapshot_id: str) ->
 async def rewind_context(conversation: ConversationParts, number: int, more: Mapping[str, Any] | None = None) -> str:
     """The context as it was before message `number`; gives that message's text. Nothing leaves the archive. `more` is
     recorded with the step."""
-    message = find_user_message(conversation, number)
+    message = find_user_message(conversation.session.load(), number)
     snapshot_id = await take_snapshot(conversation, "rewind")
     context = conversation.prompt.get_active_context()
     kept = tuple(entry for entry in context.messages if not entry.sources or max(entry.sources) < number)
@@ -159,17 +159,18 @@ def find_open_rewinds(history: Iterable[Mapping[str, Any]]) -> list[dict[str, An
     return found
 
 
-def is_rewound(history: Sequence[Mapping[str, Any]], said: str, number: int) -> bool:
-    """Whether message `number` and all after it are out of the context already; `said` is when something last was."""
-    restored = max((step["timestamp"] for step in history if step.get("step") == "restore"), default="")
-    since = max(said, restored)
+def is_rewound(session: Session, number: int) -> bool:
+    """True if message `number` and all after it are out of the context already."""
+    history, since = session.metadata.context_history, find_last_said(session)
+    since = max((since, *(step["timestamp"] for step in history if step.get("step") == "restore")))
     talk = [step for step in find_open_rewinds(history) if step["step"] == "rewind"]
     return any(step["before"] <= number and step["timestamp"] > since for step in talk)
 
 
-def find_redoable_step(history: Iterable[Mapping[str, Any]], said: str, *, force: bool = False) -> dict[str, Any]:
-    """The last rewind that was not taken back, as long as nothing was said since; `said` is when something last was.
-    With `force` a redo that left files alone, when it was the last step."""
+def find_redoable_step(session: Session, *, force: bool = False) -> dict[str, Any]:
+    """The last rewind that was not taken back, as long as nothing was said since. With `force` a redo that left files
+    alone, when it was the last step."""
+    history, said = session.metadata.context_history, find_last_said(session)
     known = [step for step in history if step.get("step") in REWIND_STEPS and step.get("timestamp", "") > said]
     left = bool(known) and known[-1].get("left", 0) > 0 and known[-1].get("record") is not None
     if left and force:
@@ -178,6 +179,11 @@ def find_redoable_step(history: Iterable[Mapping[str, Any]], said: str, *, force
     if not steps or steps[-1]["timestamp"] <= said:
         raise UsageError("Nothing to redo.", action="Files that were left alone come with `force`." if left else "")
     return steps[-1]
+
+
+def find_last_said(session: Session) -> str:
+    """When the user last said something."""
+    return max((message.timestamp for message in session.messages if message.role == "user"), default="")
 
 
 def describe_redo(step: Mapping[str, Any]) -> str:
@@ -192,12 +198,12 @@ def make_redo_step(step: Mapping[str, Any], done: Mapping[str, Any]) -> dict[str
     return {"step": name, **{key: step[key] for key in ("before", "record") if key in step}, **done}
 
 
-def find_user_message(conversation: ConversationParts, number: int) -> Message:
-    """A message of the person's, by its number."""
-    for message in conversation.session.load().messages:
+def find_user_message(session: Session, number: int, where: str = "in /history") -> Message:
+    """A message of the person's, by its number; `where` the numbers are seen."""
+    for message in session.messages:
         if message.id == number and message.role == "user":
             return message
-    raise UsageError(f"Message {number} is not one of your messages.", action="See the numbers in /history.")
+    raise UsageError(f"Message {number} is not one of your messages.", action=f"See the numbers {where}.")
 
 
 async def take_snapshot(conversation: ConversationParts, trigger: SnapshotTrigger) -> str | None:

@@ -26,7 +26,6 @@ RewindScope = Literal["talk", "files", "both"]
 MAX_NAMED_PATHS = 20
 MAX_LISTED_MESSAGES = 1_000
 MAX_SHOWN_CHARS = 300
-PAGE_MESSAGES = 20  # read at a time
 
 
 class RewindRequest(Data, frozen=True):
@@ -62,13 +61,14 @@ async def run_rewind(conversation: ConversationParts, arguments: str) -> Command
     if not arguments.strip():
         return list_messages(conversation)
     request = parse_rewind(arguments)
-    text = changes.find_user_message(conversation, request.number).text
+    session = conversation.session.load()
+    text = changes.find_user_message(session, request.number).text
     plan, note = await plan_files(conversation, request)
     scope = request.scope or ("both" if plan and (plan.steps or plan.skipped) else "talk")
     if not request.yes:
         return await preview_rewind(conversation, request, scope, plan, note)
     data: dict[str, Any] = {"text": text}
-    talk = scope != "files" and not is_rewound(conversation, request.number)
+    talk = scope != "files" and not changes.is_rewound(session, request.number)
     if rewind.changes_nothing(plan, talk=talk):
         data |= rewind.to_plain_data(plan) if plan else {}
         said = [rewind.describe_nothing(request.number, plan, files_only=scope == "files"), *([note] if note else [])]
@@ -159,8 +159,9 @@ async def restore_files(
 
     checkpoints = conversation.checkpoints.get()
     write = EditorRewind(conversation.files.get(), checkpoints).write if plan.in_editor else None
-    session_id, newest = conversation.session.require_id(), find_newest_number(conversation)
-    return await asyncio.to_thread(checkpoints.restore, session_id, newest, plan, scope, kind, write)
+    session = conversation.session.load()
+    newest = max((message.id for message in session.messages), default=0)
+    return await asyncio.to_thread(checkpoints.restore, session.session_id, newest, plan, scope, kind, write)
 
 
 async def preview_rewind(
@@ -205,7 +206,9 @@ async def run_redo(conversation: ConversationParts, arguments: str) -> CommandRe
         raise WrongUsage
     if reply := await swap_edit(conversation, "redo"):
         return reply
-    step = find_redoable_step(conversation, force=bool(words))
+    if conversation.session.id is None:
+        raise UsageError("Nothing to redo.")
+    step = changes.find_redoable_step(conversation.session.load(), force=bool(words))
     said = [changes.describe_redo(step)]
     data: dict[str, Any] = {}
     talk = step["step"] == "rewind"
@@ -228,25 +231,6 @@ async def run_redo(conversation: ConversationParts, arguments: str) -> CommandRe
         await changes.record_step(conversation, recorded)
         await tell_model(conversation, "The user put files back as they were before that", data)
     return CommandReply(text="\n\n".join(said), data=data)
-
-
-def find_redoable_step(conversation: ConversationParts, *, force: bool) -> dict[str, Any]:
-    """The last rewind that was not taken back, as long as nothing was said since."""
-    return changes.find_redoable_step(conversation.state.context_history, find_last_said(conversation), force=force)
-
-
-def is_rewound(conversation: ConversationParts, number: int) -> bool:
-    return changes.is_rewound(conversation.state.context_history, find_last_said(conversation), number)
-
-
-def find_last_said(conversation: ConversationParts) -> str:
-    """When the user last said something."""
-    before: int | None = None
-    while page := conversation.session.load_page(before, PAGE_MESSAGES):
-        if said := [str(message["timestamp"]) for message in page if message["role"] == "user"]:
-            return said[-1]
-        before = int(page[0]["id"])
-    return ""
 
 
 async def find_context_before(conversation: ConversationParts, step: dict[str, Any]) -> ActiveContext:
@@ -273,8 +257,3 @@ async def tell_model(conversation: ConversationParts, what: str, data: dict[str,
     text = f"{what}: {', '.join(paths[:MAX_NAMED_PATHS])}{more}. Read them again before you change them."
     message = await conversation.session.record_message("system", (TextPart(text),))
     conversation.prompt.add_message(message, {})
-
-
-def find_newest_number(conversation: ConversationParts) -> int:
-    page = conversation.session.load_page(None, 1)
-    return int(page[-1]["id"]) if page else 0
