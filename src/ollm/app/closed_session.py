@@ -15,6 +15,7 @@ from ollm.domain.events import Notice
 from ollm.providers.window import FALLBACK_WINDOW_TOKENS
 from ollm.runtime.base import ConversationOptions
 from ollm.runtime.prompt.prefix import count_instruction_tokens
+from ollm.runtime.prompt.prompt import Prompt, PromptModel
 from ollm.runtime.resume.resume import fill_prompt_for_viewing, find_last_mode
 from ollm.runtime.resume.saved_context import read_saved_context
 from ollm.services.modes import make_mode_change, to_history_entry
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from ollm.domain.events import Event
     from ollm.domain.session import ContextSnapshot, Session
     from ollm.runtime.model.model import Model
-    from ollm.runtime.prompt.prompt import Prompt
     from ollm.services.chat_recording.service import ChatRecordingService
 
 
@@ -94,8 +94,6 @@ class ClosedSession:
 
     async def build_prompt(self, session: Session | None, chosen: Model | None = None) -> Prompt:
         """Build the prompt of this session, or of a new one with the model that was `chosen`."""
-        from ollm.runtime.prompt.prompt import Prompt, PromptModel
-
         settings = self.process.settings
         known = session.metadata.context_window if session else None
         model = PromptModel(

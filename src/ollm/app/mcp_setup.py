@@ -14,6 +14,7 @@ import msgspec
 from ollm.app.process import ProcessScope
 from ollm.domain.errors import ToolFailure
 from ollm.domain.tools import ConfirmationAnswer, ConfirmationDetails, Risk
+from ollm.system.terminal_text import render_command
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -162,8 +163,6 @@ def compute_identity(server: McpServer) -> str:
 
 def build_server_question(server: McpServer, grant: str) -> ConfirmationDetails:
     """Build the question about a server, without the values of variables and headers."""
-    from ollm.system.terminal_text import render_command
-
     what = server.url or " ".join([server.command, *server.args])
     verb = "Connect to" if server.url else "Start"
     return ConfirmationDetails(

@@ -10,6 +10,7 @@ from ollm.app.toolbox import create_tool_registry
 from ollm.domain.clock import format_stamp
 from ollm.domain.errors import NoServerError
 from ollm.providers.base import ChatRequest
+from ollm.runtime.prompt.prefix import count_instruction_tokens
 
 if TYPE_CHECKING:
     from ollm.app.process import ProcessScope
@@ -55,7 +56,6 @@ async def probe_model(process: ProcessScope, name: str | None, report: Callable[
     import msgspec
 
     from ollm.runtime.model.probe import Probe
-    from ollm.runtime.prompt.prefix import count_instruction_tokens
     from ollm.tools.framework.tool_selection import select_tools
 
     model = await process.choose_model(name, anew=True)

@@ -17,6 +17,7 @@ from ollm.app.workspace import WorkspaceScope
 from ollm.domain.errors import NotFoundError, OllmError, ToolFailure
 from ollm.domain.events import Notice, TodosChanged
 from ollm.domain.lazy import Lazy
+from ollm.domain.tools import NoHooks
 from ollm.runtime.base import ConversationOptions
 from ollm.services.modes import MODES
 from ollm.system.process_tree import make_undumpable
@@ -320,7 +321,6 @@ class Toolbox:
     def create_call_services(self, state: ConversationState | None = None) -> CallServices:
         """Build the services that calls run with; `state` has the current model, if there is one."""
 
-        from ollm.domain.tools import NoHooks
         from ollm.runtime.calls.dispatch import CallServices
 
         context = msgspec.structs.replace(

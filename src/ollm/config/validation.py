@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from ollm.config.settings import Settings
 from ollm.config.yaml_tree import (
     MAX_FILE_BYTES,
     InvalidYaml,
@@ -221,8 +222,6 @@ def _explain_unknown_key(key: str, fields: typing.Mapping[str, Any], section: st
 
 def find_keys_named(name: str) -> list[str]:
     """The whole keys whose last word is this name, those of the model server first."""
-    from ollm.config.settings import Settings
-
     found = [key for key in list_known_keys(Settings) if _fold_name(key.rpartition(".")[2]) == _fold_name(name)]
     return sorted(found, key=lambda key: not key.startswith("provider."))
 

@@ -14,7 +14,7 @@ import msgspec
 
 from ollm.domain.errors import UsageError
 from ollm.domain.struct import Data
-from ollm.system.atomic import read_small_file
+from ollm.system.atomic import make_private_directory, read_small_file, replace_file
 
 FORMAT_VERSION = 1
 MAX_FILE_BYTES = 1024 * 1024
@@ -172,8 +172,6 @@ def _store_cache(memory: Path, text: str, entry: YamlEntry | None, place: Source
     back = msgspec.json.decode(data, type=CachedYaml).tree
     if back is not None and _decode_entry(back, place) != entry:
         return
-    from ollm.system.atomic import make_private_directory, replace_file
-
     with contextlib.suppress(OSError):
         if memory.parent.parent.is_dir():
             make_private_directory(memory.parent)

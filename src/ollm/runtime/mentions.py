@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from ollm.domain.errors import ToolFailure
 from ollm.domain.messages import ImagePart
+from ollm.domain.text import suggest_names
 from ollm.runtime.base import Attachment
 from ollm.system.terminal_text import make_printable
 
@@ -66,8 +67,6 @@ def suggest_neighbour(name: str, workspace: Path) -> str:
             names = [entry.name for entry in islice(entries, MAX_NEIGHBOURS)] if inside and last else []
     except (OSError, ValueError):
         return ""
-    from ollm.domain.text import suggest_names
-
     seen = [other for other in names if other.isprintable() and other.startswith(".") == last.startswith(".")]
     near = suggest_names(last, seen)
     return f"{folder}/{near[0]}" if near and folder else near[0] if near else ""

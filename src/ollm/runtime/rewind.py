@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from ollm.domain.errors import StorageError
 from ollm.domain.text import format_count
+from ollm.system.terminal_text import make_printable
 
 if TYPE_CHECKING:
     from ollm.services.file_checkpoints import (
@@ -110,7 +112,6 @@ def render_diffs(checkpoints: FileCheckpoints, changes: Iterable[PathChange]) ->
 
 
 def render_diff(checkpoints: FileCheckpoints, change: PathChange) -> str:
-    from ollm.domain.errors import StorageError
     from ollm.services.file_checkpoints.tree import is_directory_only
     from ollm.tools.files.file_change import make_diff
 
@@ -162,8 +163,6 @@ def to_plain_data(plan: RestorePlan | RestoreResult) -> dict[str, Any]:
 
 def show_path(path: str) -> str:
     """A name for a person, in one line."""
-    from ollm.system.terminal_text import make_printable
-
     return make_printable(show_bytes(path))
 
 

@@ -30,6 +30,7 @@ from ollm.domain.messages import (
 from ollm.domain.tools import ToolCallRecord
 from ollm.providers.base import AnyPiece
 from ollm.runtime.base import TurnObserver
+from ollm.runtime.changes import auto_switch_mode
 from ollm.runtime.prompt.compaction import ContextFull
 from ollm.runtime.turn_calls import LoopStop, StreamedAnswer, TurnCalls
 
@@ -90,8 +91,6 @@ class Turn:
         for observer in self._observers:
             await observer.before_turn(text)
         if self._parts.state.auto_switch != "off":
-            from ollm.runtime.changes import auto_switch_mode
-
             await auto_switch_mode(self._parts, typed)
 
     def _create_guide(self, typed: str) -> TurnGuide | None:

@@ -11,6 +11,8 @@ from ollm.domain.context import Approval, ModeName
 from ollm.runtime import changes
 from ollm.runtime.base import CommandReply
 from ollm.runtime.commands.base import WrongUsage, render_options, render_table, slash_command
+from ollm.runtime.commands.help_text import render_help
+from ollm.runtime.prompt.project_context import find_skills
 from ollm.services.modes import MODES
 
 if TYPE_CHECKING:
@@ -145,8 +147,6 @@ async def show_skills(conversation: ConversationParts, arguments: str) -> Comman
 
     Skills are folders with a SKILL.md in `.ollm/skills` or `~/.ollm/skills`; the model reads one when it is needed."""
 
-    from ollm.runtime.prompt.project_context import find_skills
-
     found = find_skills(conversation.skill_directories, conversation.workspace)
     if not found:
         return CommandReply(text="No skills. Put one into `.ollm/skills/NAME/SKILL.md` or `~/.ollm/skills`.", data=[])
@@ -190,7 +190,5 @@ async def trust(conversation: ConversationParts, arguments: str) -> CommandReply
 @slash_command("help", usage="[NAME]", during_turn=True)
 async def show_help(conversation: ConversationParts, arguments: str) -> CommandReply:
     """List the commands."""
-
-    from ollm.runtime.commands.help_text import render_help
 
     return render_help(conversation.command_directories, arguments, conversation.mcp)

@@ -27,9 +27,10 @@ from ollm.domain.events import (
 )
 from ollm.runtime.prompt.messages import MessageLimiter, shrink_last_step
 from ollm.services import budget as rules
+from ollm.services.chat_compression import records as kept
 from ollm.services.chat_compression.folding import remove_aside
 from ollm.services.chat_compression.records import CheckpointManager, RecordCaps, count_tokens
-from ollm.services.goals import GOALS_CHECKPOINT_ID, make_goals_checkpoint
+from ollm.services.goals import GOALS_CHECKPOINT_ID, list_lasting_decisions, make_goals_checkpoint
 from ollm.services.token_counting import TokenCounter
 
 if TYPE_CHECKING:
@@ -78,7 +79,6 @@ def build_options(
 ) -> CompressionOptions:
     """What a compression of this context is told; a hard one keeps nothing recent but the last group."""
     from ollm.services.chat_compression.compression_state import CompressionOptions
-    from ollm.services.goals import list_lasting_decisions
 
     state, wanted = view.budget, settings.compression
     longest = rules.compute_summary_cap(state, wanted.summary_max_tokens)
@@ -100,8 +100,6 @@ def make_caps(
     state: Budget, records: Sequence[Checkpoint], rest: int, request: int, counter: TokenCounter
 ) -> RecordCaps:
     """Shares for these records beside `rest` tokens of other messages, of which `request` are being worked on."""
-    from ollm.services.chat_compression import records as kept
-
     lines = [line for old in records for line in old.requests]
     summaries = kept.count_tokens(records) - kept.count_lines(lines, counter.count_text)
     room = rules.compute_records_room(state, request)

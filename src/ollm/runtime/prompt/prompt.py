@@ -7,7 +7,6 @@ mode, or a changed context entry says so; the ledger names what did.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -35,10 +34,8 @@ from ollm.runtime.prompt.token_meter import Meter
 from ollm.services import budget as rules
 from ollm.services.context_manager import ContextManager
 from ollm.services.goals import GoalKeeper, describe_goals
+from ollm.services.snapshots import ContextState
 from ollm.services.token_counting import TokenCounter
-
-if TYPE_CHECKING:
-    from ollm.services.snapshots import ContextState
 
 __all__ = ["Prompt", "PromptModel"]
 
@@ -331,8 +328,6 @@ class Prompt:
 
     def capture_state(self) -> ContextState:
         """What a snapshot is made from."""
-        from ollm.services.snapshots import ContextState
-
         return ContextState(
             session_id=self.model.session_id,
             model=self.model.model,
