@@ -97,10 +97,12 @@ async def goal(conversation: ConversationParts, arguments: str) -> CommandReply:
             )
         case "complete":
             done = keeper.complete()
-        case "lock":
-            done = keeper.decision(text, locked=True)
-        case "set" | "subtask" | "decision" | "artifact" | "blocker":
-            done = getattr(keeper, name)(text)
+        case "set":
+            done = keeper.set(text)
+        case "decision" | "lock":
+            done = keeper.decision(text, locked=name == "lock")
+        case "subtask" | "artifact" | "blocker":
+            done = keeper.note(name, text)
         case _:
             raise WrongUsage
     return CommandReply(text=done, data=msgspec.to_builtins(keeper.stack))
