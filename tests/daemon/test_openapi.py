@@ -9,11 +9,18 @@ from typing import Any
 import schemathesis
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
+from schemathesis.checks import not_a_server_error
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    response_schema_conformance,
+    status_code_conformance,
+)
 
 import ollm.daemon
 from tests.daemon.running import Daemon, daemon
 from tests.sizes import size
 
+CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
 SLOW = list(HealthCheck)
 PAGES = Path(ollm.daemon.__file__).parent / "web"
 EXAMPLES = size(2, 100)
@@ -71,7 +78,9 @@ def _asked(operation: Any, address: Address, session: str) -> set[int]:
     def ask(case: Any, real: bool) -> None:
         if real and "session_id" in case.path_parameters:
             case.path_parameters["session_id"] = session
-        codes.add(case.call(base_url=address.url, headers=address.headers, timeout=20).status_code)
+        response = case.call(base_url=address.url, headers=address.headers, timeout=20)
+        case.validate_response(response, checks=CHECKS)
+        codes.add(response.status_code)
 
     ask()
     return codes

@@ -12,7 +12,9 @@ from litestar.di import Provide
 from litestar.exceptions import HTTPException, SerializationException, ValidationException
 from litestar.handlers import HTTPRouteHandler
 from litestar.openapi import OpenAPIConfig
+from litestar.openapi.datastructures import ResponseSpec
 from litestar.openapi.plugins import JsonRenderPlugin
+from litestar.openapi.spec import Components, SecurityScheme
 from litestar.plugins import PluginProtocol
 from litestar.plugins.core import MsgspecDIPlugin
 from litestar.response import Response
@@ -30,7 +32,7 @@ from ollm.daemon.auth import (
     Send,
     WebAccess,
 )
-from ollm.daemon.bodies import TooLargeError, make_problem
+from ollm.daemon.bodies import TITLES, Problem, TooLargeError, make_problem
 from ollm.daemon.hub import ClosingError, TooManyClientsError
 from ollm.daemon.service import BadFieldError, BadPathError, DaemonService
 from ollm.daemon.web_routes import serve_pages
@@ -70,14 +72,27 @@ class DaemonApplication(Litestar):
         return [*plugins, MsgspecDIPlugin()]
 
 
+TOKEN = SecurityScheme(
+    type="http", scheme="bearer", description="Needed over TCP; the Unix socket is for its owner only."
+)
+ERROR_CODES = (400, 401, 403, 404, 409, 422, 500, 503)
+BODY_ERROR_CODES = (413, 415, 502, 507)
+
+
+def find_handlers() -> list[HTTPRouteHandler]:
+    """List the handlers of all routes, each with the problems it may answer with."""
+    modules = (routes, checkpoint_routes, setup_routes, web_routes)
+    found = [one for module in modules for one in vars(module).values() if isinstance(one, HTTPRouteHandler)]
+    for handler in found:
+        codes = ERROR_CODES + (BODY_ERROR_CODES if not handler.http_methods.isdisjoint(METHODS_WITH_BODY) else ())
+        problems = {code: ResponseSpec(Problem, False, TITLES[code], "application/problem+json") for code in codes}
+        handler.responses = {**problems, **(handler.responses or {})}
+    return found
+
+
 def build_application(service: DaemonService, token: str, web: WebAccess) -> Application:
     inner = DaemonApplication(
-        route_handlers=[
-            found
-            for module in (routes, checkpoint_routes, setup_routes, web_routes)
-            for found in vars(module).values()
-            if isinstance(found, HTTPRouteHandler)
-        ],
+        route_handlers=find_handlers(),
         dependencies={
             "service": Provide(lambda: service, sync_to_thread=False),
             "web": Provide(lambda: web, sync_to_thread=False),
@@ -90,7 +105,14 @@ def build_application(service: DaemonService, token: str, web: WebAccess) -> App
             Exception: handle_unexpected_error,
         },
         openapi_config=OpenAPIConfig(
-            title="ollm", version=__version__, path="/schema", render_plugins=[JsonRenderPlugin()]
+            title="ollm",
+            version=__version__,
+            path="/schema",
+            render_plugins=[JsonRenderPlugin()],
+            operation_id_creator=lambda handler, _method, _path: handler.fn.__name__,
+            components=Components(security_schemes={"token": TOKEN}),
+            security=[{"token": []}, {}],
+            use_handler_docstrings=True,
         ),
         request_max_body_size=MAX_BODY_BYTES,
         before_request=require_exact_types,

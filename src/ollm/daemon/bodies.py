@@ -6,12 +6,14 @@ import base64
 from typing import Annotated, Any, Literal
 from uuid import uuid4
 
-from msgspec import Meta, field
+from msgspec import UNSET, Meta, UnsetType, field
 
 from ollm.domain.errors import NotFoundError, OllmError
-from ollm.domain.messages import ImagePart
+from ollm.domain.messages import ImagePart, Message
+from ollm.domain.model_facts import ModelFacts
+from ollm.domain.session import SessionSummary
 from ollm.domain.struct import Data
-from ollm.domain.tools import GrantScope
+from ollm.domain.tools import Decision, GrantScope, Risk, RuleReference, ToolCallRecord, VerdictPart
 from ollm.runtime.base import Attachment
 
 Text = Annotated[str, Meta(min_length=1, max_length=1_000_000)]
@@ -70,6 +72,144 @@ class InitReply(Data, frozen=True):
     sessions: list[SessionLine]
 
 
+class ArchivePlace(Data, frozen=True):
+    owner: str
+    host: str
+    in_use: str | None = None
+
+
+class SessionRow(SessionSummary, frozen=True):
+    """A line of all sessions: `open`, `running` and `questions` are those of this daemon; `archive` is set for one that
+    is only in the team archive."""
+
+    open: bool = False
+    running: bool = False
+    questions: int = 0
+    archive: ArchivePlace | UnsetType = UNSET
+
+
+class SearchHit(Data, frozen=True):
+    """A message that was found; the words are between « and » in `snippet`."""
+
+    session_id: str
+    message_id: int
+    number: int
+    role: str
+    timestamp: str
+    title: str
+    snippet: str
+    archive: ArchivePlace | UnsetType = UNSET
+
+
+class HistoryMessage(Message, frozen=True):
+    tool_calls: tuple[ToolCallRecord, ...] = ()
+
+
+class ToolLine(Data, frozen=True):
+    """A tool; `parameters` is a JSON Schema."""
+
+    name: str
+    description: str
+    risk: Risk
+    reads_only: bool
+    parameters: dict[str, Any]
+
+
+class RuleLine(Data, frozen=True):
+    layer: str
+    tool: str
+    action: str
+    text: str
+    file: str | None
+    line: int | None
+    message: str | None
+    problem: str | None
+
+
+class GrantLine(Data, frozen=True):
+    number: int
+    grant: str
+    workspace: str | None
+
+
+class PolicyReply(Data, frozen=True):
+    """Rules in the order they are asked, and grants."""
+
+    approval: str
+    trusted: bool
+    rules: list[RuleLine]
+    default_action: str
+    grants: list[GrantLine]
+
+
+class VerdictReply(Data, frozen=True):
+    decision: Decision
+    reason: str
+    rule: RuleReference | None
+    parts: list[VerdictPart]
+    risk: Risk
+    locked: bool
+    grant: str | None
+
+
+class DecisionCounts(Data, frozen=True):
+    allow: int
+    ask: int
+    deny: int
+
+
+class JudgedCall(Data, frozen=True):
+    session_id: str
+    call_id: str
+    tool: str
+    what: str
+    now: Decision
+    then: Decision
+
+
+class BacktestReply(DecisionCounts, frozen=True):
+    calls: int
+    today: DecisionCounts
+    changes: list[JudgedCall]
+    problems: list[str]
+
+
+class InstalledModel(Data, frozen=True):
+    name: str
+    size: int | None
+    path: str | None = None
+
+
+class ServerModels(Data, frozen=True):
+    label: str
+    base_url: str
+    models: list[InstalledModel]
+
+
+class CatalogueModel(Data, frozen=True):
+    name: str
+    about: str
+    size: int
+    installed: bool
+
+
+class ModelsReply(Data, frozen=True):
+    files: list[InstalledModel]
+    servers: list[ServerModels]
+    catalogue: list[CatalogueModel]
+    facts: list[ModelFacts]
+    problems: list[str]
+
+
+class SettingsReply(Data, frozen=True):
+    """Settings in force, secrets hidden; `sources` names the origin of each that is set."""
+
+    settings: dict[str, Any]
+    sources: dict[str, str]
+    problems: list[str]
+    trusted: bool
+
+
 class OpenBody(Data, frozen=True, forbid_unknown_fields=True):
     workspace_path: Place
     session_id: str | None = None
@@ -105,7 +245,7 @@ class MessageBody(Data, frozen=True, forbid_unknown_fields=True):
     with `@` are attached too."""
 
     text: Text
-    attachments: Annotated[tuple[str, ...], Meta(max_length=50)] = ()
+    attachments: Annotated[list[str], Meta(max_length=50)] = []
     mentions: bool = False
 
 
@@ -298,7 +438,7 @@ class PendingAttachments:
         data = output.encode("utf-8", "replace")[-MAX_OUTPUT_BYTES:]
         return self.add(AttachmentBody(name=f"$ {command}"[:200], media_type="text/plain", data=data))
 
-    def take(self, ids: tuple[str, ...]) -> tuple[Attachment, ...]:
+    def take(self, ids: list[str]) -> tuple[Attachment, ...]:
         """Take the attachments that a message names, in its order."""
         found = [self._find(name) for name in ids]
         for name in ids:

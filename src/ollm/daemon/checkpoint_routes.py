@@ -24,6 +24,7 @@ from ollm.daemon.bodies import (
 )
 from ollm.daemon.service import DaemonService, parse_id
 from ollm.domain.errors import BusyError, NotFoundError, OllmError
+from ollm.domain.session import SnapshotSummary
 from ollm.runtime.base import CommandReply
 from ollm.services.file_checkpoints import CheckpointRecord, FileCheckpoints
 from ollm.services.file_checkpoints.records import group_turns
@@ -105,11 +106,10 @@ def make_reply(body: RestoreBody, text: str, data: dict[str, Any]) -> RestoreRep
 
 
 @get("/sessions/{session_id:str}/snapshots")
-async def list_snapshots(service: DaemonService, session_id: str) -> list[dict[str, Any]]:
+async def list_snapshots(service: DaemonService, session_id: str) -> list[SnapshotSummary]:
     name = parse_id(session_id)
     service.ensure_known(name)
-    found: list[dict[str, Any]] = msgspec.to_builtins(await open_stored(service).snapshots.list_snapshots(name))
-    return found
+    return await open_stored(service).snapshots.list_snapshots(name)
 
 
 @post("/sessions/{session_id:str}/snapshots", status_code=201)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 from urllib.parse import unquote, urlencode
 
 import msgspec
 from litestar import delete, get, patch, post
+from litestar.openapi.datastructures import ResponseSpec
+from litestar.openapi.spec import OpenAPIMediaType, OpenAPIResponse, OpenAPIType, Operation, Reference, Schema
 from litestar.params import Parameter
 from litestar.response import Response, Stream
 
@@ -20,12 +23,15 @@ from ollm.daemon.bodies import (
     ChangeBody,
     CommandBody,
     Health,
+    HistoryMessage,
     InitBody,
     InitReply,
     MessageBody,
     OpenBody,
     OpenReply,
+    SearchHit,
     SessionLine,
+    SessionRow,
     ShellBody,
     ShellReply,
     TurnReply,
@@ -34,6 +40,8 @@ from ollm.daemon.bodies import (
 from ollm.daemon.event_log import EventReader
 from ollm.daemon.service import DaemonService, parse_id, parse_workspace
 from ollm.domain.errors import BusyError, NotFoundError
+from ollm.domain.events import AnyEvent
+from ollm.domain.session import Session
 from ollm.domain.tools import ConfirmationAnswer
 from ollm.runtime.base import CommandReply, Status
 from ollm.runtime.session import load_history_page
@@ -42,6 +50,24 @@ from ollm.store.session_files import SessionFiles
 Limit = Annotated[int, Parameter(ge=1, le=1000)]
 MAX_NUMBER_DIGITS = 18
 MEDIA = {"json": "application/json", "markdown": "text/markdown", "html": "text/html"}
+
+
+EVENTS = ResponseSpec(
+    AnyEvent,  # type: ignore[arg-type]  # a union is a type here
+    media_type="text/event-stream",
+    description="Server-sent events: `data` is one of these, `event` its type, `id` its number.",
+    generate_examples=False,
+)
+
+
+@dataclass
+class ExportOperation(Operation):
+    """Describes the three formats of an export; Litestar describes one."""
+
+    def __post_init__(self) -> None:
+        content = {media: OpenAPIMediaType(schema=Schema(type=OpenAPIType.STRING)) for media in MEDIA.values()}
+        content["application/json"] = OpenAPIMediaType(schema=Reference(ref="#/components/schemas/Session"))
+        self.responses = {**(self.responses or {}), "200": OpenAPIResponse("The session.", content=content)}
 
 
 def make_event_stream(reader: EventReader, **headers: str) -> Stream:
@@ -86,7 +112,7 @@ async def list_sessions(
     q: Annotated[str, Parameter(max_length=1000)] = "",
     workspace: Annotated[str, Parameter(max_length=4096)] = "",
     status: Literal["all", "active", "closed", "archived", "unarchived"] = "all",
-) -> Response[list[dict[str, Any]]]:
+) -> Response[list[SessionRow]]:
     """A page of all sessions, last active first; `x-total-count` says how many there are.
 
     `q` narrows it to those whose title, model or workspace has all its words. A session that is open here has `open`,
@@ -100,7 +126,7 @@ async def list_sessions(
         )
         link = f"/sessions?limit={limit}&offset={offset + limit}{'&' if same else ''}{same}"
         headers["link"] = f'<{link}>; rel="next"'
-    return Response(found[offset : offset + limit], headers=headers)
+    return Response(msgspec.convert(found[offset : offset + limit], list[SessionRow]), headers=headers)
 
 
 def filter_sessions(lines: list[dict[str, Any]], q: str, workspace: str, status: str) -> list[dict[str, Any]]:
@@ -122,7 +148,7 @@ async def open_session(service: DaemonService, data: OpenBody) -> OpenReply:
 
 
 @get("/sessions/{session_id:str}")
-async def show_session(service: DaemonService, session_id: str) -> dict[str, Any]:
+async def show_session(service: DaemonService, session_id: str) -> Session:
     return await service.read_session(parse_id(session_id))
 
 
@@ -137,7 +163,7 @@ async def session_status(service: DaemonService, session_id: str) -> Status:
 
 
 @patch("/sessions/{session_id:str}")
-async def change_session(service: DaemonService, session_id: str, data: ChangeBody) -> dict[str, Any]:
+async def change_session(service: DaemonService, session_id: str, data: ChangeBody) -> Session:
     return await service.change(parse_id(session_id), data)
 
 
@@ -153,7 +179,11 @@ async def attach(service: DaemonService, session_id: str, data: AttachmentBody) 
     return AttachmentReply(id=service.hub.get(parse_id(session_id)).attachments.add(data))
 
 
-@post("/sessions/{session_id:str}/messages", status_code=200)
+@post(
+    "/sessions/{session_id:str}/messages",
+    status_code=200,
+    responses={200: EVENTS, 202: ResponseSpec(TurnReply, description="The turn began.", generate_examples=False)},
+)
 async def send_message(
     service: DaemonService,
     session_id: str,
@@ -174,7 +204,7 @@ async def send_message(
     return make_event_stream(service.hub.follow_turn(found, before))
 
 
-@get("/sessions/{session_id:str}/events")
+@get("/sessions/{session_id:str}/events", responses={200: EVENTS})
 async def session_events(
     service: DaemonService,
     session_id: str,
@@ -241,15 +271,16 @@ async def history(
     session_id: str,
     before: Annotated[int | None, Parameter(ge=1)] = None,
     limit: Limit = 50,
-) -> list[dict[str, Any]]:
+) -> list[HistoryMessage]:
     """A page of the archive, oldest first, ending before message `before`."""
     found = parse_id(session_id)
-    return await service.run_apart(
+    page = await service.run_apart(
         lambda process: load_history_page(lambda part: process.session_files.read(found, part), before, limit)
     )
+    return msgspec.convert(page, list[HistoryMessage])
 
 
-@get("/sessions/{session_id:str}/export")
+@get("/sessions/{session_id:str}/export", operation_class=ExportOperation)
 async def export(
     service: DaemonService,
     session_id: str,
@@ -275,5 +306,5 @@ def iter_export(files: SessionFiles, session_id: str, form: str) -> Iterator[byt
 @get("/search")
 async def search(
     service: DaemonService, q: Annotated[str, Parameter(min_length=1, max_length=10_000)], limit: Limit = 20
-) -> list[dict[str, Any]]:
-    return await service.search(q, limit)
+) -> list[SearchHit]:
+    return msgspec.convert(await service.search(q, limit), list[SearchHit])

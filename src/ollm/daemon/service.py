@@ -13,8 +13,6 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import UUID
 
-import msgspec
-
 from ollm.app import ProcessScope, WorkspaceScope, print_warning
 from ollm.daemon.bodies import ChangeBody, OpenBody, OpenReply, SessionLine
 from ollm.daemon.hub import Hub
@@ -164,12 +162,8 @@ class DaemonService:
         with self._open_scope(workspace) as scope:
             scope.context.check_ownership(session)
 
-    async def read_session(self, session_id: str) -> dict[str, Any]:
-        def read(process: ProcessScope) -> dict[str, Any]:
-            found: dict[str, Any] = msgspec.to_builtins(process.session_files.read(session_id).session)
-            return found
-
-        return await self.run_apart(read)
+    async def read_session(self, session_id: str) -> Session:
+        return await self.run_apart(lambda process: process.session_files.read(session_id).session)
 
     async def list_summaries(self) -> list[dict[str, Any]]:
         """List every session, last active first; one that is only in the team archive has `archive` set."""
@@ -182,7 +176,7 @@ class DaemonService:
 
         return await self.run_apart(list_all, indexed=True)
 
-    async def change(self, session_id: str, body: ChangeBody) -> dict[str, Any]:
+    async def change(self, session_id: str, body: ChangeBody) -> Session:
         """Rename a session, open here or not; a status other than active closes it first."""
         held = self.hub.find(session_id)
         if held and held.running and body.status is not None:

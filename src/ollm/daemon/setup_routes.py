@@ -6,7 +6,7 @@ import re
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import msgspec
 from litestar import get, post
@@ -14,7 +14,19 @@ from litestar.params import Parameter
 
 from ollm.app import ClosedSession, WorkspaceScope
 from ollm.app.toolbox import create_tool_registry, serialize_tools
-from ollm.daemon.bodies import Accepted, BacktestBody, CommandLine, PolicyCheckBody, RevokeBody
+from ollm.daemon.bodies import (
+    Accepted,
+    BacktestBody,
+    BacktestReply,
+    CommandLine,
+    ModelsReply,
+    PolicyCheckBody,
+    PolicyReply,
+    RevokeBody,
+    SettingsReply,
+    ToolLine,
+    VerdictReply,
+)
 from ollm.daemon.hub import TurnSpeed
 from ollm.daemon.service import DaemonService, parse_id, parse_workspace
 from ollm.domain.context import format_number_ranges
@@ -135,11 +147,12 @@ async def show_context(service: DaemonService, session_id: str) -> ContextPictur
 
 
 @get("/tools")
-async def list_tools(service: DaemonService, workspace: Folder = "") -> list[dict[str, Any]]:
+async def list_tools(service: DaemonService, workspace: Folder = "") -> list[ToolLine]:
     """The tools a conversation in this workspace would have."""
-    return await look(
+    found = await look(
         service, workspace, lambda scope: serialize_tools(create_tool_registry(scope.path, scope.process).list())
     )
+    return msgspec.convert(found, list[ToolLine])
 
 
 @get("/files")
@@ -166,13 +179,14 @@ async def list_commands(service: DaemonService, workspace: Folder = "") -> list[
 
 
 @get("/policy")
-async def show_policy(service: DaemonService, workspace: Folder = "") -> dict[str, Any]:
+async def show_policy(service: DaemonService, workspace: Folder = "") -> PolicyReply:
     """The rules in the order they are asked, and the grants."""
     from ollm.app.policy_views import serialize_policy
 
-    return await look(
+    found = await look(
         service, workspace, lambda scope: serialize_policy(scope.create_policy(), trusted=scope.process.trusted)
     )
+    return msgspec.convert(found, PolicyReply)
 
 
 @post("/policy/revoke", status_code=200)
@@ -190,21 +204,22 @@ async def revoke_grant(service: DaemonService, data: RevokeBody) -> Accepted:
 
 
 @post("/policy/check", status_code=200)
-async def check_policy(service: DaemonService, data: PolicyCheckBody) -> dict[str, Any]:
+async def check_policy(service: DaemonService, data: PolicyCheckBody) -> VerdictReply:
     """Decide about a call, with the reasons. Nothing runs."""
     from ollm.app.policy_views import check_call
 
-    return await look(
+    found = await look(
         service, data.workspace_path, lambda scope: check_call(scope.create_policy(), data.tool, data.params)
     )
+    return msgspec.convert(found, VerdictReply)
 
 
 @post("/policy/backtest", status_code=200)
-async def backtest_policy(service: DaemonService, data: BacktestBody) -> dict[str, Any]:
+async def backtest_policy(service: DaemonService, data: BacktestBody) -> BacktestReply:
     """Count what these rules (YAML, as in a config file) would decide about every recorded call."""
     from ollm.app.policy_views import run_backtest
 
-    def test_rules(scope: WorkspaceScope) -> dict[str, Any]:
+    def test_rules(scope: WorkspaceScope) -> BacktestReply:
         with tempfile.TemporaryDirectory(prefix="ollm-rules-") as folder:
             file = Path(folder) / "rules.yaml"
             file.write_text(data.rules, encoding="utf-8", errors="replace")
@@ -217,36 +232,35 @@ async def backtest_policy(service: DaemonService, data: BacktestBody) -> dict[st
                 ) from error
             problems = [text.replace(f"at {file}:", "in line ") for text in proposed.rules.problems]
             found = run_backtest(scope.process, scope.create_policy(), proposed, problems.append)
-        return {**found, "problems": problems}
+        return msgspec.convert({**found, "problems": problems}, BacktestReply)
 
     return await look(service, data.workspace_path, test_rules)
 
 
 @get("/models")
-async def list_models(service: DaemonService) -> dict[str, Any]:
+async def list_models(service: DaemonService) -> ModelsReply:
     """The models that are installed, those of running servers, those to download, and what was learnt about each."""
     from ollm.app.models import collect_models
 
     process = service.make_process()
     problems: list[str] = []
     found = await collect_models(process, problems.append)
-    facts = [msgspec.to_builtins(one) for one in process.model_facts.list_all()]
-    return {**found, "facts": facts, "problems": problems}
+    return msgspec.convert({**found, "facts": process.model_facts.list_all(), "problems": problems}, ModelsReply)
 
 
 @get("/settings")
-async def show_settings(service: DaemonService, workspace: Folder = "") -> dict[str, Any]:
+async def show_settings(service: DaemonService, workspace: Folder = "") -> SettingsReply:
     """The settings in force, secrets hidden, with the origin of each that is set."""
     from ollm.config.show import redact_settings
 
-    def describe(scope: WorkspaceScope) -> dict[str, Any]:
+    def describe(scope: WorkspaceScope) -> SettingsReply:
         loaded = scope.process.loaded_settings
-        return {
-            "settings": redact_settings(loaded.settings),
-            "sources": {key: str(place) for key, place in loaded.sources.items()},
-            "problems": [str(problem) for problem in loaded.problems],
-            "trusted": scope.process.trusted,
-        }
+        return SettingsReply(
+            settings=redact_settings(loaded.settings),
+            sources={key: str(place) for key, place in loaded.sources.items()},
+            problems=[str(problem) for problem in loaded.problems],
+            trusted=scope.process.trusted,
+        )
 
     return await look(service, workspace, describe)
 

@@ -26,7 +26,7 @@ from ollm.daemon.auth import (
     get_port,
 )
 from ollm.daemon.bodies import Accepted, LinkReply, LoginBody, LoginReply, RenderBody, RenderReply, TranscriptPage
-from ollm.daemon.routes import Limit, make_event_stream
+from ollm.daemon.routes import EVENTS, Limit, make_event_stream
 from ollm.daemon.service import DaemonService, parse_id
 from ollm.daemon.transcript import prepare_rendering, read_transcript
 from ollm.domain.errors import DeniedError, UsageError
@@ -147,7 +147,7 @@ def get_request_port(request: Request[Any, Any, Any]) -> int:
     return port
 
 
-@get("/events")
+@get("/events", responses={200: EVENTS})
 async def all_events(
     service: DaemonService,
     sessions: Annotated[str, Parameter(max_length=40 * MAX_NAMED_SESSIONS)] = "",
