@@ -245,7 +245,7 @@ class MessageBody(Data, frozen=True, forbid_unknown_fields=True):
     with `@` are attached too."""
 
     text: Text
-    attachments: Annotated[list[str], Meta(max_length=50)] = []
+    attachments: Annotated[list[str], Meta(max_length=50)] = field(default_factory=list)
     mentions: bool = False
 
 
