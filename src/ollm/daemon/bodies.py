@@ -78,7 +78,7 @@ class ArchivePlace(Data, frozen=True):
     in_use: str | None = None
 
 
-class SessionRow(SessionSummary, frozen=True):
+class ListedSession(SessionSummary, frozen=True):
     """A line of all sessions: `open`, `running` and `questions` are those of this daemon; `archive` is set for one that
     is only in the team archive."""
 
@@ -88,7 +88,7 @@ class SessionRow(SessionSummary, frozen=True):
     archive: ArchivePlace | UnsetType = UNSET
 
 
-class SearchHit(Data, frozen=True):
+class FoundMessage(Data, frozen=True):
     """A message that was found; the words are between « and » in `snippet`."""
 
     session_id: str
@@ -186,7 +186,7 @@ class ServerModels(Data, frozen=True):
     models: list[InstalledModel]
 
 
-class CatalogueModel(Data, frozen=True):
+class DownloadLine(Data, frozen=True):
     name: str
     about: str
     size: int
@@ -196,7 +196,7 @@ class CatalogueModel(Data, frozen=True):
 class ModelsReply(Data, frozen=True):
     files: list[InstalledModel]
     servers: list[ServerModels]
-    catalogue: list[CatalogueModel]
+    catalogue: list[DownloadLine]
     facts: list[ModelFacts]
     problems: list[str]
 

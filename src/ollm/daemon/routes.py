@@ -22,16 +22,16 @@ from ollm.daemon.bodies import (
     AttachmentReply,
     ChangeBody,
     CommandBody,
+    FoundMessage,
     Health,
     HistoryMessage,
     InitBody,
     InitReply,
+    ListedSession,
     MessageBody,
     OpenBody,
     OpenReply,
-    SearchHit,
     SessionLine,
-    SessionRow,
     ShellBody,
     ShellReply,
     TurnReply,
@@ -112,7 +112,7 @@ async def list_sessions(
     q: Annotated[str, Parameter(max_length=1000)] = "",
     workspace: Annotated[str, Parameter(max_length=4096)] = "",
     status: Literal["all", "active", "closed", "archived", "unarchived"] = "all",
-) -> Response[list[SessionRow]]:
+) -> Response[list[ListedSession]]:
     """A page of all sessions, last active first; `x-total-count` says how many there are.
 
     `q` narrows it to those whose title, model or workspace has all its words. A session that is open here has `open`,
@@ -126,7 +126,7 @@ async def list_sessions(
         )
         link = f"/sessions?limit={limit}&offset={offset + limit}{'&' if same else ''}{same}"
         headers["link"] = f'<{link}>; rel="next"'
-    return Response(msgspec.convert(found[offset : offset + limit], list[SessionRow]), headers=headers)
+    return Response(msgspec.convert(found[offset : offset + limit], list[ListedSession]), headers=headers)
 
 
 def filter_sessions(lines: list[dict[str, Any]], q: str, workspace: str, status: str) -> list[dict[str, Any]]:
@@ -306,5 +306,5 @@ def iter_export(files: SessionFiles, session_id: str, form: str) -> Iterator[byt
 @get("/search")
 async def search(
     service: DaemonService, q: Annotated[str, Parameter(min_length=1, max_length=10_000)], limit: Limit = 20
-) -> list[SearchHit]:
-    return msgspec.convert(await service.search(q, limit), list[SearchHit])
+) -> list[FoundMessage]:
+    return msgspec.convert(await service.search(q, limit), list[FoundMessage])
