@@ -42,6 +42,19 @@ def test_the_shell_finds_the_same_paths_protected(place: Place, path: str, readi
         assert verdict.locked == (writing != "allow"), command
 
 
+def test_files_that_git_settings_name_are_protected_like_the_settings(place: Place) -> None:
+    settings = "[include]\n\tpath = ../shared.cfg\n[core]\n\thooksPath = checks\n[diff]\n\texternal = ./show.sh\n"
+    (place.workspace / ".git").mkdir(exist_ok=True)
+    (place.workspace / ".git/config").write_text(settings)
+    (place.workspace / "show.sh").touch()
+    engine = place.engine(ALLOW, approval="yolo")
+
+    for path, locked in {"shared.cfg": True, "checks/new": True, "show.sh": True, "other.cfg": False}.items():
+        verdict = engine.evaluate(PolicyRequest(tool="write_file", params={"path": path}))
+        assert verdict.locked == locked, path
+        assert shell(engine, f"echo x > {path}").locked == locked, path
+
+
 @pytest.mark.parametrize("path", ["~/.ssh/id_rsa", "~/.ollm/config.yaml", "$HOME/.ssh/config", "~/.bashrc", "~"])
 def test_home_is_outside_and_its_secrets_are_never_read_unasked(place: Place, path: str):
     engine = place.engine([{"tool": "shell", "action": "allow"}], approval="yolo")

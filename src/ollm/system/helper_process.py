@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
-from ollm.system.sandbox.confined import choose_home, make_helper_environment, start_confined
+from ollm.system.sandbox.confined import make_helper_environment, start_confined
 
 _BUFFER_BYTES = 1 << 18
 
@@ -51,8 +51,7 @@ class HelperProcess:
 
 async def start_helper(command: Sequence[str | bytes], root: Path) -> HelperProcess:
     """Start a program that reads below `root`: it can change nothing and reach no one, and sees none of the secrets of
-    the home; nothing of the home at all where the program itself does not lie there. Raises FileNotFoundError when
-    there is no such program."""
+    the home. Raises FileNotFoundError when there is no such program."""
 
     def start() -> subprocess.Popen[bytes]:
         return subprocess.Popen(
@@ -64,7 +63,7 @@ async def start_helper(command: Sequence[str | bytes], root: Path) -> HelperProc
             env=make_helper_environment(os.environ),
         )
 
-    helper = HelperProcess(start_confined(start, [str(root)], choose_home(os.fsdecode(command[0]))))
+    helper = HelperProcess(start_confined(start, os.fsdecode(command[0]), [str(root)]))
     try:
         await helper.connect_streams()
     except BaseException:

@@ -27,7 +27,13 @@ from ollm.domain.struct import Data
 from ollm.domain.tools import Access
 from ollm.system import beneath
 from ollm.system.sandbox.box import OTHER_PLACES, PREFIXES, PROGRAM_FOLDERS
-from ollm.system.sandbox.names import SHELL_START_UP_FILES, find_steering_name, is_environment_file, normalize_name
+from ollm.system.sandbox.names import (
+    SHELL_START_UP_FILES,
+    find_steering_name,
+    is_environment_file,
+    is_named_by_git,
+    normalize_name,
+)
 
 __all__ = [
     "Boundary",
@@ -247,19 +253,29 @@ class KnownDirectories(Data, frozen=True):
 
 def explain_write_protection(path: Path, places: KnownDirectories) -> str | None:
     """Why writing to this absolute path needs a person's answer, or None. Ask for the path as given and as resolved."""
-    for part in path.parts:
-        plain = normalize_name(part)
-        if plain in PROTECTED_DIRECTORIES:
-            return f"{part} is protected"
-        if plain.startswith(".env"):
-            return f"{part} may contain secrets"
-        if plain in SHELL_START_UP_FILES or _is_fish_snippet(plain, path):
-            return f"{part} runs when a shell starts"
+    named = next(filter(None, (_explain_name(part, path) for part in path.parts)), None)
+    return named or _explain_use(path, places) or _explain_private_directory(path, places)
+
+
+def _explain_name(part: str, path: Path) -> str | None:
+    plain = normalize_name(part)
+    if plain in PROTECTED_DIRECTORIES:
+        return f"{part} is protected"
+    if plain.startswith(".env"):
+        return f"{part} may contain secrets"
+    return (
+        f"{part} runs when a shell starts" if plain in SHELL_START_UP_FILES or _is_fish_snippet(plain, path) else None
+    )
+
+
+def _explain_use(path: Path, places: KnownDirectories) -> str | None:
+    """By what a program does with the file."""
     if (steering := find_steering_name(str(path))) is not None:
         return f"{steering} steers tools or agents"
     if path in places.executed:
         return f"{path.name} is run by a hook or an MCP server"
-    return _explain_private_directory(path, places)
+    named = any(is_named_by_git(str(path), str(root)) for root in places.roots)
+    return f"{path.name} is named by git's settings" if named else None
 
 
 def explain_read_protection(path: Path, places: KnownDirectories) -> str | None:

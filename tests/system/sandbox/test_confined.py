@@ -6,21 +6,19 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
-from ollm.system.sandbox.confined import choose_home, make_helper_environment, start_confined
+from ollm.system.sandbox.confined import make_helper_environment, start_confined
 from tests.ordinary_user import as_ordinary_user
 
 SECRET = "canary-c0f1"
 
 
-def run_confined(line: str, home: Path | None, *readable: Path) -> str:
+def run_confined(line: str, *readable: Path) -> str:
     command = ["/bin/bash", "-c", line]
 
     def start() -> subprocess.CompletedProcess[str]:
         return subprocess.run(command, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
 
-    return start_confined(start, map(str, readable), home and str(home)).stdout
+    return start_confined(start, "bash", map(str, readable)).stdout
 
 
 def furnish(root: Path) -> Path:
@@ -46,9 +44,9 @@ def test_a_helper_reads_and_changes_nothing() -> None:
         )
         before = sorted((str(path), path.stat().st_mode, path.stat().st_mtime_ns) for path in home.rglob("*"))
 
-        said = run_confined(lines, home)
+        said = run_confined(lines)
 
-        assert said == "\nstill\n", "of a home helpers see programs only"
+        assert said == "\nstill\n", "helpers see what is named"
         assert sorted((str(path), path.stat().st_mode, path.stat().st_mtime_ns) for path in home.rglob("*")) == before
 
     as_ordinary_user(body)
@@ -59,34 +57,31 @@ def test_a_helper_does_not_cut_a_file_that_it_opens_to_read(tmp_path: Path) -> N
     kept.write_text("kept")
     for mode in range(4):
         code = f"import os; os.open('{kept}', 0); print('read'); os.open('{kept}', {mode} | os.O_TRUNC)"
-        assert run_confined(f'{sys.executable} -I -S -c "{code}"', None, tmp_path) == "read\n"
+        assert run_confined(f'{sys.executable} -I -S -c "{code}"', tmp_path) == "read\n"
         assert kept.read_text() == "kept"
 
 
-def test_a_helper_without_a_home_reads_what_is_named_and_the_system_alone() -> None:
+def test_a_helper_reads_what_is_named_and_the_system_alone() -> None:
     def body(root: Path) -> None:
         home = furnish(root)
 
-        said = run_confined(f"cat {home}/notes {home}/sub/file; ls {home}; cat /etc/passwd", None, home / "sub")
+        said = run_confined(f"cat {home}/notes {home}/sub/file; ls {home}; cat /etc/passwd", home / "sub")
 
         assert said == "text"
 
     as_ordinary_user(body)
 
 
-def test_programs_of_the_system_and_our_own_need_no_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "link").symlink_to("/usr/bin/env")
+def test_a_helper_in_a_folder_of_its_own_finds_its_libraries(tmp_path: Path) -> None:
+    for name in ("tool/bin/helper", "tool/lib/part", "tool/etc/login"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(f'#!/bin/sh\ncat "{tmp_path}/tool/lib/part" "{tmp_path}/tool/etc/login" | wc -l\n')
+    helper = tmp_path / "tool/bin/helper"
+    helper.chmod(0o700)
 
-    assert choose_home(sys.executable) is None
-    assert choose_home(str(tmp_path / "link")) is None
-    assert choose_home(str(tmp_path / "rg")) == "~"
-    assert choose_home("/usrlocal/rg") == "~"
+    ran = start_confined(lambda: subprocess.run([helper], capture_output=True, text=True, check=False), str(helper))
 
-    monkeypatch.chdir("/usr/bin")
-    (tmp_path / "cat").touch(mode=0o700)
-    assert choose_home("cat") is None
-    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin")
-    assert choose_home("cat") == "~"
+    assert ran.stdout == "2\n"
 
 
 def test_a_helper_does_not_see_the_secrets_of_the_home() -> None:
@@ -94,24 +89,21 @@ def test_a_helper_does_not_see_the_secrets_of_the_home() -> None:
         home = furnish(root)
         (home / "sub" / "way").symlink_to(home / ".ssh" / "id_rsa")
 
-        said = run_confined(
-            f"cat {home}/.ssh/id_rsa {home}/.config/gh/hosts.yml {home}/sub/way; ls -R {home}/.ssh", home
-        )
+        said = run_confined(f"cat {home}/.ssh/id_rsa {home}/.config/gh/hosts.yml {home}/sub/way; ls -R {home}/.ssh")
 
         assert said == ""
-        assert run_confined(f"cat {home}/.ssh/id_rsa", home, home / ".ssh") == SECRET  # a search that was approved
+        assert run_confined(f"cat {home}/.ssh/id_rsa", home / ".ssh") == SECRET  # a search that was approved
 
     as_ordinary_user(body)
 
 
 def test_a_helper_reaches_no_network_and_no_process() -> None:
-    def body(root: Path) -> None:
-        home = furnish(root)
+    def body(_root: Path) -> None:
         bystander = subprocess.Popen(["sleep", "1000"])
         with socket.create_server(("127.0.0.1", 0)) as server:
             server.setblocking(False)
             port = server.getsockname()[1]
-            run_confined(f"echo x > /dev/tcp/127.0.0.1/{port}; kill -9 {bystander.pid}; unshare -Ur true && echo", home)
+            run_confined(f"echo x > /dev/tcp/127.0.0.1/{port}; kill -9 {bystander.pid}; unshare -Ur true && echo")
             try:
                 server.accept()
                 reached = True
@@ -126,7 +118,7 @@ def test_a_helper_reaches_no_network_and_no_process() -> None:
 
 
 def test_the_agent_itself_stays_free(tmp_path: Path) -> None:
-    run_confined("true", tmp_path)
+    run_confined("true")
 
     (tmp_path / "written").write_text("x")
     with socket.socket() as free:
@@ -134,9 +126,9 @@ def test_the_agent_itself_stays_free(tmp_path: Path) -> None:
     assert (tmp_path / "written").read_text() == "x"
 
 
-def test_what_fails_to_start_is_told(tmp_path: Path) -> None:
+def test_what_fails_to_start_is_told() -> None:
     try:
-        start_confined(lambda: subprocess.run(["/no/such/program"], check=False), home=str(tmp_path))
+        start_confined(lambda: subprocess.run(["/no/such/program"], check=False), "/no/such/program")
     except FileNotFoundError:
         return
     raise AssertionError("nothing was raised")
@@ -151,12 +143,11 @@ def test_a_helper_is_told_no_secret() -> None:
     assert not {"API_KEY", "BASH_ENV", "LD_PRELOAD"} & given.keys()
 
 
-def test_our_own_interpreter_runs_wherever_it_is_installed(tmp_path: Path) -> None:
-    """A home whose secrets are where we are: what we need of ourselves stays."""
+def test_our_own_interpreter_runs_wherever_it_is_installed() -> None:
     code = "import ollm.system.sandbox.names; print('ran')"
     command = [sys.executable, "-c", code]
 
     def start() -> subprocess.CompletedProcess[str]:
         return subprocess.run(command, capture_output=True, text=True, check=False, cwd="/usr")
 
-    assert start_confined(start, home=str(tmp_path)).stdout == "ran\n"
+    assert start_confined(start, sys.executable).stdout == "ran\n"

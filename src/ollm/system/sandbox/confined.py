@@ -35,33 +35,38 @@ GIT_SETTINGS = {
 HELPER_VARIABLES = "PATH HOME LANG LC_ALL LC_CTYPE TZ XDG_CONFIG_HOME SYSTEMROOT LD_LIBRARY_PATH".split()
 
 
-def start_confined(start: Callable[[], T], readable: Iterable[str] = (), home: str | None = "~") -> T:
+def start_confined(start: Callable[[], T], program: str, readable: Iterable[str] = ()) -> T:
     """Call `start`, which starts a program that can change nothing, reach no network and no process outside, and read
-    of the homes only what boxes see of them, git's settings, and what is `readable`. Without a home it can read only
-    `readable` and the programs and libraries of the system and our own."""
+    only what is `readable`, the programs and libraries of the system and our own, and those beside `program`."""
     if sys.platform != "linux":
         return start()
     from concurrent.futures import ThreadPoolExecutor
 
     def confine() -> T:
         with suppress(OSError):  # a kernel that allows no more layers: it is a part of the agent all the same
-            _confine_thread(home, list(readable))
+            _confine_thread([*_list_places(program), *readable])
         return start()
 
     with ThreadPoolExecutor(1) as thread:  # restricts itself for good, does its work and ends
         return thread.submit(confine).result()
 
 
-def choose_home(program: str) -> str | None:
-    """The home with which `start_confined` starts a program: none where the program, found as a shell finds it, and
-    what it is linked to can be read without."""
+def _list_places(program: str) -> list[str]:
     import shutil
 
-    found = os.path.realpath(shutil.which(program) or program)
-    return None if found.startswith(tuple(f"{place}/" for place in (*_SYSTEM_PLACES, *_OWN_PLACES))) else "~"
+    from ollm.system.sandbox.box import is_inside, list_covered_places, list_visible_places
+
+    places = [*_SYSTEM_PLACES, *_OWN_PLACES]
+    found, home = os.path.realpath(shutil.which(program) or program), os.path.expanduser("~")
+    if any(is_inside(found, place) for place in places):
+        return places
+    if any(is_inside(found, place) for place in list_covered_places(home)):
+        return [*places, *list_visible_places(home, os.environ.get("PATH", ""))]
+    above = os.path.dirname(os.path.dirname(found)).rstrip("/")
+    return [*places, found, *(f"{above}/{part}" for part in ("lib", "libexec", "share"))]
 
 
-def _confine_thread(home: str | None, readable: list[str]) -> None:
+def _confine_thread(readable: list[str]) -> None:
     from ollm.system.sandbox.kernel import AUDIT_ARCH, PR_SET_NO_NEW_PRIVS, prctl
     from ollm.system.sandbox.landlock import get_landlock_version, restrict_to_reading
     from ollm.system.sandbox.seccomp import build_helper_filter
@@ -69,23 +74,11 @@ def _confine_thread(home: str | None, readable: list[str]) -> None:
     version = get_landlock_version()
     if not version or not AUDIT_ARCH:
         return
-    others = _SYSTEM_PLACES if home is None else _list_readable(os.path.expanduser(home))
     prctl(PR_SET_NO_NEW_PRIVS, 1)
     try:
         build_helper_filter().install(listen=False)
     finally:
-        restrict_to_reading([*others, *_OWN_PLACES, *readable], version)
-
-
-def _list_readable(home: str) -> list[str]:
-    """Everything but the homes, with the programs in them and git's settings."""
-    from ollm.system.sandbox.box import Places, list_covered_places, list_visible_places
-    from ollm.system.sandbox.landlock import split_places
-
-    visible = list_visible_places(home, os.environ.get("PATH", ""))
-    shown = [*visible, *(os.path.join(home, name) for name in GIT_SETTINGS_FILES)]
-    places: Places = {**dict.fromkeys(list_covered_places(home), "empty"), **dict.fromkeys(shown, "read")}
-    return [*split_places(places), *shown]
+        restrict_to_reading(readable, version)
 
 
 def make_helper_environment(environment: Mapping[str, str]) -> dict[str, str]:
@@ -116,14 +109,16 @@ def read_git_settings(
     its subcommand, `scope` after it."""
     import subprocess
 
+    named = {name: os.environ[name] for name in GIT_CONFIG_VARIABLES if name in os.environ}
+    places = ["/etc", *(os.path.join(home, name) for name in GIT_SETTINGS_FILES), *named.values()]
+
     def ask() -> subprocess.CompletedProcess[bytes]:
-        named = {name: os.environ[name] for name in GIT_CONFIG_VARIABLES if name in os.environ}
         environment = {**make_helper_environment(os.environ), **named, **make_git_environment(), "HOME": home}
         command = ["git", *options, "config", "--includes", *scope, "--null", "--list"]
         return subprocess.run(command, cwd=directory, env=environment, capture_output=True, timeout=10, check=False)
 
     try:
-        said = start_confined(ask, readable, home).stdout.decode("utf-8", "surrogateescape")
+        said = start_confined(ask, "git", [*places, *readable]).stdout.decode("utf-8", "surrogateescape")
     except (OSError, ValueError, subprocess.SubprocessError):
         return []
     items = (item.partition("\n") for item in said.split("\0") if item)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ollm.domain.lazy import compile_late
-from ollm.system.sandbox.box import is_inside, read_pointer
+from ollm.system.sandbox.box import find_git_directories, is_inside, read_pointer
 
 _BASH = frozenset({".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile", ".inputrc"})
 _ZSH = frozenset({".zshrc", ".zshenv", ".zprofile", ".zlogin", ".zlogout"})
@@ -183,6 +183,23 @@ def read_git_names(git: str, known: KnownSettings) -> GitNames:
             elif section != "alias":
                 names.words.update(re.findall(r"[^\s'\"=;|&()<>!]+", value))
     return names
+
+
+_read: KnownSettings = {}
+
+
+def is_named_by_git(path: str, root: str) -> bool:
+    """Return True for a file that the settings of a workspace's repository include, a hook in the folder that they
+    name, and an existing file that is a word of a program in them."""
+    for git in find_git_directories(root):
+        names = read_git_names(git, _read)
+        hooks, words = (
+            {os.path.normpath(os.path.join(root, word)) for word in some} for some in (names.hooks, names.words)
+        )
+        is_hook = any(is_inside(path, folder) for folder in hooks if not is_inside(root, folder))
+        if is_hook or path in names.included or (path in words and os.path.isfile(path)):
+            return True
+    return False
 
 
 def _read_settings(file: str, known: KnownSettings) -> list[tuple[str, str]]:

@@ -21,7 +21,7 @@ import msgspec
 from ollm.domain.errors import ToolFailure
 from ollm.domain.text import format_count, suggest_names
 from ollm.system.helper_process import HelperProcess, start_helper
-from ollm.system.sandbox.confined import choose_home, make_helper_environment, start_confined
+from ollm.system.sandbox.confined import make_helper_environment, start_confined
 
 _ARGUMENT_BYTES = 1_000_000  # of the 2 MB that a command line may have
 _ARGUMENT_COST = 16  # bytes an argument takes besides its own
@@ -213,7 +213,7 @@ async def find_type_globs(name: str) -> tuple[str, ...]:
 
 @cache
 def _load_types() -> dict[str, tuple[str, ...]]:
-    printed = start_confined(_run_type_list, home=choose_home(find_ripgrep()))
+    printed = start_confined(_run_type_list, find_ripgrep())
     listed = (line.partition(": ") for line in printed.splitlines())
     return {name: tuple(globs.split(", ")) for name, _, globs in listed}
 

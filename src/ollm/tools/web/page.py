@@ -79,7 +79,7 @@ def _format_json(text: str) -> str:
 async def _convert_in_child(
     answer: WebResponse, data: bytes, arguments: list[str], environment: Mapping[str, str]
 ) -> str:
-    process = start_confined(lambda: _start_converter(arguments, environment))
+    process = start_confined(lambda: _start_converter(arguments, environment), sys.executable)
     try:
         async with asyncio.timeout(CONVERSION_TIMEOUT_SECONDS):
             out, _ = await asyncio.to_thread(process.communicate, data)
