@@ -69,7 +69,7 @@ def _answer(control: socket.socket, descriptors: list[int], waking: int, runner:
     try:
         if command["box"] is not None:
             runner.start(command, body, descriptors)
-            return BoxSupervisor(control, runner, waking)
+            return Supervisor(control, 0, waking, runner)
         runner.stop()  # a process that were left would be taken for one of the command
         where = "cwd"
         os.fchdir(descriptors[0])
@@ -79,7 +79,7 @@ def _answer(control: socket.socket, descriptors: list[int], waking: int, runner:
         control.sendall(f"failed {error.errno or 5} {where}\ngone\n".encode())
         return None
     control.sendall(f"started {child}\n".encode())
-    return Supervisor(control, child, waking)
+    return Supervisor(control, child, waking, runner)
 
 
 class BoxRunner:
@@ -171,12 +171,14 @@ class BoxRunner:
 
 
 class Supervisor:
-    """Watches one command and all that comes from it."""
+    """Watches one command and all that comes from it. Without a `child` the process inside the box that the `runner`
+    keeps tells what becomes of the command."""
 
-    def __init__(self, control: socket.socket, child: int, waking: int) -> None:
+    def __init__(self, control: socket.socket, child: int, waking: int, runner: BoxRunner) -> None:
         self._control = control
         self._child = child
         self._waking = waking
+        self._runner = runner
         self._unsent: list[str] = []  # an end is told together with what comes right after it
 
     def watch(self) -> None:
@@ -191,22 +193,30 @@ class Supervisor:
 
     def _end(self, grace: float) -> None:
         started = time.monotonic()
-        send_signal(find_descendants([os.getpid()]) - self._list_spared(), signal.SIGTERM)
+        send_signal(find_descendants([os.getpid()]) - self._runner.processes, signal.SIGTERM)
         while (left := started + grace - time.monotonic()) > 0 and not self._reap():
             self._wait(left, listening=False)
         while not self._reap() and time.monotonic() < started + grace + GIVE_UP_SECONDS:
             kill_all([os.getpid()])
             self._wait(0.01, listening=False)
 
-    def _list_spared(self) -> set[int]:
-        """Processes that are not asked to end: they do so when all others have."""
-        return set()
-
-    def _list_sources(self) -> list[int]:
-        return [self._waking]
-
     def _reap(self) -> bool:
-        """Collect what has ended; True when no process is left."""
+        """Collect what has ended, and pass on what was heard; True when no process is left of the command."""
+        if self._child:
+            return self._reap_children()
+        runner = self._runner
+        while not runner.finished and select.select([runner.descriptor], [], [], 0)[0]:
+            self._unsent += map(bytes.decode, runner.read_lines())
+        with suppress(ChildProcessError):
+            while (ended := os.waitpid(-1, os.WNOHANG)[0]) != 0:
+                if ended == runner.host:
+                    runner.forget()
+        if runner.finished and not runner.host:
+            kill_all([os.getpid()])  # it ended before its time: without namespaces others may have outlived it
+            return self._reap_children()
+        return runner.finished
+
+    def _reap_children(self) -> bool:
         while True:
             try:
                 pid, status = os.waitpid(-1, os.WNOHANG)
@@ -220,7 +230,7 @@ class Supervisor:
     def _wait(self, seconds: float | None, *, listening: bool = True) -> float | None:
         """Sleep until a child ends or the agent speaks; the grace to give when everything is to end."""
         self._send_lines()
-        sources = [*self._list_sources(), self._control.fileno()] if listening else self._list_sources()
+        sources = {self._waking, self._runner.descriptor, self._control.fileno() if listening else -1} - {-1}
         ready, _, _ = select.select(sources, [], [], seconds)
         if self._waking in ready:
             os.read(self._waking, 4096)
@@ -241,30 +251,3 @@ class Supervisor:
         if text:
             with suppress(OSError):  # the agent may be gone; what is left to do is done without it
                 self._control.sendall(text.encode())
-
-
-class BoxSupervisor(Supervisor):
-    """Watches one command in a box: the process inside tells what becomes of it."""
-
-    def __init__(self, control: socket.socket, runner: BoxRunner, waking: int) -> None:
-        super().__init__(control, 0, waking)
-        self._runner = runner
-
-    def _list_spared(self) -> set[int]:
-        return self._runner.processes
-
-    def _list_sources(self) -> list[int]:
-        return [self._waking, self._runner.descriptor] if self._runner.descriptor >= 0 else [self._waking]
-
-    def _reap(self) -> bool:
-        """Pass on what was heard; True when nothing is left in the box."""
-        while not self._runner.finished and select.select([self._runner.descriptor], [], [], 0)[0]:
-            self._unsent += map(bytes.decode, self._runner.read_lines())
-        with suppress(ChildProcessError):
-            while (ended := os.waitpid(-1, os.WNOHANG)[0]) != 0:
-                if ended == self._runner.host:
-                    self._runner.forget()
-        if self._runner.finished and not self._runner.host:
-            kill_all([os.getpid()])  # it ended before its time: without namespaces others may have outlived it
-            return super()._reap()
-        return self._runner.finished

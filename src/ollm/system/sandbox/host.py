@@ -23,7 +23,7 @@ import socket
 import struct
 from collections.abc import Callable
 from contextlib import suppress
-from typing import NamedTuple
+from typing import Any
 
 from ollm.system.process_tree import kill_all, receive_exactly, start_session, wake_on_child
 from ollm.system.sandbox import kernel
@@ -41,48 +41,33 @@ MAX_DENIALS = 8
 PASSED_ON = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
 
 
-class BoxOrder(NamedTuple):
-    """What to run. `streams` are descriptors of its input, output and errors, `directory` one of where it runs."""
-
-    box: Box
-    argv: list[str]
-    environment: dict[str, str]
-    directory: int
-    streams: tuple[int, int, int]
-    terminal: bool = False
-
-
-class BoxStartError(OSError):
-    """The command could not be started; `filename` is what failed: `cwd`, `program` or `start`."""
-
-    def __init__(self, error: OSError, where: str) -> None:
-        super().__init__(error.errno or 5, error.strerror or str(error), where)
-
-
 class BoxedCommand:
-    """Starts an order in a box. `network` is the session's network namespace; without it there are no namespaces, or
-    the box has a wrapper that made them."""
+    """Starts an order in a box. `descriptors` are those of its directory and its streams. `network` is the session's
+    network namespace; without it there are no namespaces, or the box has a wrapper that made them."""
 
-    def __init__(self, order: BoxOrder, network: tuple[int, ...], say: Callable[[str], None]) -> None:
+    def __init__(
+        self, order: dict[str, Any], descriptors: list[int], network: tuple[int, ...], say: Callable[[str], None]
+    ) -> None:
         self._order = order
-        self._box = order.box
+        self._directory, *self._streams = descriptors
+        self._box = Box.from_fields(order["box"])
+        self._terminal = bool(order.get("terminal"))
         self._network = network
-        self._mounted = bool(network or order.box.wrapper)
+        self._mounted = bool(network or self._box.wrapper)
         self._say = say
         self._started = _thread.allocate_lock()
-        self._broken: BoxStartError | None = None
+        self._failure = ""
         self._child = 0
         self._listener = -1
         self._denied: set[str] = set()
         self._ending, self._end = os.pipe()
 
     def start(self) -> int:
-        """The process id of the command, as seen from inside."""
+        """The process id of the command, as seen from inside; 0 if it could not be started, which is told."""
         self._started.acquire()
         _thread.start_new_thread(self._run_broker_thread, ())  # it has mounts of its own
         self._started.acquire()
-        if self._broken is not None:
-            raise self._broken
+        self._say(self._failure or f"started {self._child}")
         return self._child
 
     def close(self) -> None:
@@ -103,12 +88,12 @@ class BoxedCommand:
             where = "start"
             self._restrict()
         except OSError as error:
-            self._fail(BoxStartError(error, where))
+            self._fail(error, where)
             return
         if not self._needs_broker:
             self._run_command_thread()
             return
-        terminal = os.dup(self._order.streams[1]) if self._order.terminal else -1
+        terminal = os.dup(self._streams[1]) if self._terminal else -1
         filtered = _thread.allocate_lock()
         filtered.acquire()
         _thread.start_new_thread(self._run_command_thread, (filtered,))
@@ -129,11 +114,11 @@ class BoxedCommand:
     def _change_directory(self) -> None:
         """By its name: the descriptor leads to the directory as it is outside. In the workspace it is the very same."""
         if not self._mounted:
-            os.fchdir(self._order.directory)
+            os.fchdir(self._directory)
             return
-        place = os.readlink(f"/proc/thread-self/fd/{self._order.directory}")
+        place = os.readlink(f"/proc/thread-self/fd/{self._directory}")
         os.chdir(place)
-        seen, meant = os.stat("."), os.fstat(self._order.directory)
+        seen, meant = os.stat("."), os.fstat(self._directory)
         if is_inside(place, self._box.workspace) and (seen.st_dev, seen.st_ino) != (meant.st_dev, meant.st_ino):
             raise FileNotFoundError(2, "is another directory by now")
 
@@ -158,23 +143,21 @@ class BoxedCommand:
             )
             self._listener = rules.install(listen=filtered is not None)
         except OSError as error:
-            self._fail(BoxStartError(error, "start"))
+            self._fail(error, "start")
             return
         finally:
             if filtered is not None:
                 filtered.release()
         try:
             kernel.call("close_range", 3, 0xFFFFFFFF, 4)  # CLOSE_RANGE_CLOEXEC: they close by themselves
-            order = self._order
-            self._child = start_session(
-                order.argv, order.environment, order.streams, terminal=order.terminal, close_others=False
-            )
+            argv, environment = self._order["argv"], self._order["environment"]
+            self._child = start_session(argv, environment, self._streams, terminal=self._terminal, close_others=False)
             self._started.release()
         except OSError as error:
-            self._fail(BoxStartError(error, "program"))
+            self._fail(error, "program")
 
-    def _fail(self, error: BoxStartError) -> None:
-        self._broken = error
+    def _fail(self, error: OSError, where: str) -> None:
+        self._failure = f"failed {error.errno or 5} {where}"
         self._started.release()
 
     def _serve_broker(self, terminal: int) -> None:
@@ -305,17 +288,11 @@ class BoxHost:
             return False
         with suppress(OSError):  # who started us may be gone by now
             kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
-        order = _read_order(self._control, int.from_bytes(length, "big"), descriptors)
-        self._command = BoxedCommand(order, self._network, self._say)
-        try:
-            self._child = self._command.start()
-            self._say(f"started {self._child}")
-        except OSError as error:
-            self._child = 0
-            self._say(f"failed {error.errno or 5} {getattr(error, 'filename', None) or 'program'}")
-        finally:
-            for descriptor in descriptors:
-                os.close(descriptor)
+        order = json.loads(receive_exactly(self._control, int.from_bytes(length, "big")))
+        self._command = BoxedCommand(order, descriptors, self._network, self._say)
+        self._child = self._command.start()
+        for descriptor in descriptors:
+            os.close(descriptor)
         return True
 
     def _collect(self) -> None:
@@ -346,18 +323,7 @@ class BoxHost:
 
 
 def send_order(control: socket.socket, body: bytes, descriptors: list[int]) -> None:
-    """Order a command: as JSON the fields of `BoxOrder` but for its descriptors (directory, input, output, errors)."""
+    """Order a command: `box`, `argv`, `environment` and `terminal` as JSON, and its descriptors (directory, input,
+    output, errors)."""
     socket.send_fds(control, [len(body).to_bytes(4, "big")], descriptors)
     control.sendall(body)
-
-
-def _read_order(control: socket.socket, length: int, descriptors: list[int]) -> BoxOrder:
-    fields = json.loads(receive_exactly(control, length))
-    return BoxOrder(
-        Box.from_fields(fields["box"]),
-        fields["argv"],
-        fields["environment"],
-        directory=descriptors[0],
-        streams=(descriptors[1], descriptors[2], descriptors[3]),
-        terminal=fields.get("terminal", False),
-    )

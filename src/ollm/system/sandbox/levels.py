@@ -83,23 +83,19 @@ def _works(level: Level) -> bool:
 
 
 def _try(box: Box, level: Level) -> bool:
-    from ollm.system.sandbox.bubblewrap import start_wrapped_host
-    from ollm.system.sandbox.host import send_order, start_host
+    from ollm.system.supervisor import BoxRunner
 
     line = f"echo x > made; echo x > steers; cat {box.home}/.ssh/key && exit 9; echo x > {box.home}/out; exit 7"
     namespaces = make_namespaces(box) if level == "full" else ()
-    control = start_wrapped_host(box)[0] if box.wrapper else start_host(namespaces)[0]
     directory = os.open(box.workspace, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     empty = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
-    fields = {"box": box.to_fields(), "argv": ["/bin/sh", "-c", line], "environment": {}}
-    with control:
-        send_order(control, json.dumps(fields).encode(), [directory, empty, empty, empty])
-        report = b""
-        while not report.endswith(b"gone\n") and (piece := control.recv(4096)):
-            report += piece
-    for descriptor in (directory, empty, *namespaces):
-        os.close(descriptor)
-    return b"exited 7" in report.split(b"\n")
+    fields = {"box": box.to_fields(), "argv": ["/bin/sh", "-c", line], "environment": {}, "session": ""}
+    runner, report = BoxRunner(), list[bytes]()
+    runner.start(fields, json.dumps(fields).encode(), [directory, empty, empty, empty, *namespaces])
+    while not runner.finished:
+        report += runner.read_lines()
+    runner.stop()
+    return b"exited 7" in report
 
 
 def make_namespaces(box: Box) -> tuple[int, ...]:
