@@ -9,9 +9,10 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+
+import msgspec
 
 from ollm.domain.clock import Clock, format_stamp, now
 from ollm.domain.errors import NotFoundError, StorageError
@@ -53,6 +54,19 @@ class TrustState(Data, frozen=True):
         return not self.trusted and not self.declined and bool(self.files or self.known)
 
 
+class TrustEntry(Data, frozen=True):
+    """What a workspace was trusted with."""
+
+    hash: str = ""
+    since: str | None = None
+    files: Mapping[str, str] = {}
+
+
+class TrustDocument(Data, frozen=True, omit_defaults=True):
+    workspaces: dict[str, TrustEntry]
+    declined: Mapping[str, str] = {}
+
+
 class TrustBook:
     """`~/.ollm/trust.json`. Reading creates nothing."""
 
@@ -62,27 +76,26 @@ class TrustBook:
 
     def is_trusted(self, workspace: Path) -> bool:
         """Like `get_state`; reads no files of a workspace that was never trusted."""
-        return os.path.realpath(workspace) in self._read_entries() and self.get_state(workspace).trusted
+        return os.path.realpath(workspace) in self._read().workspaces and self.get_state(workspace).trusted
 
     def get_state(self, workspace: Path) -> TrustState:
-        real = os.path.realpath(workspace)
-        entry = self._read_entries().get(real)
+        real, document = os.path.realpath(workspace), self._read()
+        entry = document.workspaces.get(real)
         files = fingerprint_files(Path(real))
-        refused = self._read_declined().get(real)
-        declined = refused is not None and refused == combine_digests(files)
+        declined = real in document.declined and document.declined[real] == combine_digests(files)
         if entry is None:
             return TrustState(workspace=real, trusted=False, declined=declined, files=tuple(files))
-        before: dict[str, str] = entry.get("files", {})
+        before = entry.files
         added = tuple(name for name in files if name not in before)
         removed = tuple(name for name in before if name not in files)
         changed = tuple(name for name, digest in files.items() if before.get(name, digest) != digest)
-        same = not (added or removed or changed) and entry.get("hash") == combine_digests(files)
+        same = not (added or removed or changed) and entry.hash == combine_digests(files)
         return TrustState(
             workspace=real,
             trusted=same,
             known=True,
             declined=declined and not same,
-            since=entry.get("since"),
+            since=entry.since,
             files=tuple(files),
             added=added,
             removed=removed,
@@ -92,65 +105,43 @@ class TrustBook:
     def trust(self, workspace: Path) -> TrustState:
         real = os.path.realpath(workspace)
         files = fingerprint_files(Path(real))
-        entry = {"hash": combine_digests(files), "since": format_stamp(self._clock()), "files": files}
-        self._write({**self._read_entries(), real: entry})
+        entry = TrustEntry(hash=combine_digests(files), since=format_stamp(self._clock()), files=files)
+        document = self._read()
+        self._write(msgspec.structs.replace(document, workspaces={**document.workspaces, real: entry}))
         return self.get_state(Path(real))
 
     def decline(self, workspace: Path) -> None:
         """Remember a no, for the files it has now: the question is not asked again until they change."""
-        real = os.path.realpath(workspace)
-        self._write(
-            self._read_entries(), {**self._read_declined(), real: combine_digests(fingerprint_files(Path(real)))}
-        )
+        real, document = os.path.realpath(workspace), self._read()
+        declined = {**document.declined, real: combine_digests(fingerprint_files(Path(real)))}
+        self._write(msgspec.structs.replace(document, declined=declined))
 
     def revoke(self, workspace: Path) -> None:
-        real = os.path.realpath(workspace)
-        entries = self._read_entries()
-        if real not in entries:
+        real, document = os.path.realpath(workspace), self._read()
+        if real not in document.workspaces:
             raise NotFoundError(f"{real} was not trusted.", action="See `ollm trust --list`.")
-        self._write({path: entry for path, entry in entries.items() if path != real})
+        kept = {path: entry for path, entry in document.workspaces.items() if path != real}
+        self._write(msgspec.structs.replace(document, workspaces=kept))
 
     def list_states(self) -> list[TrustState]:
-        return [self.get_state(Path(path)) for path in sorted(self._read_entries())]
+        return [self.get_state(Path(path)) for path in sorted(self._read().workspaces)]
 
-    def _read_declined(self) -> dict[str, str]:
+    def _read(self) -> TrustDocument:
         try:
-            found = self._read_document().get("declined", {})
-        except (OSError, ValueError, AttributeError):
-            return {}
-        return found if isinstance(found, dict) else {}
-
-    def _read_entries(self) -> dict[str, dict[str, Any]]:
-        try:
-            entries = self._read_document()["workspaces"]
-            if not all(isinstance(entry, dict) for entry in entries.values()):
-                raise TypeError("an entry is not a mapping")
+            return msgspec.json.decode(read_small_file(self._file), type=TrustDocument)
         except FileNotFoundError:
-            return {}
-        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            return TrustDocument(workspaces={})
+        except (OSError, msgspec.MsgspecError) as error:
             raise StorageError(
                 f"{self._file} cannot be read: {error}", action="Remove it to be asked about every workspace again."
             ) from error
-        found: dict[str, dict[str, Any]] = entries
-        return found
 
-    def _read_document(self) -> Any:
-        text = read_small_file(self._file).decode("utf-8")
-        import json
-
-        return json.loads(text)
-
-    def _write(self, entries: dict[str, dict[str, Any]], declined: dict[str, str] | None = None) -> None:
-        import json
-
+    def _write(self, document: TrustDocument) -> None:
         from ollm.system.atomic import make_private_directory, replace_file
 
-        refused = self._read_declined() if declined is None else declined
-        document: dict[str, Any] = {"version": 1, "workspaces": entries}
-        if refused:
-            document["declined"] = refused
         make_private_directory(self._file.parent)
-        replace_file(self._file, json.dumps(document, indent=2).encode())
+        fields = {"version": 1, **msgspec.to_builtins(document)}
+        replace_file(self._file, msgspec.json.format(msgspec.json.encode(fields), indent=2))
 
 
 def fingerprint_files(workspace: Path) -> dict[str, str]:
