@@ -376,6 +376,10 @@ def test_a_workspaces_rule_is_stricter_than_any_group_of_the_users(place: Place)
         ("cat .env", "full", True, "ask", "protection"),
         ("grep -r x .", "full", False, "allow", "built-in"),
         ("grep -r x .", "landlock", False, "ask", "built-in"),
+        ("sort --zap a", "landlock", False, "allow", "built-in"),
+        ("sort --zap a", "none", False, "ask", "sandbox"),
+        ("git log --frob", "none", False, "ask", "sandbox"),
+        ("find . -frob", "none", False, "ask", "sandbox"),
     ],
 )
 def test_what_the_box_holds_decides_what_runs_unasked(

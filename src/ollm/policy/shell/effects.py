@@ -111,14 +111,14 @@ def _check_option_values(found: OptionScan, reading: Reading, judge: PathJudge) 
     """Files named in the values of options, and in those of options that nobody knows."""
     objections = NO_OBJECTIONS
     for option in found.options:
-        unknown = option in found.unknown
+        unknown = option in found.unknown or (option.long and not option.abbreviates)
         if option.value is not None and (unknown or option.value.glob or option.is_any(reading.read_options)):
             objections += judge.check_read(option.value)
     return objections
 
 
 def _list_unknown(name: str, found: OptionScan, reading: Reading, judge: PathJudge) -> list[str]:
-    unknown = [f"it is not known what {name} {one.spelled} does" for one in found.unknown]
+    unknown = [f"it is not known what {name} {one.spelled} does" for one in found.unknown if reading.exact]
     if any(option.is_any(reading.names) for option in found.options):
         unknown.append(f"{name} reads the files that a file names")
     if any(option.is_any(reading.selecting) for option in found.options):

@@ -18,38 +18,6 @@ from ollm.policy.shell.programs.record import Granting, InnerCommand, Program, W
 from ollm.policy.shell.words import ShellWord, make_part_of
 from ollm.system.paths import Boundary
 
-GIT_LONG_OPTIONS = frozenset(
-    split_names(
-        "abbrev abbrev-commit abbrev-ref absolute-git-dir after after-context ahead-behind algorithm all all-match "
-        "allow- always ancestry-path anchored and author author-date-order basic-regexp batch batch-all-objects "
-        "batch-check before before-context binary bisect bool boundary branch branches break buffer cached candidates "
-        "cc check cherry cherry-mark cherry-pick children color color-moved color-moved-ws color-words column "
-        "combined combined-all-paths committer compact-summary contains context count create-reflog date date-order "
-        "dd decorate decorate-refs decorate-refs-exclude deduplicate default delete deleted dense dereference diff- "
-        "diff-filter diff-merges directory dirstat dirty dst-prefix email empty-directory encoding eol error-unmatch "
-        "exact-match exclude exclude-existing exclude-first-parent-only exclude-standard exit-code expand-tabs "
-        "extended-regexp files-with-matches files-without-match find- find-copies find-copies-harder first-parent "
-        "fixed-strings flags follow fork-point format full- full-diff full-history full-index function-context get "
-        "get-all get-regexp git-common-dir git-dir git-path glob global graph grep group hash head heading heads help "
-        "histogram human-readable ignore-all-space ignore-blank-lines ignore-case ignore-cr-at-eol "
-        "ignore-matching-lines ignore-missing ignore-rev ignore-space-at-eol ignore-space-change ignore-submodules "
-        "ignored includes incremental independent index int inter-hunk-context invert-grep irreversible-delete "
-        "is-ancestor is-bare-repository is-inside-git-dir is-inside-work-tree is-shallow- killed left-only left-right "
-        "line-number line-porcelain line-prefix list local log-size long mailmap match max-count max-depth "
-        "max-parents merge-base merged merges min-parents minimal modified name name- name-only name-status no-walk "
-        "not notes null numbered numstat objects objects-edge octopus oneline only only-matching or others "
-        "output-indicator-context output-indicator-new output-indicator-old parents patch path path-format patience "
-        "perl-regexp pickaxe-all pickaxe-regex points-at porcelain prefix pretty quiet raw recurse-submodules "
-        "regexp-ignore-case relative relative-date remerge-diff remotes renames repository reverse revs-only "
-        "right-only root score-debug short shortstat show- show-cdup show-current show-email show-function show-name "
-        "show-number show-origin show-prefix show-pulls show-scope show-stats show-toplevel simplify-by-decoration "
-        "simplify-merges since skip sort source sparse src-prefix stage staged stat stdin submodule summary "
-        "superproject-working-tree symbolic symbolic-full-name system tags text topo-order tree type unified "
-        "unknown-type unmerged unordered until untracked untracked-files use-mailmap verbose verify version "
-        "walk-reflogs width word-diff word-diff-regex word-regexp worktree "
-    )
-)
-
 _GLOBAL_VALUES = "-c -C --git-dir --work-tree --namespace --config-env --super-prefix --attr-source"
 _HARMLESS_GLOBALS = (
     "--no-pager -P --no-optional-locks --literal-pathspecs --no-replace-objects --icase-pathspecs --glob-pathspecs"
@@ -121,7 +89,6 @@ class GitCommand(Data, frozen=True):
     dangers: tuple[tuple[int, str], ...]
     reads: bool
     paths: tuple[ShellWord, ...]
-    unknown: tuple[str, ...] = ()
 
 
 def _inspect_git(part: CommandPart, judge: PathJudge) -> CommandPart:
@@ -144,7 +111,7 @@ def _inspect_git(part: CommandPart, judge: PathJudge) -> CommandPart:
         objections += Objections(remarks=("it runs in a repository inside the workspace, whose settings it follows",))
     if not found.reads and found.subcommand is not None:
         part = _add_notes(part, found.subcommand, judge)
-    return add_objections(part, objections, found.dangers, reads=found.reads, unknown=found.unknown)
+    return add_objections(part, objections, found.dangers, reads=found.reads)
 
 
 def _add_notes(part: CommandPart, start: int, judge: PathJudge) -> CommandPart:
@@ -193,14 +160,7 @@ def parse_git(words: Sequence[ShellWord]) -> GitCommand:
         dangers=tuple(dangers),
         reads=reads,
         paths=tuple(_find_paths(name, words, index)),
-        unknown=tuple(_list_unknown(words[index + 1 : ends])) if reads else (),
     )
-
-
-def _list_unknown(words: Sequence[ShellWord]) -> list[str]:
-    """Long options of which it is not known what they do; `--no-…` undoes what it names."""
-    names = [word.text[2:].partition("=")[0].removeprefix("no-") for word in words if word.text.startswith("--")]
-    return [f"it is not known what git --{name} does" for name in names if name and name not in GIT_LONG_OPTIONS]
 
 
 def _scan_globals(words: Sequence[ShellWord]) -> tuple[int | None, WordDangers]:

@@ -158,10 +158,10 @@ def split_names(text: str) -> tuple[str, ...]:
     return tuple(text.split())
 
 
-def list_options(flags: str = "", values: str = "", longs: str = "", joined: str = "") -> OptionGrammar:
-    """All options of a program: letters that stand alone, letters that take a value, and long ones, written `name`,
-    `name=` with a value and `name?` where the value can only be behind an equals sign. `joined` are letters whose
-    value can only be in the same word."""
+def list_options(values: str = "", longs: str = "", joined: str = "", flags: str | None = None) -> OptionGrammar:
+    """Options of a program: letters that take a value, and long ones, written `name`, `name=` with a value and `name?`
+    where the value can only be behind an equals sign. `joined` are letters whose value can only be in the same word.
+    With `flags`, letters that stand alone, all options are listed."""
     words = longs.split()
     return OptionGrammar(
         flags=flags,
@@ -173,13 +173,18 @@ def list_options(flags: str = "", values: str = "", longs: str = "", joined: str
     )
 
 
-def read_files(flags: str = "", values: str = "", longs: str = "", joined: str = "", **facts: Any) -> Program:
+def read_files(
+    values: str = "", longs: str = "", joined: str = "", *, flags: str | None = None, **facts: Any
+) -> Program:
+    """The record of a program that reads files. Options that take no value and do no harm need not be listed: the
+    kernel holds it to reading. They are for programs that run without a sandbox (`exact`), and for those whose first
+    operand is no path (`skip`), since an option that is not known may take it for its value."""
     own = _take_own(facts)
-    return Program(options=list_options(flags, values, longs, joined), reads=Reading(**facts), **own)
+    return Program(options=list_options(values, longs, joined, flags), reads=Reading(**facts), **own)
 
 
-def read_text(flags: str = "", values: str = "", longs: str = "", joined: str = "", **facts: Any) -> Program:
-    return read_files(flags, values, longs, joined, paths=False, **facts)
+def read_text(values: str = "", longs: str = "", joined: str = "", **facts: Any) -> Program:
+    return read_files(values, longs, joined, paths=False, **facts)
 
 
 def write_files(

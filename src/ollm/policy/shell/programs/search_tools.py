@@ -38,14 +38,14 @@ def _unwrap_fd(_program: Program, words: Sequence[ShellWord]) -> list[InnerComma
 
 
 _GREP = read_files(
-    "EFGPivwxyclLnHhobqsrRTUzZaIVu0123456789",
     "efmABCdD",
-    "extended-regexp fixed-strings basic-regexp perl-regexp regexp= file= ignore-case no-ignore-case word-regexp"
-    " line-regexp null-data no-messages invert-match max-count= byte-offset line-number line-buffered with-filename"
-    " no-filename label= only-matching quiet silent binary-files= text directories= devices= recursive"
-    " dereference-recursive include= exclude= exclude-from= exclude-dir= files-without-match files-with-matches count"
-    " initial-tab null before-context= after-context= context= group-separator= no-group-separator color? colour?"
-    " binary unix-byte-offsets",
+    "extended-regexp fixed-strings basic-regexp perl-regexp regexp= file= ignore-case no-ignore-case"
+    " word-regexp line-regexp null-data no-messages invert-match max-count= byte-offset line-number"
+    " line-buffered with-filename no-filename label= only-matching quiet silent binary-files= text directories="
+    " devices= recursive dereference-recursive include= exclude= exclude-from= exclude-dir= files-without-match"
+    " files-with-matches count initial-tab null before-context= after-context= context= group-separator="
+    " no-group-separator color? colour? binary unix-byte-offsets",
+    flags="EFGPivwxyclLnHhobqsrRTUzZaIVu0123456789",
     skip=1,
     pattern_options=("e", "f", "regexp", "file"),
     read_options=("f", "file", "exclude-from"),
@@ -57,20 +57,20 @@ _GREP = read_files(
 SEARCH_TOOLS: dict[str, Program] = {
     **share_record("grep egrep fgrep", _GREP),
     "zgrep": read_files(
-        "EFGPivwxyclLnHhobqsTaZ0123456789",
         "emABC",
-        "extended-regexp fixed-strings ignore-case word-regexp line-regexp invert-match max-count= line-number count"
-        " with-filename no-filename only-matching quiet silent files-with-matches files-without-match regexp=",
+        "extended-regexp fixed-strings ignore-case word-regexp line-regexp invert-match max-count= line-number"
+        " count with-filename no-filename only-matching quiet silent files-with-matches files-without-match regexp=",
+        flags="EFGPivwxyclLnHhobqsTaZ0123456789",
         skip=1,
         pattern_options=("e", "regexp"),
         danger=("r", "R", "recursive", "dereference-recursive", "f", "file", "d", "directories"),
     ),
     "jq": read_files(
-        "cCMaSjhVnrResb",
         "Lf",
         "compact-output color-output monochrome-output ascii-output sort-keys join-output null-input raw-input"
         " raw-output raw-output0 slurp exit-status tab indent= stream stream-errors seq unbuffered from-file= arg"
         " argjson args jsonargs slurpfile rawfile argfile build-configuration binary strip-comments",
+        flags="cCMaSjhVnrResb",
         skip=1,
         pattern_options=("f", "from-file"),
         read_options=("f", "from-file", "L"),
@@ -79,21 +79,21 @@ SEARCH_TOOLS: dict[str, Program] = {
         versioned=True,
     ),
     "rg": read_files(
-        "abcFhHiIlnNopPqsSUvVwx0uL.",
         "efgtTABCmMjrEd",
         "regexp= file= glob= iglob= type= type-not= after-context= before-context= context= max-count= max-columns="
         " threads= replace= encoding= max-depth= maxdepth= ignore-file= sort= sortr= color= colors= engine="
         " max-filesize= type-add= type-clear= path-separator= context-separator= field-match-separator="
         " field-context-separator= dfa-size-limit= regex-size-limit= hyperlink-format= generate= stop-on-nonmatch"
         " auto-hybrid-regex binary block-buffered byte-offset case-sensitive column count count-matches crlf debug"
-        " files files-with-matches files-without-match fixed-strings glob-case-insensitive heading hidden ignore-case"
-        " ignore-file-case-insensitive include-zero invert-match json line-buffered line-number line-regexp"
-        " max-columns-preview mmap multiline multiline-dotall no-config no-filename no-heading no-ignore"
+        " files files-with-matches files-without-match fixed-strings glob-case-insensitive heading hidden"
+        " ignore-case ignore-file-case-insensitive include-zero invert-match json line-buffered line-number"
+        " line-regexp max-columns-preview mmap multiline multiline-dotall no-config no-filename no-heading no-ignore"
         " no-ignore-dot no-ignore-exclude no-ignore-files no-ignore-global no-ignore-messages no-ignore-parent"
         " no-ignore-vcs no-line-number no-messages no-mmap no-require-git no-unicode null null-data one-file-system"
         " only-matching passthru pcre2 pcre2-version pretty quiet smart-case stats text trace trim type-list"
-        " unrestricted vimgrep with-filename word-regexp no-column no-hidden no-json no-trim no-stats pre="
-        " pre-glob= hostname-bin= search-zip follow no-follow no-pre no-search-zip",
+        " unrestricted vimgrep with-filename word-regexp no-column no-hidden no-json no-trim no-stats pre= pre-glob="
+        " hostname-bin= search-zip follow no-follow no-pre no-search-zip",
+        flags="abcFhHiIlnNopPqsSUvVwx0uL.",
         skip=1,
         pattern_options=("e", "f", "regexp", "file", "files", "type-list"),
         read_options=("f", "file", "ignore-file"),
@@ -106,15 +106,14 @@ SEARCH_TOOLS: dict[str, Program] = {
     **share_record(
         "fd fdfind",
         read_files(
-            "HIuspiFagl0q1hVxXL",
             "dteEcSojCT",
             "max-depth= min-depth= exact-depth= type= extension= exclude= color= owner= size= changed-within="
-            " changed-before= newer= older= change-newer-than= change-older-than= threads= base-directory="
-            " search-path= ignore-file= format= batch-size= max-results= path-separator= and= strip-cwd-prefix?"
-            " hyperlink? hidden no-hidden no-ignore no-ignore-vcs no-ignore-parent no-require-git"
-            " no-global-ignore-file unrestricted case-sensitive ignore-case glob regex fixed-strings absolute-path"
-            " relative-path list-details follow full-path print0 prune quiet show-errors one-file-system exec"
-            " exec-batch",
+            " changed-before= newer= older= change-newer-than= change-older-than= threads= base-directory= search-path="
+            " ignore-file= format= batch-size= max-results= path-separator= and= strip-cwd-prefix? hyperlink? hidden"
+            " no-hidden no-ignore no-ignore-vcs no-ignore-parent no-require-git no-global-ignore-file unrestricted"
+            " case-sensitive ignore-case glob regex fixed-strings absolute-path relative-path list-details follow"
+            " full-path print0 prune quiet show-errors one-file-system exec exec-batch",
+            flags="HIuspiFagl0q1hVxXL",
             skip=1,
             danger=("x", "X", "exec", "exec-batch", "L", "follow"),
             read_options=("C", "base-directory", "search-path", "ignore-file"),
@@ -123,13 +122,14 @@ SEARCH_TOOLS: dict[str, Program] = {
         ),
     ),
     "ag": read_files(
-        "acHiLlnoQSsuUtvwWzfgFRr0123456789",
         "ABCGmp",
-        "ackmate all-text all-types after= before= case-sensitive color nocolor column count depth= file-search-regex="
-        " filename nofilename files-with-matches files-without-matches fixed-strings group nogroup heading noheading"
-        " hidden ignore= ignore-case ignore-dir= invert-match literal max-count= no-numbers numbers nonumbers"
-        " one-device only-matching path-to-ignore= print-long-lines print0 silent smart-case stats unrestricted vimgrep"
-        " width= word-regexp pager= search-zip search-binary follow skip-vcs-ignores context?",
+        "ackmate all-text all-types after= before= case-sensitive color nocolor column count depth="
+        " file-search-regex= filename nofilename files-with-matches files-without-matches fixed-strings group"
+        " nogroup heading noheading hidden ignore= ignore-case ignore-dir= invert-match literal max-count="
+        " no-numbers numbers nonumbers one-device only-matching path-to-ignore= print-long-lines print0 silent"
+        " smart-case stats unrestricted vimgrep width= word-regexp pager= search-zip search-binary follow"
+        " skip-vcs-ignores context?",
+        flags="acHiLlnoQSsuUtvwWzfgFRr0123456789",
         skip=1,
         danger=("pager", "z", "search-zip", "f", "follow"),
         deep=("u", "hidden", "unrestricted", "U", "a", "all-types"),
@@ -146,13 +146,6 @@ _VALUE_TESTS = frozenset(
         "-name -iname -path -ipath -wholename -iwholename -regex -iregex -lname -ilname -type -xtype -size -mtime"
         " -atime -ctime -mmin -amin -cmin -perm -user -group -uid -gid -maxdepth -mindepth -links -inum -fstype -used"
         " -printf -regextype -context -D"
-    )
-)
-_FLAGS = frozenset(
-    split_names(
-        "-H -P -a -and -o -or -not -true -false -print -print0 -ls -prune -quit -depth -d -daystart -empty -executable"
-        " -readable -writable -nouser -nogroup -mount -xdev -noleaf -warn -nowarn -ignore_readdir_race"
-        " -noignore_readdir_race -help -version --help --version -L -follow --"
     )
 )
 
@@ -176,8 +169,7 @@ def _inspect_find(part: CommandPart, judge: PathJudge) -> CommandPart:
             objections += _check_value(word.text, value, judge)
             runs += [(index + 1, "it may contain an option")] if value.several else []
         index += 2 if valued else 1
-    unknown = [f"it is not known what find {word.text} does" for word in _list_unknown(words)]
-    return add_objections(part, objections, runs, reads=True, unknown=unknown)
+    return add_objections(part, objections, runs, reads=True)
 
 
 def _check_value(test: str, value: ShellWord, judge: PathJudge) -> Objections:
@@ -192,18 +184,6 @@ def _find_dangers(word: ShellWord) -> list[str]:
     if word.text in _LEAVING:
         return [f"find {word.text} leaves the workspace"]
     return ["it may contain an option"] if not word.static and word.might_be_option else []
-
-
-def _list_unknown(words: Sequence[ShellWord]) -> list[ShellWord]:
-    """Words that are neither paths nor tests and actions that are known."""
-    named = {*_FLAGS, *_VALUE_TESTS, *_FILE_TESTS, *_RUNNING, *_WRITING, "-delete"}
-    found, index = [], 1
-    while index < len(words):
-        text = words[index].text
-        if text.startswith("-") and len(text) > 1 and text not in named:
-            found += [] if re.fullmatch(r"-O\d|-newer[aBcmt][aBcmt]", text) else [words[index]]
-        index += 2 if text in _VALUE_TESTS or text in _FILE_TESTS else 1
-    return found
 
 
 def _unwrap_find(_program: Program, words: Sequence[ShellWord]) -> list[InnerCommand]:
@@ -310,11 +290,11 @@ def _find_in_sed(_program: Program, words: Sequence[ShellWord]) -> list[InnerCom
 
 SED = Program(
     options=list_options(
-        "nErsuzb",
         "efl",
         "quiet silent debug expression= file= regexp-extended in-place? follow-symlinks line-length= posix separate"
         " sandbox unbuffered null-data zero-terminated binary",
         "i",
+        flags="nErsuzb",
     ),
     reads=Reading(danger=("i", "in-place", "f", "file"), pattern_options=("e", "f", "expression", "file")),
     writes=Writing(shape="all", skip=1, skip_options=("e", "f", "expression", "file"), needs=("i", "in-place")),
@@ -325,11 +305,11 @@ SED = Program(
 AWK = Program(
     options=msgspec.structs.replace(
         list_options(
-            "bcCghIkMNnOPrsStVdpo",
             "fvFilLoEDWe",
             "file= assign= field-separator= include= load= exec= source= dump-variables? profile? pretty-print? debug?"
             " lint? characters-as-bytes traditional copyright gen-pot trace csv bignum use-lc-numeric"
             " non-decimal-data optimize posix re-interval no-optimize sandbox lint-old",
+            flags="bcCghIkMNnOPrsStVdpo",
         ),
         stops=True,
     ),
