@@ -17,7 +17,8 @@ import struct
 from contextlib import suppress
 
 from ollm.system.process_tree import become_subreaper, kill_all, map_children, wake_on_child
-from ollm.system.supervisor import BoxRunner, supervise
+from ollm.system.sandbox.host import BoxRunner
+from ollm.system.supervisor import supervise
 
 _NEWS = struct.Struct("!i?")  # process id of a supervisor, and whether it is free
 

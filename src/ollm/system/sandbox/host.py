@@ -27,7 +27,7 @@ from typing import Any
 
 from ollm.system.process_tree import kill_all, receive_exactly, start_session, wake_on_child
 from ollm.system.sandbox import kernel
-from ollm.system.sandbox.box import TEMPORARY_PLACES, Box, is_inside
+from ollm.system.sandbox.box import SCRATCH_PREFIX, TEMPORARY_PLACES, Box, is_inside
 from ollm.system.sandbox.broker import Broker
 from ollm.system.sandbox.landlock import PLAIN_DEVICES, restrict_box
 from ollm.system.sandbox.mounts import mount_for_command
@@ -327,3 +327,91 @@ def send_order(control: socket.socket, body: bytes, descriptors: list[int]) -> N
     output, errors)."""
     socket.send_fds(control, [len(body).to_bytes(4, "big")], descriptors)
     control.sendall(body)
+
+
+class BoxRunner:
+    """Keeps the first process of a sandbox, hands it commands, one at a time, and reads what becomes of them. The next
+    command of the same session uses the process again."""
+
+    def __init__(self) -> None:
+        self.host = self._inner = 0
+        self.finished = True
+        self._session = ""
+        self._control: socket.socket | None = None
+        self._heard = b""
+        self._scratches: set[str] = set()
+
+    def start(self, command: dict[str, Any], body: bytes, descriptors: list[int]) -> None:
+        """Hand over a command, which came as `body`. `descriptors` are its directory, its three streams, and the
+        session's namespaces."""
+        box = Box.from_fields(command["box"])
+        if f"/{SCRATCH_PREFIX}" in box.scratch:  # made for boxes, and for nothing else
+            self._scratches.add(box.scratch)
+        self._keep_host(box, command["session"], tuple(descriptors[4:]))
+        assert self._control is not None
+        self.finished, self._heard = False, b""
+        try:
+            send_order(self._control, body, descriptors[:4])
+        except OSError:
+            self.stop()
+            raise
+
+    def _keep_host(self, box: Box, session: str, namespaces: tuple[int, ...]) -> None:
+        """The process of the last command serves again, if the session, or the box made by a wrapper, is the same."""
+        session = f"{session} {box._replace(since=0)}" if box.wrapper else session
+        if self._control is not None and self._session == session:
+            return
+        self.stop()
+        if box.wrapper:
+            from ollm.system.sandbox.bubblewrap import start_wrapped_host
+
+            self._control, self.host, self._inner = start_wrapped_host(box)
+        else:
+            self._control, self.host = start_host(namespaces)
+        self._session = session
+
+    @property
+    def processes(self) -> set[int]:
+        """Those of the box itself, which end when all others have."""
+        return {self.host, self._inner}
+
+    @property
+    def descriptor(self) -> int:
+        """Readable when there is something to hear; -1 without a process."""
+        return -1 if self._control is None else self._control.fileno()
+
+    def read_lines(self) -> list[bytes]:
+        """What there is to pass on. `finished` says afterwards whether the command and all of it is gone."""
+        data = b""
+        if self._control is not None:
+            with suppress(OSError):
+                data = self._control.recv(65_536)
+        if not data:
+            self.forget()
+            return []
+        *lines, self._heard = (self._heard + data).split(b"\n")
+        self.finished = b"gone" in lines
+        return [line for line in lines if line != b"gone"]
+
+    def forget(self) -> None:
+        """The process has ended, and with it all that was in the box."""
+        if self._control is not None:
+            self._control.close()
+        self._control, self.host, self._inner, self.finished = None, 0, 0, True
+
+    def remove_scratches(self) -> None:
+        """Take away the temporary directories of the boxes: nobody is left who would, and who made them may have been
+        killed."""
+        if self._scratches:
+            import shutil
+
+            for scratch in self._scratches:
+                shutil.rmtree(scratch, ignore_errors=True)
+
+    def stop(self) -> None:
+        """End the process: it does so by itself when nobody talks to it any more."""
+        host = self.host
+        self.forget()
+        if host:
+            with suppress(ChildProcessError):
+                os.waitpid(host, 0)

@@ -83,7 +83,7 @@ def _works(level: Level) -> bool:
 
 
 def _try(box: Box, level: Level) -> bool:
-    from ollm.system.supervisor import BoxRunner
+    from ollm.system.sandbox.host import BoxRunner
 
     line = f"echo x > made; echo x > steers; cat {box.home}/.ssh/key && exit 9; echo x > {box.home}/out; exit 7"
     namespaces = make_namespaces(box) if level == "full" else ()
