@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import os
 from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from ipaddress import ip_address
-from typing import Protocol
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
@@ -320,16 +320,13 @@ class FullResponse(Data, frozen=True):
     body: bytes
 
 
-class Response(Protocol):
-    """An answer whose body is still coming."""
+class Response(NamedTuple):
+    """An answer whose body is still coming: `iter_chunks` gives it as it comes, and borders mean nothing."""
 
     status: int
     headers: Mapping[str, str]
     patience: SilenceTimer
-
-    def iter_chunks(self) -> AsyncGenerator[bytes, None]:
-        """The body as it comes; borders mean nothing."""
-        ...
+    iter_chunks: Callable[[], AsyncGenerator[bytes, None]]
 
 
 async def read_full_response(response: Response, limit: int = MAX_BODY_BYTES) -> FullResponse:
@@ -346,36 +343,27 @@ MAX_IDLE_CONNECTIONS = 4
 DRAIN_SECONDS = 0.1
 
 
-class Client(Protocol):
+class Client:
     """Speaks to one server. Paths are joined to the base URL's own."""
 
     url: str
 
     def stream(
         self, method: str, path: str, body: bytes = b"", *, timeouts: Timeouts | None = None
-    ) -> AbstractAsyncContextManager[Response]: ...
+    ) -> AbstractAsyncContextManager[Response]:
+        raise NotImplementedError
 
     async def fetch(
         self, method: str, path: str, body: bytes = b"", *, timeouts: Timeouts | None = None
-    ) -> FullResponse: ...
+    ) -> FullResponse:
+        async with self.stream(method, path, body, timeouts=timeouts) as response:
+            return await read_full_response(response)
 
-    async def close(self) -> None: ...
-
-
-class PlainResponse:
-    """An answer on a kept connection."""
-
-    def __init__(self, connection: Connection, status: int, headers: Mapping[str, str], patience: SilenceTimer) -> None:
-        self._connection = connection
-        self.status = status
-        self.headers = headers
-        self.patience = patience
-
-    def iter_chunks(self) -> AsyncGenerator[bytes, None]:
-        return self._connection.iter_chunks(self.patience)
+    async def close(self) -> None:
+        raise NotImplementedError
 
 
-class PlainClient:
+class PlainClient(Client):
     """`http://` and Unix sockets."""
 
     def __init__(self, address: Address, headers: dict[str, str], timeouts: Timeouts) -> None:
@@ -398,12 +386,6 @@ class PlainClient:
             connection.abort()
             raise
 
-    async def fetch(
-        self, method: str, path: str, body: bytes = b"", *, timeouts: Timeouts | None = None
-    ) -> FullResponse:
-        async with self.stream(method, path, body, timeouts=timeouts) as response:
-            return await read_full_response(response)
-
     async def close(self) -> None:
         idle, self._idle = self._idle, []
         for connection in idle:
@@ -411,7 +393,7 @@ class PlainClient:
 
     async def _exchange(
         self, method: str, path: str, body: bytes, patience: SilenceTimer
-    ) -> tuple[Connection, PlainResponse]:
+    ) -> tuple[Connection, Response]:
         """A kept connection may have been closed by the server meanwhile: then, and only then, a new one is tried."""
         while connection := self._take_idle():
             try:
@@ -432,7 +414,7 @@ class PlainClient:
 
     async def _ask(
         self, connection: Connection, method: str, path: str, body: bytes, patience: SilenceTimer
-    ) -> PlainResponse:
+    ) -> Response:
         headers = [*self._headers.items(), ("Content-Length", str(len(body)))]
         if body:
             headers.append(("Content-Type", "application/json"))
@@ -443,9 +425,9 @@ class PlainClient:
         except BaseException:
             connection.abort()
             raise
-        return PlainResponse(connection, status, found, patience)
+        return Response(status, found, patience, lambda: connection.iter_chunks(patience))
 
-    async def _give_back(self, connection: Connection, response: PlainResponse) -> None:
+    async def _give_back(self, connection: Connection, response: Response) -> None:
         """Read the little that may be left after the part that mattered; what takes longer is not worth keeping."""
         try:
             async with asyncio.timeout(DRAIN_SECONDS):

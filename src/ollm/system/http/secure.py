@@ -7,7 +7,7 @@ those of HTTP_PROXY, HTTPS_PROXY and ALL_PROXY, less what NO_PROXY lists.
 from __future__ import annotations
 
 import ssl
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 
 import httpx2
@@ -16,40 +16,30 @@ from ollm.system.http.client import (
     Address,
     BadResponse,
     CertificateNotTrusted,
+    Client,
     ConnectFailed,
     ConnectionBroken,
-    FullResponse,
     HttpFailure,
     Response,
     SilenceTimer,
     Timeouts,
-    read_full_response,
 )
 
 
-class SecureResponse:
-    """An answer over TLS."""
-
-    def __init__(self, response: httpx2.Response, patience: SilenceTimer) -> None:
-        self._response = response
-        self.status = response.status_code
-        self.headers: Mapping[str, str] = {name.lower(): value for name, value in response.headers.items()}
-        self.patience = patience
-
-    async def iter_chunks(self) -> AsyncGenerator[bytes, None]:
-        source = self._response.aiter_bytes()
-        while True:
-            try:
-                async with self.patience.limit_wait():
-                    chunk = await anext(source, None)
-            except httpx2.RequestError as error:
-                raise _make_failure(error, started=True) from error
-            if chunk is None:
-                return
-            yield chunk
+async def _iter_chunks(response: httpx2.Response, patience: SilenceTimer) -> AsyncGenerator[bytes, None]:
+    source = response.aiter_bytes()
+    while True:
+        try:
+            async with patience.limit_wait():
+                chunk = await anext(source, None)
+        except httpx2.RequestError as error:
+            raise _make_failure(error, started=True) from error
+        if chunk is None:
+            return
+        yield chunk
 
 
-class SecureClient:
+class SecureClient(Client):
     """Speaks to one server, by way of a proxy where the environment names one and the server is not on this machine."""
 
     def __init__(self, address: Address, headers: dict[str, str], timeouts: Timeouts) -> None:
@@ -75,15 +65,10 @@ class SecureClient:
         except httpx2.RequestError as error:
             raise _make_failure(error, started=False) from error
         try:
-            yield SecureResponse(response, patience)
+            headers = {name.lower(): value for name, value in response.headers.items()}
+            yield Response(response.status_code, headers, patience, lambda: _iter_chunks(response, patience))
         finally:
             await response.aclose()
-
-    async def fetch(
-        self, method: str, path: str, body: bytes = b"", *, timeouts: Timeouts | None = None
-    ) -> FullResponse:
-        async with self.stream(method, path, body, timeouts=timeouts) as response:
-            return await read_full_response(response)
 
     async def close(self) -> None:
         await self._client.aclose()
