@@ -141,19 +141,15 @@ def _read_rule(entry: Any, index: int, source: RuleSource) -> Rule | None:
 
 
 def _parse_rule(entry: Any, index: int, source: RuleSource) -> Rule:
-    if not isinstance(entry, Mapping):
-        raise BadRuleError("it is not a mapping")
+    _require(isinstance(entry, Mapping), "it is not a mapping")
     _check_keys(entry, RULE_KEYS)
-    tool, action = entry.get("tool"), entry.get("action")
-    if not isinstance(tool, str) or not tool:
-        raise BadRuleError("tool must be a name or *")
-    if action not in ACTIONS:
-        raise BadRuleError(f"action must be one of {', '.join(ACTIONS)}")
-    listed = entry.get("conditions")
-    if listed is None:
-        listed = []
-    if not isinstance(listed, Sequence) or isinstance(listed, str):
-        raise BadRuleError("conditions must be a list")
+    tool, action, risk, message = (entry.get(key) for key in ("tool", "action", "risk", "message"))
+    _require(isinstance(tool, str) and tool, "tool must be a name or *")
+    _require(action in ACTIONS, f"action must be one of {', '.join(ACTIONS)}")
+    listed = [] if entry.get("conditions") is None else entry["conditions"]
+    _require(isinstance(listed, Sequence) and not isinstance(listed, str), "conditions must be a list")
+    _require(risk is None or risk in list(Risk), "risk must be low, medium or high")
+    _require(message is None or isinstance(message, str), "message must be text")
     conditions = tuple(_parse_condition(one) for one in listed)
     text = f"{action} {tool}" + "".join(f", {one.describe()}" for one in conditions)
     return Rule(
@@ -161,37 +157,33 @@ def _parse_rule(entry: Any, index: int, source: RuleSource) -> Rule:
         action=action,
         reference=source.make_reference(index, text),
         conditions=conditions,
-        risk=_parse_risk(entry.get("risk")),
-        message=_parse_text(entry.get("message"), "message"),
+        risk=None if risk is None else Risk(risk),
+        message=message or "",
         tightens=source.workspace,
     )
 
 
 def _parse_condition(entry: Any) -> Condition:
-    if not isinstance(entry, Mapping):
-        raise BadRuleError("a condition is not a mapping")
+    _require(isinstance(entry, Mapping), "a condition is not a mapping")
     _check_keys(entry, CONDITION_KEYS)
     param, operator = entry.get("param"), entry.get("operator")
-    if not isinstance(param, str) or not param:
-        raise BadRuleError("a condition needs a param")
-    if operator not in OPERATORS:
-        raise BadRuleError(f"operator must be one of {', '.join(OPERATORS)}")
-    if entry.get("value") is None:
-        raise BadRuleError("a condition needs a value")
-    values = _as_tuple(entry["value"])
-    if not values:
-        raise BadRuleError("a condition needs a value")
-    if operator != "equals" and not all(isinstance(value, str) and value for value in values):
-        raise BadRuleError(f"the value of {operator} must be text")
-    flags = _as_tuple(entry.get("flags", ()))
-    if not all(isinstance(flag, str) and flag.strip("-") for flag in flags):
-        raise BadRuleError("flags must be names")
-    if flags and operator != "program":
-        raise BadRuleError("flags go with the operator program")
+    values, flags = _as_tuple(entry.get("value")), _as_tuple(entry.get("flags", ()))
+    _require(isinstance(param, str) and param, "a condition needs a param")
+    _require(operator in OPERATORS, f"operator must be one of {', '.join(OPERATORS)}")
+    _require(values and values != (None,), "a condition needs a value")
+    texts = all(isinstance(value, str) and value for value in values)
+    _require(operator == "equals" or texts, f"the value of {operator} must be text")
+    _require(all(isinstance(flag, str) and flag.strip("-") for flag in flags), "flags must be names")
+    _require(not flags or operator == "program", "flags go with the operator program")
     if operator == "matches":
         for value in values:
             compile_pattern(value)
-    return Condition(param=param, operator=operator, values=values, flags=tuple(str(flag) for flag in flags))
+    return Condition(param=param, operator=operator, values=values, flags=flags)
+
+
+def _require(held: object, problem: str) -> None:
+    if not held:
+        raise BadRuleError(problem)
 
 
 @cache
@@ -211,29 +203,11 @@ def compile_pattern(text: str, *, longest: bool = False) -> Any:
 
 def _check_keys(entry: Mapping[Any, Any], keys: set[str]) -> None:
     unknown = [str(key) for key in entry if key not in keys]
-    if unknown:
-        raise BadRuleError(f"unknown key {', '.join(unknown)}")
+    _require(not unknown, f"unknown key {', '.join(unknown)}")
 
 
 def _as_tuple(value: Any) -> tuple[Any, ...]:
     return tuple(value) if isinstance(value, (list, tuple)) else (value,)
-
-
-def _parse_risk(value: Any) -> Risk | None:
-    if value is None:
-        return None
-    try:
-        return Risk(value)
-    except ValueError:
-        raise BadRuleError("risk must be low, medium or high") from None
-
-
-def _parse_text(value: Any, name: str) -> str:
-    if value is None:
-        return ""
-    if not isinstance(value, str):
-        raise BadRuleError(f"{name} must be text")
-    return value
 
 
 PATH_PARAMETERS = frozenset({"path", "paths", "cwd", "file", "directory"})

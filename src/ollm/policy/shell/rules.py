@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import shlex
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
 from ollm.policy.rules import Condition, compile_pattern, is_under
@@ -35,43 +35,33 @@ _FLAG_LETTERS: dict[str, str] = {
 }
 
 
-class FlagSet(frozenset[str]):
-    """The flags a command has: single letters, and long names with everything they could abbreviate."""
-
-    def has(self, name: str, program: str) -> bool:
-        bare, _, subcommand = program.partition(" ")
-        own = get_program(bare).flag_letters
-        known = {**_FLAG_LETTERS, **own.get("", {}), **own.get(subcommand, {})}
-        letters = (known["recursive"] if name in "rR" else name) if len(name) == 1 else known.get(name, "")
-        if any(f"-{letter}" in self for letter in letters):
-            return True
-        if len(name) == 1:
-            return any(name in spelled and self._is_spelled(long) for long, spelled in known.items())
-        return self._is_spelled(name)
-
-    def _is_spelled(self, name: str) -> bool:
-        return any(name.startswith(given[2:]) for given in self if given.startswith("--") and len(given) > 2)
-
-
-class RequiredFlags(frozenset[tuple[str, str]]):
-    """Flags a rule asks for, each with the program it is about; `wanted <= flags` reads as it should."""
-
-    def __le__(self, flags: object) -> bool:
-        return isinstance(flags, FlagSet) and all(flags.has(name, program) for program, name in self)
-
-
-def parse_required_flags(flags: Iterable[str], command: Sequence[str]) -> RequiredFlags:
-    """Names with or without dashes; `-rf` asks for both letters. `command` is the program and its subcommand."""
-    names: list[str] = []
-    for flag in flags:
+def _has_flags(wanted: Iterable[str], command: Sequence[str], words: Sequence[ShellWord]) -> bool:
+    """Return True if words have all flags of a rule, in any spelling: names with or without dashes; `-rf` asks for both
+    letters. `command` is the program of the rule and its subcommand."""
+    given, names = collect_flags(words), list[str]()
+    for flag in wanted:
         bare = flag.lstrip("-").partition("=")[0]
-        clustered = flag.startswith("-") and not flag.startswith("--")
-        names += list(bare) if clustered else [bare]
-    plain = [command[0].rpartition("/")[2], *(word for word in command[1:2] if not word.startswith("-"))]
-    return RequiredFlags((" ".join(plain), name) for name in names if name)
+        names += bare if flag.startswith("-") and not flag.startswith("--") else [bare]
+    subcommand = next((word for word in command[1:2] if not word.startswith("-")), "")
+    own = get_program(command[0].rpartition("/")[2]).flag_letters
+    letters = {**_FLAG_LETTERS, **own.get("", {}), **own.get(subcommand, {})}
+    return all(_is_given(name, given, letters) for name in names if name)
 
 
-def collect_flags(words: Sequence[ShellWord]) -> FlagSet:
+def _is_given(name: str, given: set[str], letters: Mapping[str, str]) -> bool:
+    """By a letter, or by a long name or what could abbreviate it."""
+    if len(name) > 1:
+        return _is_spelled(name, given) or any(f"-{letter}" in given for letter in letters.get(name, ""))
+    same = letters["recursive"] if name in "rR" else name
+    longs = [long for long, spelled in letters.items() if name in spelled]
+    return any(f"-{letter}" in given for letter in same) or any(_is_spelled(long, given) for long in longs)
+
+
+def _is_spelled(name: str, given: set[str]) -> bool:
+    return any(name.startswith(one[2:]) for one in given if one.startswith("--") and len(one) > 2)
+
+
+def collect_flags(words: Sequence[ShellWord]) -> set[str]:
     """All flags before `--`, wherever they are."""
     program = words[0].text.rpartition("/")[2] if words else ""
     found: set[str] = set()
@@ -85,7 +75,7 @@ def collect_flags(words: Sequence[ShellWord]) -> FlagSet:
             found |= {f"-{letter}" for letter in text[1:] if letter.isalnum()}
         elif program == "git" and text.startswith("+") and len(text) > 1 and "push" in {one.text for one in words}:
             found.add("--force")
-    return FlagSet(found)
+    return found
 
 
 RuleMatch = Literal["yes", "maybe", "no"]
@@ -143,9 +133,7 @@ def _match_allowing(condition: Condition, value: str, view: CommandView, boundar
     texts = [word.text if word.static else "\0" for word in view.kept]
     match condition.operator:
         case "program" | "startsWith":
-            held = texts[: len(words)] == words and parse_required_flags(condition.flags, words) <= collect_flags(
-                view.words
-            )
+            held = texts[: len(words)] == words and _has_flags(condition.flags, words, view.words)
         case "equals":
             held = texts == words and not view.part.may_differ
         case "contains":
@@ -219,7 +207,7 @@ def _match_program(words: list[str], flags: Sequence[str], view: CommandView) ->
     named = _match_order(words, view)
     if named == "no" or not flags:
         return named
-    if parse_required_flags(flags, words) <= collect_flags(view.words):
+    if _has_flags(flags, words, view.words):
         return named
     return "maybe" if view.open else "no"
 
@@ -237,7 +225,7 @@ def _match_words(words: list[str], view: CommandView, *, exact: bool) -> RuleMat
             return "no"
         if len(operands) > len(plain) - 1:
             return "maybe"  # a word that is not known may turn out to be an option, or nothing
-    if not options or parse_required_flags(options, plain) <= collect_flags(view.words):
+    if _has_flags(options, plain, view.words):
         return named
     return "maybe" if view.open else "no"
 
