@@ -11,6 +11,7 @@ import json
 import os
 import socket
 import stat
+import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
@@ -33,12 +34,18 @@ def start_wrapped_host(box: Box) -> tuple[socket.socket, int, int]:
     ours, theirs = socket.socketpair()
     reading, writing = os.pipe()
     arguments = _pass_arguments(list(make_arguments(box)))
-    child = os.fork()
-    if child == 0:
-        try:
-            _execute(box.wrapper, arguments, writing, theirs.fileno())
-        finally:
-            os._exit(1)
+    options = ["--args", str(arguments), "--info-fd", str(writing)]
+    program = [os.path.realpath(sys.executable), "-I", "-S", "-c", _HOST, _PACKAGES, str(theirs.fileno())]
+    empty = subprocess.DEVNULL
+    process = subprocess.Popen(
+        [box.wrapper, *options, *program],
+        stdin=empty,
+        stdout=empty,
+        stderr=empty,
+        env={},
+        pass_fds=(arguments, writing, theirs.fileno()),
+    )
+    process.returncode = 0  # collected elsewhere
     for descriptor in (writing, arguments):
         os.close(descriptor)
     theirs.close()
@@ -52,9 +59,9 @@ def start_wrapped_host(box: Box) -> tuple[socket.socket, int, int]:
         ours.settimeout(None)
     except (ValueError, KeyError, OSError):
         ours.close()
-        os.waitpid(child, 0)
+        os.waitpid(process.pid, 0)
         raise OSError(1, "bubblewrap made no box") from None
-    return ours, child, inner
+    return ours, process.pid, inner
 
 
 def _make_scratch(directory: str) -> None:
@@ -73,17 +80,6 @@ def _pass_arguments(words: list[str]) -> int:
         file.write(b"".join(os.fsencode(word) + b"\0" for word in words))
     os.lseek(descriptor, 0, os.SEEK_SET)
     return descriptor
-
-
-def _execute(wrapper: str, arguments: int, telling: int, control: int) -> None:
-    for descriptor in (arguments, telling, control):
-        os.set_inheritable(descriptor, True)
-    empty = os.open(os.devnull, os.O_RDWR)
-    for stream in (0, 1, 2):
-        os.dup2(empty, stream)
-    ours = ["--args", str(arguments), "--info-fd", str(telling)]
-    program = [os.path.realpath(sys.executable), "-I", "-S", "-c", _HOST, _PACKAGES, str(control)]
-    os.execve(wrapper, [wrapper, *ours, *program], {})  # noqa: S606 - no shell is wanted
 
 
 def make_arguments(box: Box) -> Iterator[str]:

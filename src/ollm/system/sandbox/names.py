@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
@@ -107,50 +107,35 @@ def _find_git_steering_name(below: list[str]) -> str | None:
 def list_git_parts(git: str, unlock: Callable[[str], None] = lambda _: None) -> list[str]:
     """What steers git in a `.git`, and in the submodules and worktrees below it; a `.git` that is a file or a link.
     `unlock` gets every folder before it is read."""
-    if os.path.islink(git) or not os.path.isdir(git):
-        return [git]
-    for folder in (git, *(os.path.join(git, name) for name in (*GIT_FOLDERS, *GIT_NESTED))):
-        unlock(folder)
-    parts = [os.path.join(git, name) for name in (*GIT_STEERING_NAMES, *map("/".join, GIT_STEERING_PATHS))]
-    found = [part for part in parts if os.path.lexists(part)]
-    for name in (*GIT_NESTED, "info"):
-        folder = os.path.join(git, name)
-        if os.path.islink(folder):
-            found.append(folder)
-        elif name in GIT_NESTED and os.path.isdir(folder):
-            found += _list_nested(folder, unlock)
-    return found
+    return [git] if os.path.islink(git) or not os.path.isdir(git) else _read_git_tree(git, unlock)[1]
 
 
-def _list_nested(folder: str, unlock: Callable[[str], None]) -> Iterator[str]:
-    """A submodule's name may have slashes in it: a folder is one if it has a HEAD."""
-    unlock(folder)
-    with suppress(OSError):
-        for entry in os.scandir(folder):
-            if entry.is_dir(follow_symlinks=False):
-                unlock(entry.path)
-            if entry.is_symlink():
-                yield entry.path
-            elif os.path.lexists(os.path.join(entry.path, "HEAD")):
-                yield from list_git_parts(entry.path, unlock)
-            elif entry.is_dir(follow_symlinks=False):
-                yield from _list_nested(entry.path, unlock)
-            elif entry.name in GIT_STEERING_NAMES:
-                yield entry.path
-
-
-def _list_git_folders(git: str) -> Iterator[str]:
-    """A repository, and those of submodules and worktrees in it: the folders of which `list_git_parts` lists all."""
-    waiting = [git]
+def _read_git_tree(git: str, unlock: Callable[[str], None] = lambda _: None) -> tuple[list[str], list[str]]:
+    """A repository and those of submodules and worktrees in it, and what steers git in them. A submodule's name may
+    have slashes in it: a folder is a repository if it has a HEAD."""
+    repositories, found, waiting = list[str](), list[str](), [git]
     while waiting:
         folder = waiting.pop()
-        is_repository = folder == git or os.path.lexists(os.path.join(folder, "HEAD"))
-        if is_repository:
-            yield folder
-        below = [os.path.join(folder, name) for name in GIT_NESTED] if is_repository else [folder]
-        for place in below:
+        unlock(folder)
+        places = [folder]
+        if folder == git or os.path.lexists(os.path.join(folder, "HEAD")):
+            repositories.append(folder)
+            for name in GIT_FOLDERS:
+                unlock(os.path.join(folder, name))
+            parts = (os.path.join(folder, part) for part in (*GIT_STEERING_NAMES, *map("/".join, GIT_STEERING_PATHS)))
+            found += filter(os.path.lexists, parts)
+            places = [os.path.join(folder, name) for name in (*GIT_NESTED, "info")]
+            found += filter(os.path.islink, places)
+            places = [place for place in places[:-1] if not os.path.islink(place)]
+        for place in places:
+            unlock(place)
             with suppress(OSError):
-                waiting += [entry.path for entry in os.scandir(place) if entry.is_dir(follow_symlinks=False)]
+                for entry in os.scandir(place):
+                    if entry.is_dir(follow_symlinks=False):
+                        waiting.append(entry.path)
+                    elif entry.is_symlink() or entry.name in GIT_STEERING_NAMES:
+                        found.append(entry.path)
+    return repositories, found
 
 
 class GitNames(NamedTuple):
@@ -168,7 +153,7 @@ KnownSettings = dict[str, tuple[object, list[tuple[str, str]]]]
 def read_git_names(git: str, known: KnownSettings) -> GitNames:
     """Return what the settings in a `.git` and in the submodules and worktrees below it name; git itself reads those
     that are not plainly harmless. `known` keeps what was read."""
-    waiting = [os.path.join(folder, name) for folder in _list_git_folders(git) for name in GIT_SETTINGS_NAMES]
+    waiting = [os.path.join(folder, name) for folder in _read_git_tree(git)[0] for name in GIT_SETTINGS_NAMES]
     names = GitNames(set(), set(), set())
     while waiting:
         file = waiting.pop()
@@ -238,9 +223,7 @@ def is_harmless(path: str, roots: tuple[str, ...], repositories: Iterable[str]) 
         target = follow_pointer(path, "gitdir: " if name == ".git" else "")
         if name == "gitdir":  # of a worktree: names the `.git` in it
             return os.path.basename(target) == ".git" and any(is_inside(target, root) for root in roots)
-        return any(
-            target == folder for git in repositories if is_inside(target, git) for folder in _list_git_folders(git)
-        )
+        return any(target in _read_git_tree(git)[0] for git in repositories if is_inside(target, git))
     return name in GIT_SETTINGS_NAMES and ".git" in path.split("/") and _has_harmless_settings(path)
 
 
