@@ -53,6 +53,7 @@ def link_beside(root: Path, leader: str, parent: int, name: str) -> bool:
 
 
 MAX_SYNCED_FILES = 500
+CHANGED_MEANWHILE = "changed while it was restored"
 _READ_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
 _CREATE_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -98,7 +99,7 @@ class RestoreSteps:
             try:
                 self._do_step(step, going=going)
             except (OSError, StorageError, LinkFound) as error:
-                self._skip(step, _describe_error(error))
+                self._skipped.setdefault(step.path, SkippedPath(path=step.path, why=_describe_error(error)))
         self._set_directory_modes()
         if self._written > MAX_SYNCED_FILES:
             os.sync()
@@ -111,11 +112,11 @@ class RestoreSteps:
                 os.unlink(self._temporary, dir_fd=parent)
 
     def _do_step(self, step: PathChange, *, going: bool) -> None:
-        now = self._observe(step.path)
+        now = observe_path(self._root, step.path)
         if is_same_state(now, step.after):
-            self._finish(step)
+            self._done[step.path] = step
         elif not self._matches(now, step):
-            self._skip(step, "changed while it was restored")
+            self._skipped.setdefault(step.path, SkippedPath(path=step.path, why=CHANGED_MEANWHILE))
         elif going:
             if now is not None:  # else it went before the restore was cut off
                 self._remove(step)
@@ -142,7 +143,7 @@ class RestoreSteps:
             else:
                 os.unlink(name, dir_fd=parent)
         if step.after is None:
-            self._finish(step)
+            self._done[step.path] = step
 
     def _create(self, step: PathChange, entry: TreeEntry) -> None:
         content = self._objects.read(entry.value) if entry.kind == "f" else b""
@@ -152,12 +153,12 @@ class RestoreSteps:
                     os.mkdir(name, 0o700 | entry.mode, dir_fd=parent)
             else:
                 self._put_in_place(parent, name, entry, content, self._find_leader(step))
-        self._finish(step)
+        self._done[step.path] = step
 
     def _find_leader(self, step: PathChange) -> str:
         """Find a path that was the same file as this one and is restored already; nothing if there is none."""
         leader = self._leaders.get(step.path, "")
-        return leader if leader in self._done and is_same_state(self._observe(leader), step.after) else ""
+        return leader if leader in self._done and is_same_state(observe_path(self._root, leader), step.after) else ""
 
     def _put_in_place(self, parent: int, name: str, entry: TreeEntry, content: bytes, leader: str) -> None:
         try:
@@ -205,15 +206,6 @@ class RestoreSteps:
         full = self._root / path
         with open_parent_directory(self._root, full, create=create) as parent:
             yield parent, full.name
-
-    def _observe(self, path: str) -> TreeEntry | None:
-        return observe_path(self._root, path)
-
-    def _finish(self, step: PathChange) -> None:
-        self._done[step.path] = step
-
-    def _skip(self, step: PathChange, why: str) -> None:
-        self._skipped.setdefault(step.path, SkippedPath(path=step.path, why=why))
 
 
 def observe_path(root: Path, path: str) -> TreeEntry | None:
@@ -318,14 +310,6 @@ def peek_journal(objects: FileObjects) -> RestoreJournal | None:
         return msgspec.msgpack.decode(objects.journal.read_bytes(), type=RestoreJournal)
     except (OSError, msgspec.MsgspecError):
         return None
-
-
-def read_journal(objects: FileObjects) -> RestoreJournal | None:
-    """The same to be finished; one that cannot be read is taken away."""
-    journal = peek_journal(objects)
-    if journal is None:
-        remove_journal(objects)
-    return journal
 
 
 def remove_journal(objects: FileObjects) -> None:

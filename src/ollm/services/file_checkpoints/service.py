@@ -36,7 +36,6 @@ from ollm.services.file_checkpoints.restore import (
     observe_path,
     open_below,
     peek_journal,
-    read_journal,
     remove_journal,
     run_journal,
     write_journal,
@@ -58,6 +57,16 @@ from ollm.store.file_objects import FileObjects, ScratchObjects
 from ollm.system.beneath import LinkFound
 
 
+def list_record_changes(objects: FileObjects, root: Path, record: CheckpointRecord, end: str) -> list[PathChange]:
+    """List the changes from the beginning of a record to a tree, with those an editor has not saved."""
+    if not record.has_trees:
+        return []
+    found = list(compare_trees(objects, bytes.fromhex(record.begin), bytes.fromhex(end)))
+    if record.named and not record.end:
+        found = [change for change in found if change.path in record.named]
+    return [*found, *list_unsaved(record, root, {change.path for change in found})]
+
+
 class CheckpointView:
     """`now` is the tree as it was when the view was made."""
 
@@ -74,12 +83,7 @@ class CheckpointView:
     def list_changes(self, record: CheckpointRecord) -> list[PathChange]:
         """List the changes between the beginning and the end of a record, up to now while it is open, with those an
         editor has not saved."""
-        if not record.has_trees:
-            return []
-        found = self._compare(record.begin, record.end)
-        if record.named and not record.end:
-            found = [change for change in found if change.path in record.named]
-        return [*found, *list_unsaved(record, self._root, {change.path for change in found})]
+        return list_record_changes(self._objects, self._root, record, record.end or self._now.digest.hex())
 
     def plan(self, session_id: str, start: CheckpointRecord, message_id: int, *, force: bool) -> RestorePlan:
         """Plan the return to the beginning of a record."""
@@ -169,10 +173,7 @@ class FileCheckpoints(ChangeSpans):
 
     def list_changes(self, record: CheckpointRecord) -> list[PathChange]:
         """List the changes between the beginning and the end of a closed record, with those an editor has not saved."""
-        if not record.has_trees or not record.end:
-            return []
-        found = list(compare_trees(self.objects, bytes.fromhex(record.begin), bytes.fromhex(record.end)))
-        return [*found, *list_unsaved(record, self.root, {change.path for change in found})]
+        return list_record_changes(self.objects, self.root, record, record.end) if record.end else []
 
     def view_files(self) -> CheckpointView:
         """The files as they are now, beside what is saved. Nothing is written."""
@@ -280,8 +281,9 @@ class FileCheckpoints(ChangeSpans):
         if not self.objects.journal.exists():
             return None
         with self.objects.hold_lock():
-            journal = read_journal(self.objects)
-            if journal is None:
+            journal = peek_journal(self.objects)
+            if journal is None:  # one that cannot be read never began
+                remove_journal(self.objects)
                 return None
             self._restore_id = journal.id
             records = self.list_records(journal.session_id)

@@ -6,13 +6,15 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Literal, NamedTuple, Protocol
+from typing import Literal, NamedTuple
 
 import msgspec
 from msgspec.structs import replace
 
 from ollm.config.settings import CheckpointSettings
+from ollm.domain.errors import StorageError
 from ollm.domain.struct import Data
+from ollm.store.file_objects import FileObjects
 
 EntryKind = Literal["f", "l", "d", "x", "i"]
 
@@ -35,12 +37,6 @@ class PathChange(NamedTuple):
     after: TreeEntry | None
 
 
-class ReadsObjects(Protocol):
-    """Reader of trees and contents."""
-
-    def read(self, digest: bytes) -> bytes: ...
-
-
 Entries = dict[str, TreeEntry]
 _ENCODER = msgspec.msgpack.Encoder()
 _DECODER = msgspec.msgpack.Decoder(list[tuple[bytes, EntryKind, int, bytes]])
@@ -56,7 +52,7 @@ def decode_tree(content: bytes) -> Entries:
 
 
 def compare_trees(
-    objects: ReadsObjects, one: bytes, other: bytes, prefix: str = "", *, hidden: bool = False
+    objects: FileObjects, one: bytes, other: bytes, prefix: str = "", *, hidden: bool = False
 ) -> Iterator[PathChange]:
     """Find the differences of two trees; parts with the same digest are not read. `hidden`: also names that rules hide
     in the one and that are not there in the other."""
@@ -80,7 +76,7 @@ def join_changes(changes: Iterable[PathChange]) -> list[PathChange]:
 
 
 def _compare_entries(
-    objects: ReadsObjects, path: str, before: TreeEntry | None, after: TreeEntry | None, *, hidden: bool
+    objects: FileObjects, path: str, before: TreeEntry | None, after: TreeEntry | None, *, hidden: bool
 ) -> Iterator[PathChange]:
     if before == after or (not hidden and {before, after} == {None, IGNORED}):
         return
@@ -103,7 +99,7 @@ def _get_tree(entry: TreeEntry | None) -> bytes | None:
 
 
 def iter_entries(
-    objects: ReadsObjects, tree: bytes, prefix: str = "", hidden: bool = False
+    objects: FileObjects, tree: bytes, prefix: str = "", hidden: bool = False
 ) -> Iterator[tuple[str, TreeEntry]]:
     """Every path of a tree, each directory before what is in it; names that rules hide only where asked for."""
     for name, entry in decode_tree(objects.read(tree)).items():
@@ -114,10 +110,8 @@ def iter_entries(
             yield from iter_entries(objects, entry.value, f"{prefix}{name}/", hidden)
 
 
-def collect_digests(objects: ReadsObjects, trees: Iterable[bytes]) -> set[bytes]:
+def collect_digests(objects: FileObjects, trees: Iterable[bytes]) -> set[bytes]:
     """Every object that these trees need, themselves included."""
-    from ollm.domain.errors import StorageError
-
     found: set[bytes] = set()
     waiting = list(trees)
     while waiting:
@@ -137,20 +131,14 @@ def collect_digests(objects: ReadsObjects, trees: Iterable[bytes]) -> set[bytes]
 DEFAULT_MODE = 0o755  # of a directory that nothing is known of but what is in it
 
 
-class KeepsTrees(ReadsObjects, Protocol):
-    """Reader and writer of trees."""
-
-    def put_tree(self, content: bytes) -> bytes: ...
-
-
-def apply_changes(objects: KeepsTrees, tree: bytes, changes: Iterable[PathChange]) -> bytes:
+def apply_changes(objects: FileObjects, tree: bytes, changes: Iterable[PathChange]) -> bytes:
     """The tree in which each path is as its change leaves it. Of a directory only kind and mode are taken: what is in
     it has changes of its own, and it stays as long as something is."""
     last = {change.path: change.after for change in changes}
     return _edit(objects, decode_tree(objects.read(tree)), last)[0] if last else tree
 
 
-def _edit(objects: KeepsTrees, entries: Entries, changes: dict[str, TreeEntry | None]) -> tuple[bytes, bool]:
+def _edit(objects: FileObjects, entries: Entries, changes: dict[str, TreeEntry | None]) -> tuple[bytes, bool]:
     """The directory's new tree, and whether something is in it."""
     below: dict[str, dict[str, TreeEntry | None]] = {}
     for path, after in changes.items():
@@ -165,7 +153,7 @@ def _edit(objects: KeepsTrees, entries: Entries, changes: dict[str, TreeEntry | 
     return objects.put_tree(encode_tree(entries)), bool(entries)
 
 
-def _edit_name(objects: KeepsTrees, entry: TreeEntry | None, deeper: dict[str, TreeEntry | None]) -> TreeEntry | None:
+def _edit_name(objects: FileObjects, entry: TreeEntry | None, deeper: dict[str, TreeEntry | None]) -> TreeEntry | None:
     """Return the entry under a name; the change of the name itself is under the empty path."""
     own, wanted = "" in deeper, deeper.pop("", entry)
     if wanted is not None and wanted.kind != "d" and (own or not any(deeper.values())):
