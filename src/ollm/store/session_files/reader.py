@@ -9,7 +9,7 @@ import contextlib
 import itertools
 import os
 from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -41,6 +41,7 @@ from ollm.store.session_files.lenient import (
     hash_message,
     is_torn_record,
     parse_object,
+    parse_record_leniently,
 )
 
 if TYPE_CHECKING:
@@ -99,7 +100,7 @@ class SessionReader:
         self._places = array("Q")
         self._begun: dict[int, list[Range]] = {}  # for a message that continues a partial answer: where that is
         self._partial_places: list[Range] = []
-        self._salvaged: dict[int, journal.JournalRecord] = {}  # from damaged lines, by place
+        self._mended: dict[int, bytes] = {}  # messages and calls of damaged records, by place
         self._call_places: dict[str, list[Range]] = {}
         try:
             self._journal = self._open_file(journal_path, waiting)
@@ -109,10 +110,10 @@ class SessionReader:
             if part:
                 self._narrow(part)
             self._read_journal()
+            self.partial = self._join_partial(self._partial_places)  # the answer under way
         except BaseException:
             self.close()
             raise
-        self.partial = self._join_partial(self._partial_places)  # the answer under way
         heard = DamageReport() if part and part.before else self.damage  # messages in between are left out
         self.missing = MissingEntries(heard, self.head, part=part is not None)
 
@@ -224,25 +225,22 @@ class SessionReader:
 
     def _read_message(self, place: int) -> bytes:
         """Read a recorded message: one that continues a partial answer holds only its new part."""
-        record = self._read_record(self._places[2 * place], self._places[2 * place + 1])
-        data = bytes(record.message) if isinstance(record.message, msgspec.Raw) else b""
-        if not record.continues:
+        data = self._read_entry(self._places[2 * place], self._places[2 * place + 1])
+        if place not in self._begun:
             return data
-        found, partial = parse_object(data), self._join_partial(self._begun.get(place, ()))
+        found, partial = parse_object(data), self._join_partial(self._begun[place])
         return journal.encode_json({**found, "parts": journal.extend_parts(partial, found.get("parts") or [])})
 
-    def _join_partial(self, places: Iterable[Range]) -> journal.Parts:
+    def _join_partial(self, places: list[Range]) -> journal.Parts:
         parts: journal.Parts = []
         for place in places:
-            parts = journal.extend_parts(parts, self._read_record(*place).partial or [])
+            parts = journal.extend_parts(parts, parse_record_leniently(self._read_entry(*place)).partial or [])
         return parts
 
-    def _read_record(self, start: int, end: int) -> journal.JournalRecord:
-        """Read a record that was found before."""
+    def _read_entry(self, start: int, end: int) -> bytes:
+        """Read a message or call that was found before."""
         assert self._journal
-        with contextlib.suppress(*journal.DECODE_ERRORS):  # another program may have changed it since
-            return self._salvaged.get(start) or journal.parse_record(self._journal.read(start, end))
-        return journal.JournalRecord(at="")
+        return self._mended.get(start) or self._journal.read(start, end)
 
     def iter_calls(self) -> Iterator[bytes]:
         """Every call in its newest state, in the order in which they were first asked."""
@@ -258,8 +256,7 @@ class SessionReader:
         found: JsonObject = {}
         with contextlib.suppress(ValueError, RecursionError):
             found = parse_object(data)
-        records = (self._read_record(*place).call for place in places)
-        changes = [parse_object(bytes(call)) for call in records if isinstance(call, msgspec.Raw)]
+        changes = [parse_object(self._read_entry(*place)) for place in places]
         for change in sorted(changes, key=lambda change: change.get("status") != "running"):
             found |= change
         return journal.encode_json(found)
@@ -290,41 +287,49 @@ class SessionReader:
     def _read_journal(self) -> None:
         """Apply the journal to the head, and note where its messages and calls are."""
         begin, stop = self._journal_range
-        for place, record in self._iter_records(begin, stop):
-            self._note_entry(place, record)
-            if place[0] >= self._head_place:
+        for place, data, record in self._iter_records(begin, stop):
+            if isinstance(record.call, msgspec.Raw):
+                call = bytes(record.call)
+                self._call_places.setdefault(_read_call_id(call), []).append(self._note_place(place, data, call))
+            if record.partial is not None:
+                self._partial_places = [] if record.anew else self._partial_places
+                self._partial_places.append((place, place + len(data)))
+            if isinstance(record.message, msgspec.Raw):
+                self._add_message(place, data, bytes(record.message), record.continues)
+            if place >= self._head_place:
                 self._change_head(place, record)
         if stop != MAX_BYTES:
-            for place, record in self._iter_records(self._head_place, MAX_BYTES):
+            for place, _, record in self._iter_records(self._head_place, MAX_BYTES):
                 self._change_head(place, record)
 
-    def _note_entry(self, place: Range, record: journal.JournalRecord) -> None:
-        if isinstance(record.call, msgspec.Raw):
-            self._call_places.setdefault(_read_call_id(bytes(record.call)), []).append(place)
-        if record.partial is not None:
-            self._partial_places = [] if record.anew else self._partial_places
-            self._partial_places.append(place)
-        if isinstance(record.message, msgspec.Raw):
-            if record.continues and not self._partial_places:
-                self.damage.note("the journal lacks the beginning of an answer")
-            if record.continues:
-                self._begun[len(self._numbers)] = self._partial_places
-            self._partial_places = []
-            before = self._numbers[-1] if self._numbers else MAX_MESSAGE_NUMBER - 1
-            self._numbers.append(read_number(bytes(record.message)) or before + 1)
-            self._places.extend(place)
+    def _add_message(self, place: int, data: bytes, message: bytes, continues: bool) -> None:
+        if continues and not self._partial_places:
+            self.damage.note("the journal lacks the beginning of an answer")
+        if continues:
+            self._begun[len(self._numbers)] = self._partial_places
+        self._partial_places = []
+        before = self._numbers[-1] if self._numbers else MAX_MESSAGE_NUMBER - 1
+        self._numbers.append(read_number(message) or before + 1)
+        self._places.extend(self._note_place(place, data, message))
 
-    def _change_head(self, place: Range, record: journal.JournalRecord) -> None:
+    def _note_place(self, place: int, data: bytes, entry: bytes) -> Range:
+        """Find an entry in the record it was read from; of a damaged record it is kept as it was read."""
+        start = place + max(0, at := data.find(entry))
+        if at < 0:
+            self._mended[start] = entry
+        return start, start + len(entry)
+
+    def _change_head(self, place: int, record: journal.JournalRecord) -> None:
         held = self.head.get("metadata") or {}
         for name, (start, _) in (record.append or {}).items():
             if isinstance(before := held.get(name), list) and len(before) < start:
-                self.damage.note(f"the journal lacks a record before byte {place[0]}")
+                self.damage.note(f"the journal lacks a record before byte {place}")
         journal.change_head(self.head, record)
         if record.partial is not None:
             self.partial_at = record.at
 
-    def _iter_records(self, begin: int, stop: int) -> Iterator[tuple[Range, journal.JournalRecord]]:
-        """Every whole record with its place. A torn last one was never acknowledged."""
+    def _iter_records(self, begin: int, stop: int) -> Iterator[tuple[int, bytes, journal.JournalRecord]]:
+        """Every whole record with its place and bytes. A torn last one was never acknowledged."""
         if not self._journal:
             return
         damage, strange, before, size = self.damage, False, b"", self._journal.size
@@ -353,12 +358,11 @@ class SessionReader:
                     damage.count_lost_entry(f"the journal is damaged at byte {start}")
                     strange = True
                 self.journal_good = end
-                self._salvaged |= {start + first: one for first, _, one in found}
-                yield from (((start + first, start + last), one) for first, last, one in found)
+                yield from ((start + first, data[first:last], one) for first, last, one in found)
             else:
                 strange = False
                 self.journal_good = end
-                yield (start, end), record
+                yield start, data, record
 
 
 def read_number(data: bytes) -> int:

@@ -187,7 +187,9 @@ def read_changes(stamp: Stamp, session_id: str, row: Row | None, take: EntryInde
     if row and known and stamp.has_only_grown_since(known):
         before = SessionRow(*(row[name] for name in SessionRow._fields))
         number, calls = take.last_numbers if take else (before.last_number, 0)
-        part = SessionPart(number) if row["text_stamp"] or not take else SessionPart(number, calls_after=calls - 1)
+        part = SessionPart(number, 1)
+        if take and not row["text_stamp"]:
+            part = part._replace(calls_after=calls - 1)
         with contextlib.suppress(DamageFoundError), _open_reader(stamp.directory, session_id, part) as reader:
             settled = row["stamp"] == stamp.text
             line = _read_entries(reader, session_id, take, before, settled) if reader.narrowed else None
@@ -229,7 +231,7 @@ def _read_entries(
                 take.report_progress(reader.read)
     if take and reader.partial:
         take(make_message_entry(make_partial_message(reader, last + 1))._replace(call=UNDER_WAY))
-    for call, _, _ in read_calls(reader):  # without `take` for what is wrong with them
+    for call, _, _ in read_calls(reader) if take or not before else ():  # without `take` for what is wrong with them
         if take and (entry := make_call_entry(call, whole=True)):
             take(entry)
     described = make_session(reader.head, session_id, reader.written_at)
