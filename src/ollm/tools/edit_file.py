@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 from typing import Annotated, ClassVar
 
 import msgspec
 from msgspec import Meta
 
-from ollm.domain.context import ModeName
 from ollm.domain.errors import ToolFailure
 from ollm.domain.messages import JsonObject
 from ollm.domain.struct import Data
@@ -52,10 +51,10 @@ class Replacement(msgspec.Struct, frozen=True, rename="camel", kw_only=True, for
 class EditFile(FileChangingTool, frozen=True):
     """Replace texts in a file. Each target must occur exactly once, unless replaceAll; all edits are made or none."""
 
-    name: ClassVar[str] = "edit_file"
-    priority: ClassVar[Mapping[ModeName, int]] = {"code": 2, "debug": 4}
+    name: ClassVar = "edit_file"
+    priority: ClassVar = {"code": 2, "debug": 4}
     # One edit without a list around it, which the tool takes too.
-    small: ClassVar[SmallForm] = SmallForm(
+    small: ClassVar = SmallForm(
         description="Replace one line of a file, copied exactly, or a part of it.",
         schema={
             "type": "object",

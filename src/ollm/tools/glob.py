@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from msgspec import Meta
 
-from ollm.domain.context import ModeName
 from ollm.domain.errors import ToolFailure
 from ollm.domain.text import format_count
-from ollm.domain.tools import Location, ToolCategory, ToolResult
-from ollm.tools.framework.base import SmallForm, Tool, ToolContext
+from ollm.domain.tools import Location, ToolResult
+from ollm.tools.framework.base import Count, SmallForm, Tool, ToolContext
 from ollm.tools.search.scope import (
     DirectoryPath,
-    PositiveInt,
     SearchScope,
     render_link,
     render_with_notes,
@@ -29,23 +26,21 @@ if TYPE_CHECKING:
 class Glob(Tool["FileDiscoveryService"], frozen=True):
     """Find files by name, such as src/**/*.py. Ignored files are left out."""
 
-    name: ClassVar[str] = "glob"
-    category: ClassVar[ToolCategory] = "read"
-    reads_only: ClassVar[bool] = True
-    aliases: ClassVar[dict[str, str]] = {
+    name: ClassVar = "glob"
+    category: ClassVar = "read"
+    reads_only: ClassVar = True
+    aliases: ClassVar = {
         "glob": "pattern",
         "query": "pattern",
         "directory": "path",
         "limit": "maxResults",
     }
-    priority: ClassVar[Mapping[ModeName, int]] = {"code": 6, "debug": 6, "plan": 3, "assistant": 3}
-    small: ClassVar[SmallForm] = SmallForm(
-        description="Find files by name, such as **/*.py.",
-    )
+    priority: ClassVar = {"code": 6, "debug": 6, "plan": 3, "assistant": 3}
+    small: ClassVar = SmallForm(description="Find files by name, such as **/*.py.")
 
     pattern: Annotated[str, Meta(min_length=1, description="Glob from path; ** is any directories.")]
     path: DirectoryPath = "."
-    max_results: PositiveInt | None = None
+    max_results: Count | None = None
     include_hidden: bool = False
     sort: Literal["path", "newest"] = "path"
 

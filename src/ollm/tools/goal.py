@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Annotated, ClassVar, Literal
 
 from msgspec import Meta
 
-from ollm.domain.context import ModeName
 from ollm.domain.errors import ToolFailure, UsageError
-from ollm.domain.tools import ToolCategory, ToolResult
+from ollm.domain.tools import ToolResult
 from ollm.services.goals import GoalKeeper, describe_goals
 from ollm.tools.framework.base import SmallForm, Tool, ToolContext
 
@@ -19,11 +17,11 @@ Action = Literal["set", "subtask", "decision", "artifact", "blocker", "complete"
 class GoalTool(Tool[GoalKeeper], frozen=True):
     """Note the goal of the work, its subtasks, decisions, files made and blockers; they are never forgotten."""
 
-    name: ClassVar[str] = "goal"
-    category: ClassVar[ToolCategory] = "notes"
-    aliases: ClassVar[dict[str, str]] = {"content": "text", "description": "text", "type": "action"}
-    priority: ClassVar[Mapping[ModeName, int]] = {"code": 8, "debug": 8, "plan": 7, "assistant": 10}
-    small: ClassVar[SmallForm] = SmallForm(
+    name: ClassVar = "goal"
+    category: ClassVar = "notes"
+    aliases: ClassVar = {"content": "text", "description": "text", "type": "action"}
+    priority: ClassVar = {"code": 8, "debug": 8, "plan": 7, "assistant": 10}
+    small: ClassVar = SmallForm(
         description="Note goals and decisions.",
         parameters=("text",),
         clear_name=False,

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from msgspec import Meta
 
-from ollm.domain.context import ModeName
 from ollm.domain.errors import ToolFailure
 from ollm.domain.files import DiscoveryOptions
 from ollm.domain.text import format_count
-from ollm.domain.tools import Location, ToolCategory, ToolResult
-from ollm.tools.framework.base import SmallForm, Tool, ToolContext
+from ollm.domain.tools import Location, ToolResult
+from ollm.tools.framework.base import Count, SmallForm, Text, Tool, ToolContext
 from ollm.tools.search.ripgrep import (
     MAX_COUNTED_MATCHES,
     MAX_SEARCHED_BYTES,
@@ -26,7 +25,6 @@ from ollm.tools.search.ripgrep import (
     group_by_directory,
 )
 from ollm.tools.search.scope import (
-    PositiveInt,
     ReadableFiles,
     SearchScope,
     render_with_notes,
@@ -37,7 +35,6 @@ from ollm.tools.search.scope import (
 if TYPE_CHECKING:
     from ollm.services.file_discovery import FileDiscoveryService
 
-Word = Annotated[str, Meta(min_length=1)]
 Lines = Annotated[int, Meta(ge=0, le=100)]
 _WORDS = re.compile(r"(?<!\\)\b\w{3,}|(?<=\\.)\w{3,}")
 
@@ -45,30 +42,27 @@ _WORDS = re.compile(r"(?<!\\)\b\w{3,}|(?<=\\.)\w{3,}")
 class Grep(Tool["FileDiscoveryService"], frozen=True):
     """Search the text of files with a regular expression. Ignored files are left out."""
 
-    name: ClassVar[str] = "grep"
-    category: ClassVar[ToolCategory] = "read"
-    reads_only: ClassVar[bool] = True
-    aliases: ClassVar[dict[str, str]] = {
+    name: ClassVar = "grep"
+    category: ClassVar = "read"
+    reads_only: ClassVar = True
+    aliases: ClassVar = {
         "query": "pattern", "regex": "pattern", "include": "filePattern", "glob": "filePattern", "type": "fileType",
         "context": "contextLines", "limit": "maxResults", "directory": "path",
     }  # fmt: skip
-    priority: ClassVar[Mapping[ModeName, int]] = {"code": 5, "debug": 3, "plan": 2, "assistant": 2}
+    priority: ClassVar = {"code": 5, "debug": 3, "plan": 2, "assistant": 2}
     # A small window shows no path: very small models search a file they made up.
-    small: ClassVar[SmallForm] = SmallForm(
-        description="Search the text of files.",
-        useful_parameters=("path",),
-    )
+    small: ClassVar = SmallForm(description="Search the text of files.", useful_parameters=("path",))
 
-    pattern: Word
+    pattern: Text
     path: Annotated[str, Meta(min_length=1, description="Directory or file.")] = "."
-    file_pattern: Annotated[Word | None, Meta(description="Only files like *.py or src/**.")] = None
-    file_type: Annotated[Word | None, Meta(description="Only this type: py, ts, rust, …")] = None
+    file_pattern: Annotated[Text | None, Meta(description="Only files like *.py or src/**.")] = None
+    file_type: Annotated[Text | None, Meta(description="Only this type: py, ts, rust, …")] = None
     case_sensitive: bool = True
     literal: Annotated[bool, Meta(description="Pattern is plain text.")] = False
     multiline: bool = False
     context_lines: Lines = 0
     output: Literal["lines", "files", "counts"] = "lines"
-    max_results: PositiveInt | None = None
+    max_results: Count | None = None
 
     def summary(self) -> str:
         place = "" if self.path == "." else f" in {self.path}"

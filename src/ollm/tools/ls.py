@@ -5,19 +5,16 @@ from __future__ import annotations
 import math
 import os
 from collections import defaultdict
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from msgspec import Meta
 
-from ollm.domain.context import ModeName
 from ollm.domain.files import DiscoveryOptions, FileEntry
 from ollm.domain.struct import Data
-from ollm.domain.tools import Location, ToolCategory, ToolResult
-from ollm.tools.framework.base import SmallForm, Tool, ToolContext
+from ollm.domain.tools import Location, ToolResult
+from ollm.tools.framework.base import Count, SmallForm, Tool, ToolContext
 from ollm.tools.search.scope import (
     DirectoryPath,
-    PositiveInt,
     SearchScope,
     render_link,
     render_name,
@@ -35,19 +32,16 @@ _UNITS = ("B", "KB", "MB", "GB", "TB", "PB")
 class Ls(Tool["FileDiscoveryService"], frozen=True):
     """List a directory with sizes; recursive shows it as a tree. Ignored files are left out."""
 
-    name: ClassVar[str] = "ls"
-    category: ClassVar[ToolCategory] = "read"
-    reads_only: ClassVar[bool] = True
-    aliases: ClassVar[dict[str, str]] = {"directory": "path", "dir": "path", "depth": "maxDepth"}
-    priority: ClassVar[Mapping[ModeName, int]] = {"plan": 4, "assistant": 7}
-    small: ClassVar[SmallForm] = SmallForm(
-        description="List a directory.",
-        parameters=("path",),
-    )
+    name: ClassVar = "ls"
+    category: ClassVar = "read"
+    reads_only: ClassVar = True
+    aliases: ClassVar = {"directory": "path", "dir": "path", "depth": "maxDepth"}
+    priority: ClassVar = {"plan": 4, "assistant": 7}
+    small: ClassVar = SmallForm(description="List a directory.", parameters=("path",))
 
     path: DirectoryPath = "."
     recursive: bool = False
-    max_depth: Annotated[PositiveInt | None, Meta(description="How many levels.")] = None
+    max_depth: Annotated[Count | None, Meta(description="How many levels.")] = None
     include_hidden: Annotated[bool, Meta(description="Also names that start with a dot.")] = False
 
     def summary(self) -> str:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from msgspec import UNSET, Meta
 
-from ollm.domain.context import ModeName
 from ollm.domain.errors import ToolFailure
 from ollm.domain.text import suggest_names
-from ollm.domain.tools import ToolCategory, ToolResult
+from ollm.domain.tools import ToolResult
 from ollm.store.notes import NoteStore
 from ollm.tools.framework.base import SmallForm, Tool, ToolContext
 
@@ -25,10 +23,10 @@ MAX_VALUE_BYTES = 1_000_000
 class Memory(Tool["ToolServices"], frozen=True):
     """Keep values for later conversations: set, get, delete by key, or list keys."""
 
-    name: ClassVar[str] = "memory"
-    category: ClassVar[ToolCategory] = "notes"
-    priority: ClassVar[Mapping[ModeName, int]] = {"assistant": 8}
-    small: ClassVar[SmallForm] = SmallForm(
+    name: ClassVar = "memory"
+    category: ClassVar = "notes"
+    priority: ClassVar = {"assistant": 8}
+    small: ClassVar = SmallForm(
         description="Keep values for later conversations.",
         parameters=("key", "value"),
         clear_name=False,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Annotated, BinaryIO, ClassVar
 
@@ -12,12 +12,11 @@ import msgspec
 from msgspec import Meta
 
 from ollm.config.settings import OutputSettings
-from ollm.domain.context import ModeName
 from ollm.domain.errors import ToolFailure
 from ollm.domain.files import DiscoveryOptions
 from ollm.domain.struct import Data
 from ollm.domain.text import format_count, format_suggestion, suggest_names
-from ollm.domain.tools import Location, ToolCategory, ToolResult
+from ollm.domain.tools import Location, ToolResult
 from ollm.services.code_map.syntax_tree import (
     CodeDefinition,
     find_parse_error,
@@ -35,10 +34,9 @@ from ollm.tools.files.file_text import (
     detect_text_encoding,
     make_too_large_failure,
 )
-from ollm.tools.framework.base import PATH_ALIASES, SmallForm, Tool, ToolContext
+from ollm.tools.framework.base import PATH_ALIASES, Count, SmallForm, Text, Tool, ToolContext
 from ollm.tools.framework.output import show_controls, take_head
 from ollm.tools.search.scope import (
-    PositiveInt,
     ReadableFiles,
     SearchScope,
     render_with_notes,
@@ -57,16 +55,16 @@ WIDE_WINDOW_TOKENS = 32_000
 class Outline(Tool["ToolServices"], frozen=True):
     """Show the classes and functions of a file with their line numbers, or a map of a directory's most used ones."""
 
-    name: ClassVar[str] = "outline"
-    category: ClassVar[ToolCategory] = "read"
-    reads_only: ClassVar[bool] = True
-    aliases: ClassVar[dict[str, str]] = {**PATH_ALIASES, "directory": "path", "query": "about"}
-    priority: ClassVar[Mapping[ModeName, int]] = {"code": 10, "debug": 10, "plan": 11, "assistant": 11}
-    min_window: ClassVar[int] = WIDE_WINDOW_TOKENS
-    small: ClassVar[SmallForm] = SmallForm(description="Show what a file or directory defines.")
+    name: ClassVar = "outline"
+    category: ClassVar = "read"
+    reads_only: ClassVar = True
+    aliases: ClassVar = {**PATH_ALIASES, "directory": "path", "query": "about"}
+    priority: ClassVar = {"code": 10, "debug": 10, "plan": 11, "assistant": 11}
+    min_window: ClassVar = WIDE_WINDOW_TOKENS
+    small: ClassVar = SmallForm(description="Show what a file or directory defines.")
 
-    path: Annotated[str, Meta(min_length=1)] = "."
-    max_tokens: PositiveInt | None = None
+    path: Text = "."
+    max_tokens: Count | None = None
     about: Annotated[str, Meta(description="For a directory: rank for this question.")] = ""
 
     def summary(self) -> str:

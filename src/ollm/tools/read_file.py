@@ -3,43 +3,39 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import msgspec
 from msgspec import Meta
 
-from ollm.domain.context import ModeName
 from ollm.domain.errors import ToolFailure
 from ollm.domain.messages import JsonObject
 from ollm.domain.text import format_count
-from ollm.domain.tools import Location, Risk, ToolCategory, ToolResult
+from ollm.domain.tools import Location, Risk, ToolResult
 from ollm.tools.files.file_text import Excerpt, LineRange, append_notes, read_picture, read_text
-from ollm.tools.framework.base import PATH_ALIASES, SmallForm, Tool, ToolContext
+from ollm.tools.framework.base import PATH_ALIASES, Count, SmallForm, Text, Tool, ToolContext
 
 if TYPE_CHECKING:
     from ollm.tools.catalogue import ToolServices
-
-Line = Annotated[int, Meta(ge=1)]
 
 
 class ReadFile(Tool["ToolServices"], frozen=True):
     """Read a text file, or lines of it."""
 
-    name: ClassVar[str] = "read_file"
-    category: ClassVar[ToolCategory] = "read"
-    risk: ClassVar[Risk] = Risk.LOW
-    reads_only: ClassVar[bool] = True
-    aliases: ClassVar[dict[str, str]] = {
+    name: ClassVar = "read_file"
+    category: ClassVar = "read"
+    risk: ClassVar = Risk.LOW
+    reads_only: ClassVar = True
+    aliases: ClassVar = {
         **PATH_ALIASES, "start": "startLine", "end": "endLine", "function": "symbol", "class": "symbol",
     }  # fmt: skip
-    priority: ClassVar[Mapping[ModeName, int]] = {"code": 1, "debug": 1, "plan": 1, "assistant": 1}
+    priority: ClassVar = {"code": 1, "debug": 1, "plan": 1, "assistant": 1}
     # A small window shows no line numbers: very small models ask for the first line of a file and take it for all.
-    small: ClassVar[SmallForm] = SmallForm(description="Read a file.", useful_parameters=("startLine", "endLine"))
+    small: ClassVar = SmallForm(description="Read a file.", useful_parameters=("startLine", "endLine"))
 
-    path: Annotated[str, Meta(min_length=1)]
-    start_line: Line | None = None
-    end_line: Annotated[Line | None, Meta(description="Included.")] = None
+    path: Text
+    start_line: Count | None = None
+    end_line: Annotated[Count | None, Meta(description="Included.")] = None
     line_numbers: bool = False
     symbol: Annotated[str | None, Meta(description="Such as Turn.run.")] = None
 

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import msgspec
 from msgspec import Meta
 
 from ollm.config.settings import OutputSettings
-from ollm.domain.context import ModeName
 from ollm.domain.errors import OllmError, ToolFailure
 from ollm.domain.struct import Data
 from ollm.domain.text import format_count
-from ollm.domain.tools import Location, ToolCategory, ToolResult
+from ollm.domain.tools import Location, ToolResult
 from ollm.services.edit_ledger import EditLedger
 from ollm.services.token_counting import estimate_units
 from ollm.tools.files.file_text import NOTE_CHARS, LineRange, append_notes, read_text
-from ollm.tools.framework.base import SmallForm, Tool, ToolContext
+from ollm.tools.framework.base import Count, SmallForm, Tool, ToolContext
 from ollm.tools.framework.output import take_head
 from ollm.tools.search.scope import describe_skipped, drop_private_files
 
@@ -88,19 +86,15 @@ MAX_FILES = 200
 class ReadManyFiles(Tool["ToolServices"], frozen=True):
     """Read several text files at once, each under its path. Globs such as src/**/*.py are allowed."""
 
-    name: ClassVar[str] = "read_many_files"
-    category: ClassVar[ToolCategory] = "read"
-    reads_only: ClassVar[bool] = True
-    aliases: ClassVar[dict[str, str]] = {"path": "paths", "files": "paths", "patterns": "paths"}
-    priority: ClassVar[Mapping[ModeName, int]] = {"plan": 8, "assistant": 9}
-    small: ClassVar[SmallForm] = SmallForm(
-        description="Read several files.",
-    )
+    name: ClassVar = "read_many_files"
+    category: ClassVar = "read"
+    reads_only: ClassVar = True
+    aliases: ClassVar = {"path": "paths", "files": "paths", "patterns": "paths"}
+    priority: ClassVar = {"plan": 8, "assistant": 9}
+    small: ClassVar = SmallForm(description="Read several files.")
 
     paths: Annotated[tuple[str, ...], Meta(min_length=1, description="Files or globs, from the workspace.")]
-    max_tokens: Annotated[
-        Annotated[int, Meta(ge=1)] | None, Meta(description="Most tokens to return for all of them.")
-    ] = None
+    max_tokens: Annotated[Count | None, Meta(description="Most tokens to return for all of them.")] = None
 
     def summary(self) -> str:
         return f"Read {', '.join(self.paths[:5])}{' …' if len(self.paths) > 5 else ''}"

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Annotated, ClassVar, Protocol
 
 from msgspec import Meta
 
 from ollm.config.settings import OutputSettings
-from ollm.domain.context import ModeName
 from ollm.domain.errors import ToolFailure
 from ollm.domain.struct import Data
 from ollm.domain.text import format_count
-from ollm.domain.tools import ToolCategory, ToolResult
+from ollm.domain.tools import ToolResult
 from ollm.tools.files.file_text import LineRange, count_lines, render_lines
-from ollm.tools.framework.base import SmallForm, Tool, ToolContext
+from ollm.tools.framework.base import Count, SmallForm, Tool, ToolContext
 
-Number = Annotated[int, Meta(ge=1)]
-Offset = Annotated[int, Meta(ge=0)]
 MAX_FOUND_MESSAGES = 6
 MAX_QUERIES = 5
 PAGE_CHARS = 4_000
@@ -64,28 +61,28 @@ class Archive(Protocol):
 class Recall(Tool[Archive], frozen=True):
     """Read what this conversation no longer shows in full. Give one of queries, messageId, callId."""
 
-    name: ClassVar[str] = "recall"
-    category: ClassVar[ToolCategory] = "read"
-    reads_only: ClassVar[bool] = True
-    priority: ClassVar[Mapping[ModeName, int]] = {"code": 7, "debug": 7, "plan": 6, "assistant": 6}
-    small: ClassVar[SmallForm] = SmallForm(
+    name: ClassVar = "recall"
+    category: ClassVar = "read"
+    reads_only: ClassVar = True
+    priority: ClassVar = {"code": 7, "debug": 7, "plan": 6, "assistant": 6}
+    small: ClassVar = SmallForm(
         description="Read text that was cut or folded.",
         parameters=("queries", "messageId", "callId", "offset"),
         clear_name=False,
     )
 
-    exclusive: ClassVar[tuple[str, ...]] = ("queries", "messageId", "callId")
-    aliases: ClassVar[Mapping[str, str]] = {"query": "queries"}
+    exclusive: ClassVar = ("queries", "messageId", "callId")
+    aliases: ClassVar = {"query": "queries"}
 
     queries: Annotated[
         Annotated[tuple[str, ...], Meta(max_length=MAX_QUERIES)] | None,
         Meta(description="A few words each: synonyms, other languages."),
     ] = None
-    message_id: Number | None = None
+    message_id: Count | None = None
     call_id: Annotated[str | None, Meta(description="A tool call, for its output.")] = None
-    start_line: Number | None = None
-    end_line: Number | None = None
-    offset: Annotated[Offset | None, Meta(description="Character to start at.")] = None
+    start_line: Count | None = None
+    end_line: Count | None = None
+    offset: Annotated[Annotated[int, Meta(ge=0)] | None, Meta(description="Character to start at.")] = None
 
     def summary(self) -> str:
         if self.queries is not None:

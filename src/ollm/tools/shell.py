@@ -6,23 +6,21 @@ import math
 import os
 import re
 import signal
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Annotated, ClassVar, Literal
 
 import msgspec
 from msgspec import Meta
 
-from ollm.domain.context import ModeName
 from ollm.domain.errors import ToolFailure
-from ollm.domain.tools import ConfirmationDetails, ErrorInfo, Location, Risk, ToolCategory, ToolResult, Verdict
+from ollm.domain.tools import ConfirmationDetails, ErrorInfo, Location, Risk, ToolResult, Verdict
 from ollm.services.background_jobs import BackgroundJobs, Ending, Job
 from ollm.system.processes import ProcessCommand, StartError
 from ollm.system.sandbox.box import WHOLE_LEVELS, Box, Kind, find_access, is_inside, list_places
 from ollm.system.terminal_text import render_command
-from ollm.tools.framework.base import Keep, SmallForm, Tool, ToolContext
+from ollm.tools.framework.base import SmallForm, Text, Tool, ToolContext
 
 Seconds = Annotated[float, Meta(gt=0, le=86_400)]
-Text = Annotated[str, Meta(min_length=1)]
 SHELLS = ("/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash", "/opt/homebrew/bin/bash")
 CANCEL_GRACE_SECONDS = 0.02
 MAX_COMMAND_BYTES = 120_000
@@ -31,11 +29,11 @@ MAX_COMMAND_BYTES = 120_000
 class Shell(Tool[BackgroundJobs], frozen=True):
     """Run a bash command and get its output and exit code."""
 
-    name: ClassVar[str] = "shell"
-    category: ClassVar[ToolCategory] = "run"
-    risk: ClassVar[Risk] = Risk.HIGH
-    keep: ClassVar[Keep] = "ends"
-    aliases: ClassVar[dict[str, str]] = {
+    name: ClassVar = "shell"
+    category: ClassVar = "run"
+    risk: ClassVar = Risk.HIGH
+    keep: ClassVar = "ends"
+    aliases: ClassVar = {
         "cmd": "command",
         "script": "command",
         "workdir": "cwd",
@@ -44,13 +42,13 @@ class Shell(Tool[BackgroundJobs], frozen=True):
         "jobId": "id",
         "job_id": "id",
     }
-    priority: ClassVar[Mapping[ModeName, int]] = {"code": 4, "debug": 2}
-    small: ClassVar[SmallForm] = SmallForm(
+    priority: ClassVar = {"code": 4, "debug": 2}
+    small: ClassVar = SmallForm(
         description="Run a bash command.",
         schema={"type": "object", "properties": {"command": {"type": "string"}}, "required": ["command"]},
     )
 
-    exclusive: ClassVar[tuple[str, ...]] = ("command", "id")
+    exclusive: ClassVar = ("command", "id")
 
     command: Text | None = None
     cwd: Text | None = None

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Annotated, ClassVar
 
 from msgspec import Meta
 
-from ollm.domain.context import ModeName
 from ollm.domain.errors import ToolFailure
 from ollm.domain.session import TaskReport, TaskRequest
-from ollm.domain.tools import Location, ToolCategory, ToolResult
+from ollm.domain.tools import Location, ToolResult
 from ollm.tools.framework.base import SmallForm, Tool, ToolContext
 
 WIDE_WINDOW_TOKENS = 32_000
@@ -22,14 +21,14 @@ RunTask = Callable[[TaskRequest, Callable[[str], None]], Awaitable[TaskReport]]
 class Task(Tool[RunTask], frozen=True):
     """Explore a question in a conversation of its own, with as many files as it takes; you get only its report."""
 
-    name: ClassVar[str] = "task"
-    category: ClassVar[ToolCategory] = "read"
-    aliases: ClassVar[dict[str, str]] = {
+    name: ClassVar = "task"
+    category: ClassVar = "read"
+    aliases: ClassVar = {
         "question": "prompt", "description": "prompt", "subagent_type": "agent", "paths": "files",
     }  # fmt: skip
-    priority: ClassVar[Mapping[ModeName, int]] = {"code": 11, "debug": 11, "plan": 12, "assistant": 12}
-    min_window: ClassVar[int] = WIDE_WINDOW_TOKENS
-    small: ClassVar[SmallForm] = SmallForm(description="Have a question explored; you get a report.")
+    priority: ClassVar = {"code": 11, "debug": 11, "plan": 12, "assistant": 12}
+    min_window: ClassVar = WIDE_WINDOW_TOKENS
+    small: ClassVar = SmallForm(description="Have a question explored; you get a report.")
 
     prompt: Annotated[str, Meta(min_length=1, description="All it needs to know: it sees nothing of this talk.")]
     files: Annotated[tuple[str, ...], Meta(description="Files to begin with.")] = ()

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from msgspec import Meta
 
 from ollm.config.settings import OutputSettings
-from ollm.domain.context import ModeName
 from ollm.domain.errors import ToolFailure
 from ollm.domain.text import format_count
-from ollm.domain.tools import FileChange, Location, Risk, ToolCategory, ToolResult
-from ollm.tools.framework.base import SmallForm, Tool, ToolContext
+from ollm.domain.tools import FileChange, Location, Risk, ToolResult
+from ollm.tools.framework.base import Count, SmallForm, Text, Tool, ToolContext
 from ollm.tools.framework.output import clean_text, disarm_template_marks, trim_output
 from ollm.tools.web.address import parse_url, refuse_private
 
@@ -48,19 +47,17 @@ class PageCache:
 class WebFetch(Tool[PageCache], frozen=True):
     """Fetch a web page as Markdown, or the parts of it a CSS selector picks. JSON, plain text and PDFs work too."""
 
-    name: ClassVar[str] = "web_fetch"
-    category: ClassVar[ToolCategory] = "web"
-    risk: ClassVar[Risk] = Risk.MEDIUM
-    reads_only: ClassVar[bool] = True
-    aliases: ClassVar[dict[str, str]] = {"uri": "url", "link": "url", "max_length": "maxLength"}
-    priority: ClassVar[Mapping[ModeName, int]] = {"plan": 10, "assistant": 5}
-    small: ClassVar[SmallForm] = SmallForm(
-        description="Read a web page.",
-    )
+    name: ClassVar = "web_fetch"
+    category: ClassVar = "web"
+    risk: ClassVar = Risk.MEDIUM
+    reads_only: ClassVar = True
+    aliases: ClassVar = {"uri": "url", "link": "url", "max_length": "maxLength"}
+    priority: ClassVar = {"plan": 10, "assistant": 5}
+    small: ClassVar = SmallForm(description="Read a web page.")
 
     url: Annotated[str, Meta(min_length=1, description="Address, http or https.")]
-    selector: Annotated[Annotated[str, Meta(min_length=1)] | None, Meta(description="CSS selector.")] = None
-    max_length: Annotated[Annotated[int, Meta(ge=1)] | None, Meta(description="Most characters to return.")] = None
+    selector: Annotated[Text | None, Meta(description="CSS selector.")] = None
+    max_length: Annotated[Count | None, Meta(description="Most characters to return.")] = None
 
     def summary(self) -> str:
         return f"Fetch {self.url}"

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 from msgspec import Meta
 
 from ollm.config.settings import WebSearchSettings
-from ollm.domain.context import ModeName
 from ollm.domain.errors import ToolFailure
 from ollm.domain.struct import Data
 from ollm.domain.text import format_count
-from ollm.domain.tools import FileChange, Risk, ToolCategory, ToolResult
+from ollm.domain.tools import FileChange, Risk, ToolResult
 from ollm.tools.framework.base import SmallForm, Tool, ToolContext
 from ollm.tools.framework.output import clean_text, disarm_template_marks
 
@@ -39,15 +38,13 @@ class WebSearchNeeds(Data, frozen=True):
 class WebSearch(Tool[WebSearchNeeds], frozen=True):
     """Search the web; read what looks right with web_fetch."""
 
-    name: ClassVar[str] = "web_search"
-    category: ClassVar[ToolCategory] = "web"
-    risk: ClassVar[Risk] = Risk.MEDIUM
-    reads_only: ClassVar[bool] = True
-    aliases: ClassVar[dict[str, str]] = {"q": "query", "count": "numResults", "maxResults": "numResults"}
-    priority: ClassVar[Mapping[ModeName, int]] = {"plan": 9, "assistant": 4}
-    small: ClassVar[SmallForm] = SmallForm(
-        description="Search the web.",
-    )
+    name: ClassVar = "web_search"
+    category: ClassVar = "web"
+    risk: ClassVar = Risk.MEDIUM
+    reads_only: ClassVar = True
+    aliases: ClassVar = {"q": "query", "count": "numResults", "maxResults": "numResults"}
+    priority: ClassVar = {"plan": 9, "assistant": 4}
+    small: ClassVar = SmallForm(description="Search the web.")
 
     query: Annotated[str, Meta(min_length=1, description="What to look for.")]
     num_results: Annotated[Annotated[int, Meta(ge=1, le=50)] | None, Meta(description="How many results.")] = None

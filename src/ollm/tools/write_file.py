@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import ClassVar
 
-from ollm.domain.context import ModeName
 from ollm.domain.errors import ToolFailure
 from ollm.domain.text import format_count
 from ollm.tools.files.file_change import CurrentFile, FileChangingTool, NewContent, encode_text, read_current
@@ -16,11 +14,11 @@ from ollm.tools.framework.base import PATH_ALIASES, SmallForm, ToolContext
 class WriteFile(FileChangingTool, frozen=True):
     """Create a file with this content, parent directories too. An existing one is replaced only with overwrite."""
 
-    name: ClassVar[str] = "write_file"
-    aliases: ClassVar[dict[str, str]] = {**PATH_ALIASES, "contents": "content", "text": "content"}
-    priority: ClassVar[Mapping[ModeName, int]] = {"code": 3, "debug": 5}
+    name: ClassVar = "write_file"
+    aliases: ClassVar = {**PATH_ALIASES, "contents": "content", "text": "content"}
+    priority: ClassVar = {"code": 3, "debug": 5}
     # A small window does not show `overwrite`: very small models overwrite what they should add to.
-    small: ClassVar[SmallForm] = SmallForm(description="Create a new file.", useful_parameters=("overwrite",))
+    small: ClassVar = SmallForm(description="Create a new file.", useful_parameters=("overwrite",))
 
     content: str
     overwrite: bool = False

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from msgspec import Meta
 
-from ollm.domain.context import ModeName
 from ollm.domain.errors import ToolFailure
 from ollm.domain.messages import JsonObject
-from ollm.domain.tools import Todo, ToolCategory, ToolResult
+from ollm.domain.tools import Todo, ToolResult
 from ollm.store.notes import NoteStore
 from ollm.tools.framework.base import SmallForm, Tool, ToolContext
 
@@ -23,11 +21,11 @@ MAX_TODO_CHARS = 2_000
 class WriteTodos(Tool["ToolServices"], frozen=True):
     """Keep a todo list."""
 
-    name: ClassVar[str] = "write_todos"
-    category: ClassVar[ToolCategory] = "notes"
-    aliases: ClassVar[dict[str, str]] = {"todo": "text", "content": "text", "task": "text", "todoId": "id"}
-    priority: ClassVar[Mapping[ModeName, int]] = {"code": 9, "debug": 9, "plan": 5}
-    small: ClassVar[SmallForm] = SmallForm(
+    name: ClassVar = "write_todos"
+    category: ClassVar = "notes"
+    aliases: ClassVar = {"todo": "text", "content": "text", "task": "text", "todoId": "id"}
+    priority: ClassVar = {"code": 9, "debug": 9, "plan": 5}
+    small: ClassVar = SmallForm(
         description="Keep a todo list.",
         parameters=("text", "id"),
         clear_name=False,

@@ -9,17 +9,16 @@ from abc import abstractmethod
 from collections.abc import Iterable
 from itertools import takewhile
 from pathlib import Path
-from typing import Annotated, ClassVar
+from typing import ClassVar
 
 import msgspec
-from msgspec import Meta
 
 from ollm.domain.errors import ToolFailure
 from ollm.domain.struct import Data
-from ollm.domain.tools import FileChange, Location, Risk, ToolCategory, ToolResult
+from ollm.domain.tools import FileChange, Location, Risk, ToolResult
 from ollm.services.edit_ledger import EditLedger
 from ollm.tools.files.file_text import Encoding, detect_encoding, detect_newline, make_too_large_failure
-from ollm.tools.framework.base import PATH_ALIASES, Tool, ToolContext
+from ollm.tools.framework.base import PATH_ALIASES, Text, Tool, ToolContext
 from ollm.tools.framework.output import show_controls
 
 MAX_SHOWN_CHARS = 4_000
@@ -50,11 +49,11 @@ class NewContent(Data, frozen=True):
 class FileChangingTool(Tool[EditLedger], frozen=True):
     """Gives one file a new text."""
 
-    category: ClassVar[ToolCategory] = "write"
-    risk: ClassVar[Risk] = Risk.MEDIUM
-    aliases: ClassVar[dict[str, str]] = PATH_ALIASES
+    category: ClassVar = "write"
+    risk: ClassVar = Risk.MEDIUM
+    aliases: ClassVar = PATH_ALIASES
 
-    path: Annotated[str, Meta(min_length=1)]
+    path: Text
 
     @abstractmethod
     def read_before(self, context: ToolContext) -> CurrentFile | None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from abc import ABCMeta, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, Generic, Literal, Protocol, TypeVar, overload
+from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, ClassVar, Generic, Literal, Protocol, TypeVar, overload
 
 import msgspec
-from msgspec import UNSET
+from msgspec import UNSET, Meta
 
 from ollm.config.settings import ToolSettings
 from ollm.domain.context import ModeName
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 Needs = TypeVar("Needs")
 Keep = Literal["head", "ends"]
+Text = Annotated[str, Meta(min_length=1)]
+Count = Annotated[int, Meta(ge=1)]
 PATH_ALIASES = {"file_path": "path", "filePath": "path", "file": "path", "filename": "path"}
 
 

@@ -114,7 +114,7 @@ def unwrap_call(name: str, arguments: JsonObject) -> tuple[str, JsonObject]:
 class FindTool(Tool[Callable[[], Sequence[ToolSchema]]], frozen=True):
     """Find more tools by what they do."""
 
-    name: ClassVar[str] = FIND_TOOL
+    name: ClassVar = FIND_TOOL
 
     query: str
 
@@ -207,7 +207,7 @@ def render_names(query: str, tools: Sequence[ToolSchema]) -> str:
     return f"No tool fits {query!r}. There are: {', '.join(names[:MAX_LISTED_NAMES])}{more}."
 
 
-TINY_WINDOW_TOKENS, SMALL_WINDOW_TOKENS = 3_000, 8_000  # windows below these
+SMALL_WINDOW_TOKENS = 8_000
 BARE_WINDOW_TOKENS = 2_600  # below, tools whose names say what they do come without a word: what they require has room
 MAX_OPTIONAL_PARAMETERS = 4
 
@@ -257,12 +257,15 @@ def _shorten_value(schema: JsonObject) -> JsonObject:
 
 
 MIN_FOREIGN_TOOLS = 2  # find_tool and use_tool, whatever a model was seen to bear: a person configured a server
-MIN_TINY_TOOLS, MIN_TOOLS, MAX_TOOLS, MAX_ROOMY_TOOLS = 4, 5, 10, 12
-TINIEST_WINDOW_TOKENS = 2_000  # they get one tool less
-MAX_SCHEMA_TOKENS, MAX_ROOMY_SCHEMA_TOKENS = 1_500, 1_850
 MAX_WINDOW_SHARE = 0.15
 WIDE_WINDOW_TOKENS = 16_000  # smaller windows get the tools in few words
-ROOMY_WINDOW_TOKENS = 32_000  # from here on there is room for those that spare a window, too
+LIMITS = (  # for windows below so many tokens: tools of ours at least and at most, and tokens of their schemas
+    (2_000, 3, 5, 1_500),
+    (3_000, 4, 5, 1_500),
+    (SMALL_WINDOW_TOKENS, 5, 5, 1_500),
+    (32_000, 5, 10, 1_500),
+    (math.inf, 5, 12, 1_850),  # there is room for those that spare a window, too
+)
 
 
 def select_tools(
@@ -284,7 +287,9 @@ def select_tools(
     by_name = {tool.name: tool for tool in tools if shows_tool(mode, tool.category) and window >= tool.min_window}
     placed = sorted((tool.priority[mode], tool.name) for tool in by_name.values() if mode in tool.priority)
     ours = [name for _, name in placed]
-    least, limit = _count_limits(window, most)
+    least, limit, max_tokens = next(row[1:] for row in LIMITS if window < row[0])
+    if most is not None:
+        least, limit = min(least, most), min(limit, most)
     foreign = [tool for tool in tools if tool.category is None and (tool.name in by_name or tool.name in permitted)]
     if foreign and most is not None:
         most = max(most, least + MIN_FOREIGN_TOOLS)
@@ -296,7 +301,7 @@ def select_tools(
         ours.insert(least - 1, "recall")
     shown: dict[str, ToolSchema] = {}
     left = {
-        True: min(_get_schema_limit(window), MAX_WINDOW_SHARE * window - instruction_tokens),
+        True: min(max_tokens, MAX_WINDOW_SHARE * window - instruction_tokens),
         False: MAX_WINDOW_SHARE * window,
     }  # for ours, for theirs
     for name in [*ours[:least], *theirs, *ours[least:]]:
@@ -339,15 +344,3 @@ def _fit_schema(tool: ToolDescription, window: int, max_tokens: float) -> tuple[
             return tool.schema, price
     schema = shorten_schema(tool, window)
     return schema, count([schema])
-
-
-def _get_schema_limit(window: int) -> int:
-    return MAX_ROOMY_SCHEMA_TOKENS if window >= ROOMY_WINDOW_TOKENS else MAX_SCHEMA_TOKENS
-
-
-def _count_limits(window: int, most: int | None) -> tuple[int, int]:
-    least = MIN_TINY_TOOLS - (window < TINIEST_WINDOW_TOKENS) if window < TINY_WINDOW_TOKENS else MIN_TOOLS
-    limit = MIN_TOOLS if window < SMALL_WINDOW_TOKENS else MAX_TOOLS
-    if window >= ROOMY_WINDOW_TOKENS:
-        limit = MAX_ROOMY_TOOLS
-    return (least, limit) if most is None else (min(least, most), min(limit, most))

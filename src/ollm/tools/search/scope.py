@@ -45,7 +45,6 @@ def _is_harmless(text: str) -> bool:
 
 
 DirectoryPath = Annotated[str, Meta(min_length=1, description="Directory to look in.")]
-PositiveInt = Annotated[int, Meta(ge=1)]
 
 
 class SearchScope(Data, frozen=True):
