@@ -18,11 +18,7 @@ from ollm.tools.framework.tool_selection import (
     BARE_WINDOW_TOKENS,
     MAX_FOUND_CHARACTERS,
     MAX_FOUND_TOOLS,
-    MAX_ROOMY_TOOLS,
     MAX_SCHEMA_CHARACTERS,
-    MAX_TOOLS,
-    MIN_TINY_TOOLS,
-    MIN_TOOLS,
     SMALL_WINDOW_TOKENS,
     build_deferred_schemas,
     find_tools,
@@ -81,7 +77,7 @@ def tokens(shown: tuple[ToolSchema, ...]) -> int:
 def test_a_mode_shows_five_to_ten_tools_in_little_room(tools: list[ToolSpec], mode: ModeName, window: int) -> None:
     shown = select(mode, tools, window)
 
-    assert MIN_TOOLS <= len(shown) <= (MAX_TOOLS if window < 32_000 else MAX_ROOMY_TOOLS)
+    assert 5 <= len(shown) <= (10 if window < 32_000 else 12)
     assert tokens(shown) <= min(1_500 if window < 32_000 else 2_000, 0.15 * window)
     assert [schema.name for schema in shown] == sorted(schema.name for schema in shown)
 
@@ -101,7 +97,7 @@ def test_a_tiny_window_still_gets_four(tools: list[ToolSpec], mode: ModeName) ->
     for window in range(2_048, 3_000, 50):
         shown = select(mode, tools, window)
 
-        assert len(shown) in (MIN_TINY_TOOLS, MIN_TOOLS)
+        assert len(shown) in (4, 5)
         assert tokens(shown) + count_instruction_tokens(window, mode) <= 0.15 * window
 
 
@@ -154,7 +150,7 @@ def test_what_was_folded_can_be_recalled_in_any_window(
     before, after = (select(mode, tools, window, most, folded=folded) for folded in (False, True))
 
     assert "recall" in [schema.name for schema in after]
-    assert len(after) <= (most or (MAX_TOOLS if window < 32_000 else MAX_ROOMY_TOOLS))
+    assert len(after) <= (most or (10 if window < 32_000 else 12))
     if window >= 4_096:
         told = count_instruction_tokens(window, mode)
         assert tokens(after) + told <= max(0.15 * window, tokens(before) + told)

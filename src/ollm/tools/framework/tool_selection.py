@@ -259,7 +259,7 @@ def _shorten_value(schema: JsonObject) -> JsonObject:
 MIN_FOREIGN_TOOLS = 2  # find_tool and use_tool, whatever a model was seen to bear: a person configured a server
 MAX_WINDOW_SHARE = 0.15
 WIDE_WINDOW_TOKENS = 16_000  # smaller windows get the tools in few words
-LIMITS = (  # for windows below so many tokens: tools of ours at least and at most, and tokens of their schemas
+TOOL_LIMITS = (  # for windows below so many tokens: tools of ours at least and at most, and tokens of their schemas
     (2_000, 3, 5, 1_500),
     (3_000, 4, 5, 1_500),
     (SMALL_WINDOW_TOKENS, 5, 5, 1_500),
@@ -287,7 +287,7 @@ def select_tools(
     by_name = {tool.name: tool for tool in tools if shows_tool(mode, tool.category) and window >= tool.min_window}
     placed = sorted((tool.priority[mode], tool.name) for tool in by_name.values() if mode in tool.priority)
     ours = [name for _, name in placed]
-    least, limit, max_tokens = next(row[1:] for row in LIMITS if window < row[0])
+    least, limit, max_tokens = next(row[1:] for row in TOOL_LIMITS if window < row[0])
     if most is not None:
         least, limit = min(least, most), min(limit, most)
     foreign = [tool for tool in tools if tool.category is None and (tool.name in by_name or tool.name in permitted)]
