@@ -58,7 +58,7 @@ It does not use proxies from the environment, because it could not check the add
 
 | backend | needs |
 |---|---|
-| `ddgs` | the extra `ollm-cli[search]` |
+| `ddgs` | the extra `search` |
 | `searxng` | `tools.webSearch.baseUrl`, and `json` in `search.formats` of the server |
 | `brave`, `tavily` | `tools.webSearch.apiKeyEnv` |
 

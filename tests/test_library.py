@@ -99,7 +99,7 @@ async def test_the_library_page_runs_as_it_stands(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("x")
     for snippet in snippets("docs/library.md"):
         async with ScriptedServer(
-            [Answer(calls=[("write_file", {"path": "hello.txt", "content": "hi"})]), "Done."]
+            [Answer(calls=[("write_file", {"path": "hello.txt", "content": "hi"})]), *["Done."] * 2]
         ) as server:
             await run(snippet, tmp_path, server)
 
@@ -109,7 +109,7 @@ def test_the_documents_show_the_examples_which_are_typed() -> None:
 
     assert shown == [
         (ROOT / "examples" / name).read_text(encoding="utf-8")
-        for name in ("one_turn.py", "answering.py", "services.py", "parts.py")
+        for name in ("one_turn.py", "answering.py", "tickets.py", "services.py", "parts.py")
     ]
     assert '"examples"' in (ROOT / "pyproject.toml").read_text(encoding="utf-8").partition("[tool.mypy]")[2]
 

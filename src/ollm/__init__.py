@@ -71,9 +71,9 @@ if TYPE_CHECKING:
     from ollm.providers.base import ThinkingPiece as ThinkingPiece
     from ollm.runtime.base import Attachment as Attachment
     from ollm.runtime.base import CommandReply as CommandReply
-    from ollm.runtime.base import Conversation as Conversation
     from ollm.runtime.base import ConversationOptions as ConversationOptions
     from ollm.runtime.base import Status as Status
+    from ollm.runtime.conversation import Conversation as Conversation
     from ollm.runtime.conversation import LocalConversation as LocalConversation
     from ollm.services.chat_compression.compression_state import CompressionOptions as CompressionOptions
     from ollm.services.chat_compression.service import ChatCompressionService as ChatCompressionService
@@ -175,8 +175,8 @@ __getattr__, __dir__ = lazy_exports(
             "TextPiece",
             "ThinkingPiece",
         ),
-        "runtime.base": ("Attachment", "CommandReply", "Conversation", "ConversationOptions", "Status"),
-        "runtime.conversation": ("LocalConversation",),
+        "runtime.base": ("Attachment", "CommandReply", "ConversationOptions", "Status"),
+        "runtime.conversation": ("Conversation", "LocalConversation"),
         "services.chat_compression.compression_state": ("CompressionOptions",),
         "services.chat_compression.service": ("ChatCompressionService",),
         "services.chat_recording.library": ("SessionLibrary",),

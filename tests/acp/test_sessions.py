@@ -20,6 +20,16 @@ from tests.servers.answers import Answer
 from tests.servers.openai import ScriptedServer
 
 
+async def test_a_session_is_deleted_for_good_open_or_not(tmp_path: Path) -> None:
+    async with editing(tmp_path, ["Hello."]) as (editor, _):
+        session = await editor.open()
+        await editor.say(session, "hi")
+        for _ in range(2):
+            await editor.agent._conn.send_request("session/delete", {"sessionId": session})
+        assert (await editor.agent.list_sessions()).sessions == []
+    assert not [path for path in tmp_path.rglob(f"{session}*") if path.is_file()]
+
+
 @pytest.mark.parametrize(
     "params",
     [

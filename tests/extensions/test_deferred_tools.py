@@ -31,6 +31,27 @@ CLICK = make_tool("press_button", "Click a button on a page of the browser.")
 FEW = [make_tool("now", "The time."), make_tool("zone", "The time zone.")]
 
 
+async def test_a_server_that_hung_is_not_waited_for_again(tmp_path: Path) -> None:
+    async with running(tmp_path, ["One.", "Two."]) as runner:
+        entry = {**raw_entry(tmp_path, "slow", tools=FEW, startDelay=30), "startTimeout": 3}
+        configure(runner, mcpServers={"slow": entry})
+        first = await runner.run("-p", "go")
+        second = await runner.run("-p", "go")
+
+    assert "no initialize reply within 3 s" in first.err
+    assert "slow did not answer last time" in second.err
+
+
+async def test_a_tool_that_is_gone_is_not_replaced_by_another_of_its_server(tmp_path: Path) -> None:
+    async with running(tmp_path, [Answer(calls=[("odd__noise", {})]), "Done."]) as runner:
+        configure(runner, mcpServers={"odd": raw_entry(tmp_path, "odd", tools=[make_tool("die", "End it.")])})
+        await runner.run("-p", "go")
+
+    said = runner.server.chats[1]["messages"][-1]["content"]
+    assert 'There is no tool named "odd__noise"' in said
+    assert "Did you mean" not in said
+
+
 @pytest.mark.soak
 @pytest.mark.parametrize("window", [4096, 8192, 32768][: size(1, 3)])
 async def test_a_hidden_tool_is_found_by_words_and_called_by_its_name(tmp_path: Path, window: int) -> None:

@@ -243,7 +243,7 @@ async def test_without_a_backend_and_without_the_library_a_sentence_says_what_to
     kind, message = error(await searcher(workspace)("web_search", query="x"))
 
     assert kind == "NoBackend"
-    assert "ollm-cli[search]" in message
+    assert "[search]" in message
 
 
 async def test_a_missing_ddgs_says_how_to_install_it(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -252,7 +252,7 @@ async def test_a_missing_ddgs_says_how_to_install_it(workspace: Path, monkeypatc
     kind, message = error(await searcher(workspace, backend="ddgs")("web_search", query="x"))
 
     assert kind == "NoBackend"
-    assert "ollm-cli[search]" in message
+    assert "[search]" in message
 
 
 SEARXNG = {

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 from acp import RequestError
 from acp import schema as wire
 from acp.core import AgentSideConnection
+from acp.utils import normalize_result
 from pydantic import BaseModel, ValidationError
 
 from ollm.acp.transport import ClientGoneError, ClientRefusedError, StdioTransport
@@ -39,6 +40,7 @@ REQUESTS: dict[str, type[BaseModel] | None] = {
     "resume_session": wire.ResumeSessionResponse,
     "list_sessions": wire.ListSessionsResponse,
     "close_session": None,
+    "delete_session": None,
     "prompt": wire.PromptResponse,
     "cancel": None,
     "set_session_mode": None,
@@ -92,6 +94,10 @@ class EditorClient:
         agent: Any = SimpleNamespace(**handlers)
         transport: Any = self._transport
         self._connection = AgentSideConnection(agent, transport, listening=False, use_unstable_protocol=True)
+        router: Any = self._connection._conn._handler  # noqa: SLF001 - the library does not route it yet
+        router.route_request(
+            "session/delete", wire.DeleteSessionRequest, agent, "delete_session", adapt_result=normalize_result
+        )
         return self._connection
 
     @property

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import UUID
 
 from msgspec.structs import replace
@@ -24,7 +25,7 @@ from ollm.acp.transport import (
 from ollm.acp.updates import render_title
 from ollm.app import ProcessScope, open_conversation
 from ollm.app.workspace import WorkspaceScope
-from ollm.domain.errors import NotFoundError, OllmError, UsageError
+from ollm.domain.errors import BusyError, NotFoundError, OllmError, UsageError
 from ollm.domain.events import Notice
 from ollm.domain.messages import JsonObject
 from ollm.runtime.base import ConversationOptions
@@ -33,6 +34,7 @@ from ollm.runtime.conversation import LocalConversation
 if TYPE_CHECKING:
     from ollm.acp.adapter import EditorClient
 
+T = TypeVar("T")
 PAGE_SESSIONS = 50
 
 
@@ -98,7 +100,8 @@ class EditorSessions:
         """The sessions of a folder, or all, last active first, a page at a time."""
         start = parse_cursor(cursor)
         workspace = str(parse_directory(cwd).resolve()) if cwd else None
-        rows = [row for row in await asyncio.to_thread(self._read_rows) if fits(row, workspace)]
+        listed = await asyncio.to_thread(self._run_apart, lambda process: process.session_index.list_sessions())
+        rows = [row for row in listed if fits(row, workspace)]
         page = rows[start : start + PAGE_SESSIONS]
         more = {"nextCursor": str(start + PAGE_SESSIONS)} if len(rows) > start + PAGE_SESSIONS else {}
         return {"sessions": [render_row(row) for row in page], **more}
@@ -106,6 +109,17 @@ class EditorSessions:
     async def close_session(self, session_id: str, **_: Any) -> None:
         await self._get(session_id).close()
         self._open.pop(session_id, None)
+
+    async def delete_session(self, session_id: str, **_: Any) -> None:
+        """Delete a session for good. One that is not there is deleted already."""
+        name = parse_session_id(session_id)
+        if session := self._open.pop(name, None):
+            await session.close()
+        files = self._process.session_files
+        if files.is_open(name):
+            raise BusyError(f"Session {name} is open in another process.", action="Close it there first.")
+        if files.places.find_home(name) is not None:
+            await asyncio.to_thread(self._run_apart, lambda process: process.library.delete(name))
 
     async def prompt(self, session_id: str, prompt: list[JsonObject], **_: Any) -> JsonObject:
         if self._ended:
@@ -200,10 +214,11 @@ class EditorSessions:
         buffers.report = lambda text: stream.emit(Notice(level="warning", text=text))
         return conversation, stack
 
-    def _read_rows(self) -> list[dict[str, Any]]:
+    def _run_apart(self, work: Callable[[ProcessScope], T]) -> T:
+        """Run work of a thread, with files of its own."""
         process = ProcessScope(self._process.environment)
         try:
-            return process.session_index.list_sessions()
+            return work(process)
         finally:
             process.close()
 

@@ -16,6 +16,7 @@ EXTRAS = {
     "daemon": "litestar",
     "embedded": "xllamacpp",
     "mcp": "mcp",
+    "postgres": "psycopg",
     "search": "ddgs",
 }
 

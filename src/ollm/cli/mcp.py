@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,7 @@ from ollm.config.change import remove_mapping_entry as remove_entry
 from ollm.domain.errors import ExitCode, OllmError, UsageError
 from ollm.domain.text import format_count
 from ollm.extensions.mcp.settings import convert_entry, find_foreign_files, read_foreign_file, read_server
+from ollm.system.install_command import describe_extra_install
 from ollm.system.terminal_text import make_printable
 
 if TYPE_CHECKING:
@@ -176,6 +178,8 @@ def save_server(name: str, entry: dict[str, Any], *, force: bool) -> None:
         f"Added {name} to {file}. Its tools are named {name}__TOOL and ask before they run."
         f" Try it: `ollm mcp test {name}`."
     )
+    if find_spec("mcp") is None:
+        warn(f"MCP servers need an extra: {describe_extra_install('mcp')}.")
 
 
 @mcp.command()

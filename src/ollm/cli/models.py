@@ -6,6 +6,7 @@ import asyncio
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from importlib.util import find_spec
 from typing import Any
 
 import click
@@ -17,6 +18,7 @@ from ollm.cli.options import confirm_or_fail, json_option, print_json, print_tab
 from ollm.domain.errors import NoServerError
 from ollm.providers.local_models.model_files import CatalogueModel, ModelFile, ModelFileMissingError
 from ollm.providers.local_models.model_store import ModelStore, Progress
+from ollm.system.install_command import describe_extra_install
 from ollm.system.terminal_text import make_printable
 
 
@@ -125,6 +127,8 @@ def get(name: str, url: str | None, sha256: str | None, if_missing: bool) -> Non
         if not if_missing:
             warn(f"{name} is already installed: {here.path}")
         return
+    if find_spec("xllamacpp") is None:
+        warn(f"Running it needs an extra: {describe_extra_install('embedded')}.")
     file = download_model(store, store.resolve_model(name, url=url, sha256=sha256), url)
     warn(f"Downloaded {name} ({format_size(file.size)}), checksum verified: {file.path}")
 

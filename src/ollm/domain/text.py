@@ -75,11 +75,11 @@ def split_front_matter(text: str) -> tuple[dict[str, str], str]:
         return {}, text
     fields: dict[str, str] = {}
     key = ""
-    for line in lines[1 : ends[1]]:
+    for line in filter(None, map(_drop_comment, lines[1 : ends[1]])):
         if line.startswith((" ", "\t", "- ")):
             if key:
                 fields[key] = f"{fields[key]} {line.strip()}".strip()
-        elif not line.startswith("#"):
+        else:
             key, mark, value = (part.strip() for part in line.partition(":"))
             if mark:
                 fields[key] = value.strip("\"'")
@@ -87,3 +87,12 @@ def split_front_matter(text: str) -> tuple[dict[str, str], str]:
             if key:
                 fields[key] = ""
     return fields, "".join(lines[ends[1] + 1 :]).lstrip("\n")
+
+
+def _drop_comment(line: str) -> str:
+    """Remove the comment of a YAML line. Indented text may contain a `#`, and so may quoted text."""
+    text = line.lstrip()
+    if text.startswith("#"):
+        return ""
+    is_value = text is line or text.startswith("- ")
+    return line.partition(" #")[0] if is_value and not {'"', "'"} & set(line) else line

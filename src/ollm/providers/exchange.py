@@ -108,8 +108,11 @@ class ServerBusy(Exception):  # noqa: N818 - a reason to try again, not a fault
 class Exchange:
     """Speaks JSON with the server at a base URL."""
 
-    def __init__(self, url: str, timeouts: ProviderTimeouts, *, api_key: str = "", proxied: bool = False) -> None:
+    def __init__(
+        self, url: str, timeouts: ProviderTimeouts, *, api_key: str = "", proxied: bool = False, configured: str = ""
+    ) -> None:
         self.url = url
+        self._named = configured or url  # as errors name it
         self._timeouts = http.Timeouts(connect=timeouts.connect, first=timeouts.first_token, stall=timeouts.stall)
         self._api_key = _clean_api_key(api_key) if api_key else ""
         headers = {"Authorization": f"Bearer {self._api_key}"} if api_key else {}
@@ -176,7 +179,7 @@ class Exchange:
             return decode_json(self._hide_api_key(self._unescape(data)))
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise ModelError(
-                f"The model server at {self.url} sent something that is not JSON.",
+                f"The model server at {self._named} sent something that is not JSON.",
                 action="Check provider.baseUrl and provider.type (ollama or openai).",
             ) from error
 
@@ -184,7 +187,7 @@ class Exchange:
         shown = http.FullResponse(
             status=answer.status, headers=answer.headers, body=self._hide_api_key(self._unescape(answer.body))
         )
-        return make_server_error(self.url, shown)
+        return make_server_error(self._named, shown)
 
     def hide_key(self, pieces: PieceStream) -> PieceStream:
         """A stream of the server's without the key it was sent, however it cuts it in parts."""
@@ -218,7 +221,7 @@ class Exchange:
         return error
 
     def _explain_failure(self, failure: http.HttpFailure) -> OllmError:
-        where = f"The model server at {self.url}"
+        where = f"The model server at {self._named}"
         match failure:
             case http.CertificateNotTrusted():
                 return NoServerError(
@@ -228,7 +231,7 @@ class Exchange:
             case http.ConnectFailed():
                 first_step = "Check the network" if self.url.startswith("https:") else "Start it"
                 return NoServerError(
-                    f"No model server answers at {self.url} ({failure}).",
+                    f"No model server answers at {self._named} ({failure}).",
                     action=f"{first_step}, or set provider.baseUrl; `ollm doctor` lists the servers it finds.",
                 )
             case http.FirstByteTimeout():

@@ -145,11 +145,11 @@ class ProviderRegistry:
             root = url.rstrip("/").removesuffix("/v1").removesuffix("/api")
             return Ollama(self._open_exchange(root, api_key))
         root, api = split_base_url(url)
-        return OpenAICompatible(self._open_exchange(root, api_key), api)
+        return OpenAICompatible(self._open_exchange(root, api_key, url), api)
 
-    def _open_exchange(self, url: str, api_key: str) -> Exchange:
+    def _open_exchange(self, url: str, api_key: str, configured: str = "") -> Exchange:
         proxied = has_proxy(self._environment)
-        return Exchange(url, self._settings.timeouts, api_key=api_key, proxied=proxied)
+        return Exchange(url, self._settings.timeouts, api_key=api_key, proxied=proxied, configured=configured)
 
     async def _choose_extension(self, name: str) -> ProviderChoice:
         if name not in self._others:

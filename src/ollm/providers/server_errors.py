@@ -31,6 +31,7 @@ EXCESS_WORDS = compile_late(
 )
 UNKNOWN_MODEL_PHRASES = ("invalid model name", "server is pinned to", "model_not_found", "unknown model")
 MAX_ERROR_CHARACTERS = 300
+LITELLM_KEY_REFUSAL = "no connected db"  # what litellm without a database says of an unknown key
 LOG_ACTION = "Check its log, then try again."
 VLLM_TOOLS_ACTION = (
     "For native tool calls start vLLM with --enable-auto-tool-choice --tool-call-parser NAME"
@@ -86,7 +87,7 @@ def make_error_from_text(url: str, words: str, status: int, body: Any = None) ->
         return ModelLoadingError(f"{where} is still loading the model.", action="Wait a little and try again.")
     if status == 200:
         return ModelError(f"{where} reported an error in the middle of its answer{told}.", action=LOG_ACTION)
-    what, action = _explain_status(status)
+    what, action = _explain_status(status, lowered)
     kind = RequestRefusedError if status in REFUSING_STATUSES else ModelError
     return kind(f"{where} {what} (HTTP {status}){told}.", action=action)
 
@@ -118,8 +119,8 @@ def _names_unknown_model(lowered: str, status: int) -> bool:
     return "model" in lowered and (status == 404 or "not found" in lowered or "does not exist" in lowered)
 
 
-def _explain_status(status: int) -> tuple[str, str]:
-    if status in (401, 403):
+def _explain_status(status: int, lowered: str) -> tuple[str, str]:
+    if status in (401, 403) or (status == 400 and LITELLM_KEY_REFUSAL in lowered):
         return "rejected the API key", "Set provider.apiKeyEnv or OLLM_API_KEY."
     if status == 404:
         return "does not support this request", "Check provider.type and provider.baseUrl."

@@ -290,6 +290,9 @@ class LocalConversation:
             turn.result()
 
 
+Conversation = LocalConversation  # the library's name
+
+
 @runtime_checkable
 class IdleReporter(Protocol):
     """A server that says whether it has work."""

@@ -1,4 +1,4 @@
-"""Command that adds an extra to this installation: by uv, pipx or pip, from an index or from a folder."""
+"""Command that adds an extra to this installation: by uv, pipx or pip, from the folder it came from."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ def describe_extra_install(extra: str, prefix: Path | None = None, source: str |
     """Return the command to run. A tool of uv or pipx is reinstalled with all extras: those it had would be lost."""
     place = prefix or Path(sys.prefix)
     package = find_source() if source is None else source
+    if not package:
+        return f"install ollm again with its extra [{extra}], from where you got it"
     if (place / "uv-receipt.toml").exists():
         return f"uv tool install --force '{package}[{choose_extras(extra)}]'"
     if (place / "pipx_metadata.json").exists():
@@ -24,7 +26,7 @@ def choose_extras(extra: str) -> str:
 
 
 def find_source() -> str:
-    """The folder that it was installed from, where that is still there; else its name."""
+    """The folder or file that it was installed from; empty if it is gone. A name alone could be anybody's package."""
     import json
     from importlib.metadata import PackageNotFoundError, distribution
     from urllib.parse import unquote, urlsplit
@@ -32,7 +34,7 @@ def find_source() -> str:
     try:
         told = json.loads(distribution(PACKAGE).read_text("direct_url.json") or "{}")
     except (PackageNotFoundError, ValueError):
-        return PACKAGE
+        return ""
     url = urlsplit(str(told.get("url", "")))
     folder = Path(unquote(url.path))
-    return str(folder) if url.scheme == "file" and folder.exists() and "'" not in str(folder) else PACKAGE
+    return str(folder) if url.scheme == "file" and folder.exists() and "'" not in str(folder) else ""

@@ -63,6 +63,7 @@ class Catalogue(Data, frozen=True):
     instructions: str = ""
     left_out: tuple[str, ...] = ()
     timestamp: str = ""
+    hung: bool = False  # it did not answer at its last start, and nothing is known of it
 
 
 async def fetch_catalogue(client: Client, server: McpServer, clock: Clock = now) -> Catalogue:
@@ -170,6 +171,11 @@ class CatalogueFile:
             return 0 <= (self._clock() - parse_stamp(found.timestamp)).total_seconds() < FRESH_SECONDS
         except ValueError:
             return False
+
+    def note_hang(self, server: McpServer) -> None:
+        """Remember that a server did not answer, so that the next start does not wait for it."""
+        if (self.get(server) or Catalogue(hung=True)).hung:
+            self.put(server, Catalogue(hung=True, timestamp=format_stamp(self._clock())))
 
     def put(self, server: McpServer, found: Catalogue) -> None:
         from ollm.system.atomic import make_private_directory, replace_file

@@ -17,6 +17,7 @@ from ollm.extensions.mcp.client_features import ClientFeatures
 from ollm.extensions.mcp.http import may_be_newer, may_be_older
 from ollm.extensions.mcp.results import summarize_error
 from ollm.extensions.mcp.settings import McpServer
+from ollm.system.install_command import describe_extra_install
 from ollm.system.processes import StartError
 
 if TYPE_CHECKING:
@@ -197,7 +198,7 @@ class McpConnection:
             await asyncio.wait({ready, holding}, timeout=self.server.start_timeout, return_when=asyncio.FIRST_COMPLETED)
             if not ready.done():
                 line.mark_lost(f"no initialize reply within {self.server.start_timeout:g} s (startTimeout)")
-                raise self._make_failure(f"cannot be used: {line.explain_loss('')}")
+                raise self._make_failure(f"cannot be used: {line.explain_loss('')}", "Timeout")
             self._client = ready.result()
         except asyncio.CancelledError:
             holding.cancel()
@@ -262,8 +263,8 @@ class McpConnection:
             return f"it wants a login (HTTP 401): run `ollm mcp login {self.server.name}`, or set headers.Authorization"
         return f"it refuses the key (HTTP {status})" if status == 403 else ""
 
-    def _make_failure(self, what: str) -> ToolFailure:
-        return ToolFailure(FAILURE_KIND, f"The MCP server {self.server.name} {what}.")
+    def _make_failure(self, what: str, kind: str = FAILURE_KIND) -> ToolFailure:
+        return ToolFailure(kind, f"The MCP server {self.server.name} {what}.")
 
 
 def _fail(ready: asyncio.Future[Any], error: Exception) -> None:
@@ -316,4 +317,4 @@ async def import_sdk() -> None:
     try:
         await done
     except ImportError as error:
-        raise ToolFailure(FAILURE_KIND, "MCP servers need the package mcp; install ollm-cli[mcp].") from error
+        raise ToolFailure(FAILURE_KIND, f"MCP servers need an extra: {describe_extra_install('mcp')}.") from error

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from ollm.domain.errors import OllmError, UsageError
+from ollm.domain.errors import OllmError, ToolFailure, UsageError
 from ollm.domain.messages import JsonObject
 from ollm.domain.struct import Data
 from ollm.domain.text import format_count
@@ -50,7 +50,13 @@ class McpServers:
         self._connections: dict[str, McpConnection] = {}  # of those that were needed
         self._kept = kept
         self._tell = tell
-        self._known = {name: found for name, server in self._servers.items() if (found := kept.get(server)) is not None}
+        self._known: dict[str, Catalogue] = {}
+        self._hung: list[str] = []  # servers that did not answer at their last start
+        for name, server in self._servers.items():
+            if (found := kept.get(server)) is not None and not found.hung:
+                self._known[name] = found
+            elif found is not None and kept.is_fresh(found):
+                self._hung.append(name)
         self._asking: dict[str, asyncio.Task[None]] = {}
         self._failures: dict[str, str] = {}
         self._waited_for: dict[str, None] = {}
@@ -79,6 +85,10 @@ class McpServers:
             unasked = name not in self._asking and usable
             if changed or (unasked and (found is None or not self._kept.is_fresh(found))):
                 self._ask_beside(name)
+        for name in self._hung:
+            self._tell(f"The MCP server {name} did not answer last time; not waiting. Try `ollm mcp test {name}`.")
+        self._waited_for |= dict.fromkeys(self._hung)
+        self._hung.clear()
         unknown = [task for name, task in self._asking.items() if name not in {**self._known, **self._waited_for}]
         if unknown:
             self._waited_for = dict.fromkeys(self._asking)
@@ -186,6 +196,8 @@ class McpServers:
         try:
             found = await self.ask_server(name)
         except OllmError as error:
+            if isinstance(error, ToolFailure) and error.kind == "Timeout":
+                self._kept.note_hang(line.server)
             if name not in self._failures:
                 self._tell(str(error))
             self._failures[name] = str(error)

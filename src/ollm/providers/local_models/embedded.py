@@ -36,6 +36,7 @@ from ollm.providers.local_models.embedded_server import EmbeddedOptions, Embedde
 from ollm.providers.local_models.model_files import ModelFile, ModelFileMissingError
 from ollm.providers.openai_compatible import OpenAICompatible
 from ollm.providers.window import DEFAULT_WINDOW_TOKENS, FALLBACK_WINDOW_TOKENS
+from ollm.system.install_command import describe_extra_install
 from ollm.system.process_tree import count_cores
 
 PASSED_VARIABLES = frozenset(
@@ -244,7 +245,7 @@ def open_embedded(
     if find_spec("xllamacpp") is None:
         raise NoServerError(
             f"{_capitalize(why)}, and the embedded engine is not installed.",
-            action="Start Ollama or llama.cpp, or install ollm-cli[embedded].",
+            action=f"Start Ollama or llama.cpp, or add it: {describe_extra_install('embedded')}.",
         )
     wanted = settings.model
     file = model_files.find_model(directory, wanted) if wanted else model_files.find_default(directory)

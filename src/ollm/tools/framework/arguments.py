@@ -112,6 +112,7 @@ class ToolParameters(Protocol):
     name: ClassVar[str]
     aliases: ClassVar[Mapping[str, str]]
     exclusive: ClassVar[tuple[str, ...]]
+    strict: ClassVar[bool]
 
     @classmethod
     def reshape(cls, arguments: JsonObject) -> JsonObject: ...
@@ -140,13 +141,14 @@ def drop_empty_rivals(arguments: JsonObject, rivals: tuple[str, ...]) -> JsonObj
 
 
 def _parse_tolerantly(tool: type[ToolType], arguments: Any) -> ToolType:
-    given = _decode_json(arguments) if isinstance(arguments, str) else arguments
+    given = _decode_json(arguments) if isinstance(arguments, str) and not tool.strict else arguments
     if given is None:
         given = {}
     if not isinstance(given, dict):
         raise _make_failure(tool.name, ["the arguments must be a JSON object."])
     schema = build_parameters(tool)
-    shaped = _coerce_value(tool.reshape(_apply_aliases(given, tool.aliases, schema["properties"])), schema)
+    named = tool.reshape(_apply_aliases(given, tool.aliases, schema["properties"]))
+    shaped = given if tool.strict else _coerce_value(named, schema)
     found = find_mistakes(shaped, tool)  # type: ignore[arg-type] # every tool is a struct
     if found:
         raise _make_failure(tool.name, found)

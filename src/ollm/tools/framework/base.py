@@ -183,6 +183,7 @@ class Tool(
     keep: ClassVar[Keep] = "head"  # which part survives when the output is too long
     aliases: ClassVar[Mapping[str, str]] = {}  # other names models use for a parameter
     exclusive: ClassVar[tuple[str, ...]] = ()  # parameters of which only one is given
+    strict: ClassVar[bool] = False  # arguments must fit the schema as they are: "true" is not a boolean
     small: ClassVar[SmallForm | None] = None  # how it is shown where the window is small
     min_window: ClassVar[int] = 0  # tokens; it is not shown in a smaller window, though it can be called
 
@@ -359,5 +360,9 @@ class ToolRegistry:
         return tuple(spec.schema for spec in self.list() if names is None or spec.name in names)
 
     def find_nearest(self, name: str) -> tuple[str, ...]:
-        """Up to three tools whose names look like this one."""
-        return tuple(suggest_names(name, sorted(self._specs), 3))
+        """Up to three tools whose names look like this one. The name of their server does not make two tools alike."""
+        server = name.partition("__")[0] + "__"
+        beside = {one.removeprefix(server): one for one in sorted(self._specs) if one.startswith(server)}
+        if not beside:
+            return tuple(suggest_names(name, sorted(self._specs), 3))
+        return tuple(beside[one] for one in suggest_names(name.removeprefix(server), list(beside), 3))

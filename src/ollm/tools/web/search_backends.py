@@ -14,6 +14,7 @@ import msgspec
 from ollm.config.settings import WebFetchSettings, WebSearchSettings
 from ollm.domain.errors import ToolFailure
 from ollm.domain.struct import Data
+from ollm.system.install_command import describe_extra_install
 from ollm.tools.web.address import parse_url
 
 SERVICE_URLS = {"searxng": "", "brave": "https://api.search.brave.com", "tavily": "https://api.tavily.com"}
@@ -115,7 +116,7 @@ class Ddgs(Data, frozen=True):
             from ddgs import DDGS
             from ddgs.exceptions import DDGSException, TimeoutException
         except ImportError as error:
-            raise ToolFailure("NoBackend", "ddgs is not installed; install ollm-cli[search].") from error
+            raise ToolFailure("NoBackend", f"ddgs is not installed: {describe_extra_install('search')}.") from error
         try:
             found = await run_in_thread(lambda: DDGS(timeout=int(self.timeout)).text(query, max_results=count))
         except TimeoutException as error:
@@ -194,6 +195,6 @@ def select_backend(settings: WebSearchSettings, key: str | None, others: Mapping
     unknown = (
         f"There is no search backend named {settings.backend}"
         if name
-        else "No web search is configured, and ddgs is not installed (`ollm-cli[search]`)"
+        else f"No web search is configured, and ddgs is not installed ({describe_extra_install('search')})"
     )
     raise ToolFailure("NoBackend", f"{unknown}; the user can set tools.webSearch.backend to one of {known}.")
