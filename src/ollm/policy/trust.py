@@ -78,7 +78,7 @@ class TrustBook:
         """Like `get_state`; reads no files of a workspace that was never trusted."""
         return os.path.realpath(workspace) in self._read().workspaces and self.get_state(workspace).trusted
 
-    def _fingerprint(self, real: str) -> dict[str, str]:
+    def _hash_files(self, real: str) -> dict[str, str]:
         """Digests of the files that need trust; the user's own settings, if the workspace is their home, do not."""
         prefix = f"{os.path.relpath(os.path.realpath(self._file.parent), real)}/"
         files = fingerprint_files(Path(real))
@@ -87,7 +87,7 @@ class TrustBook:
     def get_state(self, workspace: Path) -> TrustState:
         real, document = os.path.realpath(workspace), self._read()
         entry = document.workspaces.get(real)
-        files = self._fingerprint(real)
+        files = self._hash_files(real)
         declined = real in document.declined and document.declined[real] == combine_digests(files)
         if entry is None:
             return TrustState(workspace=real, trusted=False, declined=declined, files=tuple(files))
@@ -110,7 +110,7 @@ class TrustBook:
 
     def trust(self, workspace: Path) -> TrustState:
         real = os.path.realpath(workspace)
-        files = self._fingerprint(real)
+        files = self._hash_files(real)
         entry = TrustEntry(hash=combine_digests(files), since=format_stamp(self._clock()), files=files)
         document = self._read()
         self._write(msgspec.structs.replace(document, workspaces={**document.workspaces, real: entry}))
@@ -119,7 +119,7 @@ class TrustBook:
     def decline(self, workspace: Path) -> None:
         """Remember a no, for the files it has now: the question is not asked again until they change."""
         real, document = os.path.realpath(workspace), self._read()
-        declined = {**document.declined, real: combine_digests(self._fingerprint(real))}
+        declined = {**document.declined, real: combine_digests(self._hash_files(real))}
         self._write(msgspec.structs.replace(document, declined=declined))
 
     def revoke(self, workspace: Path) -> None:
