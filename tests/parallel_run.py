@@ -39,7 +39,6 @@ LONG_FILES = (
     "tests/cli/sessions/test_rewind.py",
     "tests/cli/test_chat_rewind.py",
     "tests/daemon/test_endings.py",
-    "tests/daemon/test_load.py",
     "tests/cli/test_mcp.py",
     "tests/cli/test_resume.py",
     "tests/services/redaction/test_redaction.py",
@@ -49,7 +48,7 @@ LONG_FILES = (
     "tests/archive/test_row_security.py",
     "tests/cli/test_small_models.py",
     "tests/daemon/test_hub.py",
-    "tests/cli/screen/test_option_dialog.py",
+    "tests/cli/screen/test_input_field.py",
     "tests/cli/test_questions.py",
     "tests/integration/test_recorded_model_servers.py",
 )

@@ -1,12 +1,14 @@
-"""`ollm doctor`: what it finds out about servers, models and windows, and what it suggests."""
-
-from __future__ import annotations
+"""`ollm doctor` and `ollm models`: servers, windows, the machine, and model files."""
 
 import asyncio
+import hashlib
 import json
+import os
+import sys
 from pathlib import Path
 from typing import Any
 
+import pexpect
 import pytest
 from msgspec.structs import replace
 
@@ -16,13 +18,24 @@ from ollm.cli.doctor import (
     ServerReport,
     suggest_next_step,
 )
-from ollm.cli.machine import Hardware, MachineCheck
+from ollm.cli.machine import (
+    Gpu,
+    Hardware,
+    MachineCheck,
+    choose_model_size,
+    inspect_hardware,
+    measure_disk_usage,
+    suggest_models,
+)
+from ollm.cli.models import offer_missing_model, show_progress
 from ollm.domain.errors import NoServerError
 from ollm.domain.model_facts import ModelFacts
+from ollm.providers.local_models.model_files import ModelFileMissingError
 from tests.cli.command import ollm
 from tests.cli.running import Runner, running
 from tests.cli.terminal import CTRL_C, at_terminal
 from tests.servers.answers import Answer, Request
+from tests.servers.files import FileServer, serving
 from tests.servers.openai import ScriptedServer
 
 REPORT = ServerReport(
@@ -245,3 +258,186 @@ async def test_the_doctor_says_what_it_waits_for_on_a_terminal(tmp_path: Path) -
         assert await terminal.ended() == 130
     held.set()
     server.close()
+
+
+GB = 2**30
+
+
+@pytest.mark.parametrize(
+    ("memory", "cores", "gpu", "size"),
+    [
+        (24, 2, None, "3b"),
+        (24, 16, None, "7b"),
+        (256, 64, None, "7b"),
+        (4, 4, None, "1.5b"),
+        (64, 16, 24, "32b"),
+        (64, 16, 16, "14b"),
+        (16, 8, 8, "7b"),
+        (16, 8, 4, "3b"),
+    ],
+)
+def test_the_model_fits_the_machine(memory: int, cores: int, gpu: int | None, size: str) -> None:
+    found = Gpu(name="GPU", memory_bytes=gpu * GB) if gpu else None
+    hardware = Hardware(memory_bytes=memory * GB, cores=cores, gpu=found)
+
+    assert choose_model_size(hardware) == size
+    assert suggest_models(hardware)["ollama"] == f"ollama pull qwen2.5-coder:{size} && ollm -m qwen2.5-coder:{size}"
+    assert ("-ngl 99" in suggest_models(hardware)["llama.cpp"]) == bool(gpu)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads what Linux says")
+def test_a_container_and_an_amd_card_are_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    (tmp_path / "sys/fs/cgroup").mkdir(parents=True)
+    (tmp_path / "sys/fs/cgroup/memory.max").write_text(f"{2 * GB}\n")
+    card = tmp_path / "sys/class/drm/card0/device"
+    card.mkdir(parents=True)
+    (card / "mem_info_vram_total").write_text(f"{16 * GB}\n")
+
+    found = inspect_hardware(tmp_path)
+
+    assert found.memory_bytes <= 2 * GB
+    assert found.gpu == Gpu(name="AMD GPU", memory_bytes=16 * GB)
+    (tmp_path / "sys/fs/cgroup/memory.max").write_text("max\n")
+    assert inspect_hardware(tmp_path).memory_bytes > 0
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the command is looked for on Linux")
+def test_doctor_names_the_gpu_and_the_commands_that_fit_it(tmp_path: Path) -> None:
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    (programs / "nvidia-smi").write_text("#!/bin/sh\necho 'NVIDIA GeForce RTX 4090, 24564'\necho 'broken'\n")
+    (programs / "nvidia-smi").chmod(0o755)
+    variables = {"PATH": f"{programs}:/usr/bin:/bin", "OLLM_PROVIDER": "openai", "OLLM_BASE_URL": "http://127.0.0.1:9"}
+
+    done = ollm("doctor", home=tmp_path / "home", cwd=tmp_path, **variables)
+    document = json.loads(ollm("doctor", "--json", home=tmp_path / "home", cwd=tmp_path, **variables).stdout)
+
+    assert "NVIDIA GeForce RTX 4090 with 24 GB" in done.stdout
+    assert "ollama    ollama pull qwen2.5-coder:32b" in done.stdout
+    assert "llama.cpp llama-server -hf Qwen/Qwen2.5-Coder-32B-Instruct-GGUF" in done.stdout
+    assert document["hardware"]["gpu"]["name"] == "NVIDIA GeForce RTX 4090"
+    (programs / "nvidia-smi").write_text("#!/bin/sh\nexit 9\n")
+    assert "no GPU found" in ollm("doctor", home=tmp_path / "home", cwd=tmp_path, **variables).stdout
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the command is looked for on Linux")
+def test_a_driver_that_does_not_answer_holds_nobody_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "nvidia-smi").write_text("#!/bin/sh\nexec sleep 60\n")
+    (tmp_path / "nvidia-smi").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+
+    hardware = inspect_hardware(timeout_seconds=0.05)
+
+    assert (hardware.gpu, hardware.gpu_silent) == (None, True)
+    assert "a GPU whose driver does not answer" in hardware.describe()
+
+
+def test_disk_use_is_told_by_part_without_following_links(tmp_path: Path) -> None:
+    (tmp_path / "sessions" / "deep").mkdir(parents=True)
+    (tmp_path / "sessions" / "deep" / "a").write_bytes(bytes(300))
+    (tmp_path / "sessions" / "loop").symlink_to(tmp_path)
+    (tmp_path / "index.db").write_bytes(bytes(20))
+
+    assert [(part.name, part.bytes) for part in measure_disk_usage(tmp_path)] == [("sessions", 300), ("index.db", 20)]
+    assert measure_disk_usage(tmp_path / "none") == ()
+
+
+CONTENT = b"GGUF" + bytes(50_000)
+
+HASH = hashlib.sha256(CONTENT).hexdigest()
+
+
+def test_a_model_is_fetched_listed_and_removed(home: Path) -> None:
+    with serving(FileServer(CONTENT)) as files:
+        got = ollm("models", "get", "mine", "--url", files.url, "--sha256", HASH, home=home)
+    assert (got.returncode, got.stdout) == (0, "")
+    assert "downloading mine" in got.stderr
+    assert "checksum verified" in got.stderr
+    again = ollm("models", "get", "mine", "--if-missing", home=home)
+    assert (again.returncode, again.stdout, again.stderr) == (0, "", "")
+
+    listed = ollm("models", "list", "--json", home=home)
+    document = json.loads(listed.stdout)
+    assert [file["name"] for file in document["files"]] == ["mine"]
+    assert [model["installed"] for model in document["catalogue"]] == [False] * 3
+    table = ollm("models", "list", home=home).stdout
+    assert "mine" in table
+    assert "smollm2" in table
+
+    refused = ollm("models", "remove", "mine", home=home)
+    assert refused.returncode == 2
+    assert "--yes" in refused.stderr
+    assert ollm("models", "remove", "mine", "--yes", home=home).returncode == 0
+    assert ollm("models", "remove", "mine", "--yes", home=home).returncode == 1
+
+
+def test_the_place_a_model_comes_from_is_a_setting_and_the_hash_decides(home: Path) -> None:
+    home.mkdir()
+    with serving(FileServer(CONTENT)) as files:
+        (home / "config.yaml").write_text(f"models: {{urls: {{smollm2: '{files.url}'}}}}\n", encoding="utf-8")
+        got = ollm("models", "get", "smollm2", home=home)
+
+    assert got.returncode == 1
+    assert "wrong checksum" in got.stderr
+    assert list((home / "models").iterdir()) == []
+
+
+def test_an_unknown_model_and_one_without_a_place_are_told(home: Path) -> None:
+    unknown, nowhere = (
+        ollm("models", "get", "smolm2", home=home),
+        ollm("models", "get", "mine", "--sha256", HASH, home=home),
+    )
+
+    assert (unknown.returncode, nowhere.returncode) == (1, 2)
+    assert "Did you mean smollm2?" in unknown.stderr
+    assert "models.urls" in nowhere.stderr
+
+
+def test_a_terminal_shows_a_bar(home: Path) -> None:
+    with serving(FileServer(CONTENT)) as files:
+        arguments = ["-m", "ollm", "models", "get", "mine", "--url", files.url, "--sha256", HASH]
+        child = pexpect.spawn(
+            sys.executable,
+            arguments,
+            env={**os.environ, "OLLM_HOME": str(home)},
+            timeout=20,
+            encoding="utf-8",
+        )
+        child.expect("━")
+        child.expect("checksum verified")
+        child.expect(pexpect.EOF)
+
+
+@pytest.mark.parametrize("scripted", ["ollama", "openai"], indirect=True)
+def test_the_models_of_a_running_server_are_listed_beside(home: Path, scripted: str) -> None:
+    document = json.loads(ollm("models", "list", "--json", OLLM_BASE_URL=scripted, home=home).stdout)
+
+    assert document["servers"][0]["label"] == "configured"
+    assert [model["name"] for model in document["servers"][0]["models"]] == ["qwen3:8b"]
+
+
+def test_a_configured_server_that_is_away_does_not_hide_the_files(home: Path) -> None:
+    (home / "models").mkdir(parents=True)
+    (home / "models" / "mine.gguf").write_bytes(CONTENT)
+    listed = ollm("models", "list", OLLM_BASE_URL="http://127.0.0.1:9", home=home)
+
+    assert listed.returncode == 0
+    assert "mine" in listed.stdout
+    assert "No model server answers at http://127.0.0.1:9" in listed.stderr
+
+
+def test_without_a_terminal_a_line_is_written_for_each_quarter(capsys: pytest.CaptureFixture[str]) -> None:
+    with show_progress("tiny", 100_000_000) as tell:
+        for done in range(0, 100_000_001, 10_000_000):
+            tell(done, 100_000_000)
+
+    assert capsys.readouterr().err == "".join(
+        f"ollm: downloading tiny {share} % of 100 MB\n" for share in (0, 25, 50, 75, 100)
+    )
+
+
+def test_only_a_missing_model_file_is_offered_and_only_on_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    assert not offer_missing_model(NoServerError("gone"), {})
+    assert not offer_missing_model(ModelFileMissingError("The model smollm2 is not here.", model="smollm2"), {})
+    assert capsys.readouterr().err == ""

@@ -1,17 +1,142 @@
-"""How the command ends: by a signal, with work that could not be saved, and with a session too large to write anew."""
+"""How the command ends: exit codes, signals, work that could not be saved, and the files a turn goes through."""
 
 import asyncio
+import errno
 import json
+import os
 import signal
+import subprocess
+import sys
 from pathlib import Path
 
+import click
 import pytest
 
-from tests.cli.command import SCRIPT
+from ollm.cli import entry as edge
+from ollm.cli.commands import command
+from ollm.domain.errors import DeniedError, OllmError, UsageError
+from tests.cli.command import SCRIPT, ollm
+from tests.cli.inside import Inside
 from tests.cli.running import running, texts
 from tests.cli.terminal import ENTER, at_terminal
 from tests.covers import covers
 from tests.servers.answers import Answer
+
+
+def ended_by(monkeypatch: pytest.MonkeyPatch, error: BaseException, *arguments: str) -> int:
+    def fail(**_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(command, "main", fail)
+    return edge.main(list(arguments))
+
+
+@covers("S10.6")
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (OllmError("it broke"), 1),
+        (UsageError("it broke"), 2),
+        (DeniedError("it broke"), 5),
+        (KeyboardInterrupt(), 130),
+        (click.UsageError("it broke"), 2),
+        (BrokenPipeError(), 1),
+        (ZeroDivisionError("it broke"), 1),
+    ],
+)
+def test_every_error_ends_in_its_exit_code_without_a_traceback(
+    error: BaseException, code: int, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert ended_by(monkeypatch, error) == code
+    shown = capfd.readouterr()
+    assert shown.out == ""
+    assert "Traceback" not in shown.err
+    assert ("it broke" in shown.err) == bool(str(error))
+
+
+def test_debug_shows_the_whole_of_an_unforeseen_error_redacted(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    token = "ghp_" + "a1B2" * 9
+
+    ended_by(monkeypatch, ZeroDivisionError(f"inside {token}"), "sessions", "--debug")
+
+    shown = capfd.readouterr().err
+    assert "Traceback" in shown
+    assert "inside" in shown
+    assert token not in shown
+
+
+def test_a_reader_that_goes_away_is_no_error() -> None:
+    writer = subprocess.Popen([SCRIPT, "completion", "bash"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert writer.stdout is not None
+    writer.stdout.close()
+    _, errors = writer.communicate(timeout=60)
+
+    assert b"Traceback" not in errors
+    assert b"BrokenPipe" not in errors
+
+
+@covers("S10.6", "D645")
+def test_an_error_is_one_line_and_the_next_step(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    ended_by(monkeypatch, OllmError("the file a.json is broken.", action="Run `ollm sessions check`."))
+
+    assert capfd.readouterr().err == "ollm: the file a.json is broken.\n  Run `ollm sessions check`.\n"
+
+
+def test_a_file_the_system_refuses_is_named(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+    error = OSError(errno.EACCES, "Permission denied", "/some/file")
+
+    assert ended_by(monkeypatch, error) == 1
+    assert capfd.readouterr().err == (
+        "ollm: /some/file cannot be used: Permission denied.\n  Check its permissions and the room on the disk.\n"
+    )
+
+
+def test_a_home_that_cannot_be_written_is_said_with_another_way(tmp_path: Path) -> None:
+    (tmp_path / "home").write_text("no directory")
+
+    done = ollm("config", "set", "provider.model", "x", home=tmp_path / "home")
+
+    assert done.returncode == 1
+    assert done.stderr.endswith(" Or set OLLM_HOME to another directory.\n"), done.stderr
+
+
+def test_a_full_disk_behind_the_output_is_said(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    kept = os.dup(1)
+    try:
+        assert ended_by(monkeypatch, OSError(errno.ENOSPC, "No space left on device")) == 1
+    finally:
+        os.dup2(kept, 1)
+        os.close(kept)
+    assert capfd.readouterr().err == (
+        "ollm: Cannot write the output: No space left on device.\n  Check the file or disk it is written to.\n"
+    )
+
+
+def test_everyday_lines_do_without_click(inside: Inside) -> None:
+    assert inside.run("sessions", "list", "--json").out == "[]\n"
+    assert "--limit" in inside.fail("sessions", "list", "--limit", "0", code=2)
+    assert "The prompt is empty." in inside.fail("-p", "-", code=2)
+
+
+def test_an_error_is_kept_in_the_log(inside: Inside) -> None:
+    inside.configure("{}\n")
+    inside.fail("sessions", "rename", "zzzzzzzz", "x", code=2)
+
+    assert "'zzzzzzzz' is not a session id." in (inside.home / "logs" / "ollm.log").read_text()
+
+
+def test_an_error_drives_no_terminal(inside: Inside) -> None:
+    said = inside.fail("sessions", "rename", "\x1b[31mzz\u202e", "x", code=2)
+
+    assert "\\x1b[31m" in said
+    assert not {"\x1b", "\u202e"} & set(said)
+
 
 SLOW = Answer(text=" ".join(f"word{number}" for number in range(60)), pace=0.1)
 
@@ -244,3 +369,81 @@ async def test_a_session_goes_on_while_the_disk_is_full_and_what_is_not_saved_is
     assert b"Not saved: 2 messages" in said
     assert b"memory.db is on a full disk" in said
     assert session["sessionId"].encode() in said
+
+
+MAX_FILES, MAX_TEXT_TO_WIRE, MAX_CALL_TO_DISK = 166, 36, 46  # only ever lowered
+
+TRACER = """
+import inspect, json, os, sys, threading
+
+sys.argv = ["ollm", *sys.argv[2:]]
+stretches = {"all": set(), "text to wire": set(), "call to disk": set()}
+open_stretches, ended = {"all"}, set()
+
+
+def begin(name):
+    if name not in ended:
+        open_stretches.add(name)
+
+
+def end(name):
+    if name in open_stretches:
+        open_stretches.discard(name)
+        ended.add(name)
+
+
+def follow(frame, event, called):
+    code = frame.f_code
+    if event == "c_call" and code.co_name == "write" and getattr(called, "__name__", "") == "send":
+        end("text to wire")
+    if event != "call" or "/ollm/" not in code.co_filename:
+        return
+    place = code.co_filename.rpartition("/ollm/")[2]
+    if place == "runtime/conversation.py" and code.co_name == "turn":
+        begin("text to wire")
+    if place.startswith("runtime/calls/") and code.co_name == "run":
+        begin("call to disk")
+    for name in open_stretches:
+        if name == "all" or code.co_flags & inspect.CO_OPTIMIZED:  # a function, not the body of a module or class
+            stretches[name].add(place)
+
+
+def hear(event, arguments):
+    if event in ("os.rename", "os.link") and str(arguments[1]).endswith("made.txt"):
+        end("call to disk")
+
+
+sys.addaudithook(hear)
+threading.setprofile(follow)
+sys.setprofile(follow)
+try:
+    from ollm.cli.main import run
+
+    run()
+finally:
+    sys.setprofile(None)
+    with open(os.environ["TRACE"], "w") as file:
+        json.dump({name: sorted(found) for name, found in stretches.items()} | {"ended": sorted(ended)}, file)
+"""
+
+
+async def test_a_turn_with_one_written_file_goes_through_few_files(tmp_path: Path) -> None:
+    traced = tmp_path / "trace.json"
+    call = Answer(calls=[("write_file", {"path": "made.txt", "content": "x\n"})])
+    async with running(tmp_path, [call, "Made.", call, "Made."]) as runner:
+        for _ in range(2):  # the first turn of a home also works out what later ones read
+            (runner.workspace / "made.txt").unlink(missing_ok=True)
+            process = await asyncio.create_subprocess_exec(
+                *(sys.executable, "-c", TRACER, "ollm", "-p", "make it", "--yes"),
+                cwd=runner.workspace,
+                env={**runner.environment(), "TRACE": str(traced)},
+                stdin=asyncio.subprocess.DEVNULL,
+            )
+            assert await process.wait() == 0
+    assert (runner.workspace / "made.txt").read_text() == "x\n"
+    found = json.loads(traced.read_text())
+
+    assert found["ended"] == ["call to disk", "text to wire"]
+    assert len(found["all"]) <= MAX_FILES, found["all"]
+    assert 5 < len(found["text to wire"]) <= MAX_TEXT_TO_WIRE, found["text to wire"]
+    assert 5 < len(found["call to disk"]) <= MAX_CALL_TO_DISK, found["call to disk"]

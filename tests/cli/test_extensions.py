@@ -1,8 +1,14 @@
-"""`ollm extensions`, run as people run it."""
+"""`ollm extensions`, `ollm hooks`, and the examples of the pages."""
 
 import json
+import os
+import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from tests.cli.inside import Inside
 from tests.cli.running import Runner, running
@@ -111,3 +117,219 @@ def test_a_broken_one_is_told_beside_the_others(inside: Inside) -> None:
 
     assert "broken" in done.err
     assert len(json.loads(done.out)) == 1
+
+
+SCRIPTS = Path(__file__).parents[1] / "extensions" / "claude"
+
+
+def entry(script: str, matcher: str = "", **more: Any) -> dict[str, Any]:
+    command = f"{sys.executable} {SCRIPTS / script}"
+    return {"matcher": matcher, "hooks": [{"type": "command", "command": command, "timeout": 60, **more}]}
+
+
+async def test_hooks_of_claude_code_are_imported(tmp_path: Path) -> None:
+    async with running(tmp_path, [Answer(calls=[("shell", {"command": "rm -rf x"})]), "Done."]) as runner:
+        settings = runner.workspace / ".claude" / "settings.json"
+        settings.parent.mkdir()
+        settings.write_text(json.dumps({"hooks": {"PreToolUse": [entry("command_guard.py", "Bash")]}, "model": "x"}))
+        imported = await runner.run("hooks", "import", str(settings))
+        listed = await runner.run("hooks", "list")
+        done = await runner.run("-p", "clean", "--yes", "-o", "json")
+
+    assert imported.code == 0, imported.err
+    assert "PreToolUse" in imported.out
+    assert "command_guard.py" in listed.out
+    (call,) = json.loads(done.out)["toolCalls"]
+    assert call["status"] == "denied"
+
+
+READ = "import json, sys; given = json.load(sys.stdin)['tool_input'];"
+
+LOG = f"""{sys.executable} -c "{READ} print(given['command'])" >> ~/.claude/commands.txt"""
+
+PROTECT = f"""{sys.executable} -c "{READ} sys.exit(2 if '.lock' in given['file_path'] else 0)" """
+
+FORMAT = f"""{sys.executable} -c "{READ} open(given['file_path'], 'a').write('# formatted')" """
+
+
+async def test_hooks_of_the_home_log_format_and_protect_as_in_claude_code(tmp_path: Path) -> None:
+    """What Claude Code's own guide shows: one writes into the home, one formats what was written, one protects files."""
+    written = {"PreToolUse": [("Bash", LOG), ("Edit|Write", PROTECT)], "PostToolUse": [("Edit|Write", FORMAT)]}
+    hooks = {
+        event: [{"matcher": matcher, "hooks": [{"type": "command", "command": command}]} for matcher, command in listed]
+        for event, listed in written.items()
+    }
+    calls = [
+        ("shell", {"command": "echo hi"}),
+        ("write_file", {"path": "a.py", "content": "x = 1\n"}),
+        ("write_file", {"path": "b.lock", "content": "{}"}),
+    ]
+    home = tmp_path / "me"
+    (home / ".claude").mkdir(parents=True)
+    (home / ".claude" / "settings.json").write_text(json.dumps({"hooks": hooks}))
+    async with running(tmp_path, [Answer(calls=calls), "Done."]) as runner:
+        imported = await runner.run("hooks", "import", HOME=str(home))
+        done = await runner.run("-p", "go", "--yes", "-o", "json", HOME=str(home))
+
+    assert "run outside the sandbox" in imported.out
+    assert [call["status"] for call in json.loads(done.out)["toolCalls"]] == ["ok", "ok", "denied"]
+    assert (home / ".claude" / "commands.txt").read_text() == "echo hi\n"
+    assert (runner.workspace / "a.py").read_text() == "x = 1\n# formatted"
+    assert not (runner.workspace / "b.lock").exists()
+
+
+async def test_a_hook_that_the_sandbox_stops_says_how_to_let_it_out(tmp_path: Path) -> None:
+    """As root no sandbox refuses a plain file: the shell's own words are what is looked for."""
+    hook = "echo 'cannot create x: Permission denied' >&2; exit 2"
+    async with running(tmp_path, [Answer(calls=[("shell", {"command": "echo hi"})]), "Done."]) as runner:
+        runner.home.mkdir()
+        (runner.home / "config.yaml").write_text(json.dumps({"hooks": {"PreToolUse": hook}}))
+        done = await runner.run("-p", "go", "--yes")
+
+    assert "sandbox: off" in done.err
+
+
+def test_hooks_are_listed(inside: Inside) -> None:
+    assert inside.read("hooks", "list") == "No hooks are configured.\n"
+    inside.configure(
+        "hooks:\n  before-tool: [{command: check.sh, tools: [shell, ls], required: true}]\n"
+        "  PreToolUse: [{matcher: Bash, hooks: [{type: command, command: guard.sh}]}]\n  nonsense: [x]\n"
+    )
+    done = inside.run("hooks", "list")
+    assert [line.split() for line in done.out.splitlines()] == [
+        ["EVENT", "TOOLS", "COMMAND"],
+        ["before-tool", "shell,ls", "required", "check.sh"],
+        ["before-tool", "Bash", "guard.sh"],
+    ]
+    assert "hooks.nonsense: unknown event" in done.err
+    assert [hook["command"] for hook in inside.read_json("hooks", "list")] == ["check.sh", "guard.sh"]
+
+
+def test_hooks_are_imported_once(inside: Inside) -> None:
+    said = inside.fail("hooks", "import", code=2)
+    assert "No hooks were found." in said
+    (inside.workspace / ".claude").mkdir()
+    file = inside.workspace / ".claude" / "settings.json"
+    entry = {"matcher": "Bash", "hooks": [{"type": "command", "command": "guard.sh"}]}
+    file.write_text(json.dumps({"hooks": {"PreToolUse": [entry], "Stop": entry}}))
+    assert inside.read("hooks", "import").splitlines() == [
+        f"PreToolUse: 1 imported into {inside.home / 'config.yaml'}.",
+        f"Stop: 1 imported into {inside.home / 'config.yaml'}.",
+    ]
+    inside.read("hooks", "import")
+    assert len(inside.read_json("hooks", "list")) == 2
+
+
+def test_what_cannot_run_here_is_told_once_and_not_written_down(inside: Inside) -> None:
+    runs, asks = {"type": "command", "command": "guard.sh"}, {"type": "prompt", "prompt": "is it safe?"}
+    (inside.workspace / "claude.json").write_text(
+        json.dumps(
+            {"hooks": {"SubagentStop": [{"hooks": [runs]}], "Stop": [{"hooks": [runs, asks]}, {"hooks": [asks]}]}}
+        )
+    )
+    done = inside.run("hooks", "import", "claude.json")
+    assert done.out.splitlines() == [f"Stop: 1 imported into {inside.home / 'config.yaml'}."]
+    assert "hooks.SubagentStop: unknown event" in done.err
+    assert "only hooks of type command are run; not imported" in done.err
+    listed = inside.run("hooks", "list", "--json")
+    assert ([hook["command"] for hook in json.loads(listed.out)], listed.err) == (["guard.sh"], "")
+
+
+def test_a_file_that_cannot_be_read_is_said(inside: Inside) -> None:
+    (inside.workspace / "bad.json").write_text("{")
+
+    assert "bad.json cannot be read:" in inside.fail("hooks", "import", "bad.json", code=2)
+    assert "gone.json cannot be read:" in inside.fail("hooks", "import", "gone.json", code=2)
+
+
+PAGE = Path(__file__).parents[2] / "docs" / "extending.md"
+
+
+async def test_the_model_is_told_what_the_linter_says(tmp_path: Path) -> None:
+    text = PAGE.read_text(encoding="utf-8").partition("### Diagnostics after an edit")[2].partition("### Hooks")[0]
+    script = re.findall(r"```python\n(.*?)```", text, re.DOTALL)[0]
+    settings = re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)[0]
+    write = Answer(calls=[("write_file", {"path": "a.py", "content": "import os\n"})])
+    async with running(tmp_path, [write, "Done."]) as runner:
+        hook = tmp_path / "hooks" / "diagnose.py"
+        hook.parent.mkdir()
+        hook.write_text(script)
+        runner.home.mkdir()
+        (runner.home / "config.yaml").write_text(settings.replace("~/.ollm/hooks/diagnose.py", str(hook)))
+
+        path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+        done = await runner.run("-p", "write it", "--yes", PATH=path)
+
+        assert done.code == 0, done.err
+        told = runner.server.chats[1]["messages"][-1]["content"]
+        assert "ruff says:" in told
+        assert "F401" in told
+
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+FILES = {".gitignore": "dist\n*.log\n", "a.log": "", "src/calc.py": "def add(a, b):\n    return a + b\n"}
+
+BARS_AND_NUMBERS = re.compile(r"[█·]+|[\d,]*\d")
+
+
+def list_examples(page: str) -> list[tuple[str, list[str]]]:
+    blocks = re.findall(r"^```\n(\$ ollm .*?)^```", (DOCS / page).read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+    examples = [part.splitlines() for block in blocks for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]]
+    return [(lines[0], lines[1:]) for lines in examples]
+
+
+def make_pattern(line: str) -> str:
+    """A line as the page shows it; `…` stands for anything."""
+    return ".*".join(map(re.escape, line.split("…")))
+
+
+@pytest.mark.parametrize("page", ["context.md", "files.md", "policy.md", "security.md"])
+def test_an_example_prints_what_the_page_shows(page: str, tmp_path: Path) -> None:
+    home, workspace = tmp_path / "home", tmp_path / "workspace"
+    for name, text in FILES.items():
+        (workspace / name).parent.mkdir(parents=True, exist_ok=True)
+        (workspace / name).write_text(text)
+    subprocess.run(["git", "init", "-q"], cwd=workspace, check=True)
+    rules = re.findall(
+        r"^```yaml\n(policy:.*?)^```", (DOCS / page).read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE
+    )
+    (home / ".ollm").mkdir(parents=True)
+    (home / ".ollm" / "config.yaml").write_text("".join(rules))
+    environment = {"HOME": str(home), "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "LANG": "C.UTF-8"}
+
+    def run(command: str) -> str:
+        done = subprocess.run(
+            ["bash", "-c", command], cwd=workspace, env=environment, capture_output=True, text=True, check=False
+        )
+        assert done.returncode in (0, 3), done.stderr  # 3: the doctor finds no model server
+        return done.stdout.replace(str(home), "/home/ada")
+
+    examples = list_examples(page)
+
+    assert examples
+    for command, expected in examples:
+        printed, shown = run(command), "\n".join(expected)
+        if command == "ollm doctor" and "sandbox   full" not in printed:
+            continue  # another kernel has another level
+        if "█" in shown:
+            printed, shown = (BARS_AND_NUMBERS.sub("", text) for text in (printed, shown))
+        missing = [
+            line for line in shown.split("\n") if not re.search(f"^{make_pattern(line)}$", printed, re.MULTILINE)
+        ]
+        assert missing == [], printed
+
+
+@pytest.mark.parametrize("page", ["context.md", "policy.md", "providers.md", "security.md"])
+def test_every_setting_a_page_shows_is_valid(page: str, tmp_path: Path) -> None:
+    blocks = re.findall(r"^```yaml\n(.*?)^```", (DOCS / page).read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+
+    assert blocks
+    for block in blocks:
+        (tmp_path / "config.yaml").write_text(block)
+        environment = {**os.environ, "HOME": str(tmp_path), "OLLM_HOME": str(tmp_path)}
+        ollm = Path(sys.executable).parent / "ollm"
+        done = subprocess.run(
+            [ollm, "config", "check"], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+        )
+        assert (done.returncode, done.stdout) == (0, "Configuration OK.\n"), done.stdout + done.stderr

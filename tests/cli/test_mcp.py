@@ -1,6 +1,4 @@
-"""MCP servers through the command: configured, tried, called by a model, and ended."""
-
-from __future__ import annotations
+"""MCP servers through the command: configured, called by models of any size, their prompts and resources."""
 
 import json
 import re
@@ -9,17 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import psutil
+import pytest
 
 from tests.cli.running import Runner, running
-from tests.extensions.raw_servers import raw_entry, shown_tools
+from tests.cli.terminal import ENTER, TAB, at_terminal
+from tests.extensions.raw_servers import configure, raw_entry, shown_tools
 from tests.servers.answers import Answer
 
 SCRIPT = str(Path(__file__).parents[1] / "servers" / "mcp_server.py")
-
-
-def configure(runner: Runner, servers: dict[str, Any], **more: Any) -> None:
-    runner.home.mkdir(exist_ok=True)
-    (runner.home / "config.yaml").write_text(json.dumps({"mcpServers": servers, **more}))
 
 
 def of(kind: str, **more: Any) -> dict[str, Any]:
@@ -44,7 +39,7 @@ async def test_a_model_calls_a_server_under_policy_limits_and_an_environment_wit
     async with running(tmp_path, [Answer(calls=calls), "Done.", Answer(calls=calls[:1]), "I see."]) as runner:
         configure(
             runner,
-            {"good": of("good", env={"GIVEN": "${MCP_TEST_SECRET}"})},
+            mcpServers={"good": of("good", env={"GIVEN": "${MCP_TEST_SECRET}"})},
             policy={"rules": [{"tool": "good__variables", "action": "allow"}]},
         )
         done = await runner.run("-p", "add", "--yes")
@@ -120,7 +115,7 @@ async def test_servers_are_added_tried_and_removed_and_comments_stay(tmp_path: P
 
 async def test_mistakes_in_hooks_and_servers_are_found_by_the_check(tmp_path: Path) -> None:
     async with running(tmp_path, []) as runner:
-        configure(runner, {"bad": {"comand": "x"}}, hooks={"before-lunch": "true"})
+        configure(runner, mcpServers={"bad": {"comand": "x"}}, hooks={"before-lunch": "true"})
         checked = await runner.run("config", "check")
 
     assert checked.code == 2
@@ -155,3 +150,155 @@ async def test_an_unknown_key_is_told_and_the_server_is_used(tmp_path: Path) -> 
 
     assert "unknown key gallery is ignored" in done.err
     assert "clock__now" in shown_tools(runner.server.chats[0])
+
+
+PROMPTS = [
+    {
+        "name": "review",
+        "description": "Review a change",
+        "arguments": [{"name": "branch", "required": True}, {"name": "depth"}],
+    }
+]
+
+RESOURCES = [{"uri": "notes://today", "name": "today"}, {"uri": "notes://tomorrow", "name": "tomorrow"}]
+
+
+def offer(runner: Runner, directory: Path) -> None:
+    desk = raw_entry(directory, "desk", tools=[], prompts=PROMPTS, resources=RESOURCES)
+    configure(runner, mcpServers={"desk": desk})
+
+
+def said(chats: list[dict[str, Any]]) -> str:
+    return str(chats[-1]["messages"][-1]["content"])
+
+
+SENT = {
+    "/desk:review branch=main": 'review {"branch": "main"}',
+    "/desk:review depth=2 'my branch'": 'review {"branch": "my branch", "depth": "2"}',
+}
+
+REFUSED = ("/desk:review a=b", "/desk:review", "/desk:review main 3 extra", "/desk:reviw main", "/nobody:review main")
+
+
+async def test_a_prompt_is_a_command_and_its_arguments_are_checked(tmp_path: Path) -> None:
+    async with running(tmp_path, ["Hello.", "Done.", "Done."]) as runner:
+        offer(runner, tmp_path)
+        await runner.run("-p", "hi")
+        for typed, sent in SENT.items():
+            done = await runner.run("-p", typed)
+            assert (done.code, said(runner.server.chats)) == (0, sent), done.err
+        for typed in REFUSED:
+            done = await runner.run("-p", typed)
+            assert (done.code, len(runner.server.chats)) == (2, 3), done.err
+
+
+async def test_the_chat_completes_prompts_and_attaches_resources(tmp_path: Path) -> None:
+    async with running(tmp_path, ["Hello.", "Reviewed.", "Read."]) as runner:
+        offer(runner, tmp_path)
+        async with at_terminal(runner, "chat") as terminal:
+            await terminal.wait_for("›")
+            terminal.type(f"hi{ENTER}")
+            await terminal.wait_for("Hello.")
+            terminal.type("/desk")
+            await terminal.wait_for("/desk:review", "Review a change")
+            terminal.type(f"{TAB} main{ENTER}")
+            await terminal.wait_for("Reviewed.")
+            assert 'review {"branch": "main"}' in said(runner.server.chats)
+            terminal.type("what about @desk:notes://tom")
+            await terminal.wait_for("desk:notes://tomorrow")
+            terminal.type(f"{TAB} and mail me@desk:x?{ENTER}")
+            await terminal.wait_for("+ desk:notes://tomorrow", "Read.")
+
+    assert "text of notes://tomorrow" in str(runner.server.chats[-1]["messages"])
+
+
+async def test_resources_are_listed_shown_and_attached(tmp_path: Path) -> None:
+    async with running(tmp_path, ["Hello.", "Notes."]) as runner:
+        offer(runner, tmp_path)
+        await runner.run("-p", "hi")
+        listed = await runner.run("-p", "/resource")
+        shown = await runner.run("-p", "/resource desk notes://today")
+        await runner.run("-p", "what is in @desk:notes://today?")
+        attached = str(runner.server.chats[-1]["messages"])
+
+    assert "@desk:notes://today" in listed.out
+    assert "text of notes://today" in shown.out
+    assert "text of notes://today" in attached
+
+
+ZONE = {"type": "object", "properties": {"timezone": {"type": "string"}, "format": {"type": "string"}}}
+
+CLOCK = [
+    {
+        "name": "get_time",
+        "description": "Get the time in a zone",
+        "inputSchema": {**ZONE, "required": ["timezone"]},
+    }
+]
+
+MANY = [
+    {
+        "name": f"thing_{number}",
+        "description": f"Do thing number {number} to what the id names. " * 3,
+        "inputSchema": {"type": "object", "properties": {"id": {"type": "string"}}, "required": ["id"]},
+    }
+    for number in range(60)
+]
+
+
+@pytest.fixture
+def blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OLLM_CALL_FORM", "blocks")
+
+
+@pytest.mark.usefixtures("blocks")
+async def test_a_model_that_writes_blocks_is_told_the_tools_with_their_parameters_and_calls_one(tmp_path: Path) -> None:
+    script = ["Let me see.\n```clock__get_time\ntimezone: Europe/Vienna\n```\n", "It is noon."]
+    async with running(tmp_path, script, window=16384, kind="vllm") as runner:
+        configure(runner, mcpServers={"clock": raw_entry(tmp_path, "clock", tools=CLOCK)})
+        done = await runner.run("-p", "what time is it?", "--yes", "-o", "json")
+
+    told = runner.server.chats[0]["messages"][0]["content"]
+    assert "clock__get_time(timezone, [format]): Get the time in a zone" in told
+    assert [(call["name"], call["args"]) for call in json.loads(done.out)["toolCalls"]] == [
+        ("clock__get_time", {"timezone": "Europe/Vienna"})
+    ]
+    assert "Europe/Vienna" in runner.server.chats[1]["messages"][-1]["content"]
+
+
+@pytest.mark.usefixtures("blocks")
+async def test_a_model_that_writes_blocks_finds_a_hidden_tool_and_uses_it(tmp_path: Path) -> None:
+    script = [
+        "```find_tool\nquery: thing 57\n```\n",
+        "```use_tool\nname: big__thing_57\nid: a7\n```\n",
+        "Done.",
+    ]
+    async with running(tmp_path, script, window=4096, kind="vllm") as runner:
+        configure(runner, mcpServers={"big": raw_entry(tmp_path, "big", tools=MANY)})
+        done = await runner.run("-p", "do thing 57 to a7", "--yes", "-o", "json")
+
+    told = runner.server.chats[0]["messages"][0]["content"]
+    assert "find_tool(query)" in told
+    assert "use_tool(name, arguments)" in told
+    made = [(call["name"], call["args"], call["status"]) for call in json.loads(done.out)["toolCalls"]]
+    assert made == [("find_tool", {"query": "thing 57"}, "ok"), ("big__thing_57", {"id": "a7"}, "ok")]
+
+
+@pytest.mark.parametrize("bears", [1, 3, 5])
+async def test_a_model_that_bears_few_tools_still_finds_those_of_a_server(tmp_path: Path, bears: int) -> None:
+    script = [Answer(calls=[("ls", {})]), "Hi.", "Hi."]
+    async with running(tmp_path, script, window=16384, kind="vllm") as runner:
+        configure(runner, mcpServers={"big": raw_entry(tmp_path, "big", tools=MANY)})
+        await runner.run("-p", "hi")
+        learn(runner.home, maxTools=bears)
+        await runner.run("-p", "hi")
+
+    names = set(shown_tools(runner.server.chats[2]))
+    assert {"find_tool", "use_tool"} <= names
+    assert len(names) <= bears + 2
+
+
+def learn(home: Path, **facts: Any) -> None:
+    file = home / "model-facts.json"
+    known = json.loads(file.read_text(encoding="utf-8"))
+    file.write_text(json.dumps({key: {**kept, **facts} for key, kept in known.items()}), encoding="utf-8")

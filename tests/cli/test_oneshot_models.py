@@ -1,20 +1,29 @@
-"""`ollm -p` on what people have: a real llama.cpp server, the embedded model, an Ollama; and when the file is missing."""
-
-from __future__ import annotations
+"""`ollm -p` on real servers, and on what they streamed, refused or hid behind TLS."""
 
 import asyncio
 import json
 import os
 import subprocess
 import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import pexpect
 import pytest
 
+from ollm.domain.errors import PromptTooLongError
+from ollm.providers.server_errors import make_server_error
+from ollm.system.http import FullResponse
 from tests.cli.command import SCRIPT
+from tests.cli.running import running
+from tests.covers import covers
 from tests.servers import OllamaServer
+from tests.servers.answers import Answer
+from tests.servers.certificates import self_signed
 from tests.servers.files import FileServer, serving
+from tests.servers.handled import serve_with
 from tests.sizes import SOAK
 
 PROMPT = ("-p", "Say hello")
@@ -90,3 +99,220 @@ def test_on_a_terminal_a_missing_model_is_fetched_after_a_question(
 
     assert child.exitstatus == code
     assert bool(files.asked) == (answer == "y")
+
+
+ANSWERS = Path(__file__).parents[1] / "providers" / "answers"
+
+STREAMS = json.loads((ANSWERS / "streams.json").read_text(encoding="utf-8"))
+
+FILES = {"notes.txt": "milk\n", "app.py": "foo = 1\n"}
+
+LEARNT = {"native": "native"}  # everything else is a call written as text
+
+
+def replay(entry: dict[str, Any]) -> Answer:
+    """◇ and ◆ stand for what every chunk of a stream begins and ends with."""
+    body = entry["stream"].replace("◇", entry["begins"]).replace("◆", entry["ends"]).encode()
+    head = f"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Length: {len(body)}\r\n\r\n"
+    return Answer(raw=head.encode() + body, close=True)
+
+
+def test_there_is_a_recording_of_every_form() -> None:
+    forms = {
+        "native",
+        "fence",
+        "tool_call",
+        "function",
+        "function with JSON",
+        "bare JSON",
+        "invoke",
+        "elements",
+        "mistral",
+    }
+
+    assert {entry["form"] for entry in STREAMS} == forms
+
+
+@covers("T10.1")
+@pytest.mark.parametrize("entry", STREAMS, ids=[f"{entry['form']}: {entry['asked']}" for entry in STREAMS])
+async def test_a_recorded_call_is_made(tmp_path: Path, entry: dict[str, Any]) -> None:
+    async with running(tmp_path, [replay(entry), "Done."]) as runner:
+        for name, text in FILES.items():
+            (runner.workspace / name).write_text(text, encoding="utf-8")
+        ended = await runner.run("-p", entry["asked"], "--mode", "code", "-o", "json", "--yes")
+
+    said = json.loads(ended.out)
+    name, arguments = entry["call"]
+    assert [(call["name"], call["args"]) for call in said["toolCalls"]] == [(name, arguments)]
+    assert (ended.code, said["text"]) == (0, "Done.")
+    (facts,) = json.loads((runner.home / "model-facts.json").read_text(encoding="utf-8")).values()
+    assert facts["callForm"] == LEARNT.get(entry["form"], "text")
+    if name == "write_file":
+        assert (runner.workspace / arguments["path"]).read_text(encoding="utf-8").strip() == "hi there"
+
+
+RECORDED = json.loads((Path(__file__).parents[1] / "providers" / "answers" / "refusals.json").read_text("utf-8"))
+
+FENCE = '```json\n{"name": "read_file", "arguments": {"path": "note.txt"}}\n```'
+
+
+def select(means: str) -> list[Any]:
+    return [
+        pytest.param(entry, id=f"{entry['server']} {entry['version']} {number}")
+        for number, entry in enumerate(RECORDED)
+        if entry["means"] == means
+    ]
+
+
+@pytest.mark.parametrize("entry", select("tools-unsupported"))
+async def test_a_server_started_without_tool_calls_works_and_says_once_how_to_have_them(
+    tmp_path: Path, entry: dict[str, Any]
+) -> None:
+    refused = Answer(status=entry["status"], body=entry["body"])
+    async with running(tmp_path, [refused, FENCE, "It says 4711.", FENCE, "Still 4711."]) as runner:
+        (runner.workspace / "note.txt").write_text("the code is 4711\n")
+        first = await runner.run("-p", "what does note.txt say?")
+        second = await runner.run("-p", "and now?")
+
+    assert (first.code, first.out.strip()) == (0, "It says 4711.")
+    assert (second.code, second.out.strip()) == (0, "Still 4711.")
+    assert first.err.count("--enable-auto-tool-choice") == 1
+    assert "--enable-auto-tool-choice" not in second.err
+    assert ["tools" in chat for chat in runner.server.chats] == [True, False, False, False, False]
+
+
+@pytest.mark.parametrize("entry", select("tools-unsupported"))
+async def test_the_probe_does_not_stop_at_a_server_without_tool_calls(tmp_path: Path, entry: dict[str, Any]) -> None:
+    def answer(request: Any) -> Answer:
+        return Answer(status=entry["status"], body=entry["body"]) if request.body.get("tools") else Answer(text=FENCE)
+
+    async with running(tmp_path, []) as runner:
+        runner.server.script = answer
+        done = await runner.run("models", "probe", "--json")
+
+    assert done.code == 0, done.err
+    (facts,) = json.loads((runner.home / "model-facts.json").read_text()).values()
+    assert (facts["takesTools"], facts["callForm"]) == (False, "text")
+
+
+@pytest.mark.parametrize("entry", select("too-long"))
+def test_the_numbers_of_an_overflow_are_read_from_the_words(entry: dict[str, Any]) -> None:
+    error = make_server_error("http://x", FullResponse(entry["status"], {}, json.dumps(entry["body"]).encode()))
+
+    assert isinstance(error, PromptTooLongError)
+    assert (error.window, error.prompt_tokens) == (entry["window"], entry["prompt"])
+    assert (error.answer_tokens, error.prompt_at_least) == (entry["answer"], entry.get("atLeast", False))
+    assert error.only_answer_too_long == (entry["answer"] > 0)
+
+
+@pytest.mark.parametrize("entry", select("unknown-model"))
+async def test_an_unknown_model_is_named_with_the_nearest_there_is(tmp_path: Path, entry: dict[str, Any]) -> None:
+    refused = Answer(status=entry["status"], body=entry["body"])
+    async with running(tmp_path, [refused], models=("scripted-7b",)) as runner:
+        done = await runner.run("-p", "hi")
+
+    assert done.code == 4
+    assert "Did you mean 'scripted-7b'?" in done.err
+
+
+NOBODY = "http://127.0.0.1:9"
+
+
+async def test_a_certificate_nobody_vouches_for_is_refused_with_the_way_out(tmp_path: Path) -> None:
+    _, context = self_signed(tmp_path)
+    async with running(tmp_path, ["Hi."], tls=context) as runner:
+        done = await runner.run("-p", "hi")
+
+    assert done.code == 3
+    assert "has a certificate that is not trusted (self-signed certificate)" in done.err
+    assert "SSL_CERT_FILE" in done.err
+    assert runner.server.chats == []
+
+
+async def test_a_certificate_named_in_the_environment_is_trusted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown, context = self_signed(tmp_path)
+    monkeypatch.setenv("SSL_CERT_FILE", str(shown))
+    monkeypatch.setenv("HTTPS_PROXY", NOBODY)  # not asked: the server is on this machine
+    async with running(tmp_path, ["Hi."], tls=context) as runner:
+        done = await runner.run("-p", "hi")
+
+    assert (done.code, done.out) == (0, "Hi.\n")
+
+
+async def test_a_certificate_for_another_place_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shown, context = self_signed(tmp_path, "127.0.0.2")
+    monkeypatch.setenv("SSL_CERT_FILE", str(shown))
+    async with running(tmp_path, ["Hi."], tls=context) as runner:
+        done = await runner.run("-p", "hi")
+
+    assert done.code == 3
+    assert "not trusted (IP address mismatch" in done.err
+
+
+async def test_no_proxy_stands_between_us_and_a_server_on_this_machine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HTTP_PROXY", NOBODY)
+    async with running(tmp_path, ["Hi."]) as runner:
+        done = await runner.run("-p", "hi")
+
+    assert (done.code, done.out) == (0, "Hi.\n")
+
+
+@pytest.mark.parametrize("name", ["HTTP_PROXY", "http_proxy", "ALL_PROXY"])
+async def test_a_server_elsewhere_is_reached_by_the_proxy(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with running(tmp_path, ["Hi."]) as runner, forwarding(runner.server.port) as (proxy, asked):
+        monkeypatch.setenv(name, proxy)
+        monkeypatch.delenv("NO_PROXY", raising=False)
+        done = await runner.run("-p", "hi", "--base-url", "http://models.invalid/v1")
+
+    assert (done.code, done.out) == (0, "Hi.\n")
+    assert "POST http://models.invalid/v1/chat/completions HTTP/1.1" in asked
+
+
+async def test_what_no_proxy_lists_is_asked_directly(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with running(tmp_path, ["Hi."]) as runner, forwarding(runner.server.port) as (proxy, asked):
+        monkeypatch.setenv("HTTP_PROXY", proxy)
+        monkeypatch.setenv("NO_PROXY", "models.invalid")
+        done = await runner.run("-p", "hi", "--base-url", "http://models.invalid/v1")
+
+    assert done.code == 3
+    assert asked == []
+
+
+@asynccontextmanager
+async def forwarding(port: int) -> AsyncIterator[tuple[str, list[str]]]:
+    """A proxy that takes everybody to one server; its address, and the first lines of what it was asked."""
+    asked: list[str] = []
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        there, here = await asyncio.open_connection("127.0.0.1", port)
+        back = asyncio.create_task(pass_on(there, writer))
+        try:
+            while head := await reader.readuntil(b"\r\n\r\n"):
+                first, _, rest = head.partition(b"\r\n")
+                asked.append(first.decode())
+                method, target, version = first.split(b" ")
+                length = [line for line in rest.lower().split(b"\r\n") if line.startswith(b"content-length:")]
+                body = await reader.readexactly(int(length[0].partition(b":")[2]) if length else 0)
+                path = b"/" + target.split(b"/", 3)[3]
+                here.write(b" ".join((method, path, version)) + b"\r\n" + rest + body)
+        except (asyncio.IncompleteReadError, ConnectionError):
+            pass
+        finally:
+            back.cancel()
+            here.close()
+            writer.close()
+
+    async with serve_with(serve) as own_port:
+        yield f"http://127.0.0.1:{own_port}", asked
+
+
+async def pass_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    while data := await reader.read(65536):
+        writer.write(data)
+        await writer.drain()

@@ -1,16 +1,19 @@
-"""`ollm -p` with models that write their calls as text, take results badly, or answer nonsense."""
-
-from __future__ import annotations
+"""`ollm -p` with small models, bad summaries and long instructions."""
 
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
+from bench.context_simulation.scenario import ScriptedTurn, Step
+from bench.context_simulation.server import FACT_FREE, REFUSAL, CountingServer
+from bench.context_simulation.tokenizer import ByteTokenizer
 
+from tests.cli.command import ollm
 from tests.cli.running import running, texts
 from tests.covers import covers
 from tests.servers.answers import Answer
+from tests.sizes import size
 
 FENCE = '```json\n{"name": "read_file", "arguments": {"path": "note.txt"}}\n```'
 
@@ -215,3 +218,87 @@ async def test_a_model_under_0_4_billion_parameters_chats_without_tools_unless_a
             system, asked = (message["content"] for message in runner.server.chats[0]["messages"])
             assert "tool" not in system
             assert asked == "Say hello"
+
+
+TALK = "We went through the module once more and found nothing that speaks against it. " * 40
+
+MARKS = {
+    "refusal": REFUSAL[:40],
+    "garbage": "lorem <|x|>",
+    "fact-free": FACT_FREE[8:50],
+    "empty": "",
+    "copied": "<record>",
+    "inflated": "item number 399",
+    "hang": "- late",
+    "foreign": "用户和助手",
+}
+
+
+def tell(number: int) -> str:
+    return f"The settings of billing-{number} live in /etc/billing/{number}.toml on port 90{number}1. {TALK}"
+
+
+@covers("S10.3")
+@pytest.mark.soak
+@pytest.mark.parametrize("kind", list(MARKS)[: size(2, len(MARKS))])
+def test_a_bad_summary_costs_no_turn_and_no_fact(tmp_path: Path, kind: str) -> None:
+    home, project = tmp_path / "home", tmp_path / "project"
+    project.mkdir()
+    home.mkdir()
+    (home / "config.yaml").write_text("compression: {timeout: 1}\n", "utf-8")
+    server = CountingServer(ByteTokenizer(), 4096, summaries=kind, hang_seconds=120)
+    with server:
+        for number in range(1, 6):
+            server.play(ScriptedTurn(number, tell(number), (Step(text="I read it. " * 30),)))
+            again = ["--continue"] if number > 1 else []
+            ended = ollm(
+                *("-p", tell(number), *again, "-o", "json"),
+                home=home,
+                cwd=project,
+                OLLM_PROVIDER="openai",
+                OLLM_BASE_URL=server.base_url,
+                OLLM_MODEL="counting",
+                OLLM_CONTEXT_WINDOW="4096",
+            )
+            assert ended.returncode == 0, ended.stderr
+            assert json.loads(ended.stdout)["reason"] == "answered"
+        server.left.set()
+    last = [heard for heard in server.heard if not heard.summary][-1].text
+
+    assert any(heard.summary for heard in server.heard[1:])
+    assert all(f"/etc/billing/{number}.toml" in last for number in range(1, 6))
+    assert not MARKS[kind] or MARKS[kind] not in last
+    assert all(heard.prompt_tokens + heard.max_tokens <= 4096 for heard in server.heard[1:])
+
+
+class SomeTokenizer:
+    """As far from our estimate as real vocabularies are."""
+
+    def count(self, text: str) -> int:
+        return max(1, round(len(text.encode()) / 4.2)) if text else 0
+
+
+def test_it_is_shortened_the_same_way_in_every_process(tmp_path: Path) -> None:
+    home, project = tmp_path / "home", tmp_path / "project"
+    project.mkdir()
+    rules = "".join(f"\n## Section {n}\n{'Some long rule about things. ' * 30}\n" for n in range(230))
+    (project / "AGENTS.md").write_text(f"# Rules\nAlways use tabs.\n{rules}", "utf-8")
+    server = CountingServer(SomeTokenizer(), 4096)
+    with server:
+        where = {
+            "OLLM_PROVIDER": "openai",
+            "OLLM_BASE_URL": server.base_url,
+            "OLLM_MODEL": "counting",
+            "OLLM_CONTEXT_WINDOW": "4096",
+        }
+        assert ollm("trust", str(project), home=home, cwd=project, **where).returncode == 0
+        for number in range(1, 4):
+            server.play(ScriptedTurn(number, "Go on.", (Step(text="Done. " * 20),)))
+            again = ["--continue"] if number > 1 else []
+            ended = ollm("-p", "Go on.", *again, home=home, cwd=project, **where)
+            assert ended.returncode == 0, ended.stderr
+    told = [heard.body["messages"][0]["content"] for heard in server.heard]
+
+    assert "Always use tabs." in told[0]
+    assert "## Section 9" in told[0]
+    assert told[1] == told[2] == told[0]

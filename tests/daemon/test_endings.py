@@ -1,14 +1,19 @@
-"""Stops and kills of the daemon."""
+"""Stops and kills of the daemon, and the daemon under load."""
 
 import asyncio
+import contextlib
 import json
 import signal
 import time
 from pathlib import Path
+from uuid import uuid4
+
+import pytest
 
 from tests.covers import covers
-from tests.daemon.running import WRITE, daemon, listing, texts
+from tests.daemon.running import WRITE, Daemon, daemon, listing, texts
 from tests.servers.answers import Answer
+from tests.sizes import SOAK, size
 
 SLOW = Answer(text="one two three four five six seven eight nine ten", pace=0.5)
 
@@ -83,3 +88,106 @@ async def test_running_turns_may_end_when_the_daemon_is_stopped(tmp_path: Path) 
 
     assert document["messages"][-1]["parts"][0]["text"] == "a slow but whole answer"
     assert not (found.home / "run" / "daemon.sock").exists()
+
+
+CLIENTS, SESSIONS, MEGABYTES = size(20, 200), size(10, 500), size(3, 100)
+
+
+def write_large_sessions(home: Path, megabytes: int) -> list[str]:
+    """Write sessions of ten megabytes each, as the daemon itself would; returns their ids."""
+    made = []
+    (home / "sessions").mkdir(parents=True)
+    text = "the quick brown fox jumps over the lazy dog " * 22
+    for _ in range(max(megabytes // 10, 1)):
+        session_id = str(uuid4())
+        made.append(session_id)
+        head = {
+            "sessionId": session_id, "startTime": "2026-01-27T10:00:00.000Z",
+            "lastActivity": "2026-01-27T10:00:00.000Z", "model": "m", "provider": "p",
+            "metadata": {"schemaVersion": 1, "title": "large"},
+        }  # fmt: skip
+        count = min(megabytes, 10) * 900
+        lines = [
+            f'{{"role":"user","parts":[{{"type":"text","text":"{number} {text}"}}],'
+            f'"timestamp":"2026-01-27T10:00:00.000Z","id":{number}}}'
+            for number in range(1, count + 1)
+        ]
+        document = json.dumps(head, separators=(",", ":"))[:-1] + ',"messages":[\n' + ",\n".join(lines)
+        (home / "sessions" / f"{session_id}.json").write_text(document + '\n],"toolCalls":[\n]}\n')
+    return made
+
+
+async def watch_health(found: Daemon, ended: asyncio.Event) -> list[float]:
+    taken = []
+    while not ended.is_set():
+        begun = time.monotonic()
+        assert (await found.ask("GET", "/health")).status == 200
+        taken.append(time.monotonic() - begun)
+        with contextlib.suppress(asyncio.TimeoutError):
+            await asyncio.wait_for(ended.wait(), 0.02)
+    return taken
+
+
+async def open_sessions(found: Daemon, directory: Path) -> list[str]:
+    opened = []
+    for number in range(SESSIONS):
+        place = directory / f"project{number}"
+        place.mkdir()
+        reply = await found.ask("POST", "/sessions", {"workspacePath": str(place)})
+        assert reply.status == 201, reply.body
+        opened.append(reply.json["sessionId"])
+    return opened
+
+
+async def test_health_is_answered_while_clients_listen_and_a_search_reads(tmp_path: Path) -> None:
+    write_large_sessions(tmp_path / ".ollm", MEGABYTES)
+    (tmp_path / ".ollm" / "config.yaml").write_text(
+        f"daemon: {{maxClients: {CLIENTS}}}\nsessions: {{maxSessions: 0}}\n"
+    )
+    async with daemon(tmp_path) as found, contextlib.AsyncExitStack() as stack:
+        opened = await open_sessions(found, tmp_path)
+        for number in range(CLIENTS):
+            path = f"/sessions/{opened[number % len(opened)]}/events"
+            await stack.enter_async_context(found.stream("GET", path))
+        ended = asyncio.Event()
+        watching = asyncio.create_task(watch_health(found, ended))
+        await asyncio.sleep(0.5)
+        begun = time.monotonic()
+        reply = await found.ask("GET", "/search?q=lazy%20dog")
+        searched = time.monotonic() - begun
+        ended.set()
+        taken = await watching
+        health = (await found.ask("GET", "/health")).json
+        assert reply.status == 200
+        assert reply.json
+        print(
+            f"{CLIENTS} clients, {health['sessions']} sessions, search over {MEGABYTES} MB in {searched:.1f} s: "
+            f"{len(taken)} health answers, slowest {max(taken):.3f} s, median {sorted(taken)[len(taken) // 2]:.3f} s"
+        )
+    assert max(taken) < max(searched / 2, 0.5), "nobody waits until the search is done"
+
+
+@pytest.mark.soak
+@pytest.mark.skipif(not SOAK, reason="takes long: make soak")
+async def test_health_is_answered_while_a_large_session_opens_talks_and_closes(tmp_path: Path) -> None:
+    session = write_large_sessions(tmp_path / ".ollm", MEGABYTES)[0]
+    async with daemon(tmp_path, ["Going on.", "Again."]) as found:
+        assert (await found.ask("GET", "/sessions")).status == 200
+        await found.open()  # what every session needs is imported
+        ended = asyncio.Event()
+        watching = asyncio.create_task(watch_health(found, ended))
+        await asyncio.sleep(0.5)
+        begun = time.monotonic()
+        await found.open(sessionId=session)
+        opened = time.monotonic() - begun
+        ended.set()
+        taken = sorted(await watching)
+        said = await found.say(session, "go on")
+        closed = await found.ask("DELETE", f"/sessions/{session}")
+    assert said[-1]["reason"] == "answered"
+    assert closed.status == 204
+    print(
+        f"session of {MEGABYTES} MB opened in {opened:.2f} s: {len(taken)} health answers, slowest {taken[-1]:.3f} s, "
+        f"median {taken[len(taken) // 2]:.3f} s"
+    )
+    assert taken[-1] < max(opened / 2, 0.5), "nobody waits until it is open"

@@ -1,4 +1,4 @@
-"""Requests to one daemon: refusals, lists, exports, questions, context and transcripts."""
+"""Requests to one daemon: refusals, lists, exports, questions, checkpoints."""
 
 import asyncio
 import contextlib
@@ -16,6 +16,7 @@ from tests.daemon.running import daemon, listing
 from tests.servers.answers import Answer
 
 NOBODY = "00000000-0000-4000-8000-000000000000"
+
 HEAD = b"POST /init HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: "
 
 
@@ -190,6 +191,7 @@ async def test_a_session_is_read_exported_searched_pictured_and_erased(tmp_path:
 
 
 RULES = "policy:\n  rules:\n    - {tool: ls, action: deny}\n    - {tool: shell, action: perhaps}\n"
+
 WRONG = "sessions:\n  maxSessions: 7\nprovider:\n  apiKey: sk-very-secret\ncolour: red\n"
 
 
@@ -272,3 +274,80 @@ def test_any_page_of_a_long_session_holds_its_own_messages(tmp_path: Path, forei
         last = (before or 3001) - 1
         assert [message.number for message in page.messages] == list(range(max(1, last - limit + 1), last + 1))
         assert page.last == last
+
+
+CHANGE = Answer(calls=[("write_file", {"path": "a.txt", "content": "new\n", "overwrite": True})])
+
+
+async def test_files_of_an_open_session_go_back(tmp_path: Path) -> None:
+    async with daemon(tmp_path, [CHANGE, "Done.", "two"]) as found:
+        session = await found.open()
+        await found.ask("POST", f"/sessions/{session}/commands", {"name": "approval", "arguments": "accept-edits"})
+        (found.workspace / "a.txt").write_text("old\n")
+        await found.say(session, "change it")
+        listed = (await found.ask("GET", f"/sessions/{session}/checkpoints")).json
+        path = f"/sessions/{session}/checkpoints/1/restore"
+        dry = await found.ask("POST", path, {"what": "both", "dryRun": True, "diff": True})
+        assert (found.workspace / "a.txt").read_text() == "new\n"
+        done = await found.ask("POST", path, {"what": "both", "dryRun": False})
+        await found.say(session, "and now?")
+        wrong = [
+            (await found.ask("POST", at, body)).status
+            for at, body in (
+                (path.replace("/1/", "/2/"), {"what": "both"}),
+                (path.replace("/1/", "/0/"), {"what": "both"}),
+                (path, {"what": "all"}),
+                (path, {}),
+                (path, {"dryRun": True}),
+                (path, {"what": "files", "force": "false"}),
+                (path, {"what": "files", "dryRun": 1}),
+                (path, {"what": "files", "forced": True}),
+                (path.replace(session, "11111111-1111-4111-8111-111111111111"), {"what": "both"}),
+            )
+        ]
+
+    assert (found.workspace / "a.txt").read_text() == "old\n"
+    assert [(line["messageId"], line["kind"], line["changed"]) for line in listed] == [(1, "turn", 1)]
+    assert dry.json["files"] == done.json["files"] == [{"path": "a.txt", "change": "M"}]
+    assert (dry.json["dryRun"], done.json["dryRun"]) == (True, False)
+    assert "-new\n+old" in dry.json["text"]
+    assert "change it" not in str(found.server.chats[-1])
+    assert wrong == [422] * 8 + [404]
+
+
+async def test_files_of_a_closed_session_go_back(tmp_path: Path) -> None:
+    async with daemon(tmp_path, [CHANGE, "Done.", "two"]) as found:
+        session = await found.open()
+        await found.ask("POST", f"/sessions/{session}/commands", {"name": "approval", "arguments": "accept-edits"})
+        await found.say(session, "change it")
+        await found.ask("DELETE", f"/sessions/{session}")
+        path = f"/sessions/{session}/checkpoints/1/restore"
+        dry = await found.ask("POST", path, {"what": "files", "dryRun": True, "diff": True})
+        assert (found.workspace / "a.txt").exists()
+        done = await found.ask("POST", path, {"what": "files"})
+        listed = (await found.ask("GET", f"/sessions/{session}/checkpoints")).json
+
+    assert dry.json["files"] == done.json["files"] == [{"path": "a.txt", "change": "D"}]
+    assert "~~~diff" in dry.json["text"]
+    assert "-new" in dry.json["text"]
+    assert not (found.workspace / "a.txt").exists()
+    assert [line["kind"] for line in listed] == ["turn", "rewind"]
+
+
+async def test_snapshots_of_a_closed_session_are_taken_and_restored_from_the_archive(tmp_path: Path) -> None:
+    async with daemon(tmp_path, ["one", "two", "three"]) as found:
+        session = await found.open()
+        await found.say(session, "first")
+        await found.ask("DELETE", f"/sessions/{session}")
+        taken = (await found.ask("POST", f"/sessions/{session}/snapshots")).json["id"]
+        await found.open(sessionId=session)
+        await found.say(session, "second")
+        await found.ask("DELETE", f"/sessions/{session}")
+
+        assert (await found.ask("POST", f"/snapshots/{taken}/restore")).status == 200
+        await found.open(sessionId=session)
+        await found.say(session, "third")
+
+    sent = [message["content"] for message in found.server.chats[2]["messages"]]
+    assert "first" in sent[1]
+    assert not any(text.startswith("second") for text in sent)

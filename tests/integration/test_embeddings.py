@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.running import running
-from tests.cli.test_recall_by_meaning import FACT, recall_in_chat
+from tests.cli.test_skills import FACT, recall_in_chat
 from tests.integration import packages
 
 pytestmark = pytest.mark.skipif(not packages.WANTED, reason="needs the registries: make integration")

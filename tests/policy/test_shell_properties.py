@@ -1,31 +1,118 @@
-"""What holds for every command line, not only for those in the tables."""
+"""Shell lines as bash reads them."""
 
+import os
+import random
+import re
 import shlex
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from ollm.policy.shell import parse
 from ollm.policy.shell.analysis import analyse_command
+from ollm.policy.shell.parse import explain_bash_refusal, find_parser, parse_script
+from ollm.policy.shell.words import Atom, ShellWord, WordDecoder, expand_braces
 from tests.covers import covers
 from tests.policy.conftest import Place, rule, shell
 from tests.policy.verdicts import load_sections
+from tests.sizes import size
+
+FORMS: dict[str, list[str]] = {
+    "command": [
+        "evil", "'evil'", "ev''il", "e\\vil", "$'evil'", "echo {word}", "cat <<< {word}", "{command}; {command}",
+        "{command} && {command}", "( {command} )", "{{ {command}; }}", "if {command}; then {command}; fi",
+        "for i in {word}; do {command}; done", "case a in {word}) true;; *) {command};; esac", "[[ -n {word} ]]",
+        "[[ a =~ {word} ]]", "test {word}", "x={word} true", "y=({word})", "y[{number}]=1", "(({number}))",
+        "cat <<E\n{quoted}\nE\n{command}", "cat <<'E'\n{text}\nE\n{command}", "cat <<E\n${{x:-'{quoted}'}}\nE\n{command}",
+        "f() {{ {command}; }}; f", "{command} # {text}\n{command}", "eval {word}", 'eval "{quoted}"', "bash -c {word}",
+        "declare x={word}", "trap {word} EXIT", "time {command}", "env {simple}", "command {simple}", "printf -v 'y[{number}]' a",
+        "[[ -v 'y[{number}]' ]]", "test -v 'y[{number}]'", "X=ev; ${{X}}il", "bash <<'E'\n{text}\nE", "echo {word} | bash",
+        "xargs {simple} <<< a", "find . -maxdepth 0 -exec {simple} \\;", "! {command}", "until {command}; do break; done",
+    ],
+    "word": [
+        "a", "evil", "'$(evil)'", '"$(evil)"', "`evil`", "\\$(evil)", "'{text}'", '"{quoted}"', "$({command})", "${{x:-{word}}}",
+        '"${{x:-{word}}}"', '"${{x:-{quoted}}}"', "${{HOME:+{word}}}", "${{HOME/a/{word}}}", '"${{HOME/a/{word}}}"',
+        '"${{HOME%{word}}}"', "$(({number}))", "<({command})", "{word}{word}", "$'{text}'", "{word}\\\n{word}", "${{y[{number}]}}",
+    ],
+    "quoted": [
+        "a", "evil", "$(evil)", "`evil`", "\\$(evil)", "'$(evil)'", "\\`evil\\`", "$({command})", "${{x:-{quoted}}}",
+        "${{x:-'{quoted}'}}", "$(({number}))", "${{HOME:+'{quoted}'}}", "{quoted} {quoted}",
+    ],
+    "number": ["1", "1+$(evil)", "y[$(evil)]", "`evil`+1", "y['$(evil)']", '"$(evil)"', "1+{number}", "$({command})"],
+    "text": ["a", "evil", "$(evil)", "`evil`", ";evil", "evil x"],
+    "simple": ["evil", "evil a", "echo evil", "bash -c evil", "env evil", "ev\\il"],
+}  # fmt: skip
+
+PROGRAMS = ("cat", "env", "xargs", "find", "bash", "true")
+
+
+def line(dice: random.Random, kind: str = "command", depth: int = 3) -> str:
+    forms = FORMS[kind] if depth else [form for form in FORMS[kind] if "{" not in form]
+    return re.sub(
+        r"\{\{|\}\}|\{(\w+)\}",
+        lambda match: line(dice, match.group(1), depth - 1) if match.group(1) else match.group()[0],
+        dice.choice(forms),
+    )
+
+
+@pytest.fixture
+def programs(tmp_path: Path) -> Path:
+    directory = tmp_path / "programs"
+    directory.mkdir()
+    (directory / "evil").write_text('#!/bin/sh\necho x >> "$MARK"\n')
+    (directory / "evil").chmod(0o755)
+    for name in PROGRAMS:
+        (directory / name).symlink_to(shutil.which(name) or "/bin/true")
+    return directory
+
+
+@pytest.mark.soak
+def test_whatever_bash_runs_is_found(place: Place, programs: Path, tmp_path: Path):
+    dice = random.Random(20)
+    denying = place.engine([rule("deny", "program", "evil")], "allow")
+    allowing = place.engine([rule("allow", "program", [*PROGRAMS, "echo", "test", "command", "eval"])])
+    found = 0
+    for number in range(size(250, 5000)):
+        command = line(dice)
+        mark = tmp_path / f"mark{number}"
+        environment = {"PATH": str(programs), "HOME": "/tmp/a", "MARK": str(mark)}
+        subprocess.run(
+            [os.path.realpath(shutil.which("bash") or "bash"), "-c", command],
+            env=environment, cwd=tmp_path, stdin=subprocess.DEVNULL, capture_output=True, timeout=20, check=False,
+        )  # fmt: skip
+        if mark.exists():
+            found += 1
+            assert shell(allowing, command).decision != "allow", command
+            assert shell(denying, command).decision != "allow", command
+    assert found > size(60, 1500)
+
 
 SLOW = settings(
     max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 )
+
 DENY = [rule("deny", "program", "rm")]
+
 WRAPPERS = [
     "env {}", "env A=1 {}", "nice -n 5 {}", "timeout 5 {}", "nohup {}", "setsid {}", "stdbuf -oL {}", "ionice -c 3 {}",
     "command {}", "builtin {}", "exec {}", "sudo {}", "sudo -u root {}", "doas {}", "xargs {}", "xargs -n 1 {}", "busybox {}",
     "chroot / {}", "unshare -r {}", "time {}", "strace -f {}", "find . -exec {} \\;",
 ]  # fmt: skip
+
 PREFIXES = ["{}", "A=1 {}", "CI=1 {}", "! {}", "time {}", "coproc {}", "A=1 B=2 {}", "</dev/null {}"]
+
 AROUND = [
     "ls; {}", "{} ; ls", "ls && {}", "ls || {}", "ls | {}", "{} | cat", "( {} )", "{{ {}; }}", "if true; then {}; fi",
     "for i in a b; do {}; done", "while true; do {}; done", "case x in *) {} ;; esac", "f() {{ {}; }}", "echo $( {} )",
     'echo "$( {} )"', "cat <( {} )", "echo ${{x:-$( {} )}}", "[[ -n $( {} ) ]]", "x=$( {} )", "(\ncat <<EOF\n$( {} )\nEOF\n)",
     "ls &\n{}", "ls # x\n{}", "until {}; do ls; done", "echo $(( $( {} ) ))", "select i in a; do {}; done",
 ]  # fmt: skip
+
 QUOTED_SCRIPTS = [
     "bash -c {}",
     "sh -c {}",
@@ -157,3 +244,91 @@ def test_an_allowed_name_never_covers_a_path_or_a_longer_name(place: Place, name
 
     assert shell(engine, f"{prefix}{name}").decision == "ask"
     assert shell(engine, f"{name}x").decision == "ask"
+
+
+QUOTINGS = [
+    r"a\ b", r"'a b'", r'"a b"', r"a'b'\"c\"", r'"a\$b\\c\"d\e"', r"$'a\tb\x41\u00e9\101\cA\n'", r"\a\b", "'a\\b'",
+    r"{a,b}c", r"x'{a,b}'", r'"{1..3}"', r"{1..3}", r"$'\'\"\\\?'", "a\\\nb", r"'*'", '"a\\\nb"', r"$'a\0b'", "''",
+    r"x{,y}", r"{'',a}",
+]  # fmt: skip
+
+
+def decode(text: str, **values: str) -> list[ShellWord]:
+    statement: Any = parse_script(f": {text}").statements[0]
+    decoder = WordDecoder(certain=values, assigned={"guess": "a b"}, output=lambda _: "out put")
+    return [word for one in statement["Cmd"]["Args"][1:] for word in decoder.decode_words(one)]
+
+
+@pytest.mark.parametrize("text", QUOTINGS)
+def test_static_words_are_what_bash_makes_of_them(text: str) -> None:
+    told = subprocess.run(["bash", "-c", f"printf '%s\\0' {text}"], capture_output=True, check=True).stdout
+    words = decode(text)
+
+    assert "\0".join(word.text for word in words) + "\0" == told.decode()
+    assert all(word.static and word.known == word.text for word in words)
+
+
+WORDS = [
+    "a{b,c}d", "{1..3}", "{3..1}", "{a..e..2}", "{1..9..3}", "{a,b}{c,d}", "{a,{b,c}}", "{a}", "{}", "a{b", "a}b", "{a,b",
+    "{1..x}", "{-1..1}", "x{,y}", "{a..c}{1..2}", "{1..2..0}", "{c..a}", "{10..1..4}", "{a,b}}", "{{a,b}",
+]  # fmt: skip
+
+
+def expand(text: str) -> list[str]:
+    atoms = [Atom(character, "plain") for character in text]
+    return ["".join(atom.character for atom in word) for word in expand_braces(atoms)]
+
+
+@pytest.mark.parametrize("word", WORDS)
+def test_braces_expand_as_in_bash(word: str) -> None:
+    told = subprocess.run(["bash", "-c", f"printf '%s\\n' {word}"], capture_output=True, text=True, check=True).stdout
+
+    assert expand(word) == told.splitlines()
+
+
+def test_quoted_braces_stay() -> None:
+    assert len(expand_braces([Atom(character, "quoted") for character in "{a,b}"])) == 1
+    mixed = [Atom("{", "plain"), Atom("1..3", "quoted"), Atom("}", "plain")]
+    assert len(expand_braces(mixed)) == 1
+
+
+def test_a_list_that_is_cut_is_marked() -> None:
+    words = expand_braces([Atom(character, "plain") for character in "{1..5000}"])
+
+    assert len(words) <= 1024
+    assert all(word[-1] == Atom("", "unknown") for word in words)
+    assert words[0][0].character == "1"
+    exact = expand_braces([Atom(character, "plain") for character in "{1..1024}"])
+    assert len(exact) == 1024
+    assert exact[-1][-1].kind == "plain"
+
+
+def test_bash_is_asked_about_lines_that_hold_more_than_words() -> None:
+    assert explain_bash_refusal("ls -la | wc -l && git log") == ""
+    assert explain_bash_refusal("echo 'a b'") == ""
+    assert explain_bash_refusal("cat <<E\nx") == "bash cannot read it"
+    assert explain_bash_refusal("if true") == ""  # words only: the parser sees to those
+
+
+def test_the_parser_is_there() -> None:
+    assert Path(find_parser() or "").is_file()
+
+
+@pytest.mark.parametrize(
+    ("program", "told"),
+    [
+        (None, "the shell parser shfmt is not installed"),
+        ("/nowhere/shfmt", "the shell parser could not be run: [Errno 2] No such file or directory: '/nowhere/shfmt'"),
+        ("false", "the shell parser gave up"),
+        ("cat", "cat: invalid option -- 'l'"),
+        ("echo", "it is nested too deeply"),
+    ],
+)
+def test_a_parser_that_fails_says_why(monkeypatch: pytest.MonkeyPatch, program: str | None, told: str) -> None:
+    found = program and (shutil.which(program) or program)
+    monkeypatch.setattr(parse, "find_parser", lambda: found)
+
+    failed = parse_script.__wrapped__("ls")
+
+    assert failed.statements == ()
+    assert failed.error.rpartition("/")[2] == told.rpartition("/")[2]

@@ -1,17 +1,44 @@
-"""Parts of a conversation that front ends hold."""
+"""What front ends hold of a conversation: answers, events, mentions."""
 
+import asyncio
+import os
+from collections.abc import AsyncIterator, Callable
+from datetime import UTC, datetime
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from ollm.domain.context import Usage
 from ollm.domain.errors import OllmError, ToolFailure
-from ollm.domain.events import ToolFinished, ToolOutput
-from ollm.domain.messages import ImagePart, Message, Role, TextPart, ThinkingPart
+from ollm.domain.events import (
+    AnyEvent,
+    Event,
+    Notice,
+    PrefillProgress,
+    TextDelta,
+    ThinkingDelta,
+    ToolFinished,
+    ToolOutput,
+    TurnFinished,
+)
+from ollm.domain.messages import AnyPart, ImagePart, Message, Role, TextPart, ThinkingPart
 from ollm.domain.session import TaskReport, TaskRequest
-from ollm.runtime.base import Attachment, Status, TurnReport, build_message_parts, get_recap_end
+from ollm.providers.base import AnyPiece, CallPiece, FinishPiece, ProgressPiece, TextPiece, ThinkingPiece
+from ollm.runtime.base import (
+    Attachment,
+    EventStream,
+    NoticeQueue,
+    Status,
+    TurnReport,
+    build_message_parts,
+    get_recap_end,
+)
+from ollm.runtime.mentions import describe_missing, find_mentions, is_there, looks_like_path, suggest_neighbour
 from ollm.runtime.parts import TodoOwner
 from ollm.runtime.task_offer import offer_task
+from ollm.runtime.turn_calls import SAVE_INTERVAL_SECONDS, StreamedAnswer
 
 
 @pytest.mark.parametrize(
@@ -130,3 +157,227 @@ async def test_agents_that_are_named_are_asked_three_at_most_and_failures_are_to
     assert {event.result.error.message for event in ended} == {message}
     assert [event.text for event in rest if isinstance(event, ToolOutput)] == ["looking"] * 3
     assert len({event.call_id for event in ended}) == 3
+
+
+class Heard:
+    """An answer with a clock that moves by one step with each look at it, and everything it told."""
+
+    def __init__(self, step: float = 0.0) -> None:
+        self.events: list[Event] = []
+        self.saved: list[tuple[AnyPart, ...]] = []
+        self.checked: list[tuple[str, bool]] = []
+        self.time, self.step = 0.0, step
+        self.answer = StreamedAnswer(self.events.append, self.save, self.look)
+
+    def look(self) -> float:
+        self.time += self.step
+        return self.time
+
+    async def save(self, parts: tuple[AnyPart, ...]) -> None:
+        self.saved.append(parts)
+
+    async def read(self, *pieces: AnyPiece, check: Callable[[str, bool], None] | None = None) -> StreamedAnswer:
+        async def stream() -> AsyncIterator[AnyPiece]:
+            for piece in pieces:
+                yield piece
+
+        await self.answer.read(stream(), check or (lambda text, thinking: self.checked.append((text, thinking))))
+        return self.answer
+
+
+async def test_pieces_become_events_parts_and_the_end() -> None:
+    heard = Heard()
+    call = CallPiece("ls", {})
+
+    answer = await heard.read(
+        ProgressPiece(processed=1, total=5, stage="reading", seconds_left=2.5),
+        ThinkingPiece("h"),
+        ThinkingPiece("m"),
+        TextPiece("a"),
+        TextPiece("b"),
+        ThinkingPiece("again"),
+        call,
+        FinishPiece("stop", Usage(prompt_tokens=3)),
+    )
+
+    assert answer.parts == (ThinkingPart("hm"), TextPart("ab"), ThinkingPart("again"))
+    assert (answer.text, answer.calls, answer.finish) == ("ab", [call], "stop")
+    assert answer.usage == Usage(prompt_tokens=3)
+    assert [type(event) for event in heard.events] == [
+        PrefillProgress,
+        ThinkingDelta,
+        ThinkingDelta,
+        TextDelta,
+        TextDelta,
+        ThinkingDelta,
+    ]
+    assert heard.events[0] == PrefillProgress(processed=1, total=5, stage="reading", seconds_left=2.5)
+    assert heard.checked == [("h", True), ("m", True), ("a", False), ("b", False), ("again", True)]
+
+
+async def test_what_was_said_is_saved_every_two_seconds_and_not_more_often() -> None:
+    quick = Heard(step=SAVE_INTERVAL_SECONDS / 20)
+    await quick.read(*[TextPiece("x")] * 8)
+    assert quick.saved == []
+    slow = Heard(step=SAVE_INTERVAL_SECONDS)
+    await slow.read(TextPiece("a"), TextPiece("b"), FinishPiece())
+
+    assert slow.saved == [(TextPart("a"),), (TextPart("ab"),)]
+
+
+async def test_a_check_that_stops_it_leaves_what_was_said() -> None:
+    def stop(text: str, thinking: bool) -> None:
+        if text == "b":
+            raise ValueError("enough")
+
+    heard = Heard()
+    with pytest.raises(ValueError, match="enough"):
+        await heard.read(TextPiece("a"), TextPiece("b"), TextPiece("c"), check=stop)
+
+    assert heard.answer.text == "ab"
+
+
+NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+
+
+def notice(text: str, session_id: str = "") -> Notice:
+    return Notice(level="info", text=text, session_id=session_id)
+
+
+def test_events_get_session_number_and_time() -> None:
+    stream = EventStream(lambda: NOW)
+    heard: list[AnyEvent] = []
+    stream.add_listener(heard.append)
+    stream.emit(notice("a", "from elsewhere"))
+    stream.session_id = "s1"
+    stream.emit(notice("b", "from elsewhere"))
+
+    assert [(event.session_id, event.seq, event.timestamp) for event in heard] == [
+        ("from elsewhere", 1, "2026-01-02T03:04:05.000Z"),
+        ("s1", 2, "2026-01-02T03:04:05.000Z"),
+    ]
+    assert stream.last_seq == 2
+
+
+def test_what_went_wrong_is_told_without_secrets() -> None:
+    stream = EventStream(lambda: NOW, redact=lambda text: text.replace("sesame", "[redacted]"))
+    heard: list[AnyEvent] = []
+    stream.add_listener(heard.append)
+    for event in (
+        Notice(level="error", text="no sesame"),
+        Notice(level="warning", text="sesame again"),
+        Notice(level="info", text="sesame seeds"),
+        TurnFinished(reason="model-error", message="sesame?"),
+        TurnFinished(reason="answered"),
+    ):
+        stream.emit(event)
+
+    told = [event.text if isinstance(event, Notice) else event.message for event in heard]  # type: ignore[union-attr]
+    assert told == ["no [redacted]", "[redacted] again", "sesame seeds", "[redacted]?", ""]
+
+
+def test_a_listener_hears_from_now_on_until_it_is_stopped_and_stopping_twice_is_once() -> None:
+    stream = EventStream(lambda: NOW)
+    stream.emit(notice("before"))
+    one: list[AnyEvent] = []
+    two: list[AnyEvent] = []
+    stop, _ = stream.add_listener(one.append), stream.add_listener(two.append)
+    stream.emit(notice("a"))
+    stop()
+    stop()
+    stream.emit(notice("b"))
+
+    assert [event.seq for event in one] == [2]
+    assert [event.seq for event in two] == [2, 3]
+
+
+def test_one_that_leaves_while_it_is_called_takes_no_event_from_the_others() -> None:
+    stream = EventStream(lambda: NOW)
+    heard: list[int] = []
+    stop = stream.add_listener(lambda event: stop())
+    stream.add_listener(lambda event: heard.append(event.seq))
+
+    stream.emit(notice("a"))
+    stream.emit(notice("b"))
+
+    assert heard == [1, 2]
+
+
+async def test_a_subscription_gives_everything_and_ends_when_it_is_closed() -> None:
+    stream = EventStream(lambda: NOW)
+    subscription = stream.subscribe()
+    stream.emit(notice("a"))
+    stream.emit(notice("b"))
+    subscription.close()
+    stream.emit(notice("late"))
+
+    assert stream._listeners == []  # nothing is kept for one that nobody reads
+    async with asyncio.timeout(10):
+        assert [event.seq async for event in subscription] == [1, 2]
+
+
+def test_notices_wait_in_order_are_told_once_and_a_warning_is_not_repeated() -> None:
+    queue, told = NoticeQueue(), list[Event]()
+    queue.warn_once("a")
+    queue.add("info", "b")
+    queue.warn("c")
+    queue.emit_all(told.append)
+    queue.warn_once("a")
+    queue.warn("c")
+    queue.emit_all(told.append)
+
+    assert [(one.level, one.text) for one in told if isinstance(one, Notice)] == [
+        ("warning", "a"),
+        ("info", "b"),
+        ("warning", "c"),
+        ("warning", "c"),
+    ]
+
+
+def test_names_are_found_at_the_beginning_of_words_once_each(tmp_path: Path) -> None:
+    (tmp_path / "odd.").touch()
+    text = 'see @a.py, (@b/c) and @"two words.txt" not me@home nor @a.py; @odd. @end.'
+
+    assert find_mentions(text, tmp_path) == ["a.py", "b/c", "two words.txt", "odd.", "end"]
+    assert find_mentions("no at sign", tmp_path) == []
+
+
+def test_a_name_may_have_a_quote_or_an_at_sign_in_it_where_there_is_such_a_file(tmp_path: Path) -> None:
+    for name in ('q"uote.py', "a@b.txt"):
+        (tmp_path / name).touch()
+
+    assert find_mentions('@q"uote.py, @a@b.txt @c"d @e@f (@g,(@h', tmp_path) == [
+        'q"uote.py', "a@b.txt", "c", "e", "g,(", "h"
+    ]  # fmt: skip
+
+
+def test_a_name_that_no_file_can_have_is_not_there(tmp_path: Path) -> None:
+    assert find_mentions(f"@{'n' * 5000}", tmp_path) == ["n" * 5000]
+    assert not is_there(tmp_path / ("n" * 5000))
+    assert not is_there(tmp_path / "a\0b")
+    assert [name for name in ("src/a", "a.py", "alice", "...") if looks_like_path(name)] == ["src/a", "a.py"]
+
+
+def test_a_mistyped_name_is_told_with_the_one_that_was_meant(tmp_path: Path) -> None:
+    for name in ("Makefile", "src/cart.py", ".env", "odd\u202ename"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    (tmp_path / os.fsdecode(b"cart\xff")).touch()
+
+    def say(name: str) -> str:
+        return describe_missing(name, tmp_path)
+
+    assert say("Makefle") == "no such file; did you mean @Makefile?"
+    assert say("scr") == "no such file; did you mean @src?"
+    assert say("src/crat.py") == "no such file; did you mean @src/cart.py?"
+    assert [say(name) for name in ("alice", "env", "...", "", "n" * 5000, "a\0b", "oddname", "~bob")] == [""] * 8
+    assert [say(name) for name in ("gone.py", "src/", "nowhere/cart.py", "../x/cart.py")] == ["no such file"] * 4
+
+
+def test_outside_the_workspace_nothing_is_looked_for(tmp_path: Path) -> None:
+    (tmp_path / "inside").mkdir()
+    (tmp_path / "cart.py").touch()
+
+    assert suggest_neighbour("../crat.py", tmp_path / "inside") == ""
+    assert suggest_neighbour("crat.py", tmp_path) == "cart.py"
+    assert suggest_neighbour("inside/", tmp_path) == ""

@@ -1,10 +1,13 @@
-"""The lease: one active session per workspace, free when its owner dies."""
+"""Locks of workspaces, open files, and traces of sessions."""
 
+import contextlib
+import json
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -12,10 +15,17 @@ import msgspec
 import pytest
 
 from ollm.domain.clock import now
-from ollm.domain.errors import BusyError, StorageError
+from ollm.domain.errors import BusyError, NotFoundError, OllmError, StorageError
+from ollm.store.database import WORKSPACE_MIGRATIONS, Database
+from ollm.store.file_objects import FileObjects
 from ollm.store.lease import Lease, get_process_start
+from ollm.store.session_files import MessagePage
+from ollm.store.session_files.files import DamageReport, open_file
+from ollm.store.session_files.reader import SessionReader
+from ollm.store.session_traces import InputHistoryFile, SessionDirectories, SnapshotMapFile
 from tests.covers import covers
 from tests.sizes import size
+from tests.store.sessions.support import AT, Home, call, said
 
 HOLDER = """
 import sys, signal, threading
@@ -204,3 +214,184 @@ def test_a_process_that_has_ended_has_no_beginning() -> None:
     os.waitpid(child, 0)
     assert get_process_start(child) is None
     assert (get_process_start(os.getpid()) or 0) > 1e9
+
+
+def count_open_files(folder: Path) -> int:
+    """Files below the folder alone: others in this process may open and close theirs meanwhile."""
+    targets = []
+    for entry in Path("/proc/self/fd").iterdir():
+        with contextlib.suppress(FileNotFoundError):
+            targets.append(str(entry.readlink()))
+    return sum(target.startswith(f"{folder}/") for target in targets)
+
+
+def hold_busy_lease(folder: Path) -> None:
+    first, second = Lease(folder, now), Lease(folder, now)
+    first.acquire("s")
+    with contextlib.suppress(OllmError):
+        second.acquire()
+    second.find_other_owner()
+    first.release()
+    first.find_other_owner()
+
+
+def refuse_what_is_no_lease(folder: Path) -> None:
+    (folder / "odd").mkdir(exist_ok=True)
+    if not (folder / "odd" / "lease.lock").exists():
+        os.mkfifo(folder / "odd" / "lease.lock")
+    with contextlib.suppress(OllmError):
+        Lease(folder / "odd", now).acquire()
+
+
+def read_odd_files(folder: Path) -> None:
+    if not (folder / "pipe").exists():
+        os.mkfifo(folder / "pipe")
+    assert open_file(folder / "pipe", DamageReport()) is None
+    (folder / "plain").write_bytes(b"\xff\xfe{\0")
+    with contextlib.closing(SessionReader(folder / "plain", None)) as reader:
+        assert reader.foreign
+
+
+def keep_contents(folder: Path) -> None:
+    objects = FileObjects(folder / "objects")
+    with objects.hold_lock():
+        digest = objects.put(b"content")
+        objects.sync_object(digest)
+        objects.append_line("s", b"line")
+    objects.read(digest)
+    objects.remove_others(set())
+
+
+def use_databases(folder: Path) -> None:
+    database = Database(folder / "memory.db", WORKSPACE_MIGRATIONS)
+    database.connect()
+    database.close()
+    with sqlite3.connect(folder / "newer.db") as newer:
+        newer.execute("PRAGMA user_version = 99")
+    newer.close()
+    with contextlib.suppress(OllmError):
+        Database(folder / "newer.db", WORKSPACE_MIGRATIONS).connect()
+
+
+def write_sessions(folder: Path) -> None:
+    home = Home(folder)
+    session_id = f"aaaa0000-0000-4000-8000-{len(list(folder.glob('sessions/*.json'))):012}"
+    writer = home.files.create({"sessionId": session_id, "startTime": AT, "lastActivity": AT, "metadata": {}})
+    for number in range(1, 5):
+        writer.record_message(AT, msgspec.structs.replace(said("x"), id=number), 1)
+        writer.record_call(AT, msgspec.to_builtins(call(f"c{number}", result="y", message_id=number)), 1)
+        writer.fold()
+    home.document(session_id).unlink()
+    writer.check_files()
+    home.files.read_open(writer, MessagePage(before=None, limit=2))
+    with contextlib.suppress(OllmError):
+        home.files.open(session_id)
+    writer.close()
+    other, _ = home.files.open(session_id)
+    other.abandon()
+    home.files.read(session_id)
+    index = home.index()
+    index.list_sessions()
+    index.refresh_text()
+    index.close()
+
+
+@pytest.mark.parametrize(
+    "work", [hold_busy_lease, refuse_what_is_no_lease, read_odd_files, keep_contents, use_databases, write_sessions]
+)
+def test_no_file_of_theirs_stays_open(tmp_path: Path, work: Callable[[Path], None]) -> None:
+    for _ in range(3):
+        work(tmp_path)
+    assert count_open_files(tmp_path) == 0
+
+
+ONE = "aaaa0000-0000-4000-8000-000000000001"
+
+TWO = "aaaa0000-0000-4000-8000-000000000002"
+
+
+def test_a_sessions_directories_go_and_others_stay(tmp_path: Path) -> None:
+    parents = [tmp_path / "snapshots", tmp_path / "undo", tmp_path / "missing"]
+    for parent in parents[:2]:
+        for session_id in (ONE, TWO):
+            (parent / session_id / "deep").mkdir(parents=True)
+            (parent / session_id / "deep" / "file").write_text("x")
+
+    SessionDirectories(parents).erase(ONE)
+
+    assert sorted(path.name for parent in parents[:2] for path in parent.iterdir()) == [TWO, TWO]
+
+
+def test_a_link_goes_and_what_it_leads_to_stays(tmp_path: Path) -> None:
+    target = tmp_path / "target"
+    target.mkdir()
+    (target / "file").write_text("x")
+    (tmp_path / "undo").mkdir()
+    (tmp_path / "undo" / ONE).symlink_to(target)
+
+    SessionDirectories([tmp_path / "undo"]).erase(ONE)
+
+    assert list((tmp_path / "undo").iterdir()) == []
+    assert (target / "file").exists()
+
+
+@pytest.mark.parametrize("name", ["..", "", "../undo"])
+def test_what_is_no_id_removes_nothing(tmp_path: Path, name: str) -> None:
+    (tmp_path / "undo").mkdir()
+    with pytest.raises(NotFoundError):
+        SessionDirectories([tmp_path / "undo"]).erase(name)
+    assert (tmp_path / "undo").is_dir()
+
+
+def test_a_file_in_place_of_the_directory_is_named(tmp_path: Path) -> None:
+    (tmp_path / ONE).write_text("x")
+
+    from ollm.domain.errors import StorageError
+
+    with pytest.raises(StorageError) as caught:
+        SessionDirectories([tmp_path]).erase(ONE)
+    assert caught.value.message == f"Cannot remove {tmp_path / ONE}: Not a directory."
+
+
+@pytest.mark.parametrize(
+    ("held", "kept"),
+    [
+        ({"a": ONE, "b": TWO}, {"b": TWO}),
+        ({"a": {"sessionId": ONE}, "b": {"deep": {"er": TWO}}}, {"b": {"deep": {"er": TWO}}}),
+        ({"a": {"deep": {"er": ONE}}, "ü": 5}, {"ü": 5}),
+    ],
+)
+def test_the_map_loses_what_names_the_session(tmp_path: Path, held: dict, kept: dict) -> None:
+    path = tmp_path / "map.json"
+    path.write_text(json.dumps(held))
+
+    SnapshotMapFile(path).erase(ONE)
+
+    assert path.read_text() == json.dumps(kept, ensure_ascii=False)
+
+
+@pytest.mark.parametrize("content", [b"nonsense", b"[1]", b'{ "a" : "x" }', b"\xff"])
+def test_a_map_that_names_it_nowhere_is_not_written(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "map.json"
+    path.write_bytes(content)
+    before = path.stat().st_ino
+
+    SnapshotMapFile(path).erase(ONE)
+    SnapshotMapFile(tmp_path / "missing").erase(ONE)
+
+    assert (path.read_bytes(), path.stat().st_ino) == (content, before)
+    assert not (tmp_path / "missing").exists()
+
+
+def test_typed_lines_of_the_session_go_and_all_others_stay_byte_for_byte(tmp_path: Path) -> None:
+    path = tmp_path / "history"
+    path.write_bytes(b'{"s":"%s","t":"a"}\r\n{"s":"%s"}\nnonsense\xff' % (TWO.encode(), ONE.encode()))
+
+    InputHistoryFile(path).erase(ONE)
+
+    assert path.read_bytes() == b'{"s":"%s","t":"a"}\r\nnonsense\xff' % TWO.encode()
+    before = path.stat().st_ino
+    InputHistoryFile(path).erase(ONE)
+    assert path.stat().st_ino == before
+    InputHistoryFile(tmp_path / "missing").erase(ONE)
+    assert not (tmp_path / "missing").exists()

@@ -13,7 +13,7 @@ from tests.cli.command import ollm
 from tests.cli.running import running
 from tests.ordinary_user import as_ordinary_user
 from tests.policy.effect_world import EffectWorld
-from tests.policy.test_red_team import LINES, lay_traps
+from tests.policy.test_reading_effects import LINES, lay_traps
 from tests.servers.answers import Answer
 from tests.sizes import size
 

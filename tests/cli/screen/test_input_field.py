@@ -1,9 +1,10 @@
-"""The input line of the real chat: its completions."""
+"""The input line, completion of files, questions and choices."""
 
 import asyncio
 import io
 import sys
 import time
+from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -12,9 +13,83 @@ from prompt_toolkit.completion import CompleteEvent
 from prompt_toolkit.document import Document
 
 from ollm.cli.screen.composing import MAX_TEXT_BYTES, Pastes, collect_mentions, run_own_command
+from ollm.cli.screen.files import WorkspaceFiles
 from ollm.cli.screen.input_field import ChatCompleter, ScreenInputHistory
+from ollm.cli.screen.questions import (
+    ConfirmationQueue,
+    find_choice,
+    list_choices,
+    paint_question,
+)
+from ollm.config.settings import FileDiscoverySettings
+from ollm.domain.events import (
+    ConfirmationResolved,
+)
+from ollm.services.file_discovery import FileDiscoveryService
 from tests.cli.running import running
-from tests.cli.terminal import CTRL_C, CTRL_D, at_terminal
+from tests.cli.screen.samples import PLAIN, Clock, asked, details
+from tests.cli.terminal import CTRL_C, CTRL_D, CTRL_O, DOWN, ENTER, at_terminal
+from tests.covers import covers
+from tests.servers.answers import Answer
+
+
+async def test_a_short_list_of_completions_leaves_no_gap_above_the_status_line(tmp_path: Path) -> None:
+    async with running(tmp_path, ["Hello."]) as runner:
+        (runner.workspace / "cart.py").write_text("")
+        async with at_terminal(runner, "--new", size=(80, 24)) as terminal:
+            await terminal.wait_for("code·ask")
+            terminal.type("/")
+            await terminal.wait_for("/compact")
+            terminal.type(CTRL_C + "@ca")
+            await terminal.wait_for("@ca", " cart.py", gone="/compact")
+            await terminal.settle(0.3)
+            lines = terminal.screen().splitlines()
+            place = next(place for place, line in enumerate(lines) if line.strip() == "cart.py")
+            assert "code·ask" in lines[place + 1]
+            terminal.type(CTRL_C + CTRL_D)
+            await terminal.ended()
+
+
+PATIENCE_SECONDS = 60.0
+
+
+@pytest.fixture
+def discovery(tmp_path: Path) -> Iterator[FileDiscoveryService]:
+    service = FileDiscoveryService(FileDiscoverySettings(), tmp_path / "home")
+    yield service
+    service.close()
+
+
+def wait_until(holds: Callable[[], bool]) -> None:
+    start = time.monotonic()
+    while not holds():
+        assert time.monotonic() - start < PATIENCE_SECONDS, "it was not heard of"
+        time.sleep(0.02)
+
+
+def test_files_that_come_and_go_are_known_soon(tmp_path: Path, discovery: FileDiscoveryService) -> None:
+    root = tmp_path / "project"
+    (root / "src").mkdir(parents=True)
+    (root / "src/first.py").write_text("", encoding="utf-8")
+    files = WorkspaceFiles(lambda: discovery, root)
+    assert files.find("first") == ["src/first.py"]
+
+    (root / "src/second.py").write_text("", encoding="utf-8")
+    wait_until(lambda: "src/second.py" in files.find("second"))
+    (root / "src/first.py").unlink()
+    wait_until(lambda: "src/first.py" not in files.find("first"))
+
+
+def test_directories_are_offered_before_the_files_in_them(tmp_path: Path, discovery: FileDiscoveryService) -> None:
+    for path in ("src/deep/b.py", "src/a.py", "docs/source/x.md"):
+        (tmp_path / "project" / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "project" / path).write_text("x")
+    files = WorkspaceFiles(lambda: discovery, tmp_path / "project")
+
+    assert files.find("sr") == ["src/", "src/deep/", "src/a.py", "src/deep/b.py", "docs/source/x.md"]
+    assert files.find("src/d")[0] == "src/deep/"
+    assert files.find("So")[0] == "docs/source/"
+    assert "src/" not in files.find("src/")
 
 
 async def test_agents_are_completed(tmp_path: Path) -> None:
@@ -41,6 +116,7 @@ async def test_commands_are_completed_with_their_help(tmp_path: Path) -> None:
 
 
 COMMANDS = [("model", "Choose the model."), ("mode", "Choose the mode."), ("help", "List commands.")]
+
 FILES = ["src/a.py", "two words.md", "odd@name.txt", "tab\tbed.txt"]
 
 
@@ -182,3 +258,121 @@ async def test_one_that_is_left_is_ended(tmp_path: Path, monkeypatch: pytest.Mon
     await asyncio.wait([work])
 
     assert not Path(f"/proc/{int(printed.getvalue())}").exists()
+
+
+async def test_levels_are_chosen_from_a_list_and_by_a_key(tmp_path: Path) -> None:
+    async with running(tmp_path, ["Hello."]) as runner, at_terminal(runner, "--new") as terminal:
+        await terminal.wait_for("code·ask")
+        terminal.type("/approval" + ENTER)
+        await terminal.wait_for("Choose the approval level", "› ask ✓", "nothing asks except protected files")
+        terminal.type(DOWN + ENTER)
+        await terminal.wait_for("Approval: accept-edits", "code·accept-edits", gone="Choose the approval")
+        terminal.type("\x1b[Z")
+        await terminal.wait_for("code·read-only")
+        terminal.type("/approval yolo" + ENTER)
+        await terminal.wait_for("Everything except protected files now runs without asking")
+        terminal.type("/modle" + ENTER)
+        await terminal.wait_for("Did you mean /model?")
+        terminal.type(CTRL_C)
+        await terminal.wait_for("Press Ctrl-C again to quit")
+        terminal.type("exit" + ENTER)
+        assert await terminal.ended() == 0
+        terminal.type(CTRL_D)
+
+
+async def test_any_call_of_any_turn_is_shown_in_full_also_after_coming_back(tmp_path: Path) -> None:
+    calls = [Answer(calls=[("shell", {"command": f"seq {first} {first + 40}"})]) for first in (3000, 5000, 7000)]
+    script = [calls[0], "One.", calls[1], "Two.", calls[2], "Three.", "Four.", "Five."]
+    async with running(tmp_path, script) as runner:
+        async with at_terminal(runner, "first one") as terminal:
+            await terminal.wait_for("One.")
+            for word in ("Two.", "Three."):
+                terminal.type("go on" + ENTER)
+                await terminal.wait_for(word)
+            terminal.type(CTRL_O)
+            await terminal.wait_for("7020", "Earlier calls", "Run seq 5000 5040 · 41 lines")
+            assert "5020" not in terminal.text()
+            terminal.type(ENTER + DOWN + ENTER)
+            await terminal.wait_for("5020", "3020", "Earlier calls")
+            terminal.type("kind words" + ENTER)
+            await terminal.wait_for("› kind words", "Four.", gone="Earlier calls")
+            terminal.type(CTRL_D)
+            await terminal.ended()
+        async with at_terminal(runner, "-c") as terminal:
+            await terminal.wait_for("Resumed")
+            terminal.type(CTRL_O)
+            await terminal.wait_for("7020", "Run seq 3000 3040")
+            terminal.type(DOWN + ENTER)
+            await terminal.wait_for("3020")
+            terminal.type(CTRL_O)
+            await terminal.wait_for("collapsed again", gone="Earlier calls")
+            terminal.type(CTRL_O)
+            await terminal.wait_for("Earlier calls")
+            terminal.type(CTRL_D)
+            assert await terminal.ended() == 0
+
+
+@covers("T8.5", "T8.6")
+def test_questions_wait_in_order_and_take_keys_only_after_a_quiet_moment() -> None:
+    clock = Clock()
+    questions = ConfirmationQueue(clock)
+    questions.handle_event(asked("a", grant="shell:ls"))
+    questions.handle_event(asked("b", locked=True, grant="shell:rm"))
+    assert not questions.armed, "somebody may be in mid-sentence"
+    clock.time += 0.3
+    questions.note_typing()
+    clock.time += 0.3
+    assert not questions.armed
+    clock.time += 0.2
+    assert questions.armed
+    assert read(questions).startswith(
+        "› 1 [y] yes\n  2 [s] yes, for this session\n  3 [a] always in this workspace (shell:ls)"
+    )
+    assert read(questions).endswith(
+        "5 [n] no, with a reason for the model\n  ↑↓ and Enter, a letter or a number · Esc stops · 1 more"
+    )
+    assert find_choice("a", questions.choices) == find_choice("3", questions.choices) == "a"
+    assert not find_choice("9", questions.choices)
+
+    questions.handle_event(ConfirmationResolved(correlation_id="a", outcome="approved"))
+    assert not questions.armed, "the next question needs its own moment"
+    clock.time += 1
+    assert list(questions.choices) == ["y", "n"], "what is protected is asked about every time"
+
+    questions.handle_event(ConfirmationResolved(correlation_id="b", outcome="cancelled"))
+    assert questions.current is None
+    assert read(questions) == ""
+
+
+def read(questions: ConfirmationQueue) -> str:
+    return "".join(text for _, text in questions.render_lines(100))
+
+
+def test_a_question_with_a_long_change_is_named_again_below_it() -> None:
+    clock = Clock()
+    questions = ConfirmationQueue(clock)
+    questions.handle_event(asked("a", description="Create b.txt (60 lines)", diff="+x\n" * 60))
+    clock.time += 1
+
+    assert read(questions).startswith("  Create b.txt (60 lines)?\n› 1 [y] yes")
+
+
+def test_a_question_cannot_drive_the_terminal() -> None:
+    text = paint_question(details(command="echo \x1b[2J; rm\u202e", description="Run\r\x1b]0;x\x07"), PLAIN)
+
+    assert "\x1b" not in text
+    assert "\r" not in text
+    assert "\u202e" not in text
+
+
+@pytest.mark.parametrize(
+    ("more", "offered"),
+    [
+        ({"tool": "edit_file"}, True),
+        ({"tool": "write_file"}, True),
+        ({"tool": "shell"}, False),
+        ({"tool": "edit_file", "locked": True}, False),
+    ],
+)
+def test_all_edits_are_offered_for_edits(more: dict[str, object], offered: bool) -> None:
+    assert ("f" in list_choices(details(**more))) is offered

@@ -1,21 +1,261 @@
-"""`sessions delete`, `clear`, `cleanup`, `restore`, `rename` and `archive`."""
+"""`ollm sessions`: lists, tables, checks, and what it changes."""
 
 import asyncio
 import os
+import subprocess
+import sys
+from datetime import UTC, datetime
 from pathlib import Path
 
+import click
 import pytest
 
+from ollm.app import ProcessScope, WorkspaceScope
+from ollm.cli.sessions.group import COMMANDS, sessions
+from ollm.cli.sessions.listing import parse_since
+from ollm.cli.sessions.session_list import LocalSessionList
+from ollm.domain.clock import parse_stamp
+from ollm.domain.messages import Message, TextPart
 from tests.cli.command import ollm
 from tests.cli.inside import Inside
-from tests.cli.sessions.samples import json_of
+from tests.cli.sessions.samples import full_session, json_of
 from tests.covers import covers
-from tests.store.sessions.support import Home, said
+from tests.store.sessions.support import AT, Home, said
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_of_the_family_is_there(name: str) -> None:
+    assert isinstance(sessions, click.Group)
+    found = sessions.get_command(click.Context(sessions), name)
+
+    assert found is not None
+    assert found.name == name
+    assert found.help
+
+
+def test_help_lists_them_and_says_what_an_id_is(inside: Inside) -> None:
+    shown = inside.read("sessions", "--help")
+
+    assert "ID is a session id or a prefix of at least 4 characters." in shown
+    assert all(f"\n  {name}" in shown for name in COMMANDS)
+
+
+def test_a_command_that_is_not_there_is_said(inside: Inside) -> None:
+    assert "unknown command 'lst'; did you mean list?" in inside.fail("sessions", "lst", code=2)
+    assert "unknown command 'xyzzy'; available: list, view, " in inside.fail("sessions", "xyzzy", code=2)
 
 
 @pytest.fixture
 def home(tmp_path) -> Home:
     return Home(tmp_path / "home")
+
+
+@covers("H473")
+def test_search_finds_with_number_role_time_and_snippet(home):
+    session_id = home.recorded("hello there", "the configuration of it")
+    (hit,) = json_of("sessions", "search", "config", "--json", home=home)
+    assert hit == {
+        "sessionId": session_id,
+        "messageId": 2,
+        "number": 2,
+        "role": "user",
+        "timestamp": AT,
+        "title": "hello there",
+        "snippet": "the «config»uration of it",
+    }
+    assert json_of("sessions", "search", "config", "--role", "assistant", "--json", home=home) == []
+    assert json_of("sessions", "search", "config", "--since", "2026-01-01", "--model", "m", "--json", home=home)
+    for odd in ("", '"', "*", "AND", "NEAR("):
+        assert json_of("sessions", "search", odd, "--json", home=home) == []
+    assert ollm("sessions", "search", "x", "--since", "yesterday-ish", home=home.root).returncode == 2
+
+
+@pytest.mark.parametrize(("text", "seconds"), [("7d", 7 * 86_400), ("12h", 12 * 3600), ("90m", 90 * 60), ("0d", 0)])
+def test_how_long_ago_is_a_time(text: str, seconds: int) -> None:
+    ago = datetime.now(UTC) - parse_stamp(parse_since(text))
+
+    assert seconds - 1 <= ago.total_seconds() <= seconds + 60
+
+
+def test_messages_are_found_and_narrowed(inside: Inside) -> None:
+    home = Home(inside.home)
+    first = home.recorded("the red parser breaks", workspace=str(inside.workspace))
+    second = home.recorded("the blue parser works", workspace="/elsewhere")
+
+    found = inside.read_json("sessions", "search", "parser")
+    assert {hit["sessionId"] for hit in found} == {first, second}
+    assert [hit["sessionId"] for hit in inside.read_json("sessions", "search", "parser", "red")] == [first]
+    assert [hit["sessionId"] for hit in inside.read_json("sessions", "search", "parser", "--workspace", ".")] == [first]
+    assert inside.read_json("sessions", "search", "parser", "--role", "assistant") == []
+    assert inside.read_json("sessions", "search", "parser", "--model", "other") == []
+    assert inside.read_json("sessions", "search", "parser", "--since", "2027-01-01") == []
+    assert len(inside.read_json("sessions", "search", "parser", "--limit", "1")) == 1
+    shown = inside.read("sessions", "search", "red")
+    assert shown.startswith(f"{first[:4]}")
+    assert "#1 user, " in shown
+    assert "the red parser" in shown.replace("**", "").replace("[", "").replace("]", "")
+
+
+def test_no_match_is_said(inside: Inside) -> None:
+    done = inside.run("sessions", "search", "nothing")
+
+    assert (done.code, done.out, done.err) == (0, "", "ollm: no matches.\n")
+
+
+def test_the_list_is_narrowed_to_a_workspace_and_a_number(inside: Inside) -> None:
+    home = Home(inside.home)
+    for place in (str(inside.workspace), "/elsewhere"):
+        home.recorded("hi", workspace=place)
+
+    assert len(inside.read_json("sessions", "list")) == 2
+    assert len(inside.read_json("sessions", "list", "--limit", "1")) == 1
+    (line,) = inside.read_json("sessions", "list", "--workspace", ".")
+    assert line["workspace"] == str(inside.workspace)
+    assert inside.read_json("sessions", "list", "--trash") == []
+
+
+def test_hits_in_tasks_do_not_count_as_too_many(inside: Inside, monkeypatch: pytest.MonkeyPatch) -> None:
+    home = Home(inside.home)
+    home.recorded("the parser breaks")
+    home.recorded("the parser one", "the parser two", "the parser three", origin="task")
+    monkeypatch.setattr("ollm.store.session_index.search.MAX_RANKED_HITS", 2)
+
+    shown, everything = inside.run("sessions", "search", "parser"), inside.run("sessions", "search", "parser", "--all")
+
+    assert (shown.code, "more than" in shown.err, shown.out.count("#")) == (0, False, 1)
+    assert "more than 2 hits: the newest are shown first." in everything.err
+
+
+@pytest.fixture
+def scope(tmp_path: Path) -> WorkspaceScope:
+    workspace = tmp_path / "project"
+    workspace.mkdir()
+    return WorkspaceScope(ProcessScope({"OLLM_HOME": str(tmp_path / "home")}, workspace=workspace), workspace)
+
+
+async def record(scope: WorkspaceScope, text: str, origin: str | None = None) -> str:
+    recording = scope.process.create_recording_service(lambda _: None)
+    session = await recording.create_session("m", "ollama", workspace=str(scope.path), origin=origin)
+    await recording.record_message(session, Message(role="user", parts=(TextPart(text),), timestamp=""))
+    await recording.close_session(session)
+    return session
+
+
+async def test_a_workspace_without_sessions_is_left_untouched(scope: WorkspaceScope) -> None:
+    assert await LocalSessionList(scope).load_items() == []
+    assert not (scope.path / ".ollm" / "memory.db").exists()
+
+
+async def test_sessions_are_listed_archived_and_deleted(scope: WorkspaceScope) -> None:
+    first, second = await record(scope, "one"), await record(scope, "two", "one-shot")
+    sessions = LocalSessionList(scope)
+    items = {item.session_id: item for item in await sessions.load_items()}
+
+    assert set(items) == {first, second}
+    assert items[first].messages == 1
+    assert (items[first].one_shot, items[second].one_shot) == (False, True)
+    assert not items[first].archived
+    await sessions.archive(first, True)
+    assert {item.session_id for item in await sessions.load_items() if item.archived} == {first}
+    await sessions.archive(first, False)
+    assert not any(item.archived for item in await sessions.load_items())
+    await sessions.delete(first)
+    assert [item.session_id for item in await sessions.load_items()] == [second]
+    assert scope.process.session_files.places.find_home(first) is None
+    scope.close()
+
+
+@covers("S1.4", "H464", "D129")
+def test_list_shows_a_table_and_json(home):
+    session_id = asyncio.run(full_session(home))
+    done = ollm("sessions", "list", home=home.root)
+    assert done.returncode == 0
+    assert session_id[:8] in done.stdout
+    assert "\x1b" not in done.stdout
+    (line,) = json_of("sessions", "list", "--json", home=home)
+    assert {
+        "sessionId",
+        "startTime",
+        "lastActivity",
+        "model",
+        "messageCount",
+        "tokenCount",
+        "title",
+        "workspace",
+        "status",
+        "damaged",
+    } <= line.keys()
+    assert (line["sessionId"], line["messageCount"], line["status"], line["damaged"]) == (session_id, 2, "closed", None)
+    assert json_of("sessions", "list", "--json", "--workspace", "/tmp", home=home) == []
+
+
+def test_list_imports_nothing_heavy(home):
+    home.recorded("x")
+    code = (
+        "import sys; sys.argv = ['ollm', 'sessions', 'list']\n"
+        "from ollm.cli.main import run\n"
+        "try: run()\n"
+        "except SystemExit: pass\n"
+        "heavy = {'asyncio', 'rich', 'prompt_toolkit', 'httpx2', 'ruamel', 'json_repair', 'msgspec'} & set(sys.modules)\n"
+        "print(sorted(heavy), file=sys.stderr)"
+    )
+    for _ in range(2):  # the second one finds an index that is up to date
+        done = subprocess.run(
+            [sys.executable, "-c", code],
+            env={**os.environ, "OLLM_HOME": str(home.root)},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+    assert done.stderr.strip().endswith("[]")
+
+
+def test_without_sessions_that_is_said(inside: Inside) -> None:
+    assert inside.run("sessions", "list").err == "ollm: no sessions yet.\n"
+    assert inside.run("sessions", "list", "--trash").err == "ollm: no sessions in the trash.\n"
+    assert inside.read_json("sessions", "list") == []
+
+
+def test_a_row_is_short_and_marked(inside: Inside) -> None:
+    home = Home(inside.home)
+    session = home.recorded("x" * 80, workspace="/a/very/long/path/that/does/not/fit/anywhere")
+    inside.read("sessions", "archive", session)
+    head, row = inside.read("sessions", "list").splitlines()
+
+    assert head.split() == ["ID", "TITLE", "LAST", "ACTIVE", "MODEL", "MESSAGES", "TOKENS", "WORKSPACE"]
+    assert row.startswith(f"{session[:4]}")
+    assert "▫ " in row
+    assert "x" * 43 + "…" in row
+    assert row.endswith("…" + "/a/very/long/path/that/does/not/fit/anywhere"[-27:])
+
+
+@covers("S10.2", "S10.6", "H705", "D606", "H709")
+def test_damage_is_named_with_the_way_out_and_mended_by_check(home):
+    healthy, hurt = home.recorded("well"), home.recorded("one", "two")
+    home.document(hurt).write_bytes(home.document(hurt).read_bytes()[:-12])
+    done = ollm("sessions", "list", home=home.root)
+    assert (done.returncode, healthy[:4] in done.stdout, hurt[:4] in done.stderr) == (0, True, True)
+    viewed = ollm("sessions", "view", hurt, home=home.root)
+    assert (viewed.returncode, "two" in viewed.stdout, "some data could not be read" in viewed.stderr) == (
+        0,
+        True,
+        True,
+    )
+    checked = ollm("sessions", "check", home=home.root)
+    assert (checked.returncode, hurt in checked.stdout) == (1, True)
+    assert ollm("sessions", "check", "--repair", home=home.root).returncode == 0
+    assert ollm("sessions", "check", home=home.root).returncode == 0
+    assert json_of("sessions", "list", "--json", home=home)[0]["damaged"] is None
+
+
+def test_whole_sessions_are_counted(inside: Inside) -> None:
+    stored = Home(inside.home)
+    assert inside.read("sessions", "check") == "0 sessions OK.\n"
+    stored.recorded("a")
+    assert inside.read("sessions", "check") == "1 session OK.\n"
+    stored.recorded("b")
+    assert inside.read("sessions", "check") == "2 sessions OK.\n"
+    assert inside.read_json("sessions", "check") == []
 
 
 @covers("H491", "S1.6", "H113")

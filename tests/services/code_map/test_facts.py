@@ -1,5 +1,6 @@
-"""What is remembered of files, and when it no longer counts."""
+"""Outlines and maps of code: facts of files, ranking, the parser."""
 
+import asyncio
 import os
 import stat
 from pathlib import Path
@@ -7,7 +8,21 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from ollm.config.settings import CodeMapSettings
+from ollm.services.code_map import CodeMapService
 from ollm.services.code_map.facts import FactsCache, collect_facts, decode_source, read_large_files
+from ollm.services.code_map.syntax_tree import (
+    find_parse_error,
+    fit_outline,
+    get_parser,
+    has_grammar,
+    outline_text,
+    render_definition,
+    take_within,
+)
+from ollm.services.token_counting import TokenCounter
+from tests.services.code_map.full_outlines import NAMES, describe_file, get_file
+from tests.services.code_map.samples import OUTLINES, PYTHON, RUST
 
 
 def names(root: Path, folder: Path, *paths: str) -> dict[str, list[str]]:
@@ -173,3 +188,230 @@ def test_what_is_known_is_written_again_only_when_something_changed(tmp_path: Pa
     (root / "a.py").write_text("def other(): pass\n")
     names(root, folder, "a.py")
     assert file.stat().st_mtime_ns > 1
+
+
+COUNT = TokenCounter().count_text
+
+LONG = "".join(f"class C{number}:\n    def run_it(self): pass\n    def end_it(self): pass\n" for number in range(100))
+
+
+def test_what_stands_inside_others_goes_first() -> None:
+    lines = fit_outline(outline_text("a.py", LONG.encode()), 900, COUNT)
+
+    assert lines[:2] == ["    1 class C0", "    4 class C1"]
+    assert lines[-1] == "… 200 more definitions not shown"
+    assert COUNT("\n".join(lines)) <= 920
+
+
+def test_then_the_end_is_cut() -> None:
+    lines = fit_outline(outline_text("a.py", LONG.encode()), 50, COUNT)
+
+    assert lines[0] == "    1 class C0"
+    assert lines[-1].endswith("more definitions not shown")
+    assert COUNT("\n".join(lines)) <= 70
+
+
+def test_without_need_nothing_is_cut() -> None:
+    assert len(fit_outline(outline_text("a.py", PYTHON.encode()), 1000, COUNT)) == 5
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_everything_that_is_found_in_a_file_of_each_kind(name: str) -> None:
+    assert describe_file(name) == get_file(name).read_text(encoding="utf-8")
+
+
+def test_as_many_lines_as_fit_and_how_many_are_left_out() -> None:
+    found = outline_text("a.py", b"class A:\n    def b(self): pass\n    def c(self): pass\ndef d(): pass\n")
+    lines = ["    1 class A", "    2   def b(self)", "    3   def c(self)", "    4 def d()"]
+
+    def count(text: str) -> int:
+        return len(text.split())
+
+    assert fit_outline(found, 12, count) == lines
+    assert fit_outline(found, 11, count) == [lines[0], "… 3 more definitions not shown"]
+    assert fit_outline(found, 9, count) == [lines[0], "… 3 more definitions not shown"]
+    assert fit_outline(found, 8, count) == ["… 4 more definitions not shown"]
+    assert fit_outline(found[3:], 2, count) == ["… 1 more definition not shown"]
+    assert take_within(["a b", "c", "d"], 3, count) == ["a b", "c"]
+
+
+def plant(root: Path, count: int) -> list[str]:
+    root.mkdir()
+    for number in range(count):
+        (root / f"m{number}.py").write_text(f"class Thing{number}: pass\nThing{number - 1}()\n")
+    (root / "notes.md").write_text("# Notes\n")
+    (root / "data.bin").write_bytes(b"\0")
+    return sorted(path.name for path in root.iterdir())
+
+
+async def test_no_more_files_are_read_than_allowed_and_code_comes_first(tmp_path: Path) -> None:
+    paths = plant(tmp_path / "project", 5)
+    service = CodeMapService(CodeMapSettings(max_files=3), tmp_path / "cache")
+
+    drawn = await service.build_map(tmp_path / "project", paths, None, COUNT)
+
+    assert (drawn.files, drawn.left_out) == (3, 3)
+    assert drawn.notes == ("3 more files not read (codeMap.maxFiles); name a directory for the rest",)
+
+
+async def test_a_symbol_is_found_in_its_file(tmp_path: Path) -> None:
+    paths = plant(tmp_path / "project", 5)
+    service = CodeMapService(CodeMapSettings(), tmp_path / "cache")
+
+    found = await service.find_symbol(tmp_path / "project", paths, "Thing3")
+
+    assert [(one.path, one.definition.line) for one in found] == [("m3.py", 1)]
+
+
+async def test_a_cancelled_caller_leaves_a_cache_that_can_be_used(tmp_path: Path) -> None:
+    paths = plant(tmp_path / "project", 300)
+    service = CodeMapService(CodeMapSettings(), tmp_path / "cache")
+    task = asyncio.create_task(service.build_map(tmp_path / "project", paths, None, COUNT))
+    await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+    drawn = await service.build_map(tmp_path / "project", paths, None, COUNT)
+
+    assert drawn.files == 301
+    assert "class Thing" in drawn.text
+
+
+async def test_a_symbol_is_found_in_a_file_too_large_for_a_map_and_all_names_are_listed(tmp_path: Path) -> None:
+    root = tmp_path / "project"
+    paths = [*plant(root, 2), "large.py"]
+    filler = "# nothing to see here\n" * 30_000
+    (root / "large.py").write_text(f"{filler}class Rare:\n    def run(self): pass\n")
+    service = CodeMapService(CodeMapSettings(), tmp_path / "cache")
+
+    found = await service.find_symbol(root, paths, "Rare.run")
+
+    assert [(one.path, one.definition.full_name, one.definition.line) for one in found] == [
+        ("large.py", "Rare.run", 30_002)
+    ]
+    assert await service.find_symbol(root, paths, "Nobody") == []
+    assert await service.list_symbols(root, paths) == ["Thing0", "Thing1"]
+
+
+async def test_a_map_says_whether_nothing_fits_or_nothing_is_there(tmp_path: Path) -> None:
+    paths = plant(tmp_path / "project", 2)
+    service = CodeMapService(CodeMapSettings(max_tokens=1000), tmp_path / "cache")
+
+    small = await service.build_map(tmp_path / "project", paths, 1, COUNT)
+    usual = await service.build_map(tmp_path / "project", paths, None, COUNT, prefix="in/")
+    nothing = await service.build_map(tmp_path / "project", ["data.bin"], None, COUNT)
+
+    assert (small.text, small.files, small.left_out, small.has_more, small.notes) == ("", 3, 0, True, ())
+    assert usual.text == "in/m0.py\n  1 class Thing0"
+    assert (nothing.text, nothing.files, nothing.has_more) == ("", 0, False)
+
+
+@pytest.mark.parametrize(
+    ("file", "expected"), OUTLINES.items(), ids=lambda value: value[0] if isinstance(value, tuple) else ""
+)
+def test_the_outline_of_a_file_in_each_language(file: tuple[str, str], expected: str) -> None:
+    name, text = file
+
+    found = outline_text(name, text.encode())
+
+    assert found is not None
+    assert "\n".join(map(render_definition, found)) == expected
+
+
+def test_a_definition_reaches_from_its_comments_to_its_end() -> None:
+    found = outline_text("point.rs", RUST.encode())
+
+    assert found is not None
+    assert [(one.full_name, one.first, one.last) for one in found[:3]] == [
+        ("Point", 1, 3),
+        ("Point", 5, 8),
+        ("Point.new", 6, 7),
+    ]
+
+
+def test_a_header_with_classes_is_read_as_cpp() -> None:
+    found = outline_text("box.h", b"class Box {\n public:\n  int get();\n};\n")
+
+    assert found is not None
+    assert [one.full_name for one in found] == ["Box", "Box.get"]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "line"),
+    [
+        ("a.ts", "const a = 1;\nfunction b( {\n", 2),
+        ("a.go", "package main\nfunc main() {\n\tx := \n}\n", 3),
+        ("a.rs", "fn main() {}\n", None),
+        ("a.rb", "def a\n  1\nend\n", None),
+        ("a.c", "int main( {\n", None),
+        ("a.xyz", "((((", None),
+    ],
+)
+def test_the_line_that_does_not_parse(name: str, text: str, line: int | None) -> None:
+    assert find_parse_error(name, text.encode()) == line
+
+
+def test_a_language_without_a_grammar_says_so() -> None:
+    assert has_grammar("a.py")
+    assert not has_grammar("a.kt")
+    assert outline_text("a.kt", b"fun main() {}") == []
+    assert get_parser("tree_sitter_of_nobody", "language") is None
+
+
+def test_nesting_without_end_and_bytes_that_are_no_text_do_no_harm() -> None:
+    assert outline_text("a.py", b"class A:\n" * 2000) is not None
+    assert outline_text("a.js", b"{" * 20_000) is not None
+    assert outline_text("a.rs", bytes(range(256)) * 20) is not None
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "names"),
+    [
+        (
+            "a.cpp",
+            (
+                "namespace a::b {\nT& Vec<T, N>::at(int i) { return d[i]; }\nnamespace { int hidden() { return 1; } }\n"
+                "class V { T& operator[](int i) { return d; } operator bool() const; struct In { void next(); }; };\n}\n"
+                "class EXPORTED W : public B {\n  void m();\n};\n"
+            ),
+            "a.b a.b.Vec.at a.b.hidden a.b.V a.b.V.operator[] a.b.V.operator bool a.b.V.In a.b.V.In.next W W.m",
+        ),
+        (
+            "a.js",
+            (
+                "(function (root, make) { root.x = make(); })(this, function () {\n  function helper() {}\n"
+                "  var api = { start: function () {}, stop() {} };\n});\nexport default class { run() {} }\n"
+            ),
+            "helper api api.start api.stop default default.run",
+        ),
+        (
+            "a.ts",
+            "export const memo = wrap(function Named() {});\nconst local = 1;\nexport default () => 1;\n",
+            "memo default",
+        ),
+        ("a.py", "type Pair[T] = tuple[T, T]\nfor x in y:\n    def inside(): pass\n", "Pair inside"),
+        ("a.go", "package a\ntype (\n\tID = string\n)\n", "ID"),
+        ("a.rs", 'extern "C" { fn abs(x: i32); }\nimpl<T> I for &mut Foo<T> { fn next() {} }\n', "abs Foo Foo.next"),
+        (
+            "A.java",
+            "record P(int x) { public P { } static final int MAX = 1; int y; }\n@interface N { String v(); }\n",
+            "P P.P P.MAX N N.v",
+        ),
+        (
+            "a.rb",
+            "class A\n  private def secret; end\nend\nPoint = Struct.new(:x) do\n  def far; end\nend\n",
+            "A A.secret Point Point.far",
+        ),
+    ],
+)
+def test_what_stands_in_unusual_places_is_found(name: str, text: str, names: str) -> None:
+    found = outline_text(name, text.encode())
+
+    assert found is not None
+    assert " ".join(one.full_name for one in found) == names
+
+
+def test_a_minified_call_is_not_looked_into() -> None:
+    text = "!function(){" + "".join(f"function f{number}(){{}};" for number in range(500)) + "}();"
+    assert outline_text("a.js", text.encode()) == []

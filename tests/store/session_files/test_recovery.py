@@ -1,19 +1,292 @@
-"""Sessions too large to be held: what a resume gives of them, and mending them in one go."""
+"""Where session files are, and how damaged ones are rescued."""
 
+import asyncio
+import errno
 import json
+import resource
 import shutil
+import tempfile
 import time
+from pathlib import Path
 
 import pytest
 
-from ollm.domain.errors import BusyError
+from ollm.domain.errors import BusyError, NotFoundError, StorageError, UsageError, suggest_storage_fix
 from ollm.domain.messages import Message, TextPart, ToolCallPart, ToolResultPart
 from ollm.services.chat_recording.library import check_sessions
 from ollm.store.session_files import SessionFiles, recovery
+from ollm.store.session_files.places import (
+    SessionPlaces,
+    list_ids_in,
+    make_unreadable_error,
+    match_prefix,
+    parse_id,
+)
+from ollm.store.session_files.writer import (
+    LOOK_EVERY_SECONDS,
+    SessionWriter,
+    make_unsaved_error,
+    write_rescue_copy,
+)
 from tests.covers import covers
 from tests.store.sessions.support import AT, Home, call, run, said
 
+
+@pytest.mark.parametrize("name", ["../../etc/passwd", "..", "", "a" * 5000, "%2e%2e/x", "\0", "*", "C:\\x"])
+async def test_an_id_that_is_no_uuid_touches_no_path(tmp_path, name):
+    service = Home(tmp_path).service()
+    assert await service.get_session(name) is None
+    for attempt in (service.open_session, service.delete_session):
+        with pytest.raises(NotFoundError, match="not a session id"):
+            await attempt(name)
+    assert list(tmp_path.iterdir()) == []
+
+
+async def test_a_symlink_in_place_of_a_session_file_is_not_followed(tmp_path):
+    home = Home(tmp_path)
+    session_id = await asyncio.to_thread(home.recorded, "real")
+    secret = tmp_path / "elsewhere.json"
+    home.document(session_id).rename(secret)
+    home.document(session_id).symlink_to(secret)
+    assert "symbolic link" in home.files.read(session_id).damage
+    assert [line["damaged"] for line in home.index().list_sessions()] == [
+        f"{session_id}.json is a symbolic link and is not followed"
+    ]
+    with pytest.raises(Exception, match="not continued"):
+        await home.service().open_session(session_id)
+    await home.service().delete_session(session_id)
+    assert secret.exists()
+
+
+ONE = "aaaa0000-0000-4000-8000-000000000001"
+
+TWO = "aaaa0000-0000-4000-8000-000000000002"
+
+OTHER = "bbbb0000-0000-4000-8000-000000000003"
+
+
+@pytest.fixture
+def places(tmp_path: Path) -> SessionPlaces:
+    found = SessionPlaces(directory=tmp_path / "own", legacy=tmp_path / "old", trash=tmp_path / "trash")
+    for directory in (found.directory, tmp_path / "old", tmp_path / "trash"):
+        directory.mkdir()
+    return found
+
+
+@pytest.mark.parametrize("text", ["", ONE[:-1], ONE + "0", ONE.replace("a", "g"), f"{ONE}\n{ONE}"])
+def test_what_is_no_uuid_is_no_id(text: str) -> None:
+    with pytest.raises(NotFoundError) as caught:
+        parse_id(text)
+    assert caught.value.message == f"{text[:80]!r} is not a session id."
+    assert caught.value.action == "List them with `ollm sessions list`."
+
+
+def test_ids_are_listed_once_from_both_directories(places: SessionPlaces) -> None:
+    assert places.legacy is not None
+    for path in (places.directory / f"{ONE}.json", places.directory / f"{ONE}.journal", places.legacy / f"{ONE}.json"):
+        path.write_text("")
+    (places.legacy / f"{OTHER}.journal").write_text("")
+    for name in ("notes.json", f"{TWO}.lock", f"{TWO}.json.damaged-1", f"x{TWO}.json"):
+        (places.directory / name).write_text("")
+
+    assert places.list_ids() == [ONE, OTHER]
+    assert SessionPlaces(directory=places.directory).list_ids() == [ONE]
+    assert places.shorten_id(OTHER) == OTHER[:8]
+    assert places.shorten_id(TWO) == TWO
+
+
+def test_every_file_with_the_name_is_found_in_every_directory(places: SessionPlaces) -> None:
+    assert places.legacy is not None
+    assert places.trash is not None
+    wanted = [
+        places.directory / f"{ONE}.json",
+        places.directory / f".{ONE}.json.1-0af3.tmp",
+        places.legacy / f"{ONE}.json.damaged-2026-01-27T100000-000Z-2",
+        places.trash / f"{ONE}.journal",
+    ]
+    others = [places.directory / name for name in (f"{ONE}.json.bak", f".{ONE}.json.swp", f"{ONE}.json.damaged-mine")]
+    for path in (*wanted, *others, places.directory / f"{TWO}.json"):
+        path.write_text("")
+
+    assert sorted(places.iter_files(ONE)) == sorted(wanted)
+    assert list(SessionPlaces(directory=places.directory / "none").iter_files(ONE)) == []
+
+
+def test_a_session_in_the_trash_is_said_to_be_there(places: SessionPlaces) -> None:
+    assert places.trash is not None
+    (places.directory / f"{ONE}.json").write_text("")
+    (places.trash / f"{OTHER}.json").write_text("")
+
+    assert places.find("AAAA") == ONE
+    with pytest.raises(NotFoundError) as caught:
+        places.find("bbbb")
+    assert caught.value.message == "Session bbbb is in the trash."
+    assert caught.value.action == "Restore it with `ollm sessions restore bbbb`."
+    with pytest.raises(NotFoundError, match="No session starts with cccc"):
+        places.find("cccc")
+    with pytest.raises(NotFoundError, match="No session starts with bbbb"):
+        SessionPlaces(directory=places.directory).find("bbbb")
+
+
+def test_a_prefix_finds_the_one_session() -> None:
+    assert match_prefix([ONE, OTHER], " BBBB ") == OTHER
+    assert match_prefix([ONE, ONE], ONE) == ONE
+    with pytest.raises(NotFoundError) as missing:
+        match_prefix([ONE], "ffff", shown_by="ollm trash")
+    assert (missing.value.message, missing.value.action) == (
+        "No session starts with ffff.",
+        "List them with `ollm trash`.",
+    )
+    with pytest.raises(UsageError) as several:
+        match_prefix([TWO, ONE, OTHER], "aaaa")
+    assert several.value.message == f"aaaa matches 2 sessions:\n  {ONE}\n  {TWO}"
+    with pytest.raises(UsageError) as many:
+        match_prefix([f"aaaa0000-0000-4000-8000-{number:012}" for number in range(30)], "aaaa")
+    assert many.value.message.startswith("aaaa matches 30 sessions:")
+    assert many.value.message.count("\n") == 20
+
+
+def test_a_directory_that_is_none_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+
+    assert list_ids_in(tmp_path / "missing") == []
+    with pytest.raises(StorageError) as caught:
+        list_ids_in(tmp_path / "file")
+    assert caught.value.message == f"Cannot read {tmp_path / 'file'}: Not a directory."
+    assert caught.value.action == "Move the file away, or set `sessions.dataDir` to a directory."
+    refused = make_unreadable_error(tmp_path, PermissionError(13, "Permission denied"))
+    assert refused.message == f"Cannot read {tmp_path}: Permission denied."
+    assert refused.action == "Check the permissions of the directory."
+
+
+SESSION_ID = "aaaa0000-0000-4000-8000-000000000001"
+
+
+@pytest.fixture
+def writer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SessionWriter:
+    """One message on disk, one only in memory."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
+    (tmp_path / "temporary").mkdir()
+    writer = Home(tmp_path).files.create({"sessionId": SESSION_ID, "startTime": AT, "lastActivity": AT})
+    record(writer, 1)
+    writer.deferred = True
+    record(writer, 2)
+    return writer
+
+
+def record(writer: SessionWriter, number: int) -> None:
+    import msgspec
+
+    writer.record_message(AT, msgspec.structs.replace(said(f"message {number}"), id=number), 1)
+
+
+def refusal(writer: SessionWriter) -> StorageError:
+    error = StorageError("words of the error.")
+    error.__cause__ = OSError(28, "No space left on device")
+    return error
+
+
+def test_the_copy_holds_what_is_on_disk_and_what_is_only_in_memory(writer: SessionWriter) -> None:
+    path = write_rescue_copy(writer)
+
+    assert path is not None
+    assert path.parent.name.startswith("ollm-unsaved-")
+    found = json.loads(path.read_bytes())
+    assert [message["id"] for message in found["messages"]] == [1, 2]
+    assert SESSION_ID != found["sessionId"] == path.stem, "moved to the sessions it replaces none"
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
+def test_where_nothing_can_be_written_there_is_no_copy(writer: SessionWriter, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", "/proc/none")
+
+    assert write_rescue_copy(writer) is None
+    error = make_unsaved_error(writer, refusal(writer), rescue=True)
+    assert error.action == "No copy could be written elsewhere either: what is not saved ends with this process."
+
+
+def test_a_copy_that_cannot_be_written_leaves_no_folder(
+    writer: SessionWriter, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "elsewhere"))
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, hard))
+    try:
+        copy = write_rescue_copy(writer)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+    assert copy is None
+    assert list((tmp_path / "elsewhere").iterdir()) == []
+
+
+def test_too_many_open_files_are_not_answered_with_free_disk_space() -> None:
+    assert "open files" in suggest_storage_fix(OSError(errno.EMFILE, "Too many open files"))
+    assert "disk" not in suggest_storage_fix(OSError(errno.EMFILE, "Too many open files"))
+
+
+@pytest.mark.parametrize(("more", "what"), [(0, "1 message"), (1, "2 messages")])
+def test_the_error_says_how_much_is_not_saved_and_why(writer: SessionWriter, more: int, what: str) -> None:
+    for number in range(more):
+        record(writer, 3 + number)
+
+    error = make_unsaved_error(writer, refusal(writer), rescue=False)
+
+    assert error.message == (
+        f"Not saved: {what} of session {SESSION_ID}. {writer.directory} refuses it: No space left on device."
+    )
+    assert error.action == "Free disk space, then try again; it is kept in memory."
+
+
+def test_without_a_message_it_is_the_last_change(writer: SessionWriter) -> None:
+    writer.flush()
+    writer.change_fields(AT, {}, {"title": "t"})
+
+    error = make_unsaved_error(writer, StorageError("words."), rescue=False)
+
+    assert error.message == (
+        f"Not saved: The last change of session {SESSION_ID}. {writer.directory} refuses it: words."
+    )
+
+
+def test_for_a_session_that_ends_the_copy_is_named(writer: SessionWriter) -> None:
+    error = make_unsaved_error(writer, refusal(writer), rescue=True)
+
+    [copy] = Path(tempfile.gettempdir()).glob("ollm-unsaved-*/*.json")
+    assert error.action == (
+        f"The whole session is in {copy}; move that file to {writer.directory}: it becomes another session."
+    )
+
+
+def test_the_copy_is_whole_when_the_place_of_the_session_is_gone(writer: SessionWriter, tmp_path: Path) -> None:
+    writer.deferred = False
+    writer.fold()
+    shutil.rmtree(writer.directory)
+    writer.directory.write_text("a file where the directory was")
+    time.sleep(2 * LOOK_EVERY_SECONDS)
+
+    with pytest.raises(StorageError):
+        record(writer, 3)
+    assert not writer.is_saved
+    path = write_rescue_copy(writer)
+
+    assert path is not None
+    assert [message["id"] for message in json.loads(path.read_bytes())["messages"]] == [1, 2, 3]
+
+
+def test_a_session_whose_place_is_gone_while_nothing_waits_is_not_saved(writer: SessionWriter) -> None:
+    writer.fold()
+    shutil.rmtree(writer.directory)
+    writer.directory.write_text("a file where the directory was")
+
+    with pytest.raises(StorageError):
+        writer.close()
+    assert not writer.is_saved
+
+
 TURNS = 60
+
 LAST = 3 * TURNS
 
 

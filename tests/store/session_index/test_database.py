@@ -1,10 +1,17 @@
-"""`index.db` itself: a broken or older one is replaced, a newer or locked one is left alone."""
+"""The index: its database, stamps, and erasing."""
 
+import json
+import os
+import random
 import sqlite3
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+from ollm.domain.errors import StorageError
+from ollm.store.session_index import texts as erasing
 from ollm.store.session_index.database import (
     VERSION,
     connect,
@@ -13,6 +20,11 @@ from ollm.store.session_index.database import (
     remove_index,
     run_transaction,
 )
+from ollm.store.session_index.search import SearchFilters, search_sessions
+from ollm.store.session_index.stamps import Stamp, read_stamp, read_stamps
+from ollm.store.session_index.texts import EntryIndexer, IndexEntry, erase_rows, holds_most, scrub
+from tests.covers import covers
+from tests.store.sessions.support import Home
 
 
 def tables(connection: sqlite3.Connection) -> set[str]:
@@ -147,3 +159,211 @@ def test_removing_takes_every_file_of_the_index_and_no_other(tmp_path: Path) -> 
     remove_index(tmp_path / "index.db")
 
     assert [path.name for path in tmp_path.iterdir()] == ["index.db.bak"]
+
+
+ONE = "aaaa0000-0000-4000-8000-000000000001"
+
+TWO = "bbbb0000-0000-4000-8000-000000000002"
+
+HERE = Path("/x/sessions")
+
+
+def sized(document: int, journal: int | None = None) -> Stamp:
+    return Stamp(HERE, (1, document, 5), None if journal is None else (2, journal, 7))
+
+
+@pytest.mark.parametrize(
+    "stem",
+    [
+        "aaaa00000-000-4000-8000-000000000001",
+        "aaaa0000-0000-4000-8000-00000000000-",
+        "AAAA0000-0000-4000-8000-000000000001",
+    ],
+)
+def test_what_only_looks_like_an_id_is_no_session(tmp_path: Path, stem: str) -> None:
+    assert len(stem) == 36
+    (tmp_path / f"{stem}.json").write_text("")
+
+    assert read_stamps([tmp_path]) == ({}, set())
+
+
+def test_links_are_not_followed(tmp_path: Path) -> None:
+    (tmp_path / f"{ONE}.json").symlink_to("/etc/passwd")
+
+    assert read_stamps([tmp_path])[0][ONE].size == len("/etc/passwd")
+    stamp = read_stamp([tmp_path], ONE)
+    assert stamp is not None
+    assert stamp.size == os.lstat(tmp_path / f"{ONE}.json").st_size
+
+
+def test_a_file_in_place_of_the_directory_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+
+    with pytest.raises(StorageError, match="Not a directory"):
+        read_stamps([tmp_path / "file"])
+
+
+def found(home: Home, text: str, **filters: str) -> list[str]:
+    return [hit["snippet"] for hit in search_sessions(home.index(), text, SearchFilters(**filters)).hits]
+
+
+def many(home: Home, texts: list[str]) -> str:
+    """A closed session that says these, put on disk in one go."""
+    session_id = home.recorded("start")
+    path = home.document(session_id)
+    head, rest = path.read_bytes().split(b"\n", 1)
+    line = '{"role":"user","parts":[{"type":"text","text":"%s"}],"timestamp":"2026-01-27T10:00:00.000Z","id":%d}'
+    lines = ",\n".join(line % (text, number) for number, text in enumerate(texts, start=1))
+    path.write_bytes(head + b"\n" + lines.encode() + b"\n" + rest[rest.index(b'],"toolCalls"') :])
+    return session_id
+
+
+@covers("H529", "H532")
+def test_a_deleted_session_leaves_no_byte_of_what_was_said(tmp_path):
+    home = Home(tmp_path)
+    marker = "zqxmarkerzqx"
+    keep, gone = home.recorded("stays here"), home.recorded(f"a {marker} inside", f"again {marker}")
+    assert len(found(home, marker)) == 2
+    for name in ("context-snapshots", "undo"):
+        (tmp_path / name / gone).mkdir(parents=True)
+        (tmp_path / name / gone / "copy").write_text(marker)
+    (home.sessions / f"{gone}.json.damaged-1").write_text(marker)
+    (tmp_path / "trash").mkdir()
+    (tmp_path / "trash" / f"{gone}.json").write_text(marker)
+    (tmp_path / "session-data").mkdir()
+    (tmp_path / "session-data" / f"{gone}.json").write_text(marker)
+    (tmp_path / "input-history").write_text(json.dumps({"sessionId": gone, "text": marker}) + '\n{"text":"other"}\n')
+    (tmp_path / "context-snapshots" / "snapshot-map.json").write_text(json.dumps({f"{marker}": gone, "b": keep}))
+    code = "from ollm.app import ProcessScope; import sys; ProcessScope().library.delete(sys.argv[1])"
+    subprocess.run(
+        [sys.executable, "-c", code, gone], env={**os.environ, "OLLM_HOME": str(tmp_path)}, check=True, timeout=60
+    )
+    left = [
+        path
+        for path in tmp_path.rglob("*")
+        if path.is_file() and (marker.encode() in path.read_bytes() or gone in path.name)
+    ]
+    assert left == []
+    assert (tmp_path / "input-history").read_text() == '{"text":"other"}\n'
+    assert len(found(home, "stays")) == 1
+
+
+def bytes_under(root: Path) -> bytes:
+    return b"".join(path.read_bytes() for path in root.rglob("*") if path.is_file())
+
+
+def test_what_went_to_the_trash_leaves_no_byte_when_it_is_deleted_from_there(tmp_path):
+    home = Home(tmp_path)
+    marker = "zqxmarkerzqx"
+    gone = home.recorded(f"a {marker} inside")
+    many(home, [f"others say word{number}" for number in range(300)])
+    assert len(found(home, marker)) == 1
+    home.library().move_to_trash(gone)
+    assert found(home, marker) == []
+    home.library().delete(gone)
+    assert marker.encode() not in bytes_under(tmp_path)
+    assert len(found(home, "word7")) > 0
+
+
+def test_scrubbing_may_stop_at_any_time_and_the_next_deletion_ends_it(tmp_path, monkeypatch):
+    home = Home(tmp_path)
+    marker = "zqxmarkerzqx"
+    gone, other = home.recorded(f"a {marker} inside"), home.recorded("short")
+    chance = random.Random(2)
+    for _ in range(6):
+        many(home, [" ".join(f"w{chance.randrange(9000)}" for _ in range(20)) for _ in range(300)])
+        search_sessions(home.index(), "short")
+    monkeypatch.setattr(erasing, "STEP_PAGES", 1)
+    assert home.library().delete_many([gone], seconds=0) == []
+    assert home.library().delete_many([other]) == []
+    assert marker.encode() not in bytes_under(tmp_path)
+    assert len(home.index().list_sessions()) == 6
+
+
+def test_deleting_all_sessions_needs_no_look_at_each_text(tmp_path):
+    home = Home(tmp_path)
+    ids = [home.recorded(f"text {number} zqxmarkerzqx") for number in range(5)]
+    search_sessions(home.index(), "text")
+    told = []
+    assert home.library().delete_many(ids, lambda done, total: told.append((done, total))) == []
+    assert told[-1] == (5, 5)
+    assert b"zqxmarkerzqx" not in bytes_under(tmp_path)
+    assert home.index().list_sessions() == []
+
+
+def index_with(**sessions: int) -> sqlite3.Connection:
+    """Sessions with so many messages each."""
+    connection = connect_in_memory()
+    for name, count in sessions.items():
+        query = "INSERT INTO sessions(session_id, stamp, message_count) VALUES (?, '', ?)"
+        session = connection.execute(query, (name, count)).lastrowid
+        put = EntryIndexer(connection, {"id": session, "text_number": 0})
+        for number in range(1, count + 1):
+            put(IndexEntry(number, "user", "t", None, f"word{number} of {name}"))
+    return connection
+
+
+def count(connection: sqlite3.Connection, table: str) -> int:
+    return int(connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0])
+
+
+def mark(connection: sqlite3.Connection) -> int:
+    return int(connection.execute("PRAGMA application_id").fetchone()[0])
+
+
+def test_rows_texts_and_words_of_a_session_go_and_a_mark_says_that_words_are_left(monkeypatch) -> None:
+    monkeypatch.setattr(erasing, "BATCH_TEXTS", 2)
+    connection = index_with(one=5, two=3)
+    told: list[tuple[int, int]] = []
+
+    erase_rows(connection, ["one", "unknown"], lambda done, total: told.append((done, total)))
+
+    assert (count(connection, "sessions"), count(connection, "entries")) == (1, 3)
+    assert told == [(2, 5), (4, 5), (5, 5)]
+    assert mark(connection) == 1
+    assert connection.execute("SELECT count(*) FROM words WHERE words MATCH 'word1'").fetchone()[0] == 1
+    scrub(connection)
+    assert mark(connection) == 0
+
+
+def test_without_a_mark_nothing_is_merged() -> None:
+    connection = index_with(one=2)
+    before = connection.total_changes
+    told: list[tuple[int, int]] = []
+
+    scrub(connection, lambda done, total: told.append((done, total)))
+
+    assert (connection.total_changes, told) == (before, [])
+
+
+def test_scrubbing_tells_how_far_it_is_to_the_end() -> None:
+    connection = index_with(one=50, two=50)
+    erase_rows(connection, ["one"])
+    told: list[tuple[int, int]] = []
+
+    scrub(connection, lambda done, total: told.append((done, total)))
+
+    assert told[-1][0] == told[-1][1] > 0
+    assert len(told) > 1
+    assert all(done <= total for done, total in told)
+
+
+def test_with_no_time_it_may_stop_before_the_end_and_goes_on_another_time() -> None:
+    connection = index_with(one=50, two=50)
+    erase_rows(connection, ["one"])
+    for _ in range(1000):
+        scrub(connection, seconds=0)
+        if not mark(connection):
+            break
+
+    assert mark(connection) == 0
+
+
+def test_whether_most_belongs_to_what_goes() -> None:
+    connection = index_with(one=3, two=3, three=1)
+
+    assert not holds_most(connection, {"one"})
+    assert holds_most(connection, {"one", "three"})
+    assert holds_most(connection, {"one", "two", "three"})
+    assert not holds_most(connection, {"unknown"})
+    assert not holds_most(index_with(one=2, two=2), {"one"})
