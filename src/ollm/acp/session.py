@@ -172,7 +172,7 @@ class EditorSession:
 
     async def announce(self, known: Collection[str] = ()) -> None:
         """Send an editor the session's state, except what it already knows."""
-        commands = build_commands(self.conversation.parts.command_directories)
+        commands = build_commands(self.conversation.parts.find_directories("commands"))
         await self._send({"sessionUpdate": "available_commands_update", "availableCommands": commands})
         remarks, self.remarks = self.remarks, ()
         notices = [text for text in (await self.conversation.status()).notices if text not in known]
@@ -274,7 +274,7 @@ class EditorSession:
             return reply.argument
         text = FOLLOW_UPS.get(reply.follow_up, reply.text)
         if name == "help" and not arguments.strip():
-            text = render_help(self.conversation.parts.command_directories)
+            text = render_help(self.conversation.parts.find_directories("commands"))
         await self._send(render_chunk("agent_message_chunk", text))
         return None
 

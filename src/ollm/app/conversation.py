@@ -138,7 +138,6 @@ class ConversationScope:
         self.storage = Storage(scope, options)
         self.toolbox = create_toolbox(self.storage, stack, attached, task)
         self.prompts = PromptFactory(self.storage, Lazy(lambda: self.toolbox.hooks))
-        self.workspace_sessions = Lazy(lambda: self.scope.context)
         self.resumed_at = 0
         self.asked_to_close: Callable[..., bool] = lambda **_: False
 
@@ -164,7 +163,7 @@ class ConversationScope:
         observers = self.create_observers(parts)
         self.stack.callback(self.scope.close)
         if resumed:
-            self.resumed_at = await resume_session(storage, self.workspace_sessions, parts, resumed)
+            self.resumed_at = await resume_session(storage, parts, resumed)
             for observer in observers:
                 await observer.session_opened(resumed.session.session_id, resumed=True)
         return LocalConversation(parts, observers)
@@ -173,7 +172,7 @@ class ConversationScope:
         """The session to go on with, held in the team's archive too where there is one; None for a new one."""
         if not self.options.session and not self.options.newest:
             return None
-        wanted = find_wanted_session(self.storage, self.workspace_sessions)
+        wanted = find_wanted_session(self.storage)
         if wanted and self.process.settings.archive.is_set:
             from ollm.archive.process import ArchiveProcess
 
@@ -193,7 +192,7 @@ class ConversationScope:
 
     def find_skippable_until(self, session_id: str) -> int:
         """Up to which number the messages of a session need not be read to go on with it."""
-        return 0 if self.options.full else self.workspace_sessions.get().find_known_until(session_id)
+        return 0 if self.options.full else self.scope.context.find_known_until(session_id)
 
     async def hold_workspace(self) -> None:
         if self.options.beside or self.process.settings.workspace.sessions == "many":
@@ -270,9 +269,8 @@ class ConversationScope:
         """Build the keeper of the workspace's record of this session."""
         from ollm.runtime.resume.workspace_record import WorkspaceMemory
 
-        self.workspace_sessions.get()  # looks whether the folder was moved
         return WorkspaceMemory(
-            self.scope.database,
+            self.scope.context.database,  # which looks whether the folder was moved
             self.process.settings.resume,
             parts,
             self.process.clock,
@@ -286,12 +284,10 @@ class ConversationScope:
         storage, toolbox = self.storage, self.toolbox
         state = self._create_state(model)
         prompt = self.prompts.build_prompt(model)
-        toolbox.tasks = None if self.task else Lazy(lambda: create_task_runner(toolbox, lambda: state.model))
-        toolbox.measure_room = lambda: compute_result_cap(prompt.compute_budget(), prompt.message_tokens)
+        self._connect_toolbox(state, prompt)
         return ConversationParts(
             workspace=self.options.workspace,
-            command_directories=self.process.find_directories("commands", self.options.workspace),
-            skill_directories=self.process.find_directories("skills", self.options.workspace),
+            find_directories=lambda name: self.process.find_directories(name, self.options.workspace),
             notices=storage.notices,
             state=state,
             session=storage.session,
@@ -303,7 +299,7 @@ class ConversationScope:
             snapshots=storage.snapshots,
             notes=Lazy(lambda: self.storage.notes),
             archive=Lazy(lambda: storage.archive),
-            list_sessions=lambda: self.workspace_sessions.get().list_sessions(),
+            list_sessions=lambda: self.scope.context.list_sessions(),  # noqa: PLW0108 - it is opened when asked
             dispatch=Lazy(lambda: toolbox.create_dispatch(state)),
             registry=Lazy(lambda: toolbox.registry),
             policy=Lazy(lambda: toolbox.policy),
@@ -324,6 +320,11 @@ class ConversationScope:
             closing=self.stack,
             clock=self.process.clock,
         )
+
+    def _connect_toolbox(self, state: ConversationState, prompt: Prompt) -> None:
+        toolbox = self.toolbox
+        toolbox.tasks = None if self.task else Lazy(lambda: create_task_runner(toolbox, lambda: state.model))
+        toolbox.measure_room = lambda: compute_result_cap(prompt.compute_budget(), prompt.message_tokens)
 
     def _create_state(self, model: Model) -> ConversationState:
         """A mode is not proposed where nobody could answer."""
@@ -407,7 +408,7 @@ async def keep_unsent(
     storage = Storage(scope, options)
     session = storage.session
     try:
-        if wanted := find_wanted_session(storage, Lazy(lambda: scope.context)):
+        if wanted := find_wanted_session(storage):
             await session.resume(wanted, 0)
         else:
             to = scope.process.settings.provider

@@ -14,7 +14,6 @@ import msgspec
 from ollm.app.workspace import WorkspaceScope
 from ollm.domain.errors import NotFoundError
 from ollm.domain.events import Notice
-from ollm.domain.lazy import Lazy
 from ollm.runtime.base import EventStream
 from ollm.runtime.parts import Plan, TodoOwner
 from ollm.runtime.resume.saved_context import read_saved_context
@@ -37,7 +36,6 @@ if TYPE_CHECKING:
     from ollm.runtime.parts import ConversationParts
     from ollm.runtime.resume.resume import ResumeSource
     from ollm.runtime.resume.session_archive import SessionArchive
-    from ollm.runtime.resume.workspace_sessions import WorkspaceContext
     from ollm.services.message_search import MessageMatch
     from ollm.services.message_search.embeddings import SessionEmbedder
     from ollm.store.notes import NoteStore
@@ -183,18 +181,18 @@ def has_interrupted_restore(home: Home) -> bool:
         return False
 
 
-def find_wanted_session(storage: Storage, sessions: Lazy[WorkspaceContext]) -> str | None:
+def find_wanted_session(storage: Storage) -> str | None:
     """The id of the session to resume; None for a new one."""
     options, files = storage.options, storage.process.session_files
     if options.session:
         return find_named_session(storage, options.session)
     if not options.newest:
         return None
-    unarchived = [found for found in sessions.get().list_sessions() if found.status != "archived"]
+    unarchived = [found for found in storage.scope.context.list_sessions() if found.status != "archived"]
     if options.beside:
         unarchived = [found for found in unarchived if not files.is_open(found.session_id)]
     if options.interactive and unarchived:
-        one_shots = sessions.get().list_one_shot_ids()
+        one_shots = storage.scope.context.list_one_shot_ids()
         unarchived = [found for found in unarchived if found.session_id not in one_shots] or unarchived
     if not unarchived:
         storage.notices.append("No session in this workspace yet; starting a new one.")
@@ -227,19 +225,17 @@ def report_unused_memory(storage: Storage) -> None:
 MAX_RECORD_MESSAGES = 1000  # newest messages, from which the workspace's record of a session it does not know is made
 
 
-async def resume_session(
-    storage: Storage, sessions: Lazy[WorkspaceContext], parts: ConversationParts, resumed: LoadedSession
-) -> int:
+async def resume_session(storage: Storage, parts: ConversationParts, resumed: LoadedSession) -> int:
     """Fill the prompt with the session's state; gives the number of its newest message."""
     from ollm.runtime.resume.resume import resume_prompt
 
     session = resumed.session
-    sessions.get().check_ownership(session)
+    storage.scope.context.check_ownership(session)
     if session.metadata.workspace is None:
         await storage.session.update_metadata({"workspace": storage.session.workspace})
     if resumed.damage:
         storage.notices.append(f"The session file was damaged: {resumed.damage}")
-    source = _find_source(storage, sessions, resumed)
+    source = _find_source(storage, resumed)
     _restore_plan(storage, parts, source.record)
     how = resume_prompt(parts.prompt, source, full=storage.options.full)
     kept = source.kept
@@ -252,7 +248,7 @@ async def resume_session(
     return newest
 
 
-def _find_source(storage: Storage, sessions: Lazy[WorkspaceContext], resumed: LoadedSession) -> ResumeSource:
+def _find_source(storage: Storage, resumed: LoadedSession) -> ResumeSource:
     from ollm.runtime.resume.resume import ResumeSource
 
     session = resumed.session
@@ -266,7 +262,7 @@ def _find_source(storage: Storage, sessions: Lazy[WorkspaceContext], resumed: Lo
         session=session,
         load=storage.session.load,
         words=storage.session.load_user_messages,
-        record=sessions.get().get_record(session, load),
+        record=storage.scope.context.get_record(session, load),
         kept=read_saved_context(storage.scope.database.load_context(session.session_id)),
         snapshot=lambda name: read_context(storage.snapshot_files.load(name)),
     )

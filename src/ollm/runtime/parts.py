@@ -111,8 +111,7 @@ class ConversationParts(msgspec.Struct, frozen=True, kw_only=True):
     """Handed in, never built here. What changes is in `state`, and in the parts themselves."""
 
     workspace: Path
-    command_directories: tuple[Path, ...]  # where `/NAME` finds NAME.md
-    skill_directories: tuple[Path, ...]
+    find_directories: Callable[[str], tuple[Path, ...]]  # of people's own "commands", "skills" or "agents"
     notices: list[str]  # what the person is told when it opens
 
     state: ConversationState

@@ -41,7 +41,7 @@ async def run_command(
 
         server, _, prompt = name.partition(":")
         return await send_prompt(conversation.mcp, server, prompt, arguments)
-    custom = CustomCommands(conversation.command_directories)
+    custom = CustomCommands(conversation.find_directories("commands"))
     if text := custom.expand(name, arguments):
         return CommandReply(follow_up="send", argument=text)
     near = suggest_names(name, [*table, *custom.list_names()])

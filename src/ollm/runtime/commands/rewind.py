@@ -74,7 +74,15 @@ async def run_rewind(conversation: ConversationParts, arguments: str) -> Command
         said = [rewind.describe_nothing(request.number, plan, files_only=scope == "files"), *([note] if note else [])]
         return CommandReply(text="\n\n".join(said), data=data)
     conversation.edits.get().forget_undone()
-    said = []
+    said = [*await carry_out(conversation, request.number, scope, plan, data), *([note] if note else [])]
+    return CommandReply(text="\n\n".join(said), data=data)
+
+
+async def carry_out(
+    conversation: ConversationParts, number: int, scope: RewindScope, plan: RestorePlan | None, data: dict[str, Any]
+) -> list[str]:
+    """Go back; what was done, in words, and for programs in `data`."""
+    said: list[str] = []
     step: dict[str, Any] = {}
     result = None
     if plan and scope != "talk":
@@ -83,18 +91,14 @@ async def run_rewind(conversation: ConversationParts, arguments: str) -> Command
         data |= rewind.to_plain_data(result)
         step = {"record": record.number, "restoreId": restore_id}
     if scope == "files":
-        await changes.record_step(conversation, {"step": "rewind-files", "before": request.number, **step})
+        await changes.record_step(conversation, {"step": "rewind-files", "before": number, **step})
         if plan:
-            await tell_model(
-                conversation, f"The user put files back as they were before message {request.number}", data
-            )
-        said.insert(0, rewind.describe_outcome(request.number, result))
-    else:
-        await changes.rewind_context(conversation, request.number, step)
-        if step:
-            await asyncio.to_thread(conversation.checkpoints.get().finish_restore)
-        said.insert(0, f"Rewound to before message {request.number}.")
-    return CommandReply(text="\n\n".join([*said, *([note] if note else [])]), data=data)
+            await tell_model(conversation, f"The user put files back as they were before message {number}", data)
+        return [rewind.describe_outcome(number, result), *said]
+    await changes.rewind_context(conversation, number, step)
+    if step:
+        await asyncio.to_thread(conversation.checkpoints.get().finish_restore)
+    return [f"Rewound to before message {number}.", *said]
 
 
 def list_messages(conversation: ConversationParts) -> CommandReply:

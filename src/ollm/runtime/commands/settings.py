@@ -147,7 +147,7 @@ async def show_skills(conversation: ConversationParts, arguments: str) -> Comman
 
     Skills are folders with a SKILL.md in `.ollm/skills` or `~/.ollm/skills`; the model reads one when it is needed."""
 
-    found = find_skills(conversation.skill_directories, conversation.workspace)
+    found = find_skills(conversation.find_directories("skills"), conversation.workspace)
     if not found:
         return CommandReply(text="No skills. Put one into `.ollm/skills/NAME/SKILL.md` or `~/.ollm/skills`.", data=[])
     rows = [(skill.name, skill.description, skill.path) for skill in found]
@@ -191,4 +191,4 @@ async def trust(conversation: ConversationParts, arguments: str) -> CommandReply
 async def show_help(conversation: ConversationParts, arguments: str) -> CommandReply:
     """List the commands."""
 
-    return render_help(conversation.command_directories, arguments, conversation.mcp)
+    return render_help(conversation.find_directories("commands"), arguments, conversation.mcp)

@@ -37,7 +37,7 @@ class WorkspaceContext:
         list_writing_tools: Callable[[], Collection[str]],
     ) -> None:
         self.path = path
-        self._database = database
+        self.database = database
         self._archived = archived
         self._settings = settings
         self._list_writing_tools = list_writing_tools
@@ -49,7 +49,7 @@ class WorkspaceContext:
 
     def list_counted_sessions(self) -> list[tuple[ChatSession, int]]:
         """The same, each with how many messages it has."""
-        known = {record.session_id: record for record in self._database.list_sessions()}
+        known = {record.session_id: record for record in self.database.list_sessions()}
         places, origins = self.load_aliases(), self.load_origins()
         found = [
             (
@@ -81,14 +81,14 @@ class WorkspaceContext:
 
     def find_known_until(self, session_id: str) -> int:
         """The number up to which the database knows a session: messages before it need not be read to resume."""
-        record = self._database.get_session(session_id)
-        kept = read_last_number(self._database.load_context(session_id))
+        record = self.database.get_session(session_id)
+        kept = read_last_number(self.database.load_context(session_id))
         return min(kept, find_newest_number(record), self._find_newest_episode(session_id)) if record else 0
 
     def get_record(self, session: Session, load: Callable[[], Session]) -> ChatSession:
         """The record to resume from. What the database does not know is taken from the newest messages, which `session`
         holds, or from as many as are wanted, which `load` gives."""
-        known = self._database.get_session(session.session_id)
+        known = self.database.get_session(session.session_id)
         if known is None:
             return self.rebuild_record(load(), None)
         first, until = min((m.id for m in session.messages), default=1), find_newest_number(known)
@@ -100,22 +100,22 @@ class WorkspaceContext:
         return self._catch_up(session, known)
 
     def rebuild_record(self, session: Session, known: ChatSession | None) -> ChatSession:
-        with self._database.begin_transaction():
-            self._database.add_episodes(build_episodes(session, self._list_writing_tools()))
+        with self.database.begin_transaction():
+            self.database.add_episodes(build_episodes(session, self._list_writing_tools()))
             plan = known.plan if known else PlanState()
-            record = build_full_record(session, self._database.list_episodes(session.session_id), plan, self._settings)
-            self._database.put_session(record)
+            record = build_full_record(session, self.database.list_episodes(session.session_id), plan, self._settings)
+            self.database.put_session(record)
         return record
 
     def _catch_up(self, session: Session, known: ChatSession) -> ChatSession:
         """Add what was said after the record was written: a crash came in between."""
         done, until = self._find_newest_episode(session.session_id), find_newest_number(known)
         made = build_episodes(session, self._list_writing_tools())
-        self._database.add_episodes([found for found in made if found.number > done])
+        self.database.add_episodes([found for found in made if found.number > done])
         calls = {call.id: call for call in session.tool_calls}
         newer = (entry for m in session.messages if m.id > until for entry in render_message(m, calls))
         window = RecentWindow(self._settings, (*from_records(known.recent_messages), *newer))
-        episodes = self._database.list_episodes(session.session_id)
+        episodes = self.database.list_episodes(session.session_id)
         record = msgspec.structs.replace(
             known,
             title=session.metadata.title,
@@ -123,49 +123,49 @@ class WorkspaceContext:
             summary=render_rolling_summary(episodes, known.plan, self._settings.summary_chars),
             recent_messages=tuple(to_record(message) for message in window.collect_messages()),
         )
-        self._database.put_session(record)
+        self.database.put_session(record)
         return record
 
     def _find_newest_episode(self, session_id: str) -> int:
-        return next((episode.number for episode in self._database.list_episodes(session_id, newest=1)), 0)
+        return next((episode.number for episode in self.database.list_episodes(session_id, newest=1)), 0)
 
     def load_origins(self) -> dict[str, str]:
         """Where sessions come from when this folder is a copy of another: that folder's path, by their ids."""
-        copied: dict[str, list[str]] = json.loads(self._database.get_fact("copied") or "{}")
+        copied: dict[str, list[str]] = json.loads(self.database.get_fact("copied") or "{}")
         return {session_id: path for path, ids in copied.items() for session_id in ids}
 
     def adopt(self, session_id: str, origin: str) -> None:
         """Let a session that was held in another folder, on another machine, belong here too."""
-        with self._database.begin_transaction():
-            copied: dict[str, list[str]] = json.loads(self._database.get_fact("copied") or "{}")
+        with self.database.begin_transaction():
+            copied: dict[str, list[str]] = json.loads(self.database.get_fact("copied") or "{}")
             copied[origin] = sorted({*copied.get(origin, []), session_id})
-            self._database.set_fact("copied", json.dumps(copied))
+            self.database.set_fact("copied", json.dumps(copied))
 
     def load_aliases(self) -> set[str]:
         """This folder's path and those it had before it was moved."""
         return {
             str(self.path),
             replace_surrogates(str(self.path)),
-            *json.loads(self._database.get_fact("aliases") or "[]"),
+            *json.loads(self.database.get_fact("aliases") or "[]"),
         }
 
     def detect_move(self) -> None:
         """Notice that the folder was moved (it keeps its identity) or copied (it gets its own)."""
-        here, before = str(self.path), self._database.get_fact("path")
+        here, before = str(self.path), self.database.get_fact("path")
         if before == here:
             return
-        with self._database.begin_transaction():
-            identity = self._database.get_or_create_id()
+        with self.database.begin_transaction():
+            identity = self.database.get_or_create_id()
             if before is not None and self._is_original(Path(before), identity):
                 self._begin_as_copy(before)
             elif before is not None:
-                self._database.set_fact("aliases", json.dumps(sorted({*self.load_aliases(), before} - {here})))
-            self._database.set_fact("path", here)
+                self.database.set_fact("aliases", json.dumps(sorted({*self.load_aliases(), before} - {here})))
+            self.database.set_fact("path", here)
 
     def _is_original(self, other: Path, identity: str) -> bool:
         """Whether the folder this one was at is still there, with the same identity."""
         place = other / ".ollm"
-        if not (place / "memory.db").is_file() or place.samefile(self._database.directory):
+        if not (place / "memory.db").is_file() or place.samefile(self.database.directory):
             return False
         theirs = WorkspaceDatabase(place)
         try:
@@ -176,11 +176,11 @@ class WorkspaceContext:
             theirs.close()
 
     def _begin_as_copy(self, before: str) -> None:
-        copied: dict[str, list[str]] = json.loads(self._database.get_fact("copied") or "{}")
-        copied[before] = [record.session_id for record in self._database.list_sessions()]
-        self._database.set_fact("copied", json.dumps(copied))
-        self._database.set_fact("id", make_id())
-        self._database.set_fact("aliases", "[]")
+        copied: dict[str, list[str]] = json.loads(self.database.get_fact("copied") or "{}")
+        copied[before] = [record.session_id for record in self.database.list_sessions()]
+        self.database.set_fact("copied", json.dumps(copied))
+        self.database.set_fact("id", make_id())
+        self.database.set_fact("aliases", "[]")
 
 
 def find_newest_number(record: ChatSession) -> int:
