@@ -34,8 +34,11 @@ MAX_BLOCK_TOKENS = 2_000  # of one answer: a small model that writes more repeat
 class BlockAnswer:
     """`facts` after the answer, and what the request was counted by, as `ToolCallFallback` gives them."""
 
-    def __init__(self, provider: Provider, request: ChatRequest, facts: ModelFacts) -> None:
+    advice = ""
+
+    def __init__(self, provider: Provider, request: ChatRequest, facts: ModelFacts, stumbles: int = 0) -> None:
         self.facts = self.counted = facts
+        self.stumbles = stumbles
         self._provider = provider
         self._request = request
         self._tools = {tool.name: tool for tool in request.tools}

@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
@@ -19,6 +20,9 @@ from ollm.domain.tools import ToolSchema
 from ollm.providers.base import AnyPiece, ChatRequest, ProgressPiece, Provider, TextPiece
 from ollm.runtime.model.tool_call_fallback import ToolCallFallback, format_request
 from ollm.services.token_counting import TokenCounter
+
+if TYPE_CHECKING:
+    from ollm.runtime.model.block_answer import BlockAnswer
 
 SMALL_MODEL_TEMPERATURE = 0.2  # a slip in a written call costs a step, and a tiny model talks nonsense when it is free
 MIN_REPORTED_SECONDS = 2.0  # seconds
@@ -76,61 +80,52 @@ class Model:
         refused = True
         while refused:
             messages, answered, refused = self.pictures.leave_out(messages), False, False
+            request = self._build_request(messages, tools, max_tokens, temperature)
+            if expected := self._reading.estimate(request, self.facts):
+                yield expected
+            answer = self._create_answer(request) if tools else None
             try:
-                async with aclosing(self._stream_once(messages, tools, max_tokens, temperature)) as pieces:
+                async with aclosing(answer.stream_answer() if answer else self.provider.stream(request)) as pieces:
                     async for piece in pieces:
-                        answered = answered or not isinstance(piece, ProgressPiece)
-                        yield piece
+                        if isinstance(piece, ProgressPiece):
+                            yield self._add_time_left(piece)
+                        else:
+                            answered = True
+                            yield piece
             except ModelError as error:
                 if answered or not self.pictures.learn_refusal(error, messages):
                     raise
                 refused = True
+            finally:
+                if answer:
+                    self.facts, self.counted, self._stumbles = answer.facts, answer.counted, answer.stumbles
+                    self.advice = answer.advice or self.advice
 
-    async def _stream_once(
+    def _build_request(
         self,
         messages: tuple[PromptMessage, ...],
         tools: tuple[ToolSchema, ...],
         max_tokens: int | None,
         temperature: float | None,
-    ) -> AsyncGenerator[AnyPiece, None]:
-        request = ChatRequest(
+    ) -> ChatRequest:
+        writes = bool(tools) and self.facts.call_form in ("text", "constrained")
+        if not (tools and self.facts.call_form == "blocks"):
+            temperature = SMALL_MODEL_TEMPERATURE if self.facts.chats_only or writes else None
+        return ChatRequest(
             model=self.name,
             messages=messages,
             window=self.window,
             tools=tools,
             max_tokens=max_tokens,
-            temperature=SMALL_MODEL_TEMPERATURE if self._needs_care(tools) else None,
+            temperature=temperature,
         )
-        if expected := self._reading.estimate(request, self.facts):
-            yield expected
-        if tools and self.facts.call_form == "blocks":
-            async with aclosing(self._stream_blocks(replace(request, temperature=temperature))) as pieces:
-                async for piece in pieces:
-                    yield piece
-            return
-        fallback = ToolCallFallback(self.provider, request, self.facts, self._stumbles)
-        try:
-            async with aclosing(fallback.stream_answer() if tools else self.provider.stream(request)) as pieces:
-                async for piece in pieces:
-                    yield self._add_time_left(piece) if isinstance(piece, ProgressPiece) else piece
-        finally:
-            if tools:
-                self.facts, self.counted, self._stumbles = fallback.facts, fallback.counted, fallback.stumbles
-                self.advice = fallback.advice or self.advice
 
-    def _needs_care(self, tools: tuple[ToolSchema, ...]) -> bool:
-        return self.facts.chats_only or (bool(tools) and self.facts.call_form in ("text", "constrained"))
-
-    async def _stream_blocks(self, request: ChatRequest) -> AsyncGenerator[AnyPiece, None]:
+    def _create_answer(self, request: ChatRequest) -> ToolCallFallback | BlockAnswer:
+        if self.facts.call_form != "blocks":
+            return ToolCallFallback(self.provider, request, self.facts, self._stumbles)
         from ollm.runtime.model.block_answer import BlockAnswer
 
-        answer = BlockAnswer(self.provider, request, self.facts)
-        try:
-            async with aclosing(answer.stream_answer()) as pieces:
-                async for piece in pieces:
-                    yield self._add_time_left(piece) if isinstance(piece, ProgressPiece) else piece
-        finally:
-            self.facts, self.counted = answer.facts, answer.counted
+        return BlockAnswer(self.provider, request, self.facts, self._stumbles)
 
     def _add_time_left(self, piece: ProgressPiece) -> ProgressPiece:
         """How long the rest will take, when it is known how fast this model reads."""
