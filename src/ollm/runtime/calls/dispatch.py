@@ -455,6 +455,9 @@ class Dispatch:
     async def _run_in_parallel(self, ones: list[ToolCallRun]) -> None:
         """Questions are asked one after the other; what may run then runs together."""
         ready = [one for one in ones if await one.prepare()]
+        if len(ready) == 1:
+            await self._run_tool(ready[0])
+            return
         places = asyncio.Semaphore(MAX_PARALLEL_CALLS)
 
         async def run(one: ToolCallRun) -> None:

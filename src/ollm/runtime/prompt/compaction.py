@@ -284,10 +284,9 @@ class Compactor:
     async def _warn_before_overflow(self, prompt: Prompt, emit: Emit) -> None:
         """Nearly full, and no compaction made room: a snapshot to go back to, and what the person can do."""
         near, self._near_overflow = self._near_overflow, False
-        budget = prompt.compute_budget()
         if near and _is_over(prompt):
             await self._take_snapshot(prompt, "threshold")
-            used = f"{prompt.used_tokens:,} of {budget.limit:,} tokens"
+            used = f"{prompt.used_tokens:,} of {prompt.compute_budget().limit:,} tokens"
             emit(Notice(level="warning", text=f"The context is nearly full ({used}). {CONTEXT_FULL_ACTIONS}"))
 
     def _will_compact(self, prompt: Prompt) -> bool:

@@ -79,6 +79,7 @@ class Prompt:
         self._request: int | None = None  # the message being worked on
         self._cause: str | None = None
         self.revision = 0
+        self._budget, self._budgeted = rules.compute_budget(model.window, 0, 0), (0, 0.0, 0.0, 0.0)
         self.refresh_system_prompt()
 
     # The prefix
@@ -255,9 +256,14 @@ class Prompt:
     # How full it is
 
     def compute_budget(self) -> Budget:
-        records = self.counter.convert_to_tokens(self._prefix.record_units)
-        fixed = max(0, self.counter.convert_to_tokens(self.meter.prefix_units) - records)
-        return rules.compute_budget(self.model.window, fixed, records, self._settings.compression.threshold)
+        known = self.model.window, self.meter.prefix_units, self._prefix.record_units, self.counter.factor
+        if known != self._budgeted:  # asked for many times in a step, and seldom another
+            records = self.counter.convert_to_tokens(self._prefix.record_units)
+            fixed = max(0, self.counter.convert_to_tokens(self.meter.prefix_units) - records)
+            threshold = self._settings.compression.threshold
+            self._budget = rules.compute_budget(self.model.window, fixed, records, threshold)
+            self._budgeted = known
+        return self._budget
 
     @property
     def message_tokens(self) -> int:
