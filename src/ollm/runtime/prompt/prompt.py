@@ -260,9 +260,8 @@ class Prompt:
         if known != self._budgeted:  # asked for many times in a step, and seldom another
             records = self.counter.convert_to_tokens(self._prefix.record_units)
             fixed = max(0, self.counter.convert_to_tokens(self.meter.prefix_units) - records)
-            threshold = self._settings.compression.threshold
-            self._budget = rules.compute_budget(self.model.window, fixed, records, threshold)
-            self._budgeted = known
+            window, self._budgeted = self.model.window, known
+            self._budget = rules.compute_budget(window, fixed, records, self._settings.compression.threshold)
         return self._budget
 
     @property
