@@ -158,7 +158,10 @@ def test_a_data_file_that_a_server_names_is_not_taken_for_a_program(place: AppPl
 
 def test_trust_is_asked_for_and_given(place: AppPlace) -> None:
     scope = place.scope()
-    assert scope.trust_workspace(False) == f"{place.workspace} is not trusted.\n\nIt has no files that need it."
+    assert (
+        scope.trust_workspace(False)
+        == f"{place.workspace} is not trusted.\n\nIt has no settings, hooks or instructions of its own."
+    )
     (place.workspace / "AGENTS.md").write_text("Be kind.")
     assert (
         scope.trust_workspace(False)

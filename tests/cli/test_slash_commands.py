@@ -58,11 +58,15 @@ SAYS = {
     "/trust": "trusted",
     "/rewind 1": "This removes message",
     "/redo": "Nothing to redo",
+    "/rename greeting": "Renamed to greeting.",
+    "/cost": "tokens read",
+    "/config": "ollm config",
+    "/doctor": "ollm doctor",
     "/nope": "Unknown command /nope",
     "/mode sideways": "Usage: /mode",
 }
 ASKS_THE_SCREEN = {"new", "clear", "exit", "quit"}
-SENDS = {"continue", "retry", "init"}
+SENDS = {"continue", "retry", "init", "review"}
 
 
 @covers("H478", "H482", "H620")

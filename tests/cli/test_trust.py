@@ -111,17 +111,18 @@ def test_a_change_is_asked_about_with_what_changed(
     book: TrustBook, workspace: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (workspace / "AGENTS.md").write_text("Be kind.")
-    (workspace / ".ollmignore").write_text("old")
+    (workspace / ".ollm").mkdir()
+    (workspace / ".ollm" / "config.yml").write_text("old")
     book.trust(workspace)
     (workspace / "AGENTS.md").write_text("Be mean.")
-    (workspace / ".ollmignore").unlink()
+    (workspace / ".ollm" / "config.yml").unlink()
     (workspace / ".mcp.json").write_text("{}")
     answer(monkeypatch, "n")
     ask_trust(book, workspace)
 
     said = capsys.readouterr().out
     assert f"{workspace} has changed since you trusted it:" in said
-    assert "  .mcp.json (new)\n  AGENTS.md (changed)\n  .ollmignore (gone)\n" in said
+    assert "  .mcp.json (new)\n  AGENTS.md (changed)\n  .ollm/config.yml (gone)\n" in said
 
 
 def test_names_cannot_drive_the_terminal() -> None:
@@ -136,10 +137,10 @@ def test_where_nobody_can_be_asked_one_line_names_the_first_files(book: TrustBoo
     assert describe_untrusted(book, workspace) == (
         f"{workspace} is not trusted, so these files are ignored: AGENTS.md. Run `ollm trust` to use them."
     )
-    for name in (".ollmignore", ".mcp.json"):
+    (workspace / ".ollm").mkdir()
+    for name in (".ollm/config.yml", ".mcp.json"):
         (workspace / name).write_text("{}")
     assert ", …" not in describe_untrusted(book, workspace)
-    (workspace / ".ollm").mkdir()
     (workspace / ".ollm" / "config.yaml").write_text("{}")
     said = describe_untrusted(book, workspace)
     assert said.count(",") >= 3

@@ -47,7 +47,7 @@ def test_trust_lasts_while_the_files_stay_what_they_were(book: TrustBook, worksp
         (lambda place: (place / "AGENTS.md").write_text("Be cruel.\n"), "changed", "AGENTS.md"),
         (lambda place: (place / ".ollm/commands/x.md").write_text("x"), "added", ".ollm/commands/x.md"),
         (lambda place: (place / ".ollm/config.yaml").unlink(), "removed", ".ollm/config.yaml"),
-        (lambda place: (place / ".ollmignore").symlink_to("/etc/passwd"), "added", ".ollmignore"),
+        (lambda place: (place / ".mcp.json").symlink_to("/etc/passwd"), "added", ".mcp.json"),
     ],
 )
 def test_a_change_asks_again_and_says_what_changed(book: TrustBook, workspace: Path, change, field: str, name: str):
@@ -73,12 +73,12 @@ def test_trust_goes_by_the_real_path(book: TrustBook, workspace: Path, tmp_path:
 def test_a_link_that_leads_elsewhere_is_a_change(book: TrustBook, workspace: Path, tmp_path: Path):
     (tmp_path / "one").write_text("same")
     (tmp_path / "two").write_text("same")
-    (workspace / ".ollmignore").symlink_to(tmp_path / "one")
+    (workspace / ".mcp.json").symlink_to(tmp_path / "one")
     book.trust(workspace)
-    (workspace / ".ollmignore").unlink()
-    (workspace / ".ollmignore").symlink_to(tmp_path / "two")
+    (workspace / ".mcp.json").unlink()
+    (workspace / ".mcp.json").symlink_to(tmp_path / "two")
 
-    assert book.get_state(workspace).changed == (".ollmignore",)
+    assert book.get_state(workspace).changed == (".mcp.json",)
 
 
 def test_trust_can_be_taken_back(book: TrustBook, workspace: Path, tmp_path: Path):

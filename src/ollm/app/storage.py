@@ -15,6 +15,7 @@ from ollm.app.workspace import WorkspaceScope
 from ollm.domain.errors import NotFoundError
 from ollm.domain.events import Notice
 from ollm.runtime.base import EventStream
+from ollm.runtime.changes import pause_plan
 from ollm.runtime.parts import Plan, TodoOwner
 from ollm.runtime.resume.saved_context import read_saved_context
 from ollm.runtime.session import OpenSession
@@ -269,6 +270,6 @@ def _find_source(storage: Storage, resumed: LoadedSession) -> ResumeSource:
 
 
 def _restore_plan(storage: Storage, parts: ConversationParts, record: ChatSession) -> None:
-    parts.plan.set_paused(record.plan.paused)
+    pause_plan(parts, record.plan.paused)
     if record.plan.steps:
         storage.notes.restore_todos([(step.text, step.done) for step in record.plan.steps])

@@ -393,6 +393,8 @@ async def run_tool_call(
         stack.callback(scope.close)
         toolbox = Toolbox(Storage(scope, options), stack)
         await discover_mcp_tool(toolbox, call.name)
+        if call.name != "recall":
+            toolbox.registry.unregister("recall")  # nothing is recorded that it could bring back
         services = toolbox.create_call_services()
         services = msgspec.structs.replace(services, record=discard_record, emit=emit, asker=asker or services.asker)
         dispatch = Dispatch(services)

@@ -189,7 +189,7 @@ class WorkspaceScope:
         if state.trusted:
             return f"{state.workspace} is trusted (since {format_age(state.since or '')})."
         changed = [*state.added, *state.changed, *state.removed] if state.known else state.files
-        listed = "\n".join(f"- `{name}`" for name in changed) or "It has no files that need it."
+        listed = "\n".join(f"- `{name}`" for name in changed) or "It has no settings, hooks or instructions of its own."
         if not yes:
             todo = "\n\nTrust them with /trust yes." if changed else ""
             return f"{state.workspace} is not trusted.\n\n{listed}{todo}"

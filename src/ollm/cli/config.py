@@ -93,7 +93,7 @@ def get(key: str, workspace: str | None) -> None:
 @config.command()
 @click.argument("key", shell_complete=complete_setting)
 def unset(key: str) -> None:
-    """Remove KEY from your config file, so that its default counts."""
+    """Remove KEY from your config file, so that its default applies."""
     warn(f"Removed {key} from {unset_setting(find_home(copy_environment()), key)}")
 
 
@@ -149,9 +149,11 @@ def _find_rule_problems(loaded: LoadedSettings) -> list[Mistake]:
 def _find_hook_and_server_problems(loaded: LoadedSettings) -> list[Mistake]:
     from ollm.extensions.hook_settings import read_hooks
     from ollm.extensions.mcp.settings import read_servers
+    from ollm.services.environment_sanitization import EnvironmentSanitizationService
 
     settings = loaded.settings
     found = [*read_hooks(settings.hooks)[1], *read_servers(settings.mcp_servers)[1]]
+    found += [f"environment: {warning}" for warning in EnvironmentSanitizationService(settings.environment).warnings]
     split = [text.partition(": ") for text in found]
     return [
         Mistake(

@@ -218,8 +218,8 @@ class LineChat:
         if not command:
             return
         code, output = await run_own_command(command, self._workspace, nullcontext())
-        said = await self._lines.ask(f"exit {code}; attach the output to your next message? [y/N] ")
-        if (said or "").strip().lower() in ("y", "yes"):
+        said = await self._lines.ask(f"exit {code}; attach the output to your next message? [Y/n] ")
+        if said is not None and said.strip().lower() not in ("n", "no"):
             self._attached.append(output)
 
     def _interrupt_turn(self) -> None:

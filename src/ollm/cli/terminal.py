@@ -196,7 +196,7 @@ class Terminal:
 
     def _build_screen_options(self) -> ScreenOptions:
         from ollm.cli.screen.output import detect_rewrap
-        from ollm.cli.screen.themes import ScreenOptions, choose_theme
+        from ollm.cli.screen.themes import ScreenOptions, choose_notification, choose_theme
 
         theme = choose_theme(self._settings.theme, self._process.environment)
         return ScreenOptions(
@@ -205,6 +205,8 @@ class Terminal:
             theme=theme,
             vi=self._settings.keys == "vi",
             bell=self._settings.bell,
+            status_command=self._settings.status_command,
+            notification=choose_notification(self._process.environment),
             wraps_again=detect_rewrap(self._process.environment),
         )
 

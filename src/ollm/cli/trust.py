@@ -18,7 +18,7 @@ from ollm.system.terminal_text import make_printable
 @click.option("--revoke", is_flag=True, help="Stop trusting the workspace.")
 @json_option
 def trust(directory: str | None, listing: bool, revoke: bool, as_json: bool) -> None:
-    """Trust DIRECTORY (default: the current one) with the files it has now; a change asks again."""
+    """Trust DIRECTORY (default: the current one) and its agent files. ollm asks again when they change."""
     if listing and (revoke or directory):
         raise click.UsageError("--list cannot be combined with other options.")
     book = _open_book()

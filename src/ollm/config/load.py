@@ -33,6 +33,7 @@ USER_ONLY_KEYS = (
     "workspace",
     "archive",
     "search",
+    "screen.statusCommand",
     "tools.allowedRoots",
     "tools.webFetch.allowPrivate",
     "tools.webSearch.baseUrl",

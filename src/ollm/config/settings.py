@@ -21,12 +21,12 @@ CORE_DENY = ("*_KEY", "*_SECRET", "*_TOKEN", "*_PASSWORD", "*_CREDENTIAL", "AWS_
 
 class SessionSettings(Data, frozen=True):
     data_dir: Annotated[str, Meta(description="Directory for sessions.")] = "~/.ollm/sessions"
-    max_sessions: Annotated[Count, Meta(description="Maximum number of sessions; 0 keeps all.")] = 100
+    max_sessions: Annotated[Count, Meta(description="Maximum number of sessions; 0: no limit.")] = 100
     auto_save: Annotated[bool, Meta(description="Save every record immediately; false saves at the end of a turn.")] = (
         True
     )
     trash_days: Annotated[
-        Count, Meta(description="Days to keep sessions removed by maxSessions in the trash; 0 = none.")
+        Count, Meta(description="Days to keep sessions removed by maxSessions in the trash; 0: none.")
     ] = 30
 
 
@@ -42,7 +42,9 @@ class CompressionSettings(Data, frozen=True):
     strategy: Annotated[Strategy, Meta(description="summarize, truncate or hybrid.")] = "hybrid"
     threshold: Annotated[Share, Meta(description="Fraction of the budget at which compaction starts.")] = 0.80
     preserve_recent: Annotated[Count, Meta(description="Newest tokens that are never compacted.")] = 4096
-    summary_max_tokens: Annotated[Positive, Meta(description="Maximum tokens of a summary.")] = 1024
+    summary_max_tokens: Annotated[
+        Positive, Meta(description="Maximum tokens of a summary (fewer in small windows).")
+    ] = 1024
     timeout: Annotated[Positive, Meta(description="Seconds a summary may take; then an automatic one is used.")] = 60
     idle: Annotated[
         Literal["auto", "off"],
@@ -135,7 +137,7 @@ class ReadFileSettings(Data, frozen=True):
 class ShellSettings(Data, frozen=True):
     timeout: Annotated[float, Meta(gt=0, description="Timeout of a command in seconds.")] = 120
     idle_timeout: Annotated[
-        Seconds, Meta(description="Seconds without output before a command is stopped; 0 = off.")
+        Seconds, Meta(description="Seconds without output before a command is stopped; 0: no limit.")
     ] = 0
     max_background: Annotated[Positive, Meta(description="Maximum background commands.")] = 16
 
@@ -263,12 +265,15 @@ class ExtensionSettings(Data, frozen=True):
 
 class ScreenSettings(Data, frozen=True):
     keys: Annotated[Literal["emacs", "vi"], Meta(description="Key bindings of the input line.")] = "emacs"
-    bell: Annotated[bool, Meta(description="Ring the bell for questions and when a long turn ends.")] = True
+    bell: Annotated[bool, Meta(description="Ring and notify for questions and when a long turn ends.")] = True
     plain: Annotated[bool, Meta(description="Plain line output, for screen readers.")] = False
     theme: Annotated[
         Literal["auto", "dark", "light", "plain"],
         Meta(description="Colours; auto: as the terminal's ground, else dark."),
     ] = "auto"
+    status_command: Annotated[
+        str, Meta(description="Command that writes your part of the status line; it reads the status as JSON.")
+    ] = ""
 
 
 class CheckpointSettings(Data, frozen=True):

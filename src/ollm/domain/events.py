@@ -107,11 +107,11 @@ class ThinkingDelta(Event, frozen=True, tag="thinking-delta"):
 
 
 class PrefillProgress(Event, frozen=True, tag="prefill-progress"):
-    """The server is loading the model or reading the prompt; totals are 0 where it does not say."""
+    """The server is loading the model, reading the prompt or writing a summary; totals are 0 where it does not say."""
 
     processed: int = 0
     total: int = 0
-    stage: Literal["connecting", "loading", "reading"] = "reading"
+    stage: Literal["connecting", "loading", "reading", "compacting"] = "reading"
     seconds_left: float | None = None  # by the speed measured before
 
 

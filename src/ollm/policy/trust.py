@@ -20,7 +20,7 @@ from ollm.domain.struct import Data
 from ollm.system.atomic import read_small_file
 
 INSTRUCTION_FILES = ("AGENTS.md", "OLLM.md", ".ollm/instructions.md", "CLAUDE.md", "GEMINI.md")  # the first counts
-_CONFIGURATION_FILES = (".ollm/config.yaml", ".ollm/config.yml", ".ollmignore", ".mcp.json")
+_CONFIGURATION_FILES = (".ollm/config.yaml", ".ollm/config.yml", ".mcp.json")
 _DIRECTORIES = (".ollm/commands", ".ollm/skills", ".ollm/agents", ".ollm/hooks", ".ollm/extensions")
 _MAX_FILES = 2_000  # that are read; more are known by when they were changed
 _BLOCK_BYTES = 1 << 20

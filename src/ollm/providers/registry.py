@@ -196,7 +196,7 @@ class ProviderRegistry:
                 f"The model server at {url} has no model.",
                 action="Load one there, or name one that it does not list: ollm -m NAME.",
             )
-        return ProviderChoice(provider, pick_chat_model(models), f"{url} is configured; its first model")
+        return ProviderChoice(provider, pick_chat_model(models), "the first model of the configured server")
 
     async def _wait_for_models(self, provider: Provider) -> list[ModelInfo]:
         """List the server's models, waiting while it loads one."""

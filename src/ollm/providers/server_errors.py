@@ -157,7 +157,8 @@ def make_unknown_model_error(url: str, model: str, known: Iterable[str]) -> Unkn
         )
     if model in names:
         return UnknownModelError(
-            f"{url} lists the model {model!r}, but does not find it.", action="Check its log, or choose another model."
+            f"The server at {url} lists the model {model!r}, but says that it is not there.",
+            action="Load it on that server, or choose another model.",
         )
     near = suggest_names(model, names)
     hint = f"Did you mean {near[0]!r}?" if near else f"It has {', '.join(names[:5])}."

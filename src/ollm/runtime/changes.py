@@ -114,6 +114,19 @@ async def apply_mode(
     conversation.stream.emit(ModeChanged(from_=before, to=mode, trigger=trigger, confidence=confidence))
 
 
+PAUSED_KEY = "plan"
+PAUSED_TEXT = "The plan is paused: do not continue it unless asked."
+
+
+def pause_plan(conversation: ConversationParts, paused: bool) -> None:
+    """Pause the plan or resume it. While it is paused, every request tells the model."""
+    conversation.plan.set_paused(paused)
+    if paused:
+        conversation.prompt.entries.add_context(PAUSED_KEY, PAUSED_TEXT, source="system", volatile=True)
+    else:
+        conversation.prompt.entries.remove_context(PAUSED_KEY)
+
+
 async def restore_snapshot(conversation: ConversationParts, snapshot_id: str) -> None:
     before = conversation.prompt.mode
     context = await conversation.snapshots.restore_snapshot(snapshot_id, conversation.prompt.capture_state())

@@ -46,9 +46,7 @@ class LocalConversation:
         self._observers = observers
         self._turn: asyncio.Task[None] | None = None
         self.closed = False
-        self._used = Usage()
         self._warned: set[str] = set()
-        self._cost = 0.0
         self._in_turn = False
         self._stopped_at = 0.0
         self.idle = IdleSummary(parts)
@@ -94,12 +92,12 @@ class LocalConversation:
     @property
     def usage(self) -> Usage:
         """Tokens of all turns since the conversation was opened."""
-        return self._used
+        return self.parts.state.usage
 
     @property
     def cost(self) -> float:
         """What they cost by `provider.price`; 0 where none is set."""
-        return self._cost
+        return self.parts.state.cost
 
     @asynccontextmanager
     async def follow_turn(self, after: int) -> AsyncIterator[AsyncIterator[AnyEvent]]:
@@ -251,8 +249,8 @@ class LocalConversation:
             why = self.parts.stream.redact(finished.message)
             await self._warn_on_failure(session.record_failed_turn(finished.reason, why))
         await self._warn_on_failure(session.save())
-        self._used = self._used + finished.usage
-        self._cost += self.parts.state.model.compute_cost(finished.usage)
+        state = self.parts.state
+        state.usage, state.cost = state.usage + finished.usage, state.cost + state.model.compute_cost(finished.usage)
         for observer in self._observers:
             await self._warn_on_failure(observer.after_turn(report))
         return finished

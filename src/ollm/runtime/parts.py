@@ -50,6 +50,8 @@ class ConversationState(msgspec.Struct, kw_only=True):
     chosen_model: str = ""  # the name given with /model, which the next session keeps
     mode_history: list[dict[str, Any]] = msgspec.field(default_factory=list)
     context_history: list[dict[str, Any]] = msgspec.field(default_factory=list)
+    usage: Usage = Usage()  # of all turns since it was opened
+    cost: float = 0.0  # by `provider.price`
     rewound: list[ActiveContext] = msgspec.field(default_factory=list)  # contexts before the rewinds of this process
 
     async def sees(self) -> bool:

@@ -118,7 +118,12 @@ class ContextManager:
 
 def render_entries(entries: list[ContextEntry]) -> str:
     """One section an entry, named by source and key. The time is left out: an unchanged entry changes no byte."""
-    return "\n\n".join(f"## {SOURCE_TITLES[entry.source]}: {entry.key}\n\n{entry.content}" for entry in entries)
+    return "\n\n".join(f"## {_name_source(entry)}: {entry.key}\n\n{entry.content}" for entry in entries)
+
+
+def _name_source(entry: ContextEntry) -> str:
+    """What ollm itself says for a moment is not of the project."""
+    return "From ollm" if entry.source == "system" and entry.volatile else SOURCE_TITLES[entry.source]
 
 
 def fit_entries(

@@ -97,7 +97,7 @@ def test_events_become_lines_and_nothing_stays_alive_after_the_turn() -> None:
     shown.show(ThinkingDelta(text="a\nb"))
     assert "thinking" in shown.live.render_lines(80, 5)[0]
     shown.show(TextDelta(text="One.\n\nTw"))
-    assert out == ["  thought for 2 lines (Ctrl-O to show)\n", "● One.\n\n"]
+    assert out == ["  thought for 0 s (Ctrl-O to show)\n", "● One.\n\n"]
     assert shown.live.render_lines(80, 5)[0] == "  Tw"
     assert "writing (0 s · ↓ 2 tokens) · Esc stops" in shown.live.render_lines(80, 5)[1]
     shown.show(ToolStarted(call_id="c", name="shell", summary="Run \x1b[31m"))

@@ -113,7 +113,7 @@ async def test_snapshots_need_a_session_and_are_named_by_a_unique_beginning(talk
         assert taken[:8] in (await talk.run("/context list")).text
         with pytest.raises(UsageError, match="0 snapshots start with 'zzz'"):
             await talk.run("/context restore zzz")
-        assert (await talk.run(f"/context restore {taken[:6]}")).text.startswith("Context restored to ")
+        assert (await talk.run(f"/context restore {taken[:6]}")).text.startswith("Restored snapshot ")
 
 
 @pytest.mark.parametrize(("turns", "words"), [(4, 35), (6, 45), (9, 60)])
@@ -165,7 +165,7 @@ async def test_what_commands_about_the_context_say_in_full(talking: Talking) -> 
             ("/context size ²", "Usage: /context size N (512 tokens or more)."),
             ("/context size", "Usage: /context size N (512 tokens or more)."),
             ("/context nope", "Usage: /context [show | snapshot"),
-            ("/context add k", "Usage: /context add KEY TEXT."),
+            ("/context add k", "Usage: /context add [--priority N] KEY TEXT."),
             ("/context restore", "Usage: /context restore ID."),
             ("/context remove", "No context entry ''."),
         ):

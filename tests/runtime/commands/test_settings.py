@@ -320,21 +320,21 @@ async def test_help_about_one_command_and_about_none(talking: Talking) -> None:
         assert (await talk.run("/help new")).text.startswith(
             "`/new`\n\nStart a new session.\n\nThe session so far is saved"
         )
-        assert "- `accept-edits`: edits inside the workspace run" in (await talk.run("/help approval")).text
+        assert "- `accept-edits`: asks before commands" in (await talk.run("/help approval")).text
         plain = {name for name, said in HELP_LINES.items() if (await talk.run(f"/help {name}")).text.endswith(said)}
         assert plain == {"exit", "help", "quit", "status"}, "every other command says more than its line in the list"
         with pytest.raises(UsageError, match="Unknown command /modell") as error:
             await talk.run("/help modell")
         assert error.value.action == "Did you mean /model?"
         (talk.home / "commands").mkdir(parents=True, exist_ok=True)
-        (talk.home / "commands" / "review.md").write_text("Review it.")
-        assert (await talk.run("/help review")).text.endswith("\n\nReview it.")
-        assert "/review" in (await talk.run("/help")).text
+        (talk.home / "commands" / "inspect.md").write_text("Review it.")
+        assert (await talk.run("/help inspect")).text.endswith("\n\nReview it.")
+        assert "/inspect" in (await talk.run("/help")).text
 
 
 async def test_trust_is_asked_about_and_given(talking: Talking) -> None:
     async with talking() as talk:
-        assert "It has no files that need it." in (await talk.run("/trust")).text
+        assert "It has no settings, hooks or instructions of its own." in (await talk.run("/trust")).text
         await talk.run("/trust yes")
         assert "is trusted (since" in (await talk.run("/trust")).text
         with pytest.raises(UsageError, match=r"Usage: /trust \[yes\]"):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import shlex
+import sys
 from collections.abc import Callable, Coroutine
 from contextlib import AbstractAsyncContextManager, suppress
 from typing import Any, Protocol
@@ -17,12 +19,19 @@ from ollm.cli.signals import wait_for_input
 from ollm.domain.errors import BusyError, OllmError
 from ollm.domain.events import AnyEvent
 from ollm.runtime.base import Attachment, CommandReply, Conversation, ForeignTurn, Status, get_recap_end
+from ollm.runtime.commands.base import SlashCommand
 
 log = logging.getLogger("ollm.screen")
 Opener = Callable[[], AbstractAsyncContextManager[Conversation]]
+SHELL_COMMANDS = ("config", "doctor")  # commands of `ollm` itself, run as in a shell
 PICK_COMMANDS = ("sessions", "resume")  # without an argument the terminal shows these its own way
 MAX_LEARNING_TURNS = 3  # turns after which no more commands of slow servers are looked for
 OPTION_COMMANDS = ("model", "mode", "approval")  # without an argument there is something to choose from
+
+
+def is_note(typed: str) -> bool:
+    """True for `#text` or `# text` on one line; `#12` and Markdown of several lines are messages."""
+    return typed.startswith("#") and "\n" not in typed.strip() and typed[1:].strip()[:1].isalpha()
 
 
 class ChatDisplay(Protocol):
@@ -65,14 +74,14 @@ class ConversationRunner:
 
     def __init__(self, display: ChatDisplay) -> None:
         self.conversation: Conversation | None = None
-        self.commands: dict[str, tuple[str, bool]] = {}  # name: help, whether it may run during a turn
+        self.commands: dict[str, str] = {}  # name: help
         self.resources: list[str] = []  # of MCP servers, as server:uri
         self._turns_learnt = 0
-        self.offer: Attachment | None = None
         self.queue: list[str] = []
         self.busy = self.leaving = False
         self._display = display
         self._attached: list[Attachment] = []
+        self._own_commands: dict[str, SlashCommand] = {}
         self._wake = asyncio.Event()
 
     async def run(self, opener: Opener) -> None:
@@ -103,24 +112,25 @@ class ConversationRunner:
 
     def can_run_now(self, text: str) -> bool:
         """True if this is a command that need not wait for the model."""
-        known = self.commands.get(text[1:].partition(" ")[0]) if text.startswith("/") else None
-        return bool(self.busy and known and known[1])
+        name, _, arguments = text.removeprefix("/").partition(" ")
+        known = self._own_commands.get(name) if text.startswith("/") else None
+        return bool(self.busy and known and known.runs_during_turn(arguments))
 
     async def run_now(self, text: str) -> None:
         if self.conversation:
             self._display.print(self._display.painter.paint_user_message(text))
             await self.run_safely(self._run_slash_command(self.conversation, text))
 
-    def attach_offer(self) -> None:
-        if self.offer:
-            self._attached.append(self.offer)
-            self.print_aside(f"{self.offer.name} will be attached to your next message", "dim")
-            self.offer = None
+    def detach_last(self) -> None:
+        """Take back the output that would go with the next message."""
+        if self._attached:
+            self.print_aside(f"{self._attached.pop().name} is not attached", "dim")
 
     async def _greet(self, conversation: Conversation) -> None:
         from ollm.runtime.commands import build_command_table
 
-        self.commands = {found.name: (found.help, found.during_turn) for found in build_command_table().values()}
+        self._own_commands = build_command_table()
+        self.commands = {found.name: found.help for found in self._own_commands.values()}
         status = await conversation.status()
         self._display.show_header(status)
         if past := await conversation.history(get_recap_end(status), RECAP_MESSAGES):
@@ -146,7 +156,7 @@ class ConversationRunner:
         self._turns_learnt += 1
         listed = (await conversation.command("help")).data or []
         for name, _, about in (str(line)[1:].partition(" ") for line in listed):
-            self.commands.setdefault(name, (about or "from .ollm/commands", False))
+            self.commands.setdefault(name, about or "from .ollm/commands")
         with suppress(BusyError):  # who joins a running turn learns them after it
             self.resources = [str(name) for name in (await conversation.command("resource")).data or []]
 
@@ -169,6 +179,12 @@ class ConversationRunner:
         if typed.startswith("!"):
             self._display.print("\n")
             await self._run_own_command(text[1:].strip())
+        elif is_note(typed):
+            self._display.print("\n")
+            await self._run_slash_command(conversation, f"/memory note {typed[1:].strip()}")
+        elif typed.strip() == "?":
+            self._display.print("\n")
+            await self._run_slash_command(conversation, "/help keys")
         elif typed.startswith("/") and not typed.startswith("//"):
             self._display.print("\n")
             await self._run_slash_command(conversation, text)
@@ -180,6 +196,9 @@ class ConversationRunner:
         name, _, arguments = text[1:].partition(" ")
         if name in PICK_COMMANDS and not arguments.strip():
             await self._display.pick_session()
+            return
+        if name in SHELL_COMMANDS:
+            await self._run_own_command(shlex.join([sys.argv[0], name, *arguments.split()]), attach=False)
             return
         if name == "rewind" and not arguments.strip():
             await self._display.offer_messages()
@@ -238,13 +257,13 @@ class ConversationRunner:
             async for event in events:
                 self._display.handle_event(event)
 
-    async def _run_own_command(self, command: str) -> None:
+    async def _run_own_command(self, command: str, *, attach: bool = True) -> None:
         if not command:
             return
-        code, self.offer = await run_own_command(
-            command, self._display.options.workspace, self._display.lend_terminal()
-        )
-        self.print_aside(f"exit {code} · Alt-A attaches the output to your next message", "dim")
+        code, output = await run_own_command(command, self._display.options.workspace, self._display.lend_terminal())
+        if attach:
+            self._attached.append(output)
+            self.print_aside(f"exit {code} · the model sees this with your next message · Alt-A drops it\n", "dim")
 
     async def run_safely(self, work: Coroutine[Any, Any, None]) -> None:
         """Report any failure of a turn, and continue the chat."""

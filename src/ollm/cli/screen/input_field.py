@@ -106,7 +106,7 @@ def build_input(
             runner.conversation.note_typing()
 
     def list_commands() -> list[tuple[str, str]]:
-        return [(name, text) for name, (text, _) in runner.commands.items()]
+        return list(runner.commands.items())
 
     def find_mentions(typed: str) -> list[str]:
         resources = [name for name in runner.resources if typed and name.startswith(typed)]

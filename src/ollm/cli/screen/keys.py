@@ -221,5 +221,5 @@ def add_other_keys(keys: KeyBindings, screen: ChatScreen, filters: KeyFilters) -
         event.app.suspend_to_background()
 
     @keys.add("escape", "a", filter=filters.typing)
-    def _attach(_event: KeyPressEvent) -> None:
-        screen.chat.attach_offer()
+    def _detach(_event: KeyPressEvent) -> None:
+        screen.chat.detach_last()

@@ -42,6 +42,7 @@ TAIL_LINES = 5
 MAX_TAIL_CHARS = 4_000
 OPEN_LINES = 12
 STOP_HINT = " · Esc stops"
+WAITING = {"connecting": "connecting", "loading": "loading the model"}
 SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 Phase = Literal["idle", "waiting", "thinking", "answering", "tools"]
 
@@ -66,6 +67,7 @@ class LiveOutput:
         self.phase: Phase = "idle"
         self.blocks = MarkdownBlocks()
         self.thinking = ""
+        self._thought_since = 0.0
         self.unfolded = False  # whether all is shown that there is room for
         self.at_start = True  # whether no block of the model's message was printed yet
         self.progress: PrefillProgress | None = None
@@ -88,9 +90,15 @@ class LiveOutput:
         self.progress, self._heard = progress, self._now()
 
     def add_thinking(self, text: str) -> None:
+        if not self.thinking:
+            self._thought_since = self._now()
         self.phase = "thinking"
         self.thinking += text
         self.speed.count()
+
+    @property
+    def thought_seconds(self) -> float:
+        return self._now() - self._thought_since
 
     def add_answer(self, text: str) -> list[str]:
         """The blocks that are finished now."""
@@ -166,9 +174,11 @@ class LiveOutput:
         progress = self.progress
         if progress is None:
             return "waiting for the model"
-        if progress.stage != "reading":
-            return "connecting" if progress.stage == "connecting" else "loading the model"
+        if progress.stage in WAITING:
+            return WAITING[progress.stage]
         share = f" {100 * progress.processed // progress.total} %" if progress.processed and progress.total else ""
+        if progress.stage == "compacting":
+            return f"compacting older messages{share}"
         left = (progress.seconds_left or 0) - (self._now() - self._heard)
         if progress.seconds_left and left < -max(3.0, progress.seconds_left / 2):
             return "waiting for the model"  # it has read the prompt and writes what is not shown

@@ -13,6 +13,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import AbstractAsyncContextManager
 from typing import Any
 
+import msgspec
 from prompt_toolkit.application import Application, in_terminal
 from prompt_toolkit.document import Document
 from prompt_toolkit.renderer import Renderer
@@ -31,6 +32,7 @@ from ollm.domain.events import AnyEvent, ConfirmationRequested
 from ollm.domain.text import format_count
 from ollm.domain.tools import ConfirmationAnswer
 from ollm.runtime.base import CommandReply, Status
+from ollm.system.terminal_text import make_printable
 
 FRAME_SECONDS = 0.1
 
@@ -134,8 +136,9 @@ def ignore_late_positions(renderer: Renderer) -> None:
 
 
 LEAVE_WORDS = ("exit", "quit", ":q")
-APPROVAL_CYCLE = ("ask", "accept-edits", "read-only")  # yolo is never a key away
+CYCLE = {"ask": "accept-edits", "accept-edits": "plan", "plan": "ask"}  # yolo is never a key away
 LONG_TURN_SECONDS = 20.0
+STATUS_COMMAND_SECONDS = 5.0
 Pick = Callable[[str | None], Awaitable[CommandReply | None]]
 Find = Callable[[str], list[str]]
 
@@ -158,6 +161,7 @@ class ChatScreen:
         self.buffer = build_input(options, self.chat, self.questions, find_files)
         self._pick = pick
         self._began = 0.0
+        self._mode_before_plan = "code"
         self._taken_back = ""  # what the input holds of messages that waited
         self._failure: OllmError | None = None
         self._group: asyncio.TaskGroup | None = None
@@ -241,14 +245,14 @@ class ChatScreen:
         self.transcript.show(event)
         if isinstance(event, ConfirmationRequested):
             self.print(paint_question(event.details, self.painter))
-            self._ring_bell()
+            self._notify(event.details.description)
 
     def end_turn(self) -> None:
         self.transcript.live.end()
         self._clear_hint()
         self._printing.hurry()
         if asyncio.get_running_loop().time() - self._began > LONG_TURN_SECONDS:
-            self._ring_bell()
+            self._notify("The model is done.")
 
     def refresh(self, status: Status) -> None:
         self.view.status = status
@@ -256,6 +260,26 @@ class ChatScreen:
         self.view.branch = read_git_branch(self.options.workspace)
         self.app.output.set_title(f"ollm · {status.title or self.options.workspace.name}")
         self.app.invalidate()
+        if self.options.status_command:
+            self.spawn(self._run_status_command(status))
+
+    async def _run_status_command(self, status: Status) -> None:
+        """Let the person's own command write a part of the status line: the first line it prints."""
+        pipe = asyncio.subprocess.PIPE
+        process = await asyncio.create_subprocess_shell(
+            self.options.status_command,
+            cwd=self.options.workspace,
+            stdin=pipe,
+            stdout=pipe,
+            stderr=asyncio.subprocess.DEVNULL,
+        )
+        try:
+            async with asyncio.timeout(STATUS_COMMAND_SECONDS):
+                output, _ = await process.communicate(msgspec.json.encode(status))
+            self.view.own_part = make_printable(output.decode("utf-8", "replace").strip().partition("\n")[0])
+            self.app.invalidate()
+        except (TimeoutError, OSError):
+            process.kill()
 
     def exit(self, reply: CommandReply) -> None:
         self.next, self.chat.leaving = reply, True
@@ -272,9 +296,12 @@ class ChatScreen:
     def lend_terminal(self) -> AbstractAsyncContextManager[None]:
         return self._printing.lend_terminal()
 
-    def _ring_bell(self) -> None:
+    def _notify(self, text: str) -> None:
+        """Ring, and show a desktop notification where the terminal can."""
         if self.options.bell:
             self.app.output.bell()
+            self.app.output.write_raw(self.options.notification.format(make_printable(text)[:100]))
+            self.app.output.flush()
 
     # What the keys ask for
 
@@ -345,14 +372,22 @@ class ChatScreen:
         self.print(self.painter.paint_aside(f"Copied {format_count(len(text), 'character')}.", "dim") + "\n")
 
     def cycle_approval(self) -> None:
-        level = self.view.status.approval if self.view.status else ""
-        place = APPROVAL_CYCLE.index(level) if level in APPROVAL_CYCLE else -1
-        self.spawn(self._set_approval(APPROVAL_CYCLE[(place + 1) % len(APPROVAL_CYCLE)]))
+        if status := self.view.status:
+            now = "plan" if status.mode == "plan" else status.approval
+            self.spawn(self.chat.run_safely(self._set_approval(CYCLE.get(now, "ask"))))
 
     async def _set_approval(self, level: str) -> None:
-        if self.chat.conversation:
-            await self.chat.conversation.command("approval", level)
-            self.refresh(await self.chat.conversation.status())
+        """Set an approval level, or plan mode, which leaves the level to come back to."""
+        status, conversation = self.view.status, self.chat.conversation
+        if not status or not conversation:
+            return
+        if level == "plan":
+            self._mode_before_plan = status.mode
+            await conversation.command("mode", "plan")
+        elif status.mode == "plan":
+            await conversation.command("mode", self._mode_before_plan)
+        await conversation.command("approval", "ask" if level == "plan" else level)
+        self.refresh(await conversation.status())
 
     def show_hint(self, text: str, seconds: float) -> None:
         """Show a line above the input for a moment."""

@@ -112,10 +112,21 @@ def choose_theme(wanted: str, environment: Mapping[str, str]) -> ScreenTheme:
     return _LIGHT if ground in LIGHT_GROUNDS else _DARK
 
 
+OSC_9, OSC_777 = "\x1b]9;ollm: {}\x1b\\", "\x1b]777;notify;ollm;{}\x1b\\"  # ways to ask for a desktop notification
+
+
+def choose_notification(environment: Mapping[str, str]) -> str:
+    """VTE terminals, foot and urxvt have their own way."""
+    own = "VTE_VERSION" in environment or environment.get("TERM", "").startswith(("foot", "rxvt"))
+    return OSC_777 if own else OSC_9
+
+
 class ScreenOptions(Data, frozen=True):
     history: Path
     workspace: Path
     theme: ScreenTheme = THEMES["dark"]
     vi: bool = False
     bell: bool = True
+    notification: str = OSC_9
+    status_command: str = ""
     wraps_again: bool = False  # whether the terminal wraps its lines again when it gets narrower

@@ -114,6 +114,7 @@ class Transcript:
             case ModeChanged():
                 self._print_aside(f"mode {event.from_} → {event.to} ({event.trigger})", "dim")
             case Compressed():
+                self.live.progress = None
                 self._print_aside(
                     f"compacted {event.original_token_count:,} → {event.compressed_token_count:,} tokens", "dim"
                 )
@@ -159,8 +160,8 @@ class Transcript:
         """Show the newest folded thing in full, and everything from now on; again folds."""
         self.unfolded = self.live.unfolded = not self.unfolded
         if not self.unfolded:
-            self._print_aside("collapsed again", "dim")
-        elif (outputs := [] if self._in_turn and self._outputs_past else self._outputs) or self._last_thought:
+            return
+        if (outputs := [] if self._in_turn and self._outputs_past else self._outputs) or self._last_thought:
             self._show_folded(outputs)
         else:
             self._print_aside("showing tool output and thinking in full; Ctrl-O collapses them", "dim")
@@ -200,8 +201,7 @@ class Transcript:
         thought = self.live.thinking.strip()
         self.live.thinking = ""
         self._last_thought, self._last_output = thought, ""
-        lines = thought.count("\n") + 1
-        said = thought if self.unfolded else f"thought for {format_count(lines, 'line')} (Ctrl-O to show)"
+        said = thought if self.unfolded else f"thought for {self.live.thought_seconds:.0f} s (Ctrl-O to show)"
         self._out(self._painter.paint_aside(said, "dim"))
 
     def _show_finished_tool(self, event: ToolFinished) -> None:

@@ -30,7 +30,13 @@ MIN_TITLE_CELLS = 12  # cells of a title that still say something
 
 
 def format_status_line(
-    status: Status | None, transcript: Transcript, branch: str, queued: int, width: int, waited: float = 0.0
+    status: Status | None,
+    transcript: Transcript,
+    branch: str,
+    queued: int,
+    width: int,
+    waited: float = 0.0,
+    own_part: str = "",
 ) -> str:
     """As many parts as fit; the first ones matter most. Before there is a status: how long it was `waited` for."""
     if status is None:
@@ -54,7 +60,8 @@ def format_status_line(
     if transcript.todos:
         done = sum(todo.status == "done" for todo in transcript.todos)
         parts.append(f"todo {done}/{len(transcript.todos)}")
-    return fill_line(join_parts(parts, width), f"⎇ {branch}" if branch else "", make_printable(status.title), width)
+    title = own_part or make_printable(status.title)
+    return fill_line(join_parts(parts, width), f"⎇ {branch}" if branch else "", title, width)
 
 
 def shorten_model(name: str) -> str:
@@ -120,6 +127,7 @@ class ScreenView:
         self.status: Status | None = None
         self.branch = ""
         self.hint = ""
+        self.own_part = ""  # of the status line, by the person's command
         self._began = time.monotonic()
         self._transcript = transcript
         self._questions = questions
@@ -154,7 +162,9 @@ class ScreenView:
 
     def render_footer(self) -> StyleAndTextTuples:
         waited, queued = time.monotonic() - self._began, len(self._queue())
-        line = format_status_line(self.status, self._transcript, self.branch, queued, get_width(), waited)
+        line = format_status_line(
+            self.status, self._transcript, self.branch, queued, get_width(), waited, self.own_part
+        )
         shown = pad_cells(line, get_width() - 1)
         return style_status_line(shown, self._transcript.fill, self.status.approval if self.status else "")
 

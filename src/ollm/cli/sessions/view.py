@@ -126,7 +126,8 @@ def view(session: str | None, unfold: bool, workspace: str | None, as_json: bool
     with process.session_files.open_stream(session_id) as stream:
         stream.reader.damage.extend_time(RENDERING_SECONDS)
         if as_json:
-            _write_chunks(sys.stdout.buffer, _track_progress(stream, _escape_hidden(stream.iter_document())))
+            document = _track_progress(stream, _escape_hidden(stream.iter_document()))
+            _write_chunks(sys.stdout.buffer, _refuse_unreadable(stream, document, "viewed"))
         else:
             _page_session(stream, unfold)
         _warn_damage(stream)
@@ -141,7 +142,7 @@ def _page_session(stream: SessionStream, unfold: bool) -> None:
         stream.reader.damage.extend_time(math.inf)
         click.echo_via_pager(_append_damage(chunks, stream))
     else:
-        for chunk in _track_progress(stream, chunks):
+        for chunk in _refuse_unreadable(stream, _track_progress(stream, chunks), "viewed"):
             sys.stdout.write(chunk)
 
 
@@ -173,9 +174,9 @@ def export(
         stream.reader.damage.extend_time(RENDERING_SECONDS)
         chunks = _track_progress(stream, _render_export(process, stream, form or _guess_format(output), redact))
         if target is None:
-            _write_chunks(sys.stdout.buffer, _refuse_unreadable(stream, chunks, "what was written is empty"))
+            _write_chunks(sys.stdout.buffer, _refuse_unreadable(stream, chunks, "exported", "; the output is empty"))
         else:
-            _write_file(target, _refuse_unreadable(stream, chunks, f"{target} was not written"))
+            _write_file(target, _refuse_unreadable(stream, chunks, "exported", f"; {target} was not written"))
             print(f"Wrote session {session_id} to {target}.", file=sys.stderr)
         _warn_damage(stream)
 
@@ -219,13 +220,13 @@ def _track_progress(stream: SessionStream, chunks: Iterator[Chunk]) -> Iterator[
     show(1, 1)
 
 
-def _refuse_unreadable(stream: SessionStream, chunks: Iterator[Chunk], outcome: str) -> Iterator[Chunk]:
+def _refuse_unreadable(stream: SessionStream, chunks: Iterator[Chunk], done: str, outcome: str = "") -> Iterator[Chunk]:
     """The chunks; an error at their end when there was nothing to be read behind them."""
     yield from chunks
     if stream.unreadable:
         damage, session_id = make_printable(stream.damage or ""), stream.session.session_id
         raise DamagedError(
-            f"Session {session_id} cannot be exported: no message in it can be read ({damage}); {outcome}.",
+            f"Session {session_id} cannot be {done}: no message in it can be read ({damage}){outcome}.",
             action="Restore its file from a backup. `ollm sessions check` names every damaged session.",
         )
 

@@ -4,7 +4,7 @@ import { fill, h, showCleanHtml, showControls } from "./dom.js";
 
 const SHORTEST_RENDER_MS = 120;
 const KEPT_OUTPUT_CHARS = 8000;
-const STAGES = /** @type {Record<string, string>} */ ({ connecting: "Connecting to the model…", loading: "Loading the model…", reading: "Reading the prompt…" });
+const STAGES = /** @type {Record<string, string>} */ ({ connecting: "Connecting to the model…", loading: "Loading the model…", reading: "Reading the prompt…", compacting: "Compacting older messages…" });
 
 /** @param {any} event */
 export function describeProgress(event) {

@@ -29,7 +29,7 @@ async def run_command(
     """Run `/name arguments`: one of ours, or a file of the workspace's `.ollm/commands`. `busy`: a turn is running."""
     table = build_command_table()
     if found := table.get(name):
-        if busy and not found.during_turn:
+        if busy and not found.runs_during_turn(arguments):
             raise BusyError(f"/{name} waits until the model is done.", action="Wait for it, or stop it.")
         try:
             return await found.run(conversation, arguments)

@@ -18,15 +18,19 @@ RunSlashCommand = Callable[["ConversationParts", str], Awaitable[CommandReply]]
 
 
 class SlashCommand(msgspec.Struct, frozen=True):
-    """`usage` is what follows the name; `during_turn` says whether it may run while the model works; `more` is told
-    when somebody asks for help about it."""
+    """`usage` is what follows the name; `during_turn` says whether it may run while the model works, or with which
+    first words; `more` is told when somebody asks for help about it."""
 
     name: str
     help: str
     run: RunSlashCommand
     usage: str
     more: str
-    during_turn: bool
+    during_turn: bool | tuple[str, ...]
+
+    def runs_during_turn(self, arguments: str) -> bool:
+        allowed = self.during_turn
+        return allowed if isinstance(allowed, bool) else split_subcommand(arguments)[0] in allowed
 
 
 class WrongUsage(Exception):  # noqa: N818 - becomes a UsageError that names the command
@@ -34,7 +38,7 @@ class WrongUsage(Exception):  # noqa: N818 - becomes a UsageError that names the
 
 
 def slash_command(
-    name: str, *, usage: str = "", more: str = "", during_turn: bool = False
+    name: str, *, usage: str = "", more: str = "", during_turn: bool | tuple[str, ...] = False
 ) -> Callable[[RunSlashCommand], SlashCommand]:
     """Make a function the command `/name`. Its docstring is the help: the first line in the list of commands, and what
     follows when somebody asks about this one."""

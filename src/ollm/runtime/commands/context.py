@@ -19,8 +19,10 @@ from ollm.runtime.commands.base import (
     render_table,
     slash_command,
     split_subcommand,
+    split_words,
 )
 from ollm.runtime.prompt.breakdown import describe_hidden_tools, list_context_parts
+from ollm.services.context_manager import DEFAULT_PRIORITY
 
 if TYPE_CHECKING:
     from ollm.runtime.parts import ConversationParts
@@ -33,7 +35,9 @@ MAX_FOUND_MESSAGES = 10
 
 
 @slash_command(
-    "context", usage="[show | snapshot | list | restore ID | add KEY TEXT | entries | remove KEY | clear | size N]"
+    "context",
+    usage="[show | snapshot | list | restore ID | add KEY TEXT | entries | remove KEY | clear | size N]",
+    during_turn=("", "show", "list", "entries"),
 )
 async def context(conversation: ConversationParts, arguments: str) -> CommandReply:
     """Show the context; manage snapshots and entries.
@@ -42,7 +46,7 @@ async def context(conversation: ConversationParts, arguments: str) -> CommandRep
     - `snapshot`: keep the context as it is now, to go back to
     - `list`: the snapshots there are
     - `restore ID`: go back to one; the archive keeps what came after
-    - `add KEY TEXT`: tell the model something on every request
+    - `add [--priority N] KEY TEXT`: tell the model something on every request; higher priorities first (50)
     - `entries`: what was added, and by whom
     - `remove KEY`: no longer
     - `clear`: remove every entry you added
@@ -100,15 +104,22 @@ async def restore_snapshot(conversation: ConversationParts, arguments: str) -> C
     if len(fits) != 1:
         raise UsageError(f"{len(fits)} snapshots start with {arguments!r}.", action="List them with /context list.")
     await changes.restore_snapshot(conversation, fits[0].id)
-    return CommandReply(text=f"Context restored to {format_age(fits[0].timestamp)}. Undo: /context list.")
+    taken = f"Restored snapshot {fits[0].id[:8]}, taken {format_age(fits[0].timestamp)}."
+    return CommandReply(text=f"{taken} The context before that is the newest one in /context list.")
 
 
 async def add_entry(conversation: ConversationParts, arguments: str) -> CommandReply:
+    priority = DEFAULT_PRIORITY
+    if arguments.startswith("--priority"):
+        _, number, arguments = [*split_words(arguments, 3), "", ""][:3]
+        if not number.lstrip("-").isdecimal():
+            raise WrongUsage("add [--priority N] KEY TEXT")
+        priority = float(number)
     key, text = split_subcommand(arguments)
     if not text:
-        raise WrongUsage("add KEY TEXT")
+        raise WrongUsage("add [--priority N] KEY TEXT")
     entries = conversation.prompt.entries
-    entries.add_context(key, text, source="user")
+    entries.add_context(key, text, source="user", priority=priority)
     if not entries.has_context(key):
         return CommandReply(text=f"{key!r} is not a valid context entry.", ok=False)
     conversation.prompt.refresh_system_prompt()

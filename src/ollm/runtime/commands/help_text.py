@@ -89,13 +89,15 @@ KEY_HELP = (
     ("Alt-Enter, Ctrl-J, \\ at the end", "a new line"),
     ("@", "attach a file, a directory or an image"),
     ("//", "a message that starts with a slash"),
-    ("!command", "run a shell command; Alt-A attaches its output to the next message"),
+    ("!command", "run a shell command; the model sees its output with your next message, Alt-A drops it"),
+    ("#note", "remember a note for this workspace"),
+    ("?", "show these keys"),
     ("Up, Down, Ctrl-R", "take a queued message back; input history of all sessions"),
     ("Ctrl-G", "edit in your editor"),
     ("Esc", "stop the model; twice on an empty line: rewind"),
     ("Ctrl-C", "stop the model or clear the line; twice: quit"),
     ("Ctrl-O", "show the calls of the last turn in full and choose an earlier one; again collapses"),
-    ("Shift-Tab", "next approval level: ask, accept-edits, read-only"),
+    ("Shift-Tab", "ask before edits, accept edits, plan"),
     ("Ctrl-Z", "suspend to the shell"),
     ("Ctrl-D", "quit; the session is saved"),
 )
@@ -107,6 +109,9 @@ def render_help(directories: tuple[Path, ...], arguments: str, mcp: McpServers |
 
     name = arguments.strip().removeprefix("/")
     known, files = build_command_table(), CustomCommands(directories)
+    keys = render_table(("key", "in the chat"), KEY_HELP)
+    if name == "keys":
+        return CommandReply(text=keys)
     if name:
         return CommandReply(text=describe_command(name, known, files))
     rows = [(f"/{command.name} {command.usage}".strip(), command.help) for command in known.values()]
@@ -115,7 +120,7 @@ def render_help(directories: tuple[Path, ...], arguments: str, mcp: McpServers |
 
         rows += describe_prompts(mcp)
     rows += [(f"/{own}", files.describe(own) or shorten_home(files.find(own))) for own in files.list_names()]
-    text = f"{render_table(('command', 'description'), rows)}\n\n{render_table(('key', 'in the chat'), KEY_HELP)}"
+    text = f"{render_table(('command', 'description'), rows)}\n\n{keys}"
     return CommandReply(text=text, data=[" ".join(row) for row in rows])
 
 

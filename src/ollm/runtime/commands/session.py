@@ -19,12 +19,17 @@ from ollm.runtime.commands.base import (
     slash_command,
     split_words,
 )
+from ollm.runtime.commands.help_text import CustomCommands
 
 if TYPE_CHECKING:
     from ollm.runtime.parts import ConversationParts
 
 DEFAULT_PAGE_MESSAGES = 200
 MAX_PAGE_MESSAGES = 10**9
+REVIEW_PROMPT = (
+    "Review the uncommitted changes of this project (`git diff HEAD` and new files). Name bugs, risks and missing"
+    " tests, most important first, each with file and line. Change nothing."
+)
 INIT_PROMPT = (
     "Write AGENTS.md for this project. Look at its files, build and test commands and conventions first; then write"
     " AGENTS.md in its root: what a coding agent must know to work here, in at most 40 lines. If there is one, improve"
@@ -171,6 +176,55 @@ async def init(conversation: ConversationParts, arguments: str) -> CommandReply:
 
     The model looks at the project and writes the file, asked about like any edit. Words behind it go along."""
     return CommandReply(follow_up="send", argument=f"{INIT_PROMPT} {arguments}".strip())
+
+
+@slash_command("review", usage="[TEXT]")
+async def review(conversation: ConversationParts, arguments: str) -> CommandReply:
+    """Review the uncommitted changes of this project.
+
+    The model reads the diff and names bugs and risks; it changes nothing. Words behind it go along. A file
+    `.ollm/commands/review.md` takes its place."""
+    own = CustomCommands(conversation.command_directories).expand("review", arguments)
+    return CommandReply(follow_up="send", argument=own or f"{REVIEW_PROMPT} {arguments}".strip())
+
+
+@slash_command("rename", usage="TITLE")
+async def rename(conversation: ConversationParts, arguments: str) -> CommandReply:
+    """Rename this session.
+
+    Lists, the status line and the title of the terminal show the new name."""
+    if not (title := " ".join(arguments.split())):
+        raise WrongUsage
+    await conversation.session.rename(title)
+    return CommandReply(text=f"Renamed to {title}.", data={"title": title})
+
+
+@slash_command("cost", during_turn=True)
+async def cost(conversation: ConversationParts, arguments: str) -> CommandReply:
+    """Show the tokens, and the cost, of this session since you opened it.
+
+    `provider.price` sets what a token costs; without it only tokens are shown."""
+    used, price = conversation.state.usage, conversation.state.cost
+    read = f"{used.prompt_tokens:,} tokens read ({used.reused_tokens:,} from the cache)"
+    text = f"{read}, {used.completion_tokens:,} written."
+    data = {**msgspec.to_builtins(used), "cost": price}
+    return CommandReply(text=f"{text} Cost: {price:.4f}." if price else text, data=data)
+
+
+@slash_command("config", usage="[get KEY | set KEY VALUE]", during_turn=True)
+async def config(conversation: ConversationParts, arguments: str) -> CommandReply:
+    """Show or change settings.
+
+    As `ollm config` in your shell: without words all settings, `get KEY`, `set KEY VALUE`, `check`."""
+    return CommandReply(text="Run `ollm config` in your shell.")
+
+
+@slash_command("doctor", during_turn=True)
+async def doctor(conversation: ConversationParts, arguments: str) -> CommandReply:
+    """Check your setup and suggest fixes.
+
+    As `ollm doctor` in your shell."""
+    return CommandReply(text="Run `ollm doctor` in your shell.")
 
 
 @slash_command("exit", during_turn=True)

@@ -28,8 +28,8 @@ ABOUT_MODES = {
 ABOUT_APPROVALS = {
     "read-only": "refuses everything that may change files",
     "ask": "asks before edits, and commands that do more than read",
-    "accept-edits": "edits inside the workspace run; the rest asks",
-    "yolo": "nothing asks except protected files",
+    "accept-edits": "asks before commands, not before edits in the workspace",
+    "yolo": "asks only before it touches protected files",
 }
 MODE_HELP = render_options({**ABOUT_MODES, "auto": "the mode follows each request"})
 APPROVAL_HELP = f"""{render_options(ABOUT_APPROVALS)}
@@ -123,8 +123,9 @@ async def show_permissions(conversation: ConversationParts, arguments: str) -> C
     policy = conversation.policy.get()
     grants = [str(grant) for grant in policy.grants.list_grants()]
     listed = "\n".join(f"- `{grant}`" for grant in grants) or "No grants."
+    level = f"Approval: **{policy.approval}** (change it with /approval)."
     return CommandReply(
-        text=f"Approval: **{policy.approval}** (change it with /approval).\n\n{listed}\n\nRules: `ollm policy show`.",
+        text=f"{level}\n\n{listed}\n\nSee `ollm policy show` for the rules.",
         data={"approval": policy.approval, "grants": grants},
     )
 

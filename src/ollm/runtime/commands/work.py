@@ -13,9 +13,11 @@ import msgspec
 from ollm.domain.errors import OllmError, UsageError
 from ollm.domain.tools import Location
 from ollm.runtime.base import CommandReply
+from ollm.runtime.changes import pause_plan
 from ollm.runtime.commands.base import (
     WrongUsage,
     fence_text,
+    parse_number,
     render_table,
     slash_command,
     split_subcommand,
@@ -112,13 +114,13 @@ async def goal(conversation: ConversationParts, arguments: str) -> CommandReply:
 async def plan(conversation: ConversationParts, arguments: str) -> CommandReply:
     """Show, pause or resume the plan.
 
-    The plan is the todo list. Paused, the model is not told to go on with it, also after a resume."""
+    The plan is the todo list. While it is paused, every request tells the model not to go on with it."""
     holder = conversation.plan
     word = arguments.strip()
     if word not in ("", "pause", "resume"):
         raise WrongUsage
     if word:
-        holder.set_paused(word == "pause")
+        pause_plan(conversation, word == "pause")
     state = holder.get_state()
     if not state.steps:
         return CommandReply(text="No plan yet; the model creates one as a todo list.", data=state)
@@ -127,11 +129,12 @@ async def plan(conversation: ConversationParts, arguments: str) -> CommandReply:
     return CommandReply(text="\n".join([head, "", *steps]), data=msgspec.to_builtins(state))
 
 
-@slash_command("todos", usage="[add TEXT | done ID | remove ID]")
+@slash_command("todos", usage="[add TEXT | done ID | remove ID | carry]")
 async def todos(conversation: ConversationParts, arguments: str) -> CommandReply:
     """Show or change the todo list.
 
-    Without words: the list with its ids. The model keeps the same list."""
+    Without words: the list with its ids. The model keeps the same list. Each session has its own; `carry` adds the open
+    todos of the last other session here that has some."""
     notes = conversation.notes.get()
     name, text = split_subcommand(arguments)
     match name:
@@ -139,6 +142,9 @@ async def todos(conversation: ConversationParts, arguments: str) -> CommandReply
             pass
         case "add" if text:
             notes.add_todo(text)
+        case "carry":
+            for step in find_open_steps(conversation):
+                notes.add_todo(step)
         case "done" | "remove" if text:
             found_one = notes.complete_todo(text) if name == "done" else notes.remove_todo(text)
             if not found_one:
@@ -153,11 +159,20 @@ async def todos(conversation: ConversationParts, arguments: str) -> CommandReply
     )
 
 
-@slash_command("memory", usage="[get KEY | set KEY VALUE | delete KEY]")
+def find_open_steps(conversation: ConversationParts) -> list[str]:
+    for found in conversation.list_sessions():
+        steps = [step.text for step in found.plan.steps if not step.done]
+        if steps and found.session_id != conversation.session.id:
+            return steps
+    raise UsageError("No other session here has open todos.")
+
+
+@slash_command("memory", usage="[get KEY | set KEY VALUE | note TEXT | delete KEY]")
 async def memory(conversation: ConversationParts, arguments: str) -> CommandReply:
     """Show or change this workspace's memory.
 
-    Notes of this workspace that outlive sessions; the model can read and write them too."""
+    Notes of this workspace that outlive sessions; the model can read and write them too. `note TEXT`, or `#TEXT` as a
+    message, also tells the model in this session."""
     notes = conversation.notes.get()
     found = split_words(arguments, 3)
     match found:
@@ -172,6 +187,13 @@ async def memory(conversation: ConversationParts, arguments: str) -> CommandRepl
         case ["set", key, value]:
             notes.set(key, value)
             return CommandReply(text=f"Remembered: {key}")
+        case ["note", *words] if words:
+            numbers = (parse_number(key.removeprefix("note-")) or 0 for key in notes.list_keys())
+            key, text = f"note-{max(numbers, default=0) + 1}", " ".join(words)
+            notes.set(key, text)
+            conversation.prompt.entries.add_context(key, text, source="user")
+            conversation.prompt.refresh_system_prompt()
+            return CommandReply(text=f"Remembered as {key}: {text}")
         case ["delete", key]:
             if not notes.delete(key):
                 raise make_missing_key_error(key)

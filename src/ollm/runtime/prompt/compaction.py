@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -24,6 +24,7 @@ from ollm.domain.events import (
     CompressionSkipped,
     Event,
     Notice,
+    PrefillProgress,
 )
 from ollm.runtime.prompt.messages import MessageLimiter, shrink_last_step
 from ollm.services import budget as rules
@@ -35,6 +36,7 @@ from ollm.services.token_counting import TokenCounter
 
 if TYPE_CHECKING:
     from ollm.config.settings import CompressionSettings, Settings
+    from ollm.domain.messages import PromptMessage
     from ollm.domain.session import SnapshotTrigger
     from ollm.runtime.prompt.prompt import Prompt
     from ollm.services.chat_compression.compression_state import CompressionOptions, PreparedSummary, Summarise
@@ -58,6 +60,9 @@ class ContextFull(OllmError):  # noqa: N818 - the reason a turn ends with, not a
     """The prompt does not fit the window and cannot be made smaller; the turn ends with `context-full`."""
 
 
+PROGRESS_PIECES = 10  # of a summary between two looks at how far it is
+
+
 class CompactionPlan(msgspec.Struct, frozen=True):
     """How one compaction is done: by whom summaries are written, and what may not be touched."""
 
@@ -72,6 +77,21 @@ async def _discard_record(_record: CompressionRecord) -> None:
 
 async def _skip_announcement() -> None:
     """Nobody wants to know beforehand."""
+
+
+def _report_progress(summarise: Summarise, emit: Emit) -> Summarise:
+    """Tell how much of a summary is written, while it is."""
+
+    async def write(messages: tuple[PromptMessage, ...], most: int) -> AsyncIterator[str]:
+        emit(PrefillProgress(stage="compacting"))
+        written = 0
+        async for text in summarise(messages, most):
+            yield text
+            written += 1
+            if written % PROGRESS_PIECES == 0:
+                emit(PrefillProgress(processed=min(written, most), total=most, stage="compacting"))
+
+    return write
 
 
 def build_options(
@@ -333,6 +353,8 @@ class Compactor:
     async def _compact(self, prompt: Prompt, emit: Emit, plan: CompactionPlan) -> bool:
         """One compaction from beginning to end; whether the context is smaller. A failure ends nothing (S10.3)."""
         await self._before()
+        if plan.summarise:
+            plan = msgspec.structs.replace(plan, summarise=_report_progress(plan.summarise, emit))
         before = prompt.used_tokens
         known = prompt.get_active_context().checkpoints
         try:

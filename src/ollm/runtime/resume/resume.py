@@ -16,7 +16,7 @@ from ollm.domain.errors import OllmError
 from ollm.domain.messages import Message, PromptMessage
 from ollm.domain.session import ChatSession, PlanState, Session
 from ollm.domain.struct import Data
-from ollm.runtime.changes import find_open_rewinds
+from ollm.runtime.changes import PAUSED_TEXT, find_open_rewinds
 from ollm.runtime.prompt.messages import render_message
 from ollm.runtime.prompt.prompt import Prompt
 from ollm.runtime.resume.saved_context import RESUMED_ENTRY_KEY, SavedContext
@@ -287,5 +287,5 @@ def build_resume_message(summary: str, plan: PlanState) -> str:
     if plan.current_step and not plan.current_step.done:
         lines.append(f"Current step: {plan.current_step.text}")
     if plan.paused:
-        lines.append("The plan is paused: do not continue it unless asked.")
+        lines.append(PAUSED_TEXT)
     return "\n".join([*lines, RESUME_OUTRO])

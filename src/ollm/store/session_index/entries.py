@@ -45,6 +45,7 @@ STEP_TEXTS = 500
 SCRUB_SECONDS = 0.3  # of merging while somebody waits for something else
 
 MAX_TEXT_CHARS = 200_000
+MAX_TITLE_CHARS = 80  # of a session that another program wrote without a title
 UNREAD_TITLE = "(not read yet)"
 Row = dict[str, Any]
 
@@ -221,8 +222,10 @@ def _read_entries(
 ) -> SessionRow:
     """Hand every entry to `take`, and count the messages after those that `before` counts, or are `settled` by it."""
     count, known, last = (before.message_count, before.last_number, 0) if before else (0, -1, 0)
+    first = before.title if before else ""
     for position, (message, _, _) in enumerate(read_messages(reader), 1):
         count, last = count + (message.id > known), max(last, message.id)
+        first = first or (message.text.strip().partition("\n")[0][:MAX_TITLE_CHARS] if message.role == "user" else "")
         if take:
             take(make_message_entry(message))
             if take.late and before and settled:
@@ -236,7 +239,8 @@ def _read_entries(
             take(entry)
     described = make_session(reader.head, session_id, reader.written_at)
     partial, damage = int(bool(reader.partial)), reader.damage.text
-    return _make_row(described, count, last)._replace(partial=partial, damaged=damage)
+    row = _make_row(described, count, last)
+    return row._replace(partial=partial, damaged=damage, title=row.title or first)
 
 
 def _make_unreadable_row(stamp: Stamp, session_id: str) -> SessionRow:
