@@ -184,7 +184,7 @@ async def review(conversation: ConversationParts, arguments: str) -> CommandRepl
 
     The model reads the diff and names bugs and risks; it changes nothing. Words behind it go along. A file
     `.ollm/commands/review.md` takes its place."""
-    own = CustomCommands(conversation.command_directories).expand("review", arguments)
+    own = CustomCommands(conversation.find_directories("commands")).expand("review", arguments)
     return CommandReply(follow_up="send", argument=own or f"{REVIEW_PROMPT} {arguments}".strip())
 
 
