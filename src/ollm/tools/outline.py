@@ -14,7 +14,6 @@ from msgspec import Meta
 from ollm.config.settings import OutputSettings
 from ollm.domain.errors import ToolFailure
 from ollm.domain.files import DiscoveryOptions
-from ollm.domain.struct import Data
 from ollm.domain.text import format_count, format_suggestion, suggest_names
 from ollm.domain.tools import Location, ToolResult
 from ollm.services.code_map.syntax_tree import (
@@ -108,13 +107,6 @@ MAX_OUTLINED_BYTES = 10 * 1024 * 1024
 MAX_LISTED_MATCHES = 12
 
 
-class SymbolLines(Data, frozen=True):
-    """Where one definition is, and in words what else is defined for it, such as `impl` blocks."""
-
-    lines: LineRange
-    others: str = ""
-
-
 async def render_file_outline(path: str, file: BinaryIO, max_tokens: int, count: Callable[[str], int]) -> str:
     """Its definitions within the budget, below a line that says how long the file is. Raises ToolFailure."""
     data = _read_all(path, file)
@@ -130,8 +122,9 @@ async def render_file_outline(path: str, file: BinaryIO, max_tokens: int, count:
     return "\n".join([head, *kept])
 
 
-async def find_symbol_lines(path: str, file: BinaryIO, symbol: str, *, numbered: bool) -> SymbolLines:
-    """Find the lines of one definition. Raises ToolFailure when there is none of that name, or more than one."""
+async def find_symbol_lines(path: str, file: BinaryIO, symbol: str, *, numbered: bool) -> tuple[LineRange, str]:
+    """The lines of one definition, and in words what else is defined for it, such as `impl` blocks. Raises ToolFailure
+    when there is none of that name, or more than one."""
     data = _read_all(path, file)
     file.seek(0)
     definitions = await asyncio.to_thread(outline_text, path, data)
@@ -145,7 +138,7 @@ async def find_symbol_lines(path: str, file: BinaryIO, symbol: str, *, numbered:
         raise ToolFailure("NotFound", told)
     first, last = min(first for first, _ in places), max(last for _, last in places)
     others = list_matches([match for match in matches if match not in found])
-    return SymbolLines(lines=LineRange(first=first, last=last, numbered=numbered), others=others)
+    return LineRange(first=first, last=last, numbered=numbered), others
 
 
 def list_matches(found: Sequence[CodeDefinition]) -> str:
@@ -187,34 +180,31 @@ NOTE_CHARS = 300
 NOTE_LINES = 3
 
 
-class ResultRoom(Data, frozen=True):
-    """What a result may take: in tokens of the model that asks, where that is known, in characters and in lines."""
-
-    count: Callable[[str], int]
-    outline_tokens: int
-    limits: OutputSettings
-    max_tokens: int | None = None
-
-
-async def shorten_long_file(path: str, excerpt: Excerpt, result: ToolResult, room: ResultRoom) -> ToolResult:
+async def shorten_long_file(
+    path: str, excerpt: Excerpt, result: ToolResult, limits: OutputSettings, needs: ToolServices
+) -> ToolResult:
     """The result as it is when there is no outline to give in place of the rest."""
     if excerpt.content is None:
         return result
-    return await asyncio.to_thread(_replace_rest, path, excerpt.content, result, room)
+    most = needs.get_result_tokens()
+    return await asyncio.to_thread(_replace_rest, path, excerpt.content, result, limits, most, needs)
 
 
-def _replace_rest(path: str, content: bytes, result: ToolResult, room: ResultRoom) -> ToolResult:
+def _replace_rest(
+    path: str, content: bytes, result: ToolResult, limits: OutputSettings, max_tokens: int | None, needs: ToolServices
+) -> ToolResult:
     definitions = outline_text(path, content)
     if len(definitions) < MIN_DEFINITIONS:
         return result
     whole = show_controls(content.decode("utf-8", "replace"))
-    budget = room.outline_tokens if room.max_tokens is None else min(room.outline_tokens, room.max_tokens // 2)
-    outline = fit_outline(definitions, budget, room.count)
-    head = _take_head(whole, "\n".join(outline), room)
+    budget = needs.code_map.settings.max_tokens
+    budget = budget if max_tokens is None else min(budget, max_tokens // 2)
+    outline = fit_outline(definitions, budget, needs.count_tokens)
+    head = _take_head(whole, "\n".join(outline), limits, max_tokens, needs.count_tokens)
     shown, total = head.count("\n"), count_lines(whole)
     rest = [found for found in definitions if found.last > shown]
     if len(rest) < len(definitions):
-        outline = fit_outline(rest, budget, room.count)
+        outline = fit_outline(rest, budget, needs.count_tokens)
     note = (
         f"[lines 1 to {shown:,} of {total:,} are shown; read on with startLine {shown + 1}, or name a symbol. "
         "Outline of the rest:]"
@@ -227,14 +217,16 @@ def _replace_rest(path: str, content: bytes, result: ToolResult, room: ResultRoo
     )
 
 
-def _take_head(whole: str, outline: str, room: ResultRoom) -> str:
+def _take_head(
+    whole: str, outline: str, limits: OutputSettings, max_tokens: int | None, count: Callable[[str], int]
+) -> str:
     """Whole lines from the beginning, as many as fit beside the outline."""
-    chars = max(room.limits.max_chars - len(outline) - NOTE_CHARS, 1)
-    lines = max(room.limits.max_lines - outline.count("\n") - NOTE_LINES, 1)
+    chars = max(limits.max_chars - len(outline) - NOTE_CHARS, 1)
+    lines = max(limits.max_lines - outline.count("\n") - NOTE_LINES, 1)
     head = take_head(whole, chars, lines)
-    if room.max_tokens is not None:
-        left = max(room.max_tokens - room.count(outline) - NOTE_TOKENS, 0)
-        while head and (needed := room.count(head)) > left:
+    if max_tokens is not None:
+        left = max(max_tokens - count(outline) - NOTE_TOKENS, 0)
+        while head and (needed := count(head)) > left:
             head = take_head(head, min(int(len(head) * left / needed), len(head) - 1), lines)
     return head[: head.rfind("\n") + 1]
 

@@ -61,8 +61,8 @@ class ReadFile(Tool["ToolServices"], frozen=True):
             return await self._read_symbol(self.symbol, context, needs)
         with context.open_file(self.path) as file:
             if (picture := read_picture(file)) is not None and await context.sees():
-                words = f"{self.path}: {picture.words}"
-                return ToolResult(llm_content=f"[{words}]", return_display=words, images=(picture.part,))
+                words = f"{self.path}: {picture[0]}"
+                return ToolResult(llm_content=f"[{words}]", return_display=words, images=(picture[1],))
             excerpt = await read_text(self.path, file, self._line_range, context.settings)
             needs.edits.remember_file(context.boundary.check(self.path), os.fstat(file.fileno()), excerpt.content)
         result = ToolResult(llm_content=append_notes(excerpt), return_display=self._render_display(excerpt))
@@ -78,13 +78,9 @@ class ReadFile(Tool["ToolServices"], frozen=True):
         is_cut = any("read on with startLine" in note for note in excerpt.notes)
         if not is_cut and (most is None or needs.count_tokens(result.llm_content) <= most):
             return result
-        from ollm.tools.outline import ResultRoom, shorten_long_file
+        from ollm.tools.outline import shorten_long_file
 
-        outline_tokens = needs.code_map.settings.max_tokens
-        room = ResultRoom(
-            count=needs.count_tokens, outline_tokens=outline_tokens, limits=context.settings.output, max_tokens=most
-        )
-        return await shorten_long_file(self.path, excerpt, result, room)
+        return await shorten_long_file(self.path, excerpt, result, context.settings.output, needs)
 
     async def _read_symbol(self, symbol: str, context: ToolContext, needs: ToolServices) -> ToolResult:
         from ollm.tools.outline import find_symbol_file, find_symbol_lines
@@ -93,12 +89,12 @@ class ReadFile(Tool["ToolServices"], frozen=True):
             place = await find_symbol_file(context, needs, self.path, symbol)
             return await msgspec.structs.replace(self, path=place).run(context, needs)
         with context.open_file(self.path) as file:
-            found = await find_symbol_lines(self.path, file, symbol, numbered=self.line_numbers)
-            excerpt = await read_text(self.path, file, found.lines, context.settings)
+            lines, others = await find_symbol_lines(self.path, file, symbol, numbered=self.line_numbers)
+            excerpt = await read_text(self.path, file, lines, context.settings)
             needs.edits.remember_file(context.boundary.check(self.path), os.fstat(file.fileno()), excerpt.content)
-        more = f"; there is also {found.others}" if found.others else ""
-        head = f"[{self.path}{found.lines.words}{more}]\n"
-        words = f"{symbol} in {self.path}{found.lines.words}"
+        more = f"; there is also {others}" if others else ""
+        head = f"[{self.path}{lines.words}{more}]\n"
+        words = f"{symbol} in {self.path}{lines.words}"
         return ToolResult(llm_content=head + append_notes(excerpt), return_display=words)
 
     def _render_display(self, excerpt: Excerpt) -> str:

@@ -10,7 +10,6 @@ from msgspec import Meta
 
 from ollm.config.settings import OutputSettings
 from ollm.domain.errors import OllmError, ToolFailure
-from ollm.domain.struct import Data
 from ollm.domain.text import format_count
 from ollm.domain.tools import Location, ToolResult
 from ollm.services.edit_ledger import EditLedger
@@ -105,22 +104,22 @@ class ReadManyFiles(Tool["ToolServices"], frozen=True):
     async def run(self, context: ToolContext, needs: ToolServices) -> ToolResult:
         if "" in self.paths:
             raise ToolFailure("ValidationError", "paths: expected text that is not empty.")
-        wanted = await self._resolve_paths(context, needs)
+        wanted, notes = await self._resolve_paths(context, needs)
         pages = FilePages(self.max_tokens, context.settings.output)
-        for number, path in enumerate(wanted.paths[:MAX_FILES]):
+        for number, path in enumerate(wanted[:MAX_FILES]):
             if pages.full:
                 break
-            limits = pages.limit_next(len(wanted.paths) - number)
+            limits = pages.limit_next(len(wanted) - number)
             pages.add(path, await self._read_page(context, needs.edits, path, limits))
         if not pages.read and pages.failures:
             raise ToolFailure(pages.failures[0].kind, " ".join(failure.message for failure in pages.failures[:20]))
-        notes = [*wanted.notes, *pages.describe_left_out(wanted.paths)]
+        notes = [*notes, *pages.describe_left_out(wanted)]
         text = "\n".join([*pages.texts, *(f"[{note}]" for note in notes)])
         return ToolResult(
             llm_content=text, return_display=format_count(pages.read, "file") + "".join(f"; {n}" for n in notes)
         )
 
-    async def _resolve_paths(self, context: ToolContext, needs: ToolServices) -> _ResolvedPaths:
+    async def _resolve_paths(self, context: ToolContext, needs: ToolServices) -> tuple[list[str], list[str]]:
         paths: dict[str, None] = {}
         notes, skipped = [], 0
         for given in self.paths:
@@ -137,7 +136,7 @@ class ReadManyFiles(Tool["ToolServices"], frozen=True):
             notes.append(describe_skipped(skipped))
         if not paths:
             raise ToolFailure("FileNotFound", f"{'; '.join(notes).capitalize()}.")
-        return _ResolvedPaths(paths=list(paths), notes=notes)
+        return list(paths), notes
 
     async def _read_page(
         self, context: ToolContext, ledger: EditLedger, path: str, limits: OutputSettings
@@ -150,11 +149,6 @@ class ReadManyFiles(Tool["ToolServices"], frozen=True):
         except ToolFailure as failure:
             return failure
         return append_notes(excerpt)
-
-
-class _ResolvedPaths(Data, frozen=True):
-    paths: list[str]
-    notes: list[str]
 
 
 async def _find_files(context: ToolContext, needs: ToolServices, pattern: str) -> list[str]:

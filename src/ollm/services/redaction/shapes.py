@@ -9,14 +9,15 @@ import re
 from collections.abc import Iterable
 from functools import cache
 
+from ollm.domain.lazy import compile_late
 from ollm.services.redaction import MARK
 
 _BEGIN = "-----BEGIN "
 _BEGIN_ENCODED = "LS0tLS1CRUdJTi"  # the same in base64
-_PRIVATE = r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
-_PRIVATE_END = r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
-_KEY_BODY = r"(?:(?:\s|\\[nrt])*(?:[A-Za-z0-9+/]{16,}={0,2}|[A-Z][A-Za-z\-]{2,20}: [^\n\\]{1,200}))*"
-_PLACEHOLDER = r"[$<{%\[].*|[*x.•]+|:?"
+_PRIVATE = compile_late(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
+_PRIVATE_END = compile_late(r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
+_KEY_BODY = compile_late(r"(?:(?:\s|\\[nrt])*(?:[A-Za-z0-9+/]{16,}={0,2}|[A-Z][A-Za-z\-]{2,20}: [^\n\\]{1,200}))*")
+_PLACEHOLDER = compile_late(r"[$<{%\[].*|[*x.•]+|:?")
 _WORD = r"[A-Za-z0-9_\-]"
 SHAPES: tuple[tuple[str, str, str], ...] = (  # name, texts one of which is in every such token, expression
     (
@@ -154,20 +155,15 @@ def _compile_shape(number: int) -> re.Pattern[str]:
     return re.compile(rf"{start}(?:(?<![A-Za-z0-9_\-])|(?<=\\[nrt]))(?:{SHAPES[number][2]})")
 
 
-_compile_once = cache(re.compile)  # when first needed
-
-
 def redact_private_keys(text: str) -> str:
     """Blocks are taken out whole; one that was cut off, as far as it looks like a key."""
     if _BEGIN not in text:
         return text
     parts, position = [], 0
-    begins = list(_compile_once(_PRIVATE).finditer(text))
+    begins = list(_PRIVATE.finditer(text))
     limits = [begin.start() for begin in begins[1:]] + [len(text)]
     for begin, limit in zip(begins, limits, strict=False):
-        end = _compile_once(_PRIVATE_END).search(text, begin.end(), limit) or _compile_once(_KEY_BODY).match(
-            text, begin.end(), limit
-        )
+        end = _PRIVATE_END.search(text, begin.end(), limit) or _KEY_BODY.match(text, begin.end(), limit)
         parts += [text[position : begin.start()], MARK]
         position = end.end() if end else begin.end()
     return "".join([*parts, text[position:]])
@@ -175,24 +171,24 @@ def redact_private_keys(text: str) -> str:
 
 def redact_credentials(text: str) -> str:
     """Passwords in URLs, `Authorization` and `Cookie` headers, `curl -u`, netrc lines."""
-    text = _compile_url_password().sub(_keep_user, text) if "://" in text and "@" in text else text
+    text = _URL_PASSWORD.sub(_keep_user, text) if "://" in text and "@" in text else text
     lowered = text.lower()
     if "authorization" in lowered:
-        text = _compile_authorization().sub(_keep_scheme, text)
+        text = _AUTHORIZATION.sub(_keep_scheme, text)
     if "cookie" in lowered:
-        text = _compile_cookie().sub(_hide_cookies, text)
-    text = _compile_bearer().sub(_keep_bearer, text)
-    return _compile_command_line().sub(_keep_before, text)
+        text = _COOKIE.sub(_hide_cookies, text)
+    text = _BEARER.sub(_keep_bearer, text)
+    return _COMMAND_LINE.sub(_keep_before, text)
 
 
 def classify_credential(value: str) -> str | None:
     if value.startswith(_BEGIN_ENCODED):
         value = _decode_base64(value)
-    if _BEGIN in value and _compile_once(_PRIVATE).search(value):
+    if _BEGIN in value and _PRIVATE.search(value):
         return "private key"
-    if "=" in value and _names_a_secret(value.lower()) and _compile_connection_string().search(value):
+    if "=" in value and _names_a_secret(value.lower()) and _CONNECTION_STRING.search(value):
         return "connection string with a password"
-    found = _compile_url_password().search(value) if "://" in value and "@" in value else None
+    found = _URL_PASSWORD.search(value) if "://" in value and "@" in value else None
     return "URL with a password" if found and _is_secret(found["token"] or found["password"]) else None
 
 
@@ -210,39 +206,33 @@ def _names_a_secret(lowered: str) -> bool:
     return any(word in lowered for word in ("password", "pwd", "key", "shared", "token", "secret"))
 
 
-@cache
-def _compile_url_password() -> re.Pattern[str]:
-    """After `scheme://`: `user:password@` (the password may hold @) or a long token alone before the @."""
-    return re.compile(
-        r"""(?<=://)(?:(?P<token>(?=[^\s/:@"'<>]{0,64}[0-9])[^\s/:@"'<>]{16,255})@"""
-        r"""|(?P<user>[^\s/:@"'<>\\]{0,255}):(?P<password>[^\s/"'<>\\]{1,255}|[^\s/"'<>\\0-9][^\s"'<>\\]{0,255})@)"""
-    )
-
-
-@cache
-def _compile_connection_string() -> re.Pattern[str]:
-    """A password or key among settings: `Server=…;Password=…`, `host=… password=…`, `jdbc:…?user=…&password=…`."""
-    names = "password|pwd|accountkey|sharedaccesskey|sharedaccesssignature|accesskey|sharedsecretvalue"
-    queries = "api_?key|access_?token|auth_?token|token|client_?secret|secret"
-    return re.compile(
-        rf"(?i)(?:^|[;?&\s])\s{{0,4}}(?:{names})\s{{0,4}}=\s{{0,4}}[^;\s*$<]|[?&](?:{queries})=[^&\s*$<]{{8}}"
-    )
-
-
-@cache
-def _compile_authorization() -> re.Pattern[str]:
-    schemes = r"(?:bearer|basic|token|digest|negotiate|ntlm|apikey|api-key|aws4-hmac-sha256|hawk|dpop|key)"
-    return re.compile(
-        rf"""(?i)\b((?:proxy-)?authorization(?:\\?["'])?\s{{0,4}}[:=]\s{{0,4}}(?:\\?["'])?)"""
-        rf"""(?:({schemes}\s{{1,4}})([^\r\n"'\\]{{1,4096}})|([^\s"'\\]{{8,4096}}))"""
-    )
-
-
-@cache
-def _compile_cookie() -> re.Pattern[str]:
-    return re.compile(
-        r"""(?i)\b((set-)?cookie(?:\\?["'])?:\s{0,4}(?:\\?["'])?)([^\s=;"'\\]{1,128}=[^\r\n"'\\]{1,8192})"""
-    )
+# After `scheme://`: `user:password@` (the password may hold @) or a long token alone before the @.
+_URL_PASSWORD = compile_late(
+    r"""(?<=://)(?:(?P<token>(?=[^\s/:@"'<>]{0,64}[0-9])[^\s/:@"'<>]{16,255})@"""
+    r"""|(?P<user>[^\s/:@"'<>\\]{0,255}):(?P<password>[^\s/"'<>\\]{1,255}|[^\s/"'<>\\0-9][^\s"'<>\\]{0,255})@)"""
+)
+# A password or key among settings: `Server=…;Password=…`, `host=… password=…`, `jdbc:…?user=…&password=…`.
+_CONNECTION_STRING = compile_late(
+    r"(?i)(?:^|[;?&\s])\s{0,4}(?:password|pwd|accountkey|sharedaccesskey|sharedaccesssignature|accesskey|sharedsecretvalue)"
+    r"\s{0,4}=\s{0,4}[^;\s*$<]"
+    r"|[?&](?:api_?key|access_?token|auth_?token|token|client_?secret|secret)=[^&\s*$<]{8}"
+)
+_AUTHORIZATION = compile_late(
+    r"""(?i)\b((?:proxy-)?authorization(?:\\?["'])?\s{0,4}[:=]\s{0,4}(?:\\?["'])?)"""
+    r"""(?:((?:bearer|basic|token|digest|negotiate|ntlm|apikey|api-key|aws4-hmac-sha256|hawk|dpop|key)\s{1,4})"""
+    r"""([^\r\n"'\\]{1,4096})|([^\s"'\\]{8,4096}))"""
+)
+_COOKIE = compile_late(
+    r"""(?i)\b((set-)?cookie(?:\\?["'])?:\s{0,4}(?:\\?["'])?)([^\s=;"'\\]{1,128}=[^\r\n"'\\]{1,8192})"""
+)
+_BEARER = compile_late(
+    r"(?i)(?<![A-Za-z0-9_\-])((?:bearer|basic)\s{1,4})([A-Za-z0-9._~+/\-]{8,4096}(?![A-Za-z0-9._~+/\-])(?!=[^=\s])={0,2})"
+)
+_COMMAND_LINE = compile_late(
+    r"""(?<![\w\-])((?:-u|--user|--proxy-user)[ =]["']?[^\s:"']{1,128}:|sshpass\s{1,4}-p\s{0,4}["']?"""
+    r"""|docker\s{1,4}login\s[^\n|;&]{0,200}?-p\s{1,4}|mysql(?:dump|admin)?\s[^\n|;&]{0,200}?\s-p"""
+    r"""|machine\s{1,4}\S{1,255}\s{1,4}login\s{1,4}\S{1,255}\s{1,4}password\s{1,4})([^\s"']{1,255})"""
+)
 
 
 def _hide_cookies(found: re.Match[str]) -> str:
@@ -251,24 +241,8 @@ def _hide_cookies(found: re.Match[str]) -> str:
     return head + re.sub(r"=[^;]+", f"={MARK}", pairs, count=1 if sets else 0)
 
 
-@cache
-def _compile_bearer() -> re.Pattern[str]:
-    return re.compile(
-        r"(?i)(?<![A-Za-z0-9_\-])((?:bearer|basic)\s{1,4})([A-Za-z0-9._~+/\-]{8,4096}(?![A-Za-z0-9._~+/\-])(?!=[^=\s])={0,2})"
-    )
-
-
-@cache
-def _compile_command_line() -> re.Pattern[str]:
-    return re.compile(
-        r"""(?<![\w\-])((?:-u|--user|--proxy-user)[ =]["']?[^\s:"']{1,128}:|sshpass\s{1,4}-p\s{0,4}["']?"""
-        r"""|docker\s{1,4}login\s[^\n|;&]{0,200}?-p\s{1,4}|mysql(?:dump|admin)?\s[^\n|;&]{0,200}?\s-p"""
-        r"""|machine\s{1,4}\S{1,255}\s{1,4}login\s{1,4}\S{1,255}\s{1,4}password\s{1,4})([^\s"']{1,255})"""
-    )
-
-
 def _is_secret(text: str) -> bool:
-    return not _compile_once(_PLACEHOLDER).fullmatch(text) and text != MARK
+    return not _PLACEHOLDER.fullmatch(text) and text != MARK
 
 
 def _keep_user(found: re.Match[str]) -> str:

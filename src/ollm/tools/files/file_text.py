@@ -164,11 +164,6 @@ _MEDIA = {
 }
 
 
-class Picture(Data, frozen=True):
-    words: str
-    part: ImagePart
-
-
 def describe_kind(data: bytes) -> str:
     if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
         return "a WebP picture"
@@ -180,8 +175,8 @@ def find_media_type(data: bytes) -> str | None:
     return _MEDIA.get(describe_kind(data))
 
 
-def read_picture(file: BinaryIO) -> Picture | None:
-    """The file as a picture, or None (and then it is at its start again)."""
+def read_picture(file: BinaryIO) -> tuple[str, ImagePart] | None:
+    """What it is and the picture itself, or None; the file is at its start again."""
     start = file.read(16)
     media = find_media_type(start)
     data = start + file.read(MAX_PICTURE_BYTES) if media else b""
@@ -189,7 +184,7 @@ def read_picture(file: BinaryIO) -> Picture | None:
     if media is None or len(data) > MAX_PICTURE_BYTES:
         return None
     part = ImagePart(media_type=media, data=base64.b64encode(data).decode("ascii"))
-    return Picture(words=f"{describe_kind(start)} of {len(data):,} bytes", part=part)
+    return f"{describe_kind(start)} of {len(data):,} bytes", part
 
 
 CHUNK_BYTES = 1024 * 1024
