@@ -1,4 +1,4 @@
-"""Prompts of an editor, and what it is told of them."""
+"""Prompts and commands of an editor, and what it is told of them."""
 
 import base64
 import json
@@ -351,3 +351,19 @@ async def test_parameters_left_out_an_answer_of_nothing_and_a_stop_that_wants_an
         agent.write(ask(7, "session/cancel", sessionId=session))
         assert (await agent.answer(7))["result"] is None
         assert (await agent.answer(6))["result"]["stopReason"] == "cancelled"
+
+
+async def test_what_only_a_terminal_can_do_is_the_editors_and_no_keys_are_named(tmp_path: Path) -> None:
+    async with editing(tmp_path, []) as (editor, _):
+        session = await editor.open()
+        for line, told in (
+            ("/exit", "close the thread"),
+            ("/clear", "Start a new thread"),
+            ("/new", "Start a new thread"),
+            ("/help", "`/undo`: Undo"),
+            ("/help undo", "Undo the last"),
+        ):
+            editor.client.updates.clear()
+            await editor.say(session, line)
+            assert told in editor.client.said()
+            assert not any(word in editor.client.said() for word in ("Esc", "Ctrl", "Alt-", "/exit"))

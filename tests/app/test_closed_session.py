@@ -1,17 +1,19 @@
-"""Sessions that are not open: context, snapshots, rewind and redo."""
+"""Sessions without a conversation: closed ones, and restores that were interrupted."""
 
+import asyncio
 from pathlib import Path
 
 import pytest
 
 from ollm.app import ClosedSession, ProcessScope
 from ollm.app.closed_rewind import ClosedRewind
+from ollm.app.storage import has_interrupted_restore
+from ollm.config.environment import Home
 from ollm.domain.errors import BusyError
 from ollm.domain.messages import Message, TextPart
 from tests.app.places import AppPlace
-from tests.app.test_interrupted_restore import kill_between
 from tests.cli.running import running
-from tests.runtime.talking import Talking
+from tests.runtime.talking import Talk, Talking
 from tests.servers.answers import Answer
 
 
@@ -125,3 +127,154 @@ async def test_one_that_was_killed_and_is_asked_for_again_is_done_once(talking: 
     assert "it is complete now" in done.text
     assert [file["path"] for file in done.files] == ["a.txt"]
     assert [step["step"] for step in talk.document["metadata"]["contextHistory"]] == ["rewind"]
+
+
+async def kill_between(talk: Talk, keep_old: bool) -> str:
+    """The state a killed `/rewind 1 both` leaves: its files back, or not all of them, and its talk not."""
+    (talk.workspace / "a.txt").write_text("old\n")
+    await talk.say("change it")
+    checkpoints, session_id = talk.conversation.parts.checkpoints.get(), talk.conversation.session_id
+    assert session_id
+    plan = checkpoints.plan_rewind(session_id, 1)
+    assert plan is not None
+    await asyncio.to_thread(checkpoints.restore, session_id, 4, plan, "both")
+    if not keep_old:
+        (talk.workspace / "a.txt").write_text("new\n")
+        forget_end(talk)
+    return session_id
+
+
+def forget_end(talk: Talk) -> None:
+    """As if it had been killed before its files were done."""
+    (place,) = (talk.home / "checkpoints").glob("*/sessions/*.jsonl")
+    place.write_text("".join(place.read_text().splitlines(keepends=True)[:-1]))
+
+
+@pytest.mark.parametrize("files_done", [True, False])
+async def test_the_next_conversation_completes_it(talking: Talking, files_done: bool) -> None:
+    async with talking([CHANGE, "Done."], yes=True) as talk:
+        known = await kill_between(talk, files_done)
+    assert has_interrupted_restore(Home(talk.home))
+
+    async with talking(["Again."], yes=True, session=known) as talk:
+        status = await talk.conversation.status()
+        await talk.say("and now?")
+        assert "Rewound" not in str(status.notices)
+
+    assert (talk.workspace / "a.txt").read_text() == "old\n"
+    assert any("was interrupted; it is complete now" in notice for notice in status.notices)
+    assert "change it" not in str(talk.server.chats[-1])
+    assert not has_interrupted_restore(Home(talk.home))
+    assert [step["step"] for step in talk.document["metadata"]["contextHistory"]] == ["rewind"]
+
+
+async def test_one_redo_after_it_brings_back_files_and_talk_also_after_the_same_rewind_again(talking: Talking) -> None:
+    async with talking([CHANGE, "Done."], yes=True) as talk:
+        known = await kill_between(talk, True)
+    async with talking(["Again."], yes=True, session=known) as talk:
+        await talk.run("/rewind 1 yes")
+        await talk.run("/redo")
+        await talk.say("and now?")
+
+    assert (talk.workspace / "a.txt").read_text() == "new\n"
+    assert "change it" in str(talk.server.chats[-1])
+
+
+async def test_a_redo_that_was_killed_is_completed_with_its_talk(talking: Talking) -> None:
+    async with talking([CHANGE, "Done."], yes=True) as talk:
+        (talk.workspace / "a.txt").write_text("old\n")
+        await talk.say("change it")
+        await talk.run("/rewind 1 yes")
+        checkpoints, known = talk.conversation.parts.checkpoints.get(), talk.conversation.session_id
+        assert known
+        plan = checkpoints.plan_redo(known, checkpoints.list_records(known)[-1].number)
+        await asyncio.to_thread(checkpoints.restore, known, 4, plan, "both", "redo")
+        (talk.workspace / "a.txt").write_text("old\n")
+        forget_end(talk)
+    async with talking(["Again."], yes=True, session=known) as talk:
+        status = await talk.conversation.status()
+        await talk.say("and now?")
+
+    assert any("A /redo was interrupted; it is complete now" in notice for notice in status.notices)
+    assert (talk.workspace / "a.txt").read_text() == "new\n"
+    assert "change it" in str(talk.server.chats[-1])
+
+
+async def test_one_of_a_session_that_was_deleted_is_not_told_for_ever(talking: Talking) -> None:
+    async with talking([CHANGE, "Done."], yes=True) as talk:
+        await kill_between(talk, True)
+    for file in (talk.home / "sessions").iterdir():
+        file.unlink()
+
+    async with talking(["Hello."], yes=True) as talk:
+        await talk.say("hi")
+
+    assert not has_interrupted_restore(Home(talk.home))
+
+
+async def test_there_is_none_where_nothing_was_killed(talking: Talking) -> None:
+    async with talking([CHANGE, "Done."], yes=True) as talk:
+        assert not has_interrupted_restore(Home(talk.home))
+        await talk.say("change it")
+        await talk.run("/rewind 1 yes")
+
+    assert not has_interrupted_restore(Home(talk.home))
+
+
+@pytest.mark.parametrize("kind", ["rewind", "redo"])
+async def test_what_was_changed_by_hand_meanwhile_is_not_lost_to_the_next_step(talking: Talking, kind: str) -> None:
+    async with talking([CHANGE, "Done."], yes=True) as talk:
+        known = await kill_between(talk, kind == "redo")
+        if kind == "redo":
+            checkpoints = talk.conversation.parts.checkpoints.get()
+            checkpoints.finish_restore()
+            plan = checkpoints.plan_redo(known, checkpoints.list_records(known)[-1].number)
+            await asyncio.to_thread(checkpoints.restore, known, 4, plan, "both", "redo")
+            (talk.workspace / "a.txt").write_text("old\n")
+            forget_end(talk)
+            assert plan.skipped == ()
+    (talk.workspace / "mine.txt").write_text("by hand\n")
+    async with talking(["Again."], yes=True, session=known) as talk:
+        status = await talk.conversation.status()
+        back = await talk.run("/redo" if kind == "rewind" else "/rewind 1 yes")
+
+    assert "it is complete now" in str(status.notices)
+    assert (talk.workspace / "mine.txt").read_text() == "by hand\n"
+    assert (talk.workspace / "a.txt").read_text() == ("new\n" if kind == "rewind" else "old\n")
+    assert [one["path"] for one in back.data["skipped"]] == ["mine.txt"]
+
+
+async def test_the_shell_completes_a_killed_redo_and_says_so(talking: Talking) -> None:
+    async with talking([CHANGE, "Done."], yes=True) as talk:
+        await kill_between(talk, True)
+        checkpoints, known = talk.conversation.parts.checkpoints.get(), talk.conversation.session_id or ""
+        plan = checkpoints.plan_redo(known, checkpoints.list_records(known)[-1].number)
+        await asyncio.to_thread(checkpoints.restore, known, 4, plan, "both", "redo")
+        (talk.workspace / "a.txt").write_text("old\n")
+        forget_end(talk)
+    closed = ClosedSession(ProcessScope(workspace=talk.workspace), talk.workspace)
+    shown = await ClosedRewind(closed, known).redo(force=False, dry_run=True)
+    assert (talk.workspace / "a.txt").read_text() == "old\n"
+    done = await ClosedRewind(closed, known).redo(force=False, dry_run=False)
+
+    assert "A /redo was interrupted and is completed first: 1 file to go." in shown.text
+    assert "A /redo was interrupted; it is complete now. 1 file restored." in done.text
+    assert [one["path"] for one in done.files] == ["a.txt"]
+    assert (talk.workspace / "a.txt").read_text() == "new\n"
+
+
+async def test_what_a_killed_redo_was_to_leave_alone_can_be_forced_later(talking: Talking) -> None:
+    async with talking([CHANGE, "Done."], yes=True) as talk:
+        (talk.workspace / "a.txt").write_text("old\n")
+        await talk.say("change it")
+        await talk.run("/rewind 1 yes")
+        (talk.workspace / "a.txt").write_text("by hand\n")
+        checkpoints, known = talk.conversation.parts.checkpoints.get(), talk.conversation.session_id or ""
+        plan = checkpoints.plan_redo(known, checkpoints.list_records(known)[-1].number)
+        await asyncio.to_thread(checkpoints.restore, known, 4, plan, "both", "redo")
+        forget_end(talk)
+    async with talking([], yes=True, session=known) as talk:
+        assert (talk.workspace / "a.txt").read_text() == "by hand\n"
+        await talk.run("/redo force")
+
+    assert (talk.workspace / "a.txt").read_text() == "new\n"

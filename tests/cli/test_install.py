@@ -1,4 +1,4 @@
-"""What a stranger installs: the wheel and the source archive, each in an environment of its own."""
+"""What a stranger installs, and forks of the command."""
 
 import asyncio
 import os
@@ -9,10 +9,15 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.command import SCRIPT, ollm
+from tests.cli.forked import finish
+from tests.cli.running import running
+from tests.servers.answers import Answer
 from tests.servers.openai import ScriptedServer
 from tests.sizes import SOAK
 
 ROOT = Path(__file__).parents[2]
+
 UV = Path(sys.executable).parent / "uv"
 
 
@@ -56,3 +61,61 @@ async def test_the_wheel_and_the_source_archive_install_and_answer(tmp_path: Pat
             assert version.startswith("ollm ")
             assert said == f"{answer}\n"
             assert "doctor" in help_text
+
+
+@pytest.mark.parametrize(
+    ("line", "stdin"),
+    [
+        (["--version"], b""),
+        (["sessions", "view", "nowhere"], b""),
+        (["redact"], b"password=hunter22 caf\xc3\xa9\r\n\xff"),
+        (["redact"], b"much text, " * 50_000),
+        (["confg"], None),
+        (["env", "--json"], None),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_it_ends_and_prints_as_the_script_does(tmp_path: Path, line: list[str], stdin: bytes | None) -> None:
+    environment = {**os.environ, "OLLM_HOME": str(tmp_path / "home"), "MY_TOKEN": "x"}
+    given = {"stdin": subprocess.DEVNULL} if stdin is None else {"input": stdin}
+    script = subprocess.run(  # type: ignore[call-overload]
+        [SCRIPT, *line], env=environment, cwd=tmp_path, capture_output=True, check=False, **given
+    )
+
+    assert finish(line, tmp_path, environment, stdin) == (script.returncode, script.stdout, script.stderr)
+
+
+def test_what_an_interpreter_reads_when_it_starts_is_read(tmp_path: Path) -> None:
+    done = ollm("--version", home=tmp_path, PYTHONPROFILEIMPORTTIME="1")
+
+    assert "import time:" in done.stderr
+
+
+async def test_many_run_at_once_each_with_its_own_text(tmp_path: Path) -> None:
+    async with running(tmp_path, lambda request: Answer(text=request.body["messages"][-1]["content"])) as runner:
+        ended = await asyncio.gather(*(runner.run("-p", f"number {number}") for number in range(8)))
+
+    assert [done.out for done in ended] == [f"number {number}\n" for number in range(8)]
+
+
+async def test_it_is_run_from_a_fork_of_the_tests_too(tmp_path: Path) -> None:
+    """Whose threads are gone, and whose user may be another."""
+    async with running(tmp_path, ["Hello.", "Hello."]) as runner:
+        assert (await runner.run("-p", "hi")).code == 0
+        child = os.fork()
+        if not child:
+            code = 1
+            try:
+                code = asyncio.new_event_loop().run_until_complete(asyncio.wait_for(runner.run("-p", "hi"), 60)).code
+            finally:
+                os._exit(code)
+        _, status = await asyncio.to_thread(os.waitpid, child, 0)
+
+    assert os.waitstatus_to_exitcode(status) == 0
+
+
+def test_one_that_takes_too_long_is_ended(tmp_path: Path) -> None:
+    line = ["tools", "run", "shell", "--args", '{"command": "sleep 600"}', "--yes"]
+
+    with pytest.raises(subprocess.TimeoutExpired):
+        finish(line, tmp_path, {**os.environ, "OLLM_HOME": str(tmp_path)}, None, seconds=2)

@@ -1,6 +1,4 @@
-"""A long conversation over a real server on loopback, from the user's message to the file on disk."""
-
-from __future__ import annotations
+"""Long conversations, over a real server and simulated."""
 
 import itertools
 import json
@@ -11,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from bench.simulation import Report, simulate
 
 from ollm.app import open_conversation
 from ollm.domain.events import AnyEvent, Compressed, TurnFinished
@@ -19,6 +18,7 @@ from ollm.runtime.conversation import LocalConversation
 from tests.covers import covers
 from tests.servers.answers import Answer, Request
 from tests.servers.openai import ScriptedServer
+from tests.sizes import size
 
 WINDOW = 4096
 
@@ -236,3 +236,27 @@ async def test_the_request_being_worked_on_is_whole_in_every_request_of_its_turn
             assert len(chats) >= 2
             assert all(any(text in (m["content"] or "") for m in chat["messages"]) for chat in chats)
     assert any(isinstance(event, Compressed) for event in talk.events)
+
+
+def assert_sound(report: Report, window: int) -> None:
+    assert report.largest <= window
+    assert report.unreachable == set()
+    assert report.facts_lost == []
+    assert report.broken_inside_turns == 0
+
+
+@pytest.mark.parametrize("window", [4096, 8192, 16384, 32768])
+def test_turns_of_a_twentieth_of_the_window_need_less_than_one_compression_in_five(window: int) -> None:
+    report = simulate(window, size(80, 1000))
+
+    assert_sound(report, window)
+    assert 0 < report.per_turn < 0.2
+
+
+@pytest.mark.parametrize("window", [4096, 16384])
+def test_heavy_turns_fit_too(window: int) -> None:
+    assert_sound(simulate(window, size(40, 500), share=0.2, seed=2), window)
+
+
+def test_a_window_smaller_than_most_still_works() -> None:
+    assert_sound(simulate(2048, size(60, 500)), 2048)

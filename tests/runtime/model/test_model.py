@@ -20,7 +20,7 @@ from ollm.runtime.model.model import SMALL_MODEL_TEMPERATURE, Model, ReadingTime
 from ollm.services.token_counting import TokenCounter
 from tests.cli.running import Runner
 from tests.extensions.raw_servers import configure, raw_entry
-from tests.runtime.model.test_block_answer import Speaking
+from tests.runtime.model.test_answer_parser import Speaking
 from tests.runtime.model.test_tool_call_fallback import ASKED, TOOLS, talking
 from tests.servers.answers import Answer, Request
 from tests.servers.openai import ScriptedServer

@@ -1,12 +1,20 @@
-"""Trials that show what a model can do."""
+"""What is found out about a model, and the form of requests to it."""
 
+import json
 from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
+from bench.context_simulation.tokenizer import TOOLS_AFTER, TOOLS_BEFORE
 
+from ollm.app import ClosedSession, ProcessScope, open_conversation
+from ollm.domain.events import AnyEvent, ContextUsage, PromptTruncated
 from ollm.domain.model_facts import ModelFacts
 from ollm.domain.tools import ToolSchema
 from ollm.providers.base import ChatRequest
+from ollm.runtime.base import ConversationOptions
+from ollm.runtime.conversation import LocalConversation
 from ollm.runtime.model.probe import (
     CONF,
     MAX_TRIAL_TOKENS,
@@ -18,10 +26,14 @@ from ollm.runtime.model.probe import (
     Trial,
     count_right_steps,
 )
+from ollm.runtime.prompt.breakdown import list_context_parts
+from ollm.services.token_counting import estimate_units
 from tests.runtime.model.test_tool_call_fallback import talking
 from tests.servers.answers import Answer, Request
+from tests.servers.openai import ScriptedServer
 
 PATH = {"type": "object", "properties": {"path": {"type": "string"}}}
+
 NAMES = ("read_file", "write_file", "shell", "grep", "edit_file", "ls", "glob", "goal")
 
 
@@ -150,3 +162,142 @@ async def test_blocks_that_a_model_writes_by_itself_are_counted() -> None:
     request = ChatRequest(model="scripted", messages=(), window=4096, tools=tools)
     async with talking(say) as (model, _):  # type: ignore[arg-type]
         assert await count_right_steps(model.provider, request, ModelFacts(key="k"), "blocks") == 3
+
+
+WINDOW = 4096
+
+READ = {"path": "notes.txt"}
+
+CALL = json.dumps({"name": "read_file", "arguments": READ})
+
+FENCE = f"```json\n{CALL}\n```"
+
+SCHEMA_MARKS = {  # tokens of Qwen's vocabulary
+    '"type":"': 2,
+    '"description":"': 2,
+    '"required":["': 3,
+    '"properties":{': 4,
+    '"parameters":{': 4,
+}
+
+REFUSED = {"error": {"message": "This model does not support tools", "code": 400}}
+
+
+def template(body: dict[str, Any]) -> str:
+    """A chat template whose marks are one token each, with tools in the system prompt and calls in the answers."""
+    tools = "".join("\n" + json.dumps(tool, separators=(",", ":")) for tool in body.get("tools", []))
+    for mark, tokens in SCHEMA_MARKS.items():
+        tools = tools.replace(mark, "\x05" * tokens)
+    listed = f"{TOOLS_BEFORE}{tools}{TOOLS_AFTER}" if tools else ""
+    said = []
+    for message in body["messages"]:
+        calls = "".join(f"\x04{json.dumps(call['function'])}" for call in message.get("tool_calls", []))
+        shown = listed if message["role"] == "system" else ""
+        said.append(f"\x01{message['role']}\x02{message['content'] or ''}{shown}{calls}\x03")
+    return "".join(said)
+
+
+class CountingServer(ScriptedServer):
+    """llama.cpp, as far as a prompt goes: it reports the tokens of every prompt as it read it. `form` is how its model
+    calls; it reads notes.txt in every second turn."""
+
+    def __init__(self, form: str, window: int) -> None:
+        super().__init__(self.reply, kind="llama.cpp", window=window)
+        self.form = form
+        self.read: list[int] = []
+
+    def page(self, request: Request) -> tuple[int, Any]:
+        if request.path == "/apply-template":
+            return 200, {"prompt": template(request.body)}
+        if request.path == "/tokenize":
+            return 200, {"tokens": list(range(round(estimate_units(request.body["content"]))))}
+        return super().page(request)
+
+    def reply(self, request: Request) -> Answer:
+        body = request.body
+        if body.get("tools") and self.form == "refused":
+            return Answer(status=400, body=REFUSED)
+        prompt = body.get("prompt") or template(body)
+        self.read.append(round(estimate_units(prompt)))
+        return Answer(**self.said(prompt, decides="prompt" in body), prompt_tokens=self.read[-1])
+
+    def said(self, prompt: str, *, decides: bool) -> dict[str, Any]:
+        last = prompt[prompt.rindex("\x01") :] if not decides else prompt[prompt.rindex("\x01user") :]
+        acts = "Look at" in last and "note 1" not in last
+        if decides and prompt.endswith('"arguments": '):
+            return {"text": json.dumps(READ) + "}"}
+        if decides:
+            return {"text": json.dumps({"name": "read_file" if acts else "answer"})}
+        if not acts:
+            return {"text": "It says nothing of interest, as it did before, and I have no more to say about that."}
+        return {"calls": [("read_file", READ)]} if self.form == "native" else {"text": FENCE}
+
+
+async def talked(
+    root: Path, form: str, turns: int = 6, window: int = WINDOW
+) -> tuple[LocalConversation, list[AnyEvent], CountingServer]:
+    workspace = root / "project"
+    workspace.mkdir(exist_ok=True)
+    (workspace / "notes.txt").write_text("".join(f"note {n}: nothing of interest\n" for n in range(12)), "utf-8")
+    events: list[AnyEvent] = []
+    async with CountingServer(form, window) as server:
+        provider = {"type": "openai", "baseUrl": server.base_url, "model": "scripted", "contextWindow": window}
+        async with open_conversation(
+            ConversationOptions(workspace=workspace, flags={"provider": provider})
+        ) as conversation:
+            for turn in range(turns):
+                words = "Look at notes.txt." if turn % 2 == 0 else "What do you think of that? Say it in a line."
+                async with conversation.turn(words) as heard:
+                    events += [event async for event in heard]
+    return conversation, events, server
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("OLLM_HOME", str(tmp_path / "home"))
+    return tmp_path
+
+
+@pytest.mark.parametrize("form", ["text", "refused"])
+async def test_the_factor_is_that_of_a_model_that_calls_natively(home: Path, form: str) -> None:
+    native, _, _ = await talked(home, "native")
+    writer, events, server = await talked(home, form)
+
+    assert native.parts.state.model.facts.call_form == "native"
+    assert writer.parts.state.model.facts.call_form == "text"
+    assert writer.parts.state.model.facts.takes_tools is (form == "text")
+    factors = [each.parts.prompt.counter.factor for each in (native, writer)]
+    assert factors[1] == pytest.approx(factors[0], rel=0.04)
+    assert factors[1] == pytest.approx(1, abs=0.06)
+    assert not any(isinstance(event, PromptTruncated) for event in events)
+    used = [event.used for event in events if isinstance(event, ContextUsage)]
+    assert used[-1] == pytest.approx(server.read[-1], rel=0.04)
+
+
+@pytest.mark.parametrize("form", ["text", "refused"])
+async def test_what_is_shown_before_the_conversation_is_a_part_of_it(home: Path, form: str) -> None:
+    native, _, _ = await talked(home, "native", turns=1)
+    writer, events, server = await talked(home, form, turns=2)
+
+    before, after = (each.parts.prompt.compute_budget() for each in (native, writer))
+    parts = {part.name: part.tokens for part in list_context_parts(writer.parts.prompt)}
+    assert "worked calls" not in {part.name for part in list_context_parts(native.parts.prompt)}
+    assert parts["worked calls"] > 100
+    assert parts["tool schemas"] > 50
+    assert after.available == before.available - (after.fixed - before.fixed)
+    assert sum(parts.values()) == pytest.approx(server.read[-1], rel=0.1)
+    broken = [event.broken_by for event in events if isinstance(event, ContextUsage)]
+    assert [cause for cause in broken if cause] == ["call form"]
+
+
+async def test_a_stored_context_is_shown_in_the_form_it_is_sent(home: Path) -> None:
+    writer, _, _ = await talked(home, "text", turns=1)
+    assert writer.parts.session.id is None
+    process = ProcessScope(workspace=home / "project")
+    (summary,) = process.library.list_summaries()
+    session = process.session_files.read(summary.session_id).session
+
+    stored = await ClosedSession(process, home / "project").build_prompt(session)
+
+    assert stored.compute_budget().fixed == pytest.approx(writer.parts.prompt.compute_budget().fixed, rel=0.02)
+    assert "worked calls" in {part.name for part in list_context_parts(stored)}

@@ -12,7 +12,7 @@ from ollm.runtime.prompt.token_meter import Meter
 from ollm.services.budget import compute_budget
 from ollm.services.token_counting import TokenCounter
 from tests.covers import covers
-from tests.runtime.prompt.test_breakdown import TOOLS
+from tests.runtime.prompt.test_instructions import TOOLS
 from tests.runtime.prompt.test_prompt import Talk
 
 

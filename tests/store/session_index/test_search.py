@@ -223,96 +223,44 @@ def searched(tmp_path_factory):
     return home.index(), run(record)
 
 
+ALPHA = [
+    "1.2 assistant if a == b: «alpha»()",
+    "0.1 tool ls . «alpha» result",
+    "0.2 assistant «alpha»bet soup, «alpha»",
+    "0.1 user «alpha» beta",
+]
+
+
 @pytest.mark.parametrize(
-    ("typed", "options", "told"),
+    ("typed", "options", "found", "total"),
     [
-        (
-            "alpha",
-            {},
-            (
-                [
-                    "1.2 assistant if a == b: «alpha»()",
-                    "0.1 tool ls . «alpha» result",
-                    "0.2 assistant «alpha»bet soup, «alpha»",
-                    "0.1 user «alpha» beta",
-                ],
-                True,
-                4,
-                True,
-            ),
-        ),
-        ("alpha", {"limit": 1}, (["1.2 assistant if a == b: «alpha»()"], True, 4, True)),
-        (
-            "alpha",
-            {"limit": 3},
-            (
-                [
-                    "1.2 assistant if a == b: «alpha»()",
-                    "0.1 tool ls . «alpha» result",
-                    "0.2 assistant «alpha»bet soup, «alpha»",
-                ],
-                True,
-                4,
-                True,
-            ),
-        ),
-        ("beta", {}, (["1.3 user gammas == «beta»s", "1.1 user «beta» gamma", "0.1 user alpha «beta»"], True, 3, True)),
-        ("gam", {}, (["1.3 user «gam»mas == betas", "1.1 user beta «gam»ma"], True, 2, True)),
-        ("gamma", {"limit": 1}, (["1.3 user «gamma»s == betas"], True, 2, True)),
-        ("alpha beta", {}, (["0.1 user «alpha» «beta»"], True, 1, True)),
-        ("==", {}, (["1.3 user gammas «==» betas", "1.2 assistant if a «==» b: alpha()"], False, 2, True)),
-        ("== b", {}, (["1.2 assistant if a «==» «b»: alpha()"], True, 1, True)),
-        ("()", {}, (["1.2 assistant if a == b: alpha«()»"], False, 1, True)),
-        ("zzz", {}, ([], True, 0, True)),
-        ("", {}, ([], True, 0, True)),
-        (
-            "alpha",
-            {"role": "assistant"},
-            (["1.2 assistant if a == b: «alpha»()", "0.2 assistant «alpha»bet soup, «alpha»"], True, 2, True),
-        ),
-        ("alpha", {"role": "tool"}, (["0.1 tool ls . «alpha» result"], True, 1, True)),
-        ("alpha", {"workspace": "/b"}, (["1.2 assistant if a == b: «alpha»()"], True, 1, True)),
-        ("alpha", {"workspace": "/c"}, ([], True, 0, True)),
-        ("alpha", {"model": "n"}, (["1.2 assistant if a == b: «alpha»()"], True, 1, True)),
-        ("alpha", {"since": "2099"}, ([], True, 0, True)),
-        (
-            "alpha",
-            {"since": "2020-01-01"},
-            (
-                [
-                    "1.2 assistant if a == b: «alpha»()",
-                    "0.1 tool ls . «alpha» result",
-                    "0.2 assistant «alpha»bet soup, «alpha»",
-                    "0.1 user «alpha» beta",
-                ],
-                True,
-                4,
-                True,
-            ),
-        ),
-        (
-            "alpha",
-            {"tasks": True},
-            (
-                [
-                    "2.1 user «alpha» in a task",
-                    "1.2 assistant if a == b: «alpha»()",
-                    "0.1 tool ls . «alpha» result",
-                    "0.2 assistant «alpha»bet soup, «alpha»",
-                    "0.1 user «alpha» beta",
-                ],
-                True,
-                5,
-                True,
-            ),
-        ),
-        ("==", {"workspace": "/a"}, ([], False, 0, True)),
-        ("==", {"limit": 1}, (["1.3 user gammas «==» betas"], False, 1, True)),
-        ("result", {}, (["0.1 tool ls . alpha «result»"], True, 1, True)),
-        ("alpha", {"workspace": "/b", "model": "m"}, ([], True, 0, True)),
+        ("alpha", {}, ALPHA, 4),
+        ("alpha", {"limit": 1}, ALPHA[:1], 4),
+        ("alpha", {"limit": 3}, ALPHA[:3], 4),
+        ("beta", {}, ["1.3 user gammas == «beta»s", "1.1 user «beta» gamma", "0.1 user alpha «beta»"], 3),
+        ("gam", {}, ["1.3 user «gam»mas == betas", "1.1 user beta «gam»ma"], 2),
+        ("gamma", {"limit": 1}, ["1.3 user «gamma»s == betas"], 2),
+        ("alpha beta", {}, ["0.1 user «alpha» «beta»"], 1),
+        ("==", {}, ["1.3 user gammas «==» betas", "1.2 assistant if a «==» b: alpha()"], 2),
+        ("== b", {}, ["1.2 assistant if a «==» «b»: alpha()"], 1),
+        ("()", {}, ["1.2 assistant if a == b: alpha«()»"], 1),
+        ("zzz", {}, [], 0),
+        ("", {}, [], 0),
+        ("alpha", {"role": "assistant"}, [ALPHA[0], ALPHA[2]], 2),
+        ("alpha", {"role": "tool"}, [ALPHA[1]], 1),
+        ("alpha", {"workspace": "/b"}, [ALPHA[0]], 1),
+        ("alpha", {"workspace": "/c"}, [], 0),
+        ("alpha", {"model": "n"}, [ALPHA[0]], 1),
+        ("alpha", {"since": "2099"}, [], 0),
+        ("alpha", {"since": "2020-01-01"}, ALPHA, 4),
+        ("alpha", {"tasks": True}, ["2.1 user «alpha» in a task", *ALPHA], 5),
+        ("==", {"workspace": "/a"}, [], 0),
+        ("==", {"limit": 1}, ["1.3 user gammas «==» betas"], 1),
+        ("result", {}, ["0.1 tool ls . alpha «result»"], 1),
+        ("alpha", {"workspace": "/b", "model": "m"}, [], 0),
     ],
 )
-def test_all_that_is_found(searched, typed, options, told):
+def test_all_that_is_found(searched, typed, options, found, total):
     index, ids = searched
     limit = {"limit": options["limit"]} if "limit" in options else {}
     filters = SearchFilters(**{name: value for name, value in options.items() if name != "limit"})
@@ -320,28 +268,8 @@ def test_all_that_is_found(searched, typed, options, told):
     result = search_sessions(index, typed, filters, **limit)
 
     hits = [f"{ids.index(hit['sessionId'])}.{hit['number']} {hit['role']} {hit['snippet']}" for hit in result.hits]
-    assert (hits, result.ranked, result.total, result.complete) == told
-
-
-@pytest.mark.parametrize(
-    ("typed", "words"),
-    [
-        ("", []),
-        ("  \t\n", []),
-        ("... ++", []),
-        ("ab", [SearchWord("ab", "ab", "")]),
-        ("abc", [SearchWord("abc", "", "abc")]),
-        ("Ärger", [SearchWord("Ärger", "", "arger")]),
-        ("src/Store.py", [SearchWord("src/Store.py", "src/Store.", "py")]),
-        ("foo()", [SearchWord("foo()", "foo()", "")]),
-        ("a\0bcd", [SearchWord("a", "a", ""), SearchWord("bcd", "", "bcd")]),
-        ("my_name", [SearchWord("my_name", "my_", "name")]),
-        ("one - two", [SearchWord("one", "", "one"), SearchWord("two", "", "two")]),
-        ("日本語", [SearchWord("日本語", "日\x1f本\x1f語\x1f", "")]),
-    ],
-)
-def test_what_is_typed_word_by_word(typed: str, words: list[SearchWord]) -> None:
-    assert parse_words(typed) == words
+    ranked = typed not in ("==", "()")
+    assert (hits, result.ranked, result.total, result.complete) == (found, ranked, total, True)
 
 
 def test_so_many_words_count() -> None:

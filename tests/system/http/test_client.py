@@ -1,14 +1,17 @@
-"""HTTP exchanges: addresses, connections, time-outs and limits."""
-
-from __future__ import annotations
+"""HTTP on asyncio streams: exchanges, lines, TLS."""
 
 import asyncio
+import itertools
+import json
 import socket
 import subprocess
 import sys
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ollm.system import http
 from ollm.system.http.client import (
@@ -19,6 +22,7 @@ from ollm.system.http.client import (
     parse_address,
     read_full_response,
 )
+from ollm.system.http.secure import SecureClient
 from tests.servers import Answer, OllamaServer, ScriptedServer
 from tests.servers.handled import serve_with
 
@@ -228,3 +232,116 @@ async def test_an_answer_that_has_begun_stays_begun() -> None:
 
     with pytest.raises(StreamStalled):
         await wait(timer, 60)
+
+
+async def chunked(data: bytes, cuts: list[int]) -> AsyncIterator[bytes]:
+    edges = sorted({0, len(data), *(cut % (len(data) + 1) for cut in cuts)})
+    for start, end in itertools.pairwise(edges):
+        yield data[start:end]
+
+
+async def collected(source: AsyncIterator[object]) -> list[object]:
+    return [item async for item in source]
+
+
+texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\n\r"), max_size=20)
+
+
+@given(values=st.lists(texts), cuts=st.lists(st.integers(0, 500)), end=st.sampled_from([b"\n", b"\r\n"]))
+def test_lines_come_whole_wherever_the_chunks_are_cut(values: list[str], cuts: list[int], end: bytes) -> None:
+    data = b"".join(json.dumps(value, ensure_ascii=False).encode() + end for value in values)
+
+    found = asyncio.run(collected(http.iter_lines(chunked(data, cuts))))
+
+    assert [json.loads(line) for line in found] == values  # type: ignore[arg-type]
+
+
+@given(values=st.lists(texts.filter(bool)), cuts=st.lists(st.integers(0, 500)))
+def test_events_come_whole_wherever_the_chunks_are_cut(values: list[str], cuts: list[int]) -> None:
+    data = b": a comment\n\n" + b"".join(f"data: {value}\n\n".encode() for value in values)
+
+    found = asyncio.run(collected(http.iter_server_events(chunked(data, cuts))))
+
+    assert [event.data for event in found] == values  # type: ignore[attr-defined]
+
+
+async def test_an_event_has_a_name_an_id_and_lines_of_data() -> None:
+    data = b"\xef\xbb\xbfid: 7\r\nevent: note\r\ndata: one\r\ndata:two\r\nretry: 5\r\n\r\ndata: last"
+
+    found = await collected(http.iter_server_events(chunked(data, [])))
+
+    assert found == [http.ServerEvent("one\ntwo", "note", "7"), http.ServerEvent("last", "message", "7")]
+
+
+async def test_a_line_over_the_limit_is_refused() -> None:
+    for data in (b"x" * 100, b"x" * 100 + b"\n", b"data: x\n" * 100):
+        with pytest.raises(http.TooLarge):
+            await collected(http.iter_server_events(chunked(data, list(range(0, 800, 7))), limit=50))
+
+
+async def test_only_the_new_line_character_ends_a_line() -> None:
+    data = "a\u2028b\u2029c\x85d\x0be\x0cf\rg\n".encode()
+
+    assert await collected(http.iter_lines(chunked(data, []))) == [data[:-1]]
+
+
+PATH = "/v1/chat/completions"
+
+QUICK_TLS = http.Timeouts(connect=1, first=0.5, stall=0.3)
+
+PATIENT = http.Timeouts(connect=20, first=20, stall=20)
+
+
+def client(url: str, timeouts: http.Timeouts = QUICK_TLS) -> http.Client:
+    return SecureClient(parse_address(url), {"Authorization": "Bearer k"}, timeouts)
+
+
+async def test_answers_headers_and_events_come_as_from_the_plain_one() -> None:
+    async with ScriptedServer([Answer(text="ä b", piece_bytes=1)]) as server:
+        async with client(server.base_url, PATIENT).stream("POST", PATH, b"{}") as response:
+            events = [event.data async for event in http.iter_server_events(response.iter_chunks())]
+
+    assert events[-1] == "[DONE]"
+    assert "ä" in events[0]
+    assert server.requests[0].headers["authorization"] == "Bearer k"
+    assert server.requests[0].headers["content-type"] == "application/json"
+
+
+@pytest.mark.parametrize(
+    ("answer", "timeouts", "failure"),
+    [
+        (Answer(delay=9), QUICK_TLS, http.FirstByteTimeout),
+        (Answer(text="a b", stall_after=1), http.Timeouts(connect=20, first=20, stall=0.3), http.StreamStalled),
+        (Answer(text="a b", reset_after=1), PATIENT, http.ConnectionBroken),
+        (Answer(raw=b"nonsense\r\n\r\n"), PATIENT, http.BadResponse),
+    ],
+)
+async def test_failures_are_told_apart(
+    answer: Answer, timeouts: http.Timeouts, failure: type[http.HttpFailure]
+) -> None:
+    async with ScriptedServer([answer]) as server:
+        with pytest.raises(failure):
+            async with client(server.base_url, timeouts).stream("POST", PATH, b"{}") as response:
+                async for _ in response.iter_chunks():
+                    response.patience.reset()
+
+
+async def test_nobody_there_and_no_tls_there_are_no_connection() -> None:
+    with pytest.raises(http.ConnectFailed):
+        await client("https://127.0.0.1:1").fetch("GET", "/")
+    async with OllamaServer() as server:
+        with pytest.raises(http.ConnectFailed):
+            await http.open_client(server.base_url.replace("http:", "https:"), timeouts=QUICK_TLS).fetch("GET", "/")
+
+
+async def test_cancelling_closes_the_connection_and_a_redirect_is_handed_back() -> None:
+    async with ScriptedServer([Answer(delay=9), Answer(status=302, body={})]) as server:
+        speaker = client(server.base_url)
+        task = asyncio.create_task(speaker.fetch("POST", PATH, b"{}"))
+        while not server.requests:
+            await asyncio.sleep(0.005)
+        task.cancel()
+        async with asyncio.timeout(1):
+            await server.left.wait()
+        assert (await speaker.fetch("POST", PATH, b"{}")).status == 302
+        await speaker.close()

@@ -1,11 +1,15 @@
-"""What goes into a box, and where the level comes from."""
+"""Levels of the sandbox."""
 
 import json
 import os
 from pathlib import Path
 
+from ollm.system.sandbox.box import Box
 from ollm.system.sandbox.confined import make_git_environment
+from ollm.system.sandbox.levels import detect_level
 from ollm.system.sandbox.sandbox import Sandbox, _make_key, read_cached_level, read_level
+from ollm.system.sandbox.seatbelt import build_profile, wrap_in_seatbelt
+from tests.ordinary_user import as_ordinary_user
 
 
 def make(tmp_path: Path, **more: object) -> Sandbox:
@@ -72,3 +76,48 @@ def test_git_started_unasked_runs_nothing_a_repository_names() -> None:
     assert settings["safe.bareRepository"] == "explicit"
     assert settings["core.fsmonitor"] == "false"
     assert settings["core.hooksPath"] == os.devnull
+
+
+def test_the_level_is_found_by_trying() -> None:
+    assert detect_level() == "full"
+
+
+def test_the_level_is_found_by_an_ordinary_user() -> None:
+    def body(_: Path) -> None:
+        from ollm.system.sandbox import levels
+
+        assert levels._works("full")
+        assert levels._works("landlock")
+
+    as_ordinary_user(body)
+
+
+def test_a_reading_profile_forbids_writing_the_home_and_the_network(tmp_path: Path) -> None:
+    home, work = tmp_path / "jürgen", tmp_path / "jürgen" / "work"
+    (work / "vault").mkdir(parents=True)
+    box = Box("reading", str(work), str(home), covered=(str(home),), hidden=(str(work / "vault"),), scratch="/tmp/box")
+    profile = build_profile(box)
+
+    assert "(deny file-write*)" in profile
+    assert '(allow file-write* (subpath "/tmp/box"))' in profile
+    assert f'(allow file-write* (subpath "{work}"))' not in profile
+    rules = [f'(allow file-read* (subpath "{work}"))']
+    places = [profile.index(rule) for rule in (*rules, f'(deny file-read* (subpath "{work}/vault"))')]
+    assert places == sorted(places), "the deepest comes last, and counts"
+    assert "(deny network*)" in profile
+
+
+def test_a_working_profile_keeps_steering_names_but_for_approved_ones() -> None:
+    box = Box("working", "/w", "/Users/u", network="all", approved=("/w/AGENTS.md",))
+    profile = build_profile(box)
+
+    assert "(deny network*)" not in profile
+    assert profile.rindex('(subpath "/w/AGENTS.md")') > profile.rindex("(deny file-write* (regex")
+    assert wrap_in_seatbelt(box, ("ls",))[-1] == "ls"
+
+
+def test_a_command_signals_what_it_started_and_examples_of_environment_files_are_seen() -> None:
+    profile = build_profile(Box("reading", "/w", "/Users/u"))
+
+    assert "(deny signal)(allow signal (target same-sandbox))" in profile
+    assert profile.index("[eE][nN][vV][^/]*") < profile.index("(example|sample|template)")
