@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import codecs
 import contextlib
-import errno
 import io
+import json
 import os
 import stat
 import time
@@ -283,7 +283,6 @@ def _count_calls(calls: int) -> str:
 
 BUFFER_BYTES = 1 << 18
 LONG_LINE_BYTES = 1 << 20
-MAX_EXTENTS = 1000
 _LINE_BYTES = 1 << 12  # that are read at first for one line
 
 
@@ -353,36 +352,20 @@ class SessionFile:
             yield place, read, rest
 
     def _find_line_end(self, place: int) -> int:
-        """Find the end of the line that continues at `place`, without keeping it; skips a hole in the file."""
+        """Find the end of the line that continues at `place`, without keeping it."""
         while place <= MAX_BYTES and (block := self.read(place, place + LONG_LINE_BYTES)):
             end = block.find(b"\n")
             if end >= 0:
                 return place + end + 1
             place += len(block)
-            if self.descriptor is not None and not block.strip(b"\0"):
-                place = max(place, _seek(self.descriptor, place, "SEEK_DATA"))
         return place
 
     def find_data_end(self) -> int:
-        """Find the end of the file's data, before a hole that may follow to its end."""
-        descriptor, end, place = self.require_descriptor(), 0, 0
-        for _ in range(MAX_EXTENTS):
-            place = _seek(descriptor, place, "SEEK_DATA")
-            if place >= self.size:
-                return end
-            end = place = _seek(descriptor, place, "SEEK_HOLE")
-            if end >= self.size:
-                break
-        return self.size
-
-
-def _seek(descriptor: int, place: int, whence: str) -> int:
-    """Ask the file system for the next data or hole; without an answer all of the file is data."""
-    try:
-        return os.lseek(descriptor, place, getattr(os, whence))
-    except (OSError, AttributeError) as error:
-        nothing_follows = whence == "SEEK_HOLE" or getattr(error, "errno", 0) == errno.ENXIO
-        return os.fstat(descriptor).st_size if nothing_follows else place
+        """Find the end of the file's data, before zeros that may follow to its end."""
+        end = self.size
+        while end > 0 and not (block := self.read(max(0, end - LONG_LINE_BYTES), end).rstrip(b"\0")):
+            end -= LONG_LINE_BYTES
+        return max(0, end - LONG_LINE_BYTES) + len(block) if end > 0 else 0
 
 
 def open_file(path: Path, damage: DamageReport) -> int | None:
@@ -415,29 +398,17 @@ def get_file_time(*paths: Path | None) -> datetime:
 
 
 _CHUNK_BYTES = 1 << 20
-_ENCODINGS = (  # how a file begins, its encoding, and the length of its mark
-    (codecs.BOM_UTF32_LE, "utf-32-le", 4),
-    (codecs.BOM_UTF32_BE, "utf-32-be", 4),
-    (codecs.BOM_UTF8, "utf-8", 3),
-    (codecs.BOM_UTF16_LE, "utf-16-le", 2),
-    (codecs.BOM_UTF16_BE, "utf-16-be", 2),
-    (b"{\0\0\0", "utf-32-le", 0),
-    (b"\0\0\0{", "utf-32-be", 0),
-    (b"{\0", "utf-16-le", 0),
-    (b"\0{", "utf-16-be", 0),
-)
 
 
 def convert_to_utf8(descriptor: int) -> int | None:
     """Write the same text as UTF-8 to a file without a name; None if it is UTF-8 without a mark already."""
     beginning = os.pread(descriptor, 4, 0)
-    found = next(((name, mark) for begin, name, mark in _ENCODINGS if beginning.startswith(begin)), None)
-    if found is None:
+    name = json.detect_encoding(beginning)
+    if name == "utf-8" or (name.endswith(("le", "be")) and b"{" not in beginning):  # zeros alone are damage
         return None
     import tempfile
 
-    name, place = found
-    decoder = codecs.getincrementaldecoder(name)("replace")
+    place, decoder = 0, codecs.getincrementaldecoder(name)("replace")
     with tempfile.TemporaryFile() as converted:
         while place < MAX_BYTES and (chunk := os.pread(descriptor, _CHUNK_BYTES, place)):
             place += len(chunk)

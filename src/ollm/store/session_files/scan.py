@@ -46,7 +46,7 @@ class DocumentScan:
         self._whole: dict[str, list[msgspec.Raw]] = {}
         self._places: dict[str, array[int]] = {name: array("Q") for name in _ARRAYS}  # start, end, start, end, …
         self._damage = damage
-        size = min(file.find_data_end(), OVERSIZED_BYTES if file.size > MAX_BYTES else MAX_BYTES)
+        size = min(OVERSIZED_BYTES, file.size) if file.size > MAX_BYTES else file.find_data_end()
         if size < file.size <= MAX_BYTES:
             damage.note(f"nothing was ever written after byte {size}")
         self._data = memoryview(mmap.mmap(file.require_descriptor(), size, access=mmap.ACCESS_READ) if size else b"")
