@@ -14,8 +14,9 @@ from pathlib import Path
 from bench.row import Row
 from ollm.config.settings import CheckpointSettings, FileDiscoverySettings
 from ollm.domain.clock import now
-from ollm.services.file_checkpoints import CheckpointPlace, FileCheckpoints
-from ollm.services.file_discovery import FileDiscoveryService
+from ollm.services.file_checkpoints.service import FileCheckpoints
+from ollm.services.file_checkpoints.tree import CheckpointPlace
+from ollm.services.file_discovery.service import FileDiscoveryService
 
 FILE_COUNTS = (1_000, 10_000, 100_000)
 CHANGED_FILES = 10

@@ -17,8 +17,8 @@ from pathlib import Path
 from bench.row import Row, pair, program, seconds
 from ollm.config.settings import BUILTIN_IGNORES, FileDiscoverySettings
 from ollm.domain.files import DiscoveryOptions
-from ollm.services.file_discovery import FileDiscoveryService
 from ollm.services.file_discovery.fuzzy import PathFinder
+from ollm.services.file_discovery.service import FileDiscoveryService
 from ollm.system.paths import Boundary
 from ollm.tools.framework.base import ToolContext
 from ollm.tools.glob import Glob

@@ -20,8 +20,9 @@ from ollm.domain.messages import Message, TextPart, ToolCallPart
 from ollm.domain.tools import RecordedResult, ToolCallRecord
 from ollm.services.chat_recording.library import SessionLibrary
 from ollm.services.chat_recording.service import ChatRecordingService
-from ollm.store.session_files import SessionFiles, SessionPlaces
 from ollm.store.session_files.document import iter_document
+from ollm.store.session_files.places import SessionPlaces
+from ollm.store.session_files.store import SessionFiles
 from ollm.store.session_index.index import SessionIndex
 from ollm.store.session_index.search import search_sessions
 

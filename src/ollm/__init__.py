@@ -81,15 +81,15 @@ if TYPE_CHECKING:
     from ollm.services.chat_recording.service import ChatRecordingService as ChatRecordingService
     from ollm.services.context_manager import ContextManager as ContextManager
     from ollm.services.environment_sanitization import EnvironmentSanitizationService as EnvironmentSanitizationService
-    from ollm.services.file_discovery import FileDiscoveryService as FileDiscoveryService
+    from ollm.services.file_discovery.service import FileDiscoveryService as FileDiscoveryService
     from ollm.services.loop_detection import LoopDetectionService as LoopDetectionService
     from ollm.services.loop_detection import LoopPattern as LoopPattern
     from ollm.services.redaction import Redactor as Redactor
     from ollm.services.snapshots import ContextState as ContextState
     from ollm.services.snapshots import SnapshotManager as SnapshotManager
     from ollm.services.token_counting import TokenCounter as TokenCounter
-    from ollm.store.session_files import SessionFiles as SessionFiles
-    from ollm.store.session_files import SessionPlaces as SessionPlaces
+    from ollm.store.session_files.places import SessionPlaces as SessionPlaces
+    from ollm.store.session_files.store import SessionFiles as SessionFiles
     from ollm.store.session_index.index import SessionIndex as SessionIndex
     from ollm.store.snapshot_files import SnapshotFiles as SnapshotFiles
     from ollm.system.paths import Boundary as Boundary
@@ -183,7 +183,7 @@ __getattr__, __dir__ = lazy_exports(
         "services.chat_recording.service": ("ChatRecordingService",),
         "services.context_manager": ("ContextManager",),
         "services.environment_sanitization": ("EnvironmentSanitizationService",),
-        "services.file_discovery": ("FileDiscoveryService",),
+        "services.file_discovery.service": ("FileDiscoveryService",),
         "services.loop_detection": (
             "LoopDetectionService",
             "LoopPattern",
@@ -194,10 +194,8 @@ __getattr__, __dir__ = lazy_exports(
             "SnapshotManager",
         ),
         "services.token_counting": ("TokenCounter",),
-        "store.session_files": (
-            "SessionFiles",
-            "SessionPlaces",
-        ),
+        "store.session_files.places": ("SessionPlaces",),
+        "store.session_files.store": ("SessionFiles",),
         "store.session_index.index": ("SessionIndex",),
         "store.snapshot_files": ("SnapshotFiles",),
         "system.paths": ("Boundary",),

@@ -19,7 +19,8 @@ from ollm.archive.reading import (
 from ollm.archive.sending import ArchiveRecord, Machine
 from ollm.archive.state import ArchiveState
 from ollm.domain.errors import BusyError, DamagedError
-from ollm.store.session_files import SessionFiles, SessionPlaces
+from ollm.store.session_files.places import SessionPlaces
+from ollm.store.session_files.store import SessionFiles
 from tests.servers.archive_machine import MakeMachine
 
 

@@ -14,9 +14,9 @@ from typing import NamedTuple
 
 import pytest
 
-from ollm.store.session_files import SessionFiles, SessionPlaces
 from ollm.store.session_files.document import iter_document
-from ollm.store.session_files.store import MessagePage
+from ollm.store.session_files.places import SessionPlaces
+from ollm.store.session_files.store import MessagePage, SessionFiles
 from tests.cli.command import SCRIPT, ollm
 from tests.cli.running import running
 from tests.covers import covers

@@ -22,7 +22,8 @@ from ollm.daemon.places import DaemonProcess, RunFiles
 from ollm.daemon.server import ArchiveWatch
 from ollm.domain.errors import StorageError
 from ollm.store.lease import get_process_start
-from ollm.store.session_files import SessionFiles, SessionPlaces
+from ollm.store.session_files.places import SessionPlaces
+from ollm.store.session_files.store import SessionFiles
 from ollm.system.locks import read_owner
 from tests.cli.command import ollm
 from tests.cli.forked import finish, run_aside

@@ -9,7 +9,7 @@ import pytest
 
 from ollm.config.settings import FileDiscoverySettings
 from ollm.domain.files import DiscoveryOptions
-from ollm.services.file_discovery import FileDiscoveryService
+from ollm.services.file_discovery.service import FileDiscoveryService
 from tests.covers import covers
 from tests.store.sessions.support import Home, said
 

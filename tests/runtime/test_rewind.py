@@ -10,8 +10,8 @@ from ollm.runtime.rewind import (
     render_diffs,
     to_plain_data,
 )
-from ollm.services.file_checkpoints import PathChange, RestorePlan, RestoreResult, SkippedPath
-from ollm.services.file_checkpoints.tree import TreeEntry
+from ollm.services.file_checkpoints.restore import RestoreResult
+from ollm.services.file_checkpoints.tree import PathChange, RestorePlan, SkippedPath, TreeEntry
 from tests.services.file_checkpoints.trees import SESSION, make_checkpoints, take_turn
 
 

@@ -21,7 +21,9 @@ from ollm.providers.openai_compatible import OpenAICompatible
 from ollm.runtime.model.model import Model
 from ollm.runtime.session import OpenSession, load_history_page
 from ollm.services.chat_recording.service import ChatRecordingService
-from ollm.store.session_files import LoadedSession, MessagePage, SessionFiles, SessionPlaces
+from ollm.store.session_files.loading import LoadedSession
+from ollm.store.session_files.places import SessionPlaces
+from ollm.store.session_files.store import MessagePage, SessionFiles
 from tests.covers import covers
 
 MODEL = Model(OpenAICompatible(Exchange("http://127.0.0.1:9", ProviderTimeouts())), "m", 4096, ModelFacts(key="k"))

@@ -19,9 +19,9 @@ from ollm.domain.errors import BusyError, NotFoundError, OllmError, StorageError
 from ollm.store.database import WORKSPACE_MIGRATIONS, Database
 from ollm.store.file_objects import FileObjects
 from ollm.store.lease import Lease, get_process_start
-from ollm.store.session_files import MessagePage
 from ollm.store.session_files.files import DamageReport, open_file
 from ollm.store.session_files.reader import SessionReader
+from ollm.store.session_files.store import MessagePage
 from ollm.store.session_traces import InputHistoryFile, SessionDirectories, SnapshotMapFile
 from tests.covers import covers
 from tests.sizes import size

@@ -11,9 +11,9 @@ from ollm.domain.tools import ConfirmationAnswer, ConfirmationDetails, Todo, Too
 from ollm.policy.engine import PolicyEngine
 from ollm.policy.rules import RuleSet
 from ollm.runtime.calls.dispatch import CallServices, Dispatch
-from ollm.services.code_map import CodeMapService
+from ollm.services.code_map.service import CodeMapService
 from ollm.services.edit_ledger import EditLedger
-from ollm.services.file_discovery import FileDiscoveryService
+from ollm.services.file_discovery.service import FileDiscoveryService
 from ollm.services.token_counting import TokenCounter
 from ollm.store.database import GLOBAL_MIGRATIONS, WORKSPACE_MIGRATIONS
 from ollm.store.notes import NoteStore

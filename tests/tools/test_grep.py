@@ -8,7 +8,7 @@ import psutil
 import pytest
 
 from ollm.config.settings import FileDiscoverySettings
-from ollm.services.file_discovery import FileDiscoveryService
+from ollm.services.file_discovery.service import FileDiscoveryService
 from tests.covers import covers
 from tests.services.file_discovery.looking import plant, rules
 from tests.tools.drive import Driver, content, error

@@ -10,7 +10,7 @@ import pytest
 
 from ollm.config.settings import FileDiscoverySettings
 from ollm.domain.errors import ToolFailure
-from ollm.services.file_discovery import FileDiscoveryService, PathMatches
+from ollm.services.file_discovery.service import FileDiscoveryService, PathMatches
 from ollm.tools.framework.base import ToolContext
 from ollm.tools.ls import format_size
 from ollm.tools.search import ripgrep

@@ -23,14 +23,16 @@ from ollm.runtime.rewind import (
     render_diffs,
     to_plain_data,
 )
-from ollm.services.file_checkpoints import InterruptedRestore, RestoreScope
+from ollm.services.file_checkpoints.restore import InterruptedRestore, RestoreScope
 
 if TYPE_CHECKING:
     from ollm.app.closed_session import ClosedSession
     from ollm.domain.session import Session
     from ollm.services.chat_recording.service import ChatRecordingService
-    from ollm.services.file_checkpoints import CheckpointRecord, FileCheckpoints, RestorePlan, RestoreResult
-    from ollm.services.file_checkpoints.restore import RestoreKind
+    from ollm.services.file_checkpoints.records import CheckpointRecord
+    from ollm.services.file_checkpoints.restore import RestoreKind, RestoreResult
+    from ollm.services.file_checkpoints.service import FileCheckpoints
+    from ollm.services.file_checkpoints.tree import RestorePlan
 
 SEEN_WITH = "with `ollm sessions view`"
 

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from ollm.runtime.base import TurnObserver
     from ollm.runtime.model.model import Model
     from ollm.runtime.resume.workspace_record import WorkspaceMemory
-    from ollm.store.session_files import LoadedSession
+    from ollm.store.session_files.loading import LoadedSession
     from ollm.tools.framework.base import EditorFiles
 
 CHATS_ONLY = (

@@ -13,7 +13,7 @@ from ollm.domain.struct import Data
 from ollm.domain.text import format_count
 from ollm.runtime.changes import find_open_rewinds, make_redo_step
 from ollm.runtime.rewind import describe_result, filter_files
-from ollm.services.file_checkpoints import InterruptedRestore
+from ollm.services.file_checkpoints.restore import InterruptedRestore
 
 if TYPE_CHECKING:
     from ollm.app.workspace import WorkspaceScope

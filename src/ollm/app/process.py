@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from ollm.services.redaction import Redactor
     from ollm.store.model_facts import ModelFactsFile
     from ollm.store.notes import NoteStore
-    from ollm.store.session_files import SessionFiles
+    from ollm.store.session_files.store import SessionFiles
     from ollm.store.session_index.index import SessionIndex
 
 Fields = TypeVar("Fields", "ProviderSettings", "ModelFacts", "EnvironmentSettings")
@@ -180,7 +180,8 @@ class ProcessScope:
 
     @cached_property
     def session_files(self) -> SessionFiles:
-        from ollm.store.session_files import SessionFiles, SessionPlaces
+        from ollm.store.session_files.places import SessionPlaces
+        from ollm.store.session_files.store import SessionFiles
 
         directory, legacy = self.session_directories
         return SessionFiles(SessionPlaces(directory=directory, legacy=legacy, trash=self.home.trash), self.clock)
@@ -239,7 +240,7 @@ class ProcessScope:
         yield SnapshotMapFile(self.home.snapshots / "snapshot-map.json")
         yield InputHistoryFile(self.home.input_history)
         if self.home.checkpoints.exists():
-            from ollm.services.file_checkpoints import CheckpointEraser
+            from ollm.services.file_checkpoints.records import CheckpointEraser
 
             yield CheckpointEraser(self.home.checkpoints)
         from ollm.store.workspace_db import WorkspaceDatabase

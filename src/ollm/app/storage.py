@@ -24,7 +24,7 @@ from ollm.services.goals import GoalKeeper
 from ollm.services.loop_detection import LoopDetectionService
 from ollm.services.snapshots import SnapshotManager, read_context
 from ollm.services.token_counting import TokenCounter
-from ollm.store.session_files import MessagePage
+from ollm.store.session_files.store import MessagePage
 from ollm.store.session_index.index import SessionIndex
 from ollm.store.snapshot_files import SnapshotFiles
 
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from ollm.services.message_search import MessageMatch
     from ollm.services.message_search.embeddings import SessionEmbedder
     from ollm.store.notes import NoteStore
-    from ollm.store.session_files import LoadedSession
+    from ollm.store.session_files.loading import LoadedSession
     from ollm.store.session_index.session_texts import Vector
 
 

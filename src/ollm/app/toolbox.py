@@ -44,10 +44,10 @@ if TYPE_CHECKING:
     from ollm.runtime.resume.session_archive import SessionArchive
     from ollm.runtime.small_models.project_files import ProjectFiles
     from ollm.services.background_jobs import BackgroundJobs
-    from ollm.services.code_map import CodeMapService
+    from ollm.services.code_map.service import CodeMapService
     from ollm.services.context_manager import ContextManager
     from ollm.services.edit_ledger import EditLedger
-    from ollm.services.file_discovery import FileDiscoveryService
+    from ollm.services.file_discovery.service import FileDiscoveryService
     from ollm.services.goals import GoalKeeper
     from ollm.store.notes import NoteStore
     from ollm.system.processes import ProcessHost

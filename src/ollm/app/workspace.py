@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from ollm.policy.engine import PolicyEngine
     from ollm.policy.rules import RuleSet
     from ollm.runtime.resume.workspace_sessions import WorkspaceContext
-    from ollm.services.code_map import CodeMapService
-    from ollm.services.file_checkpoints import FileCheckpoints
-    from ollm.services.file_discovery import FileDiscoveryService
+    from ollm.services.code_map.service import CodeMapService
+    from ollm.services.file_checkpoints.service import FileCheckpoints
+    from ollm.services.file_discovery.service import FileDiscoveryService
     from ollm.store.database import Database
     from ollm.store.lease import Lease
     from ollm.store.notes import NoteStore
@@ -126,7 +126,7 @@ class WorkspaceScope:
 
     @cached_property
     def discovery(self) -> FileDiscoveryService:
-        from ollm.services.file_discovery import FileDiscoveryService
+        from ollm.services.file_discovery.service import FileDiscoveryService
 
         named = self.process.environment.get("XDG_CONFIG_HOME")
         settings, home = self.process.settings.file_discovery, self.process.user_home
@@ -160,7 +160,7 @@ class WorkspaceScope:
 
     @cached_property
     def code_map(self) -> CodeMapService:
-        from ollm.services.code_map import CodeMapService
+        from ollm.services.code_map.service import CodeMapService
 
         return CodeMapService(self.process.settings.code_map, self.process.home.cache / "code")
 

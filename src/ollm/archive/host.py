@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from ollm.config.environment import Home
     from ollm.config.settings import Settings
     from ollm.domain.clock import Clock
-    from ollm.store.session_files import SessionFiles
+    from ollm.store.session_files.store import SessionFiles
     from ollm.store.session_index.index import SessionIndex
 
 

@@ -20,7 +20,7 @@ from ollm.store.session_files.loading import complete_head, read_all_messages, r
 from ollm.store.session_index.entries import make_call_entry, make_message_entry
 
 if TYPE_CHECKING:
-    from ollm.store.session_files import SessionStream
+    from ollm.store.session_files.loading import SessionStream
 
 RedactField = Callable[[str, str], str]
 IsHidden = Callable[[str], bool]

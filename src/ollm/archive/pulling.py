@@ -16,7 +16,7 @@ from ollm.store.session_files import document as documents
 from ollm.store.session_files.journal import encode_json
 
 if TYPE_CHECKING:
-    from ollm.store.session_files import SessionFiles
+    from ollm.store.session_files.store import SessionFiles
 
 
 def write_pulled(files: SessionFiles, session_id: str, records: Iterable[ArchiveRecord]) -> None:

@@ -15,7 +15,7 @@ from ollm.domain.files import DiscoveryOptions
 from ollm.system.terminal_text import make_printable
 
 if TYPE_CHECKING:
-    from ollm.services.file_discovery import FileDiscoveryService
+    from ollm.services.file_discovery.service import FileDiscoveryService
 
 
 @contextmanager

@@ -26,8 +26,8 @@ from ollm.daemon.service import DaemonService, parse_id
 from ollm.domain.errors import BusyError, NotFoundError, OllmError
 from ollm.domain.session import SnapshotSummary
 from ollm.runtime.base import CommandReply
-from ollm.services.file_checkpoints import CheckpointRecord, FileCheckpoints
-from ollm.services.file_checkpoints.records import group_turns
+from ollm.services.file_checkpoints.records import CheckpointRecord, group_turns
+from ollm.services.file_checkpoints.service import FileCheckpoints
 from ollm.services.file_checkpoints.tree import is_directory_only, join_changes
 
 MessageNumber = Annotated[int, Parameter(ge=1, le=10**9)]

@@ -45,7 +45,7 @@ from ollm.domain.session import Session
 from ollm.domain.tools import ConfirmationAnswer
 from ollm.runtime.base import CommandReply, Status
 from ollm.runtime.session import load_history_page
-from ollm.store.session_files import SessionFiles
+from ollm.store.session_files.store import SessionFiles
 
 Limit = Annotated[int, Parameter(ge=1, le=1000)]
 MAX_NUMBER_DIGITS = 18

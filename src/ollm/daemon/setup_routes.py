@@ -35,7 +35,7 @@ from ollm.domain.messages import Message
 from ollm.domain.struct import Data
 from ollm.runtime.prompt.breakdown import ContextPart, list_context_parts
 from ollm.runtime.prompt.prefix import LedgerEntry
-from ollm.store.session_files import MessagePage
+from ollm.store.session_files.store import MessagePage
 
 if TYPE_CHECKING:
     from ollm.runtime.prompt.prompt import Prompt

@@ -12,7 +12,8 @@ from ollm.domain.session import FailedTurn, Session
 from ollm.domain.tools import ToolCallRecord
 from ollm.runtime.session import load_older_messages
 from ollm.services.session_export.html import render_markdown_as_html, render_message_as_html
-from ollm.store.session_files import LoadedSession, MessagePage
+from ollm.store.session_files.loading import LoadedSession
+from ollm.store.session_files.store import MessagePage
 from ollm.system.terminal_text import escape_controls
 
 MAX_OUTPUT_CHARS = 20_000  # of one output on a page

@@ -26,8 +26,9 @@ from ollm.tools.files.file_change import load_buffers, write_buffer
 from ollm.tools.framework.base import ToolContext
 
 if TYPE_CHECKING:
-    from ollm.services.file_checkpoints import FileCheckpoints, PathChange
     from ollm.services.file_checkpoints.records import EditorChange
+    from ollm.services.file_checkpoints.service import FileCheckpoints
+    from ollm.services.file_checkpoints.tree import PathChange
 
 
 class EditorRewind:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from ollm.runtime.session import OpenSession
     from ollm.runtime.small_models.project_files import ProjectFiles
     from ollm.services.edit_ledger import EditLedger
-    from ollm.services.file_checkpoints import FileCheckpoints
+    from ollm.services.file_checkpoints.service import FileCheckpoints
     from ollm.services.loop_detection import LoopDetectionService
     from ollm.services.snapshots import SnapshotManager
     from ollm.store.notes import NoteStore

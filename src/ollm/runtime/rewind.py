@@ -10,13 +10,9 @@ from ollm.domain.text import format_count
 from ollm.system.terminal_text import make_printable
 
 if TYPE_CHECKING:
-    from ollm.services.file_checkpoints import (
-        FileCheckpoints,
-        PathChange,
-        RestorePlan,
-        RestoreResult,
-        SkippedPath,
-    )
+    from ollm.services.file_checkpoints.restore import RestoreResult
+    from ollm.services.file_checkpoints.service import FileCheckpoints
+    from ollm.services.file_checkpoints.tree import PathChange, RestorePlan, SkippedPath
 
 MAX_LISTED_PATHS = 20
 MAX_DIFF_CHARS = 200_000

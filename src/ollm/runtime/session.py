@@ -15,10 +15,10 @@ from ollm.domain.session import FailedTurn, ParentCall, Session, SessionMetadata
 from ollm.domain.tools import ToolCallRecord
 from ollm.runtime.model.model import Model
 from ollm.services.chat_recording.service import ChatRecordingService, make_title
-from ollm.store.session_files import MessagePage
+from ollm.store.session_files.store import MessagePage
 
 if TYPE_CHECKING:
-    from ollm.store.session_files import LoadedSession
+    from ollm.store.session_files.loading import LoadedSession
 
 MAX_FAILED_TURNS = 100  # of the newest that are kept
 

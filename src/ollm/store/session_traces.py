@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ollm.domain.errors import StorageError
-from ollm.store.session_files import parse_id
+from ollm.store.session_files.places import parse_id
 from ollm.system.atomic import replace_file
 
 

@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from ollm.domain.session import TaskReport, TaskRequest
     from ollm.domain.tools import Todo, ToolCategory
     from ollm.services.background_jobs import BackgroundJobs
-    from ollm.services.code_map import CodeMapService
+    from ollm.services.code_map.service import CodeMapService
     from ollm.services.edit_ledger import EditLedger
-    from ollm.services.file_discovery import FileDiscoveryService
+    from ollm.services.file_discovery.service import FileDiscoveryService
     from ollm.services.goals import GoalKeeper
     from ollm.store.notes import NoteStore
     from ollm.tools.framework.base import Tool

@@ -20,7 +20,7 @@ from ollm.tools.search.scope import (
 )
 
 if TYPE_CHECKING:
-    from ollm.services.file_discovery import FileDiscoveryService
+    from ollm.services.file_discovery.service import FileDiscoveryService
 
 
 class Glob(Tool["FileDiscoveryService"], frozen=True):

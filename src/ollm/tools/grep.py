@@ -33,7 +33,7 @@ from ollm.tools.search.scope import (
 )
 
 if TYPE_CHECKING:
-    from ollm.services.file_discovery import FileDiscoveryService
+    from ollm.services.file_discovery.service import FileDiscoveryService
 
 Lines = Annotated[int, Meta(ge=0, le=100)]
 _WORDS = re.compile(r"(?<!\\)\b\w{3,}|(?<=\\.)\w{3,}")

@@ -23,7 +23,7 @@ from ollm.tools.search.scope import (
 )
 
 if TYPE_CHECKING:
-    from ollm.services.file_discovery import FileDiscoveryService
+    from ollm.services.file_discovery.service import FileDiscoveryService
 
 MAX_ENTRIES_SHOWN = 200
 _UNITS = ("B", "KB", "MB", "GB", "TB", "PB")

@@ -45,7 +45,7 @@ from ollm.tools.search.scope import (
 
 if TYPE_CHECKING:
     from ollm.services.code_map.service import CodeMap
-    from ollm.services.file_discovery import FileDiscoveryService
+    from ollm.services.file_discovery.service import FileDiscoveryService
     from ollm.tools.catalogue import ToolServices
 
 WIDE_WINDOW_TOKENS = 32_000

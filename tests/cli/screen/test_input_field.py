@@ -25,7 +25,7 @@ from ollm.config.settings import FileDiscoverySettings
 from ollm.domain.events import (
     ConfirmationResolved,
 )
-from ollm.services.file_discovery import FileDiscoveryService
+from ollm.services.file_discovery.service import FileDiscoveryService
 from tests.cli.running import running
 from tests.cli.screen.samples import PLAIN, Clock, asked, details
 from tests.cli.terminal import CTRL_C, CTRL_D, CTRL_O, DOWN, ENTER, at_terminal

@@ -40,7 +40,8 @@ from ollm.services.context_manager import ContextManager
 from ollm.services.goals import GOALS_CHECKPOINT_ID
 from ollm.services.snapshots import SnapshotManager
 from ollm.services.token_counting import TokenCounter
-from ollm.store.session_files import SessionFiles, SessionPlaces
+from ollm.store.session_files.places import SessionPlaces
+from ollm.store.session_files.store import SessionFiles
 from ollm.store.snapshot_files import SnapshotFiles
 from tests.covers import covers
 from tests.runtime.prompt.test_prompt import Talk, filler

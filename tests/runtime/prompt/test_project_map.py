@@ -5,7 +5,7 @@ from pathlib import Path
 from ollm.config.settings import FileDiscoverySettings
 from ollm.runtime.prompt.breakdown import PROJECT_MAP_KEY
 from ollm.runtime.prompt.project_context import INTRODUCTION, build_project_map_entry
-from ollm.services.file_discovery import FileDiscoveryService
+from ollm.services.file_discovery.service import FileDiscoveryService
 from ollm.services.token_counting import estimate_units
 from tests.services.file_discovery.looking import plant
 

@@ -18,7 +18,7 @@ from ollm.runtime.resume.session_archive import (
     render_archived_message,
 )
 from ollm.services.message_search import MessageMatch
-from ollm.store.session_files import MessagePage
+from ollm.store.session_files.store import MessagePage
 from ollm.store.session_index.session_texts import IndexedText, Vector
 
 CONTENT = "x = 1\n" * 400

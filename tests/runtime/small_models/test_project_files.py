@@ -9,7 +9,7 @@ from ollm.config.settings import FileDiscoverySettings
 from ollm.domain.tools import Verdict
 from ollm.runtime.small_models.project_files import MAX_TEXT_BYTES, ProjectFiles
 from ollm.services.edit_ledger import EditLedger
-from ollm.services.file_discovery import FileDiscoveryService
+from ollm.services.file_discovery.service import FileDiscoveryService
 from ollm.system.paths import Boundary
 from ollm.tools.framework.base import ToolContext
 from tests.runtime.calls.support import ALLOW, ASK, Fixed

@@ -123,7 +123,8 @@ def test_the_trash_gives_back_until_its_days_are_over(tmp_path: Path) -> None:
 
 
 def test_without_a_trash_there_is_none_to_use(tmp_path: Path) -> None:
-    from ollm.store.session_files import SessionFiles, SessionPlaces
+    from ollm.store.session_files.places import SessionPlaces
+    from ollm.store.session_files.store import SessionFiles
 
     library = SessionLibrary(SessionFiles(SessionPlaces(directory=tmp_path / "sessions")))
 

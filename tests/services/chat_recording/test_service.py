@@ -14,7 +14,8 @@ from ollm.domain.tools import RecordedResult, ToolCallRecord
 from ollm.services.chat_recording.library import Finding, check_sessions
 from ollm.services.chat_recording.service import ChatRecordingService, _to_json, make_title
 from ollm.services.token_counting import TokenCounter
-from ollm.store.session_files import SessionFiles, SessionPlaces
+from ollm.store.session_files.places import SessionPlaces
+from ollm.store.session_files.store import SessionFiles
 from tests.covers import covers
 from tests.store.sessions.support import Home
 

@@ -9,8 +9,8 @@ import msgspec
 import pytest
 
 from ollm.config.settings import CodeMapSettings
-from ollm.services.code_map import CodeMapService
 from ollm.services.code_map.facts import FactsCache, collect_facts, decode_source, read_large_files
+from ollm.services.code_map.service import CodeMapService
 from ollm.services.code_map.syntax_tree import (
     find_parse_error,
     fit_outline,

@@ -15,21 +15,17 @@ from ollm.config.settings import CheckpointSettings, FileDiscoverySettings
 from ollm.domain.clock import now
 from ollm.domain.errors import StorageError, UsageError
 from ollm.domain.files import DirectoryContent
-from ollm.services.file_checkpoints import (
-    CheckpointEraser,
-    CheckpointPlace,
-    CheckpointsOffError,
-    FileCheckpoints,
-    capture,
-)
+from ollm.services.file_checkpoints import capture
 from ollm.services.file_checkpoints.capture import (
+    CheckpointsOffError,
     SavedIndex,
     TreeTaker,
 )
-from ollm.services.file_checkpoints.records import drop_old_places, drop_old_records
+from ollm.services.file_checkpoints.records import CheckpointEraser, drop_old_places, drop_old_records
 from ollm.services.file_checkpoints.restore import link_beside
-from ollm.services.file_checkpoints.tree import TreeEntry, decode_tree, iter_entries
-from ollm.services.file_discovery import FileDiscoveryService
+from ollm.services.file_checkpoints.service import FileCheckpoints
+from ollm.services.file_checkpoints.tree import CheckpointPlace, TreeEntry, decode_tree, iter_entries
+from ollm.services.file_discovery.service import FileDiscoveryService
 from ollm.store.file_objects import FileObjects
 from tests.services.file_checkpoints.trees import OTHER, SESSION, make_checkpoints, read_state, take_turn
 

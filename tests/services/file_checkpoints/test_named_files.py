@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from ollm.services.file_checkpoints import FileCheckpoints
 from ollm.services.file_checkpoints.change_spans import LookFurther, renew_files
+from ollm.services.file_checkpoints.service import FileCheckpoints
 from ollm.services.file_checkpoints.tree import compare_trees
 from tests.services.file_checkpoints.trees import SESSION, make_checkpoints
 

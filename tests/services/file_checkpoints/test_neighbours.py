@@ -7,8 +7,9 @@ import pytest
 
 from ollm.config.settings import CheckpointSettings, FileDiscoverySettings
 from ollm.domain.clock import now
-from ollm.services.file_checkpoints import CheckpointPlace, FileCheckpoints
-from ollm.services.file_discovery import FileDiscoveryService
+from ollm.services.file_checkpoints.service import FileCheckpoints
+from ollm.services.file_checkpoints.tree import CheckpointPlace
+from ollm.services.file_discovery.service import FileDiscoveryService
 from ollm.store.workspace_place import name_workspace
 from tests.services.file_checkpoints.trees import OTHER, SESSION, take_turn
 

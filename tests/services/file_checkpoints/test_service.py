@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ollm.domain.errors import UsageError
-from ollm.services.file_checkpoints import FileCheckpoints
+from ollm.services.file_checkpoints.service import FileCheckpoints
 from tests.services.file_checkpoints.trees import (
     OTHER,
     SESSION,

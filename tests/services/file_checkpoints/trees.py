@@ -8,8 +8,9 @@ from pathlib import Path
 
 from ollm.config.settings import CheckpointSettings, FileDiscoverySettings
 from ollm.domain.clock import now
-from ollm.services.file_checkpoints import CheckpointPlace, FileCheckpoints
-from ollm.services.file_discovery import FileDiscoveryService
+from ollm.services.file_checkpoints.service import FileCheckpoints
+from ollm.services.file_checkpoints.tree import CheckpointPlace
+from ollm.services.file_discovery.service import FileDiscoveryService
 
 SESSION = "11111111-1111-4111-8111-111111111111"
 OTHER = "22222222-2222-4222-8222-222222222222"

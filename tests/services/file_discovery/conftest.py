@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from ollm.config.settings import FileDiscoverySettings
-from ollm.services.file_discovery import FileDiscoveryService
+from ollm.services.file_discovery.service import FileDiscoveryService
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from ollm.domain.files import DiscoveryOptions
-from ollm.services.file_discovery import FileDiscoveryService
+from ollm.services.file_discovery.service import FileDiscoveryService
 
 
 async def files(service: FileDiscoveryService, root: Path, **options: object) -> set[str]:

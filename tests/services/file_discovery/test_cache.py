@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from ollm.domain.files import DiscoveryOptions
-from ollm.services.file_discovery import FileDiscoveryService
 from ollm.services.file_discovery import service as service_module
 from ollm.services.file_discovery.rules import read_signature
+from ollm.services.file_discovery.service import FileDiscoveryService
 from ollm.services.file_discovery.walk import Walk
 from tests.covers import covers
 from tests.services.file_discovery.looking import files, plant, rules

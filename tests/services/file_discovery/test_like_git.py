@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ollm.services.file_discovery import FileDiscoveryService
+from ollm.services.file_discovery.service import FileDiscoveryService
 from tests.covers import covers
 from tests.services.file_discovery.looking import files, plant, rules
 from tests.services.file_discovery.trees import RandomTree, git_says

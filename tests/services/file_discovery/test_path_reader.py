@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from ollm.domain.files import DiscoveryOptions
-from ollm.services.file_discovery import FileDiscoveryService
 from ollm.services.file_discovery import walk as walk_module
 from ollm.services.file_discovery.patterns import compile_globs
+from ollm.services.file_discovery.service import FileDiscoveryService
 from ollm.services.file_discovery.walk import PathReader, Walk
 from tests.ordinary_user import as_ordinary_user
 from tests.services.file_discovery.looking import plant, rules

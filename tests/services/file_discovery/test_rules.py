@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from ollm.domain.errors import ToolFailure
-from ollm.services.file_discovery import FileDiscoveryService
 from ollm.services.file_discovery.patterns import (
     BadPattern,
     compile_bytes,
@@ -17,6 +16,7 @@ from ollm.services.file_discovery.patterns import (
     translate_pattern,
 )
 from ollm.services.file_discovery.rules import Matcher, parse_ignore_rules
+from ollm.services.file_discovery.service import FileDiscoveryService
 from tests.covers import covers
 from tests.services.file_discovery.looking import files, plant, rules
 

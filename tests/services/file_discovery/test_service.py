@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from ollm.config.settings import FileDiscoverySettings
 from ollm.domain.errors import NotFoundError
 from ollm.domain.files import DiscoveryOptions
-from ollm.services.file_discovery import FileDiscoveryService
+from ollm.services.file_discovery.service import FileDiscoveryService
 from tests.covers import covers
 from tests.services.file_discovery.looking import files, plant, rules
 from tests.services.file_discovery.test_cache import make_old

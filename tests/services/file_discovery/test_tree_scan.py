@@ -7,7 +7,7 @@ import pytest
 
 from ollm.config.settings import FileDiscoverySettings
 from ollm.domain.files import DirectoryContent, TreeTooLarge
-from ollm.services.file_discovery import FileDiscoveryService
+from ollm.services.file_discovery.service import FileDiscoveryService
 from tests.services.file_checkpoints.trees import change_tree
 
 

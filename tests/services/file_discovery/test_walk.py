@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 
 from ollm.config.settings import FileDiscoverySettings
 from ollm.domain.files import DiscoveryOptions, FileEntry
-from ollm.services.file_discovery import FileDiscoveryService
 from ollm.services.file_discovery.fuzzy import PathFinder
 from ollm.services.file_discovery.project_map import render_project_map
+from ollm.services.file_discovery.service import FileDiscoveryService
 from tests.covers import covers
 from tests.ordinary_user import as_ordinary_user
 from tests.services.file_discovery.looking import files, plant, rules

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from ollm.domain.errors import DamagedError
 from ollm.domain.messages import Message, TextPart, ThinkingPart, ToolCallPart, ToolResultPart
 from ollm.runtime.session import load_history_page
-from ollm.store.session_files import MessagePage, SessionFiles, journal
+from ollm.store.session_files import journal
 from ollm.store.session_files.files import SessionFile
 from ollm.store.session_files.journal import (
     JournalMessage,
@@ -27,6 +27,7 @@ from ollm.store.session_files.journal import (
     extend_parts,
     parse_record,
 )
+from ollm.store.session_files.store import MessagePage, SessionFiles
 from tests.covers import covers
 from tests.sizes import size
 from tests.store.sessions.support import AT, Home, call, run, said

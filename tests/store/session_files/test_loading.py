@@ -11,7 +11,9 @@ from typing import Any
 import pytest
 
 from ollm.domain.errors import DamagedError
-from ollm.store.session_files import SessionFiles, SessionPlaces, files, loading
+from ollm.store.session_files import files, loading
+from ollm.store.session_files.places import SessionPlaces
+from ollm.store.session_files.store import SessionFiles
 from tests.covers import covers
 from tests.store.session_files.foreign_sessions import FOREIGN, ID, go_on, write_foreign
 from tests.store.sessions.support import Home, run, said

@@ -14,7 +14,7 @@ import pytest
 from ollm.domain.errors import BusyError, NotFoundError, StorageError, UsageError, suggest_storage_fix
 from ollm.domain.messages import Message, TextPart, ToolCallPart, ToolResultPart
 from ollm.services.chat_recording.library import check_sessions
-from ollm.store.session_files import SessionFiles, recovery
+from ollm.store.session_files import recovery
 from ollm.store.session_files.places import (
     SessionPlaces,
     list_ids_in,
@@ -22,6 +22,7 @@ from ollm.store.session_files.places import (
     match_prefix,
     parse_id,
 )
+from ollm.store.session_files.store import SessionFiles
 from ollm.store.session_files.writer import (
     LOOK_EVERY_SECONDS,
     SessionWriter,

@@ -10,7 +10,7 @@ import pytest
 from ollm.domain.errors import BusyError, NotFoundError, StorageError, UsageError
 from ollm.domain.session import SessionSummary
 from ollm.services.chat_recording.library import list_unindexed
-from ollm.store.session_files import MessagePage
+from ollm.store.session_files.store import MessagePage
 from tests.store.session_files.foreign_sessions import FOREIGN, ID, go_on, write_foreign
 from tests.store.sessions.support import Home, said
 

@@ -12,9 +12,11 @@ import pytest
 
 from ollm.domain.errors import DamagedError, StorageError
 from ollm.domain.session import SCHEMA_VERSION
-from ollm.store.session_files import LoadedSession, MessagePage, SessionFiles, journal
+from ollm.store.session_files import journal
 from ollm.store.session_files import writer as writing
 from ollm.store.session_files.files import SessionFile
+from ollm.store.session_files.loading import LoadedSession
+from ollm.store.session_files.store import MessagePage, SessionFiles
 from ollm.store.session_files.writer import SessionWriter
 from ollm.system import atomic
 from tests.store.sessions.support import AT, Home, said

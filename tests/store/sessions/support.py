@@ -11,7 +11,8 @@ from ollm.domain.messages import Message, TextPart
 from ollm.domain.tools import RecordedResult, ToolCallRecord
 from ollm.services.chat_recording.library import SessionLibrary
 from ollm.services.chat_recording.service import ChatRecordingService
-from ollm.store.session_files import SessionFiles, SessionPlaces
+from ollm.store.session_files.places import SessionPlaces
+from ollm.store.session_files.store import SessionFiles
 from ollm.store.session_index.index import SessionIndex
 
 AT = "2026-01-27T10:00:00.000Z"

@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from ollm.config.settings import CheckpointSettings, FileDiscoverySettings
-from ollm.services.file_checkpoints import CheckpointPlace, FileCheckpoints
-from ollm.services.file_discovery import FileDiscoveryService
+from ollm.services.file_checkpoints.service import FileCheckpoints
+from ollm.services.file_checkpoints.tree import CheckpointPlace
+from ollm.services.file_discovery.service import FileDiscoveryService
 from ollm.system.folders import FolderMemory
 from ollm.system.sandbox.watch import SteeringWatch, describe_taken, recover_taken
 from tests.ordinary_user import as_ordinary_user

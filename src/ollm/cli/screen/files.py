@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ollm.services.file_discovery import FileDiscoveryService
     from ollm.services.file_discovery.fuzzy import PathFinder
+    from ollm.services.file_discovery.service import FileDiscoveryService
 
 FRESH_SECONDS = 1.0  # how long a list counts
 RELOAD_LOAD_FACTOR = 10  # a list that takes long to make is made less often

@@ -21,7 +21,7 @@ from ollm.domain.text import format_count
 from ollm.domain.tools import ToolCallRecord
 from ollm.services.session_export.markdown import describe_outcome, gather_pieces, is_plain, slice_text
 from ollm.services.session_export.markdown import format_arguments as arguments_of
-from ollm.store.session_files import SessionStream
+from ollm.store.session_files.loading import SessionStream
 from ollm.system.atomic import replace_file
 from ollm.system.terminal_text import escape_json, make_printable
 

@@ -15,7 +15,8 @@ from ollm.runtime.commands.base import WrongUsage, fence_text, parse_number, sla
 
 if TYPE_CHECKING:
     from ollm.runtime.parts import ConversationParts
-    from ollm.services.file_checkpoints import CheckpointRecord, CheckpointView, FileCheckpoints
+    from ollm.services.file_checkpoints.records import CheckpointRecord
+    from ollm.services.file_checkpoints.service import CheckpointView, FileCheckpoints
 
 MAX_MESSAGES = 10**9
 ONLY_EDITS = "What commands changed is not known"

@@ -18,8 +18,9 @@ from ollm.system.terminal_text import make_printable
 if TYPE_CHECKING:
     from ollm.domain.context import ActiveContext
     from ollm.runtime.parts import ConversationParts
-    from ollm.services.file_checkpoints import CheckpointRecord, RestorePlan, RestoreResult
-    from ollm.services.file_checkpoints.restore import RestoreKind
+    from ollm.services.file_checkpoints.records import CheckpointRecord
+    from ollm.services.file_checkpoints.restore import RestoreKind, RestoreResult
+    from ollm.services.file_checkpoints.tree import RestorePlan
 
 log = logging.getLogger(__name__)
 RewindScope = Literal["talk", "files", "both"]
@@ -118,7 +119,7 @@ def shorten_message(message: dict[str, Any]) -> str:
 
 async def plan_files(conversation: ConversationParts, request: RewindRequest) -> tuple[RestorePlan | None, str]:
     """What would happen to files, and what is to be said where nothing can. Raises it where files were asked for."""
-    from ollm.services.file_checkpoints import CheckpointsOffError
+    from ollm.services.file_checkpoints.capture import CheckpointsOffError
 
     if request.scope == "talk":
         return None, ""

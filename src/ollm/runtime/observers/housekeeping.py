@@ -26,8 +26,9 @@ if TYPE_CHECKING:
     from ollm.domain.files import ChangeKind
     from ollm.domain.lazy import Lazy
     from ollm.runtime.session import OpenSession
-    from ollm.services.file_checkpoints import CheckpointRecord, FileCheckpoints
-    from ollm.services.file_discovery import FileDiscoveryService
+    from ollm.services.file_checkpoints.records import CheckpointRecord
+    from ollm.services.file_checkpoints.service import FileCheckpoints
+    from ollm.services.file_discovery.service import FileDiscoveryService
     from ollm.services.message_search.embeddings import SessionEmbedder
     from ollm.tools.web_fetch import PageCache
 

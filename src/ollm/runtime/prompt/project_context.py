@@ -22,8 +22,8 @@ from ollm.system.paths import Boundary
 from ollm.system.terminal_text import strip_controls
 
 if TYPE_CHECKING:
-    from ollm.services.code_map import CodeMapService
-    from ollm.services.file_discovery import FileDiscoveryService
+    from ollm.services.code_map.service import CodeMapService
+    from ollm.services.file_discovery.service import FileDiscoveryService
 
 MAX_FILE_BYTES = 65_536  # bytes
 MAX_OUTLINE_HEADINGS = 24

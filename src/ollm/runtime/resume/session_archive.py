@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from ollm.domain.messages import Message
 from ollm.domain.session import Session
 from ollm.domain.tools import ToolCallRecord
-from ollm.store.session_files import MessagePage
+from ollm.store.session_files.store import MessagePage
 from ollm.tools.recall import FoundPassages, Passage
 
 if TYPE_CHECKING:

@@ -10,12 +10,12 @@ from ollm.domain.errors import OllmError
 from ollm.domain.files import DiscoveryOptions
 from ollm.domain.tools import Location, PolicyRequest, Risk, Verdict
 from ollm.services.edit_ledger import EditLedger
-from ollm.services.file_discovery import FileDiscoveryService
+from ollm.services.file_discovery.service import FileDiscoveryService
 from ollm.tools.files.file_change import CurrentFile, read_current
 from ollm.tools.framework.base import ToolContext
 
 if TYPE_CHECKING:
-    from ollm.services.code_map import CodeMapService
+    from ollm.services.code_map.service import CodeMapService
 
 RANKING_SECONDS = 2.0
 MAX_RANKED_FILES = 40

@@ -16,10 +16,12 @@ from ollm.domain.clock import Clock, now
 from ollm.domain.errors import BusyError, DamagedError, OllmError, StorageError, UsageError
 from ollm.domain.session import SCHEMA_VERSION, SessionSummary
 from ollm.domain.struct import Data
-from ollm.store.session_files import SessionFiles, SessionPlaces, SessionWriter
+from ollm.store.session_files.places import SessionPlaces
+from ollm.store.session_files.store import SessionFiles
+from ollm.store.session_files.writer import SessionWriter
 
 if TYPE_CHECKING:
-    from ollm.store.session_files import SessionStream
+    from ollm.store.session_files.loading import SessionStream
     from ollm.store.session_index.index import Progress, SessionIndex
 
 

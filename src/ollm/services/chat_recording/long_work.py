@@ -8,8 +8,10 @@ from functools import partial
 from typing import TYPE_CHECKING, NoReturn, TypeVar
 
 if TYPE_CHECKING:
-    from ollm.store.session_files import LoadedSession, SessionFiles, SessionWriter
+    from ollm.store.session_files.loading import LoadedSession
     from ollm.store.session_files.recovery import Counts
+    from ollm.store.session_files.store import SessionFiles
+    from ollm.store.session_files.writer import SessionWriter
 
 LONG_WORK_BYTES = 1 << 20  # to read or write so much takes longer than anybody else should wait
 Done = TypeVar("Done")

@@ -24,15 +24,19 @@ from ollm.domain.session import SCHEMA_VERSION, Session, SessionMetadata, Sessio
 from ollm.services.chat_recording.library import SessionLibrary, format_removed_notice
 from ollm.services.chat_recording.long_work import LongWork
 from ollm.services.token_counting import TokenCounter
-from ollm.store.session_files import SessionFiles, SessionPlaces, SessionWriter, parse_id
 from ollm.store.session_files.journal import clean_json
+from ollm.store.session_files.places import SessionPlaces, parse_id
+from ollm.store.session_files.store import SessionFiles
+from ollm.store.session_files.writer import SessionWriter
 
 if TYPE_CHECKING:
     from ollm.domain.messages import AnyPart, Message
     from ollm.domain.session import ParentCall
     from ollm.domain.tools import ToolCallRecord
-    from ollm.store.session_files import LoadedSession, MessagePage, SessionWriter
+    from ollm.store.session_files.loading import LoadedSession
     from ollm.store.session_files.recovery import Counts
+    from ollm.store.session_files.store import MessagePage
+    from ollm.store.session_files.writer import SessionWriter
 
 
 MAX_TITLE_CHARS = 80

@@ -274,7 +274,7 @@ class GitFinder:
         if key not in self._answers:
             usual = f"{self._config_home}/git/ignore", False
             asks = _needs_git(repository, [path for path, _ in seen])
-            self._answers[key] = _read_config(root, self._home, self._config_home) if asks else usual
+            self._answers[key] = _read_config(repository or root, self._home, self._config_home) if asks else usual
         excludes_file, ignore_case = self._answers[key]
         return GitInfo(repository=repository, excludes_file=excludes_file, settings=settings, ignore_case=ignore_case)
 

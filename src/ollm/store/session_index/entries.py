@@ -15,7 +15,6 @@ from ollm.domain.errors import StorageError
 from ollm.domain.messages import Message
 from ollm.domain.session import Session
 from ollm.domain.tools import ToolCallRecord
-from ollm.store.session_files import SessionWriter
 from ollm.store.session_files.files import DamageFoundError, DamageReport, get_file_time
 from ollm.store.session_files.loading import (
     CHECK_EVERY_ENTRIES,
@@ -25,6 +24,7 @@ from ollm.store.session_files.loading import (
     read_messages,
 )
 from ollm.store.session_files.reader import SessionPart, SessionReader
+from ollm.store.session_files.writer import SessionWriter
 from ollm.store.session_index.stamps import Stamp, make_batches
 from ollm.store.session_index.texts import (
     UNDER_WAY,

@@ -16,7 +16,7 @@ from ollm.tools.framework.base import ToolContext
 from ollm.tools.framework.output import show_controls
 
 if TYPE_CHECKING:
-    from ollm.services.file_discovery import FileDiscoveryService, PathMatches
+    from ollm.services.file_discovery.service import FileDiscoveryService, PathMatches
 
 
 def drop_private_files(context: ToolContext, root: Path, paths: list[str]) -> list[str]:
