@@ -18,16 +18,14 @@ from ollm.acp.permissions import WorkspaceTrust, build_options, build_question, 
 from ollm.acp.prompts import PromptContent, load_messages, read_prompt, replay_message, use_buffers
 from ollm.acp.transport import ClientAbilities
 from ollm.acp.updates import ToolCallViews, UpdateRenderer, render_chunk, render_plan, render_title, render_usage
-from ollm.domain.context import Approval, ModeName
 from ollm.domain.errors import BusyError, OllmError, ToolFailure, TurnFailedError, UsageError
 from ollm.domain.events import AnyEvent, ConfirmationRequested, ConfirmationResolved, ToolStarted, TurnFinished
 from ollm.domain.messages import JsonObject
 from ollm.domain.tools import ConfirmationAnswer
 from ollm.runtime.base import Status
 from ollm.runtime.calls.permission import build_policy_request
-from ollm.runtime.commands import build_command_table
-from ollm.runtime.commands.help_text import CustomCommands
-from ollm.runtime.commands.settings import APPROVALS, MODE_NAMES
+from ollm.runtime.commands import describe_commands
+from ollm.runtime.commands.settings import ABOUT_APPROVALS, ABOUT_MODES, APPROVALS, MODE_NAMES
 from ollm.runtime.conversation import LocalConversation
 from ollm.system.paths import Boundary
 from ollm.system.terminal_text import make_printable
@@ -35,37 +33,19 @@ from ollm.system.terminal_text import make_printable
 if TYPE_CHECKING:
     from ollm.acp.adapter import EditorClient
 
-APPROVAL_TEXTS: dict[Approval, str] = {
-    "read-only": "Reads and searches; changes nothing.",
-    "ask": "Asks before it changes files or runs commands.",
-    "accept-edits": "Edits files in the workspace without asking.",
-    "yolo": "Runs everything except what touches protected files without asking.",
-}
-MODE_TEXTS: dict[ModeName, str] = {
-    "assistant": "Answers questions.",
-    "plan": "Reads and plans; changes nothing.",
-    "code": "Writes code.",
-    "debug": "Finds and fixes faults.",
-}
 SCREEN_COMMANDS = frozenset({"exit", "quit", "new", "clear", "sessions", "resume", "copy", "expand"})
 
 
 def build_config_options(status: Status, models: Iterable[str]) -> list[JsonObject]:
     names = dict.fromkeys([status.model, *models])
     return [
-        build_select("approval", "Approval", status.approval, dict(APPROVAL_TEXTS), category="mode"),
-        build_select("mode", "Mode", status.mode, dict(MODE_TEXTS)),
+        build_select("approval", "Approval", status.approval, ABOUT_APPROVALS, category="mode"),
+        build_select("mode", "Mode", status.mode, ABOUT_MODES),
         build_select("model", "Model", status.model, dict.fromkeys(names, ""), category="model"),
     ]
 
 
-def build_select(
-    option_id: str,
-    name: str,
-    current: str,
-    values: dict[str, str] | dict[Approval, str] | dict[ModeName, str],
-    category: str = "",
-) -> JsonObject:
+def build_select(option_id: str, name: str, current: str, values: dict[str, str], category: str = "") -> JsonObject:
     options = [
         {"value": value, "name": value, **({"description": text} if text else {})} for value, text in values.items()
     ]
@@ -75,22 +55,11 @@ def build_select(
 
 def build_commands(directories: tuple[Path, ...]) -> list[JsonObject]:
     """Our commands but those that only a screen can do, and the person's own."""
-    own = CustomCommands(directories)
-    found = [
-        make_command(command.name, command.help, command.usage)
-        for command in build_command_table().values()
-        if command.name not in SCREEN_COMMANDS
+    shown = [one for one in describe_commands(directories) if one[0] not in SCREEN_COMMANDS]
+    return [
+        {"name": name, "description": text or name, **({"input": {"hint": usage}} if usage else {})}
+        for name, usage, text in shown
     ]
-    known = {command["name"] for command in found} | SCREEN_COMMANDS
-    found += [
-        make_command(name, own.describe(name) or name, "[TEXT]") for name in own.list_names() if name not in known
-    ]
-    return found
-
-
-def make_command(name: str, text: str, usage: str) -> JsonObject:
-    hint = {"input": {"hint": usage}} if usage else {}
-    return {"name": name, "description": text, **hint}
 
 
 FOLLOW_UPS = {
@@ -164,7 +133,7 @@ class EditorSession:
             self._models = await self._list_models()
         status = self._shown = await self.conversation.status()
         self._first = self._first or status
-        modes = [{"id": level, "name": level, "description": APPROVAL_TEXTS[level]} for level in APPROVALS]
+        modes = [{"id": level, "name": level, "description": ABOUT_APPROVALS[level]} for level in APPROVALS]
         return {
             "modes": {"currentModeId": status.approval, "availableModes": modes},
             "configOptions": build_config_options(status, self._models),

@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import subprocess
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ollm.archive.state import ArchiveState
 from ollm.domain.errors import BusyError
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from ollm.archive.host import ArchiveHost
 
 CHECK_TIMEOUT_SECONDS = 4.0
+COMMAND = (sys.executable, "-m", "ollm", "archive")
 HELD_EXIT_CODE = 5  # of `archive status ID`, if another machine has the session
 LOCK_NAME, WAKE_NAME, TROUBLE_NAME = "archive.lock", "archive.wake", "archive.trouble"
 ANNOUNCED_NAME = "archive.announced"
@@ -44,33 +46,19 @@ class ArchiveProcess:
         make_private_directory(self._run)
         (self._run / WAKE_NAME).write_text(str(keeper or ""), encoding="ascii")
         if read_owner(self._run / LOCK_NAME) is None:
-            self._start("push", "--watch", *(["--keeper", str(keeper)] if keeper else []))
+            words = ["push", "--watch", *(["--keeper", str(keeper)] if keeper else [])]
+            nothing = subprocess.DEVNULL
+            subprocess.Popen([*COMMAND, *words], stdout=nothing, stderr=nothing, start_new_session=True, **self._place)
 
-    def _start(self, *words: str) -> None:
-        import subprocess
-
-        subprocess.Popen(
-            [sys.executable, "-m", "ollm", "archive", *words],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-            cwd="/",
-            env=dict(self._process.environment),
-        )
+    @property
+    def _place(self) -> dict[str, Any]:
+        """Options of every process of the archive: it reads nothing, and is in nobody's folder."""
+        return {"stdin": subprocess.DEVNULL, "cwd": "/", "env": dict(self._process.environment)}
 
     def pull(self, session_id: str, workspace: Path) -> None:
         """Get a session from the archive into a workspace. Raises BusyError with what that process said."""
-        import subprocess
-
-        done = subprocess.run(
-            [sys.executable, "-m", "ollm", "archive", "pull", session_id, "--workspace", str(workspace)],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            cwd="/",
-            env=dict(self._process.environment),
-            check=False,
-        )
+        words = ["pull", session_id, "--workspace", str(workspace)]
+        done = subprocess.run([*COMMAND, *words], capture_output=True, check=False, **self._place)
         if done.returncode:
             said = done.stderr.decode("utf-8", "replace").removeprefix("ollm: ").strip()
             message, _, action = said.partition("\n")
@@ -126,16 +114,7 @@ class ArchiveProcess:
             return
         words = ["status", session_id, *(["--take"] if self.is_wanted else []), *(["--force"] if force else [])]
         child = await asyncio.create_subprocess_exec(
-            sys.executable,
-            "-m",
-            "ollm",
-            "archive",
-            *words,
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.DEVNULL,
-            cwd="/",
-            env=dict(self._process.environment),
+            *COMMAND, *words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, **self._place
         )
         try:
             out, _ = await asyncio.wait_for(child.communicate(), CHECK_TIMEOUT_SECONDS)

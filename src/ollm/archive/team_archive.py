@@ -5,8 +5,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import socket
-import threading
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from fnmatch import fnmatchcase
 from functools import cached_property
@@ -43,7 +41,6 @@ if TYPE_CHECKING:
 
 
 Progress = Callable[[int, int], None]
-MIN_SHARED_SESSIONS = 8  # from so many on a second connection is worth its start
 
 
 class PulledSession(Data, frozen=True):
@@ -129,8 +126,24 @@ class TeamArchive:
         deleted = self.send_deletions(connection)
         unsent = self.list_unsent()
         names = sorted(unsent, key=lambda name: unsent[name].newest_time) if ids is None else ids
-        report = SessionPusher(self, names, progress).push(connection)
-        return msgspec.structs.replace(report, deleted=deleted)
+        counts: dict[str, int] = {}
+        skipped: dict[str, str] = {}
+        for place, name in enumerate(dict.fromkeys(names)):
+            if progress:
+                progress(place, len(names))
+            try:
+                counts[name] = self.push_session(connection, name)
+            except ArchiveAwayError:
+                raise
+            except OllmError as error:
+                skipped[name] = str(error)
+                if isinstance(error, SessionForgottenError):  # said once; this machine keeps its copy
+                    self.mark_forgotten(name)
+        if progress and names:
+            progress(len(names), len(names))
+        sent = [count for count in counts.values() if count]
+        unchanged = len(counts) - len(sent)
+        return PushReport(sessions=len(sent), records=sum(sent), unchanged=unchanged, deleted=deleted, skipped=skipped)
 
     def push_session(self, connection: Connection, session_id: str) -> int:
         """Send one session; returns the number of records sent."""
@@ -351,65 +364,3 @@ def push_fork(archive: TeamArchive, connection: Connection, session_id: str) -> 
     except BusyError as error:  # it goes on elsewhere just now, or was opened here meanwhile
         behind = error.message
     return SentFork(session_id=name, source=session_id, owner=found.owner, host=found.host, behind=behind)
-
-
-class SessionPusher:
-    """One push. If either connection loses the server, the rest waits for the next time."""
-
-    def __init__(self, archive: TeamArchive, names: Sequence[str], progress: Progress | None) -> None:
-        self._archive = archive
-        self._waiting = deque(dict.fromkeys(names))
-        self._total = len(self._waiting)
-        self._progress = progress
-        self._counts: dict[str, int] = {}
-        self._skipped: dict[str, str] = {}
-        self._failures: list[BaseException] = []
-
-    def push(self, connection: Connection) -> PushReport:
-        host = self._archive.host  # made before two threads could make it at once:
-        _ = self._archive.machine, host.session_files, host.session_directories, host.redact_field("", "")
-        helper = threading.Thread(target=self._help, daemon=True)
-        if self._total >= MIN_SHARED_SESSIONS:
-            helper.start()
-        try:
-            self._push_waiting(self._archive, connection, self._progress)
-        finally:
-            self._waiting.clear()
-        if helper.ident:
-            helper.join()
-        if self._failures:
-            raise self._failures[0]
-        if self._progress and self._total:
-            self._progress(self._total, self._total)
-        sent = [count for count in self._counts.values() if count]
-        unchanged = len(self._counts) - len(sent)
-        return PushReport(sessions=len(sent), records=sum(sent), unchanged=unchanged, skipped=self._skipped)
-
-    def _help(self) -> None:
-        """Send over a second connection; without one the first sends everything."""
-        with contextlib.closing(TeamArchive(self._archive.host)) as archive, contextlib.ExitStack() as stack:
-            try:
-                connection = stack.enter_context(archive.connect())
-            except OllmError:
-                return
-            try:
-                self._push_waiting(archive, connection, None)
-            except BaseException as error:  # noqa: BLE001 - raised where the push is waited for
-                self._failures.append(error)
-
-    def _push_waiting(self, archive: TeamArchive, connection: Connection, progress: Progress | None) -> None:
-        while not self._failures:
-            try:
-                name = self._waiting.popleft()
-            except IndexError:
-                return
-            if progress:
-                progress(len(self._counts) + len(self._skipped), self._total)
-            try:
-                self._counts[name] = archive.push_session(connection, name)
-            except ArchiveAwayError:
-                raise
-            except OllmError as error:
-                self._skipped[name] = str(error)
-                if isinstance(error, SessionForgottenError):  # said once; this machine keeps its copy
-                    archive.mark_forgotten(name)

@@ -100,7 +100,7 @@ def build_application(service: DaemonService, token: str, web: WebAccess) -> App
         exception_handlers={
             OllmError: handle_ollm_error,
             HTTPException: handle_http_error,
-            RecursionError: handle_recursion_error,
+            RecursionError: lambda *_: make_problem_response(400, "The request body is nested too deeply."),
             UnicodeDecodeError: handle_encoding_error,
             Exception: handle_unexpected_error,
         },
@@ -168,10 +168,6 @@ async def require_exact_types(request: Request[Any, Any, Any]) -> None:
         msgspec.convert(value, kind)
     except msgspec.ValidationError as error:
         raise ValidationException(str(error)) from error
-
-
-def handle_recursion_error(_request: Request[Any, Any, Any], _error: RecursionError) -> Response[bytes]:
-    return make_problem_response(400, "The request body is nested too deeply.")
 
 
 def handle_encoding_error(request: Request[Any, Any, Any], error: UnicodeDecodeError) -> Response[bytes]:

@@ -9,7 +9,6 @@ import asyncio
 import contextlib
 import hashlib
 import hmac
-import os
 import secrets
 import time
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
@@ -22,6 +21,7 @@ import msgspec
 from ollm.daemon.bodies import Problem, make_problem
 from ollm.domain.errors import OllmError
 from ollm.domain.struct import Data
+from ollm.system.atomic import replace_file
 
 TICKET_SECONDS = 60
 LOGIN_SECONDS = 7 * 24 * 3600
@@ -139,12 +139,7 @@ def read_state(file: Path) -> WebState:
 
 def write_state(file: Path, state: WebState) -> None:
     """Write the state to a file that only this user can read."""
-    temporary = file.with_suffix(".new")
-    temporary.unlink(missing_ok=True)
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-    with os.fdopen(descriptor, "wb") as out:
-        out.write(msgspec.json.encode(state))
-    temporary.replace(file)
+    replace_file(file, msgspec.json.encode(state), mode=0o600, durable=False)
 
 
 MAX_BODY_BYTES = 1024 * 1024

@@ -10,6 +10,7 @@ import msgspec
 from ollm.config.environment import Home
 from ollm.domain.errors import StorageError, suggest_storage_fix
 from ollm.domain.struct import Data
+from ollm.system.atomic import replace_file
 
 
 class DaemonProcess(Data, frozen=True):
@@ -47,20 +48,16 @@ class RunFiles:
 
     def write_token(self, token: str) -> None:
         """Write the token to a file that only this user can read."""
-        self.token_file.unlink(missing_ok=True)
-        descriptor = os.open(self.token_file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-        with os.fdopen(descriptor, "w", encoding="ascii") as file:
-            file.write(token)
+        replace_file(self.token_file, token.encode("ascii"), mode=0o600, durable=False)
 
     def write_pid_file(self, running: DaemonProcess) -> None:
         try:
-            self.pid_file.write_bytes(msgspec.json.encode(running))
+            replace_file(self.pid_file, msgspec.json.encode(running), mode=0o600, durable=False)
         except OSError as error:
             raise StorageError(
                 f"{self.pid_file} cannot be written: {error.strerror}.",
                 action=f"{suggest_storage_fix(error)}, then start it again.",
             ) from error
-        self.pid_file.chmod(0o600)
 
     def find_running(self) -> DaemonProcess | None:
         """Find the running daemon; None if the file was left by a dead one."""

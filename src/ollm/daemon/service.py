@@ -16,7 +16,6 @@ from uuid import UUID
 from ollm.app import ProcessScope, WorkspaceScope, print_warning
 from ollm.daemon.bodies import ChangeBody, OpenBody, OpenReply, SessionLine
 from ollm.daemon.hub import Hub
-from ollm.daemon.transcript import TranscriptCache
 from ollm.domain.clock import to_epoch_ms
 from ollm.domain.errors import BusyError, NotFoundError, OllmError, UnsavedError
 from ollm.domain.files import DiscoveryOptions
@@ -69,7 +68,6 @@ class DaemonService:
         self.hub = hub
         self._reading = ThreadPoolExecutor(2, "ollm-reading")
         self._indexing = ThreadPoolExecutor(1, "ollm-indexing")  # the index takes one writer at a time
-        self.transcripts = TranscriptCache()
         self.file_names = FileNames()
         self._archive_away_until = 0.0
         self._warned: set[str] = set()

@@ -166,16 +166,12 @@ async def find_files(
 @get("/commands")
 async def list_commands(service: DaemonService, workspace: Folder = "") -> list[CommandLine]:
     """The slash commands of a session in this workspace, except those of MCP servers."""
-    from ollm.runtime.commands import build_command_table
-    from ollm.runtime.commands.help_text import CustomCommands
+    from ollm.runtime.commands import describe_commands
 
-    def list_all(scope: WorkspaceScope) -> list[CommandLine]:
-        own = CustomCommands(scope.process.find_directories("commands", scope.path))
-        table = build_command_table().values()
-        found = [CommandLine(name=one.name, usage=one.usage, help=one.help) for one in table]
-        return found + [CommandLine(name=name, usage="", help=own.describe(name)) for name in own.list_names()]
-
-    return await look(service, workspace, list_all)
+    found = await look(
+        service, workspace, lambda scope: describe_commands(scope.process.find_directories("commands", scope.path))
+    )
+    return [CommandLine(name=name, usage=usage, help=text) for name, usage, text in found]
 
 
 @get("/policy")

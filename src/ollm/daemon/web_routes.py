@@ -170,8 +170,8 @@ async def show_transcript(
     limit: Limit = 50,
 ) -> TranscriptPage:
     """A stretch of the archive as HTML, oldest first, between messages `after` and `before`."""
-    found, cache = parse_id(session_id), service.transcripts
-    return await service.run_apart(lambda process: read_transcript(process, cache, found, before, after, limit))
+    found = parse_id(session_id)
+    return await service.run_apart(lambda process: read_transcript(process, found, before, after, limit))
 
 
 @post("/web/render", status_code=200)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ollm.domain.errors import BusyError, UsageError
@@ -21,6 +22,13 @@ def build_command_table() -> dict[str, SlashCommand]:
     modules = (context, diff, mcp, rewind, session, settings, work)
     commands = (value for module in modules for value in vars(module).values() if isinstance(value, SlashCommand))
     return {command.name: command for command in sorted(commands, key=lambda command: command.name)}
+
+
+def describe_commands(directories: tuple[Path, ...]) -> list[tuple[str, str, str]]:
+    """Name, usage and help of every command: ours, then the person's own in `directories`."""
+    table, own = build_command_table(), CustomCommands(directories)
+    ours = [(command.name, command.usage, command.help) for command in table.values()]
+    return ours + [(name, "[TEXT]", own.describe(name)) for name in own.list_names() if name not in table]
 
 
 async def run_command(
