@@ -59,7 +59,7 @@ class Ollama(ServerProvider):
                         continue
                     last = self._decode_chunk(line)
                     pieces = read_pieces(last)
-                    response.patience.reset(begun=not request.tools)  # a call is held back until it is whole
+                    response.timer.reset(begun=not request.tools)  # a call is held back until it is whole
                     for piece in pieces:
                         called = called or isinstance(piece, CallPiece)
                         yield piece

@@ -199,7 +199,7 @@ class OpenAICompatible(ServerProvider):
                         break
                     raise
                 if assembly.grew:
-                    response.patience.reset(begun=assembly.writing)
+                    response.timer.reset(begun=assembly.writing)
                 for piece in pieces:
                     yield piece
         if not heard:

@@ -29,7 +29,7 @@ from ollm.domain.struct import Data
 from ollm.domain.text import format_count
 
 if TYPE_CHECKING:
-    from ollm.domain.session import SnapshotSummary, SnapshotTrigger
+    from ollm.domain.session import SnapshotSummary
     from ollm.store.snapshot_files import SnapshotFiles
 
 
@@ -38,8 +38,8 @@ MAX_ASKED_CHARACTERS = 80
 
 
 class ContextState(Data, frozen=True):
-    """Source of a snapshot. `user_messages` are all of the session's, in full, by number, with those that the context
-    holds shortened or not at all."""
+    """Input of a snapshot. `user_messages` has the full text of every user message of the session by number, including
+    those that the context has shortened or dropped."""
 
     session_id: str
     model: str
@@ -51,20 +51,20 @@ class ContextState(Data, frozen=True):
     reasoning_model: bool = False
 
 
-def make_snapshot(state: ContextState, trigger: SnapshotTrigger, named: tuple[str, str]) -> ContextSnapshot:
+def make_snapshot(state: ContextState, trigger: SnapshotTrigger, snapshot_id: str, timestamp: str) -> ContextSnapshot:
     context = state.context
     entries = [_make_entry(index, message, state.user_messages) for index, message in enumerate(context.messages)]
-    standing = {entry["id"] for entry in entries if entry["role"] == "user"}
-    beyond = [
+    ids_in_context = {entry["id"] for entry in entries if entry["role"] == "user"}
+    outside_context = [
         {"id": number, "index": None, "role": "user", "content": text, "sources": [number]}
         for number, text in sorted(state.user_messages.items())
-        if number not in standing
+        if number not in ids_in_context
     ]
-    users = [*beyond, *(entry for entry in entries if entry["role"] == "user")]
+    users = [*outside_context, *(entry for entry in entries if entry["role"] == "user")]
     return ContextSnapshot(
-        id=named[0],
+        id=snapshot_id,
         session_id=state.session_id,
-        timestamp=named[1],
+        timestamp=timestamp,
         token_count=state.token_count,
         summary=_describe_context(context, state.user_messages),
         user_messages=tuple(users),
@@ -78,11 +78,11 @@ def make_snapshot(state: ContextState, trigger: SnapshotTrigger, named: tuple[st
     )
 
 
-def _make_entry(index: int, message: PromptMessage, words: dict[int, str]) -> dict[str, Any]:
-    """A message with id and index; a user message in full, and as `shown` what the context holds of it."""
+def _make_entry(index: int, message: PromptMessage, full_texts: dict[int, str]) -> dict[str, Any]:
+    """A message with id and index. A user message has its full text, and in `shown` the text in the context."""
     number = message.sources[0] if message.sources else None
     entry = {"id": message.call_id or number or f"engine-{index}", "index": index, **msgspec.to_builtins(message)}
-    full = words.get(number) if message.role == "user" and number is not None else None
+    full = full_texts.get(number) if message.role == "user" and number is not None else None
     if full is not None and full != message.content:
         entry |= {"content": full, "shown": message.content}
     return entry
@@ -103,19 +103,20 @@ def _make_metadata(state: ContextState, users: int) -> SnapshotMetadata:
     )
 
 
-def _describe_context(context: ActiveContext, words: dict[int, str]) -> str:
+def _describe_context(context: ActiveContext, full_texts: dict[int, str]) -> str:
     last = next((m for m in reversed(context.messages) if m.role == "user"), None)
-    asked = words.get(last.sources[0] if last.sources else 0, last.content) if last else ""
-    first = " ".join(asked.split())
-    first = f"{first[: MAX_ASKED_CHARACTERS - 1].rstrip()}…" if len(first) > MAX_ASKED_CHARACTERS else first
+    asked = full_texts.get(last.sources[0] if last.sources else 0, last.content) if last else ""
+    excerpt = " ".join(asked.split())
+    if len(excerpt) > MAX_ASKED_CHARACTERS:
+        excerpt = f"{excerpt[: MAX_ASKED_CHARACTERS - 1].rstrip()}…"
     return (
         f"{format_count(len(context.messages), 'message')}, {format_count(len(context.checkpoints), 'checkpoint')}"
-        + (f"; last asked: {first}" if first else "")
+        + (f"; last asked: {excerpt}" if excerpt else "")
     )
 
 
 def read_context(snapshot: ContextSnapshot) -> ActiveContext:
-    """The context a snapshot file holds, in any form that was ever written."""
+    """Read the context from a snapshot of any version."""
     return ActiveContext(
         messages=tuple(_parse_message(entry) for entry in _order_entries(snapshot)),
         checkpoints=snapshot.checkpoints,
@@ -126,15 +127,15 @@ def read_context(snapshot: ContextSnapshot) -> ActiveContext:
 
 
 def _order_entries(snapshot: ContextSnapshot) -> Sequence[dict[str, Any]]:
-    """User and other messages joined by id; by index where there is one, else by time, else as they are."""
+    """Merge user and other messages without duplicates: by index, else by time, else in the stored order."""
     users = [entry for entry in snapshot.user_messages if entry.get("index", 0) is not None]
     ids = {str(entry["id"]) for entry in users if "id" in entry}
     others = [entry for entry in snapshot.messages if entry.get("role") != "user" or str(entry.get("id")) not in ids]
-    together = [*others, *users] if any(entry.get("role") == "user" for entry in others) else [*users, *others]
+    entries = [*others, *users] if any(entry.get("role") == "user" for entry in others) else [*users, *others]
     for name in ("index", "timestamp"):
-        if all(name in entry for entry in together):
-            return sorted(together, key=lambda entry: entry[name])
-    return together
+        if all(name in entry for entry in entries):
+            return sorted(entries, key=lambda entry: entry[name])
+    return entries
 
 
 def _parse_message(entry: dict[str, Any]) -> PromptMessage:
@@ -181,34 +182,35 @@ class SnapshotManager:
         self._clock = clock
         self._ids = ids
         self._thresholds: list[_Threshold] = []
-        self._told_off = False
+        self._disabled_notice_shown = False
 
     async def create_snapshot(
-        self, state: ContextState, trigger: SnapshotTrigger = "manual", *, spare: str = ""
+        self, state: ContextState, trigger: SnapshotTrigger = "manual", *, keep: str = ""
     ) -> ContextSnapshot | None:
-        """Save the context; None if the settings forbid it, or if it failed, which is reported.
+        """Save the context. Returns None if snapshots are turned off or it failed; both are reported.
 
-        Of the others `spare` is the last to be cleaned up.
+        Too many snapshots are cleaned up, `keep` last.
         """
         if not self._is_wanted(trigger):
             return None
         stamp = self._ids(), format_stamp(self._clock())
-        snapshot = await asyncio.to_thread(make_snapshot, state, trigger, stamp)  # it holds all that the user ever said
+        snapshot = await asyncio.to_thread(make_snapshot, state, trigger, *stamp)  # every user message: may be large
         try:
             await asyncio.to_thread(self._files.write, snapshot)
             self._files.register(snapshot)
-            self._clean_up(snapshot, spare)
         except (OSError, OllmError) as error:
-            _log.warning("A snapshot of session %s could not be written: %s", state.session_id, error)
-            self._emit(SnapshotError(message=str(error)))
-            self._emit(Notice(level="warning", text=f"No snapshot was taken: {error}. The session is not affected."))
+            self._report(error, "No snapshot was taken")
             return None
+        try:
+            self._clean_up(snapshot, keep)
+        except (OSError, OllmError) as error:
+            self._report(error, "Old snapshots could not be deleted")
         made = SnapshotCreated if trigger == "manual" else AutoSnapshotCreated
         self._emit(made(snapshot_id=snapshot.id, trigger=trigger))
         return snapshot
 
     async def restore_snapshot(self, snapshot_id: str, current: ContextState | None = None) -> ActiveContext:
-        """The context of then, message for message. `current` is kept as a snapshot first, so this can be undone."""
+        """Return the saved context. `current` is saved first, so that the restore can be undone."""
         try:
             snapshot = self._files.load(snapshot_id)
             if current is not None and current.session_id != snapshot.session_id:
@@ -221,7 +223,7 @@ class SnapshotManager:
             self._emit(SnapshotError(message=str(error)))
             raise
         if current is not None:
-            await self.create_snapshot(current, "restore", spare=snapshot_id)
+            await self.create_snapshot(current, "restore", keep=snapshot_id)
         self._emit(SnapshotRestored(snapshot_id=snapshot_id))
         return context
 
@@ -234,15 +236,15 @@ class SnapshotManager:
         self._emit(SnapshotDeleted(snapshot_id=snapshot_id))
 
     def on_context_threshold(self, share: float, callback: Callback) -> None:
-        """Called when usage first reaches `share`, and again only after it was below in between."""
+        """Call back when usage reaches `share`; again only after it was below."""
         self._thresholds.append(_Threshold(share, callback))
 
     def on_before_overflow(self, callback: Callback) -> None:
-        """Called when the context is nearly full, at 95 %."""
+        """Call back when the context is 95 % full."""
         self.on_context_threshold(OVERFLOW_SHARE, callback)
 
     async def check_thresholds(self, current_tokens: int, max_tokens: int) -> None:
-        """To be called after each message."""
+        """Check usage; called after each message."""
         share = current_tokens / max_tokens if max_tokens > 0 else 0.0
         for threshold in self._thresholds:
             if threshold.check_crossing(share):
@@ -250,23 +252,28 @@ class SnapshotManager:
                 if inspect.isawaitable(outcome):
                     await outcome
 
+    def _report(self, error: Exception, problem: str) -> None:
+        _log.warning("%s: %s", problem, error)
+        self._emit(SnapshotError(message=str(error)))
+        self._emit(Notice(level="warning", text=f"{problem}: {error}. The session is not affected."))
+
     def _is_wanted(self, trigger: SnapshotTrigger) -> bool:
         if self._settings.enabled:
-            return trigger == "manual" or self._settings.auto_create
-        if trigger == "manual" or not self._told_off:
-            self._told_off = True
+            return trigger in ("manual", "restore") or self._settings.auto_create
+        if trigger == "manual" or not self._disabled_notice_shown:
+            self._disabled_notice_shown = True
             self._emit(
                 Notice(level="info", text="Snapshots are turned off (snapshots.enabled: false); none was taken.")
             )
         return False
 
-    def _clean_up(self, newest: ContextSnapshot, spare: str) -> None:
-        """Automatic ones go first, oldest first; the one just taken stays."""
-        standing = [entry for entry in self._files.list_summaries(newest.session_id) if entry.id != newest.id]
-        extra = len(standing) + 1 - self._settings.max_count
-        standing.reverse()
-        standing.sort(key=lambda entry: (entry.id == spare, entry.trigger == "manual"))
-        for entry in standing[: max(0, extra)]:
+    def _clean_up(self, newest: ContextSnapshot, keep: str) -> None:
+        """Delete automatic snapshots first, oldest first, never the newest one."""
+        existing = [entry for entry in self._files.list_summaries(newest.session_id) if entry.id != newest.id]
+        extra = len(existing) + 1 - self._settings.max_count
+        existing.reverse()
+        existing.sort(key=lambda entry: (entry.id == keep, entry.trigger == "manual"))
+        for entry in existing[: max(0, extra)]:
             self._files.delete(entry.id)
             self._emit(SnapshotDeleted(snapshot_id=entry.id))
 

@@ -279,7 +279,7 @@ async def test_every_step_is_an_event(shelf: Shelf) -> None:
 
 @covers("H271")
 async def test_a_restore_can_be_undone_even_when_the_shelf_is_full(tmp_path: Path) -> None:
-    shelf = Shelf(tmp_path, max_count=1)
+    shelf = Shelf(tmp_path, max_count=1, auto_create=False)
     taken = await shelf.manager.create_snapshot(state())
     assert taken is not None
     now = ActiveContext(messages=(make.user(9, "Now"),))

@@ -39,6 +39,21 @@ async def test_connections_are_kept_and_used_again() -> None:
     assert server.connections == 1
 
 
+async def test_a_connection_with_data_nobody_asked_for_is_not_used_again() -> None:
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+        await asyncio.sleep(0.05)
+        writer.write(b"HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\n\r\n")
+
+    async with serve_with(answer) as port:
+        client = http.open_client(f"http://127.0.0.1:{port}", timeouts=QUICK)
+        for _ in range(3):
+            assert (await client.fetch("GET", "/")).status == 200
+            await asyncio.sleep(0.2)
+        await client.close()
+
+
 async def test_a_redirect_is_handed_back_not_followed() -> None:
     raw = b"HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: 0\r\n\r\n"
     async with ScriptedServer([Answer(raw=raw)]) as server:
@@ -155,7 +170,7 @@ async def test_a_body_without_end_stops_at_the_limit(monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.parametrize(
-    ("url", "secure", "authority", "prefix", "places", "local", "shown"),
+    ("url", "secure", "authority", "prefix", "endpoints", "local", "shown"),
     [
         ("http://h", False, "h", "", (("h", 80),), False, "http://h"),
         ("https://h/", True, "h", "", (("h", 443),), False, "https://h"),
@@ -167,18 +182,18 @@ async def test_a_body_without_end_stops_at_the_limit(monkeypatch: pytest.MonkeyP
     ],
 )
 def test_every_part_of_a_base_url(
-    url: str, secure: bool, authority: str, prefix: str, places: tuple, local: bool, shown: str
+    url: str, secure: bool, authority: str, prefix: str, endpoints: tuple, local: bool, shown: str
 ) -> None:
     found = parse_address(url)
 
-    assert (found.secure, found.authority, found.prefix, found.places) == (secure, authority, prefix, places)
+    assert (found.secure, found.authority, found.prefix, found.endpoints) == (secure, authority, prefix, endpoints)
     assert (found.local, found.url) == (local, shown)
 
 
 def test_a_socket_is_on_this_machine() -> None:
     found = parse_address("http://ollm", "/run/x.sock")
 
-    assert (found.places, found.local) == (("/run/x.sock",), True)
+    assert (found.endpoints, found.local) == (("/run/x.sock",), True)
 
 
 @pytest.mark.parametrize(

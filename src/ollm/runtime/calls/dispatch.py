@@ -228,7 +228,7 @@ class ToolCallRun:
         try:
             return spec.parse(self._arguments)
         except ToolFailure as failure:
-            from ollm.runtime.calls.leading_errors import rename_parameters
+            from ollm.runtime.calls.call_repair import rename_parameters
 
             renamed = rename_parameters(str(failure), self._arguments)
             if not renamed:
@@ -276,7 +276,7 @@ class ToolCallRun:
         """The call that was probably meant, where that is plain."""
         if failure.kind not in ("UnknownTool", "ValidationError", "FileNotFound"):
             return ""
-        from ollm.runtime.calls.leading_errors import suggest_call
+        from ollm.runtime.calls.call_repair import suggest_call
 
         near = [] if self._spec else self._services.registry.find_nearest(self.record.name)
         workspace = self._services.context.workspace
@@ -290,9 +290,9 @@ class ToolCallRun:
 
 def find_meant_spec(call: ToolCall, registry: ToolRegistry) -> ToolSpec | None:
     """The tool meant by a name that no tool has."""
-    from ollm.runtime.calls.leading_errors import find_meant_tool
+    from ollm.runtime.calls.call_repair import resolve_tool_name
 
-    return registry.get(find_meant_tool(call.name, call.arguments, [spec.name for spec in registry.list()]))
+    return registry.get(resolve_tool_name(call.name, call.arguments, [spec.name for spec in registry.list()]))
 
 
 def unwrap_arguments(arguments: Any) -> Any:

@@ -1,4 +1,4 @@
-"""HTTP/1.1 for model servers: addresses, timeouts, connections and the client that keeps one open."""
+"""HTTP/1.1 for model servers: addresses, timeouts, connections and a client that reuses them."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from ollm.domain.struct import Data
 
 
 class Address(Data, frozen=True):
-    """`places` are tried in order: host and port, or the path of a Unix socket."""
+    """`endpoints` are tried in order: host and port, or the path of a Unix socket."""
 
     secure: bool
     authority: str
     prefix: str
-    places: tuple[tuple[str, int] | str, ...]
+    endpoints: tuple[tuple[str, int] | str, ...]
 
     @property
     def local(self) -> bool:
-        """On this machine: no proxy is asked to reach it."""
-        return all(isinstance(place, str) or _is_loopback(place[0]) for place in self.places)
+        """True for a server on this machine, which needs no proxy."""
+        return all(isinstance(endpoint, str) or _is_loopback(endpoint[0]) for endpoint in self.endpoints)
 
     @property
     def url(self) -> str:
@@ -36,7 +36,7 @@ class Address(Data, frozen=True):
 
 
 def parse_address(url: str, socket_path: str | None = None) -> Address:
-    """Raises ValueError with the reason when the URL cannot be a server's."""
+    """Parse the base URL of a server. Raises ValueError with the reason."""
     parts = urlsplit(url if "://" in url else f"http://{url}")
     if parts.scheme not in ("http", "https"):
         raise ValueError(f"{parts.scheme}:// is not http:// or https://")
@@ -50,7 +50,7 @@ def parse_address(url: str, socket_path: str | None = None) -> Address:
         secure=parts.scheme == "https",
         authority=host if parts.port is None else f"{host}:{port}",
         prefix=parts.path.rstrip("/"),
-        places=(socket_path,) if socket_path else _list_endpoints(parts.hostname, port),
+        endpoints=(socket_path,) if socket_path else _list_endpoints(parts.hostname, port),
     )
 
 
@@ -62,32 +62,32 @@ def _is_loopback(host: str) -> bool:
 
 
 def _list_endpoints(host: str, port: int) -> tuple[tuple[str, int], ...]:
-    """`localhost` is known without asking anybody, and the one of its two addresses that listens is taken."""
+    """Both loopback addresses for `localhost`, without a DNS lookup."""
     if host == "localhost":
         return (("127.0.0.1", port), ("::1", port))
     return ((host, port),)
 
 
 class HttpFailure(Exception):  # noqa: N818 - an outcome the caller translates
-    """Base of all. `started` tells whether any byte of a response had come: before that a request may be repeated."""
+    """Base class of HTTP failures. If no byte has arrived (`started` is False), the request may be repeated."""
 
     started = False
 
 
 class ConnectFailed(HttpFailure):
-    """Nobody listens there, the name is unknown, or connecting took too long."""
+    """Connection refused, unknown host name, or timeout while connecting."""
 
 
 class CertificateNotTrusted(ConnectFailed):
-    """Somebody answers, with a certificate that nobody this machine trusts vouches for, or for another name."""
+    """The server's certificate is not trusted or does not match the host name."""
 
 
 class FirstByteTimeout(HttpFailure):
-    """Connected, but no sign of an answer in time."""
+    """Connected, but no byte of an answer in time."""
 
 
 class StreamStalled(HttpFailure):
-    """The answer began and then nothing came for too long."""
+    """The answer began, then no data arrived for too long."""
 
     started = True
 
@@ -107,7 +107,7 @@ class BadResponse(HttpFailure):
 
 
 class TooLarge(HttpFailure):
-    """A header, line or body over its limit."""
+    """A body or a line over its limit."""
 
     started = True
 
@@ -121,7 +121,7 @@ class Timeouts(Data, frozen=True):
 
 
 class SilenceTimer:
-    """Counts only the time spent waiting, so a slow reader of the stream is never taken for a slow server."""
+    """Count only the time spent waiting for the server, not the time the consumer of the stream takes."""
 
     def __init__(self, timeouts: Timeouts) -> None:
         self._timeouts = timeouts
@@ -129,7 +129,7 @@ class SilenceTimer:
         self._begun = False
 
     def reset(self, *, begun: bool = True) -> None:
-        """The server showed work. `begun=False` resets the clock but still counts as reading the prompt."""
+        """Restart after a sign of activity. With `begun=False` the limit for the first byte still applies."""
         self._begun = self._begun or begun
         self._waited = 0.0
 
@@ -158,7 +158,7 @@ READ_SIZE = 64 * 1024
 
 
 class AnswerReader:
-    """Reads one answer. The parser calls the `on_` methods; a trailer is read and left out."""
+    """Parser of one answer. httptools calls the `on_` methods; trailers are ignored."""
 
     def __init__(self) -> None:
         self.headers: dict[str, str] = {}
@@ -194,7 +194,7 @@ class AnswerReader:
         self.keeps_alive = self.keeps_alive and self._parser.should_keep_alive()
 
     def feed(self, data: bytes) -> None:
-        """Read on. Raises BadResponse."""
+        """Parse received data. Raises BadResponse."""
         self._waiting_bytes += len(data)
         try:
             self._parser.feed_data(data)
@@ -206,42 +206,50 @@ class AnswerReader:
             raise BadResponse(f"not an HTTP response: a header of more than {MAX_HEADER_BYTES} bytes")
 
     def end_at_close(self) -> bool:
-        """End an answer that lasts as long as its connection. False if more had to come."""
+        """Complete an answer that ends with its connection. False if the answer is cut off."""
         self.keeps_alive = False
         self.complete = self.head_read and not {"content-length", "transfer-encoding"} & self.headers.keys()
         return self.complete
 
 
 class Connection:
-    """Carries one exchange after another."""
+    """A connection that carries one exchange after another."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader = reader
         self._writer = writer
         self._answer = AnswerReader()
-        self._heard = False
+        self._received = False
 
     @classmethod
     async def open(cls, address: Address, timeout: float) -> Connection:
         reason = "connection refused"
         try:
             async with asyncio.timeout(timeout):
-                for place in address.places:
+                for endpoint in address.endpoints:
                     try:
-                        return cls(*await _connect(place))
+                        return cls(*await _connect(endpoint))
                     except OSError as error:
                         reason = _explain_error(error)
         except TimeoutError as error:
             raise ConnectFailed(f"no connection within {timeout:g} s") from error
         raise ConnectFailed(reason)
 
-    @property
-    def stale(self) -> bool:
-        """The server has closed it, or said something nobody asked for."""
-        return self._reader.at_eof() or self._writer.is_closing()
+    async def is_stale(self) -> bool:
+        """True if the server has closed the idle connection, or sent data without a request."""
+        if self._writer.is_closing():
+            return True
+        try:
+            async with asyncio.timeout(0):
+                await self._reader.read(1)
+        except TimeoutError:
+            return False
+        except OSError:
+            pass
+        return True
 
     async def send(self, method: str, target: str, headers: Sequence[tuple[str, str]], body: bytes) -> None:
-        self._heard = False
+        self._received = False
         self._answer = AnswerReader()
         lines = [f"{method} {target} HTTP/1.1", *(f"{name}: {value}" for name, value in headers)]
         if any(character in line for line in lines for character in "\r\n\0"):
@@ -253,40 +261,40 @@ class Connection:
         except OSError as error:
             raise ConnectionBroken(error.strerror or "the connection was closed", started=False) from error
 
-    async def read_head(self, patience: SilenceTimer) -> tuple[int, Mapping[str, str]]:
+    async def read_head(self, timer: SilenceTimer) -> tuple[int, Mapping[str, str]]:
         while not self._answer.head_read:
-            await self._read_on(patience)
+            await self._read_on(timer)
         return self._answer.status, self._answer.headers
 
-    async def iter_chunks(self, patience: SilenceTimer) -> AsyncGenerator[bytes, None]:
-        """May be asked for again when it was left before the end; gives nothing once the answer is over."""
+    async def iter_chunks(self, timer: SilenceTimer) -> AsyncGenerator[bytes, None]:
+        """Iterate over the body as received. A second call continues where the first one stopped."""
         answer = self._answer
         while answer.chunks or not answer.complete:
             if answer.chunks:
                 yield answer.chunks.popleft()
             else:
-                await self._read_on(patience)
+                await self._read_on(timer)
 
-    async def _read_on(self, patience: SilenceTimer) -> None:
-        async with patience.limit_wait():
+    async def _read_on(self, timer: SilenceTimer) -> None:
+        async with timer.limit_wait():
             data = await self._read()
         if data:
             self._answer.feed(data)
         elif not self._answer.end_at_close():
-            how = "mid-answer" if self._heard else "without an answer"
-            raise ConnectionBroken(f"the server closed the connection {how}", started=self._heard)
+            how = "mid-answer" if self._received else "without an answer"
+            raise ConnectionBroken(f"the server closed the connection {how}", started=self._received)
 
     async def _read(self) -> bytes:
         try:
             data = await self._reader.read(READ_SIZE)
         except OSError as error:
-            raise ConnectionBroken(error.strerror or "the connection was reset", started=self._heard) from error
-        self._heard = self._heard or bool(data)
+            raise ConnectionBroken(error.strerror or "the connection was reset", started=self._received) from error
+        self._received = self._received or bool(data)
         return data
 
-    def try_reuse(self) -> bool:
-        """True if the exchange is over on both sides and another may follow."""
-        return self._answer.complete and self._answer.keeps_alive and not self.stale
+    def is_reusable(self) -> bool:
+        """True if the exchange is complete on both sides and another may follow."""
+        return self._answer.complete and self._answer.keeps_alive and not self._reader.at_eof()
 
     def abort(self) -> None:
         """Close at once, without waiting for anything in flight."""
@@ -299,14 +307,14 @@ class Connection:
 
 
 def _explain_error(error: OSError) -> str:
-    """In the system's own words; a failed look-up of a name has a number below zero and words of its own."""
+    """The system's message; failed name lookups have negative numbers and messages of their own."""
     return os.strerror(error.errno) if error.errno and error.errno > 0 else error.strerror or str(error)
 
 
-async def _connect(place: tuple[str, int] | str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    if isinstance(place, str):
-        return await asyncio.open_unix_connection(place)
-    return await asyncio.open_connection(*place)
+async def _connect(endpoint: tuple[str, int] | str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    if isinstance(endpoint, str):
+        return await asyncio.open_unix_connection(endpoint)
+    return await asyncio.open_connection(*endpoint)
 
 
 MAX_BODY_BYTES = 64 * 1024 * 1024
@@ -321,18 +329,18 @@ class FullResponse(Data, frozen=True):
 
 
 class Response(NamedTuple):
-    """An answer whose body is still coming: `iter_chunks` gives it as it comes, and borders mean nothing."""
+    """An answer whose body is still arriving. `iter_chunks` yields it as received; chunk boundaries have no meaning."""
 
     status: int
     headers: Mapping[str, str]
-    patience: SilenceTimer
+    timer: SilenceTimer
     iter_chunks: Callable[[], AsyncGenerator[bytes, None]]
 
 
 async def read_full_response(response: Response, limit: int = MAX_BODY_BYTES) -> FullResponse:
     body = bytearray()
     async for chunk in response.iter_chunks():
-        response.patience.reset()
+        response.timer.reset()
         body += chunk
         if len(body) > limit:
             raise TooLarge(f"the answer is longer than {limit} bytes")
@@ -344,7 +352,7 @@ DRAIN_SECONDS = 0.1
 
 
 class Client:
-    """Speaks to one server. Paths are joined to the base URL's own."""
+    """Client of one server. Paths are joined to the path of the base URL."""
 
     url: str
 
@@ -377,8 +385,8 @@ class PlainClient(Client):
     async def stream(
         self, method: str, path: str, body: bytes = b"", *, timeouts: Timeouts | None = None
     ) -> AsyncIterator[Response]:
-        patience = SilenceTimer(timeouts or self._timeouts)
-        connection, response = await self._exchange(method, path, body, patience)
+        timer = SilenceTimer(timeouts or self._timeouts)
+        connection, response = await self._exchange(method, path, body, timer)
         try:
             yield response
             await self._give_back(connection, response)
@@ -391,44 +399,40 @@ class PlainClient(Client):
         for connection in idle:
             await connection.close()
 
-    async def _exchange(
-        self, method: str, path: str, body: bytes, patience: SilenceTimer
-    ) -> tuple[Connection, Response]:
-        """A kept connection may have been closed by the server meanwhile: then, and only then, a new one is tried."""
-        while connection := self._take_idle():
+    async def _exchange(self, method: str, path: str, body: bytes, timer: SilenceTimer) -> tuple[Connection, Response]:
+        """Send over an idle connection; if the server has closed it, over the next one or a new one."""
+        while connection := await self._take_idle():
             try:
-                return connection, await self._ask(connection, method, path, body, patience)
+                return connection, await self._send(connection, method, path, body, timer)
             except ConnectionBroken as failure:
                 if failure.started:
                     raise
         connection = await Connection.open(self._address, self._timeouts.connect)
-        return connection, await self._ask(connection, method, path, body, patience)
+        return connection, await self._send(connection, method, path, body, timer)
 
-    def _take_idle(self) -> Connection | None:
+    async def _take_idle(self) -> Connection | None:
         while self._idle:
             connection = self._idle.pop()
-            if not connection.stale:
+            if not await connection.is_stale():
                 return connection
             connection.abort()
         return None
 
-    async def _ask(
-        self, connection: Connection, method: str, path: str, body: bytes, patience: SilenceTimer
-    ) -> Response:
+    async def _send(self, connection: Connection, method: str, path: str, body: bytes, timer: SilenceTimer) -> Response:
         headers = [*self._headers.items(), ("Content-Length", str(len(body)))]
         if body:
             headers.append(("Content-Type", "application/json"))
         try:
-            async with patience.limit_wait():
+            async with timer.limit_wait():
                 await connection.send(method, self._address.prefix + path, headers, body)
-            status, found = await connection.read_head(patience)
+            status, found = await connection.read_head(timer)
         except BaseException:
             connection.abort()
             raise
-        return Response(status, found, patience, lambda: connection.iter_chunks(patience))
+        return Response(status, found, timer, lambda: connection.iter_chunks(timer))
 
     async def _give_back(self, connection: Connection, response: Response) -> None:
-        """Read the little that may be left after the part that mattered; what takes longer is not worth keeping."""
+        """Drain the rest of the body for a moment and keep the connection for reuse; otherwise abort it."""
         try:
             async with asyncio.timeout(DRAIN_SECONDS):
                 async for _ in response.iter_chunks():
@@ -436,7 +440,7 @@ class PlainClient(Client):
         except (TimeoutError, HttpFailure):
             connection.abort()
             return
-        if len(self._idle) < MAX_IDLE_CONNECTIONS and connection.try_reuse():
+        if len(self._idle) < MAX_IDLE_CONNECTIONS and connection.is_reusable():
             self._idle.append(connection)
         else:
             connection.abort()

@@ -1,5 +1,4 @@
-"""Calls in near names: those whose meaning is plain are taken as they are meant, a failed one is told the call that was
-probably meant, written out."""
+"""Correct tool calls with slightly wrong names, and suggest a complete call after one that failed."""
 
 from __future__ import annotations
 
@@ -20,9 +19,8 @@ _EXCLUSIVE = re.compile(r"(?:exactly one of|give either) ([^;.\n]+)")
 _GLOB = re.compile(r"[*?\[]")
 
 
-def find_meant_tool(name: str, arguments: Any, known: Iterable[str]) -> str:
-    """The tool that another spelling of its name means (`ReadFile`, `read-file`), or a shell by its usual names; empty
-    where a person would have to guess."""
+def resolve_tool_name(name: str, arguments: Any, known: Iterable[str]) -> str:
+    """Find the tool for another spelling (`ReadFile`, `read-file`) or a usual name of the shell; "" if ambiguous."""
     names = list(known)
     if name.lower() in SHELL_NAMES and isinstance(arguments, dict) and "command" in arguments and "shell" in names:
         return "shell"
@@ -30,13 +28,17 @@ def find_meant_tool(name: str, arguments: Any, known: Iterable[str]) -> str:
     return alike[0] if len(alike) == 1 else ""
 
 
-def rename_parameters(message: str, arguments: Any) -> dict[str, Any]:
-    """The arguments with the names that a failed check suggests for unknown ones; empty where a
-    suggested name is already given, or nothing was suggested."""
-    renamed: dict[str, str] = dict(_UNKNOWN.findall(message))
-    if not isinstance(arguments, dict) or not renamed or any(name in arguments for name in renamed.values()):
+def rename_parameters(message: str, arguments: Any, *, replace: bool = False) -> dict[str, Any]:
+    """Rename unknown parameters as the failed check suggests; empty without a suggestion.
+
+    Also empty if the new name is given already, unless `replace` is set.
+    """
+    new_names: dict[str, str] = dict(_UNKNOWN.findall(message))
+    if not isinstance(arguments, dict) or not new_names:
         return {}
-    return {renamed.get(str(key), str(key)): value for key, value in arguments.items()}
+    if not replace and any(name in arguments for name in new_names.values()):
+        return {}
+    return {new_names.get(str(key), str(key)): value for key, value in arguments.items()}
 
 
 def _fold(name: str) -> str:
@@ -44,17 +46,15 @@ def _fold(name: str) -> str:
 
 
 def suggest_call(kind: str, message: str, tool: str, arguments: Any, near: Sequence[str], workspace: Path) -> str:
-    """One sentence with the call that does it right; empty where none is plain."""
+    """Write a sentence with the corrected call; "" if no correction is clear."""
     if not isinstance(arguments, dict):
         return ""
     if kind == "UnknownTool":
         wanted = "shell" if tool.lower() in SHELL_NAMES and "command" in arguments else near[0] if near else ""
         return _write_call(wanted, arguments) if wanted else ""
     if kind == "ValidationError":
-        renamed: dict[str, str] = dict(_UNKNOWN.findall(message))
-        named = {renamed.get(str(key), str(key)): value for key, value in arguments.items()} if renamed else {}
-        right = _keep_one(message, arguments) or named
-        return _write_call(tool, right) if right else ""
+        corrected = _drop_conflicting(message, arguments) or rename_parameters(message, arguments, replace=True)
+        return _write_call(tool, corrected) if corrected else ""
     path = arguments.get("path")
     if kind != "FileNotFound" or not isinstance(path, str) or tool not in ("read_file", "edit_file", "outline"):
         return ""
@@ -64,15 +64,15 @@ def suggest_call(kind: str, message: str, tool: str, arguments: Any, near: Seque
     return _write_call(tool, {**arguments, "path": found}, f"Did you mean {found}? ") if found else ""
 
 
-def _keep_one(message: str, arguments: dict[str, Any]) -> dict[str, Any]:
-    """The arguments with the first of those that exclude each other; empty where the failure was another."""
-    told = _EXCLUSIVE.search(message)
-    rivals = [name for name in dict.fromkeys(re.findall(r"\w+", told[1])) if name in arguments] if told else []
+def _drop_conflicting(message: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    """Keep the first of the arguments that exclude each other; empty after another failure."""
+    match = _EXCLUSIVE.search(message)
+    rivals = [name for name in dict.fromkeys(re.findall(r"\w+", match[1])) if name in arguments] if match else []
     return {name: value for name, value in arguments.items() if name not in rivals[1:]} if len(rivals) > 1 else {}
 
 
 def find_near_file(path: str, workspace: Path) -> str:
-    """The only file of that name elsewhere, or the one whose path is most like it; hidden ones are left out."""
+    """Find the only file of that name elsewhere, or the most similar path; "" in a workspace of many files."""
     from ollm.domain.text import suggest_names
 
     names: list[str] = []
