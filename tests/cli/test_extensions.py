@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.cli.command import ollm
 from tests.cli.inside import Inside
 from tests.cli.running import Runner, running
 from tests.covers import covers
@@ -327,9 +328,5 @@ def test_every_setting_a_page_shows_is_valid(page: str, tmp_path: Path) -> None:
     assert blocks
     for block in blocks:
         (tmp_path / "config.yaml").write_text(block)
-        environment = {**os.environ, "HOME": str(tmp_path), "OLLM_HOME": str(tmp_path)}
-        ollm = Path(sys.executable).parent / "ollm"
-        done = subprocess.run(
-            [ollm, "config", "check"], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
-        )
+        done = ollm("config", "check", home=tmp_path, cwd=tmp_path)
         assert (done.returncode, done.stdout) == (0, "Configuration OK.\n"), done.stdout + done.stderr

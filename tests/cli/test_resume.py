@@ -206,7 +206,8 @@ async def test_what_was_said_after_the_record_was_written_is_in_the_window_of_an
 
 
 async def test_a_resume_of_a_full_context_takes_no_second_snapshot_of_it(tmp_path: Path) -> None:
-    async with running(tmp_path, ["blue doors and red gates " * 24] * 30) as runner:
+    answers = [*["blue doors and red gates " * 80] * 3, *["blue doors and red gates " * 24] * 27]
+    async with running(tmp_path, answers) as runner:
         runner.home.mkdir()
         (runner.home / "config.yaml").write_text("provider: {contextWindow: 4096}\ncompression: {enabled: false}\n")
         await runner.run("-p", "begin")
