@@ -13,6 +13,7 @@ from ollm.domain.tools import Risk, ToolSchema
 from ollm.providers.text_calls.rendering import add_tool_list, build_call_schema, make_example_call
 from ollm.runtime.prompt.prefix import build_instructions, count_instruction_tokens
 from ollm.services.token_counting import TokenCounter
+from ollm.tools.catalogue import list_categories
 from ollm.tools.framework.base import SmallForm, ToolContext, ToolDescription, ToolSpec
 from ollm.tools.framework.tool_selection import (
     BARE_WINDOW_TOKENS,
@@ -33,21 +34,7 @@ from tests.covers import covers
 
 MODES: tuple[ModeName, ...] = ("assistant", "plan", "code", "debug")
 
-READERS = {
-    "read_file",
-    "read_many_files",
-    "glob",
-    "grep",
-    "ls",
-    "outline",
-    "recall",
-    "task",
-    "web_fetch",
-    "web_search",
-    "write_todos",
-    "goal",
-    "memory",
-}
+READERS = {name for name, category in list_categories().items() if category in ("read", "web", "notes")}
 
 
 @pytest.fixture(scope="module")

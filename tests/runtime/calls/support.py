@@ -153,3 +153,18 @@ def asked(*calls: tuple[str, Any]) -> list[ToolCall]:
     return [
         ToolCall(id=f"c{number}", name=name, arguments=arguments) for number, (name, arguments) in enumerate(calls, 1)
     ]
+
+
+class Editor:
+    """Has one text of every file, not saved."""
+
+    writes = False
+
+    def withholds(self, _path: Path) -> bool:
+        return False
+
+    async def read(self, _path: Path) -> str | None:
+        return "typed"
+
+    async def write(self, _path: Path, _text: str) -> bool:
+        return False

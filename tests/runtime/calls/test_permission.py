@@ -30,7 +30,7 @@ from ollm.runtime.calls.permission import (
 from ollm.system.paths import Boundary
 from ollm.tools.framework.base import Tool, ToolContext, ToolRegistry
 from tests.covers import covers
-from tests.runtime.calls.support import ALLOW, ASK, DENY, Fixed, Table, asked
+from tests.runtime.calls.support import ALLOW, ASK, DENY, Editor, Fixed, Table, asked
 
 
 @covers("T7.2")
@@ -254,21 +254,6 @@ async def test_an_address_is_no_path(tmp_path: Path) -> None:
 
     assert (await table.one("rewrite", {"target": "http://a.b/\0"})).status == "ok"
     assert (await table.one("rewrite", {"target": "a\0b"})).status == "failed"
-
-
-class Editor:
-    """Has one text of every file, not saved."""
-
-    writes = False
-
-    def withholds(self, _path: Path) -> bool:
-        return False
-
-    async def read(self, _path: Path) -> str | None:
-        return "typed"
-
-    async def write(self, _path: Path, _text: str) -> bool:
-        return False
 
 
 class Glance(Rewrite, frozen=True):

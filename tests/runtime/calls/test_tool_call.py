@@ -18,7 +18,7 @@ from ollm.runtime.calls.dispatch import UNPARSED_KEY, CallServices, Dispatch
 from ollm.system.paths import Boundary
 from ollm.tools.framework.base import Tool, ToolContext
 from tests.covers import covers
-from tests.runtime.calls.support import Say, Table, asked
+from tests.runtime.calls.support import Editor, Say, Table, asked
 
 
 @covers("T12.1", "T12.6")
@@ -155,18 +155,6 @@ async def test_a_call_that_is_cancelled_keeps_what_it_printed(tmp_path: Path, fa
 
 
 async def test_a_call_reads_a_file_as_an_editor_has_it(tmp_path: Path) -> None:
-    class Editor:
-        writes = False
-
-        def withholds(self, _path: Path) -> bool:
-            return False
-
-        async def read(self, _path: Path) -> str | None:
-            return "typed"
-
-        async def write(self, _path: Path, _text: str) -> bool:
-            return False
-
     class Peek(Say, frozen=True):
         """Look at what an editor has."""
 

@@ -10,18 +10,7 @@ from ollm.runtime.small_models.placement import (
     place_definitions,
 )
 from ollm.runtime.small_models.priming import Primed, find_named, find_tokens, prime_request
-
-LONG = "".join(
-    f'def total_{noun}s(items):\n    """What all of them cost."""\n    total = 0\n    for item in items:\n'
-    f'        total += item["price"]\n    return total\n\n\ndef find_{noun}(items, name):\n    for item in items:\n'
-    f'        if item["name"] == name:\n            return item\n    return None\n\n\n'
-    for noun in ("book", "lamp", "chair", "table")
-)
-
-CLASS = (
-    'class Team:\n    """One team."""\n\n    def __init__(self, title):\n        self.title = title\n        self.members = []\n'
-    + "".join(f"\n    def method_{n}(self):\n        return {n}\n" for n in range(12))
-)
+from tests.runtime.small_models.test_blocks import CLASS, LONG
 
 
 def test_a_function_takes_the_place_of_the_one_with_its_name() -> None:

@@ -24,7 +24,7 @@ from ollm.store.session_index.search import SearchFilters, search_sessions
 from ollm.store.session_index.stamps import Stamp, read_stamp, read_stamps
 from ollm.store.session_index.texts import EntryIndexer, IndexEntry, erase_rows, holds_most, scrub
 from tests.covers import covers
-from tests.store.sessions.support import Home
+from tests.store.sessions.support import Home, many
 
 
 def tables(connection: sqlite3.Connection) -> set[str]:
@@ -205,17 +205,6 @@ def test_a_file_in_place_of_the_directory_is_named(tmp_path: Path) -> None:
 
 def found(home: Home, text: str, **filters: str) -> list[str]:
     return [hit["snippet"] for hit in search_sessions(home.index(), text, SearchFilters(**filters)).hits]
-
-
-def many(home: Home, texts: list[str]) -> str:
-    """A closed session that says these, put on disk in one go."""
-    session_id = home.recorded("start")
-    path = home.document(session_id)
-    head, rest = path.read_bytes().split(b"\n", 1)
-    line = '{"role":"user","parts":[{"type":"text","text":"%s"}],"timestamp":"2026-01-27T10:00:00.000Z","id":%d}'
-    lines = ",\n".join(line % (text, number) for number, text in enumerate(texts, start=1))
-    path.write_bytes(head + b"\n" + lines.encode() + b"\n" + rest[rest.index(b'],"toolCalls"') :])
-    return session_id
 
 
 @covers("H529", "H532")

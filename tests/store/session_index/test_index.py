@@ -20,7 +20,7 @@ from ollm.store.session_index.entries import UNREAD_TITLE, make_writer_row
 from ollm.store.session_index.index import SessionIndex
 from ollm.store.session_index.search import SearchFilters, search_sessions
 from ollm.store.session_index.session_texts import SessionTexts
-from tests.store.sessions.support import Home, call, run, said
+from tests.store.sessions.support import Home, call, many, run, said
 
 
 def found(home: Home, text: str, **filters: str) -> list[str]:
@@ -142,17 +142,6 @@ def test_several_processes_index_at_once(tmp_path):
     for thread in threads:
         thread.join()
     assert failed == []
-
-
-def many(home: Home, texts: list[str]) -> str:
-    """A closed session that says these, put on disk in one go."""
-    session_id = home.recorded("start")
-    path = home.document(session_id)
-    head, rest = path.read_bytes().split(b"\n", 1)
-    line = '{"role":"user","parts":[{"type":"text","text":"%s"}],"timestamp":"2026-01-27T10:00:00.000Z","id":%d}'
-    lines = ",\n".join(line % (text, number) for number, text in enumerate(texts, start=1))
-    path.write_bytes(head + b"\n" + lines.encode() + b"\n" + rest[rest.index(b'],"toolCalls"') :])
-    return session_id
 
 
 @pytest.mark.parametrize("listed", [True, False])

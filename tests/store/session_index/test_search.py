@@ -18,7 +18,7 @@ from ollm.store.session_index.words import (
     split_words,
 )
 from tests.covers import covers
-from tests.store.sessions.support import Home, call, run, said
+from tests.store.sessions.support import Home, call, many, run, said
 
 
 def found(home: Home, text: str, **filters: str) -> list[str]:
@@ -78,17 +78,6 @@ def test_filters_narrow_a_search(tmp_path):
     assert len(found(home, "needle", model="m", role="user", since="2026-01-01T00:00:00.000Z")) == 2
     assert found(home, "needle", since="2027-01-01T00:00:00.000Z") == []
     assert there
-
-
-def many(home: Home, texts: list[str]) -> str:
-    """A closed session that says these, put on disk in one go."""
-    session_id = home.recorded("start")
-    path = home.document(session_id)
-    head, rest = path.read_bytes().split(b"\n", 1)
-    line = '{"role":"user","parts":[{"type":"text","text":"%s"}],"timestamp":"2026-01-27T10:00:00.000Z","id":%d}'
-    lines = ",\n".join(line % (text, number) for number, text in enumerate(texts, start=1))
-    path.write_bytes(head + b"\n" + lines.encode() + b"\n" + rest[rest.index(b'],"toolCalls"') :])
-    return session_id
 
 
 def test_the_beginning_of_very_many_words_finds_the_newest(tmp_path):

@@ -78,3 +78,14 @@ def call(call_id: str = "c1", *, result: str | None = None, **more) -> ToolCallR
     return ToolCallRecord(
         **{"id": call_id, "name": "ls", "args": {"path": "."}, "timestamp": AT, "message_id": 1} | done | more
     )
+
+
+def many(home: Home, texts: list[str]) -> str:
+    """A closed session that says these, put on disk in one go."""
+    session_id = home.recorded("start")
+    path = home.document(session_id)
+    head, rest = path.read_bytes().split(b"\n", 1)
+    line = '{"role":"user","parts":[{"type":"text","text":"%s"}],"timestamp":"2026-01-27T10:00:00.000Z","id":%d}'
+    lines = ",\n".join(line % (text, number) for number, text in enumerate(texts, start=1))
+    path.write_bytes(head + b"\n" + lines.encode() + b"\n" + rest[rest.index(b'],"toolCalls"') :])
+    return session_id
