@@ -74,11 +74,6 @@ class BoxedCommand:
         """Nothing is left of the command: its broker ends."""
         os.close(self._end)
 
-    @property
-    def _needs_broker(self) -> bool:
-        """A reading box has no sockets, so with mounts nothing is left to decide."""
-        return self._box.kind == "working" or not self._mounted
-
     def _run_broker_thread(self) -> None:
         try:
             where = "start"
@@ -90,7 +85,7 @@ class BoxedCommand:
         except OSError as error:
             self._fail(error, where)
             return
-        if not self._needs_broker:
+        if self._box.kind == "reading":  # it has no sockets, so nothing is left to decide
             self._run_command_thread()
             return
         terminal = os.dup(self._streams[1]) if self._terminal else -1

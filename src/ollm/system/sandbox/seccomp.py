@@ -172,6 +172,7 @@ def build_box_filter(
     families: list[tuple[int, int | None]] = [(AF_NETLINK, 0)] if network else []
     families += [(AF_INET, None), (AF_INET6, None)] if network else []
     families += [(AF_UNIX, None)] if unix_sockets else []
+    decided = NOTIFY if unix_sockets else fail_with(errno.EPERM)  # a box that only reads has no broker
     calls.forbid_unix_datagrams("socket")
     calls.forbid_unix_datagrams("socketpair")
     if unix_sockets:
@@ -183,10 +184,10 @@ def build_box_filter(
         for name, first in OWNERS.items():
             calls.pretend_own(name, first, fail_with(errno.EPERM))
         calls.add_rule(OLD_TIMES, fail_with(errno.ENOSYS))
-        calls.add_rule(["utimensat", *MODES], NOTIFY)
+        calls.add_rule(["utimensat", *MODES], decided)
     else:
         for name, argument in MODES.items():
-            calls.add_bit_rule(name, argument, FOREIGN_RIGHTS, NOTIFY if unix_sockets else fail_with(errno.EPERM))
+            calls.add_bit_rule(name, argument, FOREIGN_RIGHTS, decided)
     if protects_files:
         calls.add_rule(["openat2"], fail_with(errno.ENOSYS))  # its flags are in memory
         calls.add_rule(NAMING, NOTIFY)
