@@ -28,7 +28,7 @@ __all__ = ["ChildProcess", "ProcessCommand", "ProcessHost", "StartError"]
 T = TypeVar("T")
 _PACKAGE_ROOT = str(Path(__file__).parents[2])
 _POOL_SCRIPT = (
-    "import sys; sys.path.append(sys.argv[1]); from ollm.system.supervisor_pool import main; main(int(sys.argv[2]))"
+    "import sys; sys.path.append(sys.argv[1]); from ollm.system.supervisor import main; main(int(sys.argv[2]))"
 )
 
 

@@ -1,7 +1,12 @@
-"""Runs one command at a time and sees to it that nothing that came from it is left. Standard library only.
+"""Run commands and see to it that nothing that came from them is left. Standard library only.
 
-A supervisor is a process of its own and a child subreaper: whatever its command starts, even what leaves the session
-and forks twice, stays its descendant, and is found and ended when the agent says so, or when the agent is gone.
+The agent starts one process (`main`), which keeps supervisors ready, one of them always free, and outlives the agent
+only to see that nothing is left. Free supervisors wait on the agent's socket themselves; a message is one byte with
+the descriptors of control socket, working directory, standard input, output and errors, and of the namespaces of the
+session. A supervisor whose command is gone is free again, so that a command costs no extra fork.
+
+A supervisor runs one command at a time and is a child subreaper: whatever its command starts, even what leaves the
+session and forks twice, stays its descendant, and is found and ended when the agent says so, or when the agent is gone.
 
 A command's control socket carries the command (4 bytes of length, then JSON) and then lines. To us: `end SECONDS`;
 closing it means the same. From us: `started PID` or `failed ERRNO WHERE`, `exited CODE` (of the command
@@ -12,21 +17,33 @@ come as descriptors.
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import select
 import signal
 import socket
+import struct
 import time
 from contextlib import suppress
 from typing import Any
 
-from ollm.system.process_tree import find_descendants, kill_all, receive_exactly, send_signal, start_session
+from ollm.system.process_tree import (
+    become_subreaper,
+    find_descendants,
+    kill_all,
+    map_children,
+    receive_exactly,
+    send_signal,
+    start_session,
+    wake_on_child,
+)
 from ollm.system.sandbox.box import Box
 from ollm.system.sandbox.host import BoxRunner
 
 ORPHAN_GRACE_SECONDS = 0.25
 GIVE_UP_SECONDS = 5.0  # a process the kernel will not let go of is not waited for longer than this
+_NEWS = struct.Struct("!i?")  # process id of a supervisor, and whether it is free
 
 
 def supervise(control: socket.socket, descriptors: list[int], waking: int, runner: BoxRunner) -> None:
@@ -163,3 +180,80 @@ class Supervisor:
         if text:
             with suppress(OSError):  # the agent may be gone; what is left to do is done without it
                 self._control.sendall(text.encode())
+
+
+def main(descriptor: int) -> None:
+    """Serve the agent at the other end of this socket until it is gone."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
+        signal.signal(number, lambda *_: None)  # a handler, not SIG_IGN: commands must not inherit deafness
+    become_subreaper()
+    gc.freeze()
+    SupervisorPool(socket.socket(fileno=descriptor)).serve()
+
+
+class SupervisorPool:
+    """The supervisors, and which of them are free."""
+
+    def __init__(self, agent: socket.socket) -> None:
+        self._agent = agent
+        self._free: dict[int, bool] = {}
+        self._news, self._tell = os.pipe()
+        os.set_blocking(self._news, False)
+        self._waking = wake_on_child()
+        self._hangup = select.poll()
+        self._hangup.register(agent, 0)
+
+    def serve(self) -> None:
+        while True:
+            if not any(self._free.values()) and not self._hangup.poll(0):
+                self._add()
+            if not self._free:
+                break
+            ready, _, _ = select.select([self._news, self._waking], [], [])
+            if self._news in ready:
+                self._read_news()
+            if self._waking in ready:
+                os.read(self._waking, 4096)
+                self._reap()
+        kill_all([os.getpid()])
+
+    def _read_news(self) -> None:
+        """All the news there is; what comes from a supervisor that is gone by now says nothing."""
+        with suppress(BlockingIOError):
+            while True:
+                supervisor, free = _NEWS.unpack(os.read(self._news, _NEWS.size))
+                if supervisor in self._free:
+                    self._free[supervisor] = free
+
+    def _add(self) -> None:
+        supervisor = os.fork()
+        if supervisor == 0:
+            os._exit(self._run_supervisor())
+        self._free[supervisor] = True
+
+    def _run_supervisor(self) -> int:
+        """A supervisor's life: take a command, see it to its end, be free again."""
+        signal.set_wakeup_fd(-1)
+        become_subreaper()
+        waking, runner = wake_on_child(), BoxRunner()
+        while True:
+            message, descriptors, _, _ = socket.recv_fds(self._agent, 1, 8)
+            if not message:
+                runner.stop()
+                runner.remove_scratches()
+                return 0
+            os.write(self._tell, _NEWS.pack(os.getpid(), False))
+            supervise(socket.socket(fileno=descriptors[0]), descriptors[1:], waking, runner)
+            os.write(self._tell, _NEWS.pack(os.getpid(), True))
+
+    def _reap(self) -> None:
+        self._read_news()
+        with suppress(ChildProcessError):
+            while (ended := os.waitpid(-1, os.WNOHANG)[0]) != 0:
+                if self._free.pop(ended, True) is False:
+                    self._kill_strays()
+
+    def _kill_strays(self) -> None:
+        """A supervisor was killed at its work: what it watched over is now our child."""
+        strays = [child for child in map_children().get(os.getpid(), []) if child not in self._free]
+        kill_all(strays, also=strays)

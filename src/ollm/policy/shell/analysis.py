@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import msgspec
 
 from ollm.domain.struct import Data
-from ollm.policy.shell.effects import add_effects, find_program_name
 from ollm.policy.shell.model import (
     CommandAnalysis,
     CommandPart,
@@ -20,20 +21,21 @@ from ollm.policy.shell.model import (
     SimpleCommand,
     is_harmless_variable,
 )
-from ollm.policy.shell.options import scan_options
+from ollm.policy.shell.options import OptionScan, check_mentions, find_ungranted, scan_options
 from ollm.policy.shell.parse import close_here_document, parse_script, split_unparsed
-from ollm.policy.shell.paths import PathJudge, add_objections, is_stream
+from ollm.policy.shell.paths import NO_OBJECTIONS, Objections, PathJudge, add_objections, is_stream, selects_secrets
 from ollm.policy.shell.programs import get_program
 from ollm.policy.shell.programs.inner_commands import (
+    abbreviates,
     find_called_commands,
     find_inner_commands,
     make_guess,
     split_off_command,
     strip_command_prefix,
 )
-from ollm.policy.shell.programs.record import InnerCommand, Program
+from ollm.policy.shell.programs.record import InnerCommand, Program, Reading, WordDangers, find_targets
 from ollm.policy.shell.walk import ScriptWalker
-from ollm.policy.shell.words import ShellWord, make_literal
+from ollm.policy.shell.words import ShellWord, drop_prefix, make_literal
 from ollm.system.paths import Boundary, Judgement
 from ollm.system.terminal_text import find_hidden_characters, is_hidden
 
@@ -46,6 +48,8 @@ _PROGRAM_VARIABLES = (
 )
 _CRON_PREFIX = r"(?m)^\s*(?:@\w+|(?:[\d*/,-]+\s+){5})\s*"
 _DEFINED_REMARK = "is defined by the line itself"
+_VERSION_OPTIONS = frozenset({"--version", "-V", "-v", "-version"})
+_SYSTEM_DIRECTORIES = ("/usr/bin/", "/bin/", "/usr/local/bin/", "/usr/lib/", "/opt/homebrew/")
 _OUTPUT_OPERATORS = frozenset({">", ">>", ">|", "&>", "&>>", ">&", "<>", "&>|"})
 
 
@@ -164,7 +168,7 @@ class _CommandAnalyser:
         self, part: CommandPart, command: SimpleCommand, inner: InnerCommand, place: _ScriptContext
     ) -> list[_QueuedCommand]:
         """Add the part, and hand back the commands inside it."""
-        name = find_program_name(part) or part.words[0].text.rpartition("/")[2]
+        name = _find_program_name(part) or part.words[0].text.rpartition("/")[2]
         program = get_program(name)
         bare = part.words[0].static and "/" not in part.words[0].text
         redefined = any(remark.endswith(_DEFINED_REMARK) for remark in part.remarks)
@@ -175,7 +179,9 @@ class _CommandAnalyser:
             return [(rest, inner, part.remarks)]
         found = [*find_inner_commands(program, part.words), *_find_evaluated(program, part.words)]
         found += _find_setting_programs(program, part.words)
-        judged = part if part.guess else self._add_effects(part)  # a guess is held against rules alone
+        judged = (
+            part if part.guess else _add_effects(part, PathJudge(self._boundary, part.directories, self._judged))
+        )  # a guess is held against rules alone
         more = [*_remark_on_settings(program, part.words), *_remark_on_unknown_words(program, part.words, found)]
         if more:
             judged = msgspec.structs.replace(judged, remarks=(*judged.remarks, *more))
@@ -189,9 +195,6 @@ class _CommandAnalyser:
                 merged = msgspec.structs.replace(one, guess=one.guess or inner.guess, more=one.more or inner.more)
                 waiting.append((one.words, merged, ()))
         return waiting
-
-    def _add_effects(self, part: CommandPart) -> CommandPart:
-        return add_effects(part, PathJudge(self._boundary, part.directories, self._judged))
 
     def _analyse_nested(self, inner: InnerCommand, command: SimpleCommand, place: _ScriptContext) -> None:
         if not inner.static and not inner.guess and not place.guess:
@@ -299,3 +302,163 @@ def _expand_xargs(program: Program, command: SimpleCommand, words: tuple[ShellWo
     lines = [line for line in text.splitlines() if line.strip()][:_MAX_WORDS]
     filled = [tuple(make_literal(word.text.replace(mark, line)) for word in words) for line in lines if mark]
     return [InnerCommand(words=one, guess=True) for one in ((*words, *given), *filled)]
+
+
+def _add_effects(part: CommandPart, judge: PathJudge) -> CommandPart:
+    name = _find_program_name(part)
+    if name is None:
+        return part
+    program = get_program(name)
+    inspected = _inspect_part(part, judge, name, program)
+    if inspected.reads:
+        return inspected
+    return msgspec.structs.replace(inspected, ungranted=find_ungranted(name, program.steering, part.words, judge))
+
+
+def _find_program_name(part: CommandPart) -> str | None:
+    """The program as it will be found, without a path before it; None when it is not known."""
+    if not part.words or not part.words[0].static:
+        return None
+    return part.words[0].text.rpartition("/")[2]
+
+
+def _inspect_part(part: CommandPart, judge: PathJudge, name: str, program: Program) -> CommandPart:
+    if program.versioned and _asks_for_version(name, part.words):
+        return add_objections(part, NO_OBJECTIONS, reads=True)
+    if program.inspect is not None:
+        return program.inspect(part, judge)
+    if program.reads is None:
+        return _inspect_other(part, judge, name, program)
+    return _inspect_reader(part, judge, name, program, program.reads)
+
+
+def _asks_for_version(name: str, words: Sequence[ShellWord]) -> bool:
+    """A version is asked of a program of the system: one that a home brings may be a shim, which looks into the
+    workspace for what to run."""
+    if len(words) != 2 or words[1].text not in _VERSION_OPTIONS:
+        return False
+    found = shutil.which(name)
+    return found is None or os.path.realpath(found).startswith(_SYSTEM_DIRECTORIES)
+
+
+def _inspect_reader(part: CommandPart, judge: PathJudge, name: str, program: Program, reading: Reading) -> CommandPart:
+    found = scan_options(part.words, program.options)
+    runs = _find_reading_dangers(part, name, reading, found)
+    objections = _check_option_values(found, reading, judge)
+    for word in find_targets(program, part.words).written:
+        objections += judge.check_write(word)
+    responses = [word for word in part.words[1:] if reading.responses and word.text.startswith("@")]
+    objections += sum((judge.check_read(drop_prefix(word, 1)) for word in responses), NO_OBJECTIONS)
+    if reading.paths:
+        objections += judge.check_directory() + _check_operands(found, reading, judge)
+    else:
+        objections += sum((judge.check_names(word) for _, word in found.operands), NO_OBJECTIONS)
+    if reading.output is not None and len(found.operands) > reading.output:
+        place, word = found.operands[reading.output]
+        runs.append((place, f"{name} writes {word.text}"))
+        objections += judge.check_write(word)
+    if part.may_differ and reading.paths:
+        objections += Objections(remarks=(f"what {name} reads is computed at run time",))
+    reads = not reading.only_with or (len(part.words) > 2 and part.words[1].text in reading.only_with)
+    named = [f"{name} reads the files that a file names"] if responses else []
+    unknown = [*named, *_list_unknown(name, found, reading, judge)]
+    return add_objections(part, objections, runs, reads=reads, unknown=unknown)
+
+
+def _find_reading_dangers(part: CommandPart, name: str, reading: Reading, found: OptionScan) -> WordDangers:
+    runs = [
+        (one.index, f"{name} {'-' if len(one.name) == 1 else '--'}{one.name} can run, write or read something else")
+        for one in found.options
+        if one.is_any(reading.danger)
+    ]
+    if reading.danger or reading.paths:
+        runs += [(index, "it may contain an option") for index in found.uncertain]
+    if reading.evaluate is not None:
+        runs += reading.evaluate(part.words)
+    if reading.setting is not None:
+        expression, reason = reading.setting
+        runs += [(place, reason) for place, word in found.operands if re.fullmatch(expression, word.text, re.DOTALL)]
+    return runs
+
+
+def _check_operands(found: OptionScan, reading: Reading, judge: PathJudge) -> Objections:
+    """Every operand is a path, but for a pattern that is surely one."""
+    sure = not found.unknown and not any(option.is_any(reading.pattern_options) for option in found.options)
+    words = [word for _, word in found.operands]
+    operands = words[reading.skip :] if sure else words
+    objections = sum((judge.check_read(word) for word in operands), NO_OBJECTIONS)
+    return objections + _check_trees(found, reading, operands or [make_literal(".")], judge)
+
+
+def _check_option_values(found: OptionScan, reading: Reading, judge: PathJudge) -> Objections:
+    """Files named in the values of options, and in those of options that nobody knows."""
+    objections = NO_OBJECTIONS
+    for option in found.options:
+        unknown = option in found.unknown or (option.long and not option.abbreviates)
+        if option.value is not None and (unknown or option.value.glob or option.is_any(reading.read_options)):
+            objections += judge.check_read(option.value)
+    return objections
+
+
+def _list_unknown(name: str, found: OptionScan, reading: Reading, judge: PathJudge) -> list[str]:
+    unknown = [f"it is not known what {name} {one.spelled} does" for one in found.unknown if reading.exact]
+    if any(option.is_any(reading.names) for option in found.options):
+        unknown.append(f"{name} reads the files that a file names")
+    if any(option.is_any(reading.selecting) for option in found.options):
+        return unknown  # the names it reads are given, and looked at
+    if reading.compares or any(option.is_any(reading.walks) for option in found.options):
+        places = [word for _, word in found.operands] or [make_literal(".")]
+        secrets = sum((judge.check_tree(word) for word in places), NO_OBJECTIONS)
+        unknown += [*secrets.locks, *secrets.remarks]
+    return unknown
+
+
+def _check_trees(found: OptionScan, reading: Reading, places: Sequence[ShellWord], judge: PathJudge) -> Objections:
+    """Secret files and links out in directories that are read with everything below them."""
+    objections = NO_OBJECTIONS
+    for option in found.options:
+        chosen = option.value is not None and option.is_any(reading.selecting) and selects_secrets(option.value)
+        if chosen or option.is_any(reading.deep):
+            objections += sum((judge.check_tree(word) for word in places), NO_OBJECTIONS)
+        if option.is_any(reading.following):
+            objections += sum((judge.check_links(word) for word in places), NO_OBJECTIONS)
+    if reading.compares:
+        objections += sum((judge.check_links(word) for word in places), NO_OBJECTIONS)
+    return objections
+
+
+def _inspect_other(part: CommandPart, judge: PathJudge, name: str, program: Program) -> CommandPart:
+    objections = Objections(remarks=(f"{name} {program.changes}",)) if program.changes else NO_OBJECTIONS
+    if program.kind != "program" and _reads_script(part):
+        objections += Objections(remarks=(f"{name} runs what it reads",))
+    named = find_targets(program, part.words)
+    for word in named.written:
+        objections += judge.check_write(word)
+    for word in named.removed:
+        objections += judge.check_removal(word)
+    for word in named.read:
+        objections += judge.check_read(word)
+    known = {word.text for word in (*named.written, *named.read, *named.removed)}
+    objections += check_mentions(part.words, judge, known)
+    return add_objections(part, objections, _find_acting_words(name, program, part.words))
+
+
+def _reads_script(part: CommandPart) -> bool:
+    """A shell or interpreter without a script of its own: it runs its input, or what another command prints."""
+    words = [word for word in part.words[1:] if not word.text.startswith(("-", "+"))]
+    streams = [word for word in words[:1] if word.descriptor or word.text in ("/dev/stdin", "/dev/fd/0")]
+    return not words or bool(streams) or any(word.text in ("-s", "-") for word in part.words)
+
+
+def _find_acting_words(name: str, program: Program, words: Sequence[ShellWord]) -> WordDangers:
+    """Options, in any spelling, with which the program runs or uses something else."""
+    options = [*program.commands.split(), *program.acting.split()]
+    letters = "".join(option[1] for option in options if len(option) == 2)
+    clustered = rf"-[a-zA-Z0-9]*[{letters}].*" if letters else "(?!)"
+    return [
+        (index, f"{name} {word.text} can run something else")
+        for index, word in enumerate(words[1:], 1)
+        if abbreviates(word.text, options)
+        or re.fullmatch(clustered, word.text, re.DOTALL)
+        or (program.acting_words and re.fullmatch(program.acting_words, word.text, re.DOTALL))
+    ]
