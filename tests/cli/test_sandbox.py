@@ -170,6 +170,16 @@ def test_what_was_allowed_writes_in_the_workspace_and_nowhere_else(place: Path) 
     assert {path.name for path in batch.rglob("*") if path.is_file()} == {".mcp.json", "AGENTS.md"}
 
 
+def test_downloads_are_kept_and_the_rest_of_our_own_folder_is_not_there(place: Path) -> None:
+    line = 'mkdir -p "$npm_config_cache" && echo kept >> "$npm_config_cache/x"; cat "$npm_config_cache/x" ~/.ollm/config.yaml'
+
+    shell(place, line, "--allow", "shell")
+    again = shell(place, line, "--allow", "shell")["llmContent"]
+
+    assert again.count("kept\n") == 2
+    assert "config.yaml: No such file" in again
+
+
 def test_outside_is_asked_about_whatever_was_granted(place: Path) -> None:
     refused = shell(place, "ls", "--yes", "--allow", "shell", outside=True, why="it must")
 

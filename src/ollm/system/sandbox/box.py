@@ -276,8 +276,16 @@ Places = dict[str, Access]
 
 
 def list_places(box: Box) -> Places:
-    """Every place with what a command may do there, those above first, without those that do not exist or say the
-    same as the place above."""
+    """The places of a box, those above first, without those that do not exist or say the same as the place above."""
+    places, needed = map_places(box), Places()
+    for path in sorted(places, key=len):
+        if os.path.lexists(path) and find_access(path, needed)[1] != places[path]:
+            needed[path] = places[path]
+    return needed
+
+
+def map_places(box: Box) -> Places:
+    """Every place that a box names with what a command may do there."""
     private = TEMPORARY_PLACES if box.kind == "reading" else ()
     places: Places = dict.fromkeys((*private, *box.covered), "empty")
     places |= dict.fromkeys((path for path in SYSTEM_SECRETS if os.access(path, os.R_OK)), "empty")
@@ -287,11 +295,7 @@ def list_places(box: Box) -> Places:
     if box.kind == "reading":
         places |= {path: "read" for path, access in places.items() if access == "write"}
         places |= dict.fromkeys(box.environment_files, "empty")
-    needed: Places = {}
-    for path in sorted(places, key=len):
-        if os.path.lexists(path) and find_access(path, needed)[1] != places[path]:
-            needed[path] = places[path]
-    return needed
+    return places
 
 
 def find_access(path: str, places: Places) -> tuple[str, Access]:

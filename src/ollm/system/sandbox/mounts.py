@@ -16,7 +16,16 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 
 from ollm.system.sandbox import kernel
-from ollm.system.sandbox.box import TEMPORARY_PLACES, Access, Box, Places, find_access, is_inside, list_places
+from ollm.system.sandbox.box import (
+    TEMPORARY_PLACES,
+    Access,
+    Box,
+    Places,
+    find_access,
+    is_inside,
+    list_places,
+    map_places,
+)
 
 DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
 ACCELERATORS = ("dri", "kfd", "accel")
@@ -282,7 +291,7 @@ def mount_for_command(box: Box) -> None:
     if box.kind == "working":
         for path, writable in list_protections(box):
             _mount_over_itself(path, writable=writable)
-    places = list_places(box)
+    places = map_places(box)
     for path in (*box.hidden, *box.environment_files):
         _hide(box, path, places)
     kernel.attach_tree(kernel.clone_tree(EMPTY), STASH)
@@ -350,7 +359,9 @@ def _hide(box: Box, path: str, places: Places) -> None:
     """Hide what came to be after the session's mounts were made, and files named `.env`."""
     shown = (*box.approved, *box.readable)
     place, access = find_access(path, places)
-    if not os.path.lexists(path) or (access == "empty" and _is_emptied(place)):
+    while access == "empty" and not _is_emptied(place):
+        place, access = find_access(os.path.dirname(place), places)
+    if access == "empty" or not os.path.lexists(path):
         return
     if any(is_inside(one, path) or is_inside(path, one) for one in shown):
         return
@@ -364,11 +375,11 @@ def _hide(box: Box, path: str, places: Places) -> None:
 
 def _replace_temporary_places(box: Box) -> None:
     """Put an empty private directory over each temporary place, and back into it what a reading command needs."""
-    wanted = [path for path, access in list_places(box).items() if access != "empty" or path in box.covered]
+    wanted = [path for path, access in map_places(box).items() if access != "empty" or path in box.covered]
     for place in filter(os.path.isdir, TEMPORARY_PLACES):
         if is_inside(place, box.workspace):
             continue
-        back = {path for path in wanted if is_inside(path, place) and path != place}
+        back = {path for path in wanted if is_inside(path, place) and path != place and os.path.lexists(path)}
         outermost = [path for path in back if not any(path != other and is_inside(path, other) for other in back)]
         trees = [(path, kernel.clone_tree(path)) for path in outermost]
         private = f"{SKELETONS}/private{place.replace('/', '%')}"
