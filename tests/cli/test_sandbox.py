@@ -171,13 +171,14 @@ def test_what_was_allowed_writes_in_the_workspace_and_nowhere_else(place: Path) 
 
 
 def test_downloads_are_kept_and_the_rest_of_our_own_folder_is_not_there(place: Path) -> None:
-    line = 'mkdir -p "$npm_config_cache" && echo kept >> "$npm_config_cache/x"; cat "$npm_config_cache/x" ~/.ollm/config.yaml'
+    kept = 'mkdir -p "$npm_config_cache"; cd "$npm_config_cache"; echo kept >> x; cat x; ls -A ~/.ollm\n'
+    (place / "user/work/keep.sh").write_text(kept)
 
-    shell(place, line, "--allow", "shell")
-    again = shell(place, line, "--allow", "shell")["llmContent"]
+    shell(place, "sh keep.sh", "--allow", "shell")
+    again = shell(place, "sh keep.sh", "--allow", "shell")["llmContent"]
 
-    assert again.count("kept\n") == 2
-    assert "config.yaml: No such file" in again
+    assert again.startswith("kept\nkept\ncache\n"), again
+    assert "config.yaml" not in again
 
 
 def test_outside_is_asked_about_whatever_was_granted(place: Path) -> None:
