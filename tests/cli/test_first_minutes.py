@@ -173,20 +173,10 @@ async def test_a_file_that_is_not_there_is_not_dropped_in_silence(tmp_path: Path
             await terminal.ended()
 
 
-async def test_a_model_that_is_not_there_is_told_before_the_list_of_sessions(tmp_path: Path) -> None:
-    async with running(tmp_path, ["Hello.", "Again."]) as runner:
-        async with at_terminal(runner, "say hello") as terminal:
-            await terminal.wait_for("Hello.")
-            terminal.type(CTRL_D)
-            await terminal.ended()
-        async with at_terminal(runner, "chat", "-m", "nope") as terminal:
-            assert await terminal.ended() != 0
-            assert "has no model 'nope'" in terminal.text()
-            assert "Resume a chat" not in terminal.text()
-        async with at_terminal(runner, "chat", "-m", "scripted") as terminal:
-            await terminal.wait_for("Resume a chat")
-            terminal.type(CTRL_C)
-            await terminal.ended()
+async def test_a_model_that_is_not_there_ends_the_chat_with_its_name(tmp_path: Path) -> None:
+    async with running(tmp_path, []) as runner, at_terminal(runner, "-m", "nope") as terminal:
+        assert await terminal.ended() != 0
+        assert "has no model 'nope'" in terminal.text()
 
 
 async def test_a_text_on_the_command_line_is_the_first_message(tmp_path: Path) -> None:

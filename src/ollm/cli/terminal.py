@@ -20,7 +20,7 @@ from ollm.cli.sessions.session_list import LocalSessionList, RemoteSessionList
 from ollm.cli.signals import ShutdownHandler, handle_signals
 from ollm.cli.start import ChatArguments
 from ollm.config.environment import wants_plain
-from ollm.domain.errors import ExitCode, OllmError, UnknownModelError, UnsavedError
+from ollm.domain.errors import ExitCode, UnsavedError
 from ollm.domain.events import AnyEvent, Notice
 from ollm.runtime.base import CommandReply, Conversation
 from ollm.system.terminal_text import make_printable, wrap_words
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from ollm.store.lease import Lease, LeaseOwner
 
 GC_THRESHOLD_OBJECTS = 2_000  # objects that may be left behind before they are looked for
-MODEL_CHECK_TIMEOUT_SECONDS = 3.0  # that a list of sessions waits for the server
 WELCOME_TEXT = """\
 Ask anything about this project. ollm asks before it changes a file.
 Enter to send, Alt-Enter for a new line, Esc to stop, Ctrl-D to quit.
@@ -91,10 +90,8 @@ class Terminal:
 
     async def _run_sessions(self) -> None:
         """Choose a session and talk; then the next one, until the person leaves."""
-        if self._should_pick():
-            await self._check_named_model()
-            if not await self._pick_session():
-                return
+        if self._should_pick() and not await self._pick_session():
+            return
         if not self._plain and not self._process.home.input_history.exists():
             print(wrap_words(WELCOME_TEXT), end="\n\n")
         if self._start.bare and not self._text and self._has_sessions():
@@ -106,19 +103,6 @@ class Terminal:
             else:
                 self._model = after.argument or self._model
                 self._switch_session(None)
-
-    async def _check_named_model(self) -> None:
-        """Report an unknown model before the list of sessions. Other problems are reported when the chat is opened."""
-        if self._start.daemon or not self._flags.get("provider", {}).get("model"):
-            return
-        try:
-            async with asyncio.timeout(MODEL_CHECK_TIMEOUT_SECONDS):
-                model = await self._process.choose_model()
-            await model.provider.close()
-        except UnknownModelError:
-            raise
-        except (OllmError, TimeoutError):
-            return
 
     async def _run_line_chat(self) -> CommandReply:
         if text := self._take_text():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 
 from prompt_toolkit.application import get_app
 from prompt_toolkit.buffer import Buffer
@@ -46,20 +47,29 @@ class KeyFilters:
         return again
 
 
+Binding = tuple[
+    str, Filter, Callable[[KeyPressEvent], object]
+]  # keys (`,` or, ` ` then), when they count, what they do
+
+
 def build_key_bindings(screen: ChatScreen) -> KeyBindings:
-    keys = KeyBindings()
-    filters = KeyFilters(screen)
-    add_input_keys(keys, screen, filters)
-    add_answer_keys(keys, screen, filters)
-    add_choice_keys(keys, screen, filters)
-    add_stop_keys(keys, screen, filters)
-    add_other_keys(keys, screen, filters)
+    keys, filters = KeyBindings(), KeyFilters(screen)
+    stops = Condition(lambda: screen.chat.busy and not get_app().key_processor.input_queue)  # else it is Alt with a key
+    for names, wanted, run in (
+        *list_input_keys(screen, filters),
+        *list_answer_keys(screen, filters),
+        *list_choice_keys(screen, filters),
+        *list_stop_keys(screen, filters),
+    ):
+        for name in names.split(","):
+            keys.add(*name.split(), filter=wanted, eager=stops if names == "escape" else False)(run)
     return keys
 
 
-def add_input_keys(keys: KeyBindings, screen: ChatScreen, filters: KeyFilters) -> None:
-    @keys.add("enter", filter=filters.typing)
-    def _send(event: KeyPressEvent) -> None:
+def list_input_keys(screen: ChatScreen, filters: KeyFilters) -> list[Binding]:
+    typing, on_chip = filters.typing, filters.typing & Condition(lambda: bool(screen.find_chip()))
+
+    def send(event: KeyPressEvent) -> None:
         buffer = event.current_buffer
         if buffer.complete_state and buffer.complete_state.current_completion:
             buffer.complete_state = None
@@ -72,108 +82,78 @@ def add_input_keys(keys: KeyBindings, screen: ChatScreen, filters: KeyFilters) -
         buffer.reset(append_to_history=bool(text.strip()) and not text.startswith(" ") and not screen.questions.typing)
         screen.submit(text)
 
-    @keys.add("c-j", filter=filters.typing & filters.typed_ahead)
-    def _send_ahead(event: KeyPressEvent) -> None:
-        """Enter, pressed before the terminal was ours, comes as Ctrl-J."""
-        _send(event)
-
-    @keys.add("escape", "enter", filter=filters.typing)
-    @keys.add("c-j", filter=filters.typing & ~filters.typed_ahead)
-    def _insert_newline(event: KeyPressEvent) -> None:
-        event.current_buffer.insert_text("\n")
-
-    @keys.add(Keys.BracketedPaste, filter=filters.typing)
-    def _paste(event: KeyPressEvent) -> None:
-        text = read_paste(event)
-        event.current_buffer.insert_text(screen.pastes.fold(text))
-
-    @keys.add("backspace", filter=filters.typing & Condition(lambda: bool(screen.find_chip())))
-    @keys.add("c-w", filter=filters.typing & Condition(lambda: bool(screen.find_chip())))
-    def _take_chip(event: KeyPressEvent) -> None:
-        event.current_buffer.delete_before_cursor(len(screen.find_chip()))
-
-    @keys.add("c-x", "c-e", filter=filters.typing)
-    @keys.add("c-g", filter=filters.typing)
-    def _open_editor(event: KeyPressEvent) -> None:
-        event.current_buffer.open_in_editor()
+    return [
+        ("enter", typing, send),
+        ("c-j", typing & filters.typed_ahead, send),  # Enter, pressed before the terminal was ours
+        ("c-j", typing & ~filters.typed_ahead, lambda event: event.current_buffer.insert_text("\n")),
+        ("escape enter", typing, lambda event: event.current_buffer.insert_text("\n")),
+        (Keys.BracketedPaste, typing, lambda event: event.current_buffer.insert_text(read_paste(event, screen))),
+        ("backspace,c-w", on_chip, lambda event: event.current_buffer.delete_before_cursor(len(screen.find_chip()))),
+        ("c-x c-e,c-g", typing, lambda event: event.current_buffer.open_in_editor()),
+        ("tab", typing & has_completions, lambda event: event.current_buffer.complete_next()),
+        ("up", typing & Condition(lambda: screen.can_take_back), lambda _: screen.take_back_queued()),
+        ("s-tab", typing, lambda _: screen.cycle_approval()),
+        ("escape a", typing, lambda _: screen.chat.detach_last()),
+        ("c-o", filters.here, lambda _: screen.unfold()),
+        ("c-z", filters.here, lambda event: event.app.suspend_to_background()),
+    ]
 
 
-def read_paste(event: KeyPressEvent) -> str:
-    """Pasted text with normalised line endings."""
-    return event.data.replace("\r\n", "\n").replace("\r", "\n")
+def read_paste(event: KeyPressEvent, screen: ChatScreen) -> str:
+    """Pasted text with normalised line endings, folded if it is long."""
+    return screen.pastes.fold(event.data.replace("\r\n", "\n").replace("\r", "\n"))
 
 
-def add_answer_keys(keys: KeyBindings, screen: ChatScreen, filters: KeyFilters) -> None:
+def list_answer_keys(screen: ChatScreen, filters: KeyFilters) -> list[Binding]:
     """A key of the question answers it, unless a word follows: words go to the input line."""
+    asking = filters.asking
 
-    @keys.add(Keys.Any, filter=filters.asking)
-    def _press(event: KeyPressEvent) -> None:
+    def press(event: KeyPressEvent) -> None:
         if len(event.data) == 1 and event.data.isprintable():
             screen.answers.press(event.data)
 
-    for key in ANSWER_KEYS:  # by name, since in vi mode they have other meanings
-        keys.add(key, filter=filters.asking)(_press)
-
-    for key, steps in (("up", -1), ("down", 1), ("c-p", -1), ("c-n", 1)):
-
-        @keys.add(key, filter=filters.asking)
-        def _move(_event: KeyPressEvent, steps: int = steps) -> None:
-            screen.questions.move(steps)
-
-    @keys.add(Keys.BracketedPaste, filter=filters.asking)
-    def _paste(event: KeyPressEvent) -> None:
-        screen.answers.type_instead(screen.pastes.fold(read_paste(event)))
-
-    @keys.add("enter", filter=filters.asking)
-    def _confirm(event: KeyPressEvent) -> None:
+    def confirm(event: KeyPressEvent) -> None:
         if not screen.answers.take_selected():
             text = event.current_buffer.text
             event.current_buffer.reset(append_to_history=not text.startswith(" "))
             screen.submit(text)
 
-    @keys.add("backspace", filter=filters.asking)
-    def _delete(event: KeyPressEvent) -> None:
-        event.current_buffer.delete_before_cursor(len(screen.find_chip()) or 1)
+    return [
+        (",".join((Keys.Any, *ANSWER_KEYS)), asking, press),  # by name too: in vi mode they have other meanings
+        ("up,c-p", asking, lambda _: screen.questions.move(-1)),
+        ("down,c-n", asking, lambda _: screen.questions.move(1)),
+        (Keys.BracketedPaste, asking, lambda event: screen.answers.type_instead(read_paste(event, screen))),
+        ("enter", asking, confirm),
+        ("backspace", asking, lambda event: event.current_buffer.delete_before_cursor(len(screen.find_chip()) or 1)),
+    ]
 
 
-def add_choice_keys(keys: KeyBindings, screen: ChatScreen, filters: KeyFilters) -> None:
-    @keys.add(Keys.Any, filter=filters.choosing)
-    def _type(event: KeyPressEvent) -> None:
-        """A list waits for its own keys, unless it makes way for what is typed."""
-        screen.dialog.type(event.data)
+def list_choice_keys(screen: ChatScreen, filters: KeyFilters) -> list[Binding]:
+    """A list waits for its own keys, unless it makes way for what is typed."""
+    choosing, dialog = filters.choosing, screen.dialog
 
-    @keys.add(Keys.BracketedPaste, filter=filters.choosing)
-    def _paste(event: KeyPressEvent) -> None:
-        screen.dialog.type(screen.pastes.fold(read_paste(event)))
-
-    @keys.add("c-d", filter=filters.choosing)
-    def _leave(_event: KeyPressEvent) -> None:
-        if screen.dialog.type("\x04"):
+    def type_text(event: KeyPressEvent) -> None:
+        made_way = dialog.type(event.data)
+        if event.data in "jk" and not made_way:
+            dialog.move(1 if event.data == "j" else -1)
+        if event.data == "\x04" and made_way:
             screen.leave()
 
-    for key, steps in (("up", -1), ("down", 1), ("c-p", -1), ("c-n", 1), ("k", -1), ("j", 1)):
+    def type_paste(event: KeyPressEvent) -> None:
+        dialog.type(read_paste(event, screen))
 
-        @keys.add(key, filter=filters.choosing)
-        def _move(event: KeyPressEvent, steps: int = steps) -> None:
-            if event.data not in "jk" or not screen.dialog.type(event.data):
-                screen.dialog.move(steps)
-
-    @keys.add("enter", filter=filters.choosing)
-    def _choose(_event: KeyPressEvent) -> None:
-        screen.dialog.choose(True)
-
-    @keys.add("escape", filter=filters.choosing)
-    @keys.add("c-c", filter=filters.choosing)
-    def _keep(_event: KeyPressEvent) -> None:
-        screen.dialog.choose(False)
+    return [
+        (f"{Keys.Any.value},c-d,j,k", choosing, type_text),
+        (Keys.BracketedPaste, choosing, type_paste),
+        ("up,c-p", choosing, lambda _: dialog.move(-1)),
+        ("down,c-n", choosing, lambda _: dialog.move(1)),
+        ("enter", choosing, lambda _: dialog.choose(True)),
+        ("escape,c-c", choosing, lambda _: dialog.choose(False)),
+    ]
 
 
-def add_stop_keys(keys: KeyBindings, screen: ChatScreen, filters: KeyFilters) -> None:
-    empty = Condition(lambda: not screen.buffer.text)
-    stops = Condition(lambda: screen.chat.busy and not get_app().key_processor.input_queue)  # else it is Alt with a key
-
-    @keys.add("escape", filter=filters.here & ~filters.choosing & (~filters.vi | filters.asking), eager=stops)
-    def _escape(event: KeyPressEvent) -> None:
+def list_stop_keys(screen: ChatScreen, filters: KeyFilters) -> list[Binding]:
+    def escape(event: KeyPressEvent) -> None:
         if screen.questions.typing:
             screen.answers.cancel_typing()
         elif event.current_buffer.complete_state:
@@ -183,8 +163,7 @@ def add_stop_keys(keys: KeyBindings, screen: ChatScreen, filters: KeyFilters) ->
         elif not event.current_buffer.text and filters.is_double_press(event, "escape"):
             screen.rewind()
 
-    @keys.add("c-c", filter=filters.here & ~filters.choosing)
-    def _interrupt_turn(event: KeyPressEvent) -> None:
+    def interrupt(event: KeyPressEvent) -> None:
         if screen.chat.busy:
             screen.stop()
         elif event.current_buffer.text:
@@ -194,32 +173,10 @@ def add_stop_keys(keys: KeyBindings, screen: ChatScreen, filters: KeyFilters) ->
         else:
             screen.show_hint("Press Ctrl-C again to quit", 1.0)
 
-    @keys.add("c-d", filter=empty & filters.typing)
-    def _leave(_event: KeyPressEvent) -> None:
-        screen.leave()
-
-
-def add_other_keys(keys: KeyBindings, screen: ChatScreen, filters: KeyFilters) -> None:
-    @keys.add("tab", filter=filters.typing & has_completions)
-    def _complete(event: KeyPressEvent) -> None:
-        event.current_buffer.complete_next()
-
-    @keys.add("up", filter=filters.typing & Condition(lambda: screen.can_take_back))
-    def _take_back(_event: KeyPressEvent) -> None:
-        screen.take_back_queued()
-
-    @keys.add("c-o", filter=filters.here)
-    def _unfold_calls(_event: KeyPressEvent) -> None:
-        screen.unfold()
-
-    @keys.add("s-tab", filter=filters.typing)
-    def _cycle(_event: KeyPressEvent) -> None:
-        screen.cycle_approval()
-
-    @keys.add("c-z", filter=filters.here)
-    def _suspend(event: KeyPressEvent) -> None:
-        event.app.suspend_to_background()
-
-    @keys.add("escape", "a", filter=filters.typing)
-    def _detach(_event: KeyPressEvent) -> None:
-        screen.chat.detach_last()
+    empty = Condition(lambda: not screen.buffer.text)
+    here = filters.here & ~filters.choosing
+    return [
+        ("escape", here & (~filters.vi | filters.asking), escape),
+        ("c-c", here, interrupt),
+        ("c-d", empty & filters.typing, lambda _: screen.leave()),
+    ]

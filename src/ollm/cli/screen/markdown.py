@@ -12,14 +12,6 @@ from rich.text import Text
 
 from ollm.domain.line_diff import DiffRow, compare_words, parse_diff
 
-SIDE_BY_SIDE_MIN_COLUMNS = 120
-
-
-def render_diff(diff: str, width: int, *, named: bool = False) -> RenderableType:
-    """A change, side by side where there is room; `named` puts the name of each file above its changes."""
-    wide = width >= SIDE_BY_SIDE_MIN_COLUMNS
-    return render_side_by_side(diff, named=named) if wide else render_unified(diff, named=named)
-
 
 def render_head(row: DiffRow, *, named: bool) -> Text | None:
     """Text of a diff's header line without its marks; None if there is none."""
@@ -33,7 +25,7 @@ def render_head(row: DiffRow, *, named: bool) -> Text | None:
     return Text(line, style="dim") if line else None
 
 
-def render_unified(diff: str, *, named: bool = False) -> RenderableType:
+def render_diff(diff: str, *, named: bool = False) -> RenderableType:
     """One line under the other, with numbers; the words that changed inside a line stand out."""
     lines: list[Text] = []
     gone: list[Text] = []
@@ -66,36 +58,6 @@ def mark_words(before: str | None, after: str | None) -> tuple[Text | None, Text
         for start, end in spans:
             text.stylize("bold reverse", start, end)
     return old, new
-
-
-def render_side_by_side(diff: str, *, named: bool = False) -> RenderableType:
-    table = Table.grid(padding=(0, 1), expand=True)
-    for ratio in (None, 1, None, 1):
-        table.add_column(ratio=ratio, overflow="fold", no_wrap=False)
-    places = 0  # of this file
-    for pair in parse_diff(diff):
-        if pair.kind == "gap":
-            if places:
-                table.add_row("", Text("⋯", style="dim"), "", Text("⋯", style="dim"))
-            places += 1
-            continue
-        if pair.kind == "head":
-            if head := render_head(pair, named=named):
-                table.add_row("", head, "", "")
-                places = 0
-            continue
-        table.add_row(*render_side(pair, pair.before, pair.old, "-"), *render_side(pair, pair.after, pair.new, "+"))
-    return table
-
-
-def render_side(pair: DiffRow, line: str | None, number: int, mark: str) -> tuple[RenderableType, RenderableType]:
-    """Number and text of one side; the mark says what the colour says, for those who see none."""
-    if line is None:
-        return "", ""
-    if pair.kind == "same":
-        return Text(f"{number:4}  ", style="dim"), Text(line, style="dim")
-    before, after = mark_words(pair.before, pair.after)
-    return Text(f"{number:4} {mark}", style="dim"), (before if mark == "-" else after) or Text(line)
 
 
 COLUMN_GAP_CELLS = 2
@@ -197,7 +159,7 @@ class DiffBlock(CodeBlock):
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         text = str(self.text)
         if self.lexer_name == "diff" and "\n@@ -" in f"\n{text}":
-            yield render_diff(text.rstrip(), options.max_width, named=True)
+            yield render_diff(text.rstrip(), named=True)
         else:
             yield from super().__rich_console__(console, options)
 

@@ -112,7 +112,7 @@ class Painter:
         return self.paint(Padding(text, (0, 0, 0, cells)))
 
     def paint_diff(self, text: str) -> str:
-        return self.paint(render_diff(clean_lines(text), self._width()))
+        return self.paint(render_diff(clean_lines(text)))
 
 
 def create_terminal_painter(theme: ScreenTheme) -> Painter:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any, Literal, get_args
 
 from prompt_toolkit.application import Application
 from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.filters import Condition
 from prompt_toolkit.formatted_text import StyleAndTextTuples
-from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.key_binding import KeyBindings
 from prompt_toolkit.layout import ConditionalContainer, Dimension, HSplit, Layout, Window
 from prompt_toolkit.layout.controls import BufferControl, FormattedTextControl
 from prompt_toolkit.layout.processors import BeforeInput
@@ -179,56 +179,49 @@ class Picker:
 
     def _build_keys(self) -> KeyBindings:
         keys = KeyBindings()
-        for key, steps in (("up", -1), ("down", 1), ("pageup", -MAX_ROWS), ("pagedown", MAX_ROWS), ("c-p", -1)):
-
-            @keys.add(key)
-            def _move_selection(_event: KeyPressEvent, steps: int = steps) -> None:
-                self._move(steps)
-
-        self._add_exit_keys(keys)
-        self._add_change_keys(keys)
+        actions: dict[str, Callable[[], None]] = {
+            "up": lambda: self._move(-1),
+            "c-p": lambda: self._move(-1),
+            "down": lambda: self._move(1),
+            "pageup": lambda: self._move(-MAX_ROWS),
+            "pagedown": lambda: self._move(MAX_ROWS),
+            "enter": self._take_selected,
+            "c-n": lambda: self._exit("new"),
+            "escape": lambda: self._exit("new" if self._first else "leave"),
+            "c-c": self.leave,
+            "c-d": self.leave,
+            "tab": self._show_next_view,
+            "c-a": self._archive_selected,
+            "c-x": self._delete_selected,
+        }
+        for key, run in actions.items():  # Ctrl-X pressed twice quickly is no key of the editor's
+            keys.add(key, eager=key == "c-x")(lambda _event, run=run: run())
         return keys
 
-    def _add_exit_keys(self, keys: KeyBindings) -> None:
-        @keys.add("enter")
-        def _resume(event: KeyPressEvent) -> None:
-            if chosen := self._get_selected():
-                event.app.exit(result=SessionChoice(action="resume", session_id=chosen.session_id))
-            elif self._message:
-                event.app.exit(result=SessionChoice(action="new", text=self._message))
+    def _exit(self, action: Literal["new", "leave"]) -> None:
+        self._app.exit(result=SessionChoice(action=action, draft=self._message))
 
-        @keys.add("c-n")
-        def _start_new(event: KeyPressEvent) -> None:
-            event.app.exit(result=SessionChoice(action="new", draft=self._message))
+    def _take_selected(self) -> None:
+        if chosen := self._get_selected():
+            self._app.exit(result=SessionChoice(action="resume", session_id=chosen.session_id))
+        elif self._message:
+            self._app.exit(result=SessionChoice(action="new", text=self._message))
 
-        @keys.add("escape")
-        def _escape(event: KeyPressEvent) -> None:
-            event.app.exit(result=SessionChoice(action="new" if self._first else "leave", draft=self._message))
+    def _show_next_view(self) -> None:
+        views = self._list_views()
+        self._view = views[(views.index(self._view) + 1) % len(views)] if self._view in views else views[0]
+        self._reset_selection()
 
-        @keys.add("c-c")
-        @keys.add("c-d")
-        def _leave(event: KeyPressEvent) -> None:
-            event.app.exit(result=SessionChoice(action="leave"))
+    def _archive_selected(self) -> None:
+        if chosen := self._get_selected():
+            self._app.create_background_task(self._run_safely(self._set_archived(chosen)))
 
-    def _add_change_keys(self, keys: KeyBindings) -> None:
-        @keys.add("tab")
-        def _show_others(_event: KeyPressEvent) -> None:
-            views = self._list_views()
-            self._view = views[(views.index(self._view) + 1) % len(views)] if self._view in views else views[0]
-            self._reset_selection()
-
-        @keys.add("c-a")
-        def _archive(event: KeyPressEvent) -> None:
-            if chosen := self._get_selected():
-                event.app.create_background_task(self._run_safely(self._set_archived(chosen)))
-
-        @keys.add("c-x", eager=True)  # pressed twice quickly it is no key of the editor's
-        def _delete(event: KeyPressEvent) -> None:
-            chosen = self._get_selected()
-            if chosen and self._doomed == chosen.session_id:
-                event.app.create_background_task(self._run_safely(self._remove(chosen)))
-            elif chosen:
-                self._doomed = chosen.session_id
+    def _delete_selected(self) -> None:
+        chosen = self._get_selected()
+        if chosen and self._doomed == chosen.session_id:
+            self._app.create_background_task(self._run_safely(self._remove(chosen)))
+        elif chosen:
+            self._doomed = chosen.session_id
 
     async def _set_archived(self, line: SessionListItem) -> None:
         import msgspec

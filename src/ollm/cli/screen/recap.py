@@ -74,7 +74,7 @@ def render_message(message: dict[str, Any], painter: Painter) -> str:
     if message["role"] != "assistant":
         return ""
     text = render_answer(shorten_text(said), painter) if said.strip() else ""
-    return text + "".join(render_call(call, painter) for call in message["toolCalls"])
+    return text + "".join(render_call(call, painter) for call in message.get("toolCalls") or ())
 
 
 def render_user_message(parts: list[dict[str, Any]], painter: Painter) -> str:
