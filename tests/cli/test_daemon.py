@@ -94,9 +94,9 @@ def arguments(**more: Any) -> ChatArguments:
     ("given", "named"),
     [
         ({"flags": {"provider": {"model": "m"}}}, "--provider, --base-url and --model"),
-        ({"allow": ("shell",)}, "--allow"),
+        ({"grants": ("shell",)}, "--allow"),
         ({"yes": True}, "--yes"),
-        ({"allow": ("shell",), "yes": True}, "--allow, --yes"),
+        ({"grants": ("shell",), "yes": True}, "--allow, --yes"),
     ],
 )
 def test_what_belongs_to_one_run_is_refused(given: dict[str, Any], named: str) -> None:
@@ -117,10 +117,10 @@ KNOWN = InitReply(
 
 
 def test_to_continue_is_the_newest_that_is_not_archived() -> None:
-    assert find_session_id(KNOWN, arguments(continue_=True)) == "b"
+    assert find_session_id(KNOWN, arguments(newest=True)) == "b"
     assert find_session_id(KNOWN, arguments()) is None
     none = InitReply(workspace_path="/w", trusted=False, sessions=[line("a", "archived")])
-    assert find_session_id(none, arguments(continue_=True)) is None
+    assert find_session_id(none, arguments(newest=True)) is None
 
 
 def test_a_session_is_found_by_the_beginning_of_its_id(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

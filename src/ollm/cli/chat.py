@@ -53,7 +53,7 @@ def complete_late(name: str) -> Callable[..., Any]:
     help="Resume this session (a prefix of 4 characters is enough); without ID choose one.",
     shell_complete=complete_late("complete_session"),
 )
-@click.option("-c", "--continue", "continue_", is_flag=True, help="Resume the newest session in this workspace.")
+@click.option("-c", "--continue", "newest", is_flag=True, help="Resume the newest session in this workspace.")
 @click.option("--full", is_flag=True, help="Resume with as much of the full history as fits.")
 @click.option("--force", is_flag=True, help="Take over from the running instance.")
 @click.option("--beside", is_flag=True, help="Open beside a running instance.")
@@ -67,7 +67,9 @@ def complete_late(name: str) -> Callable[..., Any]:
     type=click.Choice(("read-only", "ask", "accept-edits", "yolo")),
     help="What runs without asking.",
 )
-@click.option("--allow", multiple=True, metavar="GRANT", help="Allow a tool or one command: 'shell:npm run test'.")
+@click.option(
+    "--allow", "grants", multiple=True, metavar="GRANT", help="Allow a tool or one command: 'shell:npm run test'."
+)
 @click.option("--yes", is_flag=True, help="Approve everything except protected files.")
 @click.option("--daemon", is_flag=True, help="Use the daemon; start it if needed.")
 def chat(**options: Any) -> int:

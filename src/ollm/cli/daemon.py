@@ -182,7 +182,7 @@ async def connect_daemon() -> AsyncIterator[DaemonClient]:
 def refuse_local_flags(start: ChatArguments) -> None:
     """Refuse options that apply to one run of the program and cannot reach a running daemon."""
     named = ["--provider, --base-url and --model"] if start.flags.get("provider") else []
-    named += ["--allow"] if start.allow else []
+    named += ["--allow"] if start.grants else []
     named += ["--yes"] if start.yes else []
     if named:
         raise UsageError(
@@ -218,7 +218,7 @@ def find_session_id(known: InitReply, start: ChatArguments) -> str | None:
     """The whole id of the session that was asked for; None for a new one."""
     if start.session:
         return ProcessScope().session_files.places.find(start.session)
-    if not start.continue_:
+    if not start.newest:
         return None
     unarchived = [line for line in known.sessions if line.status != "archived"]
     return unarchived[0].session_id if unarchived else None

@@ -50,7 +50,7 @@ def keep_question(start: ChatArguments, question: Question, error: OllmError) ->
 
     piped = (Attachment(name="stdin", text=question.piped),) if question.piped.strip() else ()
     with suppress(OllmError, OSError):
-        options = start.build_options(one_shot=True)
+        options = start.for_one_shot()
         error.session_id = asyncio.run(keep_unsent(question.text, piped, options, error))
         error.action = f"{error.action}\nYour prompt is saved: `ollm -r {error.session_id[:8]}`.".lstrip()
 
@@ -64,7 +64,7 @@ async def run_once(start: ChatArguments, question: Question, output: str, receiv
         return int(ExitCode.DONE)
     async with AsyncExitStack() as stack:
         with show_waiting("connecting to the model server", shown=output == "text"):
-            conversation = await stack.enter_async_context(open_conversation(start.build_options(one_shot=True)))
+            conversation = await stack.enter_async_context(open_conversation(start.for_one_shot()))
         gc.freeze()  # what is there now stays to the end: nothing in it to look for
         for notice in conversation.parts.notices:
             sys.stderr.write(f"ollm: {escape_controls(notice)}\n")

@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from msgspec import field
+import msgspec
 
-from ollm.domain.context import ModeName
 from ollm.domain.errors import UsageError
 from ollm.domain.struct import Data
 from ollm.runtime.base import ConversationOptions
@@ -22,44 +21,23 @@ class Question(Data, frozen=True):
     typed: bool = True
 
 
-class ChatArguments(Data, frozen=True):
+class ChatArguments(ConversationOptions, frozen=True):
     """Options a person gave on the command line."""
 
-    workspace: Path
+    interactive: bool = True
     new: bool = False
-    session: str | None = None
-    continue_: bool = False
-    full: bool = False
-    force: bool = False
-    beside: bool = False
-    mode: ModeName | None = None
-    allow: tuple[str, ...] = ()
-    yes: bool = False
     daemon: bool = False
     text: str = ""  # the first message
     bare: bool = False  # `ollm` without a command: a new chat at once
     pick: bool = False  # whether the sessions are offered first, whatever else was given
-    flags: dict[str, Any] = field(default_factory=dict)
 
-    def build_options(self, *, one_shot: bool = False) -> ConversationOptions:
-        return ConversationOptions(
-            workspace=self.workspace,
-            session=self.session,
-            newest=self.continue_,
-            full=self.full,
-            force=self.force,
-            beside=self.beside,
-            one_shot=one_shot and not (self.session or self.continue_),
-            interactive=not one_shot,
-            mode=self.mode,
-            grants=self.allow,
-            yes=self.yes,
-            flags=self.flags,
-        )
+    def for_one_shot(self) -> ChatArguments:
+        new = not (self.session or self.newest)
+        return msgspec.structs.replace(self, one_shot=new, interactive=False)
 
     @staticmethod
     def from_options(options: Mapping[str, Any]) -> ChatArguments:
-        chosen = [name for name in ("new", "session", "continue_") if options[name] not in (None, False)]
+        chosen = [name for name in ("new", "session", "newest") if options[name] not in (None, False)]
         if len(chosen) > 1:
             raise UsageError("Use only one of --new, --resume and --continue.", action="Give one of them.")
         if options["session"] is not None and not options["session"].strip():
@@ -69,20 +47,21 @@ class ChatArguments(Data, frozen=True):
             raise UsageError(
                 f"{workspace} is not a directory.", action="Choose the project directory with --workspace."
             )
-        check_grants(options["allow"])
+        check_grants(options["grants"])
+        pick = options["session"] == PICK_SESSION
         return ChatArguments(
             workspace=workspace,
+            session=None if pick else options["session"],
             flags=build_settings_flags(options),
             text=" ".join(options.get("text") or ()),
-            pick=options["session"] == PICK_SESSION,
+            pick=pick,
             bare=options.get("bare", False) and not chosen,
             **{name: options[name] for name in COPIED_OPTIONS},
-            session=None if options["session"] == PICK_SESSION else options["session"],
         )
 
 
 PICK_SESSION = "?"  # for `--resume` without an id
-COPIED_OPTIONS = ("new", "continue_", "full", "force", "beside", "mode", "allow", "yes", "daemon")
+COPIED_OPTIONS = ("new", "newest", "full", "force", "beside", "mode", "grants", "yes", "daemon")
 
 
 def build_settings_flags(options: Mapping[str, Any]) -> dict[str, Any]:

@@ -157,7 +157,7 @@ class Terminal:
         if session is None and self._model:
             flags = {**flags, "provider": {**flags.get("provider", {}), "model": self._model}}
         self._start = msgspec.structs.replace(
-            self._start, new=session is None, session=session, continue_=False, flags=flags
+            self._start, new=session is None, session=session, newest=False, flags=flags
         )
 
     @asynccontextmanager
@@ -176,7 +176,7 @@ class Terminal:
             return open_remote_conversation(self._start)
         from ollm.app import open_conversation
 
-        return open_conversation(self._start.build_options())
+        return open_conversation(self._start)
 
     def _build_screen_options(self) -> ScreenOptions:
         from ollm.cli.screen.output import detect_rewrap
@@ -203,7 +203,7 @@ class Terminal:
 
     def _should_pick(self) -> bool:
         start = self._start
-        return start.pick or not (start.new or start.session or start.continue_ or start.text or start.bare)
+        return start.pick or not (start.new or start.session or start.newest or start.text or start.bare)
 
     async def _pick_session(self) -> bool:
         """Offer the sessions there are; False when the person leaves. The first time there is nothing to ask."""
@@ -310,7 +310,7 @@ def settle_workspace(process: ProcessScope, start: ChatArguments) -> ChatArgumen
     print(wrap_words(f"This workspace is in use by {owner.describe()}."))
     key = _ask_for_key()
     if key == "b":  # the newest session is the one that is open there, so none is offered unless asked for
-        anew = not (start.pick or start.session or start.continue_)
+        anew = not (start.pick or start.session or start.newest)
         return msgspec.structs.replace(start, beside=True, new=anew)
     return msgspec.structs.replace(start, force=True) if key == "t" else None
 

@@ -13,12 +13,17 @@ from ollm.domain.errors import OllmError, UsageError
 from ollm.domain.messages import ImagePart
 from ollm.domain.text import format_count
 from ollm.runtime.base import Attachment, Conversation
-from ollm.runtime.mentions import describe_missing, find_mentions, is_there
+from ollm.runtime.mentions import (
+    MAX_PICTURE_BYTES,
+    MAX_TEXT_BYTES,
+    describe_missing,
+    find_mentions,
+    is_there,
+    make_text_attachment,
+)
 
 FOLD_LINES = 8
 FOLD_CHARACTERS = 1_200
-MAX_TEXT_BYTES = 200_000
-MAX_PICTURE_BYTES = 10_000_000
 MAX_LISTED_FILES = 200
 PICTURES = {".png": "png", ".jpg": "jpeg", ".jpeg": "jpeg", ".gif": "gif", ".webp": "webp"}
 _RESOURCE = re.compile(r"(?:^|(?<=[\s(]))@([A-Za-z0-9][A-Za-z0-9_-]*):([^\s\"]+)")
@@ -106,8 +111,7 @@ def make_attachment(name: str, path: Path) -> Attachment:
     data = read_file(path, MAX_TEXT_BYTES + 1)
     if b"\0" in data[:8192]:
         raise ValueError("not a text file")
-    cut = " (truncated)" if len(data) > MAX_TEXT_BYTES else ""
-    return Attachment(name=f"{name}{cut}", text=data[:MAX_TEXT_BYTES].decode("utf-8", "replace"))
+    return make_text_attachment(name, data)
 
 
 def list_directory(name: str, path: Path, workspace: Path) -> Attachment:
