@@ -163,7 +163,7 @@ def list_stop_keys(screen: ChatScreen, filters: KeyFilters) -> list[Binding]:
         elif not event.current_buffer.text and filters.is_double_press(event, "escape"):
             screen.rewind()
 
-    def interrupt(event: KeyPressEvent) -> None:
+    def stop_or_leave(event: KeyPressEvent) -> None:
         if screen.chat.busy:
             screen.stop()
         elif event.current_buffer.text:
@@ -177,6 +177,6 @@ def list_stop_keys(screen: ChatScreen, filters: KeyFilters) -> list[Binding]:
     here = filters.here & ~filters.choosing
     return [
         ("escape", here & (~filters.vi | filters.asking), escape),
-        ("c-c", here, interrupt),
+        ("c-c", here, stop_or_leave),
         ("c-d", empty & filters.typing, lambda _: screen.leave()),
     ]
