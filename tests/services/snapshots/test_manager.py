@@ -105,7 +105,7 @@ def test_what_was_taken_comes_back_message_for_message(
 
 
 def snapshot(messages: list[dict[str, Any]], users: list[dict[str, Any]] | None = None, **more: Any) -> ContextSnapshot:
-    plain = msgspec.to_builtins(make_snapshot(state(ActiveContext()), "manual", ("s1", "2026-01-01T00:00:00Z")))
+    plain = msgspec.to_builtins(make_snapshot(state(ActiveContext()), "manual", "s1", "2026-01-01T00:00:00Z"))
     return msgspec.convert({**plain, "messages": messages, "userMessages": users or [], **more}, ContextSnapshot)
 
 
@@ -115,20 +115,20 @@ def test_a_failed_result_is_still_a_failed_one_when_it_comes_back() -> None:
         messages=(make.assistant(1, "", call), make.result(2, "c1", "exit 2", "shell", failed=True))
     )
 
-    taken = make_snapshot(state(context), "threshold", ("s1", "then"))
+    taken = make_snapshot(state(context), "threshold", "s1", "then")
 
     assert read_context(taken) == context
     assert (taken.id, taken.timestamp, taken.trigger) == ("s1", "then", "threshold")
 
 
 def test_the_summary_counts_and_names_the_last_request() -> None:
-    assert make_snapshot(state(ActiveContext()), "manual", ("s", "t")).summary == "0 messages, 0 checkpoints"
+    assert make_snapshot(state(ActiveContext()), "manual", "s", "t").summary == "0 messages, 0 checkpoints"
     asked = ActiveContext(messages=(make.user(1, "cut"), make.user(2, "a\n b " + "x" * 100), make.assistant(3, "ok")))
-    assert make_snapshot(state(asked), "manual", ("s", "t")).summary == (
+    assert make_snapshot(state(asked), "manual", "s", "t").summary == (
         "3 messages, 0 checkpoints; last asked: a b " + "x" * 75 + "…"
     )
     whole = state(ActiveContext(messages=(make.user(1, "cut"),)), words={1: "the whole of it"})
-    assert make_snapshot(whole, "manual", ("s", "t")).summary.endswith("last asked: the whole of it")
+    assert make_snapshot(whole, "manual", "s", "t").summary.endswith("last asked: the whole of it")
 
 
 def test_the_metadata_says_how_much_of_the_archive_is_in_it() -> None:
@@ -146,7 +146,7 @@ def test_the_metadata_says_how_much_of_the_archive_is_in_it() -> None:
         reasoning_model=True,
     )
 
-    metadata = make_snapshot(made, "manual", ("s", "t")).metadata
+    metadata = make_snapshot(made, "manual", "s", "t").metadata
 
     assert (metadata.compression_ratio, metadata.total_checkpoints, metadata.total_goals_completed) == (0.3333, 1, 1)
     assert (metadata.active_goal_id, metadata.is_reasoning_model, metadata.context_size) == ("b", True, 100)

@@ -338,7 +338,7 @@ async def test_failures_are_told_apart(
         with pytest.raises(failure):
             async with client(server.base_url, timeouts).stream("POST", PATH, b"{}") as response:
                 async for _ in response.iter_chunks():
-                    response.patience.reset()
+                    response.timer.reset()
 
 
 async def test_nobody_there_and_no_tls_there_are_no_connection() -> None:

@@ -26,11 +26,11 @@ from ollm.system.http.client import (
 )
 
 
-async def _iter_chunks(response: httpx2.Response, patience: SilenceTimer) -> AsyncGenerator[bytes, None]:
+async def _iter_chunks(response: httpx2.Response, timer: SilenceTimer) -> AsyncGenerator[bytes, None]:
     source = response.aiter_bytes()
     while True:
         try:
-            async with patience.limit_wait():
+            async with timer.limit_wait():
                 chunk = await anext(source, None)
         except httpx2.RequestError as error:
             raise _make_failure(error, started=True) from error
@@ -56,17 +56,17 @@ class SecureClient(Client):
     async def stream(
         self, method: str, path: str, body: bytes = b"", *, timeouts: Timeouts | None = None
     ) -> AsyncIterator[Response]:
-        patience = SilenceTimer(timeouts or self._timeouts)
+        timer = SilenceTimer(timeouts or self._timeouts)
         headers = {"Content-Type": "application/json"} if body else {}
         request = self._client.build_request(method, self.url + path, content=body or None, headers=headers)
         try:
-            async with patience.limit_wait():
+            async with timer.limit_wait():
                 response = await self._client.send(request, stream=True)
         except httpx2.RequestError as error:
             raise _make_failure(error, started=False) from error
         try:
             headers = {name.lower(): value for name, value in response.headers.items()}
-            yield Response(response.status_code, headers, patience, lambda: _iter_chunks(response, patience))
+            yield Response(response.status_code, headers, timer, lambda: _iter_chunks(response, timer))
         finally:
             await response.aclose()
 
