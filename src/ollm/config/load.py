@@ -10,7 +10,7 @@ import msgspec
 
 from ollm.config.environment import Home, has_valid_log_level
 from ollm.config.settings import BUILTIN_IGNORES, Settings
-from ollm.config.validation import Mistake, SettingsReader, read_config_file
+from ollm.config.validation import Mistake, SettingsReader, map_fields, read_config_file
 from ollm.config.yaml_tree import SourcePosition, YamlEntry
 from ollm.domain.errors import UsageError
 from ollm.domain.struct import Data
@@ -137,8 +137,13 @@ def _build_settings(values: Mapping[str, Any]) -> Settings:
     changed = {name: value for name, value in values.items() if value != BASE_VALUES.get(name, {})}
     if not changed:
         return Settings()
-    kinds = {field.encode_name: field for field in msgspec.structs.fields(Settings)}
-    return Settings(**{kinds[name].name: msgspec.convert(value, kinds[name].type) for name, value in changed.items()})
+    names = dict(zip(Settings.__struct_encode_fields__, Settings.__struct_fields__, strict=True))
+    defaults = map_fields(Settings())
+    sections = {key: type(value) for key, value in defaults.items() if isinstance(value, msgspec.Struct)}
+    read: dict[str, Any] = {
+        names[key]: msgspec.convert(value, sections.get(key, Any)) for key, value in changed.items()
+    }
+    return Settings(**read)
 
 
 def _list_rule_places(layer: Layer) -> list[RulePlace]:

@@ -6,6 +6,7 @@ import math
 import re
 import types
 import typing
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +51,18 @@ class Mistake(Data, frozen=True):
         return f"{self.place} {self.key}: {self.message}" if self.key else f"{self.place} {self.message}"
 
 
+def map_fields(settings: msgspec.Struct) -> dict[str, Any]:
+    """The value of each field by its name in the file. A section's type is that of its value: to read it from the
+    annotations would evaluate those of all others."""
+    names = zip(settings.__struct_encode_fields__, settings.__struct_fields__, strict=True)
+    return {key: getattr(settings, name) for key, name in names}
+
+
+@cache
+def list_field_types(kind: type[msgspec.Struct]) -> dict[str, Any]:
+    return {field.encode_name: field.type for field in msgspec.structs.fields(kind)}
+
+
 class SettingsReader:
     """Collects the mistakes of all sources, and of the one being read the place of each key that is right.
 
@@ -68,14 +81,15 @@ class SettingsReader:
         if not isinstance(entry.value, dict):
             self.report_mistake(entry.place, path, "expected a mapping here")
             return {}
-        fields = {field.encode_name: field for field in msgspec.structs.fields(kind)}
-        values: dict[str, Any] = {}
+        defaults, values = map_fields(kind()), dict[str, Any]()
         for key, child in entry.value.items():
             name = f"{path}.{key}" if path else key
-            if key not in fields:
-                self.report_mistake(child.place, name, _explain_unknown_key(key, fields, path))
-                continue
-            self._read_field(fields[key].type, child, name, values, key)
+            if key not in defaults:
+                self.report_mistake(child.place, name, _explain_unknown_key(key, defaults, path))
+            elif isinstance(section := defaults[key], msgspec.Struct):
+                values[key] = self.read_struct(type(section), child, name)
+            else:
+                self._read_field(list_field_types(kind)[key], child, name, values, key)
         return values
 
     def report_mistake(self, place: SourcePosition, key: str, message: str) -> None:
@@ -92,9 +106,6 @@ class SettingsReader:
 
     def _read_field(self, kind: Any, entry: YamlEntry, path: str, values: dict[str, Any], key: str) -> None:
         inner = strip_annotation(kind)
-        if isinstance(inner, type) and issubclass(inner, msgspec.Struct):
-            values[key] = self.read_struct(inner, entry, path)
-            return
         self.places[path] = entry.place
         if typing.get_origin(inner) is tuple and isinstance(entry.value, list):
             values[key] = self._read_items(typing.get_args(inner)[0], entry, path)

@@ -1,12 +1,16 @@
-"""Parts and regular expressions that are made when they are first used: a short conversation needs few of them."""
+"""Parts, regular expressions and decoders that are made when they are first used: a short conversation needs few."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Any, AnyStr, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Any, AnyStr, Generic, TypeVar, cast
+
+if TYPE_CHECKING:
+    import msgspec
 
 Part_co = TypeVar("Part_co", covariant=True)
+Decoded = TypeVar("Decoded")
 
 
 class Lazy(Generic[Part_co]):
@@ -27,19 +31,25 @@ class Lazy(Generic[Part_co]):
         return self._parts[0] if self._parts else None
 
 
-class LazyPattern:
-    """Stands for the compiled expression; a method is looked up there once and then found here."""
+class LateObject:
+    """Stands for an object that is made when a method of it is first asked for; that is then found here."""
 
-    def __init__(self, expression: str | bytes, flags: int = 0) -> None:
-        self._expression = expression
-        self._flags = flags
+    def __init__(self, make: Callable[[], Any]) -> None:
+        self._make = make
 
     def __getattr__(self, name: str) -> Any:
-        found = getattr(re.compile(self._expression, self._flags), name)
+        found = getattr(self._make(), name)
         setattr(self, name, found)
         return found
 
 
 def compile_late(expression: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
     """As `re.compile`, without its cost at import. Use its methods; the functions of `re` do not take it."""
-    return cast("re.Pattern[AnyStr]", LazyPattern(expression, flags))
+    return cast("re.Pattern[AnyStr]", LateObject(lambda: re.compile(expression, flags)))
+
+
+def decode_late(kind: type[Decoded]) -> msgspec.json.Decoder[Decoded]:
+    """As `msgspec.json.Decoder`, without the cost of its types at import."""
+    import msgspec
+
+    return cast("msgspec.json.Decoder[Decoded]", LateObject(lambda: msgspec.json.Decoder(kind)))

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from ollm.domain.lazy import compile_late
+from ollm.domain.lazy import compile_late, decode_late
 from ollm.domain.messages import JsonObject
 from ollm.store.session_files.files import MAX_BYTES, MAX_MESSAGE_NUMBER, DamageReport, Line, Range, SessionFile
 from ollm.store.session_files.journal import encode_json
@@ -85,8 +85,8 @@ class _CallKey(msgspec.Struct, rename="camel"):
 
 
 Key = TypeVar("Key")
-message_key_decoder = msgspec.json.Decoder(_MessageKey)
-_call_key_decoder = msgspec.json.Decoder(_CallKey)
+message_key_decoder = decode_late(_MessageKey)
+_call_key_decoder = decode_late(_CallKey)
 
 
 class DocumentSections:

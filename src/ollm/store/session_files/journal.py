@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from ollm.domain.lazy import decode_late
 from ollm.domain.messages import JsonObject, Message
 from ollm.store.session_files.files import SessionFile
 
@@ -65,8 +66,8 @@ class _CallId(msgspec.Struct):
 
 
 _CALL = b'{"id":"'  # how we write one
-_call_id_decoder = msgspec.json.Decoder(_CallId)
-_decoder = msgspec.json.Decoder(JournalRecord)
+_call_id_decoder = decode_late(_CallId)
+_decoder = decode_late(JournalRecord)
 _encoder = msgspec.json.Encoder()
 _OWN_FIELDS = {"sessionId", "metadata", "messages", "toolCalls"}  # that no record replaces
 DECODE_ERRORS = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)

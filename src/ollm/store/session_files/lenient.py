@@ -10,7 +10,7 @@ from typing import Any, get_args
 
 import msgspec
 
-from ollm.domain.lazy import compile_late
+from ollm.domain.lazy import compile_late, decode_late
 from ollm.domain.messages import AnyPart, JsonObject, Message, Role
 from ollm.domain.session import SessionMetadata
 from ollm.domain.tools import ToolCallRecord
@@ -20,9 +20,9 @@ from ollm.store.session_files.journal import RECORD_START, JournalRecord, clean_
 MAX_NUMBER = 10**15  # of tokens; what is over it was never given by anybody who counts
 MAX_PATH_CHARS, MAX_NAME_CHARS = 4096, 255  # of a workspace; no system opens more
 _METADATA_FIELDS = frozenset(SessionMetadata.__struct_encode_fields__)
-_message_decoder = msgspec.json.Decoder(Message)
+_message_decoder = decode_late(Message)
 _object_decoder = msgspec.json.Decoder(dict[str, Any])
-_call_decoder = msgspec.json.Decoder(ToolCallRecord)
+_call_decoder = decode_late(ToolCallRecord)
 _raw_decoder = msgspec.json.Decoder(msgspec.Raw)
 MESSAGE = b'{"role":'  # how we write a message's line
 CALL = b'{"id":"'  # how a call's line starts and a message's never does

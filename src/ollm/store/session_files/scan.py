@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 import msgspec
 
+from ollm.domain.lazy import decode_late
 from ollm.domain.messages import JsonObject
 from ollm.store.session_files.document import MAX_HEAD_BYTES, salvage_head
 from ollm.store.session_files.files import MAX_BYTES, DamageReport, SessionFile
@@ -33,7 +34,7 @@ class _EntryKind(msgspec.Struct):
     name: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
 
 
-_kind_decoder = msgspec.json.Decoder(_EntryKind)
+_kind_decoder = decode_late(_EntryKind)
 _fields_decoder = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _entries_decoder = msgspec.json.Decoder(list[msgspec.Raw])
 
