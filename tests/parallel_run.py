@@ -37,7 +37,6 @@ LONG_FILES = (
     "tests/daemon/test_openapi.py",
     "tests/daemon/test_pages.py",
     "tests/cli/sessions/test_rewind.py",
-    "tests/cli/test_chat_rewind.py",
     "tests/daemon/test_endings.py",
     "tests/cli/test_mcp.py",
     "tests/cli/test_resume.py",

@@ -1,14 +1,19 @@
-"""Reading the archive, leases, records that become a session again, and the state of a machine."""
+"""Reading the archive: lists, sessions, what waits to be sent."""
 
+import asyncio
 import contextlib
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
 
+from ollm.app import WorkspaceScope
 from ollm.archive.connection import ArchiveTarget, open_connection
+from ollm.archive.outgoing import HIDDEN_TEXT, RecordCleaner
 from ollm.archive.pulling import write_pulled
 from ollm.archive.reading import (
     LEASE_SECONDS,
@@ -18,10 +23,121 @@ from ollm.archive.reading import (
 )
 from ollm.archive.sending import ArchiveRecord, Machine
 from ollm.archive.state import ArchiveState
+from ollm.cli.daemon import connect_daemon
+from ollm.cli.sessions.session_list import LocalSessionList, RemoteSessionList
+from ollm.cli.start import ChatArguments
+from ollm.daemon.bodies import OpenReply
 from ollm.domain.errors import BusyError, DamagedError
+from ollm.services.redaction import MARK, Redactor
 from ollm.store.session_files.places import SessionPlaces
 from ollm.store.session_files.store import SessionFiles
-from tests.servers.archive_machine import MakeMachine
+from tests.servers import ScriptedServer
+from tests.servers.archive_machine import ArchiveMachine, MakeMachine, make_call
+from tests.servers.postgres import free_port
+
+
+@pytest.fixture
+def both(machine: MakeMachine) -> tuple[ArchiveMachine, str, str]:
+    """A laptop with a session of its own, and one of the desktop's in the archive; both of a folder named shop."""
+    desktop, laptop = machine("desktop"), machine("laptop")
+    theirs = desktop.record("The desktop's question", workspace="/somewhere/shop")
+    desktop.run("push")
+    ours = laptop.record("The laptop's question", workspace="/elsewhere/shop")
+    laptop.run("push")
+    return laptop, ours, theirs
+
+
+def test_the_list_shows_and_marks_them(both: tuple[ArchiveMachine, str, str]) -> None:
+    laptop, ours, theirs = both
+
+    said = laptop.ollm("sessions", "list")
+    rows = {row["sessionId"]: row for row in json.loads(laptop.ollm("sessions", "list", "--json"))}
+
+    assert "☁ The desktop's question (postgres on" in said
+    assert set(rows) == {ours, theirs}
+    assert rows[theirs]["archive"]["owner"] == "postgres"
+    assert "archive" not in rows[ours]
+
+
+def test_a_machine_that_never_sent_anything_lists_and_finds_them(machine: MakeMachine) -> None:
+    desktop, laptop = machine("desktop"), machine("laptop")
+    theirs = desktop.record("The desktop's question")
+    desktop.run("push")
+
+    hits = json.loads(laptop.ollm("sessions", "search", "question", "--json"))
+    rows = json.loads(laptop.ollm("sessions", "list", "--json"))
+
+    assert [found["sessionId"] for found in (*hits, *rows)] == [theirs, theirs]
+
+
+def test_the_search_finds_both_once(both: tuple[ArchiveMachine, str, str]) -> None:
+    laptop, ours, theirs = both
+
+    hits = json.loads(laptop.ollm("sessions", "search", "question", "--json"))
+
+    assert sorted(hit["sessionId"] for hit in hits) == sorted([ours, theirs])
+    assert "☁ postgres on" in laptop.ollm("sessions", "search", "question")
+
+
+def test_the_picker_offers_those_of_the_same_project(both: tuple[ArchiveMachine, str, str], tmp_path: Path) -> None:
+    laptop, _, theirs = both
+    laptop.ollm("sessions", "list")
+    folders = [tmp_path / "shop", tmp_path / "other"]
+    found = []
+    for folder in folders:
+        folder.mkdir()
+        scope = WorkspaceScope(laptop.process, folder)
+        found.append(asyncio.run(LocalSessionList(scope).load_items()))
+        scope.close()
+
+    assert [[(item.session_id, item.title[:5], (item.origin or "")[:12]) for item in items] for items in found] == [
+        [(theirs, "☁ The", "the archive:")],
+        [],
+    ]
+
+
+def test_the_daemon_finds_them_and_opens_one_that_is_only_in_the_archive(
+    both: tuple[ArchiveMachine, str, str], tmp_path: Path
+) -> None:
+    laptop, ours, theirs = both
+    laptop.ollm("sessions", "list")
+    shop = tmp_path / "shop"
+    shop.mkdir()
+
+    async def ask() -> tuple[list[str], list[tuple[str, bool]], OpenReply]:
+        async with ScriptedServer([]) as server:
+            os.environ["OLLM_BASE_URL"] = server.base_url
+            async with connect_daemon() as client:
+                hits = await client.call("GET", "/search?q=question", type=list[dict[str, Any]])
+                found = await RemoteSessionList(ChatArguments(workspace=shop)).load_items()
+                body = {"workspacePath": str(shop), "sessionId": theirs}
+                opened = await client.call("POST", "/sessions", body, type=OpenReply)
+        listed = [(item.session_id, (item.origin or "").startswith("the archive:")) for item in found]
+        return sorted(hit["sessionId"] for hit in hits), listed, opened
+
+    laptop.environment |= {"OLLM_PROVIDER": "openai", "OLLM_MODEL": "scripted", "OLLM_BASE_URL": ""}
+    try:
+        with laptop.inside():
+            hits, listed, opened = asyncio.run(ask())
+    finally:
+        laptop.ollm("daemon", "stop")
+
+    assert hits == sorted([ours, theirs])
+    assert listed == [(theirs, True)]
+    assert (opened.session_id, opened.resumed) == (theirs, True)
+
+
+def test_a_server_that_is_away_leaves_the_last_list(both: tuple[ArchiveMachine, str, str]) -> None:
+    laptop, ours, theirs = both
+    laptop.ollm("sessions", "list")
+    laptop.configure(url=f"postgresql://me@127.0.0.1:{free_port()}/none")
+
+    rows = json.loads(laptop.ollm("sessions", "list", "--json"))
+    hits = json.loads(laptop.ollm("sessions", "search", "question", "--json"))
+
+    assert {row["sessionId"] for row in rows} == {ours, theirs}
+    assert [hit["sessionId"] for hit in hits] == [ours]
+    assert "was not searched" in laptop.warned
 
 
 def test_a_search_takes_any_text_literally(machine: MakeMachine) -> None:
@@ -76,6 +192,7 @@ def test_hits_have_a_snippet_with_the_word_and_can_be_narrowed(machine: MakeMach
 
 
 SESSION = "00000000-0000-4000-8000-000000000001"
+
 LAPTOP, DESKTOP = Machine(id="1", host="laptop"), Machine(id="2", host="desktop")
 
 
@@ -173,3 +290,131 @@ def test_a_damaged_file_is_put_aside(tmp_path: Path) -> None:
 
     assert ArchiveState(tmp_path / "a.db").list_sent() == {}
     assert list(tmp_path.glob("a.db.damaged-*"))
+
+
+def test_a_damaged_session_comes_back_with_the_damage_it_had(machine: MakeMachine) -> None:
+    laptop, desktop = machine("laptop", redact=False), machine("desktop", redact=False)
+    session = laptop.record("One", "Two", "Three")
+    path = laptop.home / "sessions" / f"{session}.json"
+    broken = path.read_bytes().replace(b'"Two"', b'"Tw\x00\xff')
+    path.write_bytes(broken)
+
+    laptop.run("push")
+    desktop.run("pull", session)
+
+    assert (desktop.home / "sessions" / f"{session}.json").read_bytes() == broken
+    assert "damaged when it was archived" in desktop.warned
+    assert "Three" in desktop.ollm("sessions", "view", session)
+    assert [hit["number"] for hit in desktop.json("search", "three")] == [3]
+    assert "! One" in desktop.run("list")
+
+
+def test_of_a_damaged_session_what_can_be_read_leaves_redacted(machine: MakeMachine) -> None:
+    laptop, desktop = machine("laptop"), machine("desktop")
+    session = laptop.record("One", "Two", "password=hunter2hunter2")
+    path = laptop.home / "sessions" / f"{session}.json"
+    path.write_bytes(path.read_bytes().replace(b'"Two"', b'"Tw\x00\xff'))
+
+    laptop.run("push")
+    desktop.run("pull", session)
+
+    shown = desktop.ollm("sessions", "view", session)
+    assert "One" in shown
+    assert "hunter2" not in shown
+
+
+def test_a_document_of_another_layout_comes_back_byte_for_byte(machine: MakeMachine) -> None:
+    laptop, desktop = machine("laptop", redact=False), machine("desktop", redact=False)
+    session = laptop.record("One", "Two")
+    path = laptop.home / "sessions" / f"{session}.json"
+    path.write_text(json.dumps(json.loads(path.read_bytes()), indent=3), encoding="utf-8")
+
+    laptop.run("push")
+    desktop.run("pull", session)
+
+    assert (desktop.home / "sessions" / path.name).read_bytes() == path.read_bytes()
+
+
+def test_results_about_files_that_ollmignore_hides_stay_here(machine: MakeMachine) -> None:
+    laptop, desktop = machine("laptop"), machine("desktop")
+    project = laptop.home / "project"
+    (project / "inner").mkdir(parents=True)
+    (project / ".ollmignore").write_text("private/\n*.key\n")
+    (project / "inner" / ".ollmignore").write_text("notes.txt\n")
+    calls = (
+        make_call("c1", "hidden words", path="private/plan.md"),
+        make_call("c2", "hidden words", path=str(project / "inner" / "notes.txt")),
+        make_call("c3", "open words", path="readme.md"),
+    )
+    session = laptop.record("Read them", "Yes", calls=calls, workspace=str(project))
+
+    laptop.run("push")
+    desktop.run("pull", session)
+
+    assert b"hidden words" not in desktop.document(session)
+    assert b"open words" in desktop.document(session)
+    assert desktop.json("search", "hidden words") == []
+
+
+KEY = "ghp_abcdefghijklmnopqrstuvwxyz0123456789"
+
+
+def is_hidden(path: str) -> bool:
+    return path.removeprefix("./").startswith("secret/")
+
+
+def redact(name: str, text: str) -> str:
+    return MARK if name == "password" else Redactor().redact(text)
+
+
+CLEANER = RecordCleaner(redact, is_hidden)
+
+PLAIN = RecordCleaner(None, is_hidden)
+
+
+def make_entry(name: str, result: str, **args: object) -> dict[str, object]:
+    return {"id": "c1", "name": name, "args": args, "result": {"llmContent": result, "fullOutput": result}}
+
+
+def test_secrets_go_at_any_depth_and_by_the_name_they_stand_under() -> None:
+    call = make_entry("http", f"token {KEY}", headers={"password": "hunter2", "x": [f"Bearer {KEY}"]}, data=KEY)
+
+    cleaned = CLEANER.clean_call(call)
+
+    assert KEY not in str(cleaned)
+    assert cleaned["args"]["headers"]["password"] == MARK
+    assert cleaned["id"] == "c1"
+    assert CLEANER.clean_message({"id": 1, "role": "user", "parts": [{"type": "text", "text": "plain"}]})["id"] == 1
+
+
+def test_the_result_of_a_call_about_a_hidden_file_stays_here() -> None:
+    for call in (
+        make_entry("read_file", "the plan", path="secret/plan.md"),
+        make_entry("read_many_files", "the plan", paths=["a.md", "./secret/plan.md"]),
+        make_entry("shell", "the plan", command="cat <secret/plan.md | head"),
+        make_entry("shell", "the plan", command="cat a#b secret/plan.md"),
+        make_entry("write_file", "ok the plan", path="secret/plan.md", content="the plan"),
+    ):
+        cleaned = PLAIN.clean_call(call)
+        assert "the plan" not in str(cleaned), call
+        assert HIDDEN_TEXT in str(cleaned)
+    for path, sent in (("secret/plan.png", []), ("logo.png", ["iVBORw0KGgo="])):
+        call = make_entry("read_file", "a picture", path=path)
+        call["result"] = {"llmContent": "a picture", "images": ["iVBORw0KGgo="]}
+        assert PLAIN.clean_call(call)["result"]["images"] == sent
+
+
+def test_lines_about_hidden_files_are_left_out_of_lists_and_searches() -> None:
+    cleaned = PLAIN.clean_call(
+        make_entry("grep", "a.py:3: total\nsecret/plan.md:1: total\nsecret/my plan:2: x\nb.py", pattern="t")
+    )
+
+    assert cleaned["result"]["llmContent"].split("\n") == ["a.py:3: total", "b.py", HIDDEN_TEXT]
+
+
+def test_without_redaction_and_hidden_files_nothing_changes() -> None:
+    call = make_entry("shell", f"secret words, key {KEY}\n  - item: x", command="ls -la 'unfinished")
+
+    assert PLAIN.clean_call(call) is call
+    assert PLAIN.clean_message({"a": KEY}) == {"a": KEY}
+    assert PLAIN.clean_head({"metadata": {"title": KEY}}) == {"metadata": {"title": KEY}}

@@ -1,17 +1,23 @@
-"""Every slash command, through the door a script uses: `ollm -p "/name"`; and what the chat's own need."""
+"""Slash commands, habits of other agents, and the chat as plain lines."""
 
+import json
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from ollm.app import open_conversation
 from ollm.cli.daemon import open_remote_conversation
+from ollm.cli.line_chat import LineReader, choose_session, parse_answer
+from ollm.cli.sessions.session_list import SessionChoice, SessionListItem
 from ollm.cli.start import ChatArguments
 from ollm.domain.errors import OllmError
 from ollm.runtime.base import Conversation, ConversationOptions
 from ollm.runtime.commands import build_command_table
 from tests.cli.command import ollm
 from tests.cli.running import running
+from tests.cli.screen.samples import details
+from tests.cli.terminal import CTRL_D, ENTER, at_terminal
 from tests.covers import covers
 from tests.servers.answers import Answer
 from tests.sizes import SOAK
@@ -65,7 +71,9 @@ SAYS = {
     "/nope": "Unknown command /nope",
     "/mode sideways": "Usage: /mode",
 }
+
 ASKS_THE_SCREEN = {"new", "clear", "exit", "quit"}
+
 SENDS = {"continue", "retry", "init", "review"}
 
 
@@ -148,3 +156,175 @@ def test_no_command_is_left_out_of_these_tests() -> None:
     tried = {command.split()[0].removeprefix("/") for command in SAYS}
 
     assert {command.name for command in build_command_table().values()} <= tried | ASKS_THE_SCREEN | SENDS
+
+
+SHIFT_TAB = "\x1b[Z"
+
+
+async def test_notes_keys_levels_and_own_output_work_as_elsewhere(tmp_path: Path) -> None:
+    write = Answer(calls=[("write_file", {"path": "a.txt", "content": "x"})])
+    async with running(tmp_path, ["Seen.", write, "Done."]) as runner:
+        runner.home.mkdir()
+        command = 'python3 -c \'import json, sys; print(json.load(sys.stdin)["mode"], "by me")\''
+        (runner.home / "config.yaml").write_text(json.dumps({"screen": {"statusCommand": command}}))
+        async with at_terminal(runner, size=(120, 40)) as terminal:
+            await terminal.wait_for("code·ask", "code by me")
+            terminal.type("#always use tabs" + ENTER)
+            await terminal.wait_for("Remembered as note-1: always use tabs")
+            terminal.type("?" + ENTER)
+            await terminal.wait_for("suspend to the shell")
+            terminal.type("!echo from me" + ENTER)
+            await terminal.wait_for("the model sees this with your next message")
+            for level in ("code·accept-edits", "plan·read-only", "code·ask"):
+                terminal.type(SHIFT_TAB)
+                await terminal.wait_for(level)
+            terminal.type("explain this" + ENTER)
+            await terminal.wait_for("Seen.")
+            terminal.type("/rename about tabs" + ENTER)
+            await terminal.wait_for("Renamed to about tabs.")
+            terminal.type("/cost" + ENTER)
+            await terminal.wait_for("20 tokens read (0 from the cache), 5 written.")
+            terminal.type("write it" + ENTER)
+            await terminal.wait_for("[y] yes")
+            assert b"\x1b]9;ollm: Create a.txt" in bytes(terminal.raw)
+            terminal.type("y")
+            await terminal.wait_for("Done.")
+            terminal.type(CTRL_D)
+            await terminal.ended()
+
+    first = runner.server.chats[0]["messages"]
+    assert "always use tabs" in first[0]["content"]
+    assert "[$ echo from me]\n```\nfrom me" in first[-1]["content"]
+    assert runner.sessions()[0]["metadata"]["title"] == "about tabs"
+
+
+@covers("S5.8")
+async def test_entries_have_priorities_and_a_paused_plan_is_told(tmp_path: Path) -> None:
+    slow = Answer(text="Slowly it comes.", stall_after=2)
+    async with running(tmp_path, ["One.", slow, "Three."]) as runner:
+        async with at_terminal(runner, size=(120, 60)) as terminal:
+            await terminal.wait_for("code·ask")
+            for line in (
+                "/context add low LOW",
+                "/context add --priority 90 high HIGH",
+                "/todos add step",
+                "/plan pause",
+            ):
+                terminal.type(line + ENTER)
+                await terminal.wait_for(f"› {line}")
+            terminal.type("hello" + ENTER)
+            await terminal.wait_for("One.")
+            terminal.type("again" + ENTER)
+            await terminal.wait_for("Slowly")
+            terminal.type("/context" + ENTER)
+            await terminal.wait_for("compaction starts at")
+            terminal.type("\x03")
+            await terminal.wait_for("stopped")
+            terminal.type(CTRL_D)
+            await terminal.ended()
+        async with at_terminal(runner, "-c") as terminal:
+            await terminal.wait_for("Resumed")
+            terminal.type("more" + ENTER)
+            await terminal.wait_for("Three.")
+            terminal.type("/new" + ENTER)
+            await terminal.wait_for("New session")
+            terminal.type("/todos carry" + ENTER)
+            await terminal.wait_for("step")
+            terminal.type(CTRL_D)
+            await terminal.ended()
+
+    system = runner.server.chats[0]["messages"][0]["content"]
+    assert system.index("HIGH") < system.index("LOW")
+    for chat in (runner.server.chats[0], runner.server.chats[-1]):
+        assert "The plan is paused: do not continue it unless asked." in str(chat["messages"])
+
+
+def test_a_plain_answer_that_is_not_offered_is_a_no_with_its_words() -> None:
+    assert parse_answer("y", details()).approved
+    assert parse_answer("s", details(grant="x")).scope == "session"
+    assert not parse_answer("s", details()).approved
+    assert not parse_answer("a", details(grant="x", locked=True)).approved
+    assert parse_answer("use tabs", details()).reason == "use tabs"
+    assert parse_answer(None, details()).reason == ""
+
+
+def item(number: int, **more: object) -> SessionListItem:
+    now = int(datetime.now(UTC).timestamp() * 1000)
+    facts = {"session_id": f"s{number}", "title": f"Title {number}", "model": "qwen3", "updated_at": now, **more}
+    return SessionListItem(**facts)  # type: ignore[arg-type]
+
+
+SESSIONS = [item(1), item(2, archived=True), item(3, title="Other")]
+
+
+@pytest.mark.parametrize(
+    ("typed", "choice"),
+    [
+        (["1"], SessionChoice(action="resume", session_id="s1")),
+        ([" 2 "], SessionChoice(action="resume", session_id="s3")),
+        (["0", "3", "2"], SessionChoice(action="resume", session_id="s3")),
+        ([""], SessionChoice(action="new")),
+        (["  "], SessionChoice(action="new")),
+        (["q"], SessionChoice(action="leave")),
+        (["Q"], SessionChoice(action="leave")),
+        ([None], SessionChoice(action="leave")),
+        (["other", "1"], SessionChoice(action="resume", session_id="s3")),
+        (["fix the parser"], SessionChoice(action="new", text="fix the parser")),
+    ],
+)
+async def test_a_number_resumes_words_narrow_and_nothing_is_a_new_session(
+    typed: list[str | None], choice: SessionChoice
+) -> None:
+    reader = LineReader()
+    for line in typed:
+        reader.put(line)
+
+    assert await choose_session(SESSIONS, reader) == choice
+
+
+MARKDOWN = """# Result
+
+It is **done**:
+
+- one
+- two
+
+| file | lines |
+|------|-------|
+| a.py | 3 |
+
+```python
+print("hi")
+```
+"""
+
+
+async def test_markdown_is_rendered_on_a_terminal_and_left_alone_in_a_pipe(tmp_path: Path) -> None:
+    read = Answer(text="I will **look**.", calls=[("read_file", {"path": "a.py"})])
+    async with running(tmp_path, [read, MARKDOWN, MARKDOWN, MARKDOWN]) as runner:
+        (runner.workspace / "a.py").write_text("print('hi')\n")
+        async with at_terminal(runner, "-p", "do it", size=(60, 30)) as terminal:
+            assert await terminal.ended() == 0
+        piped = await runner.run("-p", "do it")
+        async with at_terminal(runner, "-p", "do it", OLLM_PLAIN="1") as plain:
+            assert await plain.ended() == 0
+
+    shown = terminal.text()
+    assert "I will look." in shown
+    assert shown.index("I will look.") < shown.index("Read a.py") < shown.index("Result")
+    assert "**" not in shown
+    assert "|---" not in shown
+    assert "```" not in shown
+    assert "• one\n" in shown
+    assert "file" in shown
+    assert "\x1b[1m" in terminal.raw.decode()
+    assert piped.out == MARKDOWN
+    assert "**done**" in plain.text()
+
+
+async def test_no_colour_is_used_where_none_is_wanted(tmp_path: Path) -> None:
+    async with running(tmp_path, [MARKDOWN]) as runner, at_terminal(runner, "-p", "do it", NO_COLOR="1") as terminal:
+        assert await terminal.ended() == 0
+
+    assert "\x1b[3" not in terminal.raw.decode()
+    assert "It is done:" in terminal.text()

@@ -21,7 +21,7 @@ from ollm.runtime.small_models.blocks import FILE_BLOCK
 from ollm.runtime.small_models.guide import TurnGuide
 from ollm.runtime.turn_calls import LoopStop, StreamedAnswer, TurnCalls
 from ollm.services.loop_detection import LoopDetectionService
-from tests.runtime.small_models.test_project_files import Place
+from tests.runtime.small_models.test_placement import Place
 
 WHOLE = {"path": "other.py", "content": "z = 1\n"}
 

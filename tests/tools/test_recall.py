@@ -1,4 +1,4 @@
-"""recall reads the archive back: messages, outputs of calls, ranges, words."""
+"""recall and task, through dispatch."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -7,15 +7,20 @@ from typing import Any
 import msgspec
 import pytest
 
+from ollm.domain.errors import ToolFailure
 from ollm.domain.messages import Message, TextPart, ToolResultPart
-from ollm.domain.session import Session, SessionMetadata
+from ollm.domain.session import Session, SessionMetadata, TaskReport, TaskRequest
 from ollm.domain.tools import RecordedResult, ToolCallRecord
 from ollm.runtime.resume.session_archive import SessionArchive
+from ollm.tools.catalogue import describe_catalogue
+from ollm.tools.framework.tool_selection import select_tools
 from ollm.tools.recall import FoundPassages, Passage, Recall
+from ollm.tools.task import Task, render_report
 from tests.covers import covers
 from tests.tools.drive import Driver, content, error
 
 T = "2026-01-01T00:00:00.000Z"
+
 LONG = "".join(f"line {number}\n" for number in range(1, 3001))
 
 
@@ -151,3 +156,45 @@ async def test_too_many_queries_are_refused_in_words_and_long_ones_shown_in_part
     assert "queries: expected a list of length <= 5" in refused[1]
     assert drive.registry.get("recall").parameters["properties"]["queries"]["maxItems"] == 5
     assert len(missed[1]) < 300
+
+
+async def test_the_report_comes_back_with_what_it_rests_on(workspace: Path) -> None:
+    asked: list[TaskRequest] = []
+
+    async def run(request: TaskRequest, emit) -> TaskReport:
+        asked.append(request)
+        emit("Read a.py\n")
+        return TaskReport(text="Found.", session_id="s", steps=1, files=("a.py",), problem="It ended early.")
+
+    drive = Driver(workspace)
+    drive.registry.register(Task, run)
+    record = await drive("task", prompt="Look.\nWell.", files=["a.py"], agent="x")
+
+    assert content(record) == "Found.\n[It looked at a.py. It ended early.]"
+    assert record.result is not None
+    assert record.result.return_display == "report after 1 step; It ended early.\n· Read a.py\nFound."
+    assert asked == [TaskRequest(prompt="Look.\nWell.", files=("a.py",), agent="x", call_id="c1")]
+    assert Task(prompt="Look.\nWell.", agent="x").summary() == "Task for x: Look."
+
+
+async def test_a_task_without_a_report_failed(workspace: Path) -> None:
+    async def run(_request: TaskRequest, _emit) -> TaskReport:
+        raise ToolFailure("Timeout", "Too late.")
+
+    drive = Driver(workspace)
+    drive.registry.register(Task, run)
+
+    assert error(await drive("task", prompt="x")) == ("Timeout", "Too late.")
+    assert error(await drive("task"))[0] == "ValidationError"
+
+
+def test_many_files_are_counted() -> None:
+    report = TaskReport(text="x", session_id="s", steps=2, files=tuple(f"f{number}" for number in range(14)))
+
+    assert render_report(report).endswith("f11 and 2 more.]")
+
+
+@pytest.mark.parametrize("mode", ["code", "plan", "assistant", "debug"])
+def test_a_window_of_8k_never_shows_it(mode) -> None:
+    for window in (2048, 4096, 8192, 16_384):
+        assert "task" not in [tool.name for tool in select_tools(mode, describe_catalogue(), window)]

@@ -1,4 +1,4 @@
-"""Steps 7 to 10 of a turn: every call gets exactly one result (T10, T12)."""
+"""Calls of one step: dispatched, repaired, and their results."""
 
 import asyncio
 import time
@@ -10,6 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ollm.config.settings import OutputSettings
+from ollm.domain.errors import StorageError, ToolFailure
 from ollm.domain.events import ToolFinished, ToolOutput, ToolStarted
 from ollm.domain.messages import ToolCall
 from ollm.domain.tools import (
@@ -20,8 +22,10 @@ from ollm.domain.tools import (
 )
 from ollm.runtime.calls.dispatch import UNPARSED_KEY
 from ollm.tools.framework.base import Tool, ToolContext
+from tests.cli.running import running
 from tests.covers import covers
 from tests.runtime.calls.support import ALLOW, ASK, DENY, Table, asked
+from tests.servers.answers import Answer
 
 
 @covers("T10.7", "T10.2", "T10.6", "T9.4")
@@ -226,3 +230,97 @@ def test_any_calls_get_exactly_one_finished_record_each(calls: list[tuple[str, A
     assert sorted(event.call_id for event in table.of(ToolFinished)) == sorted(record.id for record in records)
     assert [(record.error is None) for record in records] == [record.status == "ok" for record in records]
     msgspec.json.encode(records)
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "led"),
+    [
+        ("read_file", {"path": "src/*.py"}, 'Call glob {"pattern": "src/*.py"}'),
+        ("read_file", {"path": "src/ap.py"}, 'Did you mean src/app.py? Call read_file {"path": "src/app.py"}'),
+        ("read_file", {"path": "app.py"}, 'Did you mean src/app.py? Call read_file {"path": "src/app.py"}'),
+        ("readfile", {"path": "src/app.py"}, "x = 1\n"),
+        ("ReadFile", {"file_path": "src/app.py"}, "x = 1\n"),
+        ("bash", {"command": "echo said"}, "said\n"),
+        ("bash", {"script": "echo said"}, "write_todos."),
+        ("read_file", {"pth": "src/app.py"}, "x = 1\n"),
+        ("read_file", {"pth": "src/app.py", "path": "src/none.py"}, 'Call read_file {"path": "src/none.py"}'),
+        ("raed_file", {"path": "src/app.py"}, 'Call read_file {"path": "src/app.py"}'),
+        ("read_file", {"path": "quite/another.rs"}, "does not exist."),
+        ("recall", {"queries": ["x"], "messageId": 3, "callId": "c1"}, 'Call recall {"queries": ["x"]}'),
+        ("shell", {"command": "ls", "id": "1"}, 'Call shell {"command": "ls"}'),
+        ("shell", {"command": "echo said", "id": ""}, "said\n"),
+    ],
+)
+async def test_the_call_that_was_meant_is_written_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tool: str, arguments: dict[str, Any], led: str
+) -> None:
+    monkeypatch.setenv("OLLM_CALL_FORM", "native")
+    async with running(tmp_path, [Answer(calls=[(tool, arguments)]), "Done."]) as runner:
+        (runner.workspace / "src").mkdir()
+        (runner.workspace / "src" / "app.py").write_text("x = 1\n")
+        (runner.workspace / ".secret.py").write_text("x = 1\n")
+        await runner.run("-p", "Look at it.", "--yes")
+
+    assert runner.server.chats[1]["messages"][-1]["content"].endswith(led)
+
+
+@covers("T9.1", "T9.3")
+async def test_long_output_is_cut_and_the_whole_kept(tmp_path: Path) -> None:
+    record = await Table(tmp_path, output=OutputSettings(max_chars=100, max_lines=10)).one("say", {"text": "x" * 500})
+
+    assert record.result is not None
+    assert len(record.result.llm_content) < 200
+    assert "400 characters omitted" in record.result.llm_content
+    assert record.result.full_output == "x" * 500
+
+
+@covers("T9.5")
+async def test_escape_sequences_reach_neither_the_model_nor_the_screen(tmp_path: Path) -> None:
+    table = Table(tmp_path)
+
+    record = await table.one("say", {"text": "\x1b[31mred\x1b[0m\x07"})
+
+    assert record.result is not None
+    assert record.result.llm_content == "red␇"
+    assert table.of(ToolOutput)[0].text == "red␇"
+
+
+@covers("T12.6", "T12.2")
+@pytest.mark.parametrize(
+    ("fault", "kind", "said"),
+    [
+        (ToolFailure("EditTargetNotFound", "edit 1 is nowhere"), "EditTargetNotFound", "edit 1 is nowhere"),
+        (ValueError("a bug"), "Interrupted", "ValueError: a bug"),
+        (PermissionError(13, "Permission denied", "/x/y"), "PermissionDenied", "/x/y"),
+        (StorageError("the disk is full"), "Interrupted", "the disk is full"),
+        (RecursionError("too deep"), "ValidationError", "nested too deeply"),
+    ],
+)
+async def test_whatever_a_tool_raises_becomes_its_result(
+    tmp_path: Path, fault: Exception, kind: str, said: str
+) -> None:
+    record = await Table(tmp_path, fault=fault).one("break")
+
+    assert record.error is not None
+    assert record.error.type == kind
+    assert said in record.error.message
+    assert record.result is not None
+    assert record.result.llm_content == f"Error {kind}: {record.error.message}"
+
+
+async def test_deeply_nested_arguments_are_refused_and_can_be_recorded(tmp_path: Path) -> None:
+    deep: Any = "x"
+    for _ in range(5_000):
+        deep = [deep]
+
+    record = await Table(tmp_path).one("say", {"text": deep})
+
+    assert record.status == "failed"
+    assert len(msgspec.json.encode(record)) < 2_000
+
+
+async def test_half_a_surrogate_pair_in_arguments_can_be_recorded(tmp_path: Path) -> None:
+    record = await Table(tmp_path).one("say", {"text": "\ud800"})
+
+    msgspec.json.encode(record)
+    assert record.status == "ok"

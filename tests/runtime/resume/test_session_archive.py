@@ -1,6 +1,4 @@
-"""The archive as `recall` reads it: what was cut in the context is whole here."""
-
-from __future__ import annotations
+"""What a session leaves for its resume, and reads back from its archive."""
 
 import asyncio
 from collections.abc import Sequence
@@ -12,6 +10,7 @@ from ollm.domain.messages import Message, TextPart, ToolCallPart, ToolResultPart
 from ollm.domain.session import Session, SessionMetadata
 from ollm.domain.tools import RecordedResult, ToolCallRecord
 from ollm.runtime.resume import session_archive
+from ollm.runtime.resume.saved_context import SavedContext, read_last_number, read_saved_context
 from ollm.runtime.resume.session_archive import (
     SessionArchive,
     get_call_output,
@@ -20,8 +19,66 @@ from ollm.runtime.resume.session_archive import (
 from ollm.services.message_search import MessageMatch
 from ollm.store.session_files.store import MessagePage
 from ollm.store.session_index.session_texts import IndexedText, Vector
+from tests.runtime.prompt.test_prompt import Talk
+
+
+def talked() -> Talk:
+    talk = Talk()
+    talk.entries.add_context("mine", "Use tabs.", source="user")
+    talk.entries.add_context("theirs", "From a file.", source="system")
+    talk.user("Build it")
+    talk.step("all good")
+    talk.prompt.build_request_messages()
+    return talk
+
+
+def test_what_was_kept_comes_back() -> None:
+    talk = talked()
+    talk.counter.calibrate(1.4, 5)
+
+    kept = SavedContext.from_prompt(talk.prompt, 3)
+    again = read_saved_context(msgspec.json.encode(kept))
+
+    assert again == kept
+    assert (kept.model, kept.window, kept.mode, kept.last_number) == ("m", 4096, "code", 3)
+    assert kept.context == talk.prompt.get_active_context()
+    assert [entry.key for entry in kept.entries] == ["mine"]
+    assert kept.token_factor == 1.4
+    assert kept.ledger == talk.prompt.ledger.last is not None
+    assert (kept.goals_told, kept.armed) == (True, True)
+
+
+def test_goals_the_model_has_not_heard_of_and_a_taken_snapshot_are_remembered() -> None:
+    talk = talked()
+    talk.prompt.goals.set("Ship it")
+    talk.prompt.snapshot_armed = False
+
+    kept = SavedContext.from_prompt(talk.prompt, 3)
+
+    assert (kept.goals_told, kept.armed) == (False, False)
+
+
+def test_what_cannot_be_read_is_none() -> None:
+    assert read_saved_context(None) is None
+    assert read_saved_context(b"") is None
+    assert read_saved_context(b'{"lastNumber": 5}') is None
+    assert read_last_number(b'{"lastNumber": 5, "other": 1}') == 5
+    assert (read_last_number(None), read_last_number(b"{"), read_last_number(b"{}")) == (0, 0, 0)
+
+
+def test_one_of_an_earlier_version_knows_of_no_goals_to_tell_and_no_snapshot() -> None:
+    kept = msgspec.to_builtins(SavedContext.from_prompt(talked().prompt, 3))
+    for name in ("goalsTold", "armed", "counted", "entries", "ledger", "forms", "tokenFactor"):
+        del kept[name]
+
+    again = read_saved_context(msgspec.json.encode(kept))
+
+    assert again is not None
+    assert (again.goals_told, again.armed, again.counted, again.entries) == (True, True, None, ())
+
 
 CONTENT = "x = 1\n" * 400
+
 CALL = ToolCallRecord(
     id="c1",
     name="write_file",

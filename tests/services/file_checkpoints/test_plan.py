@@ -1,15 +1,45 @@
-"""Which paths are touched, in which order, and which are not."""
+"""Plans of going back: named files, neighbours, editors, interruptions."""
 
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ollm.config.settings import CheckpointSettings, FileDiscoverySettings
+from ollm.domain.clock import now
+from ollm.services.file_checkpoints.change_spans import LookFurther, renew_files
+from ollm.services.file_checkpoints.records import CheckpointRecord, EditorChange, collect_garbage
+from ollm.services.file_checkpoints.restore import (
+    RestoreResult,
+    drop_paths,
+    find_changes,
+    join_results,
+    make_editor_change,
+    make_step,
+)
+from ollm.services.file_checkpoints.service import FileCheckpoints
 from ollm.services.file_checkpoints.tree import (
+    CHANGED_SINCE_CUT_OFF,
     IGNORED,
+    CheckpointPlace,
     PathChange,
+    RestorePlan,
+    SkippedPath,
     TreeEntry,
+    compare_trees,
     drop_hidden,
     order_steps,
     plan_steps,
 )
+from ollm.services.file_discovery.service import FileDiscoveryService
+from ollm.store.workspace_place import name_workspace
+from tests.services.file_checkpoints.trees import OTHER, SESSION, make_checkpoints, take_turn
 
-FILE, OTHER, FOLDER = TreeEntry("f", 0o644, b"1"), TreeEntry("f", 0o644, b"2"), TreeEntry("d", 0o755, b"t")
+FILE, CHANGED, FOLDER = TreeEntry("f", 0o644, b"1"), TreeEntry("f", 0o644, b"2"), TreeEntry("d", 0o755, b"t")
+
 LARGE = TreeEntry("x", 0o644, b"is too large (5 bytes)\0007")
 
 
@@ -19,7 +49,7 @@ def test_what_goes_goes_from_the_bottom_and_what_comes_comes_from_the_top() -> N
         PathChange("a/b", FILE, None),
         PathChange("c", FILE, FOLDER),
         PathChange("c/d", None, FILE),
-        PathChange("e", FILE, OTHER),
+        PathChange("e", FILE, CHANGED),
     ]
 
     assert [step.path for step in order_steps(steps)] == ["c", "a/b", "a", "a", "c", "c/d", "e"]
@@ -27,8 +57,8 @@ def test_what_goes_goes_from_the_bottom_and_what_comes_comes_from_the_top() -> N
 
 def test_what_cannot_be_brought_back_or_is_not_ours_stays() -> None:
     changes = [
-        PathChange("fine", FILE, OTHER),
-        PathChange("foreign", FILE, OTHER),
+        PathChange("fine", FILE, CHANGED),
+        PathChange("foreign", FILE, CHANGED),
         PathChange("large", LARGE, FILE),
         PathChange("was large", None, LARGE),
         PathChange("was hidden", FILE, IGNORED),
@@ -55,7 +85,7 @@ def test_a_new_hidden_name_is_told_only_below_a_rule_that_changed() -> None:
     hidden = [PathChange(path, IGNORED, None) for path in ("a", "d/b", "dd/b", "d/.git", "d/e/.ollm")]
 
     def told(*rules: str) -> list[str]:
-        return [one.path for one in drop_hidden([*hidden, *(PathChange(rule, FILE, OTHER) for rule in rules)])]
+        return [one.path for one in drop_hidden([*hidden, *(PathChange(rule, FILE, CHANGED) for rule in rules)])]
 
     assert told() == []
     assert told("d/.gitignore") == ["d/b", "d/.gitignore"]
@@ -63,3 +93,331 @@ def test_a_new_hidden_name_is_told_only_below_a_rule_that_changed() -> None:
     assert told("d/other") == ["d/other"]
     both = [PathChange("x", IGNORED, FILE), PathChange("y", None, IGNORED), PathChange("z", FILE, None)]
     assert drop_hidden(both) == both
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    for name in ("a", "b", "folder/c", "by hand"):
+        path = tmp_path / "tree" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("old")
+    (tmp_path / "tree" / "link").symlink_to("folder")
+    return tmp_path / "tree"
+
+
+def edit(checkpoints: FileCheckpoints, name: str, text: str) -> None:
+    checkpoints.begin(SESSION, 1, names=[name])
+    (checkpoints.root / name).parent.mkdir(exist_ok=True)
+    (checkpoints.root / name).write_text(text)
+    checkpoints.end()
+
+
+def rewind(checkpoints: FileCheckpoints) -> dict[str, str]:
+    plan = checkpoints.plan_rewind(SESSION, 1)
+    assert plan is not None
+    _, result, _ = checkpoints.restore(SESSION, 9, plan, "files")
+    return {skipped.path: skipped.why for skipped in result.skipped}
+
+
+def count_looks(checkpoints: FileCheckpoints) -> Callable[[], int]:
+    take, looks = checkpoints._trees.take, [0]
+
+    def counted(*arguments: Any) -> object:
+        looks[0] += 1
+        return take(*arguments)
+
+    checkpoints._trees.take = counted  # type: ignore[method-assign, assignment]
+    return lambda: looks[0]
+
+
+def test_files_that_are_edited_by_name_take_one_look_a_turn(tmp_path: Path, tree: Path) -> None:
+    checkpoints = make_checkpoints(tmp_path)
+    looks = count_looks(checkpoints)
+    edit(checkpoints, "a", "new")
+    edit(checkpoints, "link/c", "new")
+    edit(checkpoints, str(tree / "a"), "newer")
+    assert looks() == 1
+
+    assert rewind(checkpoints) == {}
+    assert {path.read_text() for path in tree.rglob("*") if path.is_file()} == {"old"}
+
+
+def test_what_a_person_writes_between_or_during_such_calls_is_theirs(tmp_path: Path, tree: Path) -> None:
+    checkpoints = make_checkpoints(tmp_path)
+    edit(checkpoints, "a", "new")
+    (tree / "b").write_text("mine, then edited: ")
+    checkpoints.begin(SESSION, 1, names=["b"])
+    (tree / "b").write_text("mine, then edited: yes")
+    (tree / "by hand").write_text("mine")
+    checkpoints.end()
+
+    assert rewind(checkpoints).keys() == {"b", "by hand"}
+    assert (tree / "a").read_text() == "old"
+    assert (tree / "by hand").read_text() == "mine"
+
+
+@pytest.mark.parametrize("name", ["new/file", ".gitignore", "joined", "big"])
+def test_what_needs_a_whole_look_gets_one(tmp_path: Path, tree: Path, name: str) -> None:
+    if name == "joined":
+        os.link(tree / "a", tree / "joined")
+    if name == "big":
+        (tree / "big").write_text("small")
+    checkpoints = make_checkpoints(tmp_path, max_file_bytes=100)
+    looks = count_looks(checkpoints)
+    edit(checkpoints, "b", "new")
+    edit(checkpoints, name, "*.log\n" if name == ".gitignore" else "x" * 200 if name == "big" else "new")
+
+    assert looks() > 1
+    assert rewind(checkpoints).keys() == ({"big"} if name == "big" else set())
+    assert (tree / "a").read_text() == "old"
+    assert not (tree / "new").exists()
+
+
+def test_files_are_renewed_up_to_their_size_and_only_where_they_are_files(tmp_path: Path, tree: Path) -> None:
+    checkpoints = make_checkpoints(tmp_path)
+    taken, objects = checkpoints._trees.take().digest, checkpoints.objects
+
+    def renew(name: str, limit: int = 10) -> str | None:
+        try:
+            found = renew_files(objects, tree, taken, [name], limit)
+        except LookFurther:
+            return None
+        (change,) = compare_trees(objects, taken, found)
+        assert change.after is not None
+        return objects.read(change.after.value).decode()
+
+    (tree / "a").write_text("x" * 10)
+    assert renew("a") == "x" * 10
+    assert renew("a", 9) is None
+    assert renew("missing") is None
+    assert renew("link") is None
+    os.mkfifo(tree / "pipe")
+    assert renew("pipe") is None
+    os.link(tree / "a", tree / "joined")
+    assert renew("a") is None
+
+
+def open_place(root: Path, home: Path) -> FileCheckpoints:
+    discovery = FileDiscoveryService(FileDiscoverySettings(), home)
+    place = CheckpointPlace(root=root, folder=home / name_workspace(root), user_home=home)
+    return FileCheckpoints(place, CheckpointSettings(), discovery.scan_tree, now)
+
+
+@pytest.mark.parametrize("ended", [True, False])
+@pytest.mark.parametrize("mine_is_outer", [True, False])
+def test_what_a_session_of_a_workspace_inside_or_around_did_stays(
+    tmp_path: Path, mine_is_outer: bool, ended: bool
+) -> None:
+    outer, inner = tmp_path / "tree", tmp_path / "tree" / "sub"
+    inner.mkdir(parents=True)
+    (inner / "x").write_text("old")
+    (inner / "own").write_text("old")
+    roots = (outer, inner) if mine_is_outer else (inner, outer)
+    mine, theirs = (open_place(root, tmp_path / "home") for root in roots)
+    with take_turn(mine, 1):
+        (roots[0] / "own").write_text("mine")
+        theirs.begin(OTHER, 1)
+        (inner / "x").write_text("theirs")
+        (inner / "new").write_text("theirs")
+        if ended:
+            theirs.end()
+
+    plan = mine.plan_rewind(SESSION, 1)
+    theirs.end()
+    forced = mine.plan_rewind(SESSION, 1, force=True)
+
+    assert plan is not None
+    assert forced is not None
+    left = {Path(one.path).name for one in plan.skipped}
+    assert left >= {"x", "new"}
+    assert ("own" in {step.path for step in plan.steps}) == (ended or mine_is_outer)
+    assert {Path(step.path).name for step in forced.files} == {"x", "new", "own"}
+
+
+def test_what_they_did_before_is_no_obstacle(tmp_path: Path) -> None:
+    outer, inner = tmp_path / "tree", tmp_path / "tree" / "sub"
+    inner.mkdir(parents=True)
+    mine, theirs = open_place(outer, tmp_path / "home"), open_place(inner, tmp_path / "home")
+    with take_turn(theirs, 1, OTHER):
+        (inner / "x").write_text("theirs")
+    time.sleep(0.01)  # times are told in thousandths
+    with take_turn(mine, 1):
+        (inner / "x").write_text("mine")
+
+    plan = mine.plan_rewind(SESSION, 1)
+
+    assert plan is not None
+    assert ([step.path for step in plan.steps], plan.skipped) == (["sub/x"], ())
+
+
+def make_record(number: int, message: int, *changes: tuple[str, str, str]) -> CheckpointRecord:
+    found = tuple(EditorChange(path=path, before=before, after=after) for path, before, after in changes)
+    return CheckpointRecord(number=number, kind="turn", message_id=message, started="", in_editor=found)
+
+
+def test_the_first_state_and_the_last_count_from_a_message_or_a_record_on() -> None:
+    records = [
+        make_record(1, 1, ("a", "0", "1")),
+        make_record(2, 3, ("a", "1", "2"), ("b", "x", "y"), ("a", "2", "3")),
+        make_record(3, 5, ("a", "3", "1")),
+    ]
+
+    assert find_changes(records, 1, None)["a"] == EditorChange(path="a", before="0", after="1")
+    assert find_changes(records, 2, None)["a"] == EditorChange(path="a", before="1", after="1")
+    assert set(find_changes(records, 5, None)) == {"a"}
+    assert find_changes(records, 1, 3) == {"a": EditorChange(path="a", before="3", after="1")}
+
+
+def test_what_an_editor_did_not_save_is_kept_and_told(tmp_path: Path) -> None:
+    (tmp_path / "tree").mkdir()
+    checkpoints = make_checkpoints(tmp_path)
+    place = checkpoints.root.resolve() / "a"
+    place.write_bytes(b"disk")
+    checkpoints.note_editor_change(place, b"no", b"stretch is open")
+    checkpoints.begin(SESSION, 1)
+    checkpoints.note_editor_change(place, b"before", b"after")
+    checkpoints.note_editor_change(tmp_path / "elsewhere", b"x", b"y")
+    record = checkpoints.end()
+
+    assert record is not None
+    with checkpoints.objects.hold_lock():
+        collect_garbage(checkpoints.objects)
+    (change,) = checkpoints.view_files().list_changes(checkpoints.list_records(SESSION)[0])
+    assert change.before is not None
+    assert change.after is not None
+    assert checkpoints.read_entry(change.path, change.before) == b"before"
+    assert checkpoints.read_entry(change.path, change.after) == b"after"
+
+
+def test_one_content_takes_the_place_of_another_and_the_mode_stays(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("x")
+    (tmp_path / "a").chmod(0o640)
+
+    there = make_step("a", tmp_path / "a", "01", "02")
+    gone = make_step("b", tmp_path / "b", "03", "04")
+
+    assert there == PathChange("a", TreeEntry("f", 0o640, b"\1"), TreeEntry("f", 0o640, b"\2"))
+    assert gone == PathChange("b", TreeEntry("f", 0o644, b"\3"), TreeEntry("f", 0o644, b"\4"))
+    assert make_editor_change(there) == EditorChange(path="a", before="01", after="02")
+
+
+def test_paths_go_from_a_plan_and_results_are_told_together() -> None:
+    steps = tuple(PathChange(path, None, TreeEntry("f", 0o644, b"")) for path in "abc")
+    skipped = tuple(SkippedPath(path=path, why="why") for path in "bde")
+    plan = RestorePlan(message_id=1, current=b"", target=b"", steps=steps, skipped=skipped)
+
+    left = drop_paths(plan, iter("bd"))
+
+    assert [step.path for step in left.steps] == ["a", "c"]
+    assert [one.path for one in left.skipped] == ["e"]
+    both = join_results(
+        RestoreResult(restored=steps[:1], skipped=skipped[:1]), RestoreResult(restored=steps[1:], skipped=skipped[1:])
+    )
+    assert (both.restored, both.skipped) == (steps, skipped)
+
+
+def cut_off_turn(place: Path, command: str) -> None:
+    """A turn in a process of its own, which is killed after its command."""
+    process = os.fork()
+    if process == 0:
+        checkpoints = make_checkpoints(place)
+        checkpoints.begin(SESSION, 1)
+        os.chdir(place / "tree")
+        os.system(command)
+        changed = max(path.lstat().st_ctime_ns for path in (place / "tree").rglob("*"))
+        alive = checkpoints.objects.find_beat(SESSION)
+        while alive.stat().st_mtime_ns <= changed:
+            time.sleep(0.02)
+        os._exit(1)
+    os.waitpid(process, 0)
+    time.sleep(0.02)  # the clock of files moves in steps
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    for name in ("ours", "both", "by hand", "d/gone", "d/kept", "moved/x"):
+        path = tmp_path / "tree" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("old")
+    return tmp_path
+
+
+def rewind_interrupted(place: Path) -> dict[str, str]:
+    checkpoints = make_checkpoints(place)
+    plan = checkpoints.plan_rewind(SESSION, 1)
+    assert plan is not None
+    _, result, _ = checkpoints.restore(SESSION, 9, plan, "files")
+    return {skipped.path: skipped.why for skipped in result.skipped}
+
+
+def test_what_came_after_the_kill_stays_and_what_came_before_goes_back(place: Path) -> None:
+    tree = place / "tree"
+    cut_off_turn(place, "echo model > ours; echo model > both; rm d/gone; mkdir new; echo x > new/file")
+    (tree / "both").write_text("by hand")
+    (tree / "by hand").write_text("by hand")
+    (tree / "mine").write_text("by hand")
+    (tree / "moved").rename(tree / "elsewhere")  # the times of what is in it do not change
+
+    skipped = rewind_interrupted(place)
+
+    assert {name: (tree / name).read_text() for name in ("ours", "both", "by hand", "mine", "d/gone")} == {
+        "ours": "old",
+        "both": "by hand",
+        "by hand": "by hand",
+        "mine": "by hand",
+        "d/gone": "old",
+    }
+    assert not (tree / "new").exists()
+    assert (tree / "elsewhere" / "x").read_text() == "old"
+    assert not (tree / "moved").exists()
+    assert skipped == dict.fromkeys(("both", "by hand", "mine", "elsewhere/x", "moved/x"), CHANGED_SINCE_CUT_OFF)
+
+
+def test_the_next_turn_knows_it_still(place: Path) -> None:
+    tree = place / "tree"
+    cut_off_turn(place, "echo model > ours")
+    (tree / "by hand").write_text("by hand")
+    with take_turn(make_checkpoints(place), 3):
+        (tree / "ours").write_text("again")
+        (tree / "by hand").write_text("again")
+
+    assert rewind_interrupted(place) == {"by hand": CHANGED_SINCE_CUT_OFF}
+    assert (tree / "ours").read_text() == "old"
+    assert (tree / "by hand").read_text() == "again"
+
+
+def test_another_session_does_not_lose_its_own_to_one_that_was_cut_off(place: Path) -> None:
+    tree = place / "tree"
+    cut_off_turn(place, "echo model > ours")
+    checkpoints = make_checkpoints(place)
+    with take_turn(checkpoints, 1, OTHER):
+        (tree / "both").write_text("by the other session")
+
+    plan = checkpoints.plan_rewind(OTHER, 1)
+
+    assert plan is not None
+    assert ([step.path for step in plan.steps], plan.skipped) == (["both"], ())
+
+
+def test_what_a_session_changes_now_is_not_anothers(place: Path) -> None:
+    tree = place / "tree"
+    running, checkpoints = make_checkpoints(place), make_checkpoints(place)
+    with take_turn(checkpoints, 1, OTHER):
+        (tree / "ours").write_text("by the other session")
+        running.begin(SESSION, 1)
+        (tree / "both").write_text("by the session that runs")
+    (tree / "d" / "kept").write_text("by the session that runs")
+
+    plan = checkpoints.plan_rewind(OTHER, 1)
+    running.end()
+
+    assert plan is not None
+    assert {step.path for step in plan.steps} == {"ours"}
+    assert {skipped.path for skipped in plan.skipped} == {"both", "d/kept"}
+
+
+def test_a_turn_without_a_sign_of_life_proves_nothing(place: Path) -> None:
+    cut_off_turn(place, "echo model > ours")
+    (place / "saved" / "sessions" / f"{SESSION}.alive").unlink()
+
+    assert set(rewind_interrupted(place)) == {"ours"}

@@ -1,7 +1,8 @@
-"""Answers are kept as long as they are right (S6.6)."""
+"""What discovery remembers of trees."""
 
 import asyncio
 import os
+import random
 import shutil
 import subprocess
 import time
@@ -10,12 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from ollm.domain.files import DiscoveryOptions
+from ollm.config.settings import FileDiscoverySettings
+from ollm.domain.files import DirectoryContent, DiscoveryOptions, TreeTooLarge
 from ollm.services.file_discovery import service as service_module
 from ollm.services.file_discovery.rules import read_signature
 from ollm.services.file_discovery.service import FileDiscoveryService
 from ollm.services.file_discovery.walk import Walk
 from tests.covers import covers
+from tests.services.file_checkpoints.trees import change_tree
 from tests.services.file_discovery.looking import files, plant, rules
 
 
@@ -174,3 +177,43 @@ async def test_a_big_root_read_before_it_was_watched_is_not_looked_at_again(
     subscription.dispose()
 
     assert once == len(looked) > 1600
+
+
+def scan(service: FileDiscoveryService, root: Path) -> list[DirectoryContent]:
+    return service.scan_tree(str(root), 10**6)
+
+
+def test_every_scan_shows_what_a_first_one_would(tmp_path: Path) -> None:
+    root, chance = tmp_path / "tree", random.Random(7)
+    root.mkdir()
+    service = FileDiscoveryService(FileDiscoverySettings(), tmp_path / "home")
+    for number in range(25):
+        change_tree(root, chance, 4)
+        if number % 8 == 7:
+            (root / ".gitignore").write_text(f"{chance.choice('abc')}*\n")
+        fresh = FileDiscoveryService(FileDiscoverySettings(), tmp_path / "home")
+        assert scan(service, root) == scan(fresh, root)
+
+
+def test_a_link_to_a_directory_is_a_name_and_not_gone_into(tmp_path: Path) -> None:
+    root = tmp_path / "tree"
+    (root / "d").mkdir(parents=True)
+    (root / "d" / "a").touch()
+    (root / "again").symlink_to(root / "d")
+
+    found = scan(FileDiscoveryService(FileDiscoverySettings(), tmp_path / "home"), root)
+
+    assert [place.files for place in found] == [[], ["a"]]
+
+
+def test_a_tree_with_more_files_than_are_wanted_is_too_large(tmp_path: Path) -> None:
+    root = tmp_path / "tree"
+    for name in ("a", "b", "c/d"):
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text("x")
+    (root / "link").symlink_to("a")
+    service = FileDiscoveryService(FileDiscoverySettings(), tmp_path / "home")
+
+    assert len(service.scan_tree(str(root), 4)) == 2
+    with pytest.raises(TreeTooLarge):
+        service.scan_tree(str(root), 3)
