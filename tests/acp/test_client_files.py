@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from acp import schema as wire
 
-from ollm.acp.transport import complete_server, read_servers
+from ollm.acp.transport import carry_servers, read_servers
 from tests.acp.editor import EDIT, RunningEditor, editing
 from tests.extensions.raw_servers import raw_entry, shown_tools
 from tests.servers.answers import Answer
@@ -263,12 +263,12 @@ async def test_a_server_that_cannot_be_used_is_said_with_the_reason(tmp_path: Pa
         await editor.agent.list_sessions()
 
     said = editor.client.said("agent_thought_chunk")
-    assert "MCP server only cannot be used: it has no command." in said
-    assert "MCP server server cannot be used: it has no command." in said
-    assert "MCP server w cannot be used: servers of type ws are not supported" in said
-    assert "MCP server c cannot be used: servers of type acp are not supported" in said
+    assert "MCP server only cannot be used: expected either command or url." in said
+    assert "MCP server server cannot be used: expected either command or url." in said
+    assert "MCP server w cannot be used: url: expected a URL" in said
+    assert "MCP server c cannot be used: expected either command or url" in said
 
 
-@pytest.mark.parametrize("wrong", [{"args": 3}, {"args": [3]}, {"env": {"A": "b"}}, {"env": [{"name": "A"}]}])
+@pytest.mark.parametrize("wrong", [{"args": 3}, {"env": [{"name": "A"}]}, {"env": [3]}])
 def test_an_entry_with_parts_that_cannot_be_read_is_not_started(wrong: dict[str, Any]) -> None:
-    assert read_servers([complete_server({"name": "a", "command": "run", **wrong})]) == {}
+    assert read_servers(carry_servers([{"name": "a", "command": "run", **wrong}]))[0] == {}

@@ -18,7 +18,6 @@ from ollm.acp.session import EditorSession
 from ollm.acp.transport import (
     ClientAbilities,
     build_introduction,
-    describe_unusable,
     read_abilities,
     read_servers,
 )
@@ -165,13 +164,14 @@ class EditorSessions:
     async def _open_session(
         self, workspace: Path, servers: list[JsonObject], session_id: str | None = None
     ) -> EditorSession:
+        entries, unusable = read_servers(servers)
         options = ConversationOptions(
             workspace=workspace,
             session=session_id,
             beside=True,
             interactive=True,
             flags=self._flags,
-            mcp_servers=read_servers(servers),
+            mcp_servers=entries,
         )
         buffers = EditorBuffers(self._editor, self._abilities)
         conversation, stack = await self._open_conversation(options, buffers)
@@ -181,7 +181,7 @@ class EditorSessions:
             session.buffers = buffers if self._abilities.reads_files else None
             session.trust = WorkspaceTrust(self._process.trust_book, options.workspace)
             trust = describe_trust(self._process.trust_book.get_state(options.workspace))
-            session.remarks = (*trust, *describe_unusable(servers))
+            session.remarks = (*trust, *unusable)
         except BaseException:
             await stack.aclose()
             raise

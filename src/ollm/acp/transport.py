@@ -22,7 +22,6 @@ from ollm import __version__
 from ollm.domain.errors import OllmError
 from ollm.domain.messages import JsonObject
 from ollm.domain.struct import Data
-from ollm.system.terminal_text import make_printable
 
 MAX_MESSAGE_BYTES = 64 * 1024 * 1024
 MAX_WAITING_BYTES = 1024 * 1024  # bytes that may wait to be written before whoever sends has to wait
@@ -238,9 +237,7 @@ def parse_message(line: bytes | BadMessage) -> JsonObject:
     if isinstance(params := message.get("params"), dict):
         params.pop("_meta", None)  # the library would put its entries in place of the parameters
         if isinstance(params.get("mcpServers"), list):
-            params["mcpServers"] = [
-                complete_server(each if isinstance(each, dict) else {}) for each in params["mcpServers"]
-            ]
+            params["mcpServers"] = carry_servers(params["mcpServers"])
     return message
 
 
@@ -353,79 +350,41 @@ def read_abilities(capabilities: JsonObject) -> ClientAbilities:
     )
 
 
-MAX_NAME_CHARS = 32
-FAULT = "ollmFault"
-TYPES = ("stdio", "http", "sse")
+class NamedValue(Data, frozen=True):
+    name: str
+    value: str
 
 
-def complete_server(entry: JsonObject) -> JsonObject:
-    """Complete an MCP server for the library, which drops incomplete ones silently. A fault goes along in `_meta`."""
-    fault = find_fault(entry)
-    name = str(entry.get("name") or "server")
-    if fault:
-        return {"name": name, "command": "", "args": [], "env": [], "_meta": {FAULT: fault}}
-    known = {**entry, "name": name, "_meta": None}
-    if "url" not in entry:
-        return {**known, "args": entry.get("args") or [], "env": entry.get("env") or []}
-    return {**known, "type": entry.get("type") or "http", "headers": entry.get("headers") or []}
+CARRIED = "ollmServers"
+SERVER_KEYS = ("type", "command", "args", "url")
 
 
-def find_fault(entry: JsonObject) -> str:
-    """Explain why a server cannot be used; empty if it can."""
-    kind = entry.get("type") or ("http" if "url" in entry else "stdio")
-    if kind not in TYPES:
-        return f"servers of type {make_printable(str(kind)[:40])} are not supported, only stdio, http and sse"
-    place, pairs = ("command", "env") if kind == "stdio" else ("url", "headers")
-    if not isinstance(entry.get(place), str) or not entry[place].strip():
-        return f"it has no {place}"
-    if not all(isinstance(one, str) for one in as_list(entry.get("args"))):
-        return "args is not a list of texts"
-    if not all(is_pair(one) for one in as_list(entry.get(pairs))):
-        return f"{pairs} is not a list of names and values"
-    return ""
+def carry_servers(sent: list[Any]) -> list[JsonObject]:
+    """Hide MCP servers from the library, which drops incomplete ones silently."""
+    return [{"name": "carrier", "command": "", "args": [], "env": [], "_meta": {CARRIED: sent}}] if sent else []
 
 
-def as_list(value: Any) -> list[Any]:
-    """A list as it is, nothing as an empty one, anything else as one that holds nothing of use."""
-    return value if isinstance(value, list) else [] if value is None else [None]
+def read_servers(carried: list[JsonObject]) -> tuple[dict[str, JsonObject], tuple[str, ...]]:
+    """Entries by name as settings have them, the first of each name, and a sentence for each that cannot be used."""
+    from ollm.extensions.mcp.settings import make_server_name, read_server
+
+    found: dict[str, JsonObject] = {}
+    problems: list[str] = []
+    for sent in (one for carrier in carried for one in carrier["_meta"][CARRIED]):
+        server = sent if isinstance(sent, dict) else {}
+        entry = {key: read_pairs(server[key]) for key in (*SERVER_KEYS, "env", "headers") if server.get(key)}
+        name = make_server_name(re.sub(r"[^A-Za-z0-9]+", "-", str(server.get("name") or "")).strip("-"))
+        fault = read_server(name, entry)
+        if isinstance(fault, str):
+            problems.append(f"The MCP server {name} cannot be used: {fault}.")
+        else:
+            found.setdefault(name, entry)
+    return found, tuple(problems)
 
 
-def is_pair(one: Any) -> bool:
-    return isinstance(one, dict) and isinstance(one.get("name"), str) and isinstance(one.get("value"), str)
-
-
-def find_server_fault(server: JsonObject) -> str:
-    more = server.get("_meta")
-    return str(more.get(FAULT) or "") if isinstance(more, dict) else ""
-
-
-def describe_unusable(sent: list[JsonObject]) -> tuple[str, ...]:
-    """Describe the servers that cannot be used."""
-    return tuple(
-        f"The MCP server {make_printable(str(server['name'])[:80])} cannot be used: {fault}."
-        for server in sent
-        if (fault := find_server_fault(server))
-    )
-
-
-def read_servers(sent: list[JsonObject]) -> dict[str, Any]:
-    """Entries by name; of two with one name the first counts. Those that cannot be used are left out."""
-    found: dict[str, Any] = {}
-    for server in sent:
-        if not find_server_fault(server):
-            found.setdefault(make_name(str(server.get("name", ""))), read_server(server))
-    return found
-
-
-def read_server(server: JsonObject) -> JsonObject:
-    if "url" in server:
-        headers = {str(one["name"]): str(one["value"]) for one in server.get("headers", [])}
-        return {"type": server.get("type", "http"), "url": server["url"], "headers": headers}
-    variables = {str(one["name"]): str(one["value"]) for one in server.get("env", [])}
-    return {"command": server.get("command", ""), "args": server.get("args", []), "env": variables}
-
-
-def make_name(name: str) -> str:
-    """A name that tools can begin with: letters, digits and dashes."""
-    plain = re.sub(r"[^A-Za-z0-9]+", "-", name).strip("-")[:MAX_NAME_CHARS].rstrip("-")
-    return plain or "server"
+def read_pairs(value: Any) -> Any:
+    """Read a list of names and values as a mapping; anything else stays as it is."""
+    try:
+        return {one.name: one.value for one in msgspec.convert(value, list[NamedValue])}
+    except msgspec.ValidationError:
+        return value
