@@ -29,7 +29,6 @@ from ollm.providers.base import AnyPiece, CallPiece, FinishPiece, ProgressPiece,
 from ollm.runtime.base import (
     Attachment,
     EventStream,
-    NoticeQueue,
     Status,
     TurnReport,
     build_message_parts,
@@ -314,24 +313,6 @@ async def test_a_subscription_gives_everything_and_ends_when_it_is_closed() -> N
     assert stream._listeners == []  # nothing is kept for one that nobody reads
     async with asyncio.timeout(10):
         assert [event.seq async for event in subscription] == [1, 2]
-
-
-def test_notices_wait_in_order_are_told_once_and_a_warning_is_not_repeated() -> None:
-    queue, told = NoticeQueue(), list[Event]()
-    queue.warn_once("a")
-    queue.add("info", "b")
-    queue.warn("c")
-    queue.emit_all(told.append)
-    queue.warn_once("a")
-    queue.warn("c")
-    queue.emit_all(told.append)
-
-    assert [(one.level, one.text) for one in told if isinstance(one, Notice)] == [
-        ("warning", "a"),
-        ("info", "b"),
-        ("warning", "c"),
-        ("warning", "c"),
-    ]
 
 
 def test_names_are_found_at_the_beginning_of_words_once_each(tmp_path: Path) -> None:

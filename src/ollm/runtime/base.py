@@ -13,7 +13,7 @@ from msgspec import field
 
 from ollm.domain.clock import Clock, format_stamp
 from ollm.domain.context import ModeName, Usage
-from ollm.domain.events import AnyEvent, Event, Notice, NoticeLevel, TurnFinished, TurnReason
+from ollm.domain.events import AnyEvent, Event, Notice, TurnFinished, TurnReason
 from ollm.domain.messages import AnyPart, ImagePart, Message, TextPart, replace_surrogates
 from ollm.domain.session import ParentCall
 from ollm.domain.struct import Data
@@ -276,27 +276,3 @@ async def iterate_until_finished(subscription: EventSubscription) -> AsyncIterat
         yield event
         if isinstance(event, TurnFinished):
             return
-
-
-class NoticeQueue:
-    """Notices that wait until there is somebody to tell."""
-
-    def __init__(self) -> None:
-        self._waiting: list[Notice] = []
-        self._warned: set[str] = set()
-
-    def add(self, level: NoticeLevel, text: str) -> None:
-        self._waiting.append(Notice(level=level, text=text))
-
-    def warn(self, text: str) -> None:
-        self.add("warning", text)
-
-    def warn_once(self, text: str) -> None:
-        if text not in self._warned:
-            self._warned.add(text)
-            self.warn(text)
-
-    def emit_all(self, emit: Callable[[Event], None]) -> None:
-        notices, self._waiting = self._waiting, []
-        for notice in notices:
-            emit(notice)

@@ -1,6 +1,6 @@
 """Compaction of a conversation's context: when it is due, and what becomes of it.
 
-In one direction: a context and its budget go in, a smaller context comes out (`Compaction.compact`); `Compactor` asks
+In one direction: a context and its budget go in, a smaller context comes out (`compact_context`); `Compactor` asks
 the prompt for the one and gives it the other. The prompt knows neither.
 """
 
@@ -144,41 +144,30 @@ def _is_due(prompt: Prompt) -> bool:
     return _is_over(prompt) and not prompt.sent_as_restored
 
 
-class Compaction:
-    """Makes one context smaller. `compact` changes nothing but what it returns."""
+async def compact_context(
+    view: ContextView, plan: CompactionPlan, counter: TokenCounter, clock: Clock
+) -> tuple[ActiveContext, CompressionResult]:
+    """The smaller context, and what was done; the same context where `skipped` says why."""
+    from ollm.services.chat_compression.service import ChatCompressionService
 
-    def __init__(self, counter: TokenCounter, clock: Clock) -> None:
-        self._counter = counter
-        self._clock = clock
+    service = ChatCompressionService(counter, plan.summarise, clock=clock)
+    result = await service.compress((view.system, *view.context.messages), plan.options)
+    freed = result.original_token_count - result.compressed_token_count
+    if plan.trigger == "manual" and freed <= view.recall_tokens * ESTIMATE_SLACK:
+        result = msgspec.structs.replace(result, skipped=result.skipped or FREES_TOO_LITTLE)
+    return (view.context if result.skipped else _update_records(view, result, counter)), result
 
-    async def compact(self, view: ContextView, plan: CompactionPlan) -> tuple[ActiveContext, CompressionResult]:
-        """The smaller context, and what was done; the same context where `skipped` says why."""
-        from ollm.services.chat_compression.service import ChatCompressionService
 
-        service = ChatCompressionService(self._counter, plan.summarise, clock=self._clock)
-        result = await service.compress((view.system, *view.context.messages), plan.options)
-        freed = result.original_token_count - result.compressed_token_count
-        if plan.trigger == "manual" and freed <= view.recall_tokens * ESTIMATE_SLACK:
-            result = msgspec.structs.replace(result, skipped=result.skipped or FREES_TOO_LITTLE)
-        if result.skipped:
-            return view.context, result
-        return self._update_records(view, result), result
-
-    def _update_records(self, view: ContextView, result: CompressionResult) -> ActiveContext:
-        """The records within their share, the goals in force written down anew behind them."""
-
-        kept = [old for old in result.checkpoints if old.id != GOALS_CHECKPOINT_ID]
-        goals = make_goals_checkpoint(view.context.goals, self._counter)
-        messages = result.compressed_messages[1 + len(result.checkpoints) :]
-        request, rest = map(self._counter.count_messages, (view.request_messages, messages))
-        caps = make_caps(view.budget, kept, rest + sum(goal.tokens for goal in goals), request, self._counter)
-        aged = CheckpointManager(self._counter).age(kept, caps)
-        return msgspec.structs.replace(
-            view.context,
-            messages=messages,
-            checkpoints=(*aged.checkpoints, *goals),
-            folded=True,
-        )
+def _update_records(view: ContextView, result: CompressionResult, counter: TokenCounter) -> ActiveContext:
+    """The records within their share, the goals in force written down anew behind them."""
+    kept = [old for old in result.checkpoints if old.id != GOALS_CHECKPOINT_ID]
+    goals = make_goals_checkpoint(view.context.goals, counter)
+    messages = result.compressed_messages[1 + len(result.checkpoints) :]
+    request, rest = map(counter.count_messages, (view.request_messages, messages))
+    caps = make_caps(view.budget, kept, rest + sum(goal.tokens for goal in goals), request, counter)
+    aged = CheckpointManager(counter).age(kept, caps)
+    records = (*aged.checkpoints, *goals)
+    return msgspec.structs.replace(view.context, messages=messages, checkpoints=records, folded=True)
 
 
 class CompressionBreaker:
@@ -229,7 +218,6 @@ class Compactor:
         self._keep = keep
         self._before = before
         self._clock = clock
-        self._compaction = Compaction(counter, clock)
         self._breaker = CompressionBreaker()
         self._window = 0
         self._kept_revision = -1
@@ -359,7 +347,7 @@ class Compactor:
         known = prompt.get_active_context().checkpoints
         try:
             view = prompt.view_context(with_recall=plan.trigger == "manual")
-            context, result = await self._compaction.compact(view, plan)
+            context, result = await compact_context(view, plan, self._counter, self._clock)
         except OllmError as error:
             _log.warning("Compression failed: %s", error, extra={"operation": "compress"})
             emit(CompressionError(message=str(error)))

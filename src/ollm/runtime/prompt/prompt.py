@@ -23,11 +23,10 @@ from ollm.domain.context import (
     Usage,
 )
 from ollm.domain.errors import PromptTooLongError
-from ollm.domain.events import ContextUsage, Event, PromptTruncated
+from ollm.domain.events import ContextUsage, Event, Notice, PromptTruncated
 from ollm.domain.messages import Message, PromptMessage
 from ollm.domain.model_facts import ModelFacts
 from ollm.domain.tools import ToolCallRecord, ToolSchema
-from ollm.runtime.base import NoticeQueue
 from ollm.runtime.prompt.messages import LoadUserMessages, MessageHistory, UserMessages
 from ollm.runtime.prompt.prefix import PrefixLedger, PromptPrefix, RequestBuilder, ToolChoice
 from ollm.runtime.prompt.token_meter import Meter
@@ -65,11 +64,12 @@ class Prompt:
         self._settings = settings
         self.counter = counter
         self.meter = Meter(counter)
-        self._notices = NoticeQueue()
+        self._notices: list[Notice] = []  # that wait until there is somebody to tell
+        self._warned: set[str] = set()
         self._parts = RequestBuilder(counter)
         self._context = ActiveContext(mode=model.mode)
-        self._history = MessageHistory(counter, self.meter, self._notices.warn)
-        self._prefix = PromptPrefix(counter, entries, self._notices.warn_once)
+        self._history = MessageHistory(counter, self.meter, self._warn)
+        self._prefix = PromptPrefix(counter, entries, self._warn_once)
         self._words = UserMessages()
         self._told_goals = self.goals.stack  # as the model heard of them
         self.just_compressed = False  # in this turn
@@ -185,7 +185,7 @@ class Prompt:
         self._words.add_message(message.id, message.text)
         self._request, self.just_compressed = message.id, False
         for key in self.entries.begin_turn():
-            self._notices.add("info", f"Context entry {key!r} has expired.")
+            self._notices.append(Notice(level="info", text=f"Context entry {key!r} has expired."))
         self.refresh_system_prompt()
 
     def _record_thinking(self, message: Message) -> None:
@@ -347,7 +347,17 @@ class Prompt:
         )
 
     def emit_notes(self, emit: Emit) -> None:
-        self._notices.emit_all(emit)
+        notices, self._notices = self._notices, []
+        for notice in notices:
+            emit(notice)
+
+    def _warn(self, text: str) -> None:
+        self._notices.append(Notice(level="warning", text=text))
+
+    def _warn_once(self, text: str) -> None:
+        if text not in self._warned:
+            self._warned.add(text)
+            self._warn(text)
 
 
 def add_trace(storage: ReasoningStorage, message_id: int, text: str, counter: TokenCounter) -> ReasoningStorage:
