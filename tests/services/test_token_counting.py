@@ -29,19 +29,6 @@ def test_prose_is_a_token_a_word_or_a_little_more() -> None:
     assert 18 <= estimate_units(PROSE) <= 24
 
 
-@pytest.mark.parametrize(
-    ("character", "units"),
-    [
-        *(("\u05ff", 0.5), ("\u0600", 0.9), ("\u1fff", 0.9), ("\u2000", 1.0), ("\u2fff", 1.0), ("\u3000", 0.85)),
-        *(("\u33ff", 0.85), ("\u3400", 2.4), ("\u4dff", 2.4), ("\u4e00", 0.9), ("\u9fff", 1.9), ("\ua000", 2.4)),
-        *(("\uabff", 2.4), ("\uac00", 1.2), ("\ud7af", 1.2), ("\ud7b0", 2.4), ("\ufeff", 2.4), ("\uff00", 0.85)),
-        *(("\U00010000", 2.9), ("\U0001f000", 1.1), ("\U0001ffff", 1.1), ("\U00020000", 2.9)),
-    ],
-)
-def test_a_sign_costs_what_its_script_costs(character: str, units: float) -> None:
-    assert estimate_units(character) == units
-
-
 def test_json_and_japanese_are_dearer_than_a_quarter_of_their_characters() -> None:
     document = '{"id":48213,"path":"/var/log/app.log","ok":false,"ms":[12,930,4]}'
 

@@ -1,21 +1,18 @@
 """T4: glob and ls, through dispatch, and where searches look."""
 
-import base64
-import json
 import os
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from ollm.config.settings import FileDiscoverySettings
 from ollm.domain.errors import ToolFailure
-from ollm.services.file_discovery.service import FileDiscoveryService, PathMatches
+from ollm.services.file_discovery.service import FileDiscoveryService
 from ollm.tools.framework.base import ToolContext
 from ollm.tools.ls import format_size
 from ollm.tools.search import ripgrep
-from ollm.tools.search.ripgrep import FoundLine, MatchCollector, PrintedText, collect_output
-from ollm.tools.search.scope import ReadableFiles, SearchScope, resolve_scope, select_readable
+from ollm.tools.search.ripgrep import PrintedText, collect_output
+from ollm.tools.search.scope import SearchScope, resolve_scope
 from tests.cli.command import ollm
 from tests.covers import covers
 from tests.ordinary_user import as_ordinary_user
@@ -296,47 +293,6 @@ def test_without_a_symbol_a_path_is_still_needed(tmp_path: Path) -> None:
     assert "path" in said
 
 
-def record(
-    kind: str, path: str = "a", text: str = "hit\n", number: int = 1, start: int | None = 0, **more: Any
-) -> bytes:
-    data = {
-        "path": {"text": path},
-        "lines": {"text": text},
-        "line_number": number,
-        "submatches": [] if start is None else [{"start": start}],
-        **more,
-    }
-    return json.dumps({"type": kind, "data": data}).encode() + b"\n"
-
-
-def collect(*chunks: bytes, wanted: tuple[str, ...] = ("a", "b")) -> MatchCollector:
-    collector = MatchCollector(wanted)
-    for chunk in chunks:
-        collector.feed(chunk)
-    return collector
-
-
-def test_it_does_not_matter_where_chunks_are_cut() -> None:
-    data = record("match") + record("match", "b", "ä\r\n", 3)
-
-    whole = collect(data)
-    bytewise = collect(*(data[place : place + 1] for place in range(len(data))))
-
-    assert whole.files == bytewise.files
-    assert whole.files["b"] == [FoundLine(3, "ä", True, True)]
-
-
-def test_bytes_that_are_no_text_are_replaced_and_names_kept() -> None:
-    name = base64.b64encode(b"\xff").decode()
-    line = {
-        "type": "match",
-        "data": {"path": {"bytes": name}, "lines": {"bytes": name}, "line_number": 1, "submatches": []},
-    }
-
-    found = collect(json.dumps(line).encode() + b"\n", wanted=("\udcff",))
-    assert found.files == {"\udcff": [FoundLine(1, "\ufffd", True, True)]}
-
-
 async def search(root: Path, files: list[str], *options: str) -> list[str]:
     printed = await collect_output(root, options, files, PrintedText)
     return sorted(printed.text.decode().splitlines())
@@ -417,20 +373,3 @@ def test_a_file_behind_a_link_put_in_its_place_is_noticed(tmp_path: Path) -> Non
 
     assert scope.still_contains("f")
     assert not scope.still_contains("out/passwd")
-
-
-def test_only_files_that_may_be_read_unasked_are_kept(context: ToolContext, workspace: Path) -> None:
-    scope = SearchScope(root=workspace, workspace=workspace)
-    found = PathMatches(paths=["a", "s/.env", "s/b"], in_part=frozenset({"x"}), too_deep=1)
-
-    kept = select_readable(context, scope, found)
-
-    assert (kept.paths, kept.skipped, kept.in_part) == (["a", "s/b"], 1, frozenset({"x", "s"}))
-    assert found.notes
-    assert kept.notes == (
-        "1 file that may contain secrets (.env and the like) was skipped; name one to read it",
-        *found.notes,
-    )
-    unknown = select_readable(context, scope, PathMatches(paths=["a"]))
-    assert unknown == ReadableFiles(paths=["a"])
-    assert unknown.notes == ()

@@ -23,21 +23,6 @@ async def test_where_a_sandbox_is_required_and_missing_nothing_runs(context: Too
     assert not (context.workspace / "made").exists()
 
 
-@pytest.mark.parametrize(("unasked", "kind"), [(True, "reading"), (False, "working")])
-def test_what_nobody_was_asked_about_runs_in_the_reading_box(
-    context: ToolContext, tmp_path: Path, unasked: bool, kind: str
-) -> None:
-    sandbox = Sandbox(context.workspace, tmp_path / "home")
-    boxed = msgspec.structs.replace(context, sandbox=sandbox, unasked=unasked)
-
-    box = Shell(command="true")._make_box(boxed)
-
-    assert (box is None) is (sandbox.level == "none")
-    assert box is None or box.kind == kind
-    assert Shell(command="true", outside=True)._make_box(boxed) is None
-    assert Shell(command="true")._make_box(context) is None
-
-
 WORKING = Box("working", "/w", "/home/u", network="none", protected=("/w/AGENTS.md",))
 
 
