@@ -10,6 +10,7 @@ import pytest
 from ollm.app import ProcessScope
 from ollm.daemon.service import BadPathError, parse_workspace
 from ollm.daemon.transcript import read_transcript
+from tests.cli.command import ollm
 from tests.daemon.long_session import LONG, write_long_session
 from tests.daemon.running import daemon, listing
 from tests.servers.answers import Answer
@@ -143,7 +144,7 @@ async def test_sessions_and_workspaces_are_listed_page_by_page_and_narrowed(tmp_
 
 
 async def test_a_session_is_read_exported_searched_pictured_and_erased(tmp_path: Path) -> None:
-    async with daemon(tmp_path, ["The **door** is blue.", "What do you mean?"]) as found:
+    async with daemon(tmp_path, ["The **door** is blue.", "What do you mean?", "Once."]) as found:
         session = await found.open()
         await found.say(session, "What colour?")
         said = await found.say(session, "/approval yolo")
@@ -168,12 +169,16 @@ async def test_a_session_is_read_exported_searched_pictured_and_erased(tmp_path:
         assert (await found.ask("POST", f"{at}/cancel")).json == {"accepted": False}
         live = (await found.ask("GET", f"{at}/context")).json
         await found.ask("DELETE", at)
+        await asyncio.to_thread(ollm, "-p", "once", cwd=found.workspace, **found.environment)
+        kinds = [len((await found.ask("GET", f"/sessions?status={one}")).json) for one in ("unarchived", "chats")]
+        assert kinds == [2, 1], "a one-shot session is not a chat"
         closed = (await found.ask("GET", f"{at}/context")).json
         renamed = await found.ask("PATCH", at, {"title": "Doors", "status": "archived"})
         assert renamed.json["metadata"]["title"] == "Doors"
-        assert [line["status"] for line in (await found.ask("GET", listing(found.workspace))).json] == ["archived"]
+        listed = (await found.ask("GET", listing(found.workspace))).json
+        assert {line["sessionId"]: line["status"] for line in listed}[session] == "archived"
         counts = [len((await found.ask("GET", f"/sessions?status={one}")).json) for one in ("archived", "unarchived")]
-        assert counts == [1, 0]
+        assert counts == [1, 1]
         assert (await found.ask("DELETE", f"{at}?erase=true")).status == 204
         assert (await found.ask("GET", at)).status == 404
 

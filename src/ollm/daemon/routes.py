@@ -111,12 +111,12 @@ async def list_sessions(
     offset: Annotated[int, Parameter(ge=0)] = 0,
     q: Annotated[str, Parameter(max_length=1000)] = "",
     workspace: Annotated[str, Parameter(max_length=4096)] = "",
-    status: Literal["all", "active", "closed", "archived", "unarchived"] = "all",
+    status: Literal["all", "active", "closed", "archived", "unarchived", "chats"] = "all",
 ) -> Response[list[ListedSession]]:
     """A page of all sessions, last active first; `x-total-count` says how many there are.
 
-    `q` narrows it to those whose title, model or workspace has all its words. A session that is open here has `open`,
-    `running` and the number of `questions` that wait."""
+    `q` narrows it to those whose title, model or workspace has all its words; `chats` leaves out one-shot sessions. A
+    session that is open here has `open`, `running` and the number of `questions` that wait."""
     lines = [{**line, **service.hub.describe(line["sessionId"])} for line in await service.list_summaries()]
     found = filter_sessions(lines, q, workspace, status)
     headers = {"x-total-count": str(len(found))}
@@ -135,8 +135,9 @@ def filter_sessions(lines: list[dict[str, Any]], q: str, workspace: str, status:
     def fits(line: dict[str, Any]) -> bool:
         text = f"{line['title']} {line['model']} {line['workspace'] or ''} {line['sessionId']}".casefold()
         named = not workspace or line["workspace"] == workspace
-        kind = "archived" if line["status"] == "archived" else "unarchived"
-        return named and status in ("all", line["status"], kind) and all(word in text for word in words)
+        kinds = ["archived"] if line["status"] == "archived" else ["unarchived", line["status"]]
+        kinds += ["chats"] if "unarchived" in kinds and line["origin"] != "one-shot" else []
+        return named and status in ("all", *kinds) and all(word in text for word in words)
 
     return [line for line in lines if fits(line)]
 

@@ -7,7 +7,7 @@ import { ask, attempt, say } from "./toast.js";
 const PAGE = 60;
 const TYPING_MS = 180;
 const UNDO_MS = 7000;
-const EMPTY = /** @type {Record<string, string>} */ ({ unarchived: "No sessions here. Start one with New.", active: "No session is open.", archived: "No archived sessions." });
+const EMPTY = /** @type {Record<string, string>} */ ({ unarchived: "No sessions here. Start one with New.", chats: "No chats here. Start one with New.", active: "No session is open.", archived: "No archived sessions." });
 const CHANGES = new Set(["session-created", "turn-started", "turn-finished", "confirmation-requested", "confirmation-resolved"]);
 
 class SessionList extends HTMLElement {
@@ -54,7 +54,7 @@ class SessionList extends HTMLElement {
   }
 
   makeChips() {
-    return [["unarchived", "All"], ["active", "Open"], ["archived", "Archived"]].map(([value, text]) =>
+    return [["unarchived", "All"], ["chats", "Chats"], ["active", "Open"], ["archived", "Archived"]].map(([value, text]) =>
       h("button", { type: "button", class: "chip", "aria-pressed": String(value === this.status), onclick: () => this.setStatus(value) }, text),
     );
   }
