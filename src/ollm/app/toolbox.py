@@ -392,6 +392,7 @@ async def run_tool_call(
         scope = WorkspaceScope(process, options.workspace)
         stack.callback(scope.close)
         toolbox = Toolbox(Storage(scope, options), stack)
+        scope.report = lambda text: emit(Notice(level="warning", text=text))
         await discover_mcp_tool(toolbox, call.name)
         if call.name != "recall":
             toolbox.registry.unregister("recall")  # nothing is recorded that it could bring back

@@ -219,6 +219,7 @@ class WorkspaceScope:
             taken=process.home.taken,
             find_session=find_session,
             folders=self._folders,
+            report=self._forward_report,
         )
 
     def create_policy(self, grants: tuple[str, ...] = (), sandbox: Sandbox | None = None) -> PolicyEngine:

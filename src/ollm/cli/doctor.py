@@ -36,7 +36,6 @@ from ollm.providers.server_errors import lists_no_models, make_unknown_model_err
 from ollm.providers.window import FALLBACK_WINDOW_TOKENS, choose_window, measure_speed
 from ollm.store.model_facts import make_facts_key
 from ollm.system.sandbox.caches import clean_cache, measure_cache
-from ollm.system.sandbox.sandbox import read_level
 from ollm.system.terminal_text import make_printable
 from ollm.tools.ls import format_size
 
@@ -257,7 +256,8 @@ def _describe_sandbox(process: ProcessScope) -> tuple[str, tuple[str, ...], tupl
     """Describe the sandbox level, tested now, and what sandboxed commands see of the home and do not see of PATH."""
     try:
         sandbox = WorkspaceScope(process, process.workspace or Path.cwd()).create_sandbox()
-        read_level(process.home.cache / "sandbox.json", afresh=True)
+        if sandbox.mode != "off" and sandbox.unboxable is None:
+            sandbox.level = sandbox.probe()
         return sandbox.description, sandbox.visible, sandbox.left_out
     except (OllmError, OSError) as error:
         return f"unknown: {error}", (), ()

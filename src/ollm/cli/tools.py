@@ -15,6 +15,7 @@ from ollm.cli.completion import complete_tool
 from ollm.cli.options import json_option, print_json, print_table, resolve_workspace, warn, workspace_option, yes_option
 from ollm.cli.start import check_grants
 from ollm.domain.errors import ExitCode, UsageError
+from ollm.domain.events import Event, Notice
 from ollm.domain.messages import ToolCall
 from ollm.domain.tools import ConfirmationAnswer
 from ollm.runtime.base import ConversationOptions
@@ -63,13 +64,18 @@ def run_tool(
             print_json(serialize_refusal(error))
         raise
     asker = TerminalAsker(yes=yes) if sys.stdin.isatty() and sys.stderr.isatty() else None
-    record = asyncio.run(run_tool_call(options, call, lambda _progress: None, asker))
+    record = asyncio.run(run_tool_call(options, call, _print_notice, asker))
     if as_json:
         print_json(serialize_record(record))
     else:
         _print_record(record)
     codes = {"ok": ExitCode.DONE, "denied": ExitCode.DENIED, "cancelled": ExitCode.INTERRUPTED}
     return codes.get(record.status, ExitCode.FAILED)
+
+
+def _print_notice(event: Event) -> None:
+    if isinstance(event, Notice) and event.level != "info":
+        warn(make_printable(event.text))
 
 
 def parse_arguments(arguments: str) -> Any:

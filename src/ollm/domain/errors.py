@@ -153,3 +153,11 @@ class ToolFailure(OllmError):  # noqa: N818 - an outcome the model reads, not a 
     def __init__(self, kind: str, message: str, *, action: str = "") -> None:
         super().__init__(message, action=action)
         self.kind = kind
+
+
+class StartError(OllmError):
+    """The command could not be started. `where` is `cwd`, `program`, `start` or `sandbox`."""
+
+    def __init__(self, message: str, where: str) -> None:
+        super().__init__(message)
+        self.where = where

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ import msgspec
 from ollm.domain.struct import Data
 from ollm.extensions.hook_settings import CLAUDE_EVENT_NAMES, Hook
 from ollm.system.processes import ProcessCommand, ProcessHost, StartError
-from ollm.system.program_pipes import connect_reader, connect_writer, start_with_pipes
+from ollm.system.program_pipes import PipedProgram, connect_reader, connect_writer, start_with_pipes
 from ollm.system.sandbox.sandbox import Sandbox
 from ollm.system.terminal_text import strip_controls
 
@@ -93,7 +93,10 @@ class HookRunner:
         )
 
     async def _run(self, hook: Hook, document: bytes) -> tuple[int, bytes, bytes]:
-        program = await start_with_pipes(self._host, self._build_command(hook))
+        def start() -> Awaitable[PipedProgram]:
+            return start_with_pipes(self._host, self._build_command(hook))
+
+        program = await (start() if self._sandbox is None else self._sandbox.start(start))
         if self._sandbox is not None:
             self._sandbox.attach(program.process)
         said, complained = PipeCollector(), PipeCollector()

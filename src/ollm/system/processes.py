@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
 
-from ollm.domain.errors import OllmError
+from ollm.domain.errors import StartError
 from ollm.domain.struct import Data
 from ollm.system.sandbox.box import Box, Level
 
@@ -42,14 +42,6 @@ class ProcessCommand(Data, frozen=True):
     terminal: bool = False
     box: Box | None = None
     level: Level = "none"
-
-
-class StartError(OllmError):
-    """The command could not be started. `where` is `cwd`, `program`, `start` or `sandbox`."""
-
-    def __init__(self, message: str, where: str) -> None:
-        super().__init__(message)
-        self.where = where
 
 
 class ChildProcess:

@@ -7,6 +7,7 @@ import os
 import re
 import signal
 from collections.abc import Sequence
+from functools import partial
 from typing import Annotated, ClassVar, Literal
 
 import msgspec
@@ -88,27 +89,30 @@ class Shell(Tool[BackgroundJobs], frozen=True):
     async def run(self, context: ToolContext, needs: BackgroundJobs) -> ToolResult:
         if self.id is not None:
             return await self._manage_job(needs, context)
-        box = self._make_box(context)
-        command, line = self._build_command(context, box), self.command or ""
+        sandbox = context.sandbox
         try:
-            with context.boundary.open_directory(self.cwd or ".", "run") as directory:
-                start = needs.start_background if self.background else needs.start
-                job = await start(command, line, directory)
+            start = partial(self._start, context, needs)
+            job = await (start() if sandbox is None else sandbox.start(start))
         except StartError as error:
             raise self._make_start_failure(error) from error
-        if context.sandbox is not None and box is not None:
-            context.sandbox.attach(job.process)
+        if sandbox is not None and job.command.box is not None:
+            sandbox.attach(job.process)
         if self.background:
             return self._report_started(job)
         return await self._wait_for_job(job, needs, context)
+
+    async def _start(self, context: ToolContext, needs: BackgroundJobs) -> Job:
+        command = self._build_command(context, self._make_box(context))
+        with context.boundary.open_directory(self.cwd or ".", "run") as directory:
+            start = needs.start_background if self.background else needs.start
+            return await start(command, self.command or "", directory)
 
     def _make_box(self, context: ToolContext) -> Box | None:
         """The box it runs in: the reading one for what nobody was asked about, none for what is to run outside."""
         if context.sandbox is None or self.outside or context.outside:
             return None
-        if context.sandbox.is_missing:
-            why = context.sandbox.description
-            raise ToolFailure("Denied", f"Not run: the settings require a sandbox (sandbox.mode), and there is {why}.")
+        if refusal := context.sandbox.refusal:
+            raise ToolFailure("Denied", f"Not run: {refusal}.")
         kind: Kind = "reading" if context.unasked else "working"
         return context.sandbox.make_box(kind, approved=context.approved)
 

@@ -1,13 +1,18 @@
 """Levels of the sandbox."""
 
+import asyncio
 import json
 import os
+import resource
 from pathlib import Path
 
+import pytest
+
+from ollm.system.processes import StartError
 from ollm.system.sandbox.box import Box
 from ollm.system.sandbox.confined import make_git_environment
 from ollm.system.sandbox.levels import detect_level
-from ollm.system.sandbox.sandbox import Sandbox, _make_key, read_cached_level, read_level
+from ollm.system.sandbox.sandbox import Sandbox, _make_key, read_cached_level
 from ollm.system.sandbox.seatbelt import build_profile, wrap_in_seatbelt
 from tests.ordinary_user import as_ordinary_user
 
@@ -29,9 +34,9 @@ def test_the_reading_box_has_no_network_and_the_working_one_what_is_set(tmp_path
 def test_off_and_a_workspace_that_holds_the_home_have_no_box(tmp_path: Path) -> None:
     off, whole = make(tmp_path, mode="off"), Sandbox(tmp_path, tmp_path / "home", mode="require")
 
-    assert (off.level, off.make_box("working"), off.is_missing) == ("none", None, False)
-    assert (whole.level, whole.is_missing) == ("none", True)
-    assert "contains your home" in whole.description
+    assert (off.level, off.make_box("working"), off.refusal) == ("none", None, "")
+    assert whole.level == "none"
+    assert "contains your home" in whole.refusal
 
 
 def test_the_level_is_known_without_trying_once_it_was_found(tmp_path: Path) -> None:
@@ -40,7 +45,7 @@ def test_the_level_is_known_without_trying_once_it_was_found(tmp_path: Path) -> 
     found = first.level
 
     assert before == ""
-    assert make(tmp_path).known_level == found == read_level(tmp_path / "cache" / "sandbox.json")
+    assert make(tmp_path).known_level == found
 
 
 def test_a_level_of_another_start_of_the_machine_or_of_a_container_is_not_believed(tmp_path: Path) -> None:
@@ -79,7 +84,7 @@ def test_git_started_unasked_runs_nothing_a_repository_names() -> None:
 
 
 def test_the_level_is_found_by_trying() -> None:
-    assert detect_level() == "full"
+    assert detect_level() == ("full", "")
 
 
 def test_the_level_is_found_by_an_ordinary_user() -> None:
@@ -121,3 +126,35 @@ def test_a_command_signals_what_it_started_and_examples_of_environment_files_are
 
     assert "(deny signal)(allow signal (target same-sandbox))" in profile
     assert profile.index("[eE][nN][vV][^/]*") < profile.index("(example|sample|template)")
+
+
+def test_levels_that_could_not_be_tried_are_not_stored_and_nothing_runs_without_a_box() -> None:
+    def body(place: Path) -> None:
+        sandbox = make(place)
+        resource.setrlimit(resource.RLIMIT_NPROC, (1, 1))
+
+        assert sandbox.level == "none"
+        assert "could not be tried" in sandbox.refusal
+        with pytest.raises(StartError, match="could not be tried"):
+            sandbox.make_box("working")
+        assert not (place / "cache" / "sandbox.json").exists()
+
+    as_ordinary_user(body)
+
+
+def test_a_level_that_stopped_working_is_found_again(tmp_path: Path) -> None:
+    told: list[str] = []
+    sandbox = make(tmp_path, report=told.append)
+    sandbox.level = "landlock"
+
+    async def start() -> str:
+        if sandbox.level == "landlock":
+            raise StartError("Operation not permitted", "start")
+        return sandbox.level
+
+    assert asyncio.run(sandbox.start(start)) == "full"
+    assert make(tmp_path).known_level == "full"
+    sandbox.level = "none"
+    assert [sandbox.make_box("working"), sandbox.make_box("working")] == [None, None]
+    assert len(told) == 1
+    assert told[0].startswith("Sandbox level none")

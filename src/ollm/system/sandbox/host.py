@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import _thread
 import ctypes
+import errno
 import json
 import os
 import select
@@ -65,7 +66,10 @@ class BoxedCommand:
     def start(self) -> int:
         """The process id of the command, as seen from inside; 0 if it could not be started, which is told."""
         self._started.acquire()
-        _thread.start_new_thread(self._run_broker_thread, ())  # it has mounts of its own
+        try:
+            _start_thread(self._run_broker_thread)  # it has mounts of its own
+        except OSError as error:
+            self._fail(error, "start")
         self._started.acquire()
         self._say(self._failure or f"started {self._child}")
         return self._child
@@ -91,7 +95,11 @@ class BoxedCommand:
         terminal = os.dup(self._streams[1]) if self._terminal else -1
         filtered = _thread.allocate_lock()
         filtered.acquire()
-        _thread.start_new_thread(self._run_command_thread, (filtered,))
+        try:
+            _start_thread(self._run_command_thread, filtered)
+        except OSError as error:
+            self._fail(error, "start")
+            return
         filtered.acquire()
         if self._listener >= 0:
             self._serve_broker(terminal)
@@ -170,6 +178,13 @@ class BoxedCommand:
         if len(self._denied) < MAX_DENIALS and path not in self._denied:
             self._denied.add(path)
             self._say(f"denied {json.dumps(path)}")
+
+
+def _start_thread(function: Callable[..., None], *arguments: object) -> None:
+    try:
+        _thread.start_new_thread(function, arguments)
+    except RuntimeError as error:
+        raise OSError(errno.EAGAIN, "no thread could be started") from error
 
 
 def _keep_capabilities(mask: int) -> None:

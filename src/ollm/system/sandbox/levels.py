@@ -6,29 +6,41 @@ calls. So the very thing is done that a command needs, and seen whether it holds
 
 from __future__ import annotations
 
+import errno
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import NamedTuple
 
+from ollm.system.process_tree import become_subreaper, kill_all
 from ollm.system.sandbox.box import LEVELS, Box, Level
 
-PROBE_SECONDS = 10
+TRIAL_SECONDS, PROBE_SECONDS = 8, 30  # for one level, and for all of them
+SHORTAGES = (errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.ETIMEDOUT)  # say nothing about the kernel
 _PACKAGES = str(Path(__file__).parents[3])
 _PROBE = "import sys; sys.path.append(sys.argv[1]); from ollm.system.sandbox.levels import main; main()"
 
 
-def detect_level() -> Level:
-    """The best level there is, found by a process of its own."""
+class FoundLevel(NamedTuple):
+    """The best level that worked, and why a better one could not be tried; empty if all were."""
+
+    level: Level
+    lacking: str = ""
+
+
+def detect_level() -> FoundLevel:
+    """Find the best level there is, in a process of its own."""
     if sys.platform == "darwin":
         from ollm.system.sandbox.seatbelt import is_seatbelt_there
 
-        return "seatbelt" if is_seatbelt_there() else "none"
+        return FoundLevel("seatbelt" if is_seatbelt_there() else "none")
     if sys.platform != "linux":
-        return "none"
+        return FoundLevel("none")
     try:
         done = subprocess.run(
             [sys.executable, "-I", "-S", "-c", _PROBE, _PACKAGES],
@@ -40,19 +52,42 @@ def detect_level() -> Level:
             timeout=PROBE_SECONDS,
             check=False,
         )
-    except (OSError, subprocess.SubprocessError):
-        return "none"
-    said = done.stdout.decode("ascii", "replace").strip()
-    return next((level for level in LEVELS if level == said), "none")
+    except (OSError, subprocess.SubprocessError) as error:
+        return FoundLevel("none", getattr(error, "strerror", "") or "the test of the sandbox took too long")
+    said, _, number = done.stdout.decode("ascii", "replace").strip().partition(" ")
+    for level in LEVELS:
+        if level == said:
+            return FoundLevel(level, os.strerror(int(number)) if int(number or 0) else "")
+    return FoundLevel("none", "the test of the sandbox ended early")
 
 
 def main() -> None:
-    """Print the best level that works here."""
-    sys.stdout.write(next((level for level in LEVELS[:-1] if _works(level)), "none"))
+    """Print the best level that works here, and the error that kept a better one from being tried, or 0."""
+    become_subreaper()
+    signal.signal(signal.SIGALRM, _give_up)
+    lacking, found = 0, LEVELS[-1]
+    for level in LEVELS[:-1]:
+        try:
+            signal.alarm(TRIAL_SECONDS)
+            works = _works(level)
+        except OSError as error:
+            works, lacking = False, lacking or error.errno or errno.ETIMEDOUT
+        finally:
+            signal.alarm(0)
+            kill_all([os.getpid()])
+        if works:
+            found = level
+            break
+    sys.stdout.write(f"{found} {lacking}")
+
+
+def _give_up(_number: int, _frame: object) -> None:
+    raise TimeoutError(errno.ETIMEDOUT, "took too long")
 
 
 def _works(level: Level) -> bool:
-    """Try a command that writes outside, changes a protected file and reads a key; see if it is held."""
+    """Try a command that writes outside, changes a protected file and reads a key; see if it is held. OSError if it
+    could not be tried."""
     from ollm.system.sandbox import kernel
     from ollm.system.sandbox.box import find_bubblewrap
 
@@ -78,14 +113,16 @@ def _works(level: Level) -> bool:
                 and sorted(os.listdir(workspace)) == ["made", "steers"]
             )
             return held and not os.path.getsize(protected[0])
-        except OSError:
+        except OSError as error:
+            if error.errno in SHORTAGES:
+                raise
             return False
 
 
 def _try(box: Box, level: Level) -> bool:
     from ollm.system.sandbox.host import BoxRunner
 
-    line = f"echo x > made; echo x > steers; cat {box.home}/.ssh/key && exit 9; echo x > {box.home}/out; exit 7"
+    line = f"echo x > made; echo x > steers; true < {box.home}/.ssh/key && exit 9; echo x > {box.home}/out; exit 7"
     namespaces = make_namespaces(box) if level == "full" else ()
     directory = os.open(box.workspace, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     empty = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
@@ -95,6 +132,9 @@ def _try(box: Box, level: Level) -> bool:
     while not runner.finished:
         report += runner.read_lines()
     runner.stop()
+    for line_back in report:
+        if line_back.startswith(b"failed "):
+            raise OSError(int(line_back.split()[1]), "the box could not be started")
     return b"exited 7" in report
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeVar
 
+from ollm.domain.errors import StartError
 from ollm.system.folders import FolderMemory
 from ollm.system.sandbox.box import (
     SCRATCH_PREFIX,
@@ -29,8 +30,10 @@ from ollm.system.sandbox.box import (
 from ollm.system.sandbox.confined import make_git_environment
 from ollm.system.sandbox.watch import Ending, SteeringWatch, TakenFile
 
+T = TypeVar("T")
 Mode = Literal["auto", "require", "off"]
 BOOT_ID, SECURITY_LABEL = Path("/proc/sys/kernel/random/boot_id"), Path("/proc/self/attr/current")
+STATUS, FILTERS = Path("/proc/self/status"), ("NoNewPrivs:", "Seccomp")  # what another program put over us
 RECORDS = "open"  # the folder among what was taken with the records of running agents
 LAUNCHERS = os.path.join(os.path.dirname(os.path.realpath(__file__)), "launchers")
 
@@ -58,11 +61,12 @@ class Sandbox:
         taken: Path | None = None,
         find_session: Callable[[], str | None] = lambda: None,
         folders: FolderMemory | None = None,
+        report: Callable[[str], None] = lambda _: None,
     ) -> None:
         """`own` are the agent's own folders, hidden like the others; hooks and servers see those that are `shared`.
         `executed` are files of the workspace that hooks and servers run: no command changes them. `programs` is the
         PATH commands are found by. New files that steer tools are moved to `taken`, in the folder of the session.
-        `folders` are shared with others who look at the workspace."""
+        `folders` are shared with others who look at the workspace. `report` tells the person."""
         self.mode = mode
         self.workspace = os.path.realpath(workspace)
         self._home = os.path.realpath(home)
@@ -79,6 +83,9 @@ class Sandbox:
         self._taken = taken
         self._find_session = find_session
         self._folders = folders
+        self._report = report
+        self._reported = False
+        self._lacking = ""  # why a better level could not be tried
         self._scratch = ""
 
     @cached_property
@@ -86,7 +93,38 @@ class Sandbox:
         """What the kernel holds for the commands of this workspace."""
         if self.mode == "off" or self.unboxable is not None:
             return "none"
-        return read_level(self._level_file)
+        return read_cached_level(self._level_file) or self.probe()
+
+    def probe(self) -> Level:
+        """Try the levels. One is stored only if it works and every better one was tried."""
+        from ollm.system.sandbox.levels import detect_level
+
+        found, self._lacking = detect_level()
+        if self._level_file is not None and not self._lacking:
+            _store_level(self._level_file, found)
+        return found
+
+    async def start(self, start: Callable[[], Awaitable[T]]) -> T:
+        """Call `start`, which makes a box and starts a program in it. If it fails at a level that does not work any
+        more, the levels are tried again, and it is called again at another one."""
+        try:
+            return await start()
+        except StartError as error:
+            if error.where not in ("start", "sandbox") or not self._change_level():
+                raise
+        return await start()
+
+    def _change_level(self) -> bool:
+        """True if another level works than the one we have. What was decided for a box is not run without one."""
+        before = self.level
+        if before == "none":
+            return False
+        found = self.probe()
+        if self._lacking:
+            self._lacking = ""
+            return False
+        self.level = found
+        return found not in ("none", before) and (found in WHOLE_LEVELS or not self._auto_approve)
 
     @property
     def known_level(self) -> str:
@@ -101,9 +139,15 @@ class Sandbox:
         return explain_why_unboxable(self.workspace, self._home)
 
     @property
-    def is_missing(self) -> bool:
-        """Whether commands are to run in a box or not at all, and there is none."""
-        return self.mode == "require" and self.level == "none"
+    def refusal(self) -> str:
+        """Why nothing may run: a box is required and there is none, or the levels could not be tried; else empty."""
+        if self.level != "none":
+            return ""
+        if self.mode == "require":
+            return f"the settings require a sandbox (sandbox.mode), and there is {self.description}"
+        if self._lacking:
+            return f"the sandbox could not be tried ({self._lacking}); try again, or set sandbox.mode to off"
+        return ""
 
     @property
     def approves_itself(self) -> bool:
@@ -117,7 +161,8 @@ class Sandbox:
             return "off (sandbox.mode)"
         if self.unboxable is not None:
             return f"none: {self.unboxable}"
-        return DESCRIPTIONS[self.level]
+        description = DESCRIPTIONS[self.level]
+        return f"{description} (a better level could not be tried: {self._lacking})" if self._lacking else description
 
     @property
     def _level_file(self) -> Path | None:
@@ -188,6 +233,7 @@ class Sandbox:
     ) -> Box | None:
         """The box of a command, or None where there is none. `program` are the words of a hook or a server, which see
         the folders they are kept in. Hand the process to `attach` when it runs."""
+        self._tell_level()
         if self.level == "none":
             return None
         opened, words = tuple(map(os.path.realpath, approved)), tuple(program)
@@ -212,6 +258,14 @@ class Sandbox:
             wrapper=find_bubblewrap() if self.level == "bubblewrap" else "",
             since=self.watch.since if kind == "working" else 0,
         )
+
+    def _tell_level(self) -> None:
+        """Refuse to run anything without a box that there should be; say once what is missing from it."""
+        if self.refusal:
+            raise StartError(self.refusal, "sandbox")
+        if self.mode != "off" and (self.level == "none" or self._lacking) and not self._reported:
+            self._reported = True
+            self._report(f"Sandbox level {self.description}. `ollm doctor` tests it again.")
 
     def attach(self, process: Ending) -> None:
         """A command runs in a box: what it makes is looked at until nothing is left of it."""
@@ -301,18 +355,13 @@ DESCRIPTIONS: dict[Level, str] = {
 }
 
 
-def read_level(cache: Path | None, *, afresh: bool = False) -> Level:
-    """The level this system offers, from the cache if it was found since the machine was started."""
-    if not afresh and (kept := read_cached_level(cache)) is not None:
-        return kept
-    from ollm.system.sandbox.levels import detect_level
-
-    found = detect_level()
-    if cache is not None:
-        with suppress(OSError):
-            cache.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            cache.write_text(json.dumps({"key": _make_key(), "level": found}), encoding="utf-8")
-    return found
+def _store_level(cache: Path, found: Level) -> None:
+    with suppress(OSError):
+        if found == "none":
+            cache.unlink(missing_ok=True)
+            return
+        cache.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        cache.write_text(json.dumps({"key": _make_key(), "level": found}), encoding="utf-8")
 
 
 def read_cached_level(cache: Path | None) -> Level | None:
@@ -321,7 +370,7 @@ def read_cached_level(cache: Path | None) -> Level | None:
         return None
     with suppress(OSError, ValueError, KeyError, TypeError):
         kept = json.loads(cache.read_text(encoding="utf-8"))
-        if kept["key"] == _make_key() and kept["level"] in DESCRIPTIONS:
+        if kept["key"] == _make_key() and kept["level"] in DESCRIPTIONS and kept["level"] != "none":
             level: Level = kept["level"]
             return level
     return None
@@ -333,6 +382,8 @@ def _make_key() -> list[str]:
     for file in (BOOT_ID, SECURITY_LABEL):
         with suppress(OSError, ValueError):
             said.append(file.read_text(encoding="ascii").strip("\0\n "))
+    with suppress(OSError, ValueError):
+        said += [line for line in STATUS.read_text(encoding="ascii").splitlines() if line.startswith(FILTERS)]
     for name in ("user", "mnt", "pid"):
         with suppress(OSError):
             said.append(os.readlink(f"/proc/self/ns/{name}"))
