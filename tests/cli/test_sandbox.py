@@ -455,7 +455,8 @@ async def test_git_that_needs_keys_asks_with_the_reason_and_a_yes_takes_it_outsi
     for name, line in {"sign": sign, "ssh": f"echo ran >> {reached}"}.items():
         (user / name).write_text(f"#!/bin/sh\n{line}\n")
         (user / name).chmod(0o755)
-    (user / ".gitconfig").write_text(
+    (user / ".gitconfig").write_text("[include]\n\tpath = shared\n")
+    (user / "shared").write_text(
         f"[user]\n\tname = A\n\temail = a@b.c\n[commit]\n\tgpgsign = true\n[gpg]\n\tprogram = {user}/sign\n"
         f"[core]\n\tsshCommand = {user}/ssh\n"
     )

@@ -2,6 +2,7 @@
 
 import json
 import os
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from ollm.domain.tools import Access, Location, PolicyRequest
 from ollm.policy import trust
 from ollm.policy.engine import find_concern, find_strictest_concern
 from ollm.policy.grants import GrantBook
+from ollm.policy.shell.verdict import ShellJudge
 from ollm.policy.trust import TrustBook, find_named_files
 from tests.covers import covers
 from tests.policy.conftest import Place, rule, shell
@@ -264,6 +266,21 @@ def test_files_that_git_settings_name_are_protected_like_the_settings(place: Pla
         verdict = engine.evaluate(PolicyRequest(tool="write_file", params={"path": path}))
         assert verdict.locked == locked, path
         assert shell(engine, f"echo x > {path}").locked == locked, path
+
+
+def test_settings_that_git_cannot_read_count_as_naming_everything(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    subprocess.run(["git", "init", "-q", str(place.workspace)], check=True)
+    (place.workspace / ".git/config").write_text("[core\n")
+
+    verdict = place.engine(ALLOW, approval="yolo").evaluate(
+        PolicyRequest(tool="write_file", params={"path": "other.cfg"})
+    )
+    assert verdict.locked
+    assert "could not be read" in verdict.reason
+    judge = ShellJudge(place.engine().rules, place.boundary, find_level=lambda: "full")
+    for line in ("git push", "git fetch", "git commit -m x"):
+        assert "git's settings could not be read" in judge.judge({"command": line}, [], "ask").outside, line
 
 
 @pytest.mark.parametrize("path", ["~/.ssh/id_rsa", "~/.ollm/config.yaml", "$HOME/.ssh/config", "~/.bashrc", "~"])

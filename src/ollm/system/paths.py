@@ -29,9 +29,9 @@ from ollm.system import beneath
 from ollm.system.sandbox.box import OTHER_PLACES, PREFIXES, PROGRAM_FOLDERS
 from ollm.system.sandbox.names import (
     SHELL_START_UP_FILES,
+    explain_git_name,
     find_steering_name,
     is_environment_file,
-    is_named_by_git,
     normalize_name,
 )
 
@@ -274,8 +274,7 @@ def _explain_use(path: Path, places: KnownDirectories) -> str | None:
         return f"{steering} steers tools or agents"
     if path in places.executed:
         return f"{path.name} is run by a hook or an MCP server"
-    named = any(is_named_by_git(str(path), str(root)) for root in places.roots)
-    return f"{path.name} is named by git's settings" if named else None
+    return next(filter(None, (explain_git_name(str(path), str(root)) for root in places.roots)), None)
 
 
 def explain_read_protection(path: Path, places: KnownDirectories) -> str | None:

@@ -125,17 +125,26 @@ def test_files_that_git_settings_include_or_run_count_as_settings(work: Path, tm
     lines = (
         "git init -q . && git config include.path ../.shared && git config includeIf.onbranch:x.path ../later && "
         "git config core.hooksPath tools/hooks && git config filter.a.clean 'sh tools/clean %f' && "
-        "git config -f .shared includeIf.onbranch:y.path deep"
+        "git config -f .shared includeIf.onbranch:y.path deep && git config core.fsmonitor ./fsm && "
+        "git config filter.b.clean 'git-x folder'"
     )
     subprocess.run(["/bin/bash", "-c", lines], cwd=work, check=True)
     watch = make(tmp_path)
 
     assert {str(work / name) for name in (".shared", "tools/clean", ".git/config")} <= set(watch.begin())
-    made = ("later", "deep", "tools/hooks", "new/tools/hooks")
+    made = ("later", "deep", "tools/hooks", "new/tools/hooks", "fsm")
     line = f"{' '.join(GIT)} commit -q --allow-empty -m x; git worktree add -q new; "
-    line += "mkdir -p tools/hooks new/tools/hooks; touch later deep tools/hooks/post-commit new/tools/hooks/post-commit"
+    line += "mkdir -p tools/hooks new/tools/hooks folder; touch fsm later deep tools/hooks/post-commit new/tools/hooks/post-commit"
     subprocess.run(["/bin/bash", "-c", line], cwd=work, check=True)
     assert {os.path.relpath(file.path, work) for file in watch.look()} == set(made)
+
+
+def test_settings_that_git_cannot_read_protect_the_whole_worktree(work: Path, tmp_path: Path) -> None:
+    subprocess.run(["git", "init", "-q", "."], cwd=work, check=True)
+    (work / ".git/config").write_text("[core\n")
+    (work / "hook").touch()
+
+    assert {str(work / name) for name in ("hook", "sub", ".git/config")} <= set(make(tmp_path).begin())
 
 
 def test_the_programs_own_state_in_a_workspace_stays_and_what_else_appears_beside_it_is_taken(

@@ -337,7 +337,7 @@ def _read_config(root: str, home: str, config_home: str) -> tuple[str, bool]:
     from ollm.system.sandbox.box import find_git_directories
     from ollm.system.sandbox.confined import read_git_settings
 
-    said = dict(read_git_settings(home, directory=root, readable=[root, *find_git_directories(root)]))
+    said = dict(read_git_settings(home, directory=root, readable=[root, *find_git_directories(root)]) or ())
     named = said.get("core.excludesfile")
     excludes_file = _expand_home(named, root, home) if named else f"{config_home}/git/ignore"
     return excludes_file, said.get("core.ignorecase", "") in ("true", "yes", "1")

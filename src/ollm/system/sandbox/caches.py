@@ -5,9 +5,11 @@ The person's own caches are never written: what is in them runs outside later.
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import time
+from collections.abc import Iterable
 from pathlib import Path
 
 DAY_SECONDS = 86_400
@@ -99,22 +101,34 @@ def clean_cache(folder: Path) -> int:
     return size
 
 
-def write_git_settings(file: Path, home: str) -> str:
-    """Write the harmless part of git's global settings, if they have changed, and return the path."""
-    sources = [os.path.join(home, ".gitconfig"), os.path.join(home, ".config", "git", "config")]
-    state = "# " + " ".join(_describe_state(source) for source in sources)
+def write_git_settings(file: Path, home: str, workspace: str) -> str:
+    """Write the harmless part of git's global settings for a workspace, if they have changed, and return the path. The
+    first line keeps the state of every file that they were read from."""
+    from ollm.system.sandbox.box import find_git_directories
+    from ollm.system.sandbox.confined import list_global_files, list_included_files
+
+    repository = [os.path.join(git, "config") for git in find_git_directories(workspace)]  # conditions may look at it
+    sources = [*list_global_files(home), *repository]
     try:
         with file.open(encoding="utf-8", errors="surrogateescape") as kept:
-            if kept.readline().rstrip("\n") == state:
-                return str(file)
-    except OSError:
+            states = json.loads(kept.readline().removeprefix("# "))
+        if [*states][: len(sources)] == sources and states == _describe_states(states):
+            return str(file)
+    except (OSError, ValueError, TypeError):
         pass
     from ollm.system.atomic import make_private_directory, replace_file
 
     make_private_directory(file.parent)
-    lines = [state, *(line for line in _read_harmless_settings(home) if any(map(os.path.exists, sources)))]
+    states = _describe_states(list_included_files(sources, home))
+    lines = [f"# {json.dumps(states)}"]
+    if any(map(os.path.exists, list_global_files(home))):
+        lines += _read_harmless_settings(home, workspace)
     replace_file(file, "\n".join([*lines, ""]).encode("utf-8", "surrogateescape"), durable=False)
     return str(file)
+
+
+def _describe_states(files: Iterable[str]) -> dict[str, str]:
+    return {file: _describe_state(file) for file in files}
 
 
 def _describe_state(source: str) -> str:
@@ -125,11 +139,14 @@ def _describe_state(source: str) -> str:
     return f"{about.st_mtime_ns}-{about.st_size}"
 
 
-def _read_harmless_settings(home: str) -> list[str]:
+def _read_harmless_settings(home: str, workspace: str) -> list[str]:
+    """Settings may be included for some folders only: git reads them in the workspace."""
+    from ollm.system.sandbox.box import find_git_directories
     from ollm.system.sandbox.confined import read_git_settings
 
+    readable = [workspace, *find_git_directories(workspace)]
     lines = []
-    for name, value in read_git_settings(home, scope=("--global",)):
+    for name, value in read_git_settings(home, directory=workspace, readable=readable, scope=("--global",)) or ():
         if (name in HARMLESS_SETTINGS or name.startswith(HARMLESS_SECTIONS)) and "://" not in value:
             section, _, key = name.rpartition(".")
             quoted = value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")

@@ -140,11 +140,14 @@ def _read_git_tree(git: str, unlock: Callable[[str], None] = lambda _: None) -> 
 
 class GitNames(NamedTuple):
     """Files that settings of git include, and from the top of a worktree the folder of its hooks and words of programs,
-    of which some may be files."""
+    of which some may be files. `paths` are those words that git would find there. `unread` are files of settings that
+    git cannot read: they may name anything."""
 
     included: set[str]
     hooks: set[str]
     words: set[str]
+    paths: set[str]
+    unread: set[str]
 
 
 KnownSettings = dict[str, tuple[object, list[tuple[str, str]]]]
@@ -153,53 +156,65 @@ KnownSettings = dict[str, tuple[object, list[tuple[str, str]]]]
 def read_git_names(git: str, known: KnownSettings) -> GitNames:
     """Return what the settings in a `.git` and in the submodules and worktrees below it name; git itself reads those
     that are not plainly harmless. `known` keeps what was read."""
+    from ollm.system.sandbox.confined import find_include
+
+    home = os.path.expanduser("~")
     waiting = [os.path.join(folder, name) for folder in _read_git_tree(git)[0] for name in GIT_SETTINGS_NAMES]
-    names = GitNames(set(), set(), set())
+    names = GitNames(set(), set(), set(), set(), set())
     while waiting:
         file = waiting.pop()
-        for name, value in _read_settings(file, known):
-            section, _, key = name.partition(".")
-            if section in ("include", "includeif") and key.endswith("path"):
-                path = os.path.normpath(os.path.join(os.path.dirname(file), os.path.expanduser(value)))
+        settings = _read_settings(file, home, known)
+        if settings is None:
+            names.unread.add(file)
+        for name, value in settings or ():
+            if path := find_include(name, value, file, home):
                 waiting += {path} - names.included
                 names.included.update((path, os.path.realpath(path)))
             elif name == "core.hookspath":
                 names.hooks.add(os.path.expanduser(value))
-            elif section != "alias":
-                names.words.update(re.findall(r"[^\s'\"=;|&()<>!]+", value))
+            elif not name.startswith("alias."):
+                words = re.findall(r"[^\s'\"=;|&()<>!]+", value)
+                names.words.update(words)
+                names.paths.update(word for word in words if word[0] != "-" and (len(words) > 1 or "/" in word))
     return names
 
 
 _read: KnownSettings = {}
 
 
-def is_named_by_git(path: str, root: str) -> bool:
-    """Return True for a file that the settings of a workspace's repository include, a hook in the folder that they
-    name, and an existing file that is a word of a program in them."""
+def explain_git_name(path: str, root: str) -> str | None:
+    """Return why a file of a workspace belongs to the settings of its repository, or None: they include it, it is a
+    hook in the folder that they name, or a word of a program in them; or git cannot read them."""
     for git in find_git_directories(root):
         names = read_git_names(git, _read)
-        hooks, words = (
-            {os.path.normpath(os.path.join(root, word)) for word in some} for some in (names.hooks, names.words)
+        if names.unread:
+            return "git's settings could not be read, and may name it"
+        hooks, words, paths = (
+            {os.path.normpath(os.path.join(root, word)) for word in some}
+            for some in (names.hooks, names.words, names.paths)
         )
         is_hook = any(is_inside(path, folder) for folder in hooks if not is_inside(root, folder))
-        if is_hook or path in names.included or (path in words and os.path.isfile(path)):
-            return True
-    return False
+        is_word = path in words and (os.path.isfile(path) or (path in paths and not os.path.lexists(path)))
+        if is_hook or is_word or path in names.included:
+            return f"{os.path.basename(path)} is named by git's settings"
+    return None
 
 
-def _read_settings(file: str, known: KnownSettings) -> list[tuple[str, str]]:
-    from ollm.system.sandbox.confined import read_git_settings
+def _read_settings(file: str, home: str, known: KnownSettings) -> list[tuple[str, str]] | None:
+    from ollm.system.sandbox.confined import read_settings_file
 
     try:
         about = os.stat(file)
-    except OSError:
+    except FileNotFoundError:
         return []
+    except OSError:
+        return None
     state = about.st_ctime_ns, about.st_ino, about.st_size
     if known.get(file, (None,))[0] != state:
-        scope = ("--no-includes", "--file", file)
-        readable = (os.path.dirname(file), os.path.realpath(file))
-        plain = _has_harmless_settings(file)
-        known[file] = state, [] if plain else read_git_settings(os.path.expanduser("~"), scope=scope, readable=readable)
+        settings = [] if _has_harmless_settings(file) else read_settings_file(file, home)
+        if settings is None:
+            return None
+        known[file] = state, settings
     return [(name, value) for name, value in known[file][1] if _get_git_key(name) not in HARMLESS_GIT_KEYS]
 
 

@@ -196,10 +196,12 @@ class Sandbox:
     def _covered(self) -> tuple[str, ...]:
         return tuple(list_covered_places(self._home))
 
-    @property
+    @cached_property
     def git_settings(self) -> Path:
+        import zlib
+
         assert self._cache is not None
-        return self._cache / "git" / "config"
+        return self._cache / "git" / f"config-{zlib.crc32(os.fsencode(self.workspace)):08x}"
 
     @cached_property
     def caches(self) -> Path | None:
@@ -314,7 +316,7 @@ class Sandbox:
             from ollm.system.sandbox.caches import write_git_settings
 
             added |= self._cache_environment
-            added["GIT_CONFIG_GLOBAL"] = write_git_settings(self.git_settings, self._home)
+            added["GIT_CONFIG_GLOBAL"] = write_git_settings(self.git_settings, self._home, self.workspace)
         return {**added, **make_git_environment(), "PATH": f"{LAUNCHERS}:{programs}"} if unasked else added
 
     @cached_property

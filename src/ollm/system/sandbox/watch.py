@@ -24,7 +24,7 @@ from ollm.system.atomic import make_private_directory, replace_file
 from ollm.system.beneath import FolderKeys, LinkFound, make_readable, open_parent_directory
 from ollm.system.folders import FolderMemory, FolderNames
 from ollm.system.locks import get_process_start
-from ollm.system.sandbox.box import is_inside
+from ollm.system.sandbox.box import is_inside, list_names
 from ollm.system.sandbox.names import (
     GITHUB_STEERING_NAMES,
     REBASES,
@@ -288,15 +288,17 @@ class SteeringWatch:
                     yield from (os.path.join(folder, name) for name in (*names, *files))
 
     def _read_git_names(self) -> None:
-        """Ask git for what the settings of every repository name; of the words of programs only files count."""
+        """Ask git for what the settings of every repository name; of the words of programs those count that are files
+        or that git would find there. Settings that git cannot read may name everything in the worktree."""
         self._names.find_steering()
         folders = [git for git in self._names.repositories if os.path.isdir(git) and not os.path.islink(git)]
         self._git_names = {git: read_git_names(git, self._settings) for git in folders}
         for git, names in self._git_names.items():
             tops = self._list_worktrees(git)
-            names.words.intersection_update(
-                [word for word in names.words if any(os.path.isfile(os.path.join(top, word)) for top in tops)]
-            )
+            there = [word for word in names.words if any(os.path.isfile(os.path.join(top, word)) for top in tops)]
+            names.words.intersection_update([*there, *names.paths])
+            if names.unread:
+                names.hooks.update(name for top in tops for name in list_names(top) if name != ".git")
 
     def _list_worktrees(self, git: str) -> list[str]:
         leading = [(one, follow_pointer(one) if os.path.isfile(one) else one) for one in self._names.repositories]
@@ -307,9 +309,10 @@ class SteeringWatch:
         every worktree, also in one that was made since."""
         named: set[str] = set()
         for git, names in self._git_names.items():
-            words = [*names.hooks, *names.words]
-            paths = [os.path.join(top, word) for top in self._list_worktrees(git) for word in words]
-            named.update(names.included, map(os.path.normpath, paths))
+            tops = self._list_worktrees(git)
+            hooks, words = ([os.path.join(top, word) for top in tops for word in some] for some in names[1:3])
+            files = (word for word in words if not os.path.isdir(word))
+            named.update(names.included, map(os.path.normpath, (*hooks, *files)))
         named = {path for path in named if not any(is_inside(root, path) for root in self._roots)}
         return [*self._executed, *(path for path in named if self._find_root(path))]
 

@@ -327,6 +327,8 @@ def explain_needed_keys(words: Sequence[str], start: int, directory: Path, bound
     if name not in (*_SIGNS_COMMITS, "tag") and _ASKS_REMOTES.isdisjoint((name, both)):
         return ""
     settings = _read_settings(_keep_settings(words[1:start]), directory, boundary)
+    if settings is None:
+        return f"git's settings could not be read, so git {name} may need your keys, which the sandbox does not show"
     if name in _SIGNS_COMMITS or name == "tag":
         return _explain_signing(name, rest, settings)
     return _explain_remote(name, rest, settings)
@@ -377,10 +379,11 @@ def _keep_settings(words: Sequence[str]) -> list[str]:
     return [word for option, value in pairwise(words) if option in ("-c", "-C") for word in (option, value)]
 
 
-def _read_settings(options: Sequence[str], directory: Path, boundary: Boundary) -> dict[str, str]:
+def _read_settings(options: Sequence[str], directory: Path, boundary: Boundary) -> dict[str, str] | None:
     from ollm.system.sandbox.box import find_git_directories
     from ollm.system.sandbox.confined import read_git_settings
 
     home, workspace = str(boundary.places.user_home or Path.home()), str(boundary.workspace)
     readable = (workspace, *find_git_directories(workspace))
-    return dict(read_git_settings(home, *options, directory=str(directory), readable=readable))
+    found = read_git_settings(home, *options, directory=str(directory), readable=readable)
+    return None if found is None else dict(found)
