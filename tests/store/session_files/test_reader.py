@@ -316,6 +316,17 @@ def test_a_torn_last_line_was_never_promised_and_other_damage_is_told(
     assert read_all(reader)[0] == [1, 2]
 
 
+@pytest.mark.parametrize("part", ['{"type":"text","vext":"wer"}', '{"type":"text","text":1}', "5", '"wer"'])
+def test_an_answer_goes_on_with_whatever_is_left_of_its_rest(tmp_path: Path, part: str) -> None:
+    begun = '{"at":"","partial":[{"type":"text","text":"ans"}]}'
+    start, end = '{"at":"","message":{"role":"assistant","parts":', ',"timestamp":"","id":2},"continues":true}'
+    reader = open_reader(tmp_path, LAYOUT, f"{begun}\n{start}[{part}]{end}\n{start}{part}{end}\n".encode())
+
+    found = list(SessionStream(reader, "s", alive=False).iter_messages())
+    assert "ans" in found[-1].text
+    assert reader.damage.text
+
+
 def test_records_that_wait_are_read_behind_the_journal(tmp_path: Path) -> None:
     assert read_all(open_reader(tmp_path, LAYOUT, numbered(2), numbered(3)))[0] == [1, 2, 3]
     (tmp_path / "new").mkdir()

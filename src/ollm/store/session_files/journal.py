@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeGuard
 
 import msgspec
 
@@ -128,12 +128,17 @@ def _is_part(part: JsonObject) -> bool:
     return isinstance(part.get("text"), str) if kind in ("text", "thinking") else isinstance(kind, str)
 
 
+def _is_text(part: Any) -> TypeGuard[JsonObject]:
+    """Return True for a whole part of text; one in a damaged record may be anything."""
+    return isinstance(part, dict) and part.get("type") in ("text", "thinking") and isinstance(part.get("text"), str)
+
+
 def extend_parts(parts: Parts, more: Parts) -> Parts:
     """Extend `parts` by `more`: text is appended to a last part of the same type."""
     grown = list(parts)
     for part in more:
         last = grown[-1] if grown else None
-        if last and last.get("type") == part.get("type") and part.get("type") in ("text", "thinking"):
+        if _is_text(last) and _is_text(part) and last["type"] == part["type"]:
             grown[-1] = {**last, "text": last["text"] + part["text"]}
         else:
             grown.append(part)

@@ -229,7 +229,9 @@ class SessionReader:
         if place not in self._begun:
             return data
         found, partial = parse_object(data), self._join_partial(self._begun[place])
-        return journal.encode_json({**found, "parts": journal.extend_parts(partial, found.get("parts") or [])})
+        more = found.get("parts") or []
+        parts = journal.extend_parts(partial, more if isinstance(more, list) else [more])
+        return journal.encode_json({**found, "parts": parts})
 
     def _join_partial(self, places: list[Range]) -> journal.Parts:
         parts: journal.Parts = []
