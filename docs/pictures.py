@@ -63,7 +63,7 @@ SCRIPT = [
 ]
 
 LATER_SHOTS = (
-    ("screen-sessions", (SIZE[0], 14), ("Resume a chat", "Esc new chat"), ()),
+    ("screen-sessions", (SIZE[0], 14), ("Resume a chat", "Esc new chat"), ("-r",)),
     ("screen-resume", (SIZE[0], 40), ("Resumed", "code·ask"), ("-c",)),
     ("screen-narrow", (40, 20), ("Resumed", "code·ask"), ("-c",)),
 )  # file, size, what to wait for, arguments
@@ -114,7 +114,7 @@ async def shoot_question(directory: Path, size: tuple[int, int], theme: str) -> 
         (runner.home / "config.yaml").write_text(f"screen:\n  theme: {theme}\n", encoding="utf-8")
         arguments = ("--allow", "shell", "Why is the total wrong? @shop/cart.py")
         async with at_terminal(runner, *arguments, size=size, OLLM_MODEL="qwen3:8b", COLUMNS="") as terminal:
-            await terminal.wait_for("[y] yes", "⎇ main")
+            await terminal.wait_for("[y] yes")
             await terminal.settle(0.5)
             return taken(terminal, size[1])
 
