@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from ollm.domain.session import ChatSession
-from ollm.runtime.resume.saved_context import read_saved_context
+from ollm.runtime.resume.saved_context import SavedContext, read_saved_context
 from ollm.store.workspace_db import WorkspaceDatabase
 from tests.cli.command import SCRIPT
 from tests.runtime.talking import Talk, Talking
@@ -120,14 +120,29 @@ async def test_a_single_prompt_is_written_down_when_it_is_over(talking: Talking)
     assert "hello" in found.summary
 
 
-def load_last_number(talk: Talk) -> int:
+def load_saved(talk: Talk) -> SavedContext:
     database = WorkspaceDatabase(talk.workspace / ".ollm")
     try:
         kept = read_saved_context(database.load_context(talk.conversation.session_id or ""))
         assert kept is not None
-        return kept.last_number
+        return kept
     finally:
         database.close()
+
+
+def load_last_number(talk: Talk) -> int:
+    return load_saved(talk).last_number
+
+
+async def test_a_compacted_context_is_saved_at_once(talking: Talking) -> None:
+    async with talking(["A long answer. " * 60, "and another " * 60, "short"]) as talk:
+        for text in ("first", "second", "third"):
+            await talk.say(text)
+        assert not load_saved(talk).context.folded
+        await talk.run("/compact")
+
+        assert load_saved(talk).context == talk.conversation.parts.prompt.get_active_context()
+        assert load_saved(talk).context.folded
 
 
 async def test_a_long_record_is_written_when_half_as_much_again_was_said_and_at_the_end(
