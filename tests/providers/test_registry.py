@@ -44,7 +44,7 @@ async def test_what_is_configured_is_taken_and_its_first_model_that_talks(tmp_pa
         choice = await registry(settings, tmp_path).choose()
 
         assert (choice.provider.name, choice.model) == ("ollama", "qwen3:8b")
-        assert "is configured" in choice.why
+        assert "configured" in choice.why
         assert text_of(await said(choice.provider, ask(model=choice.model))) == "hi"
 
 
