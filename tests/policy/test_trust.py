@@ -268,6 +268,19 @@ def test_files_that_git_settings_name_are_protected_like_the_settings(place: Pla
         assert shell(engine, f"echo x > {path}").locked == locked, path
 
 
+def test_a_repository_is_protected_whatever_its_folder_is_called(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    line = ["git", "init", "-q", "--separate-git-dir", place.workspace / "gd", place.workspace]
+    subprocess.run(line, check=True)
+    subprocess.run(["git", "-C", place.workspace, "config", "core.hooksPath", "checks"], check=True)
+    engine = place.engine(ALLOW, approval="yolo")
+
+    paths = {"gd/hooks/pre-commit": True, "gd/config": True, "checks/pre-commit": True, "gd2/config": False}
+    for path, locked in paths.items():
+        verdict = engine.evaluate(PolicyRequest(tool="write_file", params={"path": path}))
+        assert verdict.locked == locked, path
+
+
 def test_settings_that_git_cannot_read_count_as_naming_everything(tmp_path: Path) -> None:
     place = Place(tmp_path)
     subprocess.run(["git", "init", "-q", str(place.workspace)], check=True)

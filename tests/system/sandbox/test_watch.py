@@ -50,6 +50,8 @@ HOSTILE = {
     "a pointer into a repository": "git init -q r; cp -r r/.git e; mv e r/.git/e; mkdir s; echo gitdir: ../r/.git/e > s/.git",
     "a pointer with a detour": "git init -q r; mkdir s s/d; echo gitdir: d/../../r/.git > s/.git",
     "a pointer in two lines": "git init -q r; mkdir s; printf 'gitdir: ../r/.git\\n/../e' > s/.git",
+    "a separate repository with a hook": "git init -q --separate-git-dir=gd r; echo x > gd/hooks/pre-commit",
+    "a repository without a worktree": "git init -q --bare b; git -C b config core.fsmonitor x",
     "other letters": "mkdir .VsCode; echo x > aGents.md",
 }
 
@@ -102,7 +104,7 @@ def test_a_plain_repository_a_worktree_and_packages_stay(work: Path, tmp_path: P
     watch.begin()
     line = (
         "git init -q r && cd r && git -c user.name=A -c user.email=a@b.c commit -q --allow-empty -m one && "
-        "git worktree add -q ../tree && git clone -q . ../clone; touch ../node_modules/x/.travis.yml"
+        "git worktree add -q ../tree && git clone -q . ../clone; git init -q --separate-git-dir=../gd ../e; touch ../node_modules/x/.travis.yml"
     )
     subprocess.run(["/bin/bash", "-c", line], cwd=work, check=True)
 
@@ -112,11 +114,13 @@ def test_a_plain_repository_a_worktree_and_packages_stay(work: Path, tmp_path: P
 
 def test_the_repository_of_a_worktree_is_protected_whatever_its_name(work: Path, tmp_path: Path) -> None:
     subprocess.run(["git", "init", "-q", "--bare", tmp_path / "repo.git"], check=True)
+    subprocess.run(["git", "init", "-q", "--separate-git-dir", work / "gd", work], check=True)
     roots = [str(work), str(tmp_path / "repo.git")]
 
     protected = SteeringWatch(roots, find_folder=lambda: tmp_path / "taken").begin()
 
-    assert {str(tmp_path / "repo.git/config"), str(tmp_path / "repo.git/hooks")} <= set(protected)
+    repositories = (tmp_path / "repo.git", work / "gd")
+    assert {str(git / name) for git in repositories for name in ("config", "hooks")} <= set(protected)
 
 
 def test_files_that_git_settings_include_or_run_count_as_settings(work: Path, tmp_path: Path) -> None:

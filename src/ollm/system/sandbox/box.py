@@ -337,8 +337,9 @@ def find_bubblewrap() -> str:
 
 
 def find_git_directories(workspace: str) -> list[str]:
-    """Return the directories in which git keeps this workspace's repository: its `.git`, or for a linked worktree the
-    one elsewhere, if that names this workspace in turn (the file alone proves nothing)."""
+    """Return the directories in which git keeps this workspace's repository: its `.git`, one in the workspace that the
+    file `.git` names, or for a linked worktree the one elsewhere, if that names this workspace in turn (the file alone
+    proves nothing)."""
     dot_git = os.path.join(workspace, ".git")
     if os.path.islink(dot_git):
         return []
@@ -346,9 +347,11 @@ def find_git_directories(workspace: str) -> list[str]:
         return [dot_git]
     private = read_pointer(dot_git).removeprefix("gitdir: ")
     private = os.path.realpath(os.path.join(workspace, private)) if private else ""
+    common = os.path.realpath(os.path.join(private, read_pointer(os.path.join(private, "commondir")) or "."))
+    if private and is_inside(private, workspace) and is_inside(common, workspace):
+        return [*dict.fromkeys((private, common))]
     if not private or os.path.realpath(read_pointer(os.path.join(private, "gitdir")) or "/") != dot_git:
         return []
-    common = os.path.realpath(os.path.join(private, read_pointer(os.path.join(private, "commondir")) or "."))
     return [common] if is_inside(private, common) else []
 
 

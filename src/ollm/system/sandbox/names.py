@@ -5,14 +5,14 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
 from ollm.domain.lazy import compile_late
-from ollm.system.sandbox.box import find_git_directories, is_inside, read_pointer
+from ollm.system.sandbox.box import find_git_directories, is_inside, list_names, read_pointer
 
 _BASH = frozenset({".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile", ".inputrc"})
 _ZSH = frozenset({".zshrc", ".zshenv", ".zprofile", ".zlogin", ".zlogout"})
@@ -104,6 +104,11 @@ def _find_git_steering_name(below: list[str]) -> str | None:
     return None
 
 
+def is_repository(names: Container[str]) -> bool:
+    """Return True for the names in a folder that git takes for a repository, whatever its own name."""
+    return "HEAD" in names and ("commondir" in names or ("objects" in names and "refs" in names))
+
+
 def list_git_parts(git: str, unlock: Callable[[str], None] = lambda _: None) -> list[str]:
     """What steers git in a `.git`, and in the submodules and worktrees below it; a `.git` that is a file or a link.
     `unlock` gets every folder before it is read."""
@@ -183,8 +188,11 @@ _read: KnownSettings = {}
 
 
 def explain_git_name(path: str, root: str) -> str | None:
-    """Return why a file of a workspace belongs to the settings of its repository, or None: they include it, it is a
-    hook in the folder that they name, or a word of a program in them; or git cannot read them."""
+    """Return why a file of a workspace belongs to the settings of a repository, or None: it steers git in a folder that
+    is one by its contents, the settings include it, it is a hook in the folder that they name, or a word of a program
+    in them; or git cannot read them."""
+    if part := _find_repository_part(path, root):
+        return f"{part} steers git"
     for git in find_git_directories(root):
         names = read_git_names(git, _read)
         if names.unread:
@@ -197,6 +205,17 @@ def explain_git_name(path: str, root: str) -> str | None:
         is_word = path in words and (os.path.isfile(path) or (path in paths and not os.path.lexists(path)))
         if is_hook or is_word or path in names.included:
             return f"{os.path.basename(path)} is named by git's settings"
+    return None
+
+
+def _find_repository_part(path: str, root: str) -> str | None:
+    parts = path.removeprefix(root).strip("/").split("/") if is_inside(path, root) else []
+    for count in range(len(parts)):
+        folder = os.path.join(root, *parts[:count])
+        if os.path.lexists(os.path.join(folder, "HEAD")) and is_repository(list_names(folder)):
+            below = _find_git_steering_name([normalize_name(part) for part in parts[count:] if part])
+            if below and (count or not os.path.lexists(os.path.join(root, ".git"))):
+                return below.replace(".git", os.path.basename(folder), 1)
     return None
 
 
@@ -239,7 +258,8 @@ def is_harmless(path: str, roots: tuple[str, ...], repositories: Iterable[str]) 
         if name == "gitdir":  # of a worktree: names the `.git` in it
             return os.path.basename(target) == ".git" and any(is_inside(target, root) for root in roots)
         return any(target in _read_git_tree(git)[0] for git in repositories if is_inside(target, git))
-    return name in GIT_SETTINGS_NAMES and ".git" in path.split("/") and _has_harmless_settings(path)
+    inside = any(is_inside(path, git) for git in repositories)
+    return name in GIT_SETTINGS_NAMES and inside and _has_harmless_settings(path)
 
 
 def follow_pointer(path: str, prefix: str = "gitdir: ") -> str:

@@ -33,6 +33,7 @@ from ollm.system.sandbox.names import (
     follow_pointer,
     is_environment_file,
     is_harmless,
+    is_repository,
     list_git_parts,
     normalize_name,
     read_git_names,
@@ -77,7 +78,7 @@ class TreeNames:
     def _walk(self) -> None:
         self._state = self._folders.state  # before: somebody else may look meanwhile
         known, self._known, self._steering, self.environment = self._known, {}, [], []
-        self.repositories = [root for root in self._roots if _is_repository(root)]  # of a linked worktree
+        self.repositories = [root for root in self._roots if os.path.basename(root) == ".git"]  # of a linked worktree
         waiting = [root for root in self._roots if os.path.basename(root) != ".git"]
         while waiting:
             folder = waiting.pop()
@@ -99,6 +100,9 @@ class TreeNames:
         found = FolderFindings(names, [], [], [], [])
         in_github = normalize_name(os.path.basename(folder)) == ".github"
         links, folders = set(names.others), set(names.folders)
+        every = {*names.files, *folders, *links}
+        if is_repository(every) and ".git" not in every:
+            found.repositories.append(folder)
         for name in (*names.files, *names.folders, *names.others):
             plain, path = normalize_name(name), os.path.join(folder, name)
             if plain.startswith(".env") and is_environment_file(name):
@@ -114,12 +118,6 @@ class TreeNames:
             elif name in folders and plain not in INSTALLED_FOLDERS:
                 found.folders.append(path)
         return found
-
-
-def _is_repository(folder: str) -> bool:
-    """Return True for a `.git`, and for a repository without a worktree of its own."""
-    parts = (os.path.join(folder, name) for name in ("HEAD", "objects", "refs"))
-    return os.path.basename(folder) == ".git" or all(map(os.path.lexists, parts))
 
 
 class TakenFile(NamedTuple):
@@ -302,7 +300,8 @@ class SteeringWatch:
 
     def _list_worktrees(self, git: str) -> list[str]:
         leading = [(one, follow_pointer(one) if os.path.isfile(one) else one) for one in self._names.repositories]
-        return [os.path.dirname(one) for one, place in leading if is_inside(place, git)]
+        tops = [os.path.dirname(one) for one, place in leading if is_inside(place, git)]
+        return [*tops, *([] if os.path.basename(git) == ".git" else [git])]
 
     def _list_executed(self) -> list[str]:
         """What hooks and servers run, and what git's settings name: files that they include, and programs and hooks in
