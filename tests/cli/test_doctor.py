@@ -201,7 +201,7 @@ def test_the_doctor_says_which_server_why_its_window_and_what_next(home: Path, s
     assert found["ok"] is True
     assert found["server"]["type"] == "ollama"
     assert found["server"]["model"] == "qwen3:8b"
-    assert "is configured" in found["server"]["why"]
+    assert "configured server" in found["server"]["why"]
     assert (found["server"]["window"], found["server"]["trained"]) == (8192, 32768)
     assert found["facts"]["callForm"] == "unknown"
     assert found["facts"]["prefillPerSecond"] > 0
