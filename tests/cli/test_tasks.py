@@ -318,7 +318,7 @@ async def test_a_task_has_the_tools_of_servers_that_a_rule_allows(tmp_path: Path
     calls = [("good__add", {"a": 2, "b": 3}), ("good__escape", {})]
     async with running(tmp_path, [TASK, Answer(calls=calls), "The sum is 5.", "Done."]) as runner:
         plant(runner)
-        configure(runner, {"good": of("good")}, policy={"rules": [{"tool": "good__add", "action": "allow"}]})
+        configure(runner, mcpServers={"good": of("good")}, policy={"rules": [{"tool": "good__add", "action": "allow"}]})
 
         assert (await runner.run("-p", "hello", "--yes")).out == "Done.\n"
 
