@@ -25,21 +25,22 @@ export class ConfirmationCard extends HTMLElement {
     /** @type {any} */ this.question = null;
   }
 
-  connectedCallback() {
+  async connectedCallback() {
     const details = this.question.details;
     this.className = `question ${details.risk}`;
     this.setAttribute("role", "group");
     this.setAttribute("aria-label", `Question: ${details.description}`);
     this.typed = h("input", { type: "text", "aria-label": "Your answer", onkeydown: (/** @type {KeyboardEvent} */ event) => event.key === "Enter" && !event.isComposing && this.answerTyped() });
     this.reason = h("input", { type: "text", placeholder: "Reason (optional)", "aria-label": "Reason for no" });
-    this.diff = h("div", { class: "change" }, details.diff ? h("pre", { class: "diff" }, details.diff) : null);
-    if (details.diff) void post("/web/render", { text: details.diff, diff: true }).then((reply) => this.diff && showCleanHtml(this.diff, reply.html), () => undefined);
+    const diff = h("div", { class: "change" }, h("pre", { class: "diff" }, details.diff));
+    const reply = details.diff ? await post("/web/render", { text: details.diff, diff: true }).catch(() => null) : null;
+    if (reply) showCleanHtml(diff, reply.html); // before the buttons are there: nothing may move under a finger
     fill(
       this,
       h("p", { class: "what" }, h("span", { class: `risk ${details.risk}` }, `${details.risk} risk`), h("strong", null, details.description)),
       details.command ? h("pre", { class: "command", tabIndex: 0 }, details.command) : null,
       details.parts?.length > 1 ? h("ul", { class: "parts" }, ...sortParts(details.parts).map((/** @type {any} */ part) => h("li", { class: part.decision }, h("span", { class: "verdict", title: part.decision }, VERDICTS[part.decision] ?? ""), h("code", null, part.command), h("span", { class: "why" }, part.reason)))) : null,
-      this.diff,
+      details.diff ? diff : null,
       details.typed ? h("div", { class: "refuse" }, this.typed) : null,
       h("p", { class: "meta" }, `Why it asks: ${details.reason}`, details.rule?.file ? ` (${details.rule.file}:${details.rule.line})` : ""),
       ...this.makeAnswers(details),
