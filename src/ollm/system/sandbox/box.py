@@ -32,9 +32,9 @@ PREFIXES = (
 # What is shown of an installation: what programs are made of. Settings (`etc`, most of `conf`, loose files) are not.
 PREFIX_PARTS = (
     "bin sbin shims Scripts lib lib32 lib64 libexec include share man src pkg api boot jmods jre node_modules gems "
-    "specifications extensions conf/security conf/logging conf/logging.properties conf/net.properties ssl/certs "
-    "ssl/cert.pem ssl/cacert.pem ssl/openssl.cnf conda-meta condabin Cellar opt version pyenv.d rbenv.d pyvenv.cfg "
-    "VERSION go.env release"
+    "specifications extensions misc conf/security conf/logging conf/logging.properties conf/net.properties "
+    "conf/groovy-starter.conf ssl/certs ssl/cert.pem ssl/cacert.pem ssl/openssl.cnf conda-meta condabin "
+    "Cellar opt version pyenv.d rbenv.d pyvenv.cfg VERSION go.env release"
 ).split()
 INNER_PREFIXES = ("versions", "envs", "plugins")  # folders of an installation that hold further ones
 MARKS = ("bin", "lib", "gems", "node_modules", "pyvenv.cfg")  # one of these makes a folder an installation
@@ -43,9 +43,9 @@ PREFIX_DEPTH = 3
 # programs run it later. Copies of repositories are left out: their settings have addresses with passwords.
 OTHER_PLACES = (
     ".rustup/settings.toml .rustup/update-hashes .nvm/alias .nvm/nvm.sh .nvm/nvm-exec .fnm/aliases "
-    ".local/share/fnm/aliases .volta/tools/user .local/include .local/share/man .asdf/lib .asdf/libexec .asdf/asdf.sh "
-    ".dotnet/sdk .dotnet/shared .dotnet/host .dotnet/packs .dotnet/dotnet .dotnet/tools/.store .nix-profile "
-    ".nix-defexpr .local/state/nix/profiles .terminfo "
+    ".local/share/fnm/aliases .volta/tools/user .volta/layout.v4 .local/include .local/share/man .asdf/lib "
+    ".asdf/libexec .asdf/asdf.sh .dotnet/sdk .dotnet/shared .dotnet/host .dotnet/packs .dotnet/dotnet "
+    ".dotnet/tools/.store .nix-profile .nix-defexpr .local/state/nix/profiles .terminfo .julia/juliaup/juliaup.json "
     ".npm/_cacache/content-v2 .npm/_cacache/index-v5 .cache/pip/wheels .cache/uv/archive-v* .cache/uv/wheels-v* "
     ".cache/uv/sdists-v* .cache/uv/builds-v* .cache/pypoetry/artifacts .cache/go-build .cache/yarn .cache/node "
     ".cache/pnpm .cache/ms-playwright .cache/puppeteer .cache/Cypress .cache/coursier/v1 .cargo/registry/cache "
