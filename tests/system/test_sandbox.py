@@ -121,6 +121,14 @@ SECRET_PLACES = [
     "go/pkg/mod/cache/vcs/a/config",
     "tools/program/.netrc",
     "tools/program/etc/login",
+    "tools/program/src/login",
+    "go/bin/.netrc",
+    "go/src/private/.env",
+    "go/pkg/private",
+    "code/project/.git/config",
+    "code/project/bin/.env",
+    "code/project/lib/login",
+    "code/scripts/login",
 ]
 # Programs and libraries beside them
 SHOWN_PLACES = [
@@ -142,6 +150,9 @@ SHOWN_PLACES = [
     "go/pkg/mod/example.org/module/x.go",
     "tools/program/bin/tool",
     "tools/program/lib/module.py",
+    "go/bin/tool",
+    "code/project/bin/tool",
+    "code/scripts/tool",
 ]
 
 
@@ -158,7 +169,8 @@ def test_nothing_of_a_home_can_be_read_that_is_not_on_the_allow_list(level: Leve
         (root / "home/.linked").symlink_to(root / "home/.ssh")
         (root / "kept/home").symlink_to(root / "home")
         careless = [root / name for name in ("home", "home/.ssh/..", "kept/home", "home/.ssh", "home/.config")]
-        careless.append(root / "home/tools/program/bin")
+        found = ("tools/program/bin", "go/bin", "code/project/bin", "code/scripts")
+        careless += [root / "home" / name for name in found]
         os.environ["PATH"] = ":".join(map(str, (*careless, os.environ["PATH"])))
         world = World(root, level)
         try:

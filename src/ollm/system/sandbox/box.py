@@ -36,6 +36,7 @@ PREFIX_PARTS = (
     "conf/groovy-starter.conf ssl/certs ssl/cert.pem ssl/cacert.pem ssl/openssl.cnf conda-meta condabin "
     "Cellar opt version pyenv.d rbenv.d pyvenv.cfg VERSION go.env release"
 ).split()
+LIBRARY_PARTS = ("lib", "lib64", "libexec", "share", "include", "pyvenv.cfg")  # of one that only PATH names
 INNER_PREFIXES = ("versions", "envs", "plugins")  # folders of an installation that hold further ones
 MARKS = ("bin", "lib", "gems", "node_modules", "pyvenv.cfg")  # one of these makes a folder an installation
 PREFIX_DEPTH = 3
@@ -162,8 +163,8 @@ def _shows_too_much(entry: str, home: str, known: list[str]) -> bool:
 
 
 def _list_path_folders(entries: Iterable[str], covered: list[str]) -> Iterator[str]:
-    """Every folder of a PATH in a home with the parts of the installation it belongs to. A folder that many programs
-    share, directly in a home or near to it in a hidden folder, brings its libraries only."""
+    """The programs in every folder of a PATH in a home. The `bin` of an installation brings the libraries beside it; of
+    a hidden folder near to the home, which many programs share, without loose files."""
     for entry in filter(os.path.isabs, entries):
         folder = os.path.realpath(entry)
         home = next((one for one in covered if folder.startswith(f"{one}/")), None)
@@ -173,16 +174,24 @@ def _list_path_folders(entries: Iterable[str], covered: list[str]) -> Iterator[s
         below = above.removeprefix(home)
         depth = below.count("/") - (home in HOMES[:1])
         yield from [entry] if os.path.islink(entry) else []
-        named = folder.endswith(PROGRAM_ENDINGS)
-        if depth < 1 or (not named and "/." in folder.removeprefix(home)):
-            yield from _list_programs(folder)
-        elif depth <= SHARED_DEPTH and "/." in below and not os.path.isfile(f"{above}/pyvenv.cfg"):
-            yield from _list_programs(folder, f"{above}/lib", f"{above}/lib64")
+        yield from _list_programs(folder)
+        if depth < 1 or not folder.endswith(PROGRAM_ENDINGS) or _is_in_project(above, home):
+            continue
+        if depth <= SHARED_DEPTH and "/." in below and not os.path.isfile(f"{above}/pyvenv.cfg"):
+            yield from _list_programs(f"{above}/lib", f"{above}/lib64")
             yield from filter(os.path.isdir, (f"{above}/libexec", f"{above}/include"))
             yield from _find_installations(*(f"{above}/{name}" for name in INNER_PREFIXES))
         else:
-            yield folder
-            yield from _find_installations(above) if named else ()
+            yield from filter(os.path.lexists, _join_existing(above, LIBRARY_PARTS))
+
+
+def _is_in_project(folder: str, home: str) -> bool:
+    """Return True in a repository of the home, except in a virtual environment."""
+    if os.path.isfile(f"{folder}/pyvenv.cfg"):
+        return False
+    parts = folder.removeprefix(home).strip("/").split("/")
+    first = 2 if home in HOMES[:1] else 1  # a home itself may be one
+    return any(os.path.lexists(os.path.join(home, *parts[:count], ".git")) for count in range(first, len(parts) + 1))
 
 
 @cache
