@@ -7,7 +7,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ollm.app.process import ProcessScope
+from ollm.app.process import ProcessScope, take_untold
 from ollm.app.storage import Storage, find_wanted_session, has_interrupted_restore, resume_session
 from ollm.app.toolbox import Toolbox
 from ollm.app.workspace import WorkspaceScope
@@ -185,10 +185,7 @@ class ConversationScope:
             from ollm.app.interrupted_restore import recover_restore
 
             self.storage.notices += filter(None, [(await recover_restore(self.scope)).text])
-        if (records := self.process.home.taken / "open").is_dir():
-            from ollm.system.sandbox.watch import describe_taken, recover_taken
-
-            self.storage.notices += filter(None, [describe_taken(recover_taken(records))])
+        self.storage.notices += take_untold()
 
     def find_skippable_until(self, session_id: str) -> int:
         """Up to which number the messages of a session need not be read to go on with it."""

@@ -67,6 +67,8 @@ class ProcessScope:
         self._warn = warn or print_warning
         self._making_rules = False
         self._settings = Lazy(self._use_settings)
+        if workspace is not None:
+            _move_aside_leftovers(self.home)
 
     @cached_property
     def loaded_settings(self) -> LoadedSettings:
@@ -405,6 +407,25 @@ class ProcessScope:
         with self.session_files.open_stream(session_id) as stream:
             encoded = (piece.encode("utf-8", "replace") for piece in form(stream)) if form else stream.iter_document()
             replace_file(target, encoded)
+
+
+_untold: list[str] = []
+
+
+def _move_aside_leftovers(home: Home) -> None:
+    """Move aside what commands of a killed agent made, before anything of a workspace is read."""
+    records = home.taken / "open"
+    if records.is_dir():
+        from ollm.system.sandbox.watch import describe_taken, recover_taken
+
+        _untold.extend(filter(None, [describe_taken(recover_taken(records))]))
+
+
+def take_untold() -> list[str]:
+    """Return what was moved aside when a workspace was opened, once."""
+    told = _untold[:]
+    _untold.clear()
+    return told
 
 
 class HiddenPaths:

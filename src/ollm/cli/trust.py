@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from ollm.app.process import ProcessScope
 from ollm.cli.options import json_option, print_json, print_table, resolve_workspace
 from ollm.domain.clock import format_age
 from ollm.policy.trust import TrustBook, TrustState
@@ -21,11 +22,11 @@ def trust(directory: str | None, listing: bool, revoke: bool, as_json: bool) -> 
     """Trust DIRECTORY (default: the current one) and its agent files. ollm asks again when they change."""
     if listing and (revoke or directory):
         raise click.UsageError("--list cannot be combined with other options.")
-    book = _open_book()
     if listing:
-        _print_states(book.list_states(), as_json)
+        _print_states(ProcessScope().trust_book.list_states(), as_json)
         return
     workspace = resolve_workspace(directory)
+    book = ProcessScope(workspace=workspace).trust_book
     if revoke:
         book.revoke(workspace)
         print_json({"workspace": str(workspace), "trusted": False}) if as_json else print(
@@ -37,12 +38,6 @@ def trust(directory: str | None, listing: bool, revoke: bool, as_json: bool) -> 
         print_json(after)
     else:
         _report_trust(before, after)
-
-
-def _open_book() -> TrustBook:
-    from ollm.config.environment import copy_environment, find_home
-
-    return TrustBook(find_home(copy_environment()).trust)
 
 
 def _print_states(states: list[TrustState], as_json: bool) -> None:
