@@ -29,7 +29,9 @@ SHARED = {
     + '\'import os;f=os.memfd_create("p",0);os.write(f,open("/bin/sh","rb").read());'
     + 'os.execve("/proc/self/fd/%d"%f,["sh","-c","echo x > $O/file; cat ~/.ssh/id_rsa"],os.environ)\'',
     "rights for whoever runs it": '$PYTHON -c \'import os\nf=os.open("s",os.O_CREAT|os.O_RDWR,0o6755); os.write(f,b"x")\n'
-    "os.fchmod(f,0o2755)'; cp /bin/sh t; chmod u+s t; chmod g+s t; install -m 4755 /bin/sh u",
+    "os.fchmod(f,0o2755)'; cp /bin/sh t; chmod u+s t; chmod g+s t; install -m 4755 /bin/sh u; "
+    "$PYTHON -c 'import os,stat; os.mknod(\"v\",stat.S_IFREG|0o6755)'; "
+    '$PYTHON -c \'import ctypes,struct\nctypes.CDLL(None).syscall(437,-100,b"w",struct.pack("QQQ",0o101,0o6755,0),24)\'',
     "other rights": "cp /bin/sh s 2>/dev/null && chmod 4755 s && ./s -p -c 'echo x > $O/file'; sudo -n sh -c 'echo x > $O/file'; "
     "su -c 'cat ~/.ssh/id_rsa' </dev/null; pkexec cat ~/.ssh/id_rsa </dev/null; newgrp </dev/null",
     "keys pressed on a terminal": PY

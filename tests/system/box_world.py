@@ -349,7 +349,7 @@ def _read_pipe(descriptor: int) -> bytes:
 
 def _lends_rights(path: Path) -> bool:
     about = path.lstat()
-    return stat.S_ISREG(about.st_mode) and about.st_mode & 0o6000 != 0 and about.st_size > 0
+    return stat.S_ISREG(about.st_mode) and about.st_mode & 0o6000 != 0
 
 
 def _was_reached(daemon: socket.socket) -> bool:

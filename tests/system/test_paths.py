@@ -279,7 +279,7 @@ def test_mode_owner_and_attributes_survive_a_replacement(boundary: Boundary, wor
     boundary.write_file("script.sh", b"new")
 
     status = file.stat()
-    assert (status.st_mode & 0o7777, status.st_uid, status.st_gid) == (0o4750, *owner)
+    assert (status.st_mode & 0o7777, status.st_uid, status.st_gid) == (0o750, *owner)
     assert os.getxattr(file, "user.note") == b"kept"
 
 

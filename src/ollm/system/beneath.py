@@ -199,11 +199,9 @@ def _make_attribute_copier(name: str, before: os.stat_result, parent: int) -> Ca
     """Make a function that copies attributes to the new file, each as far as the system permits."""
 
     def keep(descriptor: int) -> None:
-        mode = stat.S_IMODE(before.st_mode)
-        try:
+        mode = stat.S_IMODE(before.st_mode) & 0o1777  # new contents do not run with the rights of the old ones' owner
+        with suppress(OSError):
             os.fchown(descriptor, before.st_uid, before.st_gid)
-        except OSError:
-            mode &= 0o777  # a file that changes hands must not keep running as its owner
         _copy_attributes(name, parent, descriptor)
         os.fchmod(descriptor, mode)
 

@@ -176,7 +176,7 @@ class RestoreSteps:
         descriptor = os.open(self._temporary, _CREATE_FLAGS, 0o600, dir_fd=parent)
         try:
             write_all(descriptor, content)
-            os.fchmod(descriptor, mode)
+            os.fchmod(descriptor, mode & 0o1777)  # never setuid or setgid
             self._written += 1
             if self._written <= MAX_SYNCED_FILES:
                 sync(descriptor)

@@ -40,6 +40,9 @@ NAMING = (
 ).split()
 CHANGING_FLAGS = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
 MODES = {"chmod": 1, "fchmodat": 2, "fchmodat2": 2, "fchmod": 1}  # and which argument is the mode
+MODES_OF_NEW = {"creat": 1, "mknod": 1, "mknodat": 2}  # the kernel itself makes no folder setuid or setgid
+OPENING = {"open": 1, "openat": 2}  # and which argument holds the flags; the mode follows
+CREATING_FLAGS = os.O_CREAT | getattr(os, "O_TMPFILE", 0) & ~os.O_DIRECTORY
 FOREIGN_RIGHTS = 0o6000  # setuid and setgid: whoever runs such a file has the rights of its owner or group
 OLD_TIMES = ("utime", "utimes", "futimesat")
 OWNERS = {"chown": 1, "lchown": 1, "fchown": 1, "fchownat": 2}  # and which argument is the user
@@ -86,6 +89,12 @@ class CallFilter:
         cuts = [(_ANY_BIT, 0, 4, os.O_TRUNC), (_AND, 0, 0, os.O_ACCMODE), (_EQUAL, 2, 0, os.O_WRONLY)]
         tests = [*cuts, (_EQUAL, 1, 0, os.O_RDWR), (_RETURN, 0, 0, action), (_RETURN, 0, 0, ALLOW)]
         self._add_call_body(name, [*_load(argument), *tests])
+
+    def forbid_new_modes(self, name: str, flags: int, bits: int, action: int) -> None:
+        """All there is to say about a call that opens files: `action` if it makes one with any of these bits in the
+        mode, which is the argument after the flags. Said first, like `forbid_cutting`."""
+        made = [*_load(flags), (_ANY_BIT, 0, 3, CREATING_FLAGS), *_load(flags + 1), (_ANY_BIT, 0, 1, bits)]
+        self._add_call_body(name, [*made, (_RETURN, 0, 0, action), (_RETURN, 0, 0, ALLOW)])
 
     def add_value_rule(self, name: str, argument: int, values: Iterable[int], action: int) -> None:
         """For calls where an argument has one of these values."""
@@ -168,6 +177,12 @@ def build_box_filter(
     owners and attributes of files are out as well, since no mount and no Landlock rule holds them. With
     `protects_files` all calls that change files go to the broker."""
     calls = CallFilter()
+    if not protects_files:  # else the broker opens files, without such modes
+        for name, flags in OPENING.items():
+            calls.forbid_new_modes(name, flags, FOREIGN_RIGHTS, fail_with(errno.EPERM))
+    calls.add_rule(["openat2"], fail_with(errno.ENOSYS))  # its flags and mode are in memory
+    for name, argument in MODES_OF_NEW.items():
+        calls.add_bit_rule(name, argument, FOREIGN_RIGHTS, fail_with(errno.EPERM))
     _forbid_changes_of_system(calls, alone=not namespaces)
     families: list[tuple[int, int | None]] = [(AF_NETLINK, 0)] if network else []
     families += [(AF_INET, None), (AF_INET6, None)] if network else []
@@ -189,7 +204,6 @@ def build_box_filter(
         for name, argument in MODES.items():
             calls.add_bit_rule(name, argument, FOREIGN_RIGHTS, decided)
     if protects_files:
-        calls.add_rule(["openat2"], fail_with(errno.ENOSYS))  # its flags are in memory
         calls.add_rule(NAMING, NOTIFY)
         calls.add_bit_rule("openat", 2, CHANGING_FLAGS, NOTIFY)
         calls.add_bit_rule("open", 1, CHANGING_FLAGS, NOTIFY)
