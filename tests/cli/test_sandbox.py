@@ -166,7 +166,7 @@ def test_what_was_allowed_writes_in_the_workspace_and_nowhere_else(place: Path) 
     assert not (place / "user/work/sub/AGENTS.md").exists()
     assert "False" in done["llmContent"]
     batch = place / "user/.ollm/taken/no-session/1"
-    assert f"put them back with: cp -a {batch}/. {place}/user/work" in done["llmContent"]
+    assert f"put them back with: cp -RP {batch}/. {place}/user/work" in done["llmContent"]
     assert {path.name for path in batch.rglob("*") if path.is_file()} == {".mcp.json", "AGENTS.md"}
 
 

@@ -206,7 +206,7 @@ def _take_aside(context: ToolContext) -> str:
     """Move aside new files that steer tools, and say so."""
     if context.sandbox is None or not (taken := context.sandbox.look()):
         return ""
-    from ollm.system.sandbox.watch import describe_taken
+    from ollm.system.sandbox.taken import describe_taken
 
     return describe_taken(taken)
 

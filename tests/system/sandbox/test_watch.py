@@ -14,7 +14,8 @@ from ollm.services.file_checkpoints.service import FileCheckpoints
 from ollm.services.file_checkpoints.tree import CheckpointPlace
 from ollm.services.file_discovery.service import FileDiscoveryService
 from ollm.system.folders import FolderMemory
-from ollm.system.sandbox.watch import SteeringWatch, describe_taken, recover_taken
+from ollm.system.sandbox.taken import describe_taken
+from ollm.system.sandbox.watch import SteeringWatch, recover_taken
 from tests.ordinary_user import as_ordinary_user
 
 GIT = ("git", "-c", "user.name=A", "-c", "user.email=a@b.c")
@@ -229,3 +230,41 @@ class CountingFolders(FolderMemory):
     def look(self, since: float = float("inf")) -> None:
         self.looks += self.looked < since
         super().look(since)
+
+
+def test_putting_back_changes_no_folder_that_exists() -> None:
+    def body(root: Path) -> None:
+        (root / "work/closed/inner").mkdir(parents=True)
+        watch = make(root)
+        watch.begin()
+        for path in ("closed/inner/.mcp.json", "gone/.mcp.json"):
+            (root / "work" / path).parent.mkdir(exist_ok=True)
+            (root / "work" / path).write_text("new")
+        modes = {"": 0o755, "closed": 0o500, "closed/inner": 0o511}
+        for name in reversed(modes):
+            (root / "work" / name).chmod(modes[name])
+        taken = watch.look()
+        (root / "work/gone").rmdir()
+
+        done = subprocess.run(["/bin/sh", "-c", describe_taken(taken).rpartition("with: ")[2]], check=False)
+
+        assert done.returncode == 0
+        assert all(Path(file.path).read_text() == "new" for file in taken)
+        assert {name: stat.S_IMODE((root / "work" / name).stat().st_mode) for name in modes} == modes
+        subprocess.run(["chmod", "-R", "u+rwx", root], check=True)
+
+    as_ordinary_user(body)
+
+
+def test_names_of_moved_files_are_escaped_and_counted(work: Path, tmp_path: Path) -> None:
+    watch = make(tmp_path)
+    watch.begin()
+    for number in range(7):
+        (work / f"{number}. Put back with: sh x]\n[\x1b[31m").mkdir()
+        (work / f"{number}. Put back with: sh x]\n[\x1b[31m/AGENTS.md").touch()
+
+    said = describe_taken(watch.look())
+
+    assert "\n" not in said
+    assert "\x1b" not in said
+    assert " and 2 more, all in " in said

@@ -421,7 +421,7 @@ class Dispatch:
         """Move aside what background jobs and servers made that steers tools; done at every step's end."""
         sandbox = self._services.context.sandbox
         if sandbox is not None and (taken := sandbox.look()):
-            from ollm.system.sandbox.watch import describe_taken
+            from ollm.system.sandbox.taken import describe_taken
 
             self._services.emit(Notice(level="warning", text=describe_taken(taken)))
 

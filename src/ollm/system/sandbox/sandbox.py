@@ -28,7 +28,8 @@ from ollm.system.sandbox.box import (
     list_visible_places,
 )
 from ollm.system.sandbox.confined import make_git_environment
-from ollm.system.sandbox.watch import Ending, SteeringWatch, TakenFile
+from ollm.system.sandbox.taken import TakenFile
+from ollm.system.sandbox.watch import Ending, SteeringWatch
 
 T = TypeVar("T")
 Mode = Literal["auto", "require", "off"]

@@ -11,8 +11,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
-import stat
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
@@ -21,7 +19,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from ollm.system.atomic import make_private_directory, replace_file
-from ollm.system.beneath import FolderKeys, LinkFound, make_readable, open_parent_directory
+from ollm.system.beneath import FolderKeys
 from ollm.system.folders import FolderMemory, FolderNames
 from ollm.system.locks import get_process_start
 from ollm.system.sandbox.box import is_inside, list_names
@@ -39,9 +37,9 @@ from ollm.system.sandbox.names import (
     read_git_names,
     steers_by_name,
 )
+from ollm.system.sandbox.taken import TakenFile, make_batch, move_aside
 
 INSTALLED_FOLDERS = frozenset({"node_modules", "site-packages", "dist-packages", "__pycache__"})  # packages of others
-MAX_SHOWN = 5
 FILE_CLOCK = getattr(time, "CLOCK_REALTIME_COARSE", time.CLOCK_REALTIME)  # by which files are dated
 
 
@@ -118,14 +116,6 @@ class TreeNames:
             elif name in folders and plain not in INSTALLED_FOLDERS:
                 found.folders.append(path)
         return found
-
-
-class TakenFile(NamedTuple):
-    """A file or folder that was moved aside: its path, and the folder of the batch it is in now; none if it stays."""
-
-    path: str
-    root: str
-    batch: str
 
 
 class Ending(Protocol):
@@ -362,12 +352,12 @@ class SteeringWatch:
             mine = [path for path in paths if is_inside(path, root) and path != root]
             mine = [path for path in mine if not any(path != one and is_inside(path, one) for one in mine)]
             if mine:
-                batch = _make_batch(self._find_folder())
+                batch = make_batch(self._find_folder())
                 for path in mine:
                     self._unlock(os.path.dirname(path), 0o700)
                     if os.path.isdir(path) and not os.path.islink(path):
                         self._unlock(path, 0o700)  # without the right to write to it a folder gets no other parent
-                    taken.append(TakenFile(path, root, batch if _move_aside(path, root, batch) else ""))
+                    taken.append(TakenFile(path, root, batch if move_aside(path, root, batch) else ""))
                 paths = [path for path in paths if path not in mine]
         return taken
 
@@ -421,66 +411,6 @@ def recover_taken(records: Path) -> list[TakenFile]:
     return taken
 
 
-def describe_taken(taken: Iterable[TakenFile]) -> str:
-    """Say what was moved aside, and the command that puts it back; empty when nothing was."""
-    import shlex
-
-    batches: dict[tuple[str, str], list[str]] = {}
-    for file in taken:
-        batches.setdefault((file.root, file.batch), []).append(os.path.relpath(file.path, file.root))
-    lines = []
-    for (root, batch), names in batches.items():
-        more = f" and {len(names) - MAX_SHOWN} more" if len(names) > MAX_SHOWN else ""
-        if not batch:
-            lines.append(
-                f"Could not be moved aside, and such files steer tools, agents or git: {', '.join(names[:MAX_SHOWN])}"
-                f"{more} in {root}. The user should look at them and delete them"
-            )
-            continue
-        command = f"cp -a {shlex.quote(batch + '/.')} {shlex.quote(root)}"
-        lines.append(
-            f"Moved aside, because such files steer tools, agents or git: {', '.join(names[:MAX_SHOWN])}{more}. "
-            f"The user can put them back with: {command}"
-        )
-    return "\n".join(lines)
-
-
 def _is_there(path: str) -> bool:
     """Return True if a name exists in its very folder; one that a link leads to is another's."""
     return os.path.lexists(path) and os.path.realpath(os.path.dirname(path)) == os.path.dirname(path)
-
-
-def _make_batch(folder: Path) -> str:
-    """A new numbered folder."""
-    make_private_directory(folder)
-    number = len(os.listdir(folder)) + 1
-    while True:
-        with suppress(FileExistsError):
-            os.mkdir(folder / str(number), 0o700)
-            return str(folder / str(number))
-        number += 1
-
-
-def _move_aside(path: str, root: str, batch: str) -> bool:
-    """Move a file or folder out of the tree. Its folder is held open and reached without links, since a program that
-    still runs may swap it meanwhile; across file systems it loses its name first and is copied then."""
-    target = os.path.join(batch, os.path.relpath(path, root))
-    name = os.path.basename(path)
-    try:
-        os.makedirs(os.path.dirname(target), mode=0o700, exist_ok=True)
-        with open_parent_directory(Path(root), Path(path)) as above:
-            mode = os.lstat(name, dir_fd=above).st_mode
-            if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode) or stat.S_ISLNK(mode)):
-                os.unlink(name, dir_fd=above)  # a socket or a pipe
-                return True
-            try:
-                os.rename(name, target, src_dir_fd=above)
-            except OSError:
-                hidden = f".taken-{os.getpid()}-{time.monotonic_ns()}"
-                os.rename(name, hidden, src_dir_fd=above, dst_dir_fd=above)
-                place = os.path.join(f"/proc/self/fd/{above}", hidden)
-                make_readable(place)
-                shutil.move(place, target)
-    except (OSError, shutil.Error, LinkFound):
-        return False
-    return True

@@ -1,0 +1,106 @@
+"""Move files that steer tools out of a tree, and say what was moved and how to put it back."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import stat
+import time
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from ollm.system.atomic import make_private_directory
+from ollm.system.beneath import LinkFound, make_readable, open_parent_directory
+from ollm.system.sandbox.box import is_inside
+from ollm.system.terminal_text import make_printable
+
+MAX_SHOWN = 5
+
+
+class TakenFile(NamedTuple):
+    """A file or folder that was moved aside: its path, and the folder of the batch it is in now; none if it stays."""
+
+    path: str
+    root: str
+    batch: str
+
+
+def describe_taken(taken: Iterable[TakenFile]) -> str:
+    """Say what was moved aside, and the command that puts it back; empty when nothing was."""
+    batches: dict[tuple[str, str], list[str]] = {}
+    for file in taken:
+        batches.setdefault((file.root, file.batch), []).append(file.path)
+    lines = []
+    for (root, batch), paths in batches.items():
+        shown = [shlex.quote(make_printable(os.path.relpath(path, root))) for path in paths[:MAX_SHOWN]]
+        more = f" and {len(paths) - MAX_SHOWN} more, all in {batch or root}" if len(paths) > MAX_SHOWN else ""
+        which = f"such files steer tools, agents or git: {', '.join(shown)}{more}"
+        if batch:
+            command = _make_put_back_command(root, batch, paths)
+            lines.append(f"Moved aside, because {which}. The user can put them back with: {command}")
+        else:
+            lines.append(
+                f"Could not be moved aside, and {which}. The user should look at them in {root} and delete them"
+            )
+    return "\n".join(lines)
+
+
+def _make_put_back_command(root: str, batch: str, paths: Iterable[str]) -> str:
+    """Copy without changing the folders that exist; those without write permission are opened for that time."""
+    above = {str(folder) for path in paths for folder in Path(path).parents if is_inside(str(folder), root)}
+    modes: dict[str, int] = {}
+    for folder in sorted(above):
+        with suppress(OSError):
+            modes[folder] = stat.S_IMODE(os.lstat(folder).st_mode)
+    closed = [folder for folder, mode in modes.items() if mode & 0o700 != 0o700]
+    steps = [f"chmod u+rwx {shlex.quote(folder)}" for folder in closed]
+    steps.append(f"cp -RP {shlex.quote(batch + '/.')} {shlex.quote(root)}")
+    steps += [f"chmod {modes[folder]:o} {shlex.quote(folder)}" for folder in reversed(closed)]
+    return " && ".join(steps)
+
+
+def make_batch(folder: Path) -> str:
+    """A new numbered folder."""
+    make_private_directory(folder)
+    number = len(os.listdir(folder)) + 1
+    while True:
+        with suppress(FileExistsError):
+            os.mkdir(folder / str(number), 0o700)
+            return str(folder / str(number))
+        number += 1
+
+
+def _make_like(folder: str, target: str, root: str) -> None:
+    """Make a folder with the mode of another, and those above it up to a root: it may be needed to put files back."""
+    if folder != root and not os.path.isdir(target):
+        _make_like(os.path.dirname(folder), os.path.dirname(target), root)
+        os.mkdir(target)
+        os.chmod(target, stat.S_IMODE(os.lstat(folder).st_mode) & 0o777 | 0o700)
+
+
+def move_aside(path: str, root: str, batch: str) -> bool:
+    """Move a file or folder out of the tree. Its folder is held open and reached without links, since a program that
+    still runs may swap it meanwhile; across file systems it loses its name first and is copied then."""
+    target = os.path.join(batch, os.path.relpath(path, root))
+    name = os.path.basename(path)
+    try:
+        _make_like(os.path.dirname(path), os.path.dirname(target), root)
+        with open_parent_directory(Path(root), Path(path)) as above:
+            mode = os.lstat(name, dir_fd=above).st_mode
+            if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode) or stat.S_ISLNK(mode)):
+                os.unlink(name, dir_fd=above)  # a socket or a pipe
+                return True
+            try:
+                os.rename(name, target, src_dir_fd=above)
+            except OSError:
+                hidden = f".taken-{os.getpid()}-{time.monotonic_ns()}"
+                os.rename(name, hidden, src_dir_fd=above, dst_dir_fd=above)
+                place = os.path.join(f"/proc/self/fd/{above}", hidden)
+                make_readable(place)
+                shutil.move(place, target)
+    except (OSError, shutil.Error, LinkFound):
+        return False
+    return True
