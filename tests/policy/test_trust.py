@@ -16,7 +16,7 @@ from ollm.policy.grants import GrantBook
 from ollm.policy.shell.verdict import ShellJudge
 from ollm.policy.trust import TrustBook, find_named_files
 from tests.covers import covers
-from tests.policy.conftest import Place, rule, shell
+from tests.policy.conftest import Place, judge, rule, shell
 from tests.policy.path_table import PATHS
 
 
@@ -279,6 +279,29 @@ def test_a_repository_is_protected_whatever_its_folder_is_called(tmp_path: Path)
     for path, locked in paths.items():
         verdict = engine.evaluate(PolicyRequest(tool="write_file", params={"path": path}))
         assert verdict.locked == locked, path
+
+
+def test_a_login_in_the_settings_of_git_is_not_read_unasked(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    engine = place.engine()
+    (place.workspace / ".env").unlink()
+    subprocess.run(["git", "init", "-q", place.workspace], check=True)
+    lines = ("cat .git/config", "cat .git/*", "grep -r x .", "rg -uu x", "git remote -v", "git remote get-url origin")
+
+    def decide() -> dict[str, str]:
+        return {line: judge(place, line, "full").decision for line in (*lines, "git remote", "git status", "rg x")}
+
+    assert set(decide().values()) == {"allow"}
+    for setting in ("remote.origin.url=https://token@example.org/a", "http.extraheader=Authorization: basic x"):
+        file = place.workspace / ".git/config"
+        before = file.read_text()
+        subprocess.run(["git", "-C", place.workspace, "config", *setting.split("=")], check=True)
+        assert decide() == dict.fromkeys(lines, "ask") | dict.fromkeys(("git remote", "git status", "rg x"), "allow")
+        verdict = engine.evaluate(PolicyRequest(tool="read_file", params={"path": ".git/config"}))
+        assert "contains a login" in verdict.reason
+        file.write_text(before)
+    shell = ShellJudge(engine.rules, place.boundary, find_level=lambda: "full")
+    assert shell.judge({"command": "git push https://token@example.org/a"}, [], "ask").outside
 
 
 def test_settings_that_git_cannot_read_count_as_naming_everything(tmp_path: Path) -> None:

@@ -30,6 +30,7 @@ from ollm.system.sandbox.box import OTHER_PLACES, PREFIXES, PROGRAM_FOLDERS
 from ollm.system.sandbox.names import (
     SHELL_START_UP_FILES,
     explain_git_name,
+    explain_login,
     find_steering_name,
     is_environment_file,
     normalize_name,
@@ -283,7 +284,8 @@ def explain_read_protection(path: Path, places: KnownDirectories) -> str | None:
         for part in path.parts:
             if is_environment_file(part):
                 return f"{part} may contain secrets"
-    return _explain_private_directory(path, places)
+    logins = (explain_login(str(path), str(root)) for root in places.roots if path.is_relative_to(root))
+    return next(filter(None, logins), None) or _explain_private_directory(path, places)
 
 
 def _is_without(text: str, path: str) -> bool:

@@ -420,9 +420,12 @@ def _check_trees(found: OptionScan, reading: Reading, places: Sequence[ShellWord
         chosen = option.value is not None and option.is_any(reading.selecting) and selects_secrets(option.value)
         if chosen or option.is_any(reading.deep):
             objections += sum((judge.check_tree(word) for word in places), NO_OBJECTIONS)
+        if option.is_any((*reading.deep, *reading.walks)):
+            objections += sum((judge.check_logins(word) for word in places), NO_OBJECTIONS)
         if option.is_any(reading.following):
             objections += sum((judge.check_links(word) for word in places), NO_OBJECTIONS)
     if reading.compares:
+        objections += sum((judge.check_logins(word) for word in places), NO_OBJECTIONS)
         objections += sum((judge.check_links(word) for word in places), NO_OBJECTIONS)
     return objections
 

@@ -18,6 +18,7 @@ from ollm.policy.rules import find_glob_base
 from ollm.policy.shell.model import CommandPart, Directories, expand_home
 from ollm.policy.shell.words import ShellWord
 from ollm.system.paths import Boundary, Judgement, is_environment_file
+from ollm.system.sandbox.names import find_settings_with_login
 
 _STREAM = r"/dev/(null|stdin|stdout|stderr|tty|zero|fd/\d+)"
 _NETWORK = ("/dev/tcp", "/dev/udp")
@@ -117,6 +118,14 @@ class PathJudge:
             if is_environment_file(entry.name):
                 return Objections(locks=(f"it reads {entry.name}, which may contain secrets",))
         return NO_OBJECTIONS
+
+    def check_logins(self, word: ShellWord) -> Objections:
+        """Logins in the settings of git below a directory that is read whole, as far as a quick look shows."""
+        tops = [one.resolved for one in self._judge_places(word.text) if isinstance(one, Judgement)]
+        below = itertools.islice(self._walk_below(word), _MAX_TREE_ENTRIES)
+        folders = [*map(str, tops), *(entry.path for entry in below if entry.name == ".git")]
+        found = next(filter(None, map(find_settings_with_login, folders)), None)
+        return Objections(locks=(f"it reads {found}, which contains a login for git",)) if found else NO_OBJECTIONS
 
     def check_links(self, word: ShellWord) -> Objections:
         """Links out below a directory that is read whole, links followed."""

@@ -70,6 +70,7 @@ HARMLESS_GIT_KEYS = frozenset(
 )
 
 EXAMPLE_ENDINGS = (".example", ".sample", ".template")
+_LOGIN = re.compile(rb"(?i)extraheader|https?://[^/\s\"]*@|://[^/\s\"@]*:[^/\s\"]*@")
 _INVISIBLE = compile_late("[\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff]")
 
 
@@ -206,6 +207,46 @@ def explain_git_name(path: str, root: str) -> str | None:
         if is_hook or is_word or path in names.included:
             return f"{os.path.basename(path)} is named by git's settings"
     return None
+
+
+def holds_login(file: str) -> bool:
+    """Return True for settings of git with a login in an address, or a header that may be one."""
+    try:
+        return os.path.isfile(file) and _LOGIN.search(Path(file).read_bytes()) is not None
+    except OSError:
+        return False
+
+
+def find_settings_with_login(git: str) -> str | None:
+    """Return a file of settings of a repository, or of one in it, that holds a login; also one that they include."""
+    folders = _read_git_tree(git)[0] if os.path.isdir(git) else []
+    files = [os.path.join(folder, name) for folder in folders for name in GIT_SETTINGS_NAMES]
+    return next(filter(holds_login, _list_included(tuple((file, *_get_state(file)) for file in files))), None)
+
+
+def explain_login(path: str, root: str) -> str | None:
+    """Return why reading a file below a root shows a login of git, or None."""
+    name, above = normalize_name(os.path.basename(path)), os.path.dirname(path)
+    own = name in GIT_SETTINGS_NAMES and os.path.lexists(os.path.join(above, "HEAD"))
+    for git in [] if own else find_git_directories(root):
+        file = os.path.join(git, GIT_SETTINGS_NAMES[0])
+        own = own or path in _list_included(((file, *_get_state(file)),))
+    return f"{os.path.basename(path)} contains a login for git" if own and holds_login(path) else None
+
+
+def _get_state(file: str) -> tuple[int, int]:
+    try:
+        about = os.stat(file)
+    except OSError:
+        return 0, 0
+    return about.st_mtime_ns, about.st_size
+
+
+@lru_cache(maxsize=32)
+def _list_included(files: tuple[tuple[str, int, int], ...]) -> list[str]:
+    from ollm.system.sandbox.confined import list_included_files
+
+    return list_included_files([file for file, *_ in files], os.path.expanduser("~"))
 
 
 def _find_repository_part(path: str, root: str) -> str | None:

@@ -12,6 +12,7 @@ from msgspec import Meta
 from ollm.domain.errors import ToolFailure
 from ollm.domain.struct import Data
 from ollm.system.paths import explain_read_protection, is_environment_file, make_tool_failure
+from ollm.system.sandbox.names import explain_login
 from ollm.tools.framework.base import ToolContext
 from ollm.tools.framework.output import show_controls
 
@@ -24,7 +25,10 @@ def drop_private_files(context: ToolContext, root: Path, paths: list[str]) -> li
     places = context.boundary.places
     if any(place and place.is_relative_to(root) for place in (places.user_home, places.ollm_home)):
         return [path for path in paths if explain_read_protection(root / path, places) is None]
-    if _is_harmless("\0".join(paths)):
+    text = "\0".join((*paths, ""))
+    if "config\0" in text or "config.worktree\0" in text:
+        paths = [path for path in paths if explain_login(str(root / path), str(context.workspace)) is None]
+    if _is_harmless(text):
         return paths
     return [path for path in paths if not _may_hold_secrets(path)]
 

@@ -17,6 +17,8 @@ from ollm.policy.shell.programs.inner_commands import join_script, make_guess
 from ollm.policy.shell.programs.record import Granting, InnerCommand, Program, WordDangers, split_names
 from ollm.policy.shell.words import ShellWord, make_part_of
 from ollm.system.paths import Boundary
+from ollm.system.sandbox.box import find_git_directories
+from ollm.system.sandbox.names import find_settings_with_login
 
 _GLOBAL_VALUES = "-c -C --git-dir --work-tree --namespace --config-env --super-prefix --attr-source"
 _HARMLESS_GLOBALS = (
@@ -100,7 +102,9 @@ def _inspect_git(part: CommandPart, judge: PathJudge) -> CommandPart:
         objections += sum((judge.check_read(word) for word in found.paths), NO_OBJECTIONS)
     else:
         objections += _check_writes(part, judge, found.subcommand) + check_secrets(part.words, judge)
-    if shows:
+    if shows or (
+        found.reads and subcommand == "remote" and part.words[-1].text != "remote" and _has_login(judge.boundary)
+    ):
         objections += Objections(remarks=("git's settings may contain credentials",))
     elif not found.reads and (subcommand == "config" or _changes_settings(part.words, found.subcommand)):
         settings = tuple(str(place / ".git" / "config") for place in part.directories or ())
@@ -112,6 +116,11 @@ def _inspect_git(part: CommandPart, judge: PathJudge) -> CommandPart:
     if not found.reads and found.subcommand is not None:
         part = _add_notes(part, found.subcommand, judge)
     return add_objections(part, objections, found.dangers, reads=found.reads)
+
+
+def _has_login(boundary: Boundary) -> bool:
+    places = find_git_directories(str(boundary.workspace))
+    return any(find_settings_with_login(place) for place in places)
 
 
 def _add_notes(part: CommandPart, start: int, judge: PathJudge) -> CommandPart:
@@ -317,7 +326,7 @@ _ASKS_REMOTES = frozenset({"push", "fetch", "pull", "clone", "ls-remote", "remot
 _SIGN = {"tag": r"-[af]*[su].*|--sign|--local-user(=.*)?"}
 _SIGN_COMMIT = r"-[aenpqsv]*S.*|--gpg-sign(=.*)?"
 _SSH = re.compile(r"(git\+)?ssh://|[^/:\s]+:(?!:|//)")  # `host:path` as well
-_LOGIN = re.compile(r"https?://[^/@]+(/|$)")
+_LOGIN = re.compile(r"https?://")
 
 
 def explain_needed_keys(words: Sequence[str], start: int, directory: Path, boundary: Boundary) -> str:
@@ -380,7 +389,6 @@ def _keep_settings(words: Sequence[str]) -> list[str]:
 
 
 def _read_settings(options: Sequence[str], directory: Path, boundary: Boundary) -> dict[str, str] | None:
-    from ollm.system.sandbox.box import find_git_directories
     from ollm.system.sandbox.confined import read_git_settings
 
     home, workspace = str(boundary.places.user_home or Path.home()), str(boundary.workspace)
