@@ -212,11 +212,22 @@ class AnswerReader:
         return self.complete
 
 
+class CountingReader(asyncio.StreamReader):
+    """Count received bytes, so that unread data can be noticed without waiting."""
+
+    received_bytes = 0
+
+    def feed_data(self, data: bytes) -> None:  # type: ignore[override]  # transports pass bytes
+        self.received_bytes += len(data)
+        super().feed_data(data)
+
+
 class Connection:
     """A connection that carries one exchange after another."""
 
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    def __init__(self, reader: CountingReader, writer: asyncio.StreamWriter) -> None:
         self._reader = reader
+        self._read_bytes = 0
         self._writer = writer
         self._answer = AnswerReader()
         self._received = False
@@ -235,18 +246,10 @@ class Connection:
             raise ConnectFailed(f"no connection within {timeout:g} s") from error
         raise ConnectFailed(reason)
 
-    async def is_stale(self) -> bool:
+    @property
+    def stale(self) -> bool:
         """True if the server has closed the idle connection, or sent data without a request."""
-        if self._writer.is_closing():
-            return True
-        try:
-            async with asyncio.timeout(0):
-                await self._reader.read(1)
-        except TimeoutError:
-            return False
-        except OSError:
-            pass
-        return True
+        return self._reader.at_eof() or self._reader.received_bytes > self._read_bytes or self._writer.is_closing()
 
     async def send(self, method: str, target: str, headers: Sequence[tuple[str, str]], body: bytes) -> None:
         self._received = False
@@ -290,11 +293,12 @@ class Connection:
         except OSError as error:
             raise ConnectionBroken(error.strerror or "the connection was reset", started=self._received) from error
         self._received = self._received or bool(data)
+        self._read_bytes += len(data)
         return data
 
     def is_reusable(self) -> bool:
         """True if the exchange is complete on both sides and another may follow."""
-        return self._answer.complete and self._answer.keeps_alive and not self._reader.at_eof()
+        return self._answer.complete and self._answer.keeps_alive and not self.stale
 
     def abort(self) -> None:
         """Close at once, without waiting for anything in flight."""
@@ -311,10 +315,16 @@ def _explain_error(error: OSError) -> str:
     return os.strerror(error.errno) if error.errno and error.errno > 0 else error.strerror or str(error)
 
 
-async def _connect(endpoint: tuple[str, int] | str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+async def _connect(endpoint: tuple[str, int] | str) -> tuple[CountingReader, asyncio.StreamWriter]:
+    loop = asyncio.get_running_loop()
+    reader = CountingReader(loop=loop)
+    protocol = asyncio.StreamReaderProtocol(reader, loop=loop)
+    transport: asyncio.WriteTransport
     if isinstance(endpoint, str):
-        return await asyncio.open_unix_connection(endpoint)
-    return await asyncio.open_connection(*endpoint)
+        transport, _ = await loop.create_unix_connection(lambda: protocol, endpoint)
+    else:
+        transport, _ = await loop.create_connection(lambda: protocol, *endpoint)
+    return reader, asyncio.StreamWriter(transport, protocol, reader, loop)
 
 
 MAX_BODY_BYTES = 64 * 1024 * 1024
@@ -401,7 +411,7 @@ class PlainClient(Client):
 
     async def _exchange(self, method: str, path: str, body: bytes, timer: SilenceTimer) -> tuple[Connection, Response]:
         """Send over an idle connection; if the server has closed it, over the next one or a new one."""
-        while connection := await self._take_idle():
+        while connection := self._take_idle():
             try:
                 return connection, await self._send(connection, method, path, body, timer)
             except ConnectionBroken as failure:
@@ -410,10 +420,10 @@ class PlainClient(Client):
         connection = await Connection.open(self._address, self._timeouts.connect)
         return connection, await self._send(connection, method, path, body, timer)
 
-    async def _take_idle(self) -> Connection | None:
+    def _take_idle(self) -> Connection | None:
         while self._idle:
             connection = self._idle.pop()
-            if not await connection.is_stale():
+            if not connection.stale:
                 return connection
             connection.abort()
         return None
