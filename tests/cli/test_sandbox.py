@@ -239,10 +239,12 @@ def test_a_workspace_that_cannot_be_boxed_is_said_and_asks(place: Path, workspac
     plain = ollm("tools", "run", "shell", "--args", f'{{"command": "cat {user}/a.txt"}}', "--json", **options)
 
     assert json.loads(doctor.stdout)["sandbox"].startswith("none: the workspace is")
+    assert not json.loads(doctor.stdout)["visible"]
     refused = json.loads(reading.stdout)
     assert refused["error"]["type"] == "Denied"
     assert "no sandbox" in refused["error"]["message"]
     assert json.loads(plain.stdout)["ok"]
+    assert "Sandbox level none: the workspace is" in plain.stderr
 
 
 def test_without_a_box_only_the_simplest_commands_read_unasked(place: Path) -> None:

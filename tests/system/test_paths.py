@@ -378,3 +378,14 @@ def test_no_descriptor_is_left_open(tmp_path: Path) -> None:
         remove_file(tmp_path, tmp_path / "a" / "f")
 
     assert len(list(Path("/proc/self/fd").iterdir())) <= before  # what earlier tests left may be freed meanwhile
+
+
+def test_hidden_files_of_a_home_ask_even_if_it_is_the_workspace(tmp_path: Path) -> None:
+    def list_protections(workspace: Path, name: str) -> list[str | None]:
+        judged = Boundary.around(workspace, user_home=tmp_path, ollm_home=tmp_path / ".ollm").judge(name)
+        return [judged.read_protection, judged.write_protection]
+
+    for name in (".netrc", ".aws/credentials", ".config/gh/hosts.yml"):
+        assert all(list_protections(tmp_path, name)), name
+    assert list_protections(tmp_path, "code/a.txt") == [None, None]
+    assert list_protections(tmp_path / ".dotfiles", "a.txt") == [None, None]

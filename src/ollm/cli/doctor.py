@@ -258,6 +258,8 @@ def _describe_sandbox(process: ProcessScope) -> tuple[str, tuple[str, ...], tupl
         sandbox = WorkspaceScope(process, process.workspace or Path.cwd()).create_sandbox()
         if sandbox.mode != "off" and sandbox.unboxable is None:
             sandbox.level = sandbox.probe()
+        if sandbox.level == "none":
+            return sandbox.description, (), ()
         return sandbox.description, sandbox.visible, sandbox.left_out
     except (OllmError, OSError) as error:
         return f"unknown: {error}", (), ()

@@ -311,15 +311,17 @@ def _explain_private_directory(path: Path, places: KnownDirectories) -> str | No
 
 
 def _find_private_folder(path: Path, parts: tuple[str, ...], places: KnownDirectories) -> str | None:
-    """The hidden folder or file of the home that a path lies in, unless it belongs to a root or a toolchain: programs
-    keep logins in such folders, and no list of them is complete."""
+    """The hidden folder or file of the home that a path lies in, unless it belongs to a toolchain or to a root below
+    the home: programs keep logins in such folders, and no list of them is complete."""
     if places.user_home is None:
         return None
     home = _normalize_home(places.user_home)
     below = parts[len(home) :]
     if parts[: len(home)] != home or not below or not below[0].startswith(".") or below[0] == ".ollm":
         return None
-    if "/".join((*below, "")).startswith(_PROGRAMS) or any(path.is_relative_to(root) for root in places.roots):
+    if "/".join((*below, "")).startswith(_PROGRAMS):
+        return None
+    if any(path.is_relative_to(root) and not places.user_home.is_relative_to(root) for root in places.roots):
         return None
     return "/".join(below[:2] if below[0] in _SHARED_FOLDERS else below[:1])
 

@@ -17,7 +17,7 @@ from ollm.domain.struct import Data
 from ollm.policy.rules import find_glob_base
 from ollm.policy.shell.model import CommandPart, Directories, expand_home
 from ollm.policy.shell.words import ShellWord
-from ollm.system.paths import Boundary, Judgement, is_environment_file
+from ollm.system.paths import Boundary, Judgement, explain_read_protection, is_environment_file
 from ollm.system.sandbox.names import find_settings_with_login
 
 _STREAM = r"/dev/(null|stdin|stdout|stderr|tty|zero|fd/\d+)"
@@ -50,6 +50,7 @@ class PathJudge:
         self.boundary = boundary
         self._directories = directories
         self._home = boundary.places.user_home
+        self._holds_home = self._home is not None and self._home.is_relative_to(boundary.workspace)
         self._judged_before = judged
 
     def check_read(self, word: ShellWord) -> Objections:
@@ -115,7 +116,7 @@ class PathJudge:
     def check_tree(self, word: ShellWord) -> Objections:
         """Secret files below a directory that is read whole, as far as a quick look shows."""
         for entry in itertools.islice(self._walk_below(word), _MAX_TREE_ENTRIES):
-            if is_environment_file(entry.name):
+            if is_environment_file(entry.name) or (self._holds_home and self._is_private(entry.path)):
                 return Objections(locks=(f"it reads {entry.name}, which may contain secrets",))
         return NO_OBJECTIONS
 
@@ -126,6 +127,9 @@ class PathJudge:
         folders = [*map(str, tops), *(entry.path for entry in below if entry.name == ".git")]
         found = next(filter(None, map(find_settings_with_login, folders)), None)
         return Objections(locks=(f"it reads {found}, which contains a login for git",)) if found else NO_OBJECTIONS
+
+    def _is_private(self, path: str) -> bool:
+        return explain_read_protection(Path(path), self.boundary.places) is not None
 
     def check_links(self, word: ShellWord) -> Objections:
         """Links out below a directory that is read whole, links followed."""

@@ -268,7 +268,7 @@ class Sandbox:
             raise StartError(self.refusal, "sandbox")
         if self.mode != "off" and (self.level == "none" or self._lacking) and not self._reported:
             self._reported = True
-            self._report(f"Sandbox level {self.description}. `ollm doctor` tests it again.")
+            self._report(f"Sandbox level {self.description}.")
 
     def attach(self, process: Ending) -> None:
         """A command runs in a box: what it makes is looked at until nothing is left of it."""
