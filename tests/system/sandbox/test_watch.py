@@ -144,6 +144,16 @@ def test_files_that_git_settings_include_or_run_count_as_settings(work: Path, tm
     assert {os.path.relpath(file.path, work) for file in watch.look()} == set(made)
 
 
+@pytest.mark.parametrize("make_file", ["mkfifo", "truncate -s 40G"])
+def test_settings_that_are_a_pipe_or_endless_do_not_stop_the_look(work: Path, tmp_path: Path, make_file: str) -> None:
+    watch = make(tmp_path)
+    watch.begin()
+    line = f"git init -q r; rm r/.git/config; {make_file} r/.git/config"
+    subprocess.run(["/bin/bash", "-c", line], cwd=work, check=True)
+
+    assert [file.path for file in watch.look()] == [str(work / "r/.git/config")]
+
+
 def test_settings_that_git_cannot_read_protect_the_whole_worktree(work: Path, tmp_path: Path) -> None:
     subprocess.run(["git", "init", "-q", "."], cwd=work, check=True)
     (work / ".git/config").write_text("[core\n")

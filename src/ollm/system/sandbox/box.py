@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from collections.abc import Iterable, Iterator
@@ -228,6 +229,7 @@ BUBBLEWRAP_PLACES = (
     "/run/current-system/sw/bin/bwrap",
 )
 MAX_POINTER_CHARS = 4096
+MAX_GIT_FILE_BYTES = 16 * 1024**2
 SCRATCH_PREFIX = "ollm-box-"  # name of temporary directories made for boxes
 
 
@@ -364,11 +366,20 @@ def find_git_directories(workspace: str) -> list[str]:
     return [common] if is_inside(private, common) else []
 
 
+def read_regular(path: str) -> bytes:
+    """Read a file of git that a program may have replaced by a pipe, on which a reader would wait for ever, or by one
+    that fills the memory."""
+    with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
+        about = os.fstat(file.fileno())
+        if not stat.S_ISREG(about.st_mode) or about.st_size > MAX_GIT_FILE_BYTES:
+            raise OSError(errno.EINVAL, "not a regular file of a usual size", path)
+        return file.read()
+
+
 def read_pointer(path: str) -> str:
     """Read a file in which git names a folder, all of it as git does; empty if there is nothing to follow."""
     try:
-        with open(path, encoding="utf-8", errors="surrogateescape", newline="") as file:
-            text = file.read(MAX_POINTER_CHARS + 1).rstrip("\r\n")
+        text = os.fsdecode(read_regular(path)).rstrip("\r\n")
     except OSError:
         return ""
     return "" if "\0" in text or len(text) > MAX_POINTER_CHARS else text

@@ -137,12 +137,14 @@ def list_global_files(home: str) -> list[str]:
 
 def list_included_files(files: Iterable[str], home: str) -> list[str]:
     """Return files of git's settings with all that they include, on whatever condition."""
+    from ollm.system.sandbox.box import read_regular
+
     found = dict.fromkeys(files)
     waiting = [*found]
     while waiting:
         file = waiting.pop()
         with suppress(OSError):
-            if not os.path.isfile(file) or b"include" not in Path(file).read_bytes().lower():
+            if b"include" not in read_regular(file).lower():
                 continue
             pairs = read_settings_file(file, home) or ()
             paths = [path for name, value in pairs if (path := find_include(name, value, file, home))]

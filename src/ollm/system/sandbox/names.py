@@ -5,14 +5,14 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 from collections.abc import Callable, Container, Iterable
 from contextlib import suppress
 from functools import lru_cache
-from pathlib import Path
 from typing import NamedTuple
 
 from ollm.domain.lazy import compile_late
-from ollm.system.sandbox.box import find_git_directories, is_inside, list_names, read_pointer
+from ollm.system.sandbox.box import find_git_directories, is_inside, list_names, read_pointer, read_regular
 
 _BASH = frozenset({".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile", ".inputrc"})
 _ZSH = frozenset({".zshrc", ".zshenv", ".zprofile", ".zlogin", ".zlogout"})
@@ -212,7 +212,7 @@ def explain_git_name(path: str, root: str) -> str | None:
 def holds_login(file: str) -> bool:
     """Return True for settings of git with a login in an address, or a header that may be one."""
     try:
-        return os.path.isfile(file) and _LOGIN.search(Path(file).read_bytes()) is not None
+        return _LOGIN.search(read_regular(file)) is not None
     except OSError:
         return False
 
@@ -269,6 +269,8 @@ def _read_settings(file: str, home: str, known: KnownSettings) -> list[tuple[str
         return []
     except OSError:
         return None
+    if not stat.S_ISREG(about.st_mode):
+        return None
     state = about.st_ctime_ns, about.st_ino, about.st_size
     if known.get(file, (None,))[0] != state:
         settings = [] if _has_harmless_settings(file) else read_settings_file(file, home)
@@ -314,7 +316,7 @@ def follow_pointer(path: str, prefix: str = "gitdir: ") -> str:
 def _has_harmless_steps(file: str) -> bool:
     """Whether a rebase under way runs no command: `git rebase` and `--continue` go on working."""
     try:
-        lines = Path(file).read_text(encoding="utf-8").splitlines() if os.path.lexists(file) else []
+        lines = read_regular(file).decode().splitlines() if os.path.lexists(file) else []
     except (OSError, UnicodeDecodeError):
         return False
     words = (line.split(None, 1)[0] for line in lines if line.strip())
@@ -325,7 +327,7 @@ def _has_harmless_settings(file: str) -> bool:
     """Read git's configuration format strictly: whatever is not plain counts as harmful."""
     section = ""
     try:
-        lines = Path(file).read_text(encoding="utf-8").splitlines()
+        lines = read_regular(file).decode().splitlines()
     except (OSError, UnicodeDecodeError):
         return False
     for line in (line.strip() for line in lines):
