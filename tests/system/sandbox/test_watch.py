@@ -144,6 +144,18 @@ def test_files_that_git_settings_include_or_run_count_as_settings(work: Path, tm
     assert {os.path.relpath(file.path, work) for file in watch.look()} == set(made)
 
 
+def test_a_folder_that_becomes_a_repository_keeps_what_was_in_it(work: Path, tmp_path: Path) -> None:
+    (work / "sub/hooks").mkdir()
+    (work / "sub/hooks/use_state.js").touch()
+    watch = make(tmp_path)
+    watch.begin()
+    line = "cd sub; mkdir objects refs; echo ref: refs/heads/x > HEAD; touch hooks/pre-commit .mcp.json"
+    subprocess.run(["/bin/bash", "-c", line], cwd=work, check=True)
+
+    assert {file.path for file in watch.look()} == {str(work / "sub/HEAD"), str(work / "sub/.mcp.json")}
+    assert (work / "sub/hooks/use_state.js").exists()
+
+
 @pytest.mark.parametrize("make_file", ["mkfifo", "truncate -s 40G"])
 def test_settings_that_are_a_pipe_or_endless_do_not_stop_the_look(work: Path, tmp_path: Path, make_file: str) -> None:
     watch = make(tmp_path)

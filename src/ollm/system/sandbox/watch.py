@@ -149,6 +149,7 @@ class SteeringWatch:
         self._records = records
         self._known: dict[str, str | None] = {}  # path: the target of a link
         self._allowed: set[str] = set()
+        self._repositories: set[str] | None = None
         self._placeholders: set[str] = set()
         self._running: list[Ending] = []
         self._open = False
@@ -189,6 +190,7 @@ class SteeringWatch:
             self._read_git_names()
             found = self._find_steering().items()
             self._known = {path: target for path, target in found if os.path.basename(path) not in REBASES}
+            self._repositories = set(self._names.repositories)
         self._open = True
         self._write_record()
         inside = [os.path.realpath(path) for path, target in self._known.items() if target is not None]
@@ -247,7 +249,7 @@ class SteeringWatch:
         changed = [path for path, target in self._known.items() if target is not None and found.get(path) != target]
         repositories = self._names.repositories
         new = [path for path in found if path not in self._known and not is_harmless(path, self._roots, repositories)]
-        new = [each for path in new for each in self._spare_own_state(path)]
+        new = [each for path in self._spare_folders(new) for each in self._spare_own_state(path)]
         new += [path for path in changed if os.path.lexists(path)]
         taken = self._take([path for path in dict.fromkeys(new) if not self._is_allowed(path)])
         for path in changed:
@@ -329,6 +331,18 @@ class SteeringWatch:
             return [path]
         inside = [os.path.join(path, name) for name in os.listdir(path)]
         return [each for each in inside if not self._is_own_state(each)]
+
+    def _spare_folders(self, paths: list[str]) -> list[str]:
+        """Replace the parts of a folder that has become a repository by its HEAD, which made it one: the rest may have
+        been there before."""
+        made = set() if self._repositories is None else set(self._names.repositories) - self._repositories
+        heads = {
+            part: os.path.join(git, "HEAD")
+            for git in made
+            if os.path.basename(git) != ".git"
+            for part in list_git_parts(git)
+        }
+        return [heads.get(path, path) for path in paths]
 
     def _is_allowed(self, path: str) -> bool:
         return any(is_inside(path, one) for one in self._allowed)
