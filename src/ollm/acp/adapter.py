@@ -1,6 +1,6 @@
-"""The one module that knows the protocol's library: requests become calls of `EditorSessions`, our JSON its types.
+"""The only module that uses the protocol's library: it maps requests to `EditorSessions` and our JSON to its types.
 
-Everything else here speaks the protocol's own JSON; what goes out is checked against the library's schema.
+The other modules use the protocol's JSON. Outgoing messages are checked against the library's schema.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ REQUESTS: dict[str, type[BaseModel] | None] = {
 def make_handler(
     name: str, handle: Callable[..., Awaitable[Any]], answer: type[BaseModel] | None
 ) -> Callable[..., Awaitable[Any]]:
-    """Give `handle` plain JSON, and convert its answer and its errors to the library's types."""
+    """Wrap `handle`, which takes plain JSON, and convert its result and errors to the library's types."""
 
     async def run(**params: Any) -> Any:
         try:
@@ -69,7 +69,7 @@ def make_handler(
 
 
 def make_request_error(error: OllmError) -> RequestError:
-    """Say what happened and what to do next, for people and in `data` for programs; without secrets."""
+    """Convert an error to the protocol's form: a redacted message, and `data` with the reason and next step."""
     code, reason = next(((code, reason) for kind, code, reason in CODES if isinstance(error, kind)), (FAILED, "failed"))
     action = {"action": redact_error(error.action)} if error.action else {}
     return RequestError(code, redact_error(str(error)), {"reason": reason, **action})
@@ -82,14 +82,14 @@ def dump(value: Any) -> Any:
 
 
 class EditorClient:
-    """The editor, as our side calls it. What it does not answer raises `ClientGoneError` or `ClientRefusedError`."""
+    """Client for requests to the editor. A failed request raises `ClientGoneError` or `ClientRefusedError`."""
 
     def __init__(self, transport: StdioTransport) -> None:
         self._transport = transport
         self._connection: AgentSideConnection | None = None
 
     def connect(self, sessions: object) -> AgentSideConnection:
-        """Begin to speak; `listen` on the result serves until the editor goes away."""
+        """Create the connection. Its `listen` serves requests until the editor disconnects."""
         handlers = {name: make_handler(name, getattr(sessions, name), answer) for name, answer in REQUESTS.items()}
         agent: Any = SimpleNamespace(**handlers)
         transport: Any = self._transport
@@ -107,7 +107,7 @@ class EditorClient:
         return self._connection
 
     async def send_update(self, session_id: str, update: JsonObject) -> None:
-        """Show something; an editor that has gone away is not told."""
+        """Send a session update to the editor. Does nothing if it has disconnected."""
         note = wire.SessionNotification.model_validate({"sessionId": session_id, "update": update})
         try:
             await self._open.session_update(session_id, note.update)
@@ -115,7 +115,7 @@ class EditorClient:
             log.debug("The editor has gone away.", extra={"operation": "update"})
 
     async def ask_permission(self, session_id: str, call: JsonObject, options: list[JsonObject]) -> str | None:
-        """The id of the option that was chosen; None when the question was withdrawn."""
+        """Ask for permission. Returns the id of the chosen option, or None if the question was cancelled."""
         asked = wire.RequestPermissionRequest.model_validate(
             {"sessionId": session_id, "toolCall": call, "options": options}
         )
@@ -130,7 +130,7 @@ class EditorClient:
         await self._wait(self._open.write_text_file(session_id, path, text))
 
     async def _wait(self, request: Awaitable[R]) -> R:
-        """The answer, as long as there can be one."""
+        """Wait for an answer. Raises ClientGoneError or ClientRefusedError."""
         answer = asyncio.ensure_future(request)
         ended = asyncio.ensure_future(self._transport.ended.wait())
         try:

@@ -22,8 +22,8 @@ QUIET_SECONDS = 60.0  # how long an editor that did not answer is not asked for 
 
 
 class EditorBuffers:
-    """Unsaved buffers of one session. If the editor does not have a file, or does not answer in time, the file on disk
-    counts; a timeout is reported."""
+    """Unsaved buffers of one session. The file on disk is used if the editor does not have the file or times out; a
+    timeout is reported."""
 
     def __init__(self, editor: EditorClient, abilities: ClientAbilities) -> None:
         self._editor = editor
@@ -87,8 +87,8 @@ class EditorBuffers:
             self._plain_ends.add(path)
 
     async def _write_with_its_ends(self, path: Path, text: str) -> None:
-        """An editor that gives plain line ends is given plain ones, and saves those of the file; one that saves what it
-        is given is given those of the file."""
+        """Send LF text to an editor that returned LF, since it restores the file's CRLF on saving. If it does not,
+        send the text again with CRLF."""
         plain = text.replace("\r\n", "\n") if path in self._plain_ends else text
         ended = plain != text and has_line_ends(path)
         await self._editor.write_text_file(self.session_id, str(path), plain)
@@ -96,7 +96,7 @@ class EditorBuffers:
             await self._editor.write_text_file(self.session_id, str(path), text)
 
     def _refuse_write(self, path: Path, why: str) -> bool:
-        """Raise ToolFailure for files the editor holds; all others are written on disk."""
+        """Raise ToolFailure for a file that came from the editor. Other files are written to disk."""
         log.warning("The editor did not write a file: %s", why, extra={"operation": "write"})
         if path in self._given:
             raise ToolFailure("PermissionDenied", f"The editor did not write {path.name}: {why}")
@@ -105,7 +105,7 @@ class EditorBuffers:
 
 
 def has_line_ends(path: Path) -> bool:
-    """True if a file on disk has line ends of two characters."""
+    """Return True if a file on disk uses CRLF line endings."""
     try:
         return b"\r\n" in path.read_bytes()
     except OSError:

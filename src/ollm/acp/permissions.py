@@ -1,4 +1,4 @@
-"""Questions to the person in the editor: permissions of calls, and trust in a workspace."""
+"""Questions to the person in the editor: tool permissions and workspace trust."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ REJECT = "reject"
 
 
 def build_options(details: ConfirmationDetails) -> list[JsonObject]:
-    """The answers there are; what may not be granted for longer is only allowed once."""
+    """List the options for a question. A call without a possible grant can only be allowed once."""
     options = [make_option("once", "Allow once", "allow_once")]
     if details.grant and not details.locked:
         grant = make_printable(details.grant)
@@ -41,7 +41,7 @@ def make_option(option_id: str, name: str, kind: str) -> JsonObject:
 
 
 def read_answer(chosen: str | None, details: ConfirmationDetails) -> ConfirmationAnswer:
-    """Map an option to an answer; one that was not offered, or none, is a no."""
+    """Map an option to an answer. A missing or unknown option means no."""
     offered = {option["optionId"] for option in build_options(details)} - {REJECT}
     if chosen is None or chosen not in offered:
         return ConfirmationAnswer(approved=False)
@@ -49,7 +49,7 @@ def read_answer(chosen: str | None, details: ConfirmationDetails) -> Confirmatio
 
 
 def build_question(details: ConfirmationDetails, views: ToolCallViews, kind: str) -> JsonObject:
-    """The call that is asked about, with what it would change and why it is asked."""
+    """Build the question about a call, with its changes and the reason."""
     reason = f"{details.risk.value} risk · {details.reason}"
     command = [render_text(f"```sh\n{clean_lines(details.command)}\n```")] if details.command else []
     return {
@@ -72,7 +72,7 @@ OPTIONS: list[JsonObject] = [
 
 
 class WorkspaceTrust:
-    """Asks once in a session, unless there is nothing to ask about or it was answered for these very files."""
+    """Trust question of a session, asked at most once and only if these exact files have no answer yet."""
 
     def __init__(self, book: TrustBook, workspace: Path) -> None:
         self._book = book
@@ -80,7 +80,7 @@ class WorkspaceTrust:
         self._asked = False
 
     def take_question(self) -> JsonObject | None:
-        """Return the question as a call that an editor asks about; None if there is none, or no longer."""
+        """Return the trust question as a tool call, or None if it was already asked or is not needed."""
         if self._asked:
             return None
         self._asked = True
@@ -88,7 +88,7 @@ class WorkspaceTrust:
         return build_trust_question(state) if state.unanswered else None
 
     def keep_answer(self, chosen: str | None) -> str:
-        """Apply the choice; returns the message about it."""
+        """Apply the choice and return a message about it."""
         if chosen == "trust":
             self._book.trust(self._workspace)
             return "Trusted: the files count from now on."
@@ -98,8 +98,7 @@ class WorkspaceTrust:
 
 
 async def restore_choices(conversation: LocalConversation, first: Status, last: Status) -> None:
-    """Repeat a person's choices in a session that was opened again. Mode plan hides the approval level, which then
-    stays as opened."""
+    """Restore the person's choices in a reopened session, except an approval level that plan mode hides."""
     names = ["model", *(["approval"] if last.mode != "plan" else []), "mode"]
     for name in names:
         now = await conversation.status()
@@ -117,7 +116,7 @@ def describe_trust(state: TrustState) -> tuple[str, ...]:
 
 
 def build_trust_question(state: TrustState) -> JsonObject:
-    """List the files that trust would enable, or those that changed since."""
+    """List the files that trust would enable, or that changed since they were trusted."""
     if state.known:
         marks = {"new": state.added, "changed": state.changed, "gone": state.removed}
         files = [f"{name} ({mark})" for mark, names in marks.items() for name in names]

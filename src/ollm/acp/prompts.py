@@ -35,8 +35,8 @@ from ollm.tools.files.file_text import describe_kind, find_media_type
 
 
 class PromptContent(Data, frozen=True):
-    """`text` is what the person wrote, with the names of files where they put them; `problems` are what they named and
-    could not be attached; `saved` are the files, by place in `attachments`, whose text was read on disk."""
+    """A converted prompt. `text` is the person's text with file names in place; `problems` lists mentions that
+    could not be attached; `saved` maps positions in `attachments` to names of files read from disk."""
 
     text: str
     attachments: tuple[Attachment, ...] = ()
@@ -45,7 +45,7 @@ class PromptContent(Data, frozen=True):
 
 
 def read_prompt(blocks: list[JsonObject], boundary: Boundary) -> PromptContent:
-    """A prompt's blocks in their order. Raises UsageError for what cannot be sent to a model."""
+    """Convert a prompt's blocks in order. Raises UsageError for content that cannot be sent to a model."""
     reader = PromptReader(boundary)
     for block in blocks:
         reader.add_block(block)
@@ -53,7 +53,7 @@ def read_prompt(blocks: list[JsonObject], boundary: Boundary) -> PromptContent:
 
 
 class PromptReader:
-    """Takes the blocks of one prompt one after another."""
+    """Incremental reader of one prompt's blocks."""
 
     def __init__(self, boundary: Boundary) -> None:
         self._boundary = boundary
@@ -87,14 +87,14 @@ class PromptReader:
         self._words.append(f"@{name}")
 
     def _attach_file(self, name: str) -> None:
-        """Attach a file that is only named, if the agent may read it unasked; else the model can ask for it."""
+        """Attach a named file if the agent may read it without asking. Otherwise the model can request it."""
         for found in attach_file(name, self._boundary):
             if found.image is None:
                 self._saved[len(self._attachments)] = name
             self._attachments.append(found)
 
     def finish(self) -> PromptContent:
-        """The whole prompt, with the files that its text names attached."""
+        """Return the complete prompt, with the files named in its text attached."""
         text, workspace = join_words(self._words), self._boundary.workspace
         if not text.strip() and not self._attachments:
             raise UsageError("The prompt is empty.")
@@ -108,8 +108,7 @@ class PromptReader:
 
 
 async def use_buffers(content: PromptContent, boundary: Boundary, editor: EditorBuffers) -> PromptContent:
-    """The prompt with files as the editor shows them, where it has another text than the disk; what the editor did not
-    answer is among the problems."""
+    """Replace attached text by unsaved editor buffers. Files that the editor did not return become problems."""
     attachments, problems = list(content.attachments), list(content.problems)
     told, editor.report = editor.report, problems.append  # no turn runs yet that could tell
     try:
@@ -123,7 +122,7 @@ async def use_buffers(content: PromptContent, boundary: Boundary, editor: Editor
 
 
 def join_words(words: list[str]) -> str:
-    """Blocks one after the other, with a space where two words would touch."""
+    """Join blocks, with a space where two words would touch."""
     text = ""
     for word in words:
         touching = text and word and not text[-1].isspace() and not word[0].isspace() and word[0] not in ".,;:!?)"
@@ -147,7 +146,7 @@ def read_image(name: str, media_type: str, data: str) -> Attachment:
 
 
 def read_resource(resource: JsonObject, boundary: Boundary) -> tuple[str, Attachment]:
-    """A file whose content the editor sends along: it may be newer than the one on disk."""
+    """Read a file whose content the editor sends, which may be newer than the file on disk."""
     name = name_resource(resource["uri"], boundary)
     if "text" in resource:
         return name, make_text_attachment(name, resource["text"].encode("utf-8", "replace"))
@@ -158,7 +157,7 @@ def read_resource(resource: JsonObject, boundary: Boundary) -> tuple[str, Attach
 
 
 def name_resource(uri: str, boundary: Boundary) -> str:
-    """A file of the workspace by its path in it, any other by its whole path, anything else by its address."""
+    """Name a workspace file by its relative path, any other file by its full path, anything else by its URI."""
     try:
         parts = urlsplit(uri)
     except ValueError as error:
@@ -177,7 +176,7 @@ LoadPage = Callable[[int | None, int], Awaitable[list[dict[str, Any]]]]
 
 
 async def load_messages(load: LoadPage) -> tuple[list[dict[str, Any]], bool]:
-    """The newest messages, oldest first, and whether there are older ones."""
+    """Return the newest messages, oldest first, and whether older ones exist."""
     found: list[dict[str, Any]] = []
     before: int | None = None
     while len(found) < MAX_REPLAYED_MESSAGES:
@@ -189,7 +188,7 @@ async def load_messages(load: LoadPage) -> tuple[list[dict[str, Any]], bool]:
 
 
 def replay_message(message: dict[str, Any], views: ToolCallViews) -> Iterator[JsonObject]:
-    """One message of the archive; results are with their calls."""
+    """Render one archived message as updates, with tool results beside their calls."""
     if message["role"] not in ("user", "assistant"):
         return
     for part in message["parts"]:

@@ -1,4 +1,4 @@
-"""`ollm acp`: serves one editor until it goes away. Standard output carries the protocol alone."""
+"""`ollm acp`: serves one editor until it disconnects. Standard output carries only the protocol."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ENDING_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
 async def serve_editor(process: ProcessScope, flags: dict[str, Any], source: int, target: int) -> None:
-    """Speak the protocol on two descriptors until the input ends, or SIGTERM, SIGINT or SIGHUP comes."""
+    """Serve the protocol on two descriptors until the input ends or SIGTERM, SIGINT or SIGHUP arrives."""
     make_undumpable()
     transport = StdioTransport(source, target)
     loop = asyncio.get_running_loop()
@@ -41,7 +41,7 @@ async def serve_editor(process: ProcessScope, flags: dict[str, Any], source: int
 async def serve_requests(
     process: ProcessScope, flags: dict[str, Any], transport: StdioTransport, stack: AsyncExitStack
 ) -> None:
-    """Greet the editor, load the protocol's library, and serve requests. `stack` ends what was started."""
+    """Greet the editor, load the protocol's library, and serve requests. Cleanup is pushed onto `stack`."""
     stack.push_async_callback(transport.close)
     abilities = await greet_editor(transport)
     if transport.ended.is_set() and abilities is None:
@@ -67,7 +67,7 @@ async def serve_requests(
 
 
 def claim_stdout() -> int:
-    """The protocol's own descriptor; whatever else prints from now on goes to standard error."""
+    """Reserve stdout for the protocol and return its descriptor. Other output goes to stderr from now on."""
     sys.stdout.flush()
     target = os.dup(1)
     os.dup2(2, 1)

@@ -1,4 +1,4 @@
-"""One session an editor has open: prompts become turns or commands, questions go to the editor."""
+"""One open editor session: prompts become turns or commands, and questions go to the editor."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def build_select(option_id: str, name: str, current: str, values: dict[str, str]
 
 
 def build_commands(directories: tuple[Path, ...]) -> list[JsonObject]:
-    """Our commands but those that only a screen can do, and the person's own."""
+    """List the commands that need no screen, including the person's own."""
     shown = [one for one in describe_commands(directories) if one[0] not in SCREEN_COMMANDS]
     return [
         {"name": name, "description": text or name, **({"input": {"hint": usage}} if usage else {})}
@@ -70,7 +70,7 @@ FOLLOW_UPS = {
 
 
 def render_help(directories: tuple[Path, ...]) -> str:
-    """The commands there are here."""
+    """List the commands available in an editor."""
     lines = []
     for command in build_commands(directories):
         usage = f" {command['input']['hint']}" if "input" in command else ""
@@ -121,14 +121,14 @@ class EditorSession:
         self._renderer = UpdateRenderer(self._views, self._may_run, terminals=self._abilities.shows_terminals)
 
     def check_loadable(self, workspace: Path) -> None:
-        """Raises UsageError for another folder than its own, BusyError while a prompt is worked on."""
+        """Raise UsageError for a different folder, or BusyError while a prompt is running."""
         if workspace.resolve() != self._boundary.workspace.resolve():
             raise UsageError(f"That session belongs to {self._boundary.workspace}.", action="Load it with that cwd.")
         if self._work is not None:
             raise BusyError("A prompt is being answered in this session.", action="Wait for it, or cancel it.")
 
     async def describe(self) -> JsonObject:
-        """Modes and options as they are now."""
+        """Describe the current modes and options."""
         if not self._models:
             self._models = await self._list_models()
         status = self._shown = await self.conversation.status()
@@ -140,7 +140,7 @@ class EditorSession:
         }
 
     async def announce(self, known: Collection[str] = ()) -> None:
-        """Send an editor the session's state, except what it already knows."""
+        """Send the session's state to the editor, without the notices in `known`."""
         commands = build_commands(self.conversation.parts.find_directories("commands"))
         await self._send({"sessionUpdate": "available_commands_update", "availableCommands": commands})
         remarks, self.remarks = self.remarks, ()
@@ -150,7 +150,7 @@ class EditorSession:
         await self.refresh()
 
     async def replay(self) -> None:
-        """The conversation so far, in order."""
+        """Send the conversation so far, in order."""
         messages, more = await load_messages(self.conversation.history)
         if more:
             hint = f"Earlier messages: `ollm sessions view {self.session_id}`.\n"
@@ -163,7 +163,7 @@ class EditorSession:
             await self._send(render_plan(status.todos))
 
     async def prompt(self, blocks: list[JsonObject]) -> JsonObject:
-        """One prompt to its end: `{stopReason, usage}`."""
+        """Run one prompt to its end. Returns `{stopReason, usage}`."""
         if self._work is not None:
             raise BusyError("A prompt is being answered in this session.", action="Wait for it, or cancel it.")
         self._cancelled = self._stopping = False
@@ -176,7 +176,7 @@ class EditorSession:
             await self.refresh()
 
     async def cancel(self) -> None:
-        """Stop what is worked on; its prompt is answered with `cancelled`."""
+        """Stop the current work. Its prompt is answered with `cancelled`."""
         if self._work is None:
             return
         self._cancelled = True
@@ -186,13 +186,13 @@ class EditorSession:
             await self._stop_turn()
 
     async def _stop_turn(self) -> None:
-        """Once: a second cancellation would interrupt the saving of what was done."""
+        """Cancel the turn only once: a second cancellation would interrupt saving."""
         if not self._stopping:
             self._stopping = True
             await self.conversation.cancel()
 
     async def set_mode(self, level: str) -> None:
-        """The protocol's modes are our approval levels."""
+        """Set the approval level, which is the protocol's mode."""
         await self._choose("approval", level, APPROVALS)
 
     async def set_option(self, option: str, value: str | bool) -> JsonObject:
@@ -203,7 +203,7 @@ class EditorSession:
         return {"configOptions": (await self.describe())["configOptions"]}
 
     async def refresh(self) -> None:
-        """Tell the editor what has changed since it was last told."""
+        """Send the editor any state that changed since the last update."""
         before, now = self._shown, await self.conversation.status()
         self._shown = now
         if before is None or before.approval != now.approval:
@@ -232,7 +232,7 @@ class EditorSession:
         return await self._run_turn(msgspec.structs.replace(content, text=text[text.startswith("//") :]))
 
     async def _run_command(self, line: str) -> str | None:
-        """Run `/name arguments`; the text to send as a message, where it comes to one."""
+        """Run `/name arguments`. Returns the text to send as a message, or None."""
         name, _, arguments = line[1:].partition(" ")
         try:
             reply = await self.conversation.command(name, arguments.strip())
@@ -248,8 +248,8 @@ class EditorSession:
         return None
 
     async def _ask_trust(self) -> bool:
-        """Ask whether what the workspace brings along may count; without an answer it does not. False when the prompt
-        was cancelled meanwhile."""
+        """Ask whether to trust the workspace's files, which stay unused without an answer. Returns False if the
+        prompt was cancelled meanwhile."""
         question = self.trust.take_question() if self.trust else None
         if self.trust is None or question is None:
             return True
@@ -261,7 +261,7 @@ class EditorSession:
         return not self._cancelled
 
     async def _open_again(self, reopen: OpenAgain) -> None:
-        """Go on in the same session with what the workspace brings along; what the person chose stays chosen."""
+        """Reopen the session with the workspace's files enabled, and keep the person's choices."""
         last = await self.conversation.status()
         await self.conversation.parts.session.keep()
         await self._stack.aclose()
@@ -336,7 +336,7 @@ class EditorSession:
             task.cancel()
 
     async def _ask(self, event: ConfirmationRequested) -> None:
-        """Put a question to the editor; without an answer it is a no."""
+        """Send a question to the editor. A missing answer means no."""
         details = event.details
         if details.typed:
             await self._refuse_typed(event)
@@ -350,7 +350,7 @@ class EditorSession:
         await self.conversation.respond(event.correlation_id, answer)
 
     async def _refuse_typed(self, event: ConfirmationRequested) -> None:
-        """A question for a text: the protocol's permission has only options."""
+        """Refuse a question that needs typed text: the protocol's permissions have only options."""
         text = f"{event.details.description}\nThis needs a typed answer, which an editor cannot give: use `ollm chat`."
         await self._send(render_chunk("agent_thought_chunk", f"\n{text}\n"))
         answer = ConfirmationAnswer(approved=False, reason="an editor cannot type an answer to this")
@@ -365,7 +365,7 @@ class EditorSession:
             await asyncio.wait(tasks)
 
     async def _choose(self, name: str, value: str | bool, known: tuple[str, ...] | None) -> None:
-        """Set an option; tell the editor if the result differs from its choice, which it displays."""
+        """Set an option, and correct the editor's display if the result differs from its choice."""
         if not isinstance(value, str) or not value.strip() or (known and value not in known):
             listed = f"One of {', '.join(known)}." if known else "Give the name of a model."
             raise UsageError(f"No {name} {make_printable(str(value)[:60])!r}.", action=listed)
@@ -377,7 +377,7 @@ class EditorSession:
         await self.refresh()
 
     async def _list_models(self) -> tuple[str, ...]:
-        """The models the server offers; none when it does not say in time."""
+        """Return the server's models, or () on an error or a timeout."""
         with contextlib.suppress(OllmError, TimeoutError):
             async with asyncio.timeout(MODEL_LIST_SECONDS):
                 reply = await self.conversation.command("model")

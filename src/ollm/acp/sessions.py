@@ -1,4 +1,4 @@
-"""The sessions an editor has open, and those of the archive it can open again."""
+"""The sessions an editor has open, and recorded ones it can reopen."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class EditorSessions:
         return build_introduction(protocol_version)
 
     async def authenticate(self, **_: Any) -> None:
-        """There is nothing to prove: an editor starts us as the person it belongs to."""
+        """Do nothing: an editor starts ollm as its own user, so there is nothing to authenticate."""
 
     async def new_session(self, cwd: str, mcp_servers: list[JsonObject] | None = None, **_: Any) -> JsonObject:
         session = await self._open_session(parse_directory(cwd), mcp_servers or [])
@@ -96,7 +96,7 @@ class EditorSessions:
         return described
 
     async def list_sessions(self, cwd: str | None = None, cursor: str | None = None, **_: Any) -> JsonObject:
-        """The sessions of a folder, or all, last active first, a page at a time."""
+        """List the sessions of a folder, or all sessions, most recent first, one page at a time."""
         start = parse_cursor(cursor)
         workspace = str(parse_directory(cwd).resolve()) if cwd else None
         listed = await asyncio.to_thread(self._run_apart, lambda process: process.session_index.list_sessions())
@@ -110,7 +110,7 @@ class EditorSessions:
         self._open.pop(session_id, None)
 
     async def delete_session(self, session_id: str, **_: Any) -> None:
-        """Delete a session for good. One that is not there is deleted already."""
+        """Delete a session permanently. A missing session counts as deleted."""
         name = parse_session_id(session_id)
         if session := self._open.pop(name, None):
             await session.close()
@@ -136,14 +136,14 @@ class EditorSessions:
         return await self._get(session_id).set_option(config_id, value)
 
     async def stop_after(self, ended: asyncio.Event) -> None:
-        """Stop whatever is worked on as soon as the editor says no more: it could answer no question."""
+        """Stop all work once the editor closes its input, since it can no longer answer questions."""
         await ended.wait()
         self._ended = True
         for session in list(self._open.values()):
             await session.cancel()
 
     async def close_all(self) -> None:
-        """End every session; what runs is stopped, what was said is kept."""
+        """Close every session. Running work is stopped, and messages are kept."""
         for task in self._tasks:
             task.cancel()
         failed: list[OllmError] = []
@@ -200,7 +200,7 @@ class EditorSessions:
     async def _open_conversation(
         self, options: ConversationOptions, buffers: EditorBuffers
     ) -> tuple[LocalConversation, AsyncExitStack]:
-        """A conversation with its session, and what ends it."""
+        """Open a conversation and its session. Returns it with the exit stack that closes it."""
         stack = AsyncExitStack()
         try:
             editor = buffers if self._abilities.reads_files else None
@@ -215,7 +215,7 @@ class EditorSessions:
         return conversation, stack
 
     def _run_apart(self, work: Callable[[ProcessScope], T]) -> T:
-        """Run work of a thread, with files of its own."""
+        """Run `work` with a separate process scope, for use in a thread."""
         process = ProcessScope(self._process.environment)
         try:
             return work(process)
@@ -224,7 +224,7 @@ class EditorSessions:
 
 
 def parse_directory(cwd: str) -> Path:
-    """Raises UsageError when it is no folder that can be worked in."""
+    """Parse a workspace path. Raises UsageError if it is not an absolute path of a folder."""
     if not os.path.isabs(cwd):  # noqa: PTH117 - a Path would not take every text
         raise UsageError("cwd must be an absolute path.")
     if not os.path.isdir(cwd):  # noqa: PTH112 - a name too long is no folder, not an error
@@ -248,7 +248,7 @@ def parse_cursor(cursor: str | None) -> int:
 
 
 def fits(row: dict[str, Any], workspace: str | None) -> bool:
-    """Return True if a session is listed: it names its folder, is not archived, and belongs to the requested folder."""
+    """Return True for a session with messages and a folder, not archived, that is in the requested folder."""
     place = row.get("workspace")
     if not place or row.get("status") == "archived" or not row.get("messageCount"):
         return False

@@ -1,8 +1,8 @@
-"""Messages as lines of JSON on two descriptors: what cannot be read is answered, what is written keeps its order.
+"""JSON messages as lines on two descriptors. Invalid input gets an error reply, and output keeps its order.
 
-Reading and writing each have a thread, so that pipes, sockets and plain files all work and a slow editor holds nothing
-up. `ended` tells the end of the input at once; `receive` tells it when every request has had its answer, or when nobody
-reads the output any more.
+Reading and writing each have a thread, so that pipes, sockets and plain files all work and a slow editor blocks
+nothing. `ended` is set as soon as the input ends. `receive` returns None once every request has been answered, or
+once the output is no longer read.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ PARSE_ERROR, INVALID_REQUEST = -32700, -32600
 
 
 class ClientGoneError(OllmError):
-    """There is no editor any more that could answer."""
+    """The editor has disconnected and cannot answer."""
 
 
 class ClientRefusedError(OllmError):
@@ -53,7 +53,7 @@ class ClientAbilities(Data, frozen=True):
 
 
 class BadMessage(Exception):  # noqa: N818 - an answer to the editor, not a fault of the program
-    """A line that is no message; `code` is JSON-RPC's."""
+    """An invalid message line. `code` is a JSON-RPC error code."""
 
     def __init__(self, code: int, message: str, request_id: Any = None) -> None:
         super().__init__(message)
@@ -62,7 +62,7 @@ class BadMessage(Exception):  # noqa: N818 - an answer to the editor, not a faul
 
 
 class StdioTransport:
-    """One connection. `ended` is set when the input is over: nothing that is asked now will be answered."""
+    """One connection. `ended` is set at the end of input, when requests to the editor get no more answers."""
 
     def __init__(self, source: int, target: int) -> None:
         self.ended = asyncio.Event()
@@ -83,7 +83,7 @@ class StdioTransport:
         threading.Thread(target=self._read_all, name="acp reader", daemon=True).start()
 
     async def send(self, message: dict[str, Any]) -> None:
-        """Put a message behind those that wait; comes back when there is room for more."""
+        """Queue a message, and wait while too much output is pending."""
         if self._broken:
             raise ConnectionError("The editor does not read any more.")
         message = explain_error(message)
@@ -101,11 +101,11 @@ class StdioTransport:
             await self._drained.wait()
 
     def put_back(self, message: dict[str, Any]) -> None:
-        """Have a message that was received be received again, before all others."""
+        """Put a received message back, to be received again before all others."""
         self._returned.append(message)
 
     async def receive(self) -> dict[str, Any] | None:
-        """Return the next message; None at the end, however often it is called. Invalid messages are answered here."""
+        """Return the next message, or None on every call after the end. Invalid messages are answered here."""
         if self._returned:
             return self._returned.pop()
         while not self.ended.is_set() and (line := await self._incoming.get()) is not None:
@@ -128,8 +128,7 @@ class StdioTransport:
         return None
 
     def _complete_answer(self, message: dict[str, Any]) -> None:
-        """An answer of nothing may come without a result, as programs in JavaScript send it. Raises BadMessage for one
-        to nothing that was asked."""
+        """Add the null result that JavaScript programs may omit. Raises BadMessage if no request has this id."""
         asked = message["id"] in self._asked
         self._asked.discard(message["id"])
         if "result" not in message and "error" not in message:
@@ -138,7 +137,7 @@ class StdioTransport:
             message["result"] = None
 
     async def close(self) -> None:
-        """Write what waits, then end."""
+        """Write pending messages, then close."""
         self._outgoing.put(None)
         await asyncio.to_thread(self._writer.join, CLOSED_CHECK_SECONDS)
 
@@ -190,7 +189,7 @@ class StdioTransport:
 
 
 def iterate_lines(source: int) -> Iterator[bytes | BadMessage]:
-    """The lines of a descriptor that hold anything; one that is too long is left out and told."""
+    """Yield the non-empty lines of a descriptor, and a BadMessage for each line that is too long."""
     held, too_long = bytearray(), False
     while chunk := read_chunk(source):
         *ended, rest = chunk.split(b"\n")
@@ -216,7 +215,7 @@ def read_chunk(source: int) -> bytes:
 
 
 def parse_message(line: bytes | BadMessage) -> JsonObject:
-    """A line as a message that the protocol's library can take. Raises BadMessage."""
+    """Parse a line as a message that the protocol's library accepts. Raises BadMessage."""
     if isinstance(line, BadMessage):
         raise line
     try:
@@ -242,7 +241,7 @@ def parse_message(line: bytes | BadMessage) -> JsonObject:
 
 
 def decode_json(line: bytes) -> Any:
-    """A line as data. Half of a character, as editors in JavaScript can send it, is replaced."""
+    """Decode a line of JSON. Lone surrogates, which JavaScript editors can send, are replaced."""
     try:
         return msgspec.json.decode(line)
     except msgspec.MsgspecError:
@@ -254,7 +253,7 @@ def decode_json(line: bytes) -> Any:
 
 
 def encode_message(message: JsonObject) -> bytes:
-    """A message as a line. NUL, which ends a text in many programs, is replaced everywhere but in a file's own text."""
+    """Encode a message as a line. NUL, which ends strings in many programs, is replaced except in file content."""
     line = msgspec.json.encode(message, enc_hook=str)
     if b"\\u0000" in line and message.get("method") != WRITE_METHOD:
         line = msgspec.json.encode(replace_nul(msgspec.json.decode(line)))
@@ -270,7 +269,7 @@ def replace_nul(value: Any) -> Any:
 
 
 def explain_error(message: dict[str, Any]) -> dict[str, Any]:
-    """Describe invalid parameters, as the library reports them, for a person."""
+    """Rewrite the library's report of invalid parameters for people."""
     error = message.get("error")
     data = error.get("data") if isinstance(error, dict) else None
     found = data.get("errors") if isinstance(data, dict) else None
@@ -282,7 +281,7 @@ def explain_error(message: dict[str, Any]) -> dict[str, Any]:
 
 
 def describe_flaw(flaw: dict[str, Any]) -> str:
-    """Name the place of a flaw and what is wrong there."""
+    """Describe where a flaw is and what is wrong."""
     where = ".".join(map(str, flaw.get("loc", ()))) or "params"
     if known := WORDS.get(str(flaw.get("type"))):
         return f"{where} {known}"
@@ -290,7 +289,7 @@ def describe_flaw(flaw: dict[str, Any]) -> str:
 
 
 def is_closed(target: int) -> bool:
-    """True if the other end of a pipe or socket has gone away; a file never has."""
+    """Return True if the other end of a pipe or socket is closed. Always False for a file."""
     poll = select.poll()
     poll.register(target, 0)
     return any(flags & (select.POLLERR | select.POLLHUP | select.POLLNVAL) for _, flags in poll.poll(0))
@@ -307,8 +306,8 @@ AGENT_CAPABILITIES: JsonObject = {
 
 
 async def greet_editor(transport: StdioTransport) -> ClientAbilities | None:
-    """Answer the first message, if it is a plain `initialize`; any other is left to whoever receives next. None: there
-    was no message, or another one."""
+    """Answer the first message if it is a plain `initialize`, and return the editor's abilities. Returns None if
+    there was no message, or another one, which is put back."""
     message = await transport.receive()
     if message is None:
         return None
@@ -322,7 +321,7 @@ async def greet_editor(transport: StdioTransport) -> ClientAbilities | None:
 
 
 def is_plain_introduction(params: object) -> bool:
-    """True if it can be read without the library, which has the last word on everything else."""
+    """Return True if the parameters can be read without the library, which checks all other forms."""
     if not isinstance(params, dict) or not isinstance(params.get("clientCapabilities"), dict | None):
         return False
     version, files = params.get("protocolVersion"), (params.get("clientCapabilities") or {}).get("fs")
@@ -331,7 +330,7 @@ def is_plain_introduction(params: object) -> bool:
 
 
 def build_introduction(version: int) -> JsonObject:
-    """Build the agent's introduction to an editor that speaks `version`."""
+    """Build the agent's introduction to an editor that uses protocol `version`."""
     return {
         "protocolVersion": min(max(version, 1), PROTOCOL_VERSION),
         "agentCapabilities": AGENT_CAPABILITIES,
@@ -365,7 +364,7 @@ def carry_servers(sent: list[Any]) -> list[JsonObject]:
 
 
 def read_servers(carried: list[JsonObject]) -> tuple[dict[str, JsonObject], tuple[str, ...]]:
-    """Entries by name as settings have them, the first of each name, and a sentence for each that cannot be used."""
+    """Convert servers to settings by name, the first of each name, with a message for each unusable one."""
     from ollm.extensions.mcp.settings import make_server_name, read_server
 
     found: dict[str, JsonObject] = {}
@@ -383,7 +382,7 @@ def read_servers(carried: list[JsonObject]) -> tuple[dict[str, JsonObject], tupl
 
 
 def read_pairs(value: Any) -> Any:
-    """Read a list of names and values as a mapping; anything else stays as it is."""
+    """Convert a list of names and values to a mapping; return anything else unchanged."""
     try:
         return {one.name: one.value for one in msgspec.convert(value, list[NamedValue])}
     except msgspec.ValidationError:

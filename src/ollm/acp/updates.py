@@ -1,4 +1,4 @@
-"""A conversation's events as the updates an editor shows, one session at a time."""
+"""Rendering of a conversation's events as editor updates, one session at a time."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class CallView(Data, frozen=True):
 
 
 class ToolCallViews:
-    """Describes calls with the tools of one conversation."""
+    """Renderer of tool calls, based on the tools of one conversation."""
 
     def __init__(self, registry: ToolRegistry, workspace: Path) -> None:
         self._registry = registry
@@ -67,7 +67,7 @@ class ToolCallViews:
         return CallView(kind=find_kind(name, spec), locations=tuple(self._find_locations(spec, arguments)))
 
     def summarize(self, name: str, arguments: JsonObject) -> str:
-        """Summarize a call in a line; its name if no summary is possible."""
+        """Summarize a call in a line, or return its name if no summary is possible."""
         spec = self._registry.get(name)
         try:
             return spec.parse(arguments).summary() if spec else name
@@ -95,7 +95,7 @@ class ToolCallViews:
         return [*shown, *({"type": "content", "content": image} for image in images)]
 
     def render_finish(self, event: ToolFinished, changes: tuple[FileChange, ...]) -> JsonObject:
-        """Render the end of a call; `changes` are those a person was asked about."""
+        """Render the end of a call. `changes` are those shown in its confirmation."""
         return {
             "sessionUpdate": "tool_call_update",
             "toolCallId": event.call_id,
@@ -126,7 +126,7 @@ def is_path(target: str) -> bool:
 
 
 def render_start(event: ToolStarted, view: CallView, *, running: bool = True) -> JsonObject:
-    """Render a call that begins; one that waits for a confirmation is not `running`."""
+    """Render the start of a call. A call that waits for confirmation is not `running`."""
     return {
         "sessionUpdate": "tool_call",
         "toolCallId": event.call_id,
@@ -178,7 +178,7 @@ def shorten_title(text: str) -> str:
 
 
 def make_valid(text: str) -> str:
-    """Replace halves of characters, which a model can write."""
+    """Replace lone surrogates, which a model can produce."""
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
@@ -187,7 +187,7 @@ MAX_OUTPUT_CHARS = 8_000
 
 
 class UpdateRenderer:
-    """Renders events as updates. It remembers the output of running calls and the questions about them."""
+    """Renderer of events as updates. Remembers the output of running calls and the questions about them."""
 
     def __init__(
         self,
@@ -211,7 +211,7 @@ class UpdateRenderer:
         return self._kinds.get(call_id, "other")
 
     def render(self, event: AnyEvent) -> list[JsonObject]:
-        """Render the updates for an event; none if an editor has no place for it."""
+        """Render an event as updates, or return [] if an editor cannot show it."""
         return self._render_call(event) or self._render_question(event) or render_state(event) or render_remark(event)
 
     def _render_call(self, event: AnyEvent) -> list[JsonObject]:
@@ -317,7 +317,7 @@ def render_state(event: AnyEvent) -> list[JsonObject]:
 
 
 def render_remark(event: AnyEvent) -> list[JsonObject]:
-    """Render a message of the agent itself: beside the answer, unless it reports a fault."""
+    """Render a message of the agent itself: as a thought, or as an answer if it reports a fault."""
     if fault := describe_fault(event):
         return [render_chunk("agent_message_chunk", f"\n\n{fault}\n\n")]
     remark = describe_remark(event)

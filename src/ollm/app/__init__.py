@@ -1,7 +1,7 @@
 """The composition root, in three scopes: the process, a workspace, a conversation.
 
-Each part is imported and built where it is first needed, so that a command pays for what it uses; parts are closed in
-reverse. Nothing else in ollm builds its own collaborators.
+Parts are imported and built on first use, so that a command pays only for the parts it needs, and are closed in
+reverse order. Nothing else in ollm builds its own collaborators.
 """
 
 from __future__ import annotations

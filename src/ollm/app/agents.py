@@ -1,4 +1,4 @@
-"""Agents people define: `.ollm/agents/NAME.md` of a trusted workspace, and `~/.ollm/agents/NAME.md`."""
+"""User-defined agents: `.ollm/agents/NAME.md` of a trusted workspace, and `~/.ollm/agents/NAME.md`."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ AGENT_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 
 
 def list_agent_names(directories: Sequence[Path]) -> list[str]:
-    """The names there are, of all directories."""
+    """List the agent names of all directories."""
     found = {
         file.stem
         for directory in directories
@@ -40,14 +40,14 @@ def list_agent_names(directories: Sequence[Path]) -> list[str]:
 
 
 def complete_agent(directories: Sequence[Path], typed: str) -> list[str]:
-    """The mentions that begin with what was typed behind `@`, as `agent-NAME`."""
+    """List the mentions `agent-NAME` that start with the text typed after `@`."""
     mentions = (f"{MENTION}{name}" for name in list_agent_names(directories)) if typed else ()
     return [mention for mention in mentions if mention.startswith(typed.lower())]
 
 
 def describe_agents(directories: Sequence[Path]) -> str:
-    """The names and descriptions for a model to choose from, as many as there is room for; nothing where there is no
-    agent. One that cannot be read is left out: whoever uses it is told."""
+    """Return names and descriptions for the model, as many as fit, or "" without agents. An unreadable agent is
+    omitted; using it reports the error."""
     told: list[str] = []
     left = MAX_LISTED_CHARS
     for name in list_agent_names(directories):
@@ -65,7 +65,7 @@ def describe_agents(directories: Sequence[Path]) -> str:
 
 
 def list_agents(directories: Sequence[Path], known_tools: Sequence[str]) -> list[AgentListing]:
-    """Every agent that is defined, those that cannot be used with the reason."""
+    """List every defined agent; unusable ones come with the reason."""
     found = []
     for name in list_agent_names(directories):
         try:
@@ -82,8 +82,8 @@ def list_agents(directories: Sequence[Path], known_tools: Sequence[str]) -> list
 
 
 def offer_agents(registry: ToolRegistry, directories: Sequence[Path]) -> None:
-    """Put the agents into the words of the tool `task`, which is then shown in smaller windows too: a person has
-    defined them to be used."""
+    """Add the agents to the description of the tool `task`, and offer it in smaller windows too, since agents are
+    defined to be used."""
     agents, task = describe_agents(directories), registry.get("task")
     if not agents or task is None or task.small is None:
         return
@@ -102,7 +102,7 @@ def offer_agents(registry: ToolRegistry, directories: Sequence[Path]) -> None:
 
 
 def check_agent_tools(agent: Agent, known: Sequence[str]) -> None:
-    """Raises ToolFailure for a tool that there is not: an agent without its tools would only guess."""
+    """Raise ToolFailure if a tool does not exist: without its tools an agent would only guess."""
     for tool in agent.tools:
         if tool not in known:
             near = format_suggestion(tool, known, f"there are {', '.join(known)}.")
@@ -112,7 +112,7 @@ def check_agent_tools(agent: Agent, known: Sequence[str]) -> None:
 
 
 def load_agent(directories: Sequence[Path], name: str) -> Agent:
-    """The agent of this name; of two the one of the earlier directory counts. Raises ToolFailure."""
+    """Load an agent by name; earlier directories take precedence. Raises ToolFailure."""
     names = list_agent_names(directories)
     if name not in names:
         known = f"available: {', '.join(names)}." if names else "none is defined in .ollm/agents."
@@ -126,7 +126,7 @@ def load_agent(directories: Sequence[Path], name: str) -> Agent:
 
 
 def read_agent(name: str, text: str) -> Agent:
-    """Front matter: description, tools, model, mode; the rest are its instructions. Raises ToolFailure."""
+    """Parse front matter (description, tools, model, mode), then instructions. Raises ToolFailure."""
     fields, body = split_front_matter(text)
     if not fields and text.lstrip("\ufeff").startswith("---\n"):
         raise ToolFailure("ValidationError", f"Agent {name}: its front matter has no end; put a line --- below it.")

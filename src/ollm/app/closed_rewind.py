@@ -1,4 +1,4 @@
-"""Rewind and redo of a session that is not open: its files and its conversation."""
+"""Rewind and redo of a closed session: its files and its conversation."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ SEEN_WITH = "with `ollm sessions view`"
 
 
 class RewindOutcome(Data, frozen=True):
-    """Outcome of a rewind, done or previewed; `text` says it to a person."""
+    """Outcome of a rewind, done or previewed; `text` describes it for people."""
 
     session_id: str
     message_id: int
@@ -50,7 +50,7 @@ class RewindOutcome(Data, frozen=True):
 
 
 class ClosedRewind:
-    """Raises BusyError if the session is open somewhere."""
+    """Rewind of a closed session. Raises BusyError if it is open somewhere."""
 
     def __init__(self, closed: ClosedSession, session_id: str) -> None:
         self._closed = closed
@@ -64,7 +64,7 @@ class ClosedRewind:
     async def run(
         self, number: int, *, files: bool, force: bool, dry_run: bool, talk: bool = True, diff: bool = False
     ) -> RewindOutcome:
-        """Go back to before a message."""
+        """Rewind to before a message."""
         what: RestoreScope = "both" if files and talk else "files" if files else "talk"
         if dry_run:
             return await self._preview(number, what, force=force, diff=diff)
@@ -96,7 +96,7 @@ class ClosedRewind:
         return self._make_outcome(number, what, found.join_text(head, said), result)
 
     async def _preview(self, number: int, what: RestoreScope, *, force: bool, diff: bool) -> RewindOutcome:
-        """Say what would be done; nothing is written, and what was interrupted stays so."""
+        """Preview a rewind. Writes nothing, and does not complete an interrupted one."""
         session = self._read_session()
         found = await find_restore(self._scope)
         find_user_message(session, number, SEEN_WITH)
@@ -111,7 +111,7 @@ class ClosedRewind:
         return self._make_outcome(number, what, "\n".join(lines), plan, dry_run=True)
 
     async def redo(self, *, force: bool, dry_run: bool) -> RewindOutcome:
-        """Take back the last rewind."""
+        """Undo the last rewind."""
         if dry_run:
             return await self._preview_redo(force=force)
         found = await recover_restore(self._scope)
@@ -185,7 +185,7 @@ class ClosedRewind:
         return (killed.session_id, killed.kind) == (self._session_id, kind)
 
     def _repeat(self, found: FoundRestore, killed: InterruptedRestore, *, dry_run: bool = False) -> RewindOutcome:
-        """It was this one that was killed: nothing else is to do."""
+        """Return the interrupted rewind as the outcome if it is the requested one."""
         return self._make_outcome(killed.message_id, killed.scope, found.text, killed.result, dry_run=dry_run)
 
     def _make_outcome(

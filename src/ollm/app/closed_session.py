@@ -1,4 +1,4 @@
-"""A session that is not open: its context as the archive has it, and its snapshots."""
+"""Closed sessions: their context, read from the archive, and their snapshots."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 
 
 class ClosedSession:
-    """A session that is not open: its context as the archive has it, and its snapshots. Only for the model of a new one
-    is a server asked."""
+    """A closed session: its context, read from the archive, and its snapshots. A server is contacted only to choose
+    the model of a new session."""
 
     def __init__(self, process: ProcessScope, workspace: Path) -> None:
         self.process = process
@@ -56,12 +56,12 @@ class ClosedSession:
         return self.process.create_recording_service(self.events.append)
 
     async def take_snapshot(self, session_id: str) -> ContextSnapshot | None:
-        """Of the context as the archive has it; None when none was taken, and `events` say why."""
+        """Take a snapshot of the archived context. Returns None if refused; `events` has the reason."""
         session = self.process.session_files.read(session_id).session
         return await self.snapshots.create_snapshot((await self.build_prompt(session)).capture_state(), "manual")
 
     async def restore_snapshot(self, snapshot_id: str) -> str:
-        """Let a session, whose id it gives, go on from a snapshot when it is next resumed. BusyError: it is open."""
+        """Make a session resume from a snapshot next time, and return its id. Raises BusyError if it is open."""
         session_id = self.snapshot_files.find_session(snapshot_id)
         recording = self.create_recording_service()
         session = (await recording.open_session(session_id)).session
@@ -79,12 +79,12 @@ class ClosedSession:
         return session_id
 
     def explain_refusal(self) -> str:
-        """The notices that explain a refusal."""
+        """Return the notices that explain a refusal."""
         notices = [event.text for event in self.events if isinstance(event, Notice)]
         return " ".join(notices) or "No snapshot was taken."
 
     async def choose_model(self) -> Model | None:
-        """The model that a new session would talk to; None when no server answers."""
+        """Choose the model of a new session, or return None if no server answers."""
         try:
             model = await self.process.choose_model()
         except OllmError:
@@ -93,7 +93,7 @@ class ClosedSession:
         return model
 
     async def build_prompt(self, session: Session | None, chosen: Model | None = None) -> Prompt:
-        """Build the prompt of this session, or of a new one with the model that was `chosen`."""
+        """Build the prompt of this session, or of a new one with the `chosen` model."""
         settings = self.process.settings
         known = session.metadata.context_window if session else None
         model = PromptModel(
@@ -130,7 +130,7 @@ class ClosedSession:
         return ConversationScope(scope, ConversationOptions(workspace=self.workspace), AsyncExitStack())
 
     def _read_saved_context(self, session_id: str) -> bytes | None:
-        """The context at the end of the last turn. Looking makes no database where there is none."""
+        """Load the context saved after the last turn. Never creates a database."""
         place = find_database(self.workspace, self.process.home)
         if place is None:
             return None

@@ -1,4 +1,4 @@
-"""Composes a conversation: takes the workspace, resumes or starts the session, chooses the model."""
+"""Composes a conversation: claims the workspace, resumes or starts the session, chooses the model."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ CHATS_ONLY = (
 
 
 class PromptFactory:
-    """A prompt is built once the model is known: its window decides what fits."""
+    """Builder of prompts. The model's window decides what fits."""
 
     def __init__(self, storage: Storage, hooks: Lazy[Hooks | None]) -> None:
         self.storage = storage
@@ -76,7 +76,7 @@ class PromptFactory:
         )
 
     def add_project_instructions(self) -> None:
-        """Tell the model what the project's own files ask of it, if they are trusted."""
+        """Add the instructions in the project's files to the prompt, if they are trusted."""
         if not self.process.trusted:
             return
         from ollm.runtime.prompt.project_context import read_project_instructions
@@ -87,7 +87,7 @@ class PromptFactory:
         self.storage.notices.extend(warnings)
 
     def add_skills(self, window: int) -> None:
-        """Tell the model which skills there are, each in a line."""
+        """Add a list of the skills to the prompt, one line each."""
         places = self.process.find_directories("skills", self.storage.options.workspace)
         directories = [place for place in places if place.is_dir()]
         if not directories:
@@ -99,7 +99,7 @@ class PromptFactory:
             self.storage.entries.add_entry(entry)
 
     async def add_project_map(self, window: int) -> None:
-        """Tell the model which files there are, where that is wanted; the same words for the whole conversation."""
+        """Add a map of the project's files, if configured. It stays unchanged for the whole conversation."""
         tokens = min(self.process.settings.file_discovery.project_map, window // 16)
         if tokens and self.process.trusted:
             from ollm.runtime.prompt.project_context import build_project_map_entry
@@ -120,7 +120,7 @@ class PromptFactory:
 
 
 class ConversationScope:
-    """Opens one conversation, out of what it keeps, what runs its calls and what its model is sent."""
+    """Composition of one conversation from its storage, toolbox and prompts."""
 
     def __init__(
         self,
@@ -142,7 +142,7 @@ class ConversationScope:
         self.asked_to_close: Callable[..., bool] = lambda **_: False
 
     async def open(self) -> LocalConversation:
-        """Take the workspace, the session that was asked for and a model, and put them together."""
+        """Claim the workspace, open the requested session, choose a model, and compose the conversation."""
         storage = self.storage
         storage.has_session = True
         if not self.options.one_shot:
@@ -169,7 +169,7 @@ class ConversationScope:
         return LocalConversation(parts, observers)
 
     async def find_wanted_session(self) -> str | None:
-        """The session to go on with, held in the team's archive too where there is one; None for a new one."""
+        """Find the session to resume and acquire its team archive lease, if any. Returns None for a new one."""
         if not self.options.session and not self.options.newest:
             return None
         wanted = find_wanted_session(self.storage)
@@ -180,7 +180,7 @@ class ConversationScope:
         return wanted
 
     async def finish_interrupted_restore(self) -> None:
-        """A rewind that was killed is completed before anything else happens, and told."""
+        """Complete an interrupted rewind before anything else, and add a notice about it."""
         if has_interrupted_restore(self.process.home):
             from ollm.app.interrupted_restore import recover_restore
 
@@ -188,7 +188,7 @@ class ConversationScope:
         self.storage.notices += take_untold()
 
     def find_skippable_until(self, session_id: str) -> int:
-        """Up to which number the messages of a session need not be read to go on with it."""
+        """Return the number up to which messages need not be read to resume a session."""
         return 0 if self.options.full else self.scope.context.find_known_until(session_id)
 
     async def hold_workspace(self) -> None:
@@ -202,7 +202,7 @@ class ConversationScope:
         self.stack.callback(lease.release)
 
     async def choose_model(self, resumed: LoadedSession | None) -> Model:
-        """The model a resumed session had, when it can be had and no other is configured."""
+        """Choose the model. A resumed session keeps its model if available and no other is configured."""
         if self.task and (self.task.agent is None or self.task.agent.model in ("", self.task.model.name)):
             return self.task.model  # its parent closes the server
         model: Model | None = None
@@ -222,7 +222,7 @@ class ConversationScope:
         return model
 
     def create_observers(self, parts: ConversationParts) -> list[TurnObserver]:
-        """Who is told of turns, in this order."""
+        """Create the observers of turns, in calling order."""
         if self.task:
             return []  # its parent's turn is the one that is told of
         toolbox = self.toolbox
@@ -240,7 +240,7 @@ class ConversationScope:
         return [*observers, *self._create_outside_observers(parts)]
 
     def _create_outside_observers(self, parts: ConversationParts) -> Iterator[TurnObserver]:
-        """Those of hooks, extensions, the team archive and MCP servers, where there are any."""
+        """Create the observers of hooks, extensions, the team archive and MCP servers, if any."""
         toolbox, emit = self.toolbox, parts.stream.emit
         if toolbox.hooks:
             from ollm.runtime.observers.extensions import HookObserver
@@ -263,7 +263,7 @@ class ConversationScope:
             yield McpObserver(toolbox.mcp, parts)
 
     def create_workspace_memory(self, parts: ConversationParts, opened: datetime) -> WorkspaceMemory:
-        """Build the keeper of the workspace's record of this session."""
+        """Create the writer of the workspace's record of this session."""
         from ollm.runtime.resume.workspace_record import WorkspaceMemory
 
         return WorkspaceMemory(
@@ -324,7 +324,7 @@ class ConversationScope:
         toolbox.measure_room = lambda: compute_result_cap(prompt.compute_budget(), prompt.message_tokens)
 
     def _create_state(self, model: Model) -> ConversationState:
-        """A mode is not proposed where nobody could answer."""
+        """Create the state. Mode switches are not proposed in non-interactive runs."""
         settings = self.process.settings
         nobody_answers = settings.modes.auto_switch == "propose" and not self.options.interactive
         return ConversationState(
@@ -352,7 +352,7 @@ def create_toolbox(
 
 
 async def open_task(origin: TaskOrigin, options: ConversationOptions, stack: AsyncExitStack) -> LocalConversation:
-    """The conversation of a task: the lease and the row in the workspace's records are its parent's."""
+    """Open the conversation of a task, which shares its parent's lease and workspace record."""
     parent = origin.toolbox
     scope = WorkspaceScope(parent.process, parent.scope.path)
     conversation = ConversationScope(scope, options, stack, parent.attached, origin)
@@ -366,9 +366,9 @@ async def open_conversation(
     attached: Callable[[], bool] = lambda: True,
     editor: EditorFiles | None = None,
 ) -> AsyncIterator[LocalConversation]:
-    """A conversation, closed on leaving: session folded, processes ended, lease released.
+    """Open a conversation. On exit the session is closed, processes end, and the lease is released.
 
-    `attached` says whether a front end listens, for questions that wait; `editor` has files open that are not saved."""
+    `attached` returns True while a front end can answer pending questions; `editor` has unsaved files open."""
     process = create_process(options)
     async with AsyncExitStack() as stack:
         scope = ConversationScope(WorkspaceScope(process, options.workspace), options, stack, attached)
@@ -384,7 +384,7 @@ async def open_conversation(
 
 
 def create_process(options: ConversationOptions) -> ProcessScope:
-    """Build the process scope, in the home that the options give."""
+    """Create the process scope in the home given by the options."""
     if options.home is None:
         return ProcessScope(workspace=options.workspace, flags=options.flags)
     environment = {**copy_environment(), "OLLM_HOME": str(options.home)}
@@ -392,7 +392,7 @@ def create_process(options: ConversationOptions) -> ProcessScope:
 
 
 async def ask(text: str, options: ConversationOptions | None = None) -> str:
-    """The answer to one question, in a conversation of its own. Raises TurnFailedError when there is none."""
+    """Ask one question in a new conversation and return the answer. Raises TurnFailedError if there is none."""
     async with open_conversation(options or ConversationOptions(workspace=Path.cwd(), one_shot=True)) as conversation:
         return await conversation.ask(text)
 
@@ -400,7 +400,7 @@ async def ask(text: str, options: ConversationOptions | None = None) -> str:
 async def keep_unsent(
     text: str, attachments: tuple[Attachment, ...], options: ConversationOptions, error: OllmError
 ) -> str:
-    """Record a message that no model could be asked, in the session it was for (S1.1). Returns the session's id."""
+    """Record a message that could not be sent to a model, in its session (S1.1). Returns the session's id."""
     scope = WorkspaceScope(create_process(options), options.workspace)
     storage = Storage(scope, options)
     session = storage.session

@@ -1,4 +1,4 @@
-"""A rewind that was killed, found and completed when its workspace is next used."""
+"""Detection and completion of an interrupted rewind when its workspace is next used."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Step = dict[str, Any]
 
 
 class FoundRestore(Data, frozen=True):
-    """A restore that was interrupted, and what is to be said of it; empty without one."""
+    """An interrupted restore and the message about it, both empty if there was none."""
 
     text: str = ""
     restore: InterruptedRestore | None = None
@@ -32,7 +32,7 @@ class FoundRestore(Data, frozen=True):
 
     @contextmanager
     def add_to_errors(self) -> Iterator[None]:
-        """Report the completed restore even if something else fails then."""
+        """Add the report of a completed restore to any error raised inside."""
         try:
             yield
         except OllmError as error:
@@ -60,7 +60,7 @@ async def recover_restore(scope: WorkspaceScope) -> FoundRestore:
 
 
 async def find_restore(scope: WorkspaceScope) -> FoundRestore:
-    """Find the interrupted restore of this workspace, and leave it as it is."""
+    """Find the interrupted restore of this workspace without changing it."""
     found = await asyncio.to_thread(scope.create_checkpoints().find_interrupted)
     if found is None:
         return FoundRestore()
@@ -75,7 +75,7 @@ def name_restore(found: InterruptedRestore) -> str:
 
 
 async def record_rewind(scope: WorkspaceScope, found: InterruptedRestore) -> None:
-    """The talk goes back too, unless it already has."""
+    """Rewind the conversation too, unless that was already recorded."""
     recording = scope.process.create_recording_service(lambda _event: None)
     session = (await recording.open_session(found.session_id)).session
     try:
@@ -89,7 +89,7 @@ async def record_rewind(scope: WorkspaceScope, found: InterruptedRestore) -> Non
 
 
 def make_step(history: list[Step], found: InterruptedRestore) -> Step:
-    """The step that the restore would have recorded."""
+    """Build the step that the restore would have recorded."""
     if found.kind == "rewind":
         name = "rewind" if found.scope == "both" else "rewind-files"
         return {"step": name, "before": found.message_id, "record": found.number}

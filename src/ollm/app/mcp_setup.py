@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 def read_configured_servers(
     process: ProcessScope, brought: Mapping[str, Any] | None = None
 ) -> tuple[tuple[McpServer, ...], tuple[str, ...]]:
-    """The servers with their variables filled in, and what is wrong with the others.
+    """Read the servers with their variables expanded, and the problems of invalid entries.
 
-    A server of the user's own file may name any variable; one that a workspace brings only those that tools get."""
+    Servers in the user's own file may use any variable; other servers only those passed to tools."""
     from ollm.extensions.mcp.settings import expand_variables, read_servers
 
     configured, notes = collect_entries(process)
@@ -59,7 +59,7 @@ def read_configured_servers(
 
 
 def has_servers(process: ProcessScope) -> bool:
-    """True if a server is configured, in the settings or in the `.mcp.json` of a trusted workspace."""
+    """Return True if a server is configured in the settings or the `.mcp.json` of a trusted workspace."""
     return bool(process.settings.mcp_servers) or _has_project_file(process)
 
 
@@ -68,7 +68,7 @@ def _has_project_file(process: ProcessScope) -> bool:
 
 
 def collect_entries(process: ProcessScope) -> tuple[dict[str, Any], list[str]]:
-    """The entries of the settings, and beside them those of the workspace's `.mcp.json` when it is trusted."""
+    """Merge the `.mcp.json` of a trusted workspace and the settings, which take precedence."""
     if not _has_project_file(process):
         return dict(process.settings.mcp_servers), []
     from ollm.extensions.mcp.settings import read_project_servers
@@ -94,10 +94,10 @@ def create_mcp_servers(
     ask: AskPerson | None = None,
     gate: ServerGate | None = None,
 ) -> tuple[McpServers, tuple[str, ...]]:
-    """The servers of one conversation, none of them started, and what is wrong with the settings of others. `get_host`
-    and `get_sandbox` are what one that is needed is started with.
-    `first_wait`: seconds a first turn waits for servers nothing is known of. `ask`: how a server's questions reach the
-    person; None where nobody can be asked. `gate`: servers the front end brings, which are asked about."""
+    """Create the servers of one conversation, none of them started, and list the problems in the settings of others.
+    `get_host` and `get_sandbox` are called when a server starts. `first_wait`: seconds a first turn waits for unknown
+    servers. `ask`: passes a server's questions to the person, or None in non-interactive mode. `gate`: servers from
+    the front end, which need approval."""
     from ollm.extensions.mcp.servers import McpServers
 
     servers, problems = read_configured_servers(process, gate.entries if gate else None)
@@ -123,7 +123,7 @@ GRANT_TOOL = "mcp_server"
 
 
 class ServerGate:
-    """Of one conversation. An answer counts until it is closed; what is granted for longer, for exactly this server."""
+    """Approval of a conversation's servers. Answers last until it closes; longer grants are for the exact server."""
 
     def __init__(
         self,
@@ -138,7 +138,7 @@ class ServerGate:
         self._asking: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
     async def approve(self, server: McpServer) -> None:
-        """Raises ToolFailure when the person does not want it."""
+        """Ask about a server once. Raises ToolFailure if the person declines."""
         async with self._asking[server.name]:
             if server.name not in self._answers:
                 self._answers[server.name] = await self._decide(server)
@@ -156,7 +156,7 @@ class ServerGate:
 
 
 def compute_identity(server: McpServer) -> str:
-    """Changes with anything that decides what runs."""
+    """Hash every field that affects what runs."""
     told = [server.command, server.args, sorted(server.env.items()), server.url, sorted(server.headers.items())]
     return hashlib.sha256(msgspec.json.encode(told)).hexdigest()[:16]
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 async def collect_models(process: ProcessScope, report: Callable[[str], None]) -> dict[str, Any]:
-    """The models that are installed, those of the servers that run, and those that can be downloaded."""
+    """List installed models, those of running servers, and those available for download."""
     from ollm.providers.local_models.model_files import CATALOGUE, list_installed
 
     files = list_installed(process.home.models)
@@ -52,7 +52,7 @@ MAX_PROBE_WINDOW_TOKENS = 8192  # the tools are tried in the words of a window o
 
 
 async def probe_model(process: ProcessScope, name: str | None, report: Callable[[Trial], None]) -> ModelCard:
-    """Try the model out; its facts are replaced by what was found, with the date."""
+    """Probe the model and replace its stored facts by the dated results."""
     import msgspec
 
     from ollm.runtime.model.probe import Probe

@@ -1,4 +1,4 @@
-"""The policy as documents: its rules, what it says to a call, and what others would have said to every recorded one."""
+"""The policy as documents: its rules, its verdict on a call, and other rules' verdicts on recorded calls."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MAX_EXAMPLES = 20
 
 
 def serialize_policy(engine: PolicyEngine, *, trusted: bool) -> dict[str, Any]:
-    """The policy as one document; grants carry the number that `revoke` takes."""
+    """Serialize the policy as one document; grants carry the number that `revoke` takes."""
     named = [_serialize_rule(rule) for rule in engine.rules.rules if rule.tool != "*"]
     general = [_serialize_rule(rule) for rule in engine.rules.rules if rule.tool == "*"]
     builtin = [_serialize_rule(rule) for rule in (READ_ONLY_COMMAND_RULE, *engine.builtin_rules.values())]
@@ -52,7 +52,7 @@ def _serialize_rule(rule: Rule) -> dict[str, Any]:
 
 
 def check_call(engine: PolicyEngine, tool: str, params: dict[str, Any]) -> dict[str, Any]:
-    """The verdict as it is printed: the keys are a promise."""
+    """Return the verdict as it is printed. The keys are a stable interface."""
     if tool == "shell" and not isinstance(params.get("command"), str):
         raise UsageError("shell needs a command.", action="Add --param command='…'.")
     verdict = engine.evaluate(PolicyRequest(tool=tool, params=params))
@@ -70,7 +70,7 @@ def check_call(engine: PolicyEngine, tool: str, params: dict[str, Any]) -> dict[
 def run_backtest(
     process: ProcessScope, today: PolicyEngine, proposed: PolicyEngine, report: Callable[[str], None]
 ) -> dict[str, Any]:
-    """Counts under the proposed rules and today's, and examples of calls that would be judged differently."""
+    """Count decisions under the proposed and current rules, with examples of calls judged differently."""
     now_counted: Counter[str] = Counter()
     then_counted: Counter[str] = Counter()
     changes: list[dict[str, Any]] = []

@@ -41,14 +41,14 @@ READ_TIMEOUT_FACTOR = 2.0  # times the seconds that reading a full window should
 
 
 def _replace(value: Fields, **changes: Any) -> Fields:
-    """The same with other values in some fields. msgspec is imported here: commands that only list do without it."""
+    """Copy a struct with some fields changed. msgspec is imported here, since listing commands do not need it."""
     import msgspec
 
     return msgspec.structs.replace(value, **changes)
 
 
 class ProcessScope:
-    """Objects of one run. Settings are read on first use; what is wrong with them is said then, once."""
+    """Objects of one run. Settings are read on first use, and their problems are reported once."""
 
     def __init__(
         self,
@@ -72,7 +72,7 @@ class ProcessScope:
 
     @cached_property
     def loaded_settings(self) -> LoadedSettings:
-        """The settings and what is wrong with them; what does not end the command is said here, once."""
+        """Settings and their problems. Non-fatal problems are reported once, on first use."""
         from ollm.config.load import load_settings
 
         found = load_settings(
@@ -108,7 +108,7 @@ class ProcessScope:
         return settings
 
     def start_logging(self) -> None:
-        """From here on records go to the log; the mistakes of the settings are its first lines."""
+        """Start writing the log, beginning with the problems in the settings."""
         import logging
 
         from ollm.system.logs import start_logging
@@ -118,8 +118,8 @@ class ProcessScope:
             logging.getLogger("ollm.config").warning(str(problem), extra={"operation": "load"})
 
     def redact(self, text: str) -> str:
-        """Text without secrets: by all rules once the settings are known; by the built-in ones before, and for what is
-        said of the rules."""
+        """Redact secrets: by all rules once the settings are loaded, and by the built-in rules before that and
+        while the rules are being built."""
         if self._settings.built is None or self._making_rules:
             return redact_error(text)
         return self.redactor.redact(text)
@@ -130,7 +130,7 @@ class ProcessScope:
 
     @cached_property
     def sanitization(self) -> EnvironmentSanitizationService:
-        """Removes variables from the environment of tools, among them those that the settings name for keys."""
+        """Filter that removes variables from tools' environment, including those the settings name for keys."""
         from ollm.services.environment_sanitization import EnvironmentSanitizationService
 
         configured, tools = self.settings.environment, self.settings.tools
@@ -152,14 +152,14 @@ class ProcessScope:
 
     @cached_property
     def redactor(self) -> Redactor:
-        """Takes out what looks secret and the values of the variables that tools do not get."""
+        """Redactor of text that looks secret and of the values of variables withheld from tools."""
         from ollm.services.redaction import Redactor
 
         return Redactor(self.sanitization.list_removed_values(self.environment))
 
     @cached_property
     def own_settings(self) -> Settings:
-        """The settings of the user's own file, without the workspace's."""
+        """Settings from the user's own file, without the workspace's."""
         if not self.trusted:
             return self.settings
         from ollm.config.load import load_settings
@@ -167,17 +167,17 @@ class ProcessScope:
         return load_settings(self.home, self.environment).settings
 
     def resolve_user_path(self, named: str) -> Path:
-        """A path from the settings: `~` is the user's home, and what is relative lies in it."""
+        """Resolve a path from the settings. `~` and relative paths refer to the user's home."""
         rest = named.removeprefix("~/") if named.startswith("~/") else "" if named == "~" else named
         return self.user_home / rest
 
     def find_directories(self, name: str, workspace: Path) -> tuple[Path, ...]:
-        """Directories of people's own commands, skills or agents; that of the workspace is first, if it is trusted."""
+        """List directories of custom commands, skills or agents. A trusted workspace's directory is first."""
         theirs = (workspace / ".ollm" / name,) if self.trusted else ()
         return (*theirs, self.home.root / name)
 
     def resolve_directory(self, named: str, default: Path) -> Path:
-        """A directory from the settings; `~/.ollm` in it follows OLLM_HOME."""
+        """Resolve a directory from the settings, or return the default. `~/.ollm` follows OLLM_HOME."""
         return self.home.resolve_path(named) if named else default
 
     @cached_property
@@ -215,7 +215,7 @@ class ProcessScope:
         )
 
     def find_deletion_log(self) -> DeletionLog | None:
-        """The log of sessions that the team archive is to forget; None if there is no archive, or it keeps them."""
+        """Return the log of sessions to delete from the team archive, or None without one or if it keeps them."""
         settings = self.settings.archive
         if settings.deletes == "keep" or not (settings.url or settings.url_env):
             return None
@@ -224,18 +224,18 @@ class ProcessScope:
         return ArchiveTombstones(self.home.archive_state, self.clock)
 
     def redact_field(self, name: str, text: str) -> str:
-        """Redact secrets in a text; all of it if the name says that it is one."""
+        """Redact secrets in a text, or all of it if the name marks a secret."""
         from ollm.services.redaction import MARK, is_secret_name
 
         return MARK if text and name and is_secret_name(name) else self.redactor.redact(text)
 
     def make_path_filter(self, workspace: str | None) -> Callable[[str], bool]:
-        """Make a test for paths that `.ollmignore` hides in a workspace."""
+        """Make a predicate for the paths that `.ollmignore` hides in a workspace."""
         return HiddenPaths(workspace).is_hidden
 
     def find_traces(self, workspace: str | None) -> Iterator[ErasableStore]:
-        """Everything outside a session's own files that may hold something of it: also of one that was resumed in a
-        folder that was moved since, or that cannot be read any more."""
+        """Find every store outside a session's own files that may hold its data, even if the session is unreadable
+        or was resumed in a folder that was moved since."""
         from ollm.store.session_traces import InputHistoryFile, SessionDirectories, SnapshotMapFile
 
         yield SessionDirectories((self.home.snapshots, self.home.undo, self.home.taken))
@@ -264,7 +264,7 @@ class ProcessScope:
 
     @cached_property
     def extensions(self) -> Extensions | None:
-        """The enabled extensions, loaded; None when there are none, and then nothing of them is imported."""
+        """Enabled extensions, loaded, or None without any, in which case no extension code is imported."""
         enabled = self.settings.extensions.enabled
         if not enabled:
             return None
@@ -286,12 +286,11 @@ class ProcessScope:
         return ModelFactsFile(self.home.model_facts)
 
     def save_model_facts(self, key: str, changes: dict[str, Any]) -> None:
-        """Keep what was learnt of a model, for the next conversation with it."""
+        """Save facts learnt about a model for the next conversation with it."""
         self.model_facts.update(key, **changes)
 
     async def choose_model(self, name: str | None = None, *, anew: bool = False) -> Model:
-        """The model to talk to and the window it is used with; `name` replaces the configured one. `anew`: what was
-        learnt of the window does not count."""
+        """Choose the model and its window. `name` replaces the configured model; `anew` ignores the learnt window."""
         from ollm.providers.model_families import BLOCKS_BELOW, read_size
         from ollm.providers.window import choose_window
         from ollm.runtime.model.model import Model
@@ -322,7 +321,7 @@ class ProcessScope:
         return model
 
     async def compare_set_window(self, provider: Provider, model: str, facts: ModelFacts) -> ModelFacts:
-        """Ask once what a server serves where the settings say how much; Ollama and our own serve what is set."""
+        """Compare the configured window once with the server's. Ollama and our own server use what is set."""
         wanted = self.settings.provider.context_window
         if wanted is None or wanted == facts.said_window or provider.name != "openai":
             return facts
@@ -358,7 +357,7 @@ class ProcessScope:
         return _replace(facts, call_form=form, **found)
 
     def extend_timeout(self, provider: Provider, window: int, facts: ModelFacts) -> None:
-        """Give a model that reads slowly the time a full window takes, unless the settings say how long to wait."""
+        """Give a slow model the time that reading a full window takes, unless the settings give a timeout."""
         from ollm.config.settings import ProviderTimeouts
 
         as_usual = self.settings.provider.timeouts.first_token == ProviderTimeouts().first_token
@@ -390,13 +389,13 @@ class ProcessScope:
         return notes
 
     def close(self) -> None:
-        """Let go of the databases that were opened."""
+        """Close the databases that were opened."""
         for name in ("session_index", "notes"):
             if name in self.__dict__:
                 getattr(self, name).close()
 
     def export_session(self, session_id: str, target: Path) -> None:
-        """Write a session to a new file, in the form its name asks for."""
+        """Write a session to a new file, in the format given by its name."""
         from ollm.services.session_export import render_html, render_markdown
         from ollm.system.atomic import replace_file
 
@@ -430,7 +429,7 @@ def take_untold() -> list[str]:
 
 
 class HiddenPaths:
-    """Reads the rule files of the directories on the way to a path, each once. No workspace hides nothing."""
+    """Matcher of paths hidden by rule files, each read once. Without a workspace nothing is hidden."""
 
     def __init__(self, workspace: str | None) -> None:
         self._root = PurePath(workspace) if workspace else None
@@ -468,7 +467,7 @@ def print_warning(text: str) -> None:
 
 
 def redact_error(text: str) -> str:
-    """A message as it may be printed: by the built-in rules alone, since the settings may be what is wrong."""
+    """Redact a message by the built-in rules alone, since the settings may be at fault."""
     return _get_error_redactor().redact(text)
 
 

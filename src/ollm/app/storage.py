@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 
 class Storage:
-    """The session and what is kept with it. `notices` collects what the person is told when the conversation opens."""
+    """The session and its stores. `notices` collects messages to show when the conversation opens."""
 
     def __init__(self, scope: WorkspaceScope, options: ConversationOptions) -> None:
         self.scope = scope
@@ -62,7 +62,7 @@ class Storage:
 
     @property
     def mode(self) -> ModeName:
-        """The mode a conversation begins in."""
+        """Mode in which a conversation starts."""
         return self.options.mode or self.resumed_mode or self.process.settings.modes.default
 
     @cached_property
@@ -74,7 +74,7 @@ class Storage:
 
     @cached_property
     def counter(self) -> TokenCounter:
-        """Counts tokens for the archive and the prompt alike; it is told about the model when that is known."""
+        """Token counter of the archive and the prompt, calibrated once the model is known."""
         return TokenCounter()
 
     @cached_property
@@ -94,14 +94,14 @@ class Storage:
 
     @cached_property
     def notes(self) -> NoteStore:
-        """The workspace's memory, with the todos of this session; without a session, those of nobody."""
+        """Workspace memory with the todos of this session, or with unowned todos if there is no session."""
         notes = self.scope.notes
         if self.has_session:
             notes.get_todo_owner = TodoOwner(lambda: self.session.id, notes.reassign_todos).get
         return notes
 
     def report_problem(self, text: str) -> None:
-        """Tell the person: when the conversation opens, or at once when it is open."""
+        """Report a problem when the conversation opens, or at once if it is open."""
         self.notices.append(text)
         self.stream.emit(Notice(level="warning", text=text))
 
@@ -128,7 +128,7 @@ class Storage:
 
     @cached_property
     def embedder(self) -> SessionEmbedder | None:
-        """For search by meaning; None unless a model is set for it."""
+        """Embedder for semantic search, or None unless a model is configured for it."""
         settings, provider = self.process.settings.search, self.process.settings.provider
         base_url = settings.base_url or provider.base_url
         if not settings.embedding_model or not base_url:
@@ -139,13 +139,13 @@ class Storage:
         return SessionEmbedder(EmbeddingServer(settings, base_url, key), self.open_index)
 
     def open_index(self) -> SessionIndex:
-        """Open the index with a connection of its own, for a thread."""
+        """Open the index with a separate connection, for use in a thread."""
         return SessionIndex(self.process.home.index, self.process.session_directories)
 
     def search_archive(
         self, queries: Sequence[str], limit: int, vectors: Sequence[Vector]
     ) -> tuple[list[MessageMatch], bool]:
-        """Find messages of this session; False if the newest are not indexed yet. Runs in a thread."""
+        """Search this session's messages; False if the newest are not indexed yet. Runs in a thread."""
 
         from ollm.services.message_search import search_messages
         from ollm.store.session_index.session_texts import SessionTexts
@@ -163,18 +163,18 @@ class Storage:
             return found
 
     async def load_archive(self, page: MessagePage | None) -> Session | None:
-        """The session as it is, or a page of it, for `recall`; None before there is one."""
+        """Load the session, or a page of it, for `recall`. Returns None before there is one."""
         return await asyncio.to_thread(self.session.load, page) if self.session.id else None
 
     def keep_mode(self, session: Session) -> None:
-        """Go on in the mode that a resumed session was in."""
+        """Restore the mode of a resumed session."""
         from ollm.runtime.resume.resume import find_last_mode
 
         self.resumed_mode = find_last_mode(session)
 
 
 def has_interrupted_restore(home: Home) -> bool:
-    """True if a restore of any workspace was interrupted. Looks at one name a workspace: every start asks this."""
+    """Return True if any workspace has an interrupted restore. Checks one name each, since every start does this."""
     try:
         with os.scandir(home.checkpoints) as places:
             return any(os.path.exists(f"{place.path}/restore.journal") for place in places)  # noqa: PTH110
@@ -183,7 +183,7 @@ def has_interrupted_restore(home: Home) -> bool:
 
 
 def find_wanted_session(storage: Storage) -> str | None:
-    """The id of the session to resume; None for a new one."""
+    """Return the id of the session to resume, or None for a new one."""
     options, files = storage.options, storage.process.session_files
     if options.session:
         return find_named_session(storage, options.session)
@@ -202,7 +202,7 @@ def find_wanted_session(storage: Storage) -> str | None:
 
 
 def find_named_session(storage: Storage, prefix: str) -> str:
-    """The session of this id, here or in the team archive."""
+    """Find a session by id prefix, here or in the team archive."""
     try:
         return storage.process.session_files.places.find(prefix)
     except NotFoundError:
@@ -214,7 +214,7 @@ def find_named_session(storage: Storage, prefix: str) -> str:
 
 
 def report_unused_memory(storage: Storage) -> None:
-    """A folder that was moved or came from elsewhere brings its memory along: say why it does not count."""
+    """Explain why memory that came with a moved or foreign folder is not used."""
     from ollm.store.workspace_place import find_untrusted_memory
 
     if found := find_untrusted_memory(storage.scope.path, storage.process.home):
@@ -227,7 +227,7 @@ MAX_RECORD_MESSAGES = 1000  # newest messages, from which the workspace's record
 
 
 async def resume_session(storage: Storage, parts: ConversationParts, resumed: LoadedSession) -> int:
-    """Fill the prompt with the session's state; gives the number of its newest message."""
+    """Fill the prompt with the session's state and return the number of its newest message."""
     from ollm.runtime.resume.resume import resume_prompt
 
     session = resumed.session

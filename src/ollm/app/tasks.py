@@ -39,7 +39,7 @@ CLOSING_REQUEST = "Stop here. Call no more tools. Write your report now, from wh
 
 
 class TaskRunner:
-    """The tasks of one conversation. `get_model` gives the model it talks to at the moment."""
+    """Runner of a conversation's tasks. `get_model` returns its current model."""
 
     def __init__(self, toolbox: Toolbox, get_model: Callable[[], Model], open_task: OpenTask) -> None:
         self._toolbox = toolbox
@@ -49,7 +49,7 @@ class TaskRunner:
         self._used = Usage()
 
     def take_usage(self) -> Usage:
-        """The tokens of tasks since this was last asked."""
+        """Return the tokens used by tasks since the last call."""
         used, self._used = self._used, Usage()
         return used
 
@@ -58,11 +58,11 @@ class TaskRunner:
         return self._toolbox.scope.agent_directories
 
     def list_agents(self) -> list[AgentListing]:
-        """The agents that people defined."""
+        """List the user-defined agents."""
         return list_agents(self.agent_directories, [spec.name for spec in self._toolbox.registry.list()])
 
     async def run(self, request: TaskRequest, emit: Callable[[str], None]) -> TaskReport:
-        """Raises ToolFailure for an unknown agent, or when there is nothing to report."""
+        """Run a task. Raises ToolFailure for an unknown agent, or if there is nothing to report."""
         agent = self._load_agent(request.agent) if request.agent else None
         async with self._one_at_a_time, AsyncExitStack() as stack:
             origin = TaskOrigin(toolbox=self._toolbox, model=self._get_model(), agent=agent)
@@ -118,7 +118,7 @@ class TaskRunner:
 
 
 class _TaskWork:
-    """One task at work: what it said last, what it looked at, and why it ended."""
+    """One running task: its last text, the files it looked at, and why it ended."""
 
     def __init__(self, conversation: LocalConversation, emit: Callable[[str], None], max_seconds: float) -> None:
         self._conversation = conversation
@@ -140,7 +140,7 @@ class _TaskWork:
             self.problem = f"The task was stopped after {self._max_seconds:g} seconds."
 
     async def _ask_for_report(self) -> str:
-        """Its steps are used up, or it went in circles: what it has seen still counts."""
+        """Ask for a report after the step limit or a loop, since the findings so far are still useful."""
         before = self.problem
         self._conversation.parts.loops.configure(LoopSettings(max_turns=1))
         reason = await self._take_turn(CLOSING_REQUEST)
@@ -180,7 +180,7 @@ def _describe_end(event: TurnFinished) -> str:
 
 
 def _cut_report(text: str, max_tokens: int, count: Callable[[str], int]) -> str:
-    """The head of a report that is too long, with a word that it was cut."""
+    """Cut a report that is too long, and mark the cut."""
     whole = text
     while text and (needed := count(text)) > max_tokens:
         text = text[: min(int(len(text) * max_tokens / needed), len(text) - 1)].rstrip()
@@ -191,7 +191,7 @@ UNSUITED_TOOLS = ("task", "goal", "write_todos")  # no task inside a task; plans
 
 
 class TaskOrigin(msgspec.Struct, frozen=True, kw_only=True):
-    """Origin of a task: the calls of its parent, the model that talks there, and the agent it is for."""
+    """Origin of a task: its parent's toolbox, the current model, and its agent."""
 
     toolbox: Toolbox
     model: Model
@@ -253,7 +253,7 @@ class TaskToolbox(Toolbox):
 
     @cached_property
     def edits(self) -> EditLedger:
-        """The parent's: /undo takes back what its tasks did."""
+        """The parent's ledger, so that /undo includes changes made by tasks."""
         return self._parent.edits
 
     def create_asker(self, before: BeforeQuestion | None = None) -> Asker:

@@ -58,7 +58,7 @@ if TYPE_CHECKING:
 
 
 def create_hooks(storage: Storage, get_host: Callable[[], ProcessHost], get_sandbox: Callable[[], Sandbox]) -> Hooks:
-    """The configured hooks; mistakes in them become notices. Host and sandbox are made when the first one runs."""
+    """Create the configured hooks; mistakes become notices. Host and sandbox are built when the first one runs."""
     from ollm.extensions.hook_settings import read_hooks
     from ollm.extensions.hooks import HookContext, Hooks
 
@@ -82,13 +82,13 @@ def create_hooks(storage: Storage, get_host: Callable[[], ProcessHost], get_sand
 
 
 def find_session_file(storage: Storage) -> str:
-    """Return the path of the session file; empty before it is recorded."""
+    """Return the path of the session file, or "" before it is recorded."""
     session_id = storage.session.id
     return str(storage.process.session_directories[0] / f"{session_id}.json") if session_id else ""
 
 
 def add_hook_context(entries: ContextManager, entry: Mapping[str, Any]) -> None:
-    """Add a context entry of a hook (S5.6); a wrong entry is skipped with a warning."""
+    """Add a context entry of a hook (S5.6). An invalid entry is skipped with a warning."""
     entries.add_context(
         str(entry.get("key", "")),
         str(entry.get("content", "")),
@@ -109,10 +109,10 @@ ONE_SHOT_WAIT_SECONDS = 3600.0  # there is no later turn that could use what com
 
 
 class Toolbox:
-    """The `ToolServices` of one conversation, and what runs its calls. Each is built when a call first needs it: most
-    short conversations make none. What must be closed is pushed onto `stack` when it is built.
+    """The `ToolServices` of one conversation, and the parts that run its calls. Each is built when a call first needs
+    it, since most short conversations make no calls. Parts that need closing are pushed onto `stack` when built.
 
-    `attached` says whether a front end listens, for questions that wait."""
+    `attached` returns True while a front end can answer pending questions."""
 
     def __init__(self, storage: Storage, stack: AsyncExitStack, attached: Callable[[], bool] = lambda: True) -> None:
         make_undumpable()
@@ -153,7 +153,7 @@ class Toolbox:
 
     @cached_property
     def registry(self) -> ToolRegistry:
-        """Every tool of ours with what it needs, and those that are brought from outside."""
+        """Built-in tools with their services, and the tools of MCP servers and extensions."""
         registry = build_registry(self)
         if any(place.is_dir() for place in self.scope.agent_directories):
             from ollm.app.agents import offer_agents
@@ -177,15 +177,15 @@ class Toolbox:
         return self.scope.code_map
 
     def count_tokens(self, text: str) -> int:
-        """As the model of this conversation would count."""
+        """Count tokens as the model of this conversation would."""
         return self.storage.counter.count_text(text)
 
     def get_result_tokens(self) -> int | None:
-        """Tokens that one result may take of the window now; None without a conversation."""
+        """Return the tokens one result may use of the window now, or None without a conversation."""
         return self.measure_room() if self.measure_room else None
 
     async def run_task(self, request: TaskRequest, emit: Callable[[str], None]) -> TaskReport:
-        """Work in a conversation of its own; only where there is one to begin it."""
+        """Run a task in its own conversation. Raises ToolFailure without a parent conversation."""
         if self.tasks is None:
             raise ToolFailure("NotFound", "A task belongs to a conversation, and there is none here. Use the chat.")
         return await self.tasks.get().run(request, emit)
@@ -220,14 +220,14 @@ class Toolbox:
 
     @cached_property
     def extensions(self) -> Extensions | None:
-        """The enabled extensions; those that failed are reported."""
+        """Enabled extensions. Failed ones are reported."""
         found = self.process.extensions
         self.storage.notices.extend(found.problems if found else ())
         return found
 
     @cached_property
     def mcp(self) -> McpServers | None:
-        """The configured MCP servers, none of them started yet; None when there are none."""
+        """Configured MCP servers, none of them started yet, or None without any."""
         brought = self.options.mcp_servers
         if not brought and not self.process.settings.mcp_servers and not (self.scope.path / ".mcp.json").exists():
             return None
@@ -254,18 +254,18 @@ class Toolbox:
         return servers
 
     def create_server_gate(self) -> ServerGate:
-        """Asks before a server starts that the front end brought."""
+        """Create the gate that asks before a server from the front end starts."""
         from ollm.app.mcp_setup import ServerGate
 
         return ServerGate(self.options.mcp_servers, self.ask_person, self.policy.grants)
 
     async def ask_person(self, details: ConfirmationDetails) -> ConfirmationAnswer:
-        """A question that is not about permission: no rule, grant or flag answers it."""
+        """Ask a question that is not about permission, so that no rule, grant or flag answers it."""
         return await self.create_asker().ask(details)
 
     @cached_property
     def jobs(self) -> BackgroundJobs:
-        """The commands of this conversation; all of them, and what they leave behind, end with it."""
+        """Background commands. All of them, and their leftover processes, end with the conversation."""
         from ollm.services.background_jobs import BackgroundJobs
 
         jobs = BackgroundJobs(self.host, self.process.settings.tools.shell.max_background)
@@ -274,14 +274,14 @@ class Toolbox:
 
     @cached_property
     def sandbox(self) -> Sandbox:
-        """The boxes that commands, hooks and servers of this conversation run in."""
+        """Sandbox of this conversation's commands, hooks and servers."""
         sandbox = self.scope.create_sandbox(lambda: self.storage.session.id)
         self.stack.callback(sandbox.close)
         return sandbox
 
     @cached_property
     def host(self) -> ProcessHost:
-        """Starts everything this conversation runs, and ends it."""
+        """Host that starts and ends every process of this conversation."""
         from ollm.system.processes import ProcessHost
 
         host = ProcessHost()
@@ -290,7 +290,7 @@ class Toolbox:
 
     @cached_property
     def hooks(self) -> Hooks | None:
-        """The configured hooks; None when there are none, and then nothing of them is imported."""
+        """Configured hooks, or None without any, in which case no hook code is imported."""
         if not self.process.settings.hooks:
             return None
 
@@ -307,7 +307,7 @@ class Toolbox:
 
     @cached_property
     def project_files(self) -> ProjectFiles:
-        """The project's files as the model may see them unasked."""
+        """Project files that the model may see without asking."""
         from ollm.runtime.small_models.project_files import ProjectFiles
 
         context = ToolContext(boundary=self.scope.boundary, settings=self.process.settings.tools)
@@ -344,7 +344,7 @@ class Toolbox:
 
     @cached_property
     def file_context(self) -> ToolContext:
-        """The access to files, through the editor if there is one."""
+        """File access, through the editor if there is one."""
         context = ToolContext(boundary=self.scope.boundary, settings=self.process.settings.tools)
         if self.editor is None:
             return context
@@ -384,7 +384,7 @@ class Toolbox:
 async def run_tool_call(
     options: ConversationOptions, call: ToolCall, emit: Callable[[Event], None], asker: Asker | None = None
 ) -> ToolCallRecord:
-    """One call as a conversation would run it: the same policy and limits, but nothing is recorded."""
+    """Run one call under a conversation's policy and limits, without recording it."""
     from ollm.runtime.calls.dispatch import Dispatch, discard_record
 
     process = ProcessScope(workspace=options.workspace, flags=options.flags)
@@ -405,7 +405,7 @@ async def run_tool_call(
 
 
 async def discover_mcp_tool(toolbox: Toolbox, name: str) -> None:
-    """Ask MCP servers what they offer when a tool is named that might be one of theirs."""
+    """Query MCP servers if the named tool may be one of theirs."""
     if toolbox.mcp and "__" in name and toolbox.registry.get(name) is None and await toolbox.mcp.before_turn():
         for spec in toolbox.mcp.list_specs():
             toolbox.registry.register(spec)
@@ -415,13 +415,13 @@ async def discover_mcp_tool(toolbox: Toolbox, name: str) -> None:
 
 
 def create_tool_registry(workspace: Path, process: ProcessScope | None = None) -> ToolRegistry:
-    """The tools a conversation in this workspace would have."""
+    """Create the tools of a conversation in this workspace."""
     scope = WorkspaceScope(process or ProcessScope(workspace=workspace), workspace)
     return Toolbox(Storage(scope, ConversationOptions(workspace=workspace)), AsyncExitStack()).registry
 
 
 def serialize_tools(specs: Iterable[ToolSpec]) -> list[JsonObject]:
-    """Tools as JSON, with what a person wants to know of them."""
+    """Serialize tools as JSON, with their risk and parameters."""
     return [
         {
             "name": spec.name,

@@ -34,11 +34,11 @@ if TYPE_CHECKING:
 
 
 def ignore_report(text: str) -> None:
-    """For commands that only look: whoever works in the workspace is told."""
+    """Ignore a report, for read-only commands: a conversation in the workspace shows it instead."""
 
 
 class WorkspaceScope:
-    """Builds what the conversations in one workspace share, on first use."""
+    """Objects shared by the conversations in one workspace, built on first use."""
 
     def __init__(self, process: ProcessScope, path: Path) -> None:
         self.process = process
@@ -64,7 +64,7 @@ class WorkspaceScope:
         )
 
     def _find_executed_files(self) -> list[Path]:
-        """The files of the workspace that the configured hooks and MCP servers name."""
+        """Find the workspace files named by the configured hooks and MCP servers."""
         settings, servers = self.process.settings, self.path / ".mcp.json"
         if not settings.hooks and not settings.mcp_servers and not servers.exists():
             return []
@@ -75,9 +75,9 @@ class WorkspaceScope:
 
     @cached_property
     def memory(self) -> Database:
-        """`memory.db`, ready to be written: of the workspace, or in the home where that one cannot be used; where that
-        one cannot either, in a place that is gone after this run. A conversation stays with the one it began with, so
-        that its plan and notes are in one place; the next one looks again."""
+        """`memory.db`, ready for writing: in the workspace, or else in the home, or else in a directory that is
+        removed after this run. A conversation keeps the one it started with, so that its plan and notes stay
+        together; the next one tries again."""
         from ollm.store.workspace_place import ensure_fallback_directory, ensure_workspace_directory
 
         own = ensure_workspace_directory(self.path, self.process.home)
@@ -101,7 +101,7 @@ class WorkspaceScope:
         return Path(self._closing.enter_context(TemporaryDirectory(prefix="ollm-memory-")))
 
     def create_lease(self, holder: str = "") -> Lease:
-        """The right to be the one active session of this workspace."""
+        """Create the lease for the one active session of this workspace."""
         from ollm.store.lease import Lease
         from ollm.store.workspace_place import ensure_workspace_directory
 
@@ -136,13 +136,13 @@ class WorkspaceScope:
 
     @cached_property
     def _folders(self) -> FolderMemory:
-        """The names in the folders of this workspace, for states of files and for boxes."""
+        """Folder listings of this workspace, for checkpoints and sandboxes."""
         from ollm.system.folders import FolderMemory
 
         return FolderMemory()
 
     def create_checkpoints(self) -> FileCheckpoints:
-        """States of this workspace's files. What is ours below it is never one of them."""
+        """Create the checkpoints of this workspace's files, which never include ollm's own files."""
         from ollm.services.file_checkpoints.service import FileCheckpoints
         from ollm.services.file_checkpoints.tree import CheckpointPlace
         from ollm.store.workspace_place import get_checkpoint_directory
@@ -179,11 +179,11 @@ class WorkspaceScope:
         return context
 
     def close(self) -> None:
-        """Let go of the databases and watches that were opened."""
+        """Close the databases and watches that were opened."""
         self._closing.close()
 
     def trust_workspace(self, yes: bool) -> str:
-        """Run /trust: describe the files, or trust them. They count from the next conversation on."""
+        """Run /trust: describe the files, or trust them from the next conversation on."""
         book = self.process.trust_book
         state = book.get_state(self.path)
         if state.trusted:
@@ -197,7 +197,7 @@ class WorkspaceScope:
         return f"{state.workspace} is trusted, starting with the next conversation.\n\n{listed}"
 
     def create_sandbox(self, find_session: Callable[[], str | None] = lambda: None) -> Sandbox:
-        """The boxes around the programs that run for this workspace, in the session that `find_session` returns."""
+        """Create the sandbox for this workspace's programs, in the session that `find_session` returns."""
         from ollm.system.sandbox.sandbox import Sandbox
 
         settings, process = self.process.settings.sandbox, self.process
@@ -236,7 +236,7 @@ class WorkspaceScope:
         )
 
     def create_policy_from_file(self, file: Path, *, builtin: bool = False) -> PolicyEngine:
-        """The policy a file of rules makes when it replaces all others and grants; built-in ones stay if wanted."""
+        """Build a policy from a rules file, without other rules and grants. `builtin` keeps the built-in rules."""
         from ollm.config.load import load_policy
         from ollm.policy.engine import PolicyEngine
 
@@ -252,7 +252,7 @@ class WorkspaceScope:
         )
 
     def list_writing_tools(self) -> frozenset[str]:
-        """The tools that change files, as they say themselves."""
+        """List the tools that declare that they change files."""
         return frozenset(name for name, category in self._list_categories().items() if category == "write")
 
     def _list_categories(self) -> Mapping[str, ToolCategory]:
@@ -262,7 +262,7 @@ class WorkspaceScope:
 
 
 def build_rule_set(loaded: LoadedSettings, *, builtin: bool = True) -> RuleSet:
-    """The configured rules with where each one is."""
+    """Build the configured rules, each with its location."""
     from ollm.policy.rules import RuleSet, RuleSource, read_rules
 
     rules = [

@@ -1,4 +1,4 @@
-"""Connections to the archive: time limits, the role to act as, schema migrations, and faults as one sentence each."""
+"""Connections to the archive: timeouts, the role to act as, schema migrations, and errors as one sentence each."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ _KEEPALIVE: dict[str, Any] = {  # a peer that vanished is noticed in half a minu
 
 
 class ArchiveAwayError(OllmError):
-    """The archive's server cannot be reached or ended the connection; what was not confirmed is sent again later."""
+    """Unreachable archive server or lost connection; unconfirmed records are sent again later."""
 
 
 class ArchiveTarget(Data, frozen=True):
-    """Address of the archive; `owner` is the role to act as if it is not the one that logs in."""
+    """Address of the archive. `owner` is the role to act as, if it differs from the login role."""
 
     url: str
     owner: str | None = None
 
     @property
     def place(self) -> str:
-        """Host and database for people, without user, password or options."""
+        """Host and database for display, without user, password or options."""
         scheme, _, rest = self.url.partition("://")
         if rest and scheme in ("postgresql", "postgres"):
             return rest.rpartition("@")[2].partition("?")[0].rstrip("/") or "localhost"  # a password may hold a `?`
@@ -95,7 +95,7 @@ def import_psycopg() -> Any:
 
 @contextlib.contextmanager
 def translate_faults(target: ArchiveTarget | None = None) -> Iterator[None]:
-    """Report faults of the server, the network and the settings as one sentence each, without passwords."""
+    """Translate server, network and settings errors into one sentence each, without passwords."""
     psycopg = import_psycopg()
     errors = psycopg.errors
     try:
@@ -138,7 +138,7 @@ _LOCK_KEY = 0x6F6C6C6D  # one machine at a time changes the schema
 
 
 def read_schema_version(connection: Connection) -> int:
-    """Read the version of the schema; 0 if there is none."""
+    """Read the schema version, or return 0 if there is no schema."""
     found = connection.execute("SELECT to_regclass('ollm.schema_version') IS NOT NULL").fetchone()
     if not found or not found[0]:
         return 0
@@ -147,8 +147,8 @@ def read_schema_version(connection: Connection) -> int:
 
 
 def migrate_schema(connection: Connection, upto: int | None = None) -> int:
-    """Run what is missing and give the version before. Raises StorageError where the schema is newer than this ollm, or
-    this role may not change it."""
+    """Run the missing migrations and return the previous version. Raises StorageError if the schema is newer than
+    this ollm, or if this role may not change it."""
     wanted = len(STEPS) if upto is None else upto
     before = read_schema_version(connection)
     _refuse_newer(before)
@@ -160,7 +160,7 @@ def migrate_schema(connection: Connection, upto: int | None = None) -> int:
 
 @contextlib.contextmanager
 def _explain_refusal(before: int, wanted: int) -> Iterator[None]:
-    """Explain a refusal to change tables, and name who can change them."""
+    """Explain a refused change of tables, and name who can make it."""
     from psycopg.errors import InsufficientPrivilege
 
     try:

@@ -43,7 +43,7 @@ class ArchiveHost(Protocol):
     def resolve_user_path(self, named: str) -> Path: ...
 
     def redact_field(self, name: str, text: str) -> str:
-        """Redact secrets in a text; all of it if the name says that it is one."""
+        """Redact secrets in a text, or all of it if the name marks it as a secret."""
 
     def make_path_filter(self, workspace: str | None) -> Callable[[str], bool]:
-        """Make a test for paths that `.ollmignore` hides in a workspace."""
+        """Make a predicate for the paths that `.ollmignore` hides in a workspace."""

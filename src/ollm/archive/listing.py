@@ -1,7 +1,7 @@
 """Sessions of other machines in the team archive, for lists, the picker and searches.
 
-The list is the one the shipper keeps (`archive.db`), asked for anew where it is old; a server that does not answer at
-once costs a list its newest rows and nothing else.
+The list is the shipper's copy (`archive.db`), which is refreshed if it is old. If the server does not answer at once,
+only the newest rows are missing.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ Warn = Callable[[str], None]
 
 
 def is_archive_used(process: ArchiveHost, *, ask: bool) -> bool:
-    """True if this home has an archive. One that is not to be asked is told by a file first: others pay nothing, nor
-    does a home without settings."""
+    """Return True if this home has an archive. Without `ask`, its state file must exist too. These file checks come
+    first, so that a home without an archive or settings pays nothing."""
     if not ask and not process.home.archive_state.exists():
         return False
     if process.workspace is None and not process.home.config.exists():
@@ -36,8 +36,8 @@ def is_archive_used(process: ArchiveHost, *, ask: bool) -> bool:
 def list_archived_rows(
     process: ArchiveHost, *, ask: bool, tasks: bool = False, warn: Warn = lambda _text: None
 ) -> list[dict[str, Any]]:
-    """List sessions that are in the archive and not here, in the form of the local list, with `archive` in each: its
-    owner, its machine, and where it is in use. `ask` refreshes an old list, `tasks` includes tasks."""
+    """List sessions that are only in the archive, in the form of the local list. `archive` in each row holds the
+    owner, the machine, and where the session is in use. `ask` refreshes an old list, `tasks` includes tasks."""
     if not is_archive_used(process, ask=ask):
         return []
     import msgspec
@@ -73,7 +73,7 @@ def _make_row(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def list_workspace_rows(process: ArchiveHost, workspace: str) -> list[dict[str, Any]]:
-    """List sessions of folders with the same name: other machines may have the folder elsewhere."""
+    """List sessions of folders with the same name, because other machines may have the folder elsewhere."""
     name = PurePath(workspace).name
     rows = list_archived_rows(process, ask=False)
     return [row for row in rows if row["workspace"] and PurePath(row["workspace"]).name == name]
@@ -103,9 +103,9 @@ def search_archived(
 
 
 def pull_when_archived(process: ArchiveHost, prefix: str, workspace: Path) -> str | None:
-    """The id of a session that is not here but was listed in the archive, after getting it; None when it was not.
+    """Pull a session that is listed in the archive but is not here. Returns its id, or None if it is not listed.
 
-    Done by a process of its own: nothing of the archive is imported before the first request.
+    A separate process does this, so that nothing of the archive is imported before the first request.
     """
     from ollm.store.session_files.places import match_prefix
 

@@ -1,4 +1,4 @@
-"""A session as the records that leave this machine: no secrets, no content of hidden files."""
+"""Outgoing records of a session, without secrets or the content of hidden files."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _LISTED_PATH = re.compile(r"^\s*([^\s:][^:\n]*?)(?:[:-]\d+[:-].*|:\s*.*|\s*)$")
 
 
 class RecordCleaner:
-    """`redact` takes secrets out of a named text; None leaves them in. `is_hidden` tells the paths that stay here."""
+    """Cleaner of records. `redact` removes secrets from a named text (None: keep them), `is_hidden` hides paths."""
 
     def __init__(self, redact: RedactField | None, is_hidden: IsHidden) -> None:
         self.redact = redact
@@ -130,7 +130,7 @@ _JOURNAL_POSITION = 1_000_000_000
 
 
 class OutgoingSession:
-    """One reading of a session. `describe` returns its list entry as far as it was read."""
+    """One pass over a session. `describe` returns the list entry for the part read so far."""
 
     def __init__(self, stream: SessionStream, cleaner: RecordCleaner, directory: Path) -> None:
         self._stream = stream
@@ -167,7 +167,7 @@ class OutgoingSession:
         return ArchiveRecord("call", call.id, body, None, make_call_entry(call))
 
     def _iter_pieces(self) -> Iterator[ArchiveRecord]:
-        """Yield the session's files as they are, in pieces."""
+        """Yield the session's files unchanged, in pieces."""
         for number, end in enumerate(FILE_ENDS):
             path = self._directory / f"{self._stream.session.session_id}{end}"
             if path.is_symlink() or not path.is_file():
@@ -199,8 +199,9 @@ OpenOutgoing = Callable[[], AbstractContextManager[OutgoingSession]]
 
 
 def ship_session(open_outgoing: OpenOutgoing, sender: SessionSender, *, known: bool = True) -> int:
-    """Bring the archive up to date with the session; gives how many records were sent. Safe to break off and repeat.
-    Where it is not `known` whether this machine sent it before, what it holds decides whether it went on elsewhere."""
+    """Bring the archive up to date with the session and return the number of records sent. Safe to interrupt and
+    repeat. If it is not `known` whether this machine sent the session before, the content decides whether it was
+    continued elsewhere."""
     try:
         sender.begin()
     except SessionMovedOnError:

@@ -26,7 +26,7 @@ ANNOUNCED_NAME = "archive.announced"
 
 
 class ArchiveProcess:
-    """Starts the shipper of a home, wakes it, and reads its messages."""
+    """Control of a home's shipper: start it, wake it, and read its messages."""
 
     def __init__(self, process: ArchiveHost) -> None:
         self._process = process
@@ -39,7 +39,7 @@ class ArchiveProcess:
         return self._process.settings.archive.is_pushed
 
     def wake(self, *, keeper: int | None = None) -> None:
-        """Start the shipper, or ask it to look again. With `keeper` it stays as long as that process lives."""
+        """Start the shipper, or make it check again. With `keeper` it stays as long as that process lives."""
         from ollm.system.atomic import make_private_directory
         from ollm.system.locks import read_owner
 
@@ -52,11 +52,11 @@ class ArchiveProcess:
 
     @property
     def _place(self) -> dict[str, Any]:
-        """Options of every process of the archive: it reads nothing, and is in nobody's folder."""
+        """Options for every archive process: no standard input, and `/` as working directory."""
         return {"stdin": subprocess.DEVNULL, "cwd": "/", "env": dict(self._process.environment)}
 
     def pull(self, session_id: str, workspace: Path) -> None:
-        """Get a session from the archive into a workspace. Raises BusyError with what that process said."""
+        """Pull a session from the archive into a workspace. Raises BusyError with that process's error message."""
         words = ["pull", session_id, "--workspace", str(workspace)]
         done = subprocess.run([*COMMAND, *words], capture_output=True, check=False, **self._place)
         if done.returncode:
@@ -65,7 +65,7 @@ class ArchiveProcess:
             raise BusyError(message, action=action.strip())
 
     def take_trouble(self) -> str:
-        """Take the shipper's message, once."""
+        """Return the shipper's message and delete it, or return "" if there is none."""
         path = self._run / TROUBLE_NAME
         if not path.exists():
             return ""
@@ -81,7 +81,7 @@ class ArchiveProcess:
         replace_file(self._run / TROUBLE_NAME, text.encode(), durable=False)
 
     def announce(self) -> str:
-        """Describe what will be sent, the first time an archive is used this way from this home; empty afterwards."""
+        """Describe what will be sent, or return "" if this home has used an archive this way before."""
         marker, way = self._run / ANNOUNCED_NAME, self._describe_way()
         if self._looked or (marker.exists() and marker.read_text(encoding="ascii", errors="replace") == way):
             return ""
@@ -107,9 +107,9 @@ class ArchiveProcess:
         return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
     async def require_lease(self, session_id: str, *, force: bool) -> None:
-        """Raise BusyError if another machine continues the session, or has continued it since. A server that does not
-        answer in time keeps nobody from their own session. Where nothing is sent by itself nobody would keep the lease:
-        then it is not taken."""
+        """Raise BusyError if another machine is continuing the session, or has continued it since. A server that
+        does not answer in time does not block the session. The lease is taken only if sessions are sent
+        automatically, because otherwise no process would renew it."""
         if not self._process.home.archive_state.exists() or (force and not self.is_wanted):
             return
         words = ["status", session_id, *(["--take"] if self.is_wanted else []), *(["--force"] if force else [])]
@@ -137,7 +137,7 @@ def is_process_alive(pid: int) -> bool:
 
 
 class ArchivedCopies:
-    """Explains what a deletion means for archived copies. Made before the deletion, asked after it."""
+    """Explanation of what a deletion means for archived copies. Create it before the deletion, use it after."""
 
     def __init__(self, process: ArchiveHost, ids: Sequence[str]) -> None:
         self._process = process
@@ -147,7 +147,7 @@ class ArchivedCopies:
         self._has_own = any(name not in self._owners for name in ids)
 
     def explain_deletion(self) -> str:
-        """Explain what becomes of the copies, and wake the shipper if it sends by itself."""
+        """Explain what happens to the copies, and wake the shipper if sessions are sent automatically."""
         settings = self._process.settings.archive
         if not (settings.url or settings.url_env):
             return ""

@@ -1,4 +1,4 @@
-"""Makes a local session from the archive's records: the same session, or a fork with its own id."""
+"""Build a local session from the archive's records: the same session, or a fork with its own id."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def write_pulled(files: SessionFiles, session_id: str, records: Iterable[ArchiveRecord]) -> None:
-    """Install the session, whole or not at all. Pieces of files, if any, come first in `records`."""
+    """Install the session atomically. Pieces of files, if any, come first in `records`."""
     living = _Sections((record for record in records if record.body is not None), attrgetter("kind"))
     if living.section is None:
         raise DamagedError(f"The archive holds nothing of session {session_id}.")
@@ -34,7 +34,7 @@ def write_pulled(files: SessionFiles, session_id: str, records: Iterable[Archive
 
 
 def write_fork(files: SessionFiles, new_id: str, records: Iterable[ArchiveRecord], found: ArchivedSession) -> None:
-    """Put a new session in place that names the session it was made from."""
+    """Install a new session that names the session it was made from."""
     source = {"sessionId": found.session_id, "owner": found.owner, "host": found.host, "seq": found.last_seq}
     living = _Sections(
         (record for record in records if record.body is not None and record.kind != "file"), attrgetter("kind")
@@ -52,7 +52,7 @@ def _iter_document(session_id: str, records: _Sections, metadata: JsonObject | N
 
 
 def _name_head(body: bytes, session_id: str, metadata: JsonObject | None) -> bytes:
-    """Put the session's own id into the head; the head stays as it was sent if it has it."""
+    """Put the session's id and `metadata` into the head, or return it as sent if nothing has to change."""
     head = _parse_object(body) or {}
     if head.get("sessionId") == session_id and metadata is None and b"\n" not in body:
         return body
@@ -62,7 +62,7 @@ def _name_head(body: bytes, session_id: str, metadata: JsonObject | None) -> byt
 
 
 def _check_line(record: ArchiveRecord) -> bytes:
-    """Return an entry as it was sent; empty if it is not an object and would break the document."""
+    """Return an entry as sent, or empty bytes if it is not an object and would break the document."""
     body = record.body or b""
     found = _parse_object(body)
     if found is None:
@@ -79,7 +79,7 @@ def _parse_object(body: bytes) -> JsonObject | None:
 
 
 class _Sections:
-    """Records handed out section by section without keeping them; `name` tells the section of a record."""
+    """Iterator over records by section, without keeping them; `name` returns the section of a record."""
 
     def __init__(self, records: Iterable[ArchiveRecord], name: Callable[[ArchiveRecord], str]) -> None:
         self._records = iter(records)

@@ -75,7 +75,7 @@ _SESSIONS = (
 def list_sessions(
     connection: Connection, *, limit: int = MAX_LISTED_SESSIONS, tasks: bool = False
 ) -> list[ArchivedSession]:
-    """List the sessions this person may see, last active first; with `tasks` those too, after the conversations."""
+    """List the sessions this person may see, last active first. `tasks` adds tasks, which the limit drops first."""
     query = (
         f"{_SESSIONS} WHERE (%s OR s.origin IS DISTINCT FROM 'task')"
         " ORDER BY (s.origin IS NOT DISTINCT FROM 'task'), s.last_activity DESC LIMIT %s"
@@ -100,7 +100,7 @@ def find_session(connection: Connection, prefix: str) -> ArchivedSession:
 
 @contextlib.contextmanager
 def open_records(connection: Connection, session_id: str, after: int = 0) -> Iterator[Iterator[ArchiveRecord]]:
-    """Read the records as of one moment: pieces of files, head, messages, calls. `after` is a sequence number."""
+    """Read the records from one snapshot: pieces of files, head, messages, calls. `after` is a sequence number."""
     query = (
         "SELECT kind, key, body, position FROM ollm.records WHERE session_id = %s AND seq > %s ORDER BY"
         " array_position(ARRAY['file', 'head', 'message', 'call'], kind), position, key"
@@ -122,7 +122,7 @@ def search_messages(
     since: str | None = None,
     tasks: bool = False,
 ) -> list[ArchiveHit]:
-    """Find the newest messages and calls with all words of the text, else those with it as part of a word."""
+    """Find the newest messages and calls with all words of the text, or else those with the text inside a word."""
     wanted = text.strip()
     if not wanted or "\0" in wanted:
         raise UsageError("Nothing to search for.", action="Give one word or more.")
@@ -137,13 +137,13 @@ def search_messages(
 
 
 def find_phrases(typed: list[str]) -> list[str]:
-    """Find typed words that are several index words (a path, ideographs) and must occur together."""
+    """Find typed words that the index splits (a path, ideographs) and whose parts must occur together."""
     several = [word.lower() for word in typed if len(split_words(word)) > 1]
     return [word.strip("".join(letter for letter in set(word) if not letter.isalnum())) for word in several]
 
 
 def count_sessions(connection: Connection) -> tuple[int, int]:
-    """Count the sessions this person may see, and those that are their own."""
+    """Count the sessions this person may see, and how many of them this person owns."""
     query = "SELECT count(*), count(*) FILTER (WHERE owner = ollm.viewer()) FROM ollm.sessions"
     with translate_faults():
         row = connection.execute(query).fetchone()
@@ -157,7 +157,7 @@ def read_viewer(connection: Connection) -> str:
 
 
 def forget_session(connection: Connection, session_id: str) -> list[str]:
-    """Delete one's own session with its tasks, for good; returns their ids, none if the archive has none of them."""
+    """Delete one's own session and its tasks for good. Returns their ids, or [] if the archive has none of them."""
     remember = (
         "INSERT INTO ollm.deletions (session_id, owner) SELECT unnest(%s::uuid[]), ollm.viewer()"
         " ON CONFLICT (session_id, owner) DO UPDATE SET deleted_at = now()"
@@ -202,7 +202,7 @@ def _make_hit(row: tuple[Any, ...], wanted: str) -> ArchiveHit:
 
 
 def make_snippet(text: str, wanted: str, size: int = 160) -> str:
-    """Cut the text around the first wanted word, on one line."""
+    """Return one line of text around the first search word."""
     first = wanted.split(maxsplit=1)[0].lower()
     place = max(text.lower().find(first), 0)
     begin = max(place - size // 3, 0)

@@ -1,7 +1,8 @@
-"""The schema of the archive as numbered SQL steps. A step is not changed after its release; a new one is added.
+"""The schema of the archive as numbered SQL steps. A released step is never changed; a new one is added.
 
-Everything lies in the schema `ollm`. Row-level security decides who sees a row: the owner of its session, and those who
-share a team with the owner. Only the owner writes. Functions that a later step replaces are created by that step only.
+Everything is in the schema `ollm`. Row-level security decides who sees a row: the owner of its session, and everyone
+who shares a team with the owner. Only the owner writes. Functions that a later step replaces are created by that step
+only.
 """
 
 from __future__ import annotations

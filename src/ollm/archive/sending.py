@@ -1,7 +1,7 @@
-"""Writes one session's records into the archive: in order, each name once, a batch stored whole or not at all.
+"""Write one session's records to the archive: in order, each name once, each batch atomically.
 
-The session's row is locked for a batch, and its last sequence number says where the next record goes. A batch that was
-stored but not confirmed does no harm when it is sent again: records that are there already are left out.
+Each batch locks the session's row, whose last sequence number determines the next one. Resending a batch that was
+stored but not confirmed is harmless: existing records are skipped.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ DIGEST_BYTES = 16
 
 
 class ArchiveRecord(NamedTuple):
-    """One thing a session holds, by its name (`kind`, `key`): the newest body of a name counts, None means it is gone.
+    """One item of a session, named by `kind` and `key`. The newest body of a name counts; None means deleted.
 
-    `text` is what a search finds of it. `position` orders messages and pieces of files; calls are as they came.
+    `text` is its searchable text. `position` orders messages and pieces of files; calls keep their order of arrival.
     """
 
     kind: RecordKind
@@ -100,7 +100,7 @@ class SessionForgottenError(OllmError):
 
 
 class Machine(Data, frozen=True):
-    """The sending machine: a permanent id, and the name people know."""
+    """The sending machine: a permanent id, and a name for people."""
 
     id: str
     host: str
@@ -114,7 +114,7 @@ class _Row(NamedTuple):
 
 
 class SessionSender:
-    """Sends one session. `seq` is the last sequence number that this machine knows of."""
+    """Sender of one session. `seq` is the last sequence number known to this machine."""
 
     def __init__(self, connection: Connection, session_id: str, machine: Machine, seq: int) -> None:
         self._connection = connection
@@ -138,13 +138,13 @@ class SessionSender:
             self._check(row)
 
     def adopt(self) -> None:
-        """Continue from the archive's state, on a machine that has all of it but forgot sending it."""
+        """Continue from the archive's state, on a machine that has all records but lost track of sending them."""
         with translate_faults():
             row = self._read_row("")
         self.seq = row.last_seq if row else 0
 
     def list_digests(self) -> dict[tuple[RecordKind, str], bytes]:
-        """Return the digests of all that the archive holds except the head, which changes with every message."""
+        """Return the digests of all archived records except the head, which changes with every message."""
         query = (
             "SELECT kind, key, digest FROM ollm.records WHERE session_id = %s AND kind <> 'head' AND body IS NOT NULL"
         )
@@ -152,7 +152,7 @@ class SessionSender:
             return {(kind, key): digest for kind, key, digest in self._connection.execute(query, (self._id,))}
 
     def filter_new(self, records: Sequence[ArchiveRecord]) -> list[ArchiveRecord]:
-        """Select the records that the archive does not hold unchanged."""
+        """Select the records that are new to the archive or differ from its copy."""
         if not self._stored:
             return list(records)
         query = (

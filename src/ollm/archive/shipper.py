@@ -1,6 +1,7 @@
-"""The shipper: one process of a home that sends what is new, keeps the leases of open sessions, and follows the others.
+"""The shipper: one process per home that sends new records, renews leases of open sessions, and tracks other machines.
 
-It waits with growing pauses while the server is away, and ends when nothing is open and all is sent.
+It retries with growing pauses while the server is unreachable, and exits when no session is open and everything is
+sent.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ FIRST_PAUSE_SECONDS, MAX_PAUSE_SECONDS = 1.0, 60.0
 
 
 class ArchiveShipper:
-    """`keeper` is a daemon process it stays for."""
+    """Shipper of one home. `keeper` is the pid of a daemon for which it keeps running."""
 
     def __init__(self, archive: TeamArchive, *, keeper: int | None = None, linger: float = LINGER_SECONDS) -> None:
         self.archive = archive
@@ -75,7 +76,7 @@ class ArchiveShipper:
         return True
 
     def _connect(self, stack: ExitStack) -> Connection | None:
-        """Connect, retrying with growing pauses; None when nobody waits for it any more."""
+        """Connect, retrying with growing pauses. Returns None once the connection is no longer needed."""
         import stamina
 
         begun = time.monotonic()
@@ -117,7 +118,7 @@ class ArchiveShipper:
             release_lease(connection, session_id, self.archive.machine)
 
     def _ship(self, connection: Connection) -> bool:
-        """Send what is new; True if there was something. Open sessions are sent with `live` only."""
+        """Send new records and return True if there were any. Open sessions are sent only with `live`."""
         unsent = self.archive.list_unsent()
         if self.archive.settings.push != "live":
             unsent = {name: stamp for name, stamp in unsent.items() if not self._is_open(name)}

@@ -1,4 +1,4 @@
-"""This machine's record of what it sent, and of deletions the archive has yet to follow."""
+"""This machine's record of sent sessions, and of deletions not yet made in the archive."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ FORGOTTEN = "forgotten"
 
 
 class SentState(NamedTuple):
-    """The state of a session when it was last sent: the stamp of its files (FORGOTTEN if it was deleted there and stays
-    here), the target, the last sequence number."""
+    """State of a session when it was last sent: the stamp of its files (FORGOTTEN if it was deleted from the archive
+    but kept here), the target, and the last sequence number."""
 
     stamp: str
     target: str
@@ -27,7 +27,7 @@ class SentState(NamedTuple):
 
 
 class ArchiveState:
-    """One SQLite file in the home; used by one thread, shared by processes."""
+    """A SQLite file in the home, used by one thread and shared by processes."""
 
     def __init__(self, path: Path, clock: Clock = now) -> None:
         self._database = Database(path, ARCHIVE_STATE_MIGRATIONS, report=lambda _text: None)
@@ -68,8 +68,8 @@ class ArchiveState:
         return {row[0]: SentState(*row[1:]) for row in rows}
 
     def add_tombstone(self, session_id: str) -> None:
-        """Note that the session was deleted here and must be deleted there, unless it is another person's and this was
-        a copy."""
+        """Record that the session was deleted here and must be deleted from the archive, unless this was a copy of
+        another person's session."""
         query = (
             "INSERT OR REPLACE INTO tombstones SELECT ?, ?"
             " WHERE NOT EXISTS (SELECT 1 FROM sent WHERE session_id = ? AND owner <> '')"
@@ -91,13 +91,13 @@ class ArchiveState:
             connection.execute("DELETE FROM tombstones WHERE session_id = ?", (session_id,))
 
     def save_listed(self, rows: Iterable[object]) -> None:
-        """Keep the archive's list for when the server is away."""
+        """Save the archive's list for when the server is unreachable."""
         self.set_fact("listed", msgspec.json.encode(list(rows)).decode())
         self.set_fact("listed-at", str(to_epoch_ms(self._clock())))
 
 
 class ArchiveTombstones:
-    """Remembers deletions in a home that has sent something. The shipper, or the next push, sends them."""
+    """Record of deletions in a home that has sent something. The shipper, or the next push, sends them."""
 
     def __init__(self, path: Path, clock: Clock) -> None:
         self._path = path

@@ -44,7 +44,7 @@ Progress = Callable[[int, int], None]
 
 
 class PulledSession(Data, frozen=True):
-    """A session that was brought here from the archive's `source`; `unchanged`: it was here already."""
+    """A session pulled from the archive's `source`. `unchanged` is True if it was already here."""
 
     session_id: str
     source: str
@@ -53,7 +53,7 @@ class PulledSession(Data, frozen=True):
 
 
 class PushReport(Data, frozen=True):
-    """Outcome of a push. `skipped` says why a session was not sent."""
+    """Outcome of a push. `skipped` gives the reason for each session that was not sent."""
 
     sessions: int = 0
     records: int = 0
@@ -63,7 +63,7 @@ class PushReport(Data, frozen=True):
 
 
 class TeamArchive:
-    """The archive of one run of the program. Raises UsageError if none is set."""
+    """The archive of one run of the program. Raises UsageError if none is configured."""
 
     def __init__(self, host: ArchiveHost) -> None:
         self.host = host
@@ -80,7 +80,7 @@ class TeamArchive:
 
     @cached_property
     def target_key(self) -> str:
-        """Identify the target and the redaction: a change of either sends everything again."""
+        """Identify the target and the redaction; a change of either resends everything."""
         text = f"{self.target.place}|{self.target.owner}|{self.settings.redact}"
         return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
@@ -122,7 +122,7 @@ class TeamArchive:
     def push(
         self, connection: Connection, ids: Sequence[str] | None = None, progress: Progress | None = None
     ) -> PushReport:
-        """Send what is not there yet; after ArchiveAwayError the rest waits for the next time."""
+        """Send everything not yet archived. After ArchiveAwayError the rest waits for the next push."""
         deleted = self.send_deletions(connection)
         unsent = self.list_unsent()
         names = sorted(unsent, key=lambda name: unsent[name].newest_time) if ids is None else ids
@@ -180,15 +180,15 @@ class TeamArchive:
         return bool(self.state.get_fact(f"announced-{self.target_key}"))
 
     def announce(self, ids: Sequence[str] | None = None) -> str:
-        """Describe what is sent, the first time something goes to this target this way; empty afterwards."""
+        """Describe the first push to this target, or return "" if it was announced before or nothing is unsent."""
         if self.is_announced or not (ids or self.list_unsent()):
             return ""
         self.state.set_fact(f"announced-{self.target_key}", "yes")
         return f"first push: {self.describe_push(ids)}"
 
     def pull(self, connection: Connection, prefix: str, *, fork: bool = False) -> PulledSession:
-        """Make a local session of an archived one. BusyError: another machine uses it, or this one has messages that
-        the archive lacks."""
+        """Make a local session from an archived one. Raises BusyError if another machine uses it, or this one has
+        messages that the archive lacks."""
         found = reading.find_session(connection, prefix)
         if fork:
             return self._pull_fork(connection, found)
@@ -250,7 +250,7 @@ class TeamArchive:
         return found
 
     def forget(self, connection: Connection, session_id: str) -> None:
-        """Delete a session there; it is not sent again."""
+        """Delete a session from the archive; it is not sent again."""
         for name in reading.forget_session(connection, session_id):
             self.mark_forgotten(name)
 
@@ -258,7 +258,7 @@ class TeamArchive:
         self.state.set_sent(session_id, SentState(FORGOTTEN, self.target_key, 0, ""))
 
     def describe(self) -> dict[str, Any]:
-        """The state of the archive, for `archive status`. A server that does not answer is part of the answer."""
+        """Describe the state of the archive for `archive status`. An unreachable server is reported, not raised."""
         unsent = self.list_unsent()
         found: dict[str, Any] = {
             "configured": True,
@@ -290,7 +290,7 @@ class TeamArchive:
         }
 
     def send_deletions(self, connection: Connection) -> int:
-        """Delete there what was deleted here; returns how many sessions went."""
+        """Delete from the archive what was deleted here; return the number of sessions deleted."""
         names = self.state.list_tombstones()
         gone = 0
         for name in names:
@@ -329,7 +329,7 @@ _BEHIND = -1  # no sequence number: whatever the archive holds is newer
 
 
 class SentFork(Data, frozen=True):
-    """Result of a fork, now in `session_id`; `behind` says why its `source` could not follow the archive yet."""
+    """Result of a fork. `session_id` is the fork; `behind` says why its `source` could not be updated yet."""
 
     session_id: str
     source: str
@@ -339,7 +339,7 @@ class SentFork(Data, frozen=True):
 
 
 def push_fork(archive: TeamArchive, connection: Connection, session_id: str) -> SentFork:
-    """Send what this machine has of an archived session as a new one, and bring the session to where the archive is.
+    """Send this machine's version of an archived session as a new one, and update the session from the archive.
     Raises BusyError while it is open here."""
     files = archive.host.session_files
     if files.is_open(session_id):

@@ -1,1 +1,1 @@
-"""The command: what people type and what they see."""
+"""The command line interface: commands and their output."""

@@ -1,4 +1,4 @@
-"""`ollm acp`: be the agent of an editor that speaks the Agent Client Protocol."""
+"""`ollm acp`: serves editors that use the Agent Client Protocol."""
 
 from __future__ import annotations
 

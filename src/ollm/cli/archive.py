@@ -69,7 +69,7 @@ def status(session: str | None, take: bool, force: bool, as_json: bool) -> int:
 
 
 def show_lease(archive: TeamArchive, prefix: str, *, take: bool, force: bool) -> int:
-    """Say whether the session may be gone on with here."""
+    """Print whether the session can be resumed here, and return the exit code."""
     session_id = archive.host.session_files.places.find(prefix)
     try:
         with archive.connect(timeout=2) as connection:
@@ -169,7 +169,7 @@ def push(
 
 
 def push_forks(archive: TeamArchive, ids: list[str], *, as_json: bool) -> int:
-    """Send each of these as a session of its own; the sessions themselves become what the archive has."""
+    """Push each local version as a new session; the original then takes the archive's version."""
     if not ids:
         raise UsageError("--fork needs the ID of a session.", action="For example: ollm archive push ID --fork.")
     with archive.connect() as connection:
@@ -285,7 +285,7 @@ def pull(session: str, fork: bool, workspace: str | None) -> None:
 
 
 def find_place(process: ProcessScope, session_id: str, here: Path) -> Path:
-    """Find the folder to continue a pulled session in: its own, or `here` if this machine does not have that."""
+    """Find the folder for a pulled session: its own, or `here` if that does not exist on this machine."""
     held = process.session_files.describe_session(session_id).metadata.workspace
     if held is None or Path(held) == here:
         return here

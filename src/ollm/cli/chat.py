@@ -21,7 +21,7 @@ class ChatCommand(click.Command):
 
 
 def complete_late(name: str) -> Callable[..., Any]:
-    """A completer that is imported when a shell asks: a chat needs none."""
+    """Return a completer that is imported on first use, since a chat needs none."""
 
     def complete(*given: Any) -> Any:
         from ollm.cli import completion
@@ -81,7 +81,7 @@ def chat(**options: Any) -> int:
 
 
 def run_chat(options: Mapping[str, Any]) -> int:
-    """Talk, with a screen or without one; the exit code."""
+    """Run the chat, with or without a screen, and return the exit code."""
     start = ChatArguments.from_options(options)
     prompt: str | None = options["prompt"]
     if prompt is not None and start.text:
@@ -118,7 +118,7 @@ def _run(start: ChatArguments, asked: Question | None, output: str) -> int:
 
 
 def read_question(prompt: str) -> Question:
-    """The text, and what was piped in beside it."""
+    """Read the prompt and any piped input."""
     if prompt == "-":
         text = read_stdin()
         if not text.strip():

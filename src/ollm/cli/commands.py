@@ -1,4 +1,4 @@
-"""The `ollm` command: the table of commands, each imported when it is called, and errors in a command line."""
+"""The `ollm` command: the table of commands, each imported on use, and command line errors."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ class LazyGroup(click.Group):
 
 
 class RootGroup(LazyGroup):
-    """Options without a command belong to `chat`; a group called alone does what it does most often."""
+    """The root command. Options without a command go to `chat`; a bare group runs its default subcommand."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if args[:1] == ["help"]:
@@ -135,7 +135,7 @@ class RootGroup(LazyGroup):
 
 
 def is_message(words: list[str]) -> bool:
-    """True for `ollm fix the test`: words that neither name a command nor look like a mistyped one."""
+    """Return True for `ollm fix the test`: words that are neither a command nor a likely typo of one."""
     if words[0] in COMMANDS or words[0] in ALIASES:
         return False
     if " " in words[0].strip():
@@ -165,7 +165,7 @@ def command() -> None:
 
 
 def run_command_line(words: list[str]) -> int:
-    """Run a command line; the exit code. What click has to say against it is a wrong usage like any other."""
+    """Run a command line and return the exit code. Click's errors are raised as UsageError."""
     try:
         result = command.main(args=words, prog_name="ollm", standalone_mode=False)
     except click.ClickException as error:
@@ -180,7 +180,7 @@ def run_command_line(words: list[str]) -> int:
 
 
 def _format_click_error(error: click.ClickException) -> str:
-    """As click says it, but an option is only ever taken for one that does no harm."""
+    """Format a click error. Harmful options are never suggested for a mistyped one."""
     context = getattr(error, "ctx", None)
     found = re.match(r"No such command '(.+?)'\.", error.format_message())
     if found and context and isinstance(context.command, click.Group):

@@ -1,4 +1,4 @@
-"""`ollm completion SHELL`, and what a shell is offered: sessions, settings, models and tools."""
+"""`ollm completion SHELL`, and the completion of sessions, settings, models and tools."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ Completer = Callable[["click.Context", "click.Parameter", str], list["Completion
 
 
 def _complete_from(collect: Callable[[click.Context, str], Offer]) -> Completer:
-    """Those that begin as typed. Nothing where they cannot be had: nobody wants an error between two words."""
+    """Build a completer of items with the typed prefix. Errors give no items, since a message would disturb."""
 
     def complete(context: click.Context, _: click.Parameter, incomplete: str) -> list[CompletionItem]:
         from click.shell_completion import CompletionItem
@@ -63,7 +63,7 @@ def _complete_from(collect: Callable[[click.Context, str], Offer]) -> Completer:
 
 @_complete_from
 def complete_session(_: click.Context, incomplete: str) -> Offer:
-    """By as much of the id as tells them apart, or whole when more than that is typed; the newest first."""
+    """Complete sessions, newest first: by short unique id, or by full id if more than that is typed."""
     from ollm.app import ProcessScope
 
     rows = ProcessScope().session_index.list_sessions(seconds=LIST_SECONDS)
@@ -83,7 +83,7 @@ def complete_setting(_: click.Context, __: str) -> Offer:
 
 @_complete_from
 def complete_value(context: click.Context, _: str) -> Offer:
-    """List the values of the setting named before, if it has only a few."""
+    """Complete the value of the preceding setting, if it has only a few."""
     from ollm.config.settings import Settings
     from ollm.config.validation import list_key_choices
 
@@ -101,7 +101,7 @@ def complete_tool(_: click.Context, __: str) -> Offer:
 
 @_complete_from
 def complete_model(_: click.Context, __: str) -> Offer:
-    """The models of the servers that answer at once, and those that are installed."""
+    """Complete installed models and those of servers that answer at once."""
     import asyncio
 
     from ollm.app import ProcessScope

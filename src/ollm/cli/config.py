@@ -130,7 +130,7 @@ def schema() -> None:
 
 
 def _load_as_trusted(workspace: Path) -> LoadedSettings:
-    """A workspace's file is checked whether or not it is in use."""
+    """Load the settings as if trusted, so that a workspace's file is checked even if unused."""
     environment = copy_environment()
     return load_settings(find_home(environment), environment, workspace=workspace, trusted=True)
 
@@ -181,7 +181,7 @@ EDITORS = ("nano", "vim", "vi")  # tried in this order where none is named
 
 
 def edit_file(path: Path, environment: Mapping[str, str]) -> None:
-    """Open it and wait; a file that is not there is made, for this person alone."""
+    """Open a file in the editor and wait. A missing file is created, private to the user."""
     command = shlex.split(find_editor(environment))
     make_private_directory(path.parent)
     path.touch(mode=0o600)
@@ -194,7 +194,7 @@ def edit_file(path: Path, environment: Mapping[str, str]) -> None:
 
 
 def find_editor(environment: Mapping[str, str]) -> str:
-    """The command of the editor: what VISUAL or EDITOR says, else the first one that is installed."""
+    """Find the editor command: VISUAL or EDITOR, or else the first one installed."""
     named = environment.get("VISUAL") or environment.get("EDITOR")
     found = named or next((name for name in EDITORS if shutil.which(name)), "")
     if not found.strip():

@@ -1,4 +1,4 @@
-"""`ollm context show`: what the model would be sent, part by part."""
+"""`ollm context show`: the model's prompt, part by part."""
 
 from __future__ import annotations
 
@@ -53,12 +53,12 @@ def show(session: str | None, workspace: str | None, as_json: bool) -> None:
 
 
 async def _build_prompt(closed: ClosedSession, session: Session | None) -> Prompt:
-    """Of a session as it is; of a new one as the model that would answer is sent it."""
+    """Build the prompt of a session, or of a new one for the model that would answer."""
     return await closed.build_prompt(session, None if session else await closed.choose_model())
 
 
 def _load_session(process: ProcessScope, session: str | None, workspace: str | None) -> Session | None:
-    """The session; None, and a word about it, when the workspace has none yet."""
+    """Load the session. Warns and returns None if the workspace has none yet."""
     try:
         loaded = process.session_files.read(resolve_session_id(process, session, workspace))
     except NotFoundError as error:

@@ -1,4 +1,4 @@
-"""`ollm daemon`, `ollm web` and `ollm chat --daemon`: conversations that go on while terminals come and go."""
+"""`ollm daemon`, `ollm web` and `ollm chat --daemon`: conversations that outlive terminals."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def get_run_files() -> RunFiles:
 
 
 def start_daemon(files: RunFiles, *, tcp: bool = False) -> int:
-    """Start a daemon that outlives us, and wait until it listens; its process number."""
+    """Start a detached daemon, wait until it listens, and return its process id."""
     import subprocess
 
     files.prepare()
@@ -143,7 +143,7 @@ def start_daemon(files: RunFiles, *, tcp: bool = False) -> int:
 
 
 def begin_output(out: FileIO, path: Path) -> None:
-    """Say when it was started: a daemon that can write nothing, on a full disk, could not say why it ended."""
+    """Write the start time, to fail early: on a full disk a daemon could not report why it ended."""
     try:
         out.write(f"started at {format_stamp(now())}\n".encode())
     except OSError as error:
@@ -166,7 +166,7 @@ def is_listening(files: RunFiles) -> bool:
 
 @asynccontextmanager
 async def connect_daemon() -> AsyncIterator[DaemonClient]:
-    """The daemon of this home; started when it is not running."""
+    """Connect to the daemon of this home, and start it if it is not running."""
     from ollm.daemon.client import DaemonClient
 
     files = get_run_files()
@@ -193,7 +193,7 @@ def refuse_local_flags(start: ChatArguments) -> None:
 
 @asynccontextmanager
 async def open_remote_conversation(start: ChatArguments) -> AsyncIterator[Conversation]:
-    """A conversation whose turn runs in the daemon; leaving it detaches and ends nothing."""
+    """Open a conversation that runs in the daemon. Leaving detaches and ends nothing."""
     from ollm.daemon.client import initialise_workspace, open_remote
 
     async with connect_daemon() as client:
@@ -215,7 +215,7 @@ async def open_remote_conversation(start: ChatArguments) -> AsyncIterator[Conver
 
 
 def find_session_id(known: InitReply, start: ChatArguments) -> str | None:
-    """The whole id of the session that was asked for; None for a new one."""
+    """Return the full id of the requested session, or None for a new one."""
     if start.session:
         return ProcessScope().session_files.places.find(start.session)
     if not start.newest:
@@ -249,7 +249,7 @@ async def request_link() -> str:
 
 
 def open_browser(url: str) -> bool:
-    """Start the browser of $BROWSER, or a graphical one; False if there is none."""
+    """Open a URL in $BROWSER or a graphical browser. Returns False if there is none."""
     import webbrowser
 
     try:

@@ -1,4 +1,4 @@
-"""`ollm doctor`: what was found, why, and the one next thing to do."""
+"""`ollm doctor`: findings, their reasons, and the one next step."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ async def _diagnose_visibly(process: ProcessScope, *, measured: bool) -> tuple[D
 
 
 def _wrap_row(name: str, text: str) -> str:
-    """A sentence is broken between words where the terminal is narrow; what is copied or read by a program is not."""
+    """Wrap a row between words to fit the terminal, unless it is copied or read by a program."""
     label = f"{name:<{LABEL_CELLS}}"
     if name in COPIED_ROWS or not text or text[0] == " " or not sys.stdout.isatty():
         return label + text
@@ -140,7 +140,7 @@ def _describe_box(found: Diagnosis) -> Iterator[tuple[str, str]]:
 
 
 def _fold_paths(paths: Iterable[str]) -> Iterator[str]:
-    """Paths with those of one folder written as `folder/{one,another}`."""
+    """Group paths by folder, written as `folder/{one,another}`."""
     folders: dict[str, list[str]] = {}
     for above, _, name in (path.rpartition("/") for path in paths):
         folders.setdefault(above, []).append(name)
@@ -174,7 +174,7 @@ NEXT_MODEL = "qwen2.5-coder-1.5b"
 
 
 class ServerReport(Data, frozen=True):
-    """The server in use. `served` is the window it says it gives; `window` the one that is asked for."""
+    """The server in use. `served` is the window it reports; `window` is the one requested."""
 
     type: str
     base_url: str
@@ -188,7 +188,7 @@ class ServerReport(Data, frozen=True):
 
 
 class ReachableServer(Data, frozen=True):
-    """A server that answers at its usual place, chosen or not."""
+    """A server that answers at its default address, whether or not it is in use."""
 
     label: str
     base_url: str
@@ -217,7 +217,7 @@ class Diagnosis(Data, frozen=True):
 
 
 async def diagnose(process: ProcessScope, *, measured: bool) -> tuple[Diagnosis, OllmError | None]:
-    """Never raises for what it is there to report: the error is returned beside what was found."""
+    """Diagnose the setup. An error found is returned with the results, not raised."""
     server, facts, error = None, None, None
     try:
         server, facts = await _inspect_server(process, measured=measured)
@@ -253,7 +253,7 @@ async def diagnose(process: ProcessScope, *, measured: bool) -> tuple[Diagnosis,
 
 
 def _describe_sandbox(process: ProcessScope) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
-    """Describe the sandbox level, tested now, and what sandboxed commands see of the home and do not see of PATH."""
+    """Describe the sandbox level, tested now, the visible parts of the home, and the hidden parts of PATH."""
     try:
         sandbox = WorkspaceScope(process, process.workspace or Path.cwd()).create_sandbox()
         if sandbox.mode != "off" and sandbox.unboxable is None:
@@ -313,7 +313,7 @@ async def _inspect_server(process: ProcessScope, *, measured: bool) -> tuple[Ser
 
 
 async def check_model_list(provider: Provider, model: str) -> None:
-    """Report a server that refuses to list its models, or a model that is not on the list."""
+    """Raise an error if the server refuses to list its models, or does not list this model."""
     try:
         names = [info.name for info in await provider.models()]
     except ModelError as error:
@@ -326,7 +326,7 @@ async def check_model_list(provider: Provider, model: str) -> None:
 
 
 def suggest_next_step(found: Diagnosis, error: OllmError | None) -> str:
-    """The one thing that helps most."""
+    """Suggest the most useful next step."""
     missing = next((check for check in found.machine if not check.ok and not check.name.startswith("[")), None)
     if error is not None:
         other = found.answering[0] if found.answering else None

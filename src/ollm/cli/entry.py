@@ -15,8 +15,7 @@ _OUTPUT_ERRNOS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBAD
 
 
 class LostOutput(io.FileIO):
-    """Takes the place of an output that was already closed when the command started. What is written to it is dropped,
-    and `lost` says whether anything was."""
+    """Replacement for an output that was closed before the command started. `lost`: a write was dropped."""
 
     lost = False
 
@@ -26,7 +25,7 @@ class LostOutput(io.FileIO):
 
 
 def main(arguments: list[str]) -> int:
-    """Run the command line; the exit code."""
+    """Run the command line and return the exit code."""
     debug, arguments = _extract_debug_flag(arguments)
     _tolerate_odd_text()
     stop = _log_to_stderr() if debug else None
@@ -84,7 +83,7 @@ REASONS = {3: "no-server", 4: "model-error", 5: "denied", 6: "loop", 124: "timeo
 
 
 def _print_error_document(arguments: list[str], error: OllmError, code: int) -> None:
-    """Print what ended `ollm -p -o json|stream-json` before its turn as an object on stdout."""
+    """Print an error that ended `ollm -p -o json|stream-json` before its turn as an object on stdout."""
     output = _find_json_output(arguments)
     if not output:
         return
@@ -100,7 +99,7 @@ def _print_error_document(arguments: list[str], error: OllmError, code: int) -> 
 
 
 def _find_json_output(arguments: list[str]) -> str:
-    """The JSON format that `-o` asks for; empty for text and for commands whose `-o` is a file."""
+    """Return the JSON format given with `-o`, or "" for text and for commands whose `-o` is a file."""
     if not arguments or not (arguments[0].startswith("-") or arguments[0] in ("chat", "exec")):
         return ""
     for word, after in zip(arguments, [*arguments[1:], ""], strict=True):
@@ -111,7 +110,7 @@ def _find_json_output(arguments: list[str]) -> str:
 
 
 def _run_command(arguments: list[str]) -> int:
-    """Run the command. Without any option there is nothing to parse: a program that lists files need not wait."""
+    """Run the command. Plain `ollm files` skips the parser, so that programs get the list sooner."""
     if arguments == ["files"]:
         from ollm.cli.file_list import show_files
 
@@ -165,7 +164,7 @@ def _describe_traceback(error: Exception, debug: bool) -> str:
 
 
 def _log_error(error: Exception) -> None:
-    """Keep the error in the log, where a command has set one up."""
+    """Log the error, if the command has set up logging."""
     if "ollm.system.logs" not in sys.modules:
         return
     import logging
@@ -184,15 +183,15 @@ def _log_to_stderr() -> Callable[[], None] | None:
 
 
 def _extract_debug_flag(arguments: list[str]) -> tuple[bool, list[str]]:
-    """--debug may come anywhere before `--` and belongs to no command in particular."""
+    """Remove --debug, which may come anywhere before `--`, and return whether it was there."""
     end = arguments.index("--") if "--" in arguments else len(arguments)
     kept = [item for item in arguments[:end] if item != "--debug"]
     return len(kept) < end, kept + arguments[end:]
 
 
 def _tolerate_odd_text() -> None:
-    """Write file names that are not text as their bytes, and escapes to a limited terminal; ignore output that nobody
-    can read."""
+    """Write undecodable file names as their bytes, or as escapes if the output is not UTF-8. Drop output to streams
+    that are closed."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, io.TextIOWrapper(io.BufferedWriter(LostOutput(os.devnull, "w")), encoding="utf-8"))
@@ -208,5 +207,5 @@ def _is_output_lost() -> bool:
 
 
 def _silence_stdout() -> None:
-    """The reader went away: let the interpreter's own flush at the end go nowhere."""
+    """Redirect stdout to /dev/null after its reader has gone, so that the final flush does not fail."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,4 +1,4 @@
-"""`ollm env`: which variables tools get (S7); `ollm redact`: text as the log would hold it (S10.7)."""
+"""`ollm env`: the variables passed to tools (S7); `ollm redact`: text as the log would contain it (S10.7)."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def redact(file: str | None) -> None:
 
 
 def _read_text(file: str | None) -> str:
-    """Bytes that are no text pass through unchanged."""
+    """Read text. Undecodable bytes pass through unchanged."""
     if file is None or file == "-":
         return sys.stdin.buffer.read().decode("utf-8", "surrogateescape")
     from pathlib import Path

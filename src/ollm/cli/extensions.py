@@ -1,4 +1,4 @@
-"""`ollm extensions`: what is there, what it may do, and which of it is in use."""
+"""`ollm extensions`: installed extensions, their permissions, and which are enabled."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The list of `ollm files`. It is printed without the command line parser when nothing follows the command."""
+"""The list of `ollm files`, printed without the command line parser if there are no arguments."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def open_files(workspace: str | None) -> Iterator[tuple[Path, FileDiscoveryService]]:
-    """The root of the workspace and the service that finds its files; what it refuses is a mistake of the user."""
+    """Open the workspace's root and file discovery. Its failures are raised as UsageError."""
     root = resolve_workspace(workspace)
     scope = WorkspaceScope(ProcessScope(workspace=root), root)
     try:
@@ -32,7 +32,7 @@ def open_files(workspace: str | None) -> Iterator[tuple[Path, FileDiscoveryServi
 
 
 def show_files(patterns: Sequence[str] = (), workspace: str | None = None, *, as_json: bool = False) -> None:
-    """Print the paths of all files the agent sees, from the root of the workspace."""
+    """Print the paths of all files the agent sees, relative to the workspace."""
     with open_files(workspace) as (root, discovery):
         options = DiscoveryOptions(root=str(root), include_patterns=_make_globs(root, patterns))
         answer = discovery.read_paths(options, links=True)
@@ -52,7 +52,7 @@ def show_files(patterns: Sequence[str] = (), workspace: str | None = None, *, as
 
 
 def _make_globs(root: Path, patterns: Sequence[str]) -> tuple[str, ...]:
-    """A pattern that names a directory selects everything in it, and the link to it if it is one."""
+    """Build globs. A directory selects everything in it, and itself if it is a link."""
     globs: list[str] = []
     for pattern in patterns:
         name = f"/{pattern.strip('/')}"
@@ -61,7 +61,7 @@ def _make_globs(root: Path, patterns: Sequence[str]) -> tuple[str, ...]:
 
 
 def _check_names(root: Path, patterns: Sequence[str]) -> None:
-    """Refuse names that nothing has; a glob may match nothing."""
+    """Refuse names that do not exist; a glob may match nothing."""
     for pattern in patterns:
         if not set(pattern) & set("*?[") and not (root / pattern).exists():
             raise UsageError(
@@ -70,7 +70,7 @@ def _check_names(root: Path, patterns: Sequence[str]) -> None:
 
 
 def _write_bytes(data: bytes) -> None:
-    """Write all of it: with PYTHONUNBUFFERED a write may end early."""
+    """Write all bytes: with PYTHONUNBUFFERED a write may be partial."""
     rest = memoryview(data)
     while rest:
         rest = rest[sys.stdout.buffer.write(rest) :]

@@ -1,4 +1,4 @@
-"""`ollm files`: the files as the agent sees them, why one is hidden, and what the code defines (S6)."""
+"""`ollm files`: the files the agent sees, why one is hidden, and an outline of the code (S6)."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def show_map(directory: str, about: str, tokens: int | None, workspace: str | No
 
 
 def _run_outline(arguments: dict[str, Any], workspace: str | None, *, as_json: bool) -> None:
-    """By the same tool, policy and limits as a model's call; where a person would be asked, they just did."""
+    """Run the outline tool under a model call's policy and limits. Confirmations count as given."""
     import asyncio
 
     from ollm.app import run_tool_call
@@ -128,7 +128,7 @@ def _explain_path(path: str, workspace: str | None, *, as_json: bool) -> None:
 
 
 def _show_ignored(paths: tuple[str, ...], workspace: str | None, *, as_json: bool) -> None:
-    """As `git check-ignore`, with all of our rules: paths are taken from the workspace."""
+    """Show ignored paths like `git check-ignore`, with all our rules. Paths are relative to the workspace."""
     import asyncio
 
     with open_files(workspace) as (root, discovery):

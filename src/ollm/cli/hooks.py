@@ -1,4 +1,4 @@
-"""`ollm hooks`: the hooks there are, and those of Claude Code taken over."""
+"""`ollm hooks`: list hooks, and import those of Claude Code."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def import_hooks(files: tuple[Path, ...], workspace: str | None) -> None:
 
 
 def drop_unusable_hooks(event: str, entries: list[Any]) -> list[Any]:
-    """Keep the hooks that can run here; report the others now instead of writing them to fail at every start."""
+    """Keep the hooks that can run here, and report the others now instead of at every start."""
     usable = []
     for entry in entries:
         listed = entry["hooks"] if isinstance(entry, dict) and isinstance(entry.get("hooks"), list) else None
@@ -83,14 +83,14 @@ def drop_unusable_hooks(event: str, entries: list[Any]) -> list[Any]:
 
 
 def free_hooks(entry: Any) -> Any:
-    """An entry whose hooks run outside the sandbox."""
+    """Return an entry whose hooks run outside the sandbox."""
     if isinstance(entry, dict) and isinstance(entry.get("hooks"), list):
         return {**entry, "hooks": [free_hooks(each) for each in entry["hooks"]]}
     return {"sandbox": "off", **entry} if isinstance(entry, dict) and "command" in entry else entry
 
 
 def collect_hooks(files: list[Path], workspace: Path) -> dict[str, list[Any]]:
-    """The `hooks` of all these files by event. Only what comes from outside the workspace leaves the sandbox."""
+    """Collect the `hooks` of all files by event. Only hooks from outside the workspace run unsandboxed."""
     found: dict[str, list[Any]] = {}
     for file in files:
         try:

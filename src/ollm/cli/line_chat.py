@@ -1,4 +1,4 @@
-"""The chat as plain lines: for screen readers, pipes and poor terminals."""
+"""The chat as plain lines: for screen readers, pipes and limited terminals."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from ollm.system.terminal_text import clean_lines, escape_controls, make_printab
 
 
 class LineReader:
-    """Typed lines that were not read yet; None marks the end of input."""
+    """Queue of typed lines not yet read; None marks the end of input."""
 
     def __init__(self) -> None:
         self._typed: asyncio.Queue[str | None] = asyncio.Queue()
@@ -42,7 +42,7 @@ class LineReader:
             loop.remove_reader(0)
 
     async def ask(self, prompt: str) -> str | None:
-        """A line; one that ends with a backslash continues with the next. None when there are no more."""
+        """Prompt for a line; a trailing backslash continues it. Returns None at the end of input."""
         said: list[str] = []
         while True:
             sys.stdout.write(prompt if not said else "| ")
@@ -53,11 +53,11 @@ class LineReader:
             said.append(line[:-1])
 
     def put(self, line: str | None) -> None:
-        """As if it had been typed."""
+        """Queue a line as if it had been typed."""
         self._typed.put_nowait(line)
 
     def _read(self) -> None:
-        """A terminal gives a whole line at a time."""
+        """Read typed lines; a terminal delivers whole lines."""
         data = os.read(0, 65536)
         for line in data.decode("utf-8", "replace").splitlines() if data else [None]:
             self._typed.put_nowait(line)
@@ -69,8 +69,8 @@ QUESTION = "Number to resume, words to search, Enter for a new session, q to qui
 
 
 async def choose_session(lines: list[SessionListItem], typed: LineReader) -> SessionChoice:
-    """Ask until the answer is a number, empty, or q; anything else narrows the list, or is the first message of a new
-    session if nothing matches."""
+    """Ask until the answer is a number, empty, or q. Other text filters the list, or becomes the first message of a
+    new session if nothing matches."""
     unarchived = [line for line in lines if not line.archived]
     shown = unarchived
     while True:
@@ -100,7 +100,7 @@ def format_list(lines: list[SessionListItem]) -> str:
 
 
 def format_session(line: SessionListItem) -> str:
-    """One session in a sentence."""
+    """Format a session as one sentence."""
     count = "" if line.messages is None else f", {format_count(line.messages, 'message')}"
     origin = f", from {line.origin}" if line.origin else ""
     return make_printable(f"{line.title or '(no title)'}, {format_age(line.updated_at)}, {line.model}{count}{origin}")
@@ -112,7 +112,7 @@ RECAP_MESSAGES = 6
 
 
 class LineChat:
-    """Reads a line, prints what comes. Ctrl-C stops a turn, and at the prompt it leaves; so does Ctrl-D."""
+    """Line-based chat. Ctrl-C stops a turn; at the prompt, Ctrl-C or Ctrl-D quits."""
 
     def __init__(self, conversation: Conversation, lines: LineReader, workspace: Path) -> None:
         self._conversation = conversation
@@ -122,7 +122,7 @@ class LineChat:
         self._busy = False
 
     async def run(self, ending: ShutdownHandler) -> CommandReply:
-        """Talk until the person leaves or wants another session."""
+        """Run the chat until the person quits or switches sessions."""
         asked = getattr(self._conversation, "asked_to_close", lambda: False)
         ending.attach(self._leave, lambda: bool(asked()))
         asyncio.get_running_loop().add_signal_handler(signal.SIGINT, self._interrupt_turn)
@@ -146,7 +146,7 @@ class LineChat:
         print(f"{status.model} · {status.window:,}-token context · /help for commands, Ctrl-D to quit")
 
     async def _read_line(self) -> str | None:
-        """The next line; a turn that another terminal begins meanwhile is shown."""
+        """Read the next line, and show any turn that another terminal starts meanwhile."""
         asking = asyncio.ensure_future(self._lines.ask("> "))
         try:
             return await wait_for_input(asking, self._conversation, self._show_remote_turn)
@@ -159,7 +159,7 @@ class LineChat:
         print("> ", end="", flush=True)
 
     async def _handle_input(self, text: str) -> CommandReply | None:
-        """Handle a typed line; returns what follows once this chat is over."""
+        """Handle a typed line. Returns a reply if it ends this chat, else None."""
         if text == "/quit":
             return EXIT_REPLY
         if text.startswith("!"):
@@ -192,7 +192,7 @@ class LineChat:
             await self._print_events(events)
 
     async def _follow_turn(self, after: int, *, asked: bool = True) -> None:
-        """Follow a running turn; questions of one started elsewhere are answered there."""
+        """Follow a running turn. Questions of a turn started elsewhere are answered there."""
         async with self._conversation.follow_turn(after) as events:
             await self._print_events(events, asked=asked)
 
@@ -251,7 +251,7 @@ def format_question(details: ConfirmationDetails) -> str:
 
 
 def parse_answer(said: str | None, details: ConfirmationDetails) -> ConfirmationAnswer:
-    """Anything but a letter that is offered is a no, with what was typed as its reason."""
+    """Parse an answer. Anything but an offered letter means no, with the typed text as the reason."""
     word = (said or "").strip()
     key = word.lower()
     if details.typed and said is not None and key not in ("/n", "/no"):

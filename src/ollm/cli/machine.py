@@ -1,4 +1,4 @@
-"""This machine: programs, extras, memory, cores, GPU, the model that fits it, and what our files take on the disk."""
+"""This machine: programs, extras, memory, cores, GPU, a model that fits it, and our disk usage."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ EXTRAS = {
 
 
 class MachineCheck(Data, frozen=True):
-    """One thing this machine should have, and what it is for."""
+    """A requirement on this machine, and its purpose."""
 
     name: str
     ok: bool
@@ -77,7 +77,7 @@ def _has_full_text_search() -> bool:
 
 
 def check_writable(root: Path) -> str | None:
-    """Why nothing can be kept below a directory, which need not be there yet; None where something can."""
+    """Return why a directory, which may not exist yet, is not writable, or None if it is."""
     from tempfile import TemporaryFile
 
     place = next((above for above in (root, *root.parents) if above.is_dir()), root)
@@ -90,7 +90,7 @@ def check_writable(root: Path) -> str | None:
 
 
 def measure_disk_usage(root: Path) -> tuple[DiskUsage, ...]:
-    """By part, the largest first; links count as nothing."""
+    """Measure disk usage by part, largest first; links count as zero."""
     if not root.is_dir():
         return ()
     parts = [DiskUsage(name=entry.name, bytes=_count_bytes(entry)) for entry in root.iterdir()]
@@ -123,7 +123,7 @@ class Gpu(Data, frozen=True):
 
 
 class Hardware(Data, frozen=True):
-    """`memory_bytes` is what this process may use: a container's limit counts. `gpu_silent`: there seems to be a GPU,
+    """Hardware of this machine. `memory_bytes` respects a container's limit. `gpu_silent`: there seems to be a GPU,
     but its driver did not answer in time."""
 
     memory_bytes: int
@@ -138,7 +138,7 @@ class Hardware(Data, frozen=True):
 
 
 def inspect_hardware(root: Path = Path("/"), timeout_seconds: float = QUERY_TIMEOUT_SECONDS) -> Hardware:
-    """`root` is where `sys` and `proc` are."""
+    """Inspect the hardware. `root` contains `sys` and `proc`."""
     import os
 
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
@@ -153,7 +153,7 @@ def inspect_hardware(root: Path = Path("/"), timeout_seconds: float = QUERY_TIME
 
 
 def suggest_models(hardware: Hardware) -> dict[str, str]:
-    """By server, the commands that start a model for work which fits this machine."""
+    """Map each server to the commands that start a coding model which fits this machine."""
     size = choose_model_size(hardware)
     layers = " -ngl 99" if hardware.gpu else ""
     model = f"qwen2.5-coder:{size}"
@@ -165,7 +165,7 @@ def suggest_models(hardware: Hardware) -> dict[str, str]:
 
 
 def choose_model_size(hardware: Hardware) -> str:
-    """The largest that fits the GPU; without one, the largest that is not too slow on the processor."""
+    """Choose the largest size that fits the GPU, or without one, the largest that is fast enough on the CPU."""
     if hardware.gpu:
         return _find_size(hardware.gpu.memory_bytes / 2**30)
     fitting = _find_size(hardware.memory_bytes / 2**30 * PROCESSOR_SHARE)
@@ -188,7 +188,7 @@ def _find_gpu(root: Path, memory: int, timeout_seconds: float) -> Gpu | None:
 
 
 def _ask_nvidia(timeout_seconds: float) -> Gpu | None:
-    """The largest one; GPUs that work together are not counted as one."""
+    """Query the largest NVIDIA GPU. Several GPUs are not counted as one."""
     import shutil
     import subprocess
 

@@ -1,4 +1,4 @@
-"""The answer of `ollm -p` on a terminal: Markdown, rendered block by block as it comes."""
+"""The answer of `ollm -p` on a terminal: Markdown, rendered block by block as it arrives."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ollm.cli.text_printer import TextPrinter
 
 
 class MarkdownPrinter(TextPrinter):
-    """The answer on a terminal: each paragraph, list, table or piece of code is rendered when it is whole."""
+    """Printer for a terminal. Each paragraph, list, table or code block is rendered when complete."""
 
     def __init__(self, theme: ScreenTheme) -> None:
         super().__init__(counts_seconds=True)
@@ -37,7 +37,7 @@ class MarkdownPrinter(TextPrinter):
             self._print_block(block)
 
     def _print_block(self, block: str) -> None:
-        """A blank line goes between two blocks."""
+        """Print a block, with a blank line between blocks."""
         painted = self._painter.paint_markdown(block)
         if painted.strip():
             self._write(painted if self._first else f"\n{painted}")

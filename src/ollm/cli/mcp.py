@@ -1,4 +1,4 @@
-"""`ollm mcp`: the MCP servers there are, added, removed and tried (the settings' `mcpServers`)."""
+"""`ollm mcp`: list, add, remove and test MCP servers (the settings' `mcpServers`)."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ def import_servers(files: tuple[str, ...], force: bool, workspace: str | None) -
 
 
 def find_entry_fault(name: str, entry: dict[str, Any]) -> str:
-    """Why this entry is no server; nothing when it is one."""
+    """Return the problem of an invalid entry, or "" if it is valid."""
     found = read_server(name, entry)
     return found if isinstance(found, str) else ""
 
@@ -232,7 +232,7 @@ def logout(name: str) -> None:
 
 
 def find_server(name: str, workspace: str | None) -> tuple[ProcessScope, McpServer]:
-    """The server of that name, with its variables filled in."""
+    """Find a server by name, with its variables expanded."""
     process = ProcessScope(workspace=resolve_workspace(workspace))
     servers = {server.name: server for server in read_configured_servers(process)[0]}
     if name not in servers:
@@ -259,7 +259,7 @@ def test(names: tuple[str, ...], workspace: str | None, as_json: bool) -> int:
 
 
 async def ask_servers(workspace: Path, names: tuple[str, ...]) -> dict[str, Catalogue | OllmError]:
-    """Ask all servers at once for what they offer; an error for each that cannot be asked."""
+    """Query all servers at once for their catalogues. A server that fails gives its error."""
     from ollm.system.processes import ProcessHost
 
     process, host = ProcessScope(workspace=workspace), ProcessHost()

@@ -23,14 +23,14 @@ from ollm.system.terminal_text import make_printable
 
 
 def download_model(store: ModelStore, model: CatalogueModel, url: str | None = None) -> ModelFile:
-    """Fetch with progress on stderr."""
+    """Download a model, with progress on stderr."""
     with show_progress(model.name, model.size) as tell:
         return store.get(model, tell, url=url)
 
 
 def offer_missing_model(error: NoServerError, flags: Mapping[str, Any]) -> bool:
-    """Offer to download a missing model file; True if it is here afterwards. Without a terminal the error says what to
-    type."""
+    """Offer to download a missing model file. Returns True if it is installed afterwards. Without a terminal, the
+    error names the command to type."""
     if not isinstance(error, ModelFileMissingError) or not (sys.stdin.isatty() and sys.stderr.isatty()):
         return False
     store = ProcessScope(flags=flags).model_store
@@ -52,7 +52,7 @@ def format_size(size: int | None) -> str:
 
 @contextmanager
 def show_progress(name: str, expected: int) -> Iterator[Progress]:
-    """A bar on a terminal, a line per quarter elsewhere."""
+    """Show a bar on a terminal, or a line per quarter elsewhere."""
     if not sys.stderr.isatty():
         yield _make_line_progress(name, expected)
         return

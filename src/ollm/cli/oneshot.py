@@ -45,7 +45,7 @@ def ask_once(start: ChatArguments, question: Question, output: str) -> int:
 
 
 def keep_question(start: ChatArguments, question: Question, error: OllmError) -> None:
-    """Keep words that no model could be asked in a session, and say where."""
+    """Save a prompt that could not be sent in a session, and add its id to the error."""
     from ollm.app.conversation import keep_unsent
 
     piped = (Attachment(name="stdin", text=question.piped),) if question.piped.strip() else ()
@@ -56,7 +56,7 @@ def keep_question(start: ChatArguments, question: Question, error: OllmError) ->
 
 
 async def run_once(start: ChatArguments, question: Question, output: str, received: list[signal.Signals]) -> int:
-    """The exit code, but for the signals that were `received`."""
+    """Run one turn and return the exit code, without regard to signals added to `received`."""
     text, piped = question.text, question.piped
     warn_if_untrusted(start)
     if text.split()[:1] == ["/help"] and not piped.strip() and (reply := render_help_alone(start, text)):
@@ -91,7 +91,7 @@ async def run_once(start: ChatArguments, question: Question, output: str, receiv
 async def collect_attachments(
     text: str, question: Question, start: ChatArguments, conversation: Conversation
 ) -> tuple[Attachment, ...]:
-    """Collect piped input, and the files and MCP resources named with `@`; piped text names none."""
+    """Collect piped input, and files and MCP resources named with `@`, except in piped text."""
     found = [Attachment(name="stdin", text=question.piped)] if question.piped.strip() else []
     if question.typed and "@" in text:
         from ollm.cli.screen.composing import attach_mentions
@@ -120,7 +120,7 @@ async def run_slash_command(conversation: Conversation, text: str) -> CommandRep
 
 
 def create_printer(output: str, start: ChatArguments) -> Printer:
-    """Text is rendered for a person at a terminal, and left as it came for a program."""
+    """Create the printer. Text is rendered for a terminal and left unchanged for a program."""
     if output != "text":
         return PRINTERS[output]()
     if theme := find_theme(start):
@@ -155,7 +155,7 @@ def print_reply(reply: CommandReply, output: str, session_id: str | None, start:
 
 
 def warn_if_untrusted(start: ChatArguments) -> None:
-    """Warn that the workspace's own files are not used, since nobody can be asked here."""
+    """Warn that the workspace's own files are not used, since no question can be asked here."""
     book = ProcessScope(workspace=start.workspace).trust_book
     if book.get_state(start.workspace).unanswered:
         from ollm.cli.trust import describe_untrusted
@@ -164,8 +164,8 @@ def warn_if_untrusted(start: ChatArguments) -> None:
 
 
 def stop_on_signals(conversation: Conversation, received: list[signal.Signals]) -> None:
-    """Ctrl-C, SIGTERM, SIGHUP, or SIGUSR1 from a process that takes over, stops the turn and keeps what was said. Those
-    that come are added to `received`."""
+    """Stop the turn and keep its messages on Ctrl-C, SIGTERM, SIGHUP, or SIGUSR1 from a process that takes over.
+    Signals are added to `received`."""
     loop = asyncio.get_running_loop()
     tasks: set[asyncio.Task[None]] = set()
 
@@ -178,7 +178,7 @@ def stop_on_signals(conversation: Conversation, received: list[signal.Signals]) 
 
 
 class JsonPrinter(Printer):
-    """One document at the end: `{sessionId, text, toolCalls, usage, reason}`."""
+    """Printer of one document at the end: `{sessionId, text, toolCalls, usage, reason}`."""
 
     def __init__(self) -> None:
         self._text: list[str] = [""]  # one for each message of the model
@@ -236,7 +236,7 @@ class JsonPrinter(Printer):
 
 
 class StreamPrinter(Printer):
-    """Every event, one JSON object a line."""
+    """Printer of every event as one JSON object per line."""
 
     def show(self, event: AnyEvent) -> None:
         super().show(event)

@@ -1,6 +1,6 @@
-"""Options, questions, tables and JSON output that the command families share.
+"""Options, questions, tables and JSON output shared by the command families.
 
-`click` is imported when an option is made or a question asked: `ollm files` alone has nothing to parse.
+`click` is imported when an option is created or a question is asked: plain `ollm files` has nothing to parse.
 """
 
 from __future__ import annotations
@@ -17,28 +17,28 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 def workspace_option(command: Command) -> Command:
-    """`--workspace DIR`, handed over as `workspace: str | None`; `resolve_workspace` makes a path of it."""
+    """Add `--workspace DIR`, passed as `workspace: str | None`; `resolve_workspace` converts it to a path."""
     import click
 
     return click.option("--workspace", metavar="DIR", help="Project directory (default: current directory).")(command)
 
 
 def json_option(command: Command) -> Command:
-    """`--json`, handed over as `as_json: bool`."""
+    """Add `--json`, passed as `as_json: bool`."""
     import click
 
     return click.option("--json", "as_json", is_flag=True, help="Print JSON.")(command)
 
 
 def yes_option(command: Command) -> Command:
-    """`--yes`, handed over as `yes: bool`, for `confirm_or_fail`."""
+    """Add `--yes`, passed as `yes: bool`, for `confirm_or_fail`."""
     import click
 
     return click.option("--yes", is_flag=True, help="Do not ask for confirmation.")(command)
 
 
 def resolve_workspace(named: str | None) -> Path:
-    """The real path of the workspace; it must be a directory."""
+    """Resolve the real path of the workspace. Raises UsageError unless it is a directory."""
     path = Path(named).expanduser() if named else Path.cwd()
     try:
         resolved = path.resolve(strict=True)
@@ -53,7 +53,7 @@ def resolve_workspace(named: str | None) -> Path:
 
 
 def confirm_or_fail(question: str, yes: bool) -> None:
-    """Return when the person agrees; without a terminal only --yes agrees."""
+    """Ask for confirmation, and raise an error without it. Without a terminal only --yes confirms."""
     if yes:
         return
     import click
@@ -66,7 +66,7 @@ def confirm_or_fail(question: str, yes: bool) -> None:
 
 
 def print_json(value: object) -> None:
-    """One document on stdout; structs are written with their camelCase names."""
+    """Print one document to stdout; structs are written with their camelCase names."""
     import json
 
     import msgspec
@@ -81,7 +81,7 @@ def print_json(value: object) -> None:
 
 
 def style_text(text: str, **style: Any) -> str:
-    """`click.style`, unless NO_COLOR is set; click itself drops styles when the output is no terminal."""
+    """Apply `click.style` unless NO_COLOR is set. Click drops styles if the output is not a terminal."""
     import click
 
     from ollm.config.environment import copy_environment, wants_colour
@@ -90,7 +90,7 @@ def style_text(text: str, **style: Any) -> str:
 
 
 def print_table(headings: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """Columns as wide as they need to be; control characters in the cells are made visible."""
+    """Print a table with columns as wide as needed. Control characters in cells are made visible."""
     lines = [list(headings), *([make_printable(str(cell)) for cell in row] for row in rows)]
     widths = [max(_measure_width(line[column]) for line in lines) for column in range(len(headings))]
     padded = (
@@ -109,13 +109,13 @@ def _measure_width(text: str) -> int:
 
 
 def warn(text: str) -> None:
-    """A sentence on stderr."""
+    """Print a sentence to stderr."""
     print(wrap_for_terminal(f"ollm: {text}"), file=sys.stderr)
 
 
 def wrap_for_terminal(text: str) -> str:
-    """Its first line broken between words where stderr is a terminal, whose own breaks would part a word; as it is
-    elsewhere. Lines below it may be commands to copy."""
+    """Wrap the first line between words if stderr is a terminal, which would break inside words. Later lines may be
+    commands to copy and stay unchanged."""
     import os
 
     try:

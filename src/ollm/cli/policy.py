@@ -146,7 +146,7 @@ _COLOURS = {"allow": "green", "ask": "yellow", "deny": "red"}
 
 
 def parse_parameters(named: Sequence[str], arguments: str | None) -> dict[str, Any]:
-    """`--args` first, then `--param`s over it."""
+    """Merge parameters: `--args` first, then `--param`s, which override it."""
     found: dict[str, Any] = {}
     if arguments is not None:
         try:
@@ -189,14 +189,14 @@ def _check_line(engine: PolicyEngine, tool: str, common: dict[str, Any], line: b
 
 
 def warn_unknown_tool(tool: str) -> None:
-    """A name that no tool here has may be one of an MCP server or an extension, or a slip."""
+    """Warn about an unknown tool if its name looks mistyped. It may also belong to an MCP server or extension."""
     known = [spec.name for spec in create_tool_registry(Path.cwd()).list()]
     if tool not in known and (hint := format_suggestion(tool, known)):
         warn(f"there is no tool {make_printable(tool)} here; {hint}")
 
 
 def print_verdict(tool: str, document: dict[str, Any]) -> None:
-    """The same for people."""
+    """Print the document for people."""
     decision = document["decision"]
     click.echo(
         f"{style_text(decision, fg=_COLOURS[decision], bold=True)}  {tool}: {make_printable(document['reason'])}"
@@ -225,7 +225,7 @@ def print_result(result: dict[str, Any]) -> None:
 
 
 def print_policy(document: dict[str, Any]) -> None:
-    """The same for people."""
+    """Print the document for people."""
     trust = "trusted" if document["trusted"] else "not trusted"
     print(f"Approval level: {document['approval']}. This workspace is {trust}.\n")
     rows = []

@@ -1,4 +1,4 @@
-"""Events from outside a chat: SIGTERM and SIGHUP close it, SIGUSR1 asks it to make way, others talk in its session."""
+"""External events of a chat: SIGTERM and SIGHUP close it, SIGUSR1 makes it give way, others run turns in it."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ TAKEOVER_MESSAGE = "Another process took over this workspace. Your session is sa
 
 
 class ShutdownHandler:
-    """Knows how to leave whatever is on the screen. A signal that comes before there is something to leave counts
-    as soon as there is."""
+    """Handler that closes whatever is on the screen. A signal that arrives before there is anything to close takes
+    effect once there is."""
 
     def __init__(self) -> None:
         self.signal: signal.Signals | None = None
@@ -24,14 +24,14 @@ class ShutdownHandler:
         self._asked: Callable[[], bool] = lambda: False
 
     def attach(self, leave: Callable[[], None], asked: Callable[[], bool]) -> None:
-        """`asked` says whether another process wants the workspace."""
+        """Register `leave`. `asked` returns True if another process wants the workspace."""
         self._leave, self._asked = leave, asked
         if self.signal or self.sentence:
             asyncio.get_running_loop().call_later(0.1, leave)
 
     @contextmanager
     def override_leave(self, leave: Callable[[], None]) -> Iterator[None]:
-        """While a list is shown before the chat, it is left first, and then the chat."""
+        """Close a list shown before the chat first, and then the chat."""
         before, asked = self._leave, self._asked
         self.attach(leave, asked)
         try:
@@ -54,7 +54,7 @@ class ShutdownHandler:
 
 @contextmanager
 def handle_signals(ending: ShutdownHandler) -> Iterator[None]:
-    """While this lasts no signal ends the program by itself; Ctrl-C belongs to the screen, or to a command it runs."""
+    """Handle signals so that none ends the program by itself. Ctrl-C goes to the screen or to its command."""
     loop = asyncio.get_running_loop()
     for name in (signal.SIGTERM, signal.SIGHUP):
         loop.add_signal_handler(name, ending.handle_signal, name)
@@ -73,7 +73,7 @@ T = TypeVar("T")
 async def wait_for_input(
     typed: asyncio.Future[T], conversation: Conversation, show: Callable[[ForeignTurn], Awaitable[None]]
 ) -> T:
-    """Wait for typed input; turns that others start in the meantime are shown first, each to its end."""
+    """Wait for typed input. Turns that others start meanwhile are shown first, each to its end."""
     while not typed.done():
         watching = asyncio.ensure_future(conversation.wait_for_foreign_turn())
         try:

@@ -1,4 +1,4 @@
-"""`ollm snapshots`: look at the snapshots of a session, take one, go back to one."""
+"""`ollm snapshots`: view the snapshots of a session, take one, or go back to one."""
 
 from __future__ import annotations
 

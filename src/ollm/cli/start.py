@@ -65,7 +65,7 @@ COPIED_OPTIONS = ("new", "newest", "full", "force", "beside", "mode", "grants", 
 
 
 def build_settings_flags(options: Mapping[str, Any]) -> dict[str, Any]:
-    """The options that are settings, in the form of the configuration file."""
+    """Convert the options that are settings to the form of the configuration file."""
     provider = {
         key: value
         for key, value in (
@@ -80,7 +80,7 @@ def build_settings_flags(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def check_grants(texts: tuple[str, ...]) -> None:
-    """Say at once when an --allow is no grant."""
+    """Raise an error at once if an --allow is not a valid grant."""
     if texts:
         from ollm.policy.grants import parse_grant
 

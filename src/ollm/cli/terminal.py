@@ -1,4 +1,4 @@
-"""`ollm chat` on a terminal: the workspace's sessions to choose from, then the screen, until the person leaves."""
+"""`ollm chat` on a terminal: a choice of the workspace's sessions, then the screen, until the person quits."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ EARLIER_CHATS_TEXT = "`ollm -c` continues the last chat, `ollm -r` lists them."
 
 
 def run_terminal_chat(start: ChatArguments) -> int:
-    """Talk until the person leaves; the exit code."""
+    """Run the chat until the person quits, and return the exit code."""
     process = ProcessScope(workspace=start.workspace, flags=start.flags, warn=lambda _: None)
     if start.daemon:
         refuse_local_flags(start)
@@ -89,7 +89,7 @@ class Terminal:
         return 128 + self._ending.signal if self._ending.signal else ExitCode.DONE
 
     async def _run_sessions(self) -> None:
-        """Choose a session and talk; then the next one, until the person leaves."""
+        """Choose a session and run its chat, then the next one, until the person quits."""
         if self._should_pick() and not await self._pick_session():
             return
         if not self._plain and not self._process.home.input_history.exists():
@@ -137,7 +137,7 @@ class Terminal:
 
     @contextmanager
     def _report_unsaved(self) -> Iterator[None]:
-        """Report what could not be saved when a session was closed, last of all and by the exit code."""
+        """Report data that could not be saved when a session closed, as the last output and by the exit code."""
         try:
             yield
         except UnsavedError as error:
@@ -162,7 +162,7 @@ class Terminal:
 
     @asynccontextmanager
     async def _open_and_track(self) -> AsyncIterator[Conversation]:
-        """The conversation, here or in the daemon; its session is remembered for the last line."""
+        """Open the conversation, here or in the daemon, and remember its session for the last line."""
         async with self._open_conversation() as conversation:
             tune_garbage_collection()
             keep_late_warnings(conversation, self._late)
@@ -206,7 +206,7 @@ class Terminal:
         return start.pick or not (start.new or start.session or start.newest or start.text or start.bare)
 
     async def _pick_session(self) -> bool:
-        """Offer the sessions there are; False when the person leaves. The first time there is nothing to ask."""
+        """Offer the existing sessions, if any. Returns False if the person quits."""
         choice = await self._choose_session(without=None)
         if choice is None or choice.action == "new":
             if choice:
@@ -229,7 +229,7 @@ class Terminal:
         return CommandReply(follow_up="open-session", argument=choice.session_id or "")
 
     async def _choose_session(self, without: str | None) -> SessionChoice | None:
-        """None when there is nothing to choose from."""
+        """Let the person choose a session, or return None if there are none."""
         sessions: SessionList = RemoteSessionList(self._start) if self._start.daemon else LocalSessionList(self._scope)
         lines = [line for line in await sessions.load_items() if line.session_id != without]
         if not any(not line.archived for line in lines):
@@ -253,14 +253,14 @@ class Terminal:
 
 
 def tune_garbage_collection() -> None:
-    """Starting is over: what exists need not be looked through again, and what talking leaves behind goes soon."""
+    """Exclude startup objects from garbage collection, and collect a conversation's garbage soon."""
     if not gc.get_freeze_count():
         gc.freeze()
         gc.set_threshold(GC_THRESHOLD_OBJECTS)
 
 
 def keep_late_warnings(conversation: Conversation, late: list[str]) -> None:
-    """Gather messages while the session is closed: the screen is gone by then."""
+    """Collect warnings emitted while the session closes, when the screen is already gone."""
     from ollm.runtime.conversation import LocalConversation
 
     if isinstance(conversation, LocalConversation):
@@ -280,7 +280,7 @@ def asked_to_close(conversation: Conversation | None) -> bool:
 
 
 def load_screen_settings(process: ProcessScope) -> ScreenSettings:
-    """Load the screen settings. Files that do not mention them are not read: the input line waits for this."""
+    """Load the screen settings. Files that do not mention them are skipped, since the input line waits for this."""
     from ollm.config.settings import ScreenSettings
 
     assert process.workspace
@@ -302,7 +302,7 @@ MAX_KEY_BYTES = 64
 
 
 def settle_workspace(process: ProcessScope, start: ChatArguments) -> ChatArguments | None:
-    """Choose how to open the chat, after a question if another one is open; None to open none."""
+    """Choose how to open the chat, after a question if another one is open. Returns None to open none."""
     lease = WorkspaceScope(process, start.workspace).create_lease()
     owner = lease.find_other_owner()
     if owner is None or process.settings.workspace.sessions == "many" or _ask_daemon(lease, owner):
@@ -316,7 +316,7 @@ def settle_workspace(process: ProcessScope, start: ChatArguments) -> ChatArgumen
 
 
 def _ask_for_key() -> str:
-    """`b`, `t` or `q`, without Enter; Esc, Ctrl-D and a terminal that is gone mean `q`, other keys nothing."""
+    """Read `b`, `t` or `q` without Enter. Esc, Ctrl-D and a lost terminal mean `q`; other keys are ignored."""
     import termios
     import tty
 

@@ -37,7 +37,7 @@ EXIT_CODES: dict[TurnReason, ExitCode] = {
 
 
 class Printer:
-    """Common part of the three output formats: the outcome."""
+    """Base of the three output formats, which tracks the outcome."""
 
     reason: TurnReason = "answered"
     denied = 0
@@ -53,17 +53,17 @@ class Printer:
 
     @property
     def exit_code(self) -> ExitCode:
-        """A turn whose calls were all denied is not done."""
+        """Exit code of the turn. If all its calls were denied, it is not DONE."""
         if self.reason == "answered" and self.denied and not self.ran:
             return ExitCode.DENIED
         return EXIT_CODES[self.reason]
 
     def close(self, session_id: str) -> None:
-        """Called once, after the turn."""
+        """Finish the output. Called once, after the turn."""
 
 
 class TextPrinter(Printer):
-    """The answer as it comes; tools, notices and errors as single lines on stderr."""
+    """Printer of the answer as it arrives; tools, notices and errors are single lines on stderr."""
 
     def __init__(self, *, counts_seconds: bool = False) -> None:
         self._last = "\n"
@@ -96,7 +96,7 @@ class TextPrinter(Printer):
                 pass
 
     def _show_hidden(self, text: str) -> str:
-        """Escape what hides. A joiner at the end waits for the character that it may join."""
+        """Escape hidden characters. A trailing joiner waits for the character that it may join."""
         text, self._joiner = self._joiner + text, ""
         if text.endswith(JOINERS):
             text, self._joiner = text[:-1], text[-1]
@@ -110,7 +110,7 @@ class TextPrinter(Printer):
             self._write("\n")
 
     def _print_text(self, text: str) -> None:
-        """A blank line goes between two messages of the model."""
+        """Print text, with a blank line between two messages of the model."""
         if self._ended:
             text = text.lstrip("\n")
             if not text:
@@ -153,7 +153,7 @@ def is_seen() -> bool:
 
 @contextmanager
 def show_waiting(doing: str, *, shown: bool = True) -> Iterator[None]:
-    """Count the seconds for somebody who waits at a terminal."""
+    """Count the seconds on a terminal while waiting."""
     line = WaitLine(doing) if shown and is_seen() else None
     try:
         yield
@@ -163,7 +163,7 @@ def show_waiting(doing: str, *, shown: bool = True) -> Iterator[None]:
 
 
 class WaitLine:
-    """A line on the terminal that counts the seconds while nothing else comes."""
+    """A line on the terminal that counts the seconds while there is no other output."""
 
     def __init__(self, doing: str = "waiting for the model") -> None:
         self._doing = doing

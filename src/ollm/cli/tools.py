@@ -1,4 +1,4 @@
-"""`ollm tools`: list them, run one through the same policy and limits as a model's call; `ollm skills`: list them."""
+"""`ollm tools`: list tools, or run one under a model call's policy and limits; `ollm skills`: list skills."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def serialize_record(record: ToolCallRecord) -> dict[str, Any]:
 
 
 def serialize_refusal(error: UsageError) -> dict[str, Any]:
-    """The same document for arguments that never became a call."""
+    """Serialize a refusal of invalid arguments like the result of a call."""
     failure = {"type": "ValidationError", "message": error.message}
     content = f"Error ValidationError: {error.message}"
     return {"ok": False, "llmContent": content, "returnDisplay": error.message, "error": failure}
@@ -115,7 +115,7 @@ def _print_record(record: ToolCallRecord) -> None:
 
 
 class TerminalAsker:
-    """Asks on the terminal; --yes answers all but protected files and paths outside."""
+    """Asker on the terminal; --yes approves all but protected files and paths outside the workspace."""
 
     def __init__(self, *, yes: bool) -> None:
         self._yes = yes

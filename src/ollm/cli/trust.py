@@ -71,7 +71,7 @@ MAX_SHOWN_FILES = 12
 
 
 def format_question(state: TrustState) -> str:
-    """List the files that trust would enable, or those that changed since."""
+    """List the files that trust would enable, or that changed since they were trusted."""
     if state.known:
         marks = {"new": state.added, "changed": state.changed, "gone": state.removed}
         lines = [f"  {make_printable(name)} ({mark})" for mark, names in marks.items() for name in names]
@@ -84,7 +84,7 @@ def format_question(state: TrustState) -> str:
 
 
 def ask_trust(book: TrustBook, workspace: Path) -> None:
-    """Ask, unless there is nothing to ask about or it was answered for these very files."""
+    """Ask about trust, unless there are no files or these exact files were answered for."""
     state = book.get_state(workspace)
     if not state.unanswered:
         return
@@ -101,7 +101,7 @@ def ask_trust(book: TrustBook, workspace: Path) -> None:
 
 
 def describe_untrusted(book: TrustBook, workspace: Path) -> str:
-    """Describe untrusted files in one line if nobody can be asked; empty if there are none."""
+    """Describe untrusted files in one line for non-interactive use, or return "" if there are none."""
     state = book.get_state(workspace)
     if not state.unanswered:
         return ""

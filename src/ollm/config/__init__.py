@@ -1,1 +1,1 @@
-"""Settings and where they come from; the only place that reads the process environment."""
+"""Settings and their sources; the only place that reads the process environment."""

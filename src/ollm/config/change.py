@@ -1,6 +1,6 @@
 """`config set`: change one setting in the user's file, checked before anything is written.
 
-Only the characters of that value change; everything else in the file stays as it was written.
+Only the characters of that value change; the rest of the file is preserved.
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ FREE_FORM_KEYS = ("hooks", "mcpServers")
 
 
 def set_setting(home: Home, key: str, text: str) -> Path:
-    """Set `key` to what `text` says, in its type; the file that was written. Comments and all else stay."""
+    """Set `key` to `text`, parsed as the key's type, and return the file written. Comments and all else stay."""
     value = _parse_setting(key, text)
     return _rewrite_config(home, lambda before: set_key(before, _find_key_path(before, key, home.config), value))
 
 
 def unset_setting(home: Home, key: str) -> Path:
-    """Take `key` out of the file, which must set it; the file that was written."""
+    """Remove `key` from the file, which must set it, and return the file written."""
 
     def remove(before: str) -> str:
         try:
@@ -64,7 +64,7 @@ def unset_setting(home: Home, key: str) -> Path:
 
 
 def require_known_key(key: str) -> None:
-    """Raises `UsageError` with the most likely key when no key has this name. The name of a section counts as a key."""
+    """Raise `UsageError` with the most likely key if this one is unknown. The name of a section counts as a key."""
     kinds = list_known_keys(Settings)
     if key in kinds or key.partition(".")[0] in FREE_FORM_KEYS or any(name.startswith(f"{key}.") for name in kinds):
         return
@@ -74,12 +74,12 @@ def require_known_key(key: str) -> None:
 
 
 def put_mapping_entry(home: Home, key: str, name: str, value: Any) -> Path:
-    """Set the entry `name` of a mapping whose keys are the user's own; the file that was written."""
+    """Set the entry `name` of a mapping with user-defined keys, and return the file written."""
     return _rewrite_config(home, lambda before: set_key(before, [key, name], value))
 
 
 def remove_mapping_entry(home: Home, key: str, name: str) -> Path:
-    """Take the entry `name` out of such a mapping; the file that was written."""
+    """Remove the entry `name` from a mapping with user-defined keys, and return the file written."""
     return _rewrite_config(home, lambda before: remove_key(before, [key, name]))
 
 
@@ -95,7 +95,7 @@ def _rewrite_config(home: Home, edit: Callable[[str], str]) -> Path:
 
 
 def _parse_setting(key: str, text: str) -> Any:
-    """The value in the type of its key; a `UsageError` says what is wrong with either."""
+    """Parse the value in the type of its key. Raises `UsageError` if the key or the value is invalid."""
     kinds = list_known_keys(Settings)
     value = text if _wants_text(kinds.get(key)) else _parse_value(text)
     reading = SettingsReader()
@@ -116,7 +116,7 @@ def _find_first_key(section: str, kinds: dict[str, Any]) -> str:
 
 
 def _wants_text(kind: Any) -> bool:
-    """Return True if the words are the value themselves: `config set provider.model 3` is the model named 3."""
+    """Return True if the text itself is the value: `config set provider.model 3` sets the model named 3."""
     bare = typing.get_args(kind)[0] if typing.get_origin(kind) is typing.Annotated else kind
     return bare is str or (typing.get_origin(bare) is types.UnionType and str in typing.get_args(bare))
 
@@ -153,7 +153,7 @@ def _find_key_path(text: str, key: str, file: Path) -> list[str]:
 
 @contextlib.contextmanager
 def _lock_directory(directory: Path) -> Iterator[None]:
-    """Two changes at once follow each other, so that neither is lost."""
+    """Serialize concurrent changes, so that none is lost."""
     import fcntl
 
     descriptor = os.open(directory, os.O_RDONLY)
@@ -165,7 +165,7 @@ def _lock_directory(directory: Path) -> Iterator[None]:
 
 
 def set_key(text: str, path: Sequence[str], value: Any) -> str:
-    """`text` with the dotted `path` set to `value`. Refuses, rather than risk anything else in the text."""
+    """Return `text` with the dotted `path` set to `value`. Refuses if anything else would change."""
     newline = "\r\n" if "\r\n" in text else "\n"
     changed = _apply_edit(text, path, format_flow_value(value), newline)
     before, after = _parse_plain(text), _parse_plain(changed)
@@ -175,7 +175,7 @@ def set_key(text: str, path: Sequence[str], value: Any) -> str:
 
 
 def remove_key(text: str, path: Sequence[str]) -> str:
-    """`text` without the key at `path` and its value; a mapping that loses its last key stays, empty."""
+    """Return `text` without the key at `path`. A mapping that loses its last key stays as an empty mapping."""
     document = _parse_plain(text)
     parent = document
     for part in path[:-1]:
@@ -191,7 +191,7 @@ def remove_key(text: str, path: Sequence[str]) -> str:
 
 
 def _empty_mapping(text: str, path: Sequence[str]) -> str:
-    """The mapping at `path` with nothing in it; a comment behind its key stays."""
+    """Empty the mapping at `path`, keeping a comment after its key."""
     node = _compose(text)
     for part in path:
         key, node = next(pair for pair in node.value if pair[0].value == part)
@@ -218,7 +218,7 @@ def _remove_pair(text: str, path: Sequence[str]) -> str:
 
 
 def format_flow_value(value: Any) -> str:
-    """A value on one line: a bare word where YAML reads it as that word, else the JSON form, which is YAML too."""
+    """Format a value on one line: a bare word if YAML reads it as that word, else JSON, which is also YAML."""
     if isinstance(value, str) and PLAIN_WORD.fullmatch(value) and value.lower() not in RESERVED_WORDS:
         return value
     if isinstance(value, list | tuple):
@@ -247,7 +247,7 @@ def _apply_edit(text: str, path: Sequence[str], value: str, newline: str) -> str
 
 
 def _replace_value(text: str, node: Any, value: str, path: Sequence[str]) -> str:
-    """The value's own characters exchanged; a list over several lines only when no comment is inside it."""
+    """Replace only the value's characters. Refuses a block scalar, and a multi-line collection with a comment."""
     start, end = node.start_mark.index, _find_end(node)
     if node.id != "scalar" and not node.flow_style:
         if "#" in text[start:end]:
@@ -260,7 +260,7 @@ def _replace_value(text: str, node: Any, value: str, path: Sequence[str]) -> str
 
 
 def _find_end(node: Any) -> int:
-    """Find the end of a value; the parser's own mark of a block lies behind the comments that follow it."""
+    """Find the end of a value. The parser's end mark of a block lies after the comments that follow it."""
     if node.id == "scalar" or node.flow_style or not node.value:
         return int(node.end_mark.index)
     last = node.value[-1]
@@ -268,7 +268,7 @@ def _find_end(node: Any) -> int:
 
 
 def _insert_lines(text: str, key: Any, node: Any, lines: list[str], newline: str) -> str:
-    """New lines right under the section's own, before whatever is in it."""
+    """Insert lines directly below the section's key, before its content."""
     if node.id == "mapping" and node.flow_style:
         start = node.start_mark.index + 1
         more = ", " if node.value else ""
@@ -291,13 +291,13 @@ def _append_lines(text: str, path: Sequence[str], value: str, newline: str) -> s
 
 
 def _nest_lines(path: list[str], value: str) -> list[str]:
-    """`a:`, `  b: value`: one line for each part of the path."""
+    """Write one line for each part of the path: `a:`, `  b: value`."""
     lines = [f"{'  ' * depth}{format_flow_value(part)}:" for depth, part in enumerate(path)]
     return [*lines[:-1], f"{lines[-1]} {value}"]
 
 
 def _join_flow(lines: list[str]) -> str:
-    """The same inside braces."""
+    """Join nested lines into one line with braces."""
     parts = [line.strip() for line in lines]
     return " {".join(parts) + "}" * (len(parts) - 1)
 

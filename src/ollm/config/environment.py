@@ -1,4 +1,4 @@
-"""The process environment, read here and nowhere else, and the places in our home directory."""
+"""The process environment, read only here, and the paths in our home directory."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
 
 
 class Home:
-    """`~/.ollm`, or what OLLM_HOME says. A plain class: it is needed before anything else, and costs no import."""
+    """`~/.ollm`, or the directory in OLLM_HOME. A plain class, because it is needed first and must cost no import."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -39,31 +39,31 @@ class Home:
         self.workspaces = root / "workspaces"
 
     def resolve_path(self, text: str) -> Path:
-        """A path from the settings: `~/.ollm/…` moves with the home, a relative one is beneath it."""
+        """Resolve a path from the settings: `~/.ollm/…` moves with the home, a relative path is below it."""
         if text == "~/.ollm" or text.startswith("~/.ollm/"):
             return self.root / text.removeprefix("~/.ollm").lstrip("/")
         return self.root / Path(text).expanduser()
 
 
 def copy_environment() -> dict[str, str]:
-    """A copy of the environment this process was started with."""
+    """Copy the environment this process was started with."""
     return dict(os.environ)
 
 
 def find_home(environment: Mapping[str, str]) -> Home:
-    """`~/.ollm`, moved as a whole by OLLM_HOME."""
+    """Find the home: `~/.ollm`, moved as a whole by OLLM_HOME."""
     named = environment.get("OLLM_HOME", "").strip()
     return Home(root=Path(named).expanduser().absolute() if named else find_user_home(environment) / ".ollm")
 
 
 def find_user_home(environment: Mapping[str, str]) -> Path:
-    """The person's home directory; the password database answers where HOME is not set."""
+    """Find the user's home directory, in the password database if HOME is not set."""
     named = environment.get("HOME", "")
     return Path(named) if named else Path.home()
 
 
 def read_log_level(environment: Mapping[str, str]) -> str:
-    """Read OLLM_LOG_LEVEL; INFO if it is unset or not a level."""
+    """Read OLLM_LOG_LEVEL, or return INFO if it is unset or not a level."""
     asked = environment.get("OLLM_LOG_LEVEL", "").strip().upper()
     level = {"WARN": "WARNING"}.get(asked, asked)
     return level if level in LOG_LEVELS else "INFO"
@@ -75,7 +75,7 @@ def has_valid_log_level(environment: Mapping[str, str]) -> bool:
 
 
 def read_left_out_parts(environment: Mapping[str, str]) -> frozenset[str]:
-    """The parts of the help for small models that a measurement leaves out."""
+    """Read which parts of the help for small models a measurement leaves out."""
     return frozenset(environment.get("OLLM_SMALL_MODELS_WITHOUT", "").replace(",", " ").split())
 
 
@@ -85,10 +85,10 @@ def has_proxy(environment: Mapping[str, str]) -> bool:
 
 
 def wants_colour(environment: Mapping[str, str]) -> bool:
-    """False when NO_COLOR is set to anything, or the terminal is a dumb one."""
+    """Return False if NO_COLOR is set and not empty, or the terminal is dumb."""
     return not environment.get("NO_COLOR") and environment.get("TERM") != "dumb"
 
 
 def wants_plain(environment: Mapping[str, str]) -> bool:
-    """Return True if the terminal supports only lines, or the person wants no more."""
+    """Return True if the terminal supports only lines, or the user wants plain output."""
     return environment.get("TERM", "dumb") in ("dumb", "") or bool(environment.get("OLLM_PLAIN"))

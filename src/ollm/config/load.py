@@ -61,9 +61,9 @@ class RulePlace(Data, frozen=True):
 
 
 class LoadedSettings(Data, frozen=True):
-    """The settings, what was wrong, and where each key that is set comes from.
+    """The settings, their problems, and the source of each key that is set.
 
-    `rule_places` goes with `settings.policy.rules`, rule by rule.
+    `rule_places` has one entry for each rule in `settings.policy.rules`.
     """
 
     settings: Settings
@@ -72,7 +72,7 @@ class LoadedSettings(Data, frozen=True):
     rule_places: tuple[RulePlace, ...]
 
     def require_settings(self) -> Settings:
-        """The settings, unless something is so wrong that going on would surprise: then a `UsageError` names it all."""
+        """Return the settings. Raises `UsageError` with all fatal problems, if there are any."""
         fatal = [str(problem) for problem in self.problems if problem.fatal]
         if fatal:
             raise UsageError("\n  ".join(fatal), action="Run `ollm config check` to list all problems.")
@@ -87,7 +87,7 @@ def load_settings(
     trusted: bool = False,
     flags: Mapping[str, Any] | None = None,
 ) -> LoadedSettings:
-    """Read every source. Nothing wrong in a file raises: it is in `problems`, and `usable` decides."""
+    """Read every source. Mistakes in a file do not raise: they are in `problems`; `require_settings` decides."""
     reading = SettingsReader(fatal=("provider",))
     own = SourcePosition(file=str(home.config), name="config.yaml")
     layers = [_build_layer("user", read_config_file(own, reading, home.cache / "config.json"), reading)]
@@ -104,7 +104,7 @@ def load_settings(
 
 
 def load_policy(file: Path) -> LoadedSettings:
-    """The policy alone, from a file that holds a `policy:` mapping or its content."""
+    """Load only the policy, from a file that holds a `policy:` mapping or its content."""
     reading = SettingsReader(fatal=("provider",))
     if not file.exists():
         reading.report_unusable(SourcePosition(file=str(file)), "no such file")
@@ -133,7 +133,7 @@ def _combine_layers(layers: list[Layer], reading: SettingsReader) -> LoadedSetti
 
 
 def _build_settings(values: Mapping[str, Any]) -> Settings:
-    """The sections that something sets, read in their types; the others are the defaults they were."""
+    """Convert the sections that are set to their types; the others keep their defaults."""
     changed = {name: value for name, value in values.items() if value != BASE_VALUES.get(name, {})}
     if not changed:
         return Settings()
@@ -163,7 +163,7 @@ def _build_layer(name: str, entry: YamlEntry | None, reading: SettingsReader) ->
 
 
 def _build_ollama_layer(environment: Mapping[str, str], layers: list[Layer]) -> Layer:
-    """OLLAMA_HOST says where Ollama is, unless another server or OLLM_BASE_URL or a flag was named."""
+    """Take Ollama's address from OLLAMA_HOST, unless another server, OLLM_BASE_URL or a flag is given."""
     host = environment.get("OLLAMA_HOST", "").strip()
     named: dict[str, Any] = {}
     for layer in layers:
@@ -190,7 +190,7 @@ class Layer(Data, frozen=True):
 
 
 def restrict_layer(layer: Layer, reading: SettingsReader) -> Layer:
-    """Remove what a workspace may not set from its layer; report everything removed."""
+    """Remove settings that a workspace may not set from its layer, and report everything removed."""
     values, places = layer.values, dict(layer.places)
     for path in USER_ONLY_KEYS:
         for key in [key for key in places if key == path or key.startswith((path + ".", path + "["))]:
@@ -202,7 +202,7 @@ def restrict_layer(layer: Layer, reading: SettingsReader) -> Layer:
 
 
 def _drop_allowing_rules(layer: Layer, reading: SettingsReader) -> Layer:
-    """A rule that allows is dropped; one whose action cannot be read stays, as such a rule asks."""
+    """Drop rules that allow. A rule with an unreadable action stays, because such a rule asks."""
     policy = dict(layer.values.get("policy", {}))
     places = {key: place for key, place in layer.places.items() if not key.startswith("policy.rules[")}
     if policy.get("defaultAction") == "allow":
@@ -227,7 +227,7 @@ def _drop_allowing_rules(layer: Layer, reading: SettingsReader) -> Layer:
 
 
 def drop_other_server(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
-    """`below` without the address, key and model of its server, when `above` names another kind of server."""
+    """Drop the server's address, key and model from `below` if `above` names another kind of server."""
     provider, asked = below.get("provider", {}), above.get("provider", {}).get("type")
     if asked is None or ("extension" not in provider and provider.get("type") in (None, asked)):
         return dict(below)
@@ -235,7 +235,7 @@ def drop_other_server(below: Mapping[str, Any], above: Mapping[str, Any]) -> dic
 
 
 def merge_layers(below: Mapping[str, Any], above: Mapping[str, Any], *, adding: bool, path: str = "") -> dict[str, Any]:
-    """`above` wins, section by section; when it only adds, lists grow and nothing gets laxer."""
+    """Merge `above` over `below`, section by section. With `adding`, lists grow and nothing gets laxer."""
     result = dict(below)
     for key, value in above.items():
         name = f"{path}.{key}" if path else key
@@ -321,7 +321,7 @@ def _is_server_url(url: str) -> bool:
 
 
 def read_variables(environment: Mapping[str, str]) -> YamlEntry:
-    """Read our own variables; an empty one counts as unset."""
+    """Read ollm's own variables; an empty one counts as unset."""
     named = {key: (name, environment.get(name, "").strip()) for name, key in VARIABLES.items()}
     return build_entry_tree(
         {key: (SourcePosition(file=name), _parse_number(key, text)) for key, (name, text) in named.items() if text}
@@ -329,7 +329,7 @@ def read_variables(environment: Mapping[str, str]) -> YamlEntry:
 
 
 def find_variable(environment: Mapping[str, str], key: str) -> str | None:
-    """The variable that sets this key here, whatever the files say."""
+    """Find the variable that sets this key, regardless of the files."""
     return next((name for name, sets in VARIABLES.items() if sets == key and environment.get(name, "").strip()), None)
 
 
@@ -341,7 +341,7 @@ def read_flags(flags: Mapping[str, Any]) -> YamlEntry:
 
 
 def parse_ollama_host(host: str) -> str:
-    """OLLAMA_HOST as Ollama reads it: scheme, port, even the host may be missing; a wildcard means loopback."""
+    """Parse OLLAMA_HOST as Ollama does: scheme, port and host are optional, and a wildcard means loopback."""
     text = host.strip().strip("\"'").strip()
     scheme, separator, rest = text.partition("://")
     if not separator:
@@ -369,7 +369,7 @@ def _parse_number(key: str, text: str) -> Any:
 
 
 def build_entry_tree(values: Mapping[str, tuple[SourcePosition, Any]]) -> YamlEntry:
-    """Entries nested as their dotted keys say."""
+    """Nest entries by their dotted keys."""
     root: dict[str, YamlEntry] = {}
     for key, (place, value) in values.items():
         *sections, last = key.split(".")
@@ -381,7 +381,7 @@ def build_entry_tree(values: Mapping[str, tuple[SourcePosition, Any]]) -> YamlEn
 
 
 def _build_entries(place: SourcePosition, value: Any) -> Any:
-    """Lists and mappings of plain values, each with the place of the whole."""
+    """Build entries for lists and mappings of plain values, each with the place of the whole."""
     if isinstance(value, list | tuple):
         return [YamlEntry(place=place, value=_build_entries(place, item)) for item in value]
     if isinstance(value, Mapping):

@@ -1,4 +1,4 @@
-"""Every setting there is: its type, its default and its bounds (S8). YAML keys are the camelCase names."""
+"""All settings with their types, defaults and bounds (S8). YAML keys are the camelCase names."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class CodeMapSettings(Data, frozen=True):
 
 
 class EnvironmentSettings(Data, frozen=True):
-    """Added to the built-in lists, never in place of them."""
+    """Additions to the built-in lists, which they never replace."""
 
     allow_list: Annotated[tuple[str, ...], Meta(description="Variables always passed to tools (globs allowed).")] = ()
     deny_patterns: Annotated[tuple[str, ...], Meta(description="Variables never passed to tools (globs).")] = ()
@@ -338,7 +338,7 @@ class SearchSettings(Data, frozen=True):
 
 
 class Settings(Data, frozen=True):
-    """All of them."""
+    """All settings."""
 
     sessions: SessionSettings = SessionSettings()
     snapshots: SnapshotSettings = SnapshotSettings()

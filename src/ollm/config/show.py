@@ -1,4 +1,4 @@
-"""The settings as people and editors read them: YAML with secrets hidden, and a JSON Schema."""
+"""Settings for people and editors: YAML with secrets hidden, and a JSON Schema."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ URL_PASSWORD = re.compile(r"""(?<=//)[^@\s]*:\S*(?=@)|(?<=\bpassword=)(?:'[^']*|
 
 
 def redact_settings(settings: Settings) -> dict[str, Any]:
-    """The whole document, every secret in it as `********`."""
+    """Return the whole document with every secret as `********`."""
     hidden: dict[str, Any] = _hide_secrets(msgspec.to_builtins(settings), everything=False)
     return hidden
 
@@ -40,7 +40,7 @@ def _hide_entry(key: str, value: Any, everything: bool) -> Any:
 
 
 def find_value(document: Mapping[str, Any], key: str) -> Any:
-    """Find the value of a dotted key; a section is the mapping of its keys."""
+    """Find the value of a dotted key; that of a section is the mapping of its keys."""
     require_known_key(key)
     value: Any = document
     for part in key.split("."):
@@ -49,7 +49,7 @@ def find_value(document: Mapping[str, Any], key: str) -> Any:
 
 
 def render_yaml(document: Mapping[str, Any], sources: Mapping[str, SourcePosition]) -> str:
-    """Block YAML; what is not a default is followed by where it was set."""
+    """Render block YAML, with the source after every value that is not a default."""
     return "\n".join(_render_lines(document, sources, "", "")) + "\n"
 
 
@@ -67,7 +67,7 @@ def _render_lines(
 
 
 def build_schema() -> dict[str, Any]:
-    """JSON Schema of the file, for editors: an unknown key is marked as such."""
+    """Build the JSON Schema of the file for editors; it marks unknown keys."""
     found = msgspec.json.schema(Settings)
     for definition in found["$defs"].values():
         definition["additionalProperties"] = False

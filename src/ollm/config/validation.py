@@ -1,4 +1,4 @@
-"""Read configuration files into the fields of structs. Every mistake is reported at once, with its place."""
+"""Read configuration files into the fields of structs, and report all mistakes at once, each with its place."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ class Mistake(Data, frozen=True):
 
 
 def map_fields(settings: msgspec.Struct) -> dict[str, Any]:
-    """The value of each field by its name in the file. A section's type is that of its value: to read it from the
-    annotations would evaluate those of all others."""
+    """Map each field's name in the file to its value. A section's type is that of its value, because reading one
+    annotation would evaluate all the others."""
     names = zip(settings.__struct_encode_fields__, settings.__struct_fields__, strict=True)
     return {key: getattr(settings, name) for key, name in names}
 
@@ -64,9 +64,9 @@ def list_field_types(kind: type[msgspec.Struct]) -> dict[str, Any]:
 
 
 class SettingsReader:
-    """Collects the mistakes of all sources, and of the one being read the place of each key that is right.
+    """Reader that collects the mistakes of all sources, and the place of each valid key in the current one.
 
-    A mistake in a `fatal` section is a fatal one.
+    A mistake in a `fatal` section is fatal.
     """
 
     def __init__(self, fatal: tuple[str, ...] = ()) -> None:
@@ -75,7 +75,7 @@ class SettingsReader:
         self.places: dict[str, SourcePosition] = {}
 
     def read_struct(self, kind: type[msgspec.Struct], entry: YamlEntry, path: str = "") -> dict[str, Any]:
-        """The fields of `kind` that `entry` sets rightly. A section left empty sets nothing."""
+        """Read the valid fields of `kind` from `entry`. An empty section sets nothing."""
         if entry.value is None:
             return {}
         if not isinstance(entry.value, dict):
@@ -97,11 +97,11 @@ class SettingsReader:
         self.mistakes.append(Mistake(place=place, key=key, message=message, fatal=fatal))
 
     def report_ignored(self, place: SourcePosition, key: str, message: str) -> None:
-        """Something right in itself that is not taken from here."""
+        """Report a valid setting that is ignored in this source."""
         self.mistakes.append(Mistake(place=place, key=key, message=message))
 
     def report_unusable(self, place: SourcePosition, message: str) -> None:
-        """A whole source that cannot be used."""
+        """Report a source that cannot be used at all."""
         self.mistakes.append(Mistake(place=place, key="", message=message, fatal=True))
 
     def _read_field(self, kind: Any, entry: YamlEntry, path: str, values: dict[str, Any], key: str) -> None:
@@ -119,7 +119,7 @@ class SettingsReader:
             values[key] = value
 
     def _read_items(self, kind: Any, entry: YamlEntry, path: str) -> list[Any]:
-        """One bad item is left out; the good ones beside it stay."""
+        """Read the items of a list, leaving out only the bad ones."""
         good = []
         for index, item in enumerate(entry.value):
             message = explain_mismatch(kind, to_plain_value(item), path)
@@ -132,7 +132,7 @@ class SettingsReader:
 
 
 def list_known_keys(kind: type[msgspec.Struct], prefix: str = "") -> dict[str, Any]:
-    """Every dotted key there is, with its type."""
+    """Return every dotted key with its type."""
     keys: dict[str, Any] = {}
     for field in msgspec.structs.fields(kind):
         name = f"{prefix}{field.encode_name}"
@@ -145,12 +145,12 @@ def list_known_keys(kind: type[msgspec.Struct], prefix: str = "") -> dict[str, A
 
 
 def describe_keys(kind: type[msgspec.Struct]) -> dict[str, str]:
-    """Every dotted key there is, with what it is for."""
+    """Return every dotted key with its description."""
     return {key: _get_description(found) for key, found in list_known_keys(kind).items()}
 
 
 def list_key_choices(kind: type[msgspec.Struct], key: str) -> list[str]:
-    """The words a key takes, where they are few."""
+    """List the words that a key accepts, or return [] if it accepts others too."""
     found = strip_annotation(list_known_keys(kind).get(key))
     return ["true", "false"] if found is bool else [word for word in _list_choices(found) if isinstance(word, str)]
 
@@ -165,7 +165,7 @@ def strip_annotation(kind: Any) -> Any:
 
 
 def explain_mismatch(kind: Any, value: Any, path: str) -> str:
-    """Why `value` does not do; empty when it does. A secret is never repeated."""
+    """Explain why `value` is invalid, or return "" if it is valid. A secret is never repeated."""
     choices = _list_choices(strip_annotation(kind))
     if choices and value not in choices:
         words = [choice for choice in choices if isinstance(choice, str)]
@@ -184,7 +184,7 @@ def explain_mismatch(kind: Any, value: Any, path: str) -> str:
 
 
 def find_choice(kind: Any, value: Any) -> Any:
-    """The word of a field that takes few which `value` is but for capitals, blanks and hyphens; else `value` itself."""
+    """Return the choice equal to `value` except for case, blanks, `.`, `_` and `-`, or `value` if there is none."""
     choices = _list_choices(strip_annotation(kind)) if isinstance(value, str) else []
     if value in choices:
         return value
@@ -197,7 +197,7 @@ def _fold_word(word: str) -> str:
 
 
 def _list_choices(kind: Any) -> list[Any]:
-    """The words a Literal field takes, also when it may be unset."""
+    """List the words that a Literal field accepts, also if it may be unset."""
     if typing.get_origin(kind) is typing.Literal:
         return list(typing.get_args(kind))
     if typing.get_origin(kind) in (typing.Union, types.UnionType):
@@ -222,7 +222,7 @@ def _suggest_choice(value: Any, words: list[str]) -> str:
 
 
 def _explain_unknown_key(key: str, fields: typing.Mapping[str, Any], section: str) -> str:
-    """`unknown key`, with the likely right one in full: of this section, else one that has this name elsewhere."""
+    """Describe an unknown key and suggest the likely one in full, from this section or else from another."""
     same = [name for name in fields if _fold_name(name) == _fold_name(key)]
     elsewhere = [] if section or same else find_keys_named(key)
     near = same or elsewhere or suggest_names(key, fields) or find_keys_named(key)
@@ -232,7 +232,7 @@ def _explain_unknown_key(key: str, fields: typing.Mapping[str, Any], section: st
 
 
 def find_keys_named(name: str) -> list[str]:
-    """The whole keys whose last word is this name, those of the model server first."""
+    """List the full keys whose last part is this name, those of the model server first."""
     found = [key for key in list_known_keys(Settings) if _fold_name(key.rpartition(".")[2]) == _fold_name(name)]
     return sorted(found, key=lambda key: not key.startswith("provider."))
 
@@ -242,7 +242,7 @@ def _fold_name(name: str) -> str:
 
 
 def read_config_file(file: SourcePosition, reading: SettingsReader, memory: Path | None = None) -> YamlEntry | None:
-    """The file's mapping, with `services:` brought to the top; None when there is no file or it cannot be used."""
+    """Read the file's mapping with `services:` flattened, or return None if the file is missing or unusable."""
     try:
         text = read_config_text(Path(file.file))
         entry = parse_yaml(text, file) if memory is None else parse_yaml_cached(text, file, memory)
@@ -268,7 +268,7 @@ def read_config_text(file: Path) -> str:
 
 
 def _flatten_services(entry: YamlEntry, reading: SettingsReader) -> YamlEntry:
-    """The `services:` form brought to the top-level one, which wins where both set a key."""
+    """Move the `services:` form to the top level, which wins if both set a key."""
     if "services" not in entry.value:
         return entry
     top = {key: child for key, child in entry.value.items() if key != "services"}

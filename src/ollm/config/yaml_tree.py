@@ -1,7 +1,7 @@
-"""YAML 1.2 text read into plain values that know where they are, safe on hostile text.
+"""Parse YAML 1.2 text into plain values with their positions, safely even for hostile text.
 
-Reading YAML costs a fifth of a short run's start, so the tree of a configuration file is cached beside its text. The
-text itself is compared: a cached tree cannot be stale, and a damaged one is ignored.
+Parsing YAML takes a fifth of a short run's startup, so the tree of a configuration file is cached with its text. The
+text itself is compared, so a cached tree cannot be stale. A damaged one is ignored.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ class SourcePosition(Data, frozen=True):
 
 
 class YamlEntry(Data, frozen=True):
-    """A value and its place: a mapping is `dict[str, Entry]`, a list is `list[Entry]`, anything else a scalar."""
+    """A value and its place: a mapping is `dict[str, YamlEntry]`, a list `list[YamlEntry]`, all else a scalar."""
 
     place: SourcePosition
     value: Any
 
 
 class InvalidYaml(UsageError):  # noqa: N818 - what the text is
-    """The text is not YAML; `place` is where reading stopped."""
+    """Error for text that is not YAML; `place` is where parsing stopped."""
 
     def __init__(self, place: SourcePosition, message: str) -> None:
         super().__init__(f"{place} {message}")
@@ -53,7 +53,7 @@ class InvalidYaml(UsageError):  # noqa: N818 - what the text is
 
 
 def parse_yaml(text: str, file: SourcePosition) -> YamlEntry | None:
-    """The tree of one document; None when there is nothing in it but comments."""
+    """Parse one document into a tree, or return None if it contains only comments."""
     from ruamel.yaml import YAML
     from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
@@ -70,7 +70,7 @@ def parse_yaml(text: str, file: SourcePosition) -> YamlEntry | None:
 
 
 def to_plain_value(entry: YamlEntry) -> Any:
-    """The value alone, all the way down."""
+    """Return the plain value, without places at any level."""
     if isinstance(entry.value, dict):
         return {key: to_plain_value(child) for key, child in entry.value.items()}
     if isinstance(entry.value, list):
@@ -79,7 +79,7 @@ def to_plain_value(entry: YamlEntry) -> Any:
 
 
 class _NodeReader:
-    """Turns nodes into entries; aliases are followed, but neither in circles nor without end."""
+    """Converter of nodes to entries. Aliases are followed, but neither in cycles nor without limit."""
 
     def __init__(self, file: SourcePosition, constructor: Any) -> None:
         self._file = file
@@ -147,7 +147,7 @@ class CachedYaml(Data, frozen=True):
 
 
 def parse_yaml_cached(text: str, place: SourcePosition, memory: Path) -> YamlEntry | None:
-    """Return `parse(text)`, from `memory` if it holds this text."""
+    """Return `parse_yaml(text)`, from `memory` if it holds this text."""
     found = _load_cache(memory)
     if found is not None and found.text == text:
         with contextlib.suppress(TypeError, ValueError):
@@ -166,7 +166,7 @@ def _load_cache(memory: Path) -> CachedYaml | None:
 
 
 def _store_cache(memory: Path, text: str, entry: YamlEntry | None, place: SourcePosition) -> None:
-    """Kept only when it comes back the same; a home that does not exist yet is not made for it."""
+    """Cache the tree if it survives a round trip. A home that does not exist is not created for it."""
     tree = None if entry is None else _encode_entry(entry)
     data = msgspec.json.encode(CachedYaml(form=FORMAT_VERSION, text=text, tree=tree))
     back = msgspec.json.decode(data, type=CachedYaml).tree

@@ -1,1 +1,1 @@
-"""The conversation behind a socket: any number of clients, the hub owns the turns (W)."""
+"""The daemon: serve conversations over a socket to any number of clients; the hub runs the turns (W)."""

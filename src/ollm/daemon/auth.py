@@ -1,6 +1,6 @@
-"""Access to the daemon: this user over the Unix socket; over loopback TCP the token, or the page's cookie and token.
+"""Access to the daemon: by user over the Unix socket; by token, or page cookie plus token, over loopback TCP.
 
-The guard stands before the application: nothing of it runs for a request that is refused.
+The guard runs before the application, so a rejected request never reaches application code.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Routes of checkpoints and snapshots, for open and closed sessions."""
+"""Routes for checkpoints and snapshots, for open and closed sessions."""
 
 from __future__ import annotations
 

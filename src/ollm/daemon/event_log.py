@@ -1,7 +1,7 @@
 """The newest events, kept for clients that connect late or reconnect.
 
-A client gets every event after the one it names, in order and without gaps, as long as that one is among the newest
-thousands; otherwise it starts with the oldest event kept. A client that does not read is disconnected.
+A client receives every event after the one it names, in order and without gaps, as long as that event is kept.
+Otherwise it starts with the oldest event kept. A client that stops reading is disconnected.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The daemon's conversations and their turns: a client that leaves stops nothing (W)."""
+"""The daemon's conversations and their turns. Turns keep running when a client disconnects (W)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files of a running daemon: socket, process number and token in `~/.ollm/run` (0700)."""
+"""Files of a running daemon: socket, process id and token in `~/.ollm/run` (0700)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The routes of the API that deal with sessions (W)."""
+"""API routes for sessions (W)."""
 
 from __future__ import annotations
 

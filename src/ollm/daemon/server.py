@@ -1,6 +1,6 @@
-"""The daemon's process: binds the socket, serves until it is stopped, and lets running turns end first.
+"""The daemon process: bind the socket, serve until stopped, and let running turns finish first.
 
-Nothing polls: an idle daemon sleeps in the kernel. With a team archive, a thread looks there twice a minute.
+Nothing polls: an idle daemon sleeps in the kernel. With a team archive, a thread checks it twice a minute.
 """
 
 from __future__ import annotations

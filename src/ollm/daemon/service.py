@@ -1,4 +1,4 @@
-"""Operations behind the routes: the hub for open sessions, the archive for all of them."""
+"""Operations behind the routes: the hub serves open sessions, the archive serves all sessions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Routes of the setup: tools, policy, models, settings, and the context of a session."""
+"""Routes for the setup: tools, policy, models, settings, and the context of a session."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ async def show_context(service: DaemonService, session_id: str) -> ContextPictur
 
 @get("/tools")
 async def list_tools(service: DaemonService, workspace: Folder = "") -> list[ToolLine]:
-    """The tools a conversation in this workspace would have."""
+    """Create the tools of a conversation in this workspace."""
     found = await look(
         service, workspace, lambda scope: serialize_tools(create_tool_registry(scope.path, scope.process).list())
     )

@@ -1,4 +1,4 @@
-"""Messages for the web pages: a range of them, each as HTML rendered and sanitized here."""
+"""Message ranges for the web pages, rendered to sanitized HTML."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Routes of the web pages: login, one event stream for all sessions, and messages as sanitized HTML."""
+"""Routes for the web pages: login, one event stream for all sessions, and messages as sanitized HTML."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The words of ollm: plain data, no behaviour that touches the world."""
+"""The data types of ollm: plain data without side effects."""

@@ -1,4 +1,4 @@
-"""Time and identity, handed in so that tests need no patching."""
+"""Time and ids, injected so that tests need no patching."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def now() -> datetime:
 
 
 def format_stamp(moment: datetime) -> str:
-    """UTC, ISO 8601 with milliseconds and `Z`: the form of every time on disk and on the wire."""
+    """Format a time as UTC ISO 8601 with milliseconds and `Z`, the form used on disk and on the wire."""
     import msgspec  # not needed by commands that only read times
 
     in_utc = moment if moment.tzinfo is UTC else moment.astimezone(UTC)
@@ -24,13 +24,13 @@ def format_stamp(moment: datetime) -> str:
 
 
 def parse_stamp(text: str) -> datetime:
-    """Read any ISO 8601 time; one without a zone is taken as UTC."""
+    """Parse an ISO 8601 time. A time without a zone is read as UTC."""
     moment = datetime.fromisoformat(text)
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 def format_age(moment: str | int) -> str:
-    """A stamp, or epoch milliseconds, in the words people use: `3 min ago`; old ones by their day."""
+    """Format a stamp or epoch milliseconds as an age such as `3 min ago`, or as a date if it is old."""
     try:
         then = datetime.fromtimestamp(moment / 1000, UTC) if isinstance(moment, int) else parse_stamp(moment)
     except (ValueError, TypeError, OverflowError):
@@ -47,7 +47,7 @@ def to_epoch_ms(moment: datetime) -> int:
 
 
 def parse_epoch_ms(text: str) -> int:
-    """Milliseconds of a time that somebody wrote; 0 where it makes no sense."""
+    """Convert a written time to epoch milliseconds, or 0 if it cannot be parsed."""
     try:
         return to_epoch_ms(parse_stamp(text))
     except (TypeError, ValueError, OverflowError):

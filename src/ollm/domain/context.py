@@ -1,4 +1,4 @@
-"""The active context as data: what the model is sent, the checkpoints in it, entries, goals, thinking (S3, S5, H)."""
+"""The active context as data: prompt messages, checkpoints, entries, goals and thinking (S3, S5, H)."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ RECORD_HEAD = "[Record of messages that left the context; recall brings back any
 
 
 class Checkpoint(Data, frozen=True):
-    """The record that stands for old messages: what was asked, and a summary. `message_ids` are the ones it cites.
+    """A record that replaces old messages: the user's requests and a summary. `message_ids` are the cited messages.
 
-    What changes with every compression comes last, so that a server keeps what it has read of the rest."""
+    The parts that change with every compression come last, so that the server can reuse its cache of the rest."""
 
     id: str
     text: str
@@ -42,7 +42,7 @@ class Checkpoint(Data, frozen=True):
 
     @property
     def message(self) -> PromptMessage:
-        """As it is in the context: a record that cites what it stands for, not a request."""
+        """Build the context message: a record that cites the messages it replaces, not a request."""
         if not self.message_ids:
             return PromptMessage(role="system", content=self.text)
         done = f"Summary of messages {format_number_ranges(self.message_ids)}:" if self.text else ""
@@ -51,7 +51,7 @@ class Checkpoint(Data, frozen=True):
 
     @property
     def _asked(self) -> str:
-        """A line for each request; the sign says that it is shortened."""
+        """One line per request; `~` marks a shortened one."""
         if not self.requests:
             return ""
         lines = (f"#{line.number}{'' if line.whole else '~'} {line.text}" for line in self.requests)
@@ -62,7 +62,7 @@ MAX_CITED_RANGES = 5
 
 
 def format_number_ranges(numbers: Iterable[int]) -> str:
-    """`1-4, 7, 9-12`: how messages are cited. Many ranges are cited as one, so that a long past costs no more."""
+    """Format message numbers as `1-4, 7, 9-12`. Many ranges become one, so that a long history costs no more."""
     runs: list[list[int]] = []
     for number in sorted(set(numbers)):
         if runs and number == runs[-1][1] + 1:
@@ -75,7 +75,7 @@ def format_number_ranges(numbers: Iterable[int]) -> str:
 
 
 class ContextEntry(SparseData, frozen=True):
-    """Something the system prompt is told besides (S5): higher priority first, then insertion."""
+    """An additional entry of the system prompt (S5): ordered by priority, highest first, then by insertion."""
 
     key: str
     content: str
@@ -87,7 +87,7 @@ class ContextEntry(SparseData, frozen=True):
 
 
 class CompressionRecord(Data, frozen=True):
-    """One success in `compressionHistory`; the checkpoint is kept whole so that any context can be rebuilt."""
+    """One success in `compressionHistory`, with its full checkpoint so that any context can be rebuilt."""
 
     timestamp: str
     trigger: str
@@ -99,9 +99,10 @@ class CompressionRecord(Data, frozen=True):
 
 
 class CompressionResult(Data, frozen=True):
-    """Outcome of a compression (D177): the system prompt, the checkpoints as messages, the messages that stay.
+    """Outcome of a compression (D177): the system prompt, the checkpoints as messages, and the remaining messages.
 
-    `skipped` says why nothing changed; `fallback` why the model's summary was not used. `message_ids` left the context.
+    `skipped` is the reason nothing changed. `fallback` is the reason the model's summary was not used.
+    `message_ids` are the messages that left the context.
     """
 
     compressed_messages: tuple[PromptMessage, ...]
@@ -124,7 +125,7 @@ class GoalDecision(Data, frozen=True):
 
 
 class Goal(Data, frozen=True):
-    """A goal with what belongs to it (H: goalStack)."""
+    """A goal and its details (H: goalStack)."""
 
     id: str
     text: str
@@ -150,14 +151,14 @@ class ReasoningTrace(Data, frozen=True):
 
 
 class ReasoningStorage(Data, frozen=True):
-    """Thinking traces: the newest in full, older ones short (H)."""
+    """Thinking traces: the newest in full, older ones shortened (H)."""
 
     traces: tuple[ReasoningTrace, ...] = ()
     total_tokens: int = 0
 
 
 class ActiveContext(Data, frozen=True):
-    """Content of a request besides the system prompt, with its state."""
+    """Content of a request apart from the system prompt, with its state."""
 
     messages: tuple[PromptMessage, ...] = ()
     checkpoints: tuple[Checkpoint, ...] = ()
@@ -168,7 +169,7 @@ class ActiveContext(Data, frozen=True):
 
 
 class Budget(Data, frozen=True):
-    """Used tokens of the window, and the start of compression."""
+    """Tokens used in the window, and the threshold for compression."""
 
     window: int
     limit: int
@@ -179,7 +180,7 @@ class Budget(Data, frozen=True):
 
 
 class Usage(Data, frozen=True):
-    """Tokens of a request or a turn; 0 where the server did not say."""
+    """Token counts of a request or a turn; 0 if the server did not report them."""
 
     prompt_tokens: int = 0
     completion_tokens: int = 0
@@ -194,7 +195,7 @@ class Usage(Data, frozen=True):
 
 
 class PromptModel(Data, frozen=True):
-    """Whom the prompt is for."""
+    """The session, model, window and mode a prompt is built for."""
 
     session_id: str
     model: str
@@ -203,7 +204,7 @@ class PromptModel(Data, frozen=True):
 
 
 class ContextView(Data, frozen=True):
-    """A context, what it may take, and the number of the message being worked on."""
+    """A context, its budget, and the number of the current request message."""
 
     system: PromptMessage
     context: ActiveContext
@@ -214,10 +215,10 @@ class ContextView(Data, frozen=True):
 
     @property
     def request_messages(self) -> tuple[PromptMessage, ...]:
-        """The message being worked on, where it is in the context."""
+        """The current request message, if it is in the context."""
         return tuple(entry for entry in self.context.messages if self.request in entry.sources)
 
     @property
     def reads_results(self) -> bool:
-        """True if the next request brings results of tools to a turn that goes on."""
+        """True if the next request carries tool results in a running turn."""
         return any(entry.role == "tool" for entry in self.context.messages[-1:])

@@ -1,4 +1,4 @@
-"""Errors, named by who must hear them: `ToolFailure` the model, every other `OllmError` the user."""
+"""Errors, by audience: `ToolFailure` is for the model, every other `OllmError` is for the user."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class ExitCode(IntEnum):
 
 
 class OllmError(Exception):
-    """Something the user must hear: what happened, where, and what to do next (`action`)."""
+    """An error to show to the user: what happened, where, and what to do next (`action`)."""
 
     exit_code: ExitCode = ExitCode.FAILED
     session_id: str = ""  # the session that keeps what was asked
@@ -35,13 +35,13 @@ class OllmError(Exception):
 
 
 class UsageError(OllmError):
-    """The command was called wrongly, or the configuration cannot be used."""
+    """The command was called incorrectly, or the configuration is unusable."""
 
     exit_code = ExitCode.USAGE
 
 
 class NotFoundError(OllmError):
-    """A session, snapshot, model or file that was named is not there."""
+    """The named session, snapshot, model or file does not exist."""
 
 
 class NoServerError(OllmError):
@@ -58,27 +58,27 @@ class ModelError(OllmError):
 
 
 class ModelTimeoutError(ModelError):
-    """The server was reached and then said nothing for too long."""
+    """The server accepted the request but sent nothing for too long."""
 
     exit_code = ExitCode.TIMED_OUT
 
 
 class UnknownModelError(ModelError):
-    """The server has no model of that name; the message names the nearest it has."""
+    """The server has no model of that name; the message suggests the closest name."""
 
 
 class ToolsUnsupportedError(ModelError):
-    """The server takes no tools for this model; calls must be asked for as text. `action`: how it would."""
+    """The server rejects tools for this model, so calls must be requested as text. `action`: how to enable tools."""
 
 
 class RequestRefusedError(ModelError):
-    """The server refused the request as it was, in words that say nothing known."""
+    """The server rejected the request with an unrecognized message."""
 
 
 class PromptTooLongError(ModelError):
-    """The request does not fit into the window the server gives the model; 0 where it did not say the number.
+    """The request does not fit the model's context window. Counts the server did not report are 0.
 
-    `prompt_at_least`: the prompt has that many tokens or more. `answer_tokens`: the room that was asked for the answer.
+    `prompt_at_least`: `prompt_tokens` is a lower bound. `answer_tokens`: the answer length that was requested.
     """
 
     def __init__(
@@ -99,7 +99,7 @@ class PromptTooLongError(ModelError):
 
     @property
     def only_answer_too_long(self) -> bool:
-        """The prompt fits: the same request with less room for the answer would be taken."""
+        """True if the prompt fits and the same request with a smaller answer limit would succeed."""
         return self.answer_tokens > 0 and (not self.window or self.prompt_tokens < self.window)
 
 
@@ -112,13 +112,13 @@ class TurnFailedError(OllmError):
 
 
 class DeniedError(OllmError):
-    """Policy, or the person asked, said no."""
+    """Denied by policy or by the person."""
 
     exit_code = ExitCode.DENIED
 
 
 class BusyError(OllmError):
-    """Someone else is at it: a session being written, a workspace in use, a turn running."""
+    """The resource is in use: a session being written, a workspace in use, or a running turn."""
 
 
 class StorageError(OllmError):
@@ -126,7 +126,7 @@ class StorageError(OllmError):
 
 
 def suggest_storage_fix(error: BaseException | None) -> str:
-    """Tell what to do about a failed write, by the system's reason."""
+    """Suggest a fix for a failed write, based on the system's error."""
     import errno
 
     number = error.errno if isinstance(error, OSError) else None
@@ -140,15 +140,15 @@ def suggest_storage_fix(error: BaseException | None) -> str:
 
 
 class DamagedError(StorageError):
-    """A file was read but is broken; the message says how much of it can be used."""
+    """A file was read but is corrupt; the message states how much of it is usable."""
 
 
 class UnsavedError(StorageError):
-    """Something that was said is in memory only; the message says how much and why, the action where it can go."""
+    """Session data is in memory only. The message states how much and why, the action where it can be saved."""
 
 
 class ToolFailure(OllmError):  # noqa: N818 - an outcome the model reads, not a fault of the program
-    """A tool could not do its work; the model reads why and may try again. docs/tools.md lists the values of `kind`."""
+    """A tool failed; the model reads why and may try again. docs/tools.md lists the values of `kind`."""
 
     def __init__(self, kind: str, message: str, *, action: str = "") -> None:
         super().__init__(message, action=action)
@@ -156,7 +156,7 @@ class ToolFailure(OllmError):  # noqa: N818 - an outcome the model reads, not a 
 
 
 class StartError(OllmError):
-    """The command could not be started. `where` is `cwd`, `program`, `start` or `sandbox`."""
+    """The command failed to start. `where` is `cwd`, `program`, `start` or `sandbox`."""
 
     def __init__(self, message: str, where: str) -> None:
         super().__init__(message)

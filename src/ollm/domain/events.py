@@ -18,7 +18,7 @@ NoticeLevel = Literal["info", "warning", "error"]
 
 
 class Event(msgspec.Struct, frozen=True, rename="camel", tag_field="type", kw_only=True):
-    """Base of all events; the conversation fills in the first three fields when it sends one out."""
+    """Base of all events; the conversation fills in the first three fields when it sends an event."""
 
     session_id: str = ""
     seq: int = 0
@@ -42,7 +42,7 @@ class ToolCallRecorded(Event, frozen=True, tag="tool-call-recorded"):
 
 
 class SessionSaved(Event, frozen=True, tag="session-saved"):
-    """The journal was folded into the document."""
+    """The journal was merged into the session document."""
 
 
 class SnapshotCreated(Event, frozen=True, tag="snapshot-created"):
@@ -107,7 +107,7 @@ class ThinkingDelta(Event, frozen=True, tag="thinking-delta"):
 
 
 class PrefillProgress(Event, frozen=True, tag="prefill-progress"):
-    """The server is loading the model, reading the prompt or writing a summary; totals are 0 where it does not say."""
+    """The server is loading the model, reading the prompt or writing a summary; totals are 0 if not reported."""
 
     processed: int = 0
     total: int = 0
@@ -128,7 +128,7 @@ class ToolOutput(Event, frozen=True, tag="tool-output"):
 
 
 class ToolFinished(Event, frozen=True, tag="tool-finished"):
-    """A tool call ended, well or badly. Exactly one per call, even when cancelled."""
+    """A tool call ended, successfully or not. Sent exactly once per call, even when cancelled."""
 
     call_id: str
     name: str
@@ -143,7 +143,7 @@ class ConfirmationRequested(Event, frozen=True, tag="confirmation-requested"):
 
 
 class ConfirmationResolved(Event, frozen=True, tag="confirmation-resolved"):
-    """`outcome` tells a refusal from a time-out and from a cancelled turn."""
+    """The outcome of a confirmation. `outcome` distinguishes a refusal, a time-out and a cancelled turn."""
 
     correlation_id: str
     outcome: Literal["approved", "refused", "timeout", "cancelled"]
@@ -184,7 +184,7 @@ class LoopDetected(Event, frozen=True, tag="loop-detected"):
 
 
 class PromptTruncated(Event, frozen=True, tag="prompt-truncated"):
-    """The server read less than it was sent, and this is proven."""
+    """The server provably read less of the prompt than it was sent."""
 
     sent_tokens: int
     read_tokens: int

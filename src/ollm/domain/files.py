@@ -12,9 +12,9 @@ EntryType = Literal["file", "directory", "link"]
 
 
 class FileEntry(Data, frozen=True, gc=False, kw_only=False):
-    """A file, directory or symbolic link that no rule hides. `size` and `modified` are there when they were asked for.
+    """A file, directory or symbolic link that no rule hides. `size` and `modified` are set only on request.
 
-    A name that is not UTF-8 is written as Python writes such names (surrogate escapes); `os.fsencode` gives its bytes.
+    A name that is not UTF-8 contains surrogate escapes, as in Python; `os.fsencode` returns its bytes.
     """
 
     root: str
@@ -25,16 +25,16 @@ class FileEntry(Data, frozen=True, gc=False, kw_only=False):
 
     @property
     def path(self) -> str:
-        """The absolute path. It is put together when asked for: a hundred thousand entries stay small."""
+        """The absolute path, built on demand so that a hundred thousand entries stay small."""
         return f"/{self.relative_path}" if self.root == "/" else f"{self.root}/{self.relative_path}"
 
 
 class DiscoveryOptions(Data, frozen=True):
     """Options of a search below `root`.
 
-    A glob without a slash is compared with the name at any depth, one with a slash with the path from the root; `{a,b}`
-    is an alternative. Unset fields take the configured value. Files of the root itself are depth 0. `within` is the
-    project the root is a part of: its rules apply although the walk starts further down.
+    A glob without a slash matches the name at any depth; one with a slash matches the path from the root. `{a,b}`
+    is an alternative. Unset fields take the configured value. Files directly in the root have depth 0. `within` is the
+    project that contains the root: its rules apply even though the walk starts further down.
     """
 
     root: str
@@ -49,8 +49,8 @@ class DiscoveryOptions(Data, frozen=True):
 
 
 class DirectoryContent(NamedTuple):
-    """One directory of a tree: its files and directories that no rule hides, every other kind of name (links, pipes),
-    and the names that rules hide. `path` is from the root, empty for the root itself."""
+    """One directory of a tree: visible files and directories, all other kinds of names (links, pipes), and the names
+    hidden by rules. `path` is relative to the root and empty for the root itself."""
 
     path: str
     files: list[str]
@@ -60,7 +60,7 @@ class DirectoryContent(NamedTuple):
 
 
 class TreeTooLarge(Exception):  # noqa: N818 - not a fault: whoever asked named the limit
-    """There are more files than whoever asked wants to know of."""
+    """The tree has more files than the caller's limit."""
 
     def __init__(self, max_files: int) -> None:
         super().__init__(f"more than {max_files:,} files")

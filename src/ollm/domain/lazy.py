@@ -1,4 +1,4 @@
-"""Parts, regular expressions and decoders that are made when they are first used: a short conversation needs few."""
+"""Lazily built parts, regular expressions and decoders: a short conversation needs few of them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Decoded = TypeVar("Decoded")
 
 
 class Lazy(Generic[Part_co]):
-    """`build` is called once at most, by the first `get`."""
+    """A lazily built part: the first `get` calls `build`, at most once."""
 
     def __init__(self, build: Callable[[], Part_co]) -> None:
         self._build = build
@@ -27,12 +27,12 @@ class Lazy(Generic[Part_co]):
 
     @property
     def built(self) -> Part_co | None:
-        """The part, if somebody has asked for it already."""
+        """The part, or None if it has not been built yet."""
         return self._parts[0] if self._parts else None
 
 
 class LateObject:
-    """Stands for an object that is made when a method of it is first asked for; that is then found here."""
+    """A proxy that builds its object on first attribute access and caches the attribute."""
 
     def __init__(self, make: Callable[[], Any]) -> None:
         self._make = make
@@ -44,12 +44,12 @@ class LateObject:
 
 
 def compile_late(expression: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
-    """As `re.compile`, without its cost at import. Use its methods; the functions of `re` do not take it."""
+    """Compile a pattern on first use instead of at import. Use its methods; the functions of `re` do not accept it."""
     return cast("re.Pattern[AnyStr]", LateObject(lambda: re.compile(expression, flags)))
 
 
 def decode_late(kind: type[Decoded]) -> msgspec.json.Decoder[Decoded]:
-    """As `msgspec.json.Decoder`, without the cost of its types at import."""
+    """Create a `msgspec.json.Decoder` on first use, without the cost of its types at import."""
     import msgspec
 
     return cast("msgspec.json.Decoder[Decoded]", LateObject(lambda: msgspec.json.Decoder(kind)))

@@ -1,4 +1,4 @@
-"""Names of a package that are imported when they are first used: importing the package itself costs nothing."""
+"""Package names imported on first use, so that importing the package itself costs nothing."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 def lazy_exports(
     package: str, names_by_module: Mapping[str, tuple[str, ...]], own_names: tuple[str, ...] = ()
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """The `__getattr__` and `__dir__` of a package whose modules define these names; `own_names` it defines itself."""
+    """Build `__getattr__` and `__dir__` for names defined by a package's modules. The package defines `own_names`."""
     places = {name: module for module, names in names_by_module.items() for name in names}
 
     def get_attribute(name: str) -> Any:

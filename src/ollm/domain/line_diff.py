@@ -1,4 +1,4 @@
-"""A unified diff as rows with the numbers of their lines, and the words that differ in two lines that are alike."""
+"""Unified diffs as rows with line numbers, and the words that differ between two similar lines."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 
 
 class DiffRow(Data, frozen=True):
-    """One row of the view: a line before and after, None where there is none; numbers count from 1."""
+    """One row of the view: a line before and after, or None if that side has no line; numbers count from 1."""
 
     kind: Literal["same", "change", "gap", "head"]
     before: str | None = None
@@ -25,7 +25,7 @@ class DiffRow(Data, frozen=True):
 
 
 def parse_diff(diff: str) -> Iterator[DiffRow]:
-    """The rows of a unified diff; removed and added lines of one change are side by side."""
+    """Yield the rows of a unified diff. Removed and added lines of one change are side by side."""
     old = new = left = 0  # left: lines of this place that are still to come, on either side
     gone: list[str] = []
     come: list[str] = []
@@ -64,7 +64,7 @@ def parse_diff(diff: str) -> Iterator[DiffRow]:
 
 
 def compare_words(before: str, after: str) -> tuple[list[Span], list[Span]]:
-    """Find the different words of two lines; nothing if the lines are not similar."""
+    """Find the words that differ between two lines. Returns nothing if the lines are not similar."""
     from difflib import SequenceMatcher
 
     left, right = re.findall(r"\w+|\s+|.", before), re.findall(r"\w+|\s+|.", after)

@@ -1,4 +1,4 @@
-"""Recorded messages (S2.2), their parts, and the form in which a model receives them."""
+"""Recorded messages (S2.2), their parts, and the form in which they are sent to a model."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ UNPARSED_KEY = "_unparsed"  # where arguments that are no object are kept
 
 
 class MessagePart(msgspec.Struct, frozen=True, rename="camel", tag_field="type"):
-    """A piece of a message. Arguments and results of calls are kept once, in the session's `toolCalls`."""
+    """A part of a message. Arguments and results of calls are stored once, in the session's `toolCalls`."""
 
 
 class TextPart(MessagePart, frozen=True, tag="text"):
@@ -69,7 +69,7 @@ class Message(SparseData, frozen=True):
 
     @property
     def call_ids(self) -> tuple[str, ...]:
-        """Ids of the calls an assistant message asked for, or of the results a tool message carries."""
+        """Ids of the calls in an assistant message, or of the results in a tool message."""
         return tuple([part.id for part in self.parts if isinstance(part, _CALL_PARTS)])
 
 
@@ -82,12 +82,12 @@ class ToolCall(Data, frozen=True):
 
 
 class PromptMessage(SparseData, frozen=True):
-    """One message as the model is sent it: calls and results resolved, long ones folded.
+    """One message as sent to the model: calls and results resolved, long ones shortened.
 
-    `sources` are the numbers of the recorded messages it stands for (empty for what the engine wrote). `failed` marks
-    the result of a call that failed, or of a command that did. `own_chars` is where the message itself ends and what
-    the engine put behind it begins (files for a request, facts about a step); None where nothing was. `written` is the
-    model's own text from which content and calls were read; empty where they were not, or have been shortened since.
+    `sources` are the numbers of the recorded messages it represents (empty for text by the engine). `failed` marks
+    the result of a failed call or command. `own_chars` is the offset at which the message itself ends and the engine's
+    additions begin (files for a request, facts about a step), or None without additions. `written` is the model's
+    original text from which content and calls were parsed; empty if they were not, or have been shortened since.
     """
 
     role: Role
@@ -103,7 +103,7 @@ class PromptMessage(SparseData, frozen=True):
     written: str = ""
 
     def split_content(self) -> tuple[str, str]:
-        """The message itself, and what the engine put behind it."""
+        """Split the content into the message itself and the engine's additions."""
         end = self.own_chars
         if end is None or not self.content.startswith("\n\n", end):  # shortened since
             return self.content, ""
@@ -111,17 +111,17 @@ class PromptMessage(SparseData, frozen=True):
 
 
 def replace_surrogates(text: str) -> str:
-    """The text with a mark for each byte that is not UTF-8, which names of files and arguments may have: no request and
-    no file could hold it."""
+    """Replace each byte that is not UTF-8 with a mark. File names and arguments may contain such bytes, but requests
+    and files cannot."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
 def put_in_fence(text: str) -> str:
-    """The text between marks that are longer than any in it, so that nothing in it can end it."""
+    """Wrap the text in a fence longer than any fence in it, so that the text cannot close it."""
     mark = max(re.findall(r"^[ \t]*(`{3,})", text, re.MULTILINE), key=len, default="``") + "`"
     return f"{mark}\n{text}\n{mark}"
 
 
 def count_same_objects(before: Sequence[object], after: Sequence[object]) -> int:
-    """Count the identical objects at the front of both. Costs next to nothing, however many there are."""
+    """Count the leading objects that are identical in both. The cost is negligible for any length."""
     return sum(takewhile(bool, map(operator.is_, before, after)))

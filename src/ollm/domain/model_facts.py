@@ -13,7 +13,7 @@ CHAT_BELOW_PARAMETERS = 0.4e9  # a smaller model chats without tools, unless a c
 
 
 class ModelFacts(Data, frozen=True):
-    """Learnt per server and model; every field has a safe default, so an unknown model works too."""
+    """Facts learned per server and model. Every field has a safe default, so an unknown model works too."""
 
     key: str  # "{provider}|{base_url}|{model}"
     call_form: CallForm = "unknown"
@@ -41,7 +41,7 @@ class ModelFacts(Data, frozen=True):
 
     @property
     def forms(self) -> ModelFacts:
-        """Nothing but how it calls and takes results: what decides the form in which a request is sent."""
+        """Only the call and result forms, which determine how a request is sent."""
         return ModelFacts(
             key="",
             call_form=self.call_form,

@@ -1,4 +1,4 @@
-"""A session as data (S2): the file, its tasks and snapshots, and what its workspace remembers of it (H275, W)."""
+"""A session as data (S2): the file, its tasks and snapshots, and its records in the workspace (H275, W)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ollm.domain.tools import ToolCallRecord
 
 
 class ParentCall(Data, frozen=True):
-    """The call a child conversation was begun by; no call where the product began it itself."""
+    """The call that started a child conversation; `call_id` is None if ollm started it itself."""
 
     session_id: str
     call_id: str | None = None
@@ -30,7 +30,7 @@ class TaskRequest(Data, frozen=True):
 
 
 class TaskReport(Data, frozen=True):
-    """Outcome of a task. `problem` says why it ended early; `files` are those it looked at."""
+    """Outcome of a task. `problem` is the reason it ended early; `files` are the files it looked at."""
 
     text: str
     session_id: str
@@ -40,7 +40,7 @@ class TaskReport(Data, frozen=True):
 
 
 class Agent(Data, frozen=True):
-    """A kind of worker somebody defined in `.ollm/agents/NAME.md`. Without `tools` it has all of its mode."""
+    """A kind of worker defined in `.ollm/agents/NAME.md`. Without `tools` it has all tools of its mode."""
 
     name: str
     description: str
@@ -51,7 +51,7 @@ class Agent(Data, frozen=True):
 
 
 class AgentListing(Data, frozen=True):
-    """An agent as people see it in a list; `problem` says why it cannot be used."""
+    """An agent in a list; `problem` is the reason it cannot be used."""
 
     name: str
     description: str = ""
@@ -85,7 +85,7 @@ class FailedTurn(Data, frozen=True):
 
 
 class SessionMetadata(Data, frozen=True):
-    """Facts about a session besides its messages. Unknown fields survive: the store folds plain dicts."""
+    """Metadata of a session. Unknown fields are preserved because the store merges plain dicts."""
 
     token_count: int = 0
     compression_count: int = 0
@@ -116,7 +116,7 @@ class Session(Data, frozen=True):
 
 
 class SessionSummary(Data, frozen=True):
-    """One line of a session list (D128), with what people look for."""
+    """One line of a session list (D128): title, model, counts and state."""
 
     session_id: str
     start_time: str
@@ -147,7 +147,7 @@ class SnapshotMetadata(SparseData, frozen=True):
 
 
 class ContextSnapshot(Data, frozen=True):
-    """Messages are kept as plain JSON with id and index, so that every format that was ever written can be read."""
+    """A snapshot of a context. Messages are plain JSON with id and index, so that every older format can be read."""
 
     id: str
     session_id: str
@@ -186,7 +186,7 @@ class CommandOutcome(Data, frozen=True):
 
 
 class Episode(Data, frozen=True):
-    """One turn, as the engine saw it; `number` is the number of the user's message."""
+    """One turn as recorded by the engine; `number` is the number of the user's message."""
 
     session_id: str
     number: int

@@ -1,4 +1,4 @@
-"""Small texts: suggestions for mistyped names, counts with their noun, short ids, front matter."""
+"""Text helpers: suggestions for mistyped names, counts with their noun, short ids, front matter."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ MAX_TYPED_CHARACTERS = 100
 
 
 def suggest_names(typed: str, known: Iterable[str], most: int = 1) -> list[str]:
-    """The known names closest to what was typed, best first; case, `-` and `_` make no difference."""
+    """Return the known names closest to the typed one, best first. Case, `-` and `_` make no difference."""
     from rapidfuzz import fuzz
     from rapidfuzz.distance import OSA
 
@@ -25,7 +25,7 @@ def suggest_names(typed: str, known: Iterable[str], most: int = 1) -> list[str]:
 
 
 def format_suggestion(typed: str, known: Iterable[str], otherwise: str = "") -> str:
-    """`did you mean NAME?`, or the other text when nothing is close."""
+    """Return `did you mean NAME?`, or `otherwise` if no name is close."""
     near = suggest_names(typed, known)
     return f"did you mean {near[0]}?" if near else otherwise
 
@@ -35,7 +35,7 @@ def _fold_name(name: str) -> str:
 
 
 def format_count(count: int, noun: str, plural: str = "") -> str:
-    """`1 file`, `1,204 files`; `plural` where an s does not make it."""
+    """Format a count such as `1 file` or `1,204 files`. `plural` is for nouns that do not just add an s."""
     return f"{count:,} {noun if count == 1 else plural or noun + 's'}"
 
 
@@ -43,12 +43,12 @@ MIN_SHORT_ID_CHARS = 8
 
 
 def replace_unprintable(name: str) -> str:
-    """A name for a prompt: whoever named a file shall not break lines or hide words in it."""
+    """Make a name safe for a prompt: a file name must not break lines or hide words."""
     return name if name.isprintable() else "".join(letter if letter.isprintable() else "\ufffd" for letter in name)
 
 
 def shorten_ids(ids: Iterable[str]) -> dict[str, str]:
-    """Each id with its short form, which starts no other of them."""
+    """Map each id to a short prefix that no other id starts with."""
     ordered = sorted(set(ids))
     short = {}
     for place, found in enumerate(ordered):
@@ -67,8 +67,8 @@ _BLOCK_MARKS = ("", ">", "|", ">-", "|-")
 
 
 def split_front_matter(text: str) -> tuple[dict[str, str], str]:
-    """Its fields, and the text without it. Indented lines, or those of a list, below a key without a value are its
-    value."""
+    """Return the fields of the front matter and the text without it. Indented lines or list items below a key without
+    a value become its value."""
     lines = text.removeprefix("\ufeff").splitlines(keepends=True)
     ends = [number for number, line in enumerate(lines) if line.rstrip() == "---"]
     if len(ends) < 2 or ends[0] != 0:
@@ -90,7 +90,7 @@ def split_front_matter(text: str) -> tuple[dict[str, str], str]:
 
 
 def _drop_comment(line: str) -> str:
-    """Remove the comment of a YAML line. Indented text may contain a `#`, and so may quoted text."""
+    """Remove the comment from a YAML line. Indented and quoted text may contain a `#`."""
     text = line.lstrip()
     if text.startswith("#"):
         return ""

@@ -25,7 +25,7 @@ SCOPE_WORDS: dict[GrantScope, str] = {
 
 
 class Risk(StrEnum):
-    """Harm a tool can do (T7.7)."""
+    """The harm a tool can do (T7.7)."""
 
     LOW = "low"
     MEDIUM = "medium"
@@ -33,7 +33,7 @@ class Risk(StrEnum):
 
 
 class ErrorInfo(Data, frozen=True):
-    """Why a call failed: `type` is one of the names docs/tools.md lists."""
+    """The reason a call failed: `type` is one of the names listed in docs/tools.md."""
 
     type: str
     message: str
@@ -42,8 +42,8 @@ class ErrorInfo(Data, frozen=True):
 class ToolResult(SparseData, frozen=True):
     """The outcome of a call: one channel for the model, one for the person.
 
-    `full_output` holds what truncation left out of `llm_content` (up to 1 MiB), so that `recall` can read it.
-    `diff` and `images` are shown, or sent to models that can see; they are not part of the text.
+    `full_output` holds the text truncated from `llm_content` (up to 1 MiB), so that `recall` can read it.
+    `diff` and `images` are displayed, or sent to models with vision; they are not part of the text.
     """
 
     llm_content: str
@@ -60,14 +60,14 @@ class ToolResult(SparseData, frozen=True):
 
 
 class AnsweredQuestion(Data, frozen=True):
-    """A question that a call brought up, and what the person said to it, both in the words of the screen."""
+    """A question raised by a call and the person's answer, both as displayed."""
 
     question: str
     answer: str
 
 
 class RecordedResult(SparseData, frozen=True):
-    """A result as the session keeps it (D's fields, plus what was cut and what the person was asked)."""
+    """A result as recorded in the session (D's fields, plus the truncated text and the person's answers)."""
 
     llm_content: str
     return_display: str = ""
@@ -80,7 +80,7 @@ class RecordedResult(SparseData, frozen=True):
 
 class ToolCallRecord(Data, frozen=True):
     """One call in the session's `toolCalls`: written when it starts (result null) and again when it ends. `summary`
-    says what it does, in the words shown when it ran; calls of earlier versions have none."""
+    describes the call as displayed when it ran; calls from earlier versions have none."""
 
     id: str
     name: str
@@ -102,7 +102,7 @@ class ToolSchema(Data, frozen=True):
 
 
 class Location(Data, frozen=True):
-    """Something a call touches: a path (as given, resolved by policy) or a URL."""
+    """A resource used by a call: a path (as given, resolved by policy) or a URL."""
 
     target: str
     access: Access = "read"
@@ -129,7 +129,7 @@ class RuleReference(Data, frozen=True):
 
 
 class VerdictPart(Data, frozen=True):
-    """One simple command of a shell line, and what is thought of it."""
+    """One simple command of a shell line, with its decision and reason."""
 
     command: str
     decision: Decision
@@ -137,8 +137,8 @@ class VerdictPart(Data, frozen=True):
 
 
 class Verdict(Data, frozen=True):
-    """Decision of the policy. `locked` verdicts (protected files, paths outside) are asked every time: no grant,
-    approval level or `--yes` answers them, and without a terminal they are refusals."""
+    """Decision of the policy. `locked` verdicts (protected files, paths outside) need confirmation every time: no
+    grant, approval level or `--yes` covers them, and without a terminal they are denied."""
 
     decision: Decision
     reason: str
@@ -155,7 +155,7 @@ class Verdict(Data, frozen=True):
 
 
 class FileChange(Data, frozen=True):
-    """Change of a file by a call, named as the model did; `before` is None for a new file."""
+    """A file change made by a call, with the path as the model wrote it; `before` is None for a new file."""
 
     path: str
     before: str | None
@@ -183,8 +183,8 @@ class ConfirmationDetails(Data, frozen=True):
 
 
 class ConfirmationAnswer(Data, frozen=True):
-    """The answer to a confirmation: `reason` is read by the model when it is no; `text` is what was typed where the
-    question asks for a text, and elsewhere what a yes was for beyond this call."""
+    """The answer to a confirmation. The model reads `reason` after a refusal. `text` is the typed text if the question
+    requests one; otherwise it describes what an approval covers beyond this call."""
 
     approved: bool
     text: str = ""
@@ -202,7 +202,7 @@ class Todo(Data, frozen=True):
 
 
 def describe_call(name: str, args: JsonObject, summary: str | UnsetType | None) -> str:
-    """The recorded summary of a call; for calls of earlier versions their name and first argument."""
+    """Return the recorded summary of a call, or its name and first argument for calls from earlier versions."""
     if isinstance(summary, str) and summary:
         return summary
     first = next((value for value in args.values() if isinstance(value, str)), "")
@@ -210,7 +210,7 @@ def describe_call(name: str, args: JsonObject, summary: str | UnsetType | None) 
 
 
 def describe_answer(details: ConfirmationDetails, answer: ConfirmationAnswer | None) -> str:
-    """The answer to a question, as it is shown below it."""
+    """Format the answer to a question for display below it."""
     if answer is None:
         return "no answer in time"
     if not answer.approved:
@@ -224,8 +224,8 @@ def describe_answer(details: ConfirmationDetails, answer: ConfirmationAnswer | N
 
 
 class HookDecision(Data, frozen=True):
-    """Decision of hooks before a call: `blocked` is the reason it must not run, `arguments` stand in place of its own.
-    `ask` is why a person is to be asked, whatever policy says."""
+    """Decision of hooks before a call: `blocked` is the reason it must not run, `arguments` replace its arguments.
+    `ask` is the reason a person must confirm, whatever the policy decides."""
 
     blocked: str | None = None
     arguments: JsonObject | None = None
@@ -233,12 +233,12 @@ class HookDecision(Data, frozen=True):
 
 
 class ToolHooks(Protocol):
-    """Called before each valid call and after each call."""
+    """Hooks called before each valid call and after each call."""
 
     async def before_tool(self, tool: str, arguments: JsonObject) -> HookDecision: ...
 
     async def after_tool(self, record: ToolCallRecord) -> str:
-        """Return text for the model about the call, besides its result."""
+        """Return additional text for the model about the call."""
         ...
 
 

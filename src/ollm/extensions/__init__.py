@@ -1,1 +1,1 @@
-"""Additions from outside: hooks, extensions, MCP servers."""
+"""External additions: hooks, extensions, MCP servers."""

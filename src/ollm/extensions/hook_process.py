@@ -1,4 +1,4 @@
-"""One run of a hook: JSON in, JSON out, within limits; its whole process tree ends with it."""
+"""One run of a hook: JSON in, JSON out, within limits. Its whole process tree ends with it."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ LAST_OUTPUT_SECONDS = 0.5  # seconds for output that is still in the pipe when t
 
 
 class HookReply(Data, frozen=True):
-    """Answer of a hook. `failure` tells why it said nothing that counts; `ask` why a person is to be asked; `told` is
-    for the model, `notice` for the person; `updated_input` are arguments in Claude Code's words."""
+    """Reply of a hook. `failure` is the reason the reply is invalid; `ask` the reason a person must confirm; `told` is
+    text for the model, `notice` for the person; `updated_input` are arguments under Claude Code's names."""
 
     go_on: bool = True
     message: str = ""
@@ -42,7 +42,7 @@ class HookReply(Data, frozen=True):
 
 
 class HookRunner:
-    """Runs hooks in the workspace with the environment tools get."""
+    """Runner for hooks in the workspace, with the environment of tools."""
 
     def __init__(
         self, host: ProcessHost, workspace: Path, environment: Mapping[str, str], sandbox: Sandbox | None = None
@@ -76,7 +76,7 @@ class HookRunner:
         return HookReply(told=decode_output(out)) if plain else read_reply(out)
 
     def _build_command(self, hook: Hook) -> ProcessCommand:
-        """Build the command; it runs in a working box unless the user's own file lets it out."""
+        """Build the command. It runs in the sandbox unless the user's own settings exempt it."""
         sandbox = self._sandbox
         environment = {**self._environment, "CLAUDE_PROJECT_DIR": str(self._workspace)}
         box = None
@@ -114,7 +114,7 @@ class HookRunner:
 
 
 class PipeCollector(asyncio.Protocol):
-    """Read a pipe up to a little over the limit, then close it."""
+    """Reader of a pipe that stops slightly over the limit and closes it."""
 
     def __init__(self) -> None:
         self.data = bytearray()
@@ -139,7 +139,7 @@ class PipeCollector(asyncio.Protocol):
 
 
 async def write_document(descriptor: int, document: bytes) -> None:
-    """Write the document; a hook need not read it."""
+    """Write the document. The hook may close its stdin without reading it."""
     writer = await connect_writer(descriptor)
     try:
         with suppress(OSError):
@@ -193,7 +193,7 @@ MAX_TEXT_CHARACTERS = 8_000
 
 
 def match_tool(matcher: str, tool: str) -> bool:
-    """A name, several with `|`, or a pattern, of Claude Code's names or of ours; nothing and `*` match every tool."""
+    """Match our or Claude Code's tool name against a name, names joined by `|`, or a regex. Empty and `*` match all."""
     if matcher in ("", "*"):
         return True
     try:
@@ -281,7 +281,7 @@ def to_our_arguments(tool: str, changed: Mapping[str, Any], workspace: str) -> d
 
 
 def read_claude_reply(found: Mapping[str, Any]) -> dict[str, Any]:
-    """Convert an answer in Claude Code's form to fields of our reply. Its `allow` lifts nothing of ours."""
+    """Convert a reply in Claude Code's form to our fields. Its `allow` does not override our policy."""
     special = found.get("hookSpecificOutput")
     special = special if isinstance(special, Mapping) else {}
     reply: dict[str, Any] = {}

@@ -39,9 +39,9 @@ MAX_TIMEOUT_SECONDS = 600.0
 
 
 class Hook(Data, frozen=True):
-    """A command to run at an event. `tools` narrows tool events by name (globs), `matcher` as Claude Code does. A
-    `required` hook before a tool or a turn stops it when it fails. `claude`: written for Claude Code. `boxed` is false
-    for one that the user's own file lets run outside the sandbox."""
+    """A command to run at an event. `tools` filters tool events by name (globs), `matcher` as in Claude Code. A failing
+    `required` hook before a tool or a turn stops it. `claude`: written for Claude Code. `boxed` is false for a hook
+    that the user's own settings let run outside the sandbox."""
 
     event: HookEvent
     command: str
@@ -59,8 +59,8 @@ class Hook(Data, frozen=True):
 def read_hooks(
     configured: Mapping[str, Any], own: Mapping[str, Any] | None = None
 ) -> tuple[tuple[Hook, ...], tuple[str, ...]]:
-    """Read the hooks; returns them and the mistakes. `own` are those of the user's own file: only these may leave the
-    sandbox."""
+    """Read the hooks; returns them and the mistakes. `own` are the hooks of the user's own file: only these may leave
+    the sandbox."""
     hooks: list[Hook] = []
     problems: list[str] = []
     for name, entries in configured.items():
@@ -79,7 +79,7 @@ def read_hooks(
 
 
 def read_entry(event: HookEvent, entry: Any, *, claude: bool) -> list[Hook | str]:
-    """The hooks of one entry: one of ours, or Claude Code's `{matcher, hooks: [{type, command, timeout}]}`."""
+    """Read the hooks of an entry: ours, or Claude Code's `{matcher, hooks: [{type, command, timeout}]}`."""
     if not isinstance(entry, Mapping) or "hooks" not in entry:
         found = read_hook(event, entry)
         return [msgspec.structs.replace(found, claude=claude) if isinstance(found, Hook) else found]

@@ -1,4 +1,4 @@
-"""Hooks around turns and tools: they see what happens, may add context, and may stop a call."""
+"""Hooks around turns and tools: they observe events, may add context, and may stop a call."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class HookContext(msgspec.Struct, frozen=True):
 
 
 class Hooks:
-    """The hooks of one conversation. Those of one event run side by side, except before a tool, where each may change
+    """The hooks of one conversation. Hooks of one event run concurrently, except before a tool: there, each may change
     the arguments for the next."""
 
     def __init__(self, hooks: Sequence[Hook], runner: Lazy[HookRunner], context: HookContext) -> None:
@@ -81,8 +81,8 @@ class Hooks:
             self._tell_model(hook, reply)
 
     async def run_event(self, event: HookEvent, data: Mapping[str, Any]) -> None:
-        """Run the hooks of an event and wait for them. Their objections reach the person, and the model with the next
-        turn."""
+        """Run the hooks of an event and wait for them. Their objections are shown to the person, and to the model with
+        the next turn."""
         hooks = self._select_hooks(event)
         for hook, reply in zip(hooks, await self._run_all(event, data), strict=True):
             if not reply.go_on and reply.message:
@@ -98,7 +98,7 @@ class Hooks:
             self._context.add_context({"key": key, "content": words, "volatile": True})
 
     def notify(self, data: Mapping[str, Any]) -> None:
-        """Tell notification hooks without waiting."""
+        """Start notification hooks without waiting for them."""
         if self._select_hooks("notification"):
             task = asyncio.create_task(self._run_all("notification", data))
             self._notifying.add(task)

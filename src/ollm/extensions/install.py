@@ -17,7 +17,7 @@ IGNORED_PATTERNS = shutil.ignore_patterns(".git", "__pycache__", "*.pyc", ".venv
 
 
 def list_installed(home: Path) -> list[Manifest | str]:
-    """List the manifests by name; a sentence stands for one that cannot be read."""
+    """List the manifests by name, with an error sentence in place of an unreadable one."""
     found: list[Manifest | str] = []
     for folder in sorted(home.iterdir()) if home.is_dir() else []:
         if (folder / MANIFEST_FILE).exists():
@@ -29,7 +29,7 @@ def list_installed(home: Path) -> list[Manifest | str]:
 
 
 def install_extension(source: Path, home: Path, *, replace: bool) -> Path:
-    """Copy an extension's folder in, whole or not at all."""
+    """Copy an extension's folder into place, completely or not at all."""
     manifest = read_manifest(source)
     target = home / manifest.name
     if target.exists() and not replace:
@@ -50,7 +50,7 @@ def install_extension(source: Path, home: Path, *, replace: bool) -> Path:
 
 
 def find_extension(name: str, home: Path) -> Path:
-    """Find the folder of an extension. Raises NotFoundError if there is none."""
+    """Find the folder of an extension. Raises NotFoundError if it does not exist."""
     folder = home / name
     if folder.parent != home or not (folder / MANIFEST_FILE).exists():
         raise NotFoundError(f"No extension named {name} in {home}.")
@@ -79,7 +79,7 @@ def _check_size(source: Path) -> None:
 
 
 def _check_modules(source: Path, manifest: Manifest) -> None:
-    """Refuse an extension whose modules are not valid Python. None of it is run."""
+    """Refuse an extension whose modules are not valid Python, without running any of them."""
     for addition in manifest.adds:
         place = source / addition.target.partition(":")[0].replace(".", "/")
         file = place.with_name(f"{place.name}.py")
@@ -93,7 +93,7 @@ MAX_SOURCE_BYTES = 1024 * 1024
 
 
 def describe_tools(folder: Path, manifest: Manifest) -> list[str]:
-    """Describe each tool in a line: the name the model calls, and what it may do."""
+    """Describe each tool in one line: the name the model calls, and its permissions."""
     lines = []
     for addition in manifest.adds:
         if addition.kind == "tools":

@@ -1,4 +1,4 @@
-"""Load the enabled extensions and no others. One that fails is reported and skipped."""
+"""Load only the enabled extensions. One that fails is reported and skipped."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Addition(Data, frozen=True):
 
 
 class Manifest(Data, frozen=True):
-    """`asks` is what its author says it needs. `place` is its folder, or the package it comes with."""
+    """An extension's manifest. `asks` are the needs its author states. `place` is its folder or its package."""
 
     name: str
     version: str
@@ -68,8 +68,8 @@ class Manifest(Data, frozen=True):
 
 
 def read_manifest(folder: Path, memory: Path | None = None) -> Manifest:
-    """The manifest of a folder; UsageError says everything that is wrong with it. `memory` is where what was read is
-    kept, so that an unchanged file is not read as YAML again."""
+    """Read the manifest of a folder. Raises UsageError with all its mistakes. `memory` is the cache of parsed files, so
+    that an unchanged file is not parsed as YAML again."""
     file = folder / MANIFEST_FILE
     try:
         if file.stat().st_size > MAX_MANIFEST_BYTES:
@@ -146,7 +146,7 @@ Load = Callable[[Addition], Any]
 
 
 def find_packages() -> dict[str, tuple[Manifest, Load]]:
-    """Find installed packages that extend ollm: the manifest of each, and how to load what it adds."""
+    """Find installed packages that extend ollm: the manifest of each, and a function to load its additions."""
     from importlib.metadata import entry_points
 
     found: dict[str, list[tuple[Addition, Any]]] = {}
@@ -175,7 +175,7 @@ ROOT_PACKAGE = "ollm_extensions"  # the package that folders are loaded into, so
 
 
 class ExtensionContext(msgspec.Struct, frozen=True):
-    """Argument of an extension's functions. `environment` is what tools get, without secrets."""
+    """Argument of an extension's functions. `environment` is the environment of tools, without secrets."""
 
     workspace: Path
     environment: Mapping[str, str]
@@ -183,7 +183,7 @@ class ExtensionContext(msgspec.Struct, frozen=True):
 
 
 class ContextSource(msgspec.Struct, frozen=True):
-    """Function that is called before every turn for text to the model."""
+    """A function called before every turn to provide text for the model."""
 
     extension: str
     name: str
@@ -191,7 +191,7 @@ class ContextSource(msgspec.Struct, frozen=True):
 
 
 class Extensions:
-    """Contents of the enabled extensions, and the problems of the others as sentences."""
+    """Contents of the enabled extensions, and error sentences for the ones that failed."""
 
     def __init__(self) -> None:
         self.manifests: list[Manifest] = []
@@ -202,7 +202,7 @@ class Extensions:
         self.problems: list[str] = []
 
     def add_extension(self, manifest: Manifest, load: Load, context: ExtensionContext) -> None:
-        """Add everything of one extension, or nothing of it."""
+        """Add all parts of one extension, or none."""
         bringing = Extensions()
         for addition in manifest.adds:
             bringing.add_item(manifest.name, addition, load(addition), context)
@@ -225,7 +225,7 @@ class Extensions:
 
 
 def load_extensions(enabled: Sequence[str], home: Path, context: ExtensionContext) -> Extensions:
-    """Load extensions from folders in `home`, or from installed packages of that name."""
+    """Load extensions from folders in `home`, or from installed packages with those names."""
     extensions = Extensions()
     for name in dict.fromkeys(enabled):
         try:
@@ -253,7 +253,7 @@ def locate_extension(name: str, home: Path) -> tuple[Manifest, Load]:
 
 
 def load_attribute(folder: Path, name: str, target: str) -> Any:
-    """`module:attribute` of a folder, imported as a package of its own so that relative imports work in it."""
+    """Load `module:attribute` from a folder, imported as a separate package so that relative imports work."""
     package = f"{ROOT_PACKAGE}.{name.replace('-', '_')}"
     if getattr(sys.modules.get(package), "__path__", None) != [str(folder)]:
         _make_package(package, folder)
@@ -285,7 +285,7 @@ def _make_package(package: str, folder: Path) -> None:
 
 
 def collect_tools(found: Any, context: ExtensionContext) -> list[ToolSpec]:
-    """A tool class, a spec, several of them, or a function that makes them."""
+    """Collect tools from a tool class, a spec, a list of either, or a function that makes them."""
     if isinstance(found, ToolSpec):
         return [found]
     if isinstance(found, type) and issubclass(found, Tool):

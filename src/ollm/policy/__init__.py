@@ -1,1 +1,1 @@
-"""Who may do what: rules, shell analysis, confirmations, trust (T7, T8)."""
+"""Permissions: rules, shell analysis, confirmations, workspace trust (T7, T8)."""

@@ -1,9 +1,9 @@
 """Decides whether a call may run: allow, ask or deny, and why (T7).
 
-Groups in order, the first with a match decides: configured rules naming the tool, configured rules for `*`, built-in
-rules, the default action. A workspace's rules are laid over that and only tighten it. Then a grant or the approval
-level may answer an ask; protected files and paths outside are looked at last and stay a question whatever was said
-before.
+The first group with a matching rule decides: configured rules naming the tool, configured rules for `*`, built-in
+rules, the default action. A workspace's rules are applied on top and can only tighten the result. Then a grant or the
+approval level may answer an ask. Protected files and paths outside the workspace are checked last and always need a
+confirmation.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _GLOB_CHARACTERS = frozenset("*?[")
 
 
 class PathConcern(Data, frozen=True):
-    """Why a path is asked about, or refused; `resolved` is what a yes would open."""
+    """A reason to ask about a path or refuse it. `resolved` are the paths that an approval opens."""
 
     decision: Literal["ask", "deny"]
     text: str
@@ -54,7 +54,7 @@ class PathConcern(Data, frozen=True):
 
 
 def find_strictest_concern(boundary: Boundary, locations: Iterable[Location]) -> PathConcern | None:
-    """The most serious thing to say about the places a call touches, with all the paths a yes would open."""
+    """Return the strictest concern about the paths of a call, with all the paths that an approval opens."""
     concerns = [found for location in locations if (found := find_concern(boundary, location.target, location.access))]
     refused = next((found for found in concerns if found.decision == "deny"), None)
     if refused is not None or not concerns:
@@ -64,8 +64,8 @@ def find_strictest_concern(boundary: Boundary, locations: Iterable[Location]) ->
 
 
 def find_concern(boundary: Boundary, target: str, access: Access) -> PathConcern | None:
-    """Return the concern about one path. Reading outside and protected names ask; writing or running a command outside
-    is refused."""
+    """Return the concern about one path. Reading outside the workspace or touching a protected name asks; writing or
+    running a command outside is refused."""
     if "://" in target:
         return None
     try:
@@ -93,8 +93,8 @@ def _make_outside_concern(boundary: Boundary, target: str, access: Access, resol
 
 
 class PolicyEngine:
-    """Pure but for the file system it resolves paths in. `approval` may be changed between calls. `categories` says
-    what each tool of ours is for: the built-in rules follow from it."""
+    """Decides about tool calls; its only side effect is resolving paths. `approval` may be changed between calls.
+    `categories` maps each built-in tool to its category, which selects the built-in rules."""
 
     def __init__(
         self,
@@ -106,7 +106,7 @@ class PolicyEngine:
         categories: Mapping[str, ToolCategory] = KNOWN_CATEGORIES,
         sandbox: Sandbox | None = None,
     ) -> None:
-        """`sandbox` says what the kernel holds where policy lets a command run."""
+        """`sandbox` is the sandbox in which allowed commands run."""
         self.rules = rules
         self.boundary = boundary
         self.grants = grants or GrantBook()
@@ -120,7 +120,7 @@ class PolicyEngine:
 
     @cached_property
     def _shell(self) -> ShellJudge:
-        """Built when the first command is judged: what reads shell is twenty modules."""
+        """Created for the first command: the shell analysis imports twenty modules."""
         from ollm.policy.shell.verdict import ShellJudge
 
         return ShellJudge(self.rules, self.boundary, find_level=self._find_level)
@@ -140,7 +140,7 @@ class PolicyEngine:
         return verdict
 
     def get_plain_action(self, tool: str) -> Decision | None:
-        """Return the decision of configured rules that ignore parameters; None if there is none."""
+        """Return the decision of configured rules that ignore parameters, or None if no such rule matches."""
         request = PolicyRequest(tool=tool, params={})
         rule = self._find_rule(request)
         return rule.action if rule is not None and rule.reference.layer != "built-in" else None
@@ -182,7 +182,7 @@ class PolicyEngine:
         return verdict
 
     def _is_foreign_allowed(self, request: PolicyRequest, verdict: Verdict) -> bool:
-        """A tool from outside that a rule of the user's allows by name: nobody here knows better what it does."""
+        """Return True if a user's rule allows an external tool by name: we have no category for such a tool."""
         rule = self._find_rule(request)
         named = rule is not None and rule.names_tool(request.tool) and rule.reference.layer == "configured"
         return named and verdict.decision == "allow" and request.tool not in self.categories
@@ -218,8 +218,8 @@ class PolicyEngine:
         return msgspec.structs.replace(ask_about_outside(verdict, kept), outside=True) if kept else verdict
 
     def _apply_sandbox(self, judged: JudgedLine) -> Verdict:
-        """Apply the sandbox to a decision. Without one only the simplest commands read unasked; a full one may replace
-        a question, but not one that a user's rule asks."""
+        """Apply the sandbox to a decision. Without a sandbox, only the simplest reading commands run without a
+        question. A full sandbox may replace a question, except one from a user's rule."""
         verdict = judged.verdict
         if self.sandbox is None:
             return verdict
@@ -240,14 +240,14 @@ def _is_configured(verdict: Verdict) -> bool:
 
 
 def ask_without_box(verdict: Verdict, description: str) -> Verdict:
-    """A command that is taken to only read, where the kernel would not hold it to that."""
+    """Ask about a command that should only read, because no sandbox enforces it."""
     rule = RuleReference(layer="sandbox", text=description)
     reason = "it should only read, but there is no sandbox to hold it to that"
     return msgspec.structs.replace(verdict, decision="ask", reason=reason, rule=rule)
 
 
 def ask_about_outside(verdict: Verdict, why: str) -> Verdict:
-    """A command that is to run outside the box is asked about every time."""
+    """Ask about a command that is to run outside the sandbox, every time."""
     if verdict.decision == "deny":
         return verdict
     reason = f"it runs outside the sandbox: {render_command(why) or 'no reason was given'}"
@@ -283,5 +283,5 @@ def apply_concern(verdict: Verdict, concern: PathConcern) -> Verdict:
 
 
 def _manages_background_command(request: PolicyRequest) -> bool:
-    """Reading, waiting for or stopping a background command: its start was judged."""
+    """Return True for reading, waiting for or stopping a background command, which was judged at its start."""
     return request.tool == "shell" and "command" not in request.params and "id" in request.params

@@ -1,7 +1,8 @@
 """Permissions a person gave beyond the rules: `TOOL` or `TOOL:TEXT`.
 
-Session grants live here in memory, those of `always` and `everywhere` in `~/.ollm/grants.yaml`, the former with their
-workspace. A grant answers an ask, never a deny, and never a question about a protected file or a path outside.
+Session grants are kept in memory. `always` and `everywhere` grants are saved in `~/.ollm/grants.yaml`, `always` grants
+with their workspace. A grant answers an ask, but never a deny and never a question about a protected file or a path
+outside the workspace.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ _HEADER = '# What was answered with "always". List with `ollm policy show`, revo
 
 
 class Grant(Data, frozen=True):
-    """`text` None means every call of the tool; `workspace` None means in every workspace."""
+    """Permission for calls of a tool. `text` None covers every call; `workspace` None covers every workspace."""
 
     tool: str
     text: str | None = None
@@ -33,18 +34,18 @@ class Grant(Data, frozen=True):
 
     @property
     def exact(self) -> bool:
-        """True if it is for one command, word by word, and not for those that begin with it: `shell:=rm -r build`."""
+        """True if the grant covers exactly one command, not longer ones with that prefix: `shell:=rm -r build`."""
         return self.text is not None and self.text.startswith("=")
 
     @property
     def words(self) -> tuple[str, ...]:
-        """A shell grant's words, or none when it is a whole line to be compared as it is."""
+        """The words of a shell grant; empty if the grant is a whole line to be compared literally."""
         text = (self.text or "").removeprefix("=")
         return tuple(text.split()) if not set(text) & set("'\"\\$`|&;<>(){}[]*?~#!\n") else ()
 
 
 def parse_grant(text: str, scope: GrantScope = "session", workspace: str | None = None) -> Grant:
-    """`TOOL` or `TOOL:TEXT`; the tool of an MCP server may be a pattern, such as `docs__*`."""
+    """Parse `TOOL` or `TOOL:TEXT`. An MCP server's tool may be a pattern, such as `docs__*`."""
     tool, colon, rest = text.strip().partition(":")
     name = tool.replace("*", "x") if "__" in tool else tool
     if not name.replace("_", "").replace("-", "").isalnum() or (colon and not rest.strip(" :=")):
@@ -55,8 +56,8 @@ def parse_grant(text: str, scope: GrantScope = "session", workspace: str | None 
 
 
 class GrantBook:
-    """All grants that count now. `file` None keeps `always` for the session only. What is granted `always` counts in
-    the workspace it was granted in, `everywhere` in all of them."""
+    """All grants in effect. If `file` is None, `always` lasts for the session only. An `always` grant applies in the
+    workspace where it was given, an `everywhere` grant in all workspaces."""
 
     def __init__(self, file: Path | None = None, granted: Iterable[str] = (), workspace: Path | None = None) -> None:
         self._file = file
@@ -64,18 +65,18 @@ class GrantBook:
         self._session = [parse_grant(text) for text in granted]
 
     def list_grants(self) -> list[Grant]:
-        """Those that count here, kept ones first."""
+        """Return the grants that apply in this workspace, saved ones first."""
         kept = [grant for grant in self.list_saved() if grant.workspace in (None, self._workspace)]
         return [*kept, *self._session]
 
     def list_saved(self) -> list[Grant]:
-        """Those of all workspaces, as `policy show` numbers them."""
+        """Return the saved grants of all workspaces, as `policy show` numbers them."""
         if self._file is None or not self._file.exists():
             return []
         return [parse_grant(text, "always", workspace) for text, workspace in _read_grants(self._file)]
 
     def add(self, text: str, scope: GrantScope) -> None:
-        """Remember a grant; once is not remembered."""
+        """Store a grant, unless its scope is `once`."""
         kept = scope in ("always", "everywhere") and self._file is not None
         grant = parse_grant(text, scope, self._workspace if kept and scope == "always" else None)
         if kept:
@@ -86,7 +87,7 @@ class GrantBook:
             self._session.append(grant)
 
     def revoke(self, number: int) -> Grant:
-        """Take back the kept grant with this number, counting from 1."""
+        """Revoke the saved grant with this number, counting from 1."""
         kept = self.list_saved()
         if not 1 <= number <= len(kept):
             raise UsageError(f"No grant {number}.", action="List them with `ollm policy show`.")
@@ -119,7 +120,7 @@ class GrantBook:
 
 
 def _read_grants(file: Path) -> list[tuple[str, str | None]]:
-    """Each grant with its workspace; one that is written as a mere text counts everywhere."""
+    """Read each grant with its workspace. A grant written as a plain string applies everywhere."""
     from ruamel.yaml import YAML
     from ruamel.yaml.error import YAMLError
 
@@ -146,8 +147,8 @@ def _read_entry(entry: object) -> tuple[str, str | None] | None:
 
 
 def covers_call(grant: Grant, request: PolicyRequest, boundary: Boundary) -> bool:
-    """True if a grant answers for a call of a tool other than shell. One that was given for a tool from outside counts
-    for what the tool was then: its server and its parameters."""
+    """Return True if a grant covers a call of a tool other than shell. A grant for an external tool is bound to the
+    tool's server and parameters at the time of the grant."""
     if not (grant.tool == request.tool or ("*" in grant.tool and fnmatch.fnmatchcase(request.tool, grant.tool))):
         return False
     if request.identity and grant.scope == "always":
@@ -191,7 +192,7 @@ def _covers_path(text: str, value: str, boundary: Boundary) -> bool:
 
 
 def suggest_grant(request: PolicyRequest, boundary: Boundary) -> str:
-    """The narrowest grant that makes sense for a call of a tool other than shell."""
+    """Return the narrowest useful grant for a call of a tool other than shell."""
     if request.identity:
         return f"{request.tool}:#{request.identity}"
     tool, url, path = request.tool, request.params.get("url"), request.params.get("path")

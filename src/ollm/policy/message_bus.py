@@ -1,8 +1,8 @@
 """Questions to the user and their answers, matched by correlation id (T8).
 
-Delivery: every request is announced with `ConfirmationRequested` and ended with exactly one `ConfirmationResolved`.
-The first answer wins; whoever answers learns whether it was theirs. Listeners are called in the event loop, in the
-order they subscribed, and must not raise or block.
+Every request is announced with `ConfirmationRequested` and ended with exactly one `ConfirmationResolved`. The first
+answer wins, and each caller of `respond` gets back whether its answer was used. Listeners are called in the event loop,
+in the order they subscribed, and must not raise or block.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ Outcome = Literal["approved", "refused", "timeout", "cancelled"]
 
 
 class ConfirmationTimeoutError(OllmError):
-    """Nobody answered in time. It is not a refusal: nobody said no."""
+    """Timeout of a question. It does not count as a refusal."""
 
     exit_code = ExitCode.TIMED_OUT
 
 
 class ConfirmationCancelledError(OllmError):
-    """The question was taken back before it was answered."""
+    """Withdrawal of a question before it was answered."""
 
     exit_code = ExitCode.INTERRUPTED
 
@@ -40,7 +40,7 @@ class PendingConfirmation(Data, frozen=True):
 
 
 class MessageBus:
-    """One per conversation. Any number of questions may wait at once; each is answered by its own id."""
+    """Questions of one conversation. Several may be pending at once; each is answered by its id."""
 
     def __init__(self) -> None:
         self._waiting: dict[str, tuple[PendingConfirmation, asyncio.Future[ConfirmationAnswer]]] = {}
@@ -48,7 +48,7 @@ class MessageBus:
         self._closed = False
 
     async def request(self, details: ConfirmationDetails, *, timeout: float | None = None) -> ConfirmationAnswer:
-        """Ask, and wait for the answer. Cancelling the task that waits takes the question back.
+        """Ask, and wait for the answer. Cancelling the waiting task withdraws the question.
 
         Raises ConfirmationTimeoutError or ConfirmationCancelledError, so that neither looks like a refusal."""
         if self._closed:
@@ -81,7 +81,7 @@ class MessageBus:
         return future.result()
 
     def respond(self, correlation_id: str, answer: ConfirmationAnswer) -> bool:
-        """Answer a question. False when there is not one of that id any more: answered, timed out or cancelled."""
+        """Answer a question. Return False if it is no longer pending: answered, timed out or cancelled."""
         _, future = self._waiting.pop(correlation_id, (None, None))
         if future is None or future.done():
             return False
@@ -89,26 +89,26 @@ class MessageBus:
         return True
 
     def cancel(self, correlation_id: str) -> bool:
-        """Take one question back. False when it no longer waits."""
+        """Withdraw one question. Return False if it is no longer pending."""
         _, future = self._waiting.pop(correlation_id, (None, None))
         return future is not None and future.cancel()
 
     def cancel_all(self) -> int:
-        """Take every waiting question back; says how many there were."""
+        """Withdraw every pending question and return their number."""
         return sum(self.cancel(correlation_id) for correlation_id in list(self._waiting))
 
     def close(self) -> None:
-        """Nothing is left waiting, and nothing can be asked afterwards."""
+        """Withdraw all pending questions and accept no new ones."""
         self._closed = True
         self.cancel_all()
 
     @property
     def pending(self) -> tuple[PendingConfirmation, ...]:
-        """The questions that wait, oldest first."""
+        """The pending questions, oldest first."""
         return tuple(entry for entry, _ in self._waiting.values())
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:
-        """Receive every question and outcome, waiting questions at once. Call the result to stop."""
+        """Receive every question and outcome, and pending questions immediately. Call the result to unsubscribe."""
         self._listeners.append(listener)
         for entry in self.pending:
             listener(ConfirmationRequested(correlation_id=entry.correlation_id, details=entry.details))

@@ -1,6 +1,6 @@
-"""Policy rules (T7): those people write, read into data with every mistake told, and the built-in ones.
+"""Policy rules (T7): parses configured rules, reports every mistake in them, and defines the built-in rules.
 
-A rule that cannot be read is not dropped: it becomes a rule that makes its tool ask.
+A rule that cannot be parsed is not dropped: it becomes a rule that makes its tool ask.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ CONDITION_KEYS = {"param", "operator", "value", "flags"}
 
 
 class Condition(Data, frozen=True):
-    """One test of one parameter; any of `values` will do. `flags` go with the operator program."""
+    """One test of one parameter; any of `values` may match. `flags` belong to the operator `program`."""
 
     param: str
     operator: Operator
@@ -42,8 +42,8 @@ class Condition(Data, frozen=True):
 
 
 class Rule(Data, frozen=True):
-    """`problem` says why an entry could not be read; such a rule asks. One that `tightens` is laid over what the other
-    rules decide and can only make it stricter: it comes from a workspace."""
+    """One policy rule. `problem` explains why an entry could not be parsed; such a rule asks. A rule that `tightens`
+    comes from a workspace and can only make the decision of the other rules stricter."""
 
     tool: str
     action: Decision
@@ -59,12 +59,12 @@ class Rule(Data, frozen=True):
         return self.message or f"the rule “{self.reference.text}” says so"
 
     def names_tool(self, tool: str) -> bool:
-        """By its name, or by a pattern such as `mcp_*`; `*` alone is the general group."""
+        """Return True if the rule names the tool, literally or by a pattern like `mcp_*`. `*` is not a name."""
         return self.tool == tool or ("*" in self.tool and self.tool != "*" and fnmatchcase(tool, self.tool))
 
 
 class RuleSet(Data, frozen=True):
-    """Everything that was configured. With `builtin` false the built-in rules do not count (`--rules FILE`)."""
+    """All configured rules. If `builtin` is False, the built-in rules are ignored (`--rules FILE`)."""
 
     rules: tuple[Rule, ...] = ()
     default_action: Decision = "ask"
@@ -77,8 +77,8 @@ class RuleSet(Data, frozen=True):
     def find_rule(
         self, tool: str, weigh: Callable[[Rule], float | None], builtin: Rule | None
     ) -> tuple[Rule, float] | None:
-        """The rule that decides about a call of a tool, and its weight: the strictest of those that name the tool, else
-        of those for all tools, else the built-in one; then a workspace's own if it is stricter. `weigh` returns None
+        """Return the rule that decides about a call, and its weight: the strictest rule that names the tool, else the
+        strictest for all tools, else the built-in rule. A workspace's rule wins if it is stricter. `weigh` returns None
         for a rule that does not match."""
 
         def find_strictest(rules: Iterable[Rule]) -> tuple[Rule, float] | None:
@@ -110,11 +110,11 @@ class RuleSource(Data, frozen=True):
 
 
 class BadRuleError(ValueError):
-    """An entry that cannot be read, and why."""
+    """A malformed rule entry, with the reason."""
 
 
 def read_rules(entries: Sequence[Any], source: RuleSource | None = None) -> tuple[Rule, ...]:
-    """The entries in their order, bad ones as rules that ask."""
+    """Parse the entries in order; malformed ones become rules that ask."""
     where = source or RuleSource()
     found = (_read_rule(entry, index, where) for index, entry in enumerate(entries))
     return tuple(rule for rule in found if rule is not None)
@@ -188,7 +188,7 @@ def _require(held: object, problem: str) -> None:
 
 @cache
 def compile_pattern(text: str, *, longest: bool = False) -> Any:
-    """The expression compiled by RE2, which takes linear time whatever it is given."""
+    """Compile the expression with RE2, which matches in linear time."""
     import re2
 
     options = re2.Options()
@@ -239,7 +239,7 @@ def _item_matches(condition: Condition, item: Any, boundary: Boundary, *, allows
 
 
 def _list_path_forms(param: str, item: Any, boundary: Boundary, *, allows: bool) -> list[Any]:
-    """A path counts without `.` and `..`, from the workspace and from the root; to restrict, as it was given too."""
+    """List the forms of a path to compare: normalized, relative and absolute; to restrict, also as given."""
     if param not in PATH_PARAMETERS or not isinstance(item, str):
         return [item]
     plain = os.path.normpath(boundary.workspace / item)
@@ -266,8 +266,8 @@ def _format_value(item: Any) -> str:
 
 
 def is_under(item: str, directory: str, boundary: Boundary, *, allows: bool, base: Path | None = None) -> bool:
-    """A path inside a directory, or the directory itself, compared by components after following links. To allow,
-    both the path as written and where it leads must be inside; to restrict, one of them is enough."""
+    """Return True if a path is a directory or inside it, compared by components after resolving links. To allow, both
+    the path as written and its target must be inside; to restrict, one of them is enough."""
     start = base or boundary.workspace
     home = boundary.places.user_home
     if home is not None and (directory == "~" or directory.startswith("~/")):
@@ -282,7 +282,7 @@ def is_under(item: str, directory: str, boundary: Boundary, *, allows: bool, bas
 
 
 def find_glob_base(pattern: str) -> str:
-    """The directory that everything a pattern matches is in."""
+    """Return the directory that contains every match of a pattern."""
     fixed = "/".join(takewhile(lambda part: not set(part) & set("*?["), pattern.split("/")))
     return fixed or ("/" if pattern.startswith("/") else ".")
 

@@ -1,7 +1,7 @@
-"""Workspaces a person trusts, and the files they were trusted with.
+"""Trusted workspaces, and the files for which they were trusted.
 
-A workspace's configuration, commands, hooks and instruction files are used once a person said so, and only as long as
-they are what they were then: a change is an unknown workspace again, and says what changed.
+A workspace's configuration, commands, hooks and instruction files are used only after a person has approved them, and
+only while they are unchanged. After a change the workspace is untrusted again, and the changes are listed.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ _MAX_HASHED_BLOCKS = 16
 
 
 class TrustState(Data, frozen=True):
-    """`known`: it was trusted once. `trusted`: and nothing it was trusted for has changed. `declined`: the person was
-    asked about exactly these files and said no."""
+    """Trust of a workspace. `known`: it was trusted once. `trusted`: it was, and none of its files has changed since.
+    `declined`: the user was asked about exactly these files and refused."""
 
     workspace: str
     trusted: bool
@@ -50,12 +50,12 @@ class TrustState(Data, frozen=True):
 
     @property
     def unanswered(self) -> bool:
-        """True if there are files that nobody has decided about as they are now."""
+        """True if there are files in their current state that the user has neither trusted nor declined."""
         return not self.trusted and not self.declined and bool(self.files or self.known)
 
 
 class TrustEntry(Data, frozen=True):
-    """What a workspace was trusted with."""
+    """The files for which a workspace was trusted."""
 
     hash: str = ""
     since: str | None = None
@@ -68,18 +68,18 @@ class TrustDocument(Data, frozen=True, omit_defaults=True):
 
 
 class TrustBook:
-    """`~/.ollm/trust.json`. Reading creates nothing."""
+    """Trust decisions in `~/.ollm/trust.json`. Reading creates nothing."""
 
     def __init__(self, file: Path, clock: Clock = now) -> None:
         self._file = file
         self._clock = clock
 
     def is_trusted(self, workspace: Path) -> bool:
-        """Like `get_state`; reads no files of a workspace that was never trusted."""
+        """Return True if `get_state` reports trust. Reads no files of a workspace that was never trusted."""
         return os.path.realpath(workspace) in self._read().workspaces and self.get_state(workspace).trusted
 
     def _hash_files(self, real: str) -> dict[str, str]:
-        """Digests of the files that need trust; the user's own settings, if the workspace is their home, do not."""
+        """Hash the files that need trust. The user's own settings do not, if the workspace is their home."""
         prefix = f"{os.path.relpath(os.path.realpath(self._file.parent), real)}/"
         files = fingerprint_files(Path(real))
         return {name: digest for name, digest in files.items() if not name.startswith(prefix)}
@@ -117,7 +117,7 @@ class TrustBook:
         return self.get_state(Path(real))
 
     def decline(self, workspace: Path) -> None:
-        """Remember a no, for the files it has now: the question is not asked again until they change."""
+        """Store a refusal for the current files: the question is not asked again until they change."""
         real, document = os.path.realpath(workspace), self._read()
         declined = {**document.declined, real: combine_digests(self._hash_files(real))}
         self._write(msgspec.structs.replace(document, declined=declined))
@@ -151,7 +151,7 @@ class TrustBook:
 
 
 def fingerprint_files(workspace: Path) -> dict[str, str]:
-    """The files that trust is about, each with the digest of what it holds; links count with where they lead."""
+    """Return the files that need trust, each with the digest of its content. Links count with their target."""
     listed = list(_find_files(workspace))
     found: dict[str, str] = {}
     for path in (*listed[:_MAX_FILES], *_find_configured_scripts(workspace)):
@@ -169,7 +169,7 @@ def combine_digests(files: dict[str, str]) -> str:
 
 
 def find_instruction_file(folder: Path) -> Path | None:
-    """Find the file that tells an agent about a folder, broken links included."""
+    """Find a folder's instruction file for agents, broken links included."""
     paths = (folder / name for name in INSTRUCTION_FILES)
     return next((path for path in paths if path.is_symlink() or path.is_file()), None)
 
@@ -188,13 +188,13 @@ def _find_files(workspace: Path) -> Iterator[Path]:
 
 
 def _find_configured_scripts(workspace: Path) -> list[Path]:
-    """The files of the workspace that its own settings name: what a hook or an MCP server would run."""
+    """Find the workspace files that its own settings name: those a hook or an MCP server would run."""
     texts = [text for name in _NAMING_FILES for text in read_configuration(workspace / name)]
     return find_named_files(workspace, texts)
 
 
 def read_configuration(file: Path) -> list[str]:
-    """The text of a configuration file, as far as it is read to find out what it names; nothing without one."""
+    """Read the beginning of a configuration file to search for names. Return [] if it cannot be read."""
     try:
         return [read_small_file(file).decode("utf-8")[:_BLOCK_BYTES]]
     except (OSError, UnicodeDecodeError):
@@ -202,8 +202,8 @@ def read_configuration(file: Path) -> list[str]:
 
 
 def find_named_files(workspace: Path, texts: Iterable[str]) -> list[Path]:
-    """The files of the workspace that commands name, in the order they are named. A script that is named by its path
-    counts before it exists: whoever made it would be run. A data file is not run: its server writes to it."""
+    """Find the workspace files that commands name, in order. A script named by its path counts even before it exists,
+    because it would run once created. A data file does not count: its server writes to it."""
     found: dict[Path, None] = {}
     for word in dict.fromkeys(word for text in texts for word in _list_file_words(text)):
         path = Path(os.path.normpath(workspace / word))
@@ -218,8 +218,8 @@ def find_named_files(workspace: Path, texts: Iterable[str]) -> list[Path]:
 
 
 def _list_file_words(text: str) -> Iterator[str]:
-    """Words that may be files of the workspace; what follows a variable (`$CLAUDE_PROJECT_DIR/check.sh`) is taken from
-    its top, and `-m package.module` by the files Python would run."""
+    """List words that may be workspace files. The path after a variable (`$CLAUDE_PROJECT_DIR/check.sh`) is taken from
+    the workspace root, and `-m package.module` as the files Python would run."""
     yield from re.findall(_FILE_WORD, text)
     yield from re.findall(_AFTER_VARIABLE, text)
     for module in re.findall(_MODULE, text):
@@ -228,7 +228,7 @@ def _list_file_words(text: str) -> Iterator[str]:
 
 
 def _hash_stamps(paths: Iterable[Path]) -> str:
-    """One digest for many files, which are not read: where each is, and when it was last changed."""
+    """Hash the path, size and change time of many files without reading them."""
     import hashlib
 
     digest = hashlib.sha256()

@@ -24,7 +24,7 @@ _read_role = attrgetter("role")
 
 
 class ChatRequest(Data, frozen=True):
-    """One request to the model. `window` is sent on every request by servers that take it (`num_ctx`)."""
+    """One request to the model. Servers that support `window` get it with every request (`num_ctx`)."""
 
     model: str
     messages: tuple[PromptMessage, ...]
@@ -49,20 +49,20 @@ class ThinkingPiece(Piece, frozen=True, tag="thinking"):
 
 
 class WrittenPiece(Piece, frozen=True, tag="written"):
-    """Text letter for letter as the model writes it, where calls are read from it: recorded, not shown."""
+    """The model's verbatim text, if calls are parsed from it: recorded, not shown."""
 
     text: str
 
 
 class CallPiece(Piece, frozen=True, tag="call"):
-    """A call the model asked for, whole; `arguments` as the model wrote them, parsed where that is possible."""
+    """A complete tool call; `arguments` as the model wrote them, parsed if possible."""
 
     name: str
     arguments: JsonObject | str
 
 
 class ProgressPiece(Piece, frozen=True, tag="progress"):
-    """Progress of reading the prompt; `seconds_left` if the speed of the model is known."""
+    """Progress of reading the prompt; `seconds_left` is set if the model's speed is known."""
 
     processed: int = 0
     total: int = 0
@@ -71,9 +71,9 @@ class ProgressPiece(Piece, frozen=True, tag="progress"):
 
 
 class FinishPiece(Piece, frozen=True, tag="finish"):
-    """Always the last one. `usage` holds the server's own counts, 0 where it gave none; `counts_reuse` says whether it
-    tells what it took from its prompt cache; `cut` is what was written behind the calls and is not part of it.
-    `limit` is the number of tokens that we allow one answer, where that ended it."""
+    """The last piece of a stream. `usage` holds the server's counts, 0 if not reported; `counts_reuse` is True if the
+    server reports its prompt cache reuse; `cut` is discarded text after the calls. `limit` is our token limit for one
+    answer, if that limit ended it."""
 
     reason: FinishReason = "unknown"
     usage: Usage = Usage()
@@ -87,7 +87,7 @@ PieceStream = AsyncGenerator[AnyPiece, None]
 
 
 class CompletionRequest(Data, frozen=True):
-    """A prompt already rendered, to be continued; `schema` binds what may come."""
+    """A rendered prompt to continue; `schema` constrains the output."""
 
     model: str
     prompt: str
@@ -114,7 +114,7 @@ class ModelInfo(Data, frozen=True):
 
 
 class Provider:
-    """A model server. Set `name` and `base_url`, write `stream` and `models`; the rest suits a server with no more.
+    """A model server. Set `name` and `base_url`, write `stream` and `models`; the other defaults suit a minimal server.
 
     Methods raise NoServerError, ModelError or ModelTimeoutError. Closing a stream early (`contextlib.aclosing`) stops
     the server's work at once.
@@ -124,41 +124,41 @@ class Provider:
     base_url: str = ""
 
     def __init__(self, context: object = None) -> None:
-        """`context` is the ExtensionContext that the provider of an extension is made with."""
+        """`context` is the ExtensionContext of a provider that an extension defines."""
         self.context = context
 
     def stream(self, request: ChatRequest) -> AsyncGenerator[AnyPiece, None]:
-        """Text and calls as they come, and one FinishPiece at the end. Every provider writes its own; the error tells
-        the author of an extension what is missing."""
+        """Stream text and calls as they arrive, and one FinishPiece at the end. Every provider must implement it; the
+        error shows the author of an extension what is missing."""
         raise NotImplementedError(f"{type(self).__name__} has no stream(request): write it.")
 
     async def models(self) -> list[ModelInfo]:
-        """List the models the server offers. Every provider writes its own."""
+        """List the models the server offers. Every provider must implement it."""
         raise NotImplementedError(f"{type(self).__name__} has no models(): write it.")
 
     async def describe(self, model: str) -> ModelInfo:
-        """Describe one model; UnknownModelError names the nearest model there is."""
+        """Describe one model. Raises UnknownModelError, which names the closest model."""
         found = {info.name: info for info in await self.models()}
         return found.get(model) or ModelInfo(name=model)
 
     async def count_tokens(self, model: str, text: str) -> int | None:
-        """Count tokens exactly; None if the server offers no way to ask."""
+        """Count tokens exactly, or return None if the server cannot count."""
         return None
 
     async def count_prompt(self, request: ChatRequest) -> int | None:
-        """Count the tokens of the whole request as the model reads it; None if the server cannot say."""
+        """Count the tokens of the whole request as the model reads it, or return None if the server cannot count."""
         return None
 
     async def render(self, request: ChatRequest) -> str | None:
-        """Render the request with the model's own template; None if the server does not offer that."""
+        """Render the request with the model's own template, or return None if the server does not support that."""
         return None
 
     def complete(self, request: CompletionRequest) -> AsyncGenerator[AnyPiece, None]:
-        """Continue a rendered prompt, for servers whose `render` gives one."""
+        """Continue a rendered prompt, for servers that support `render`."""
         raise ModelError(f"{self.name} does not continue a rendered prompt.")
 
     def allow(self, seconds: float) -> None:
-        """Wait at least so long for the first token of an answer."""
+        """Wait at least this long for the first token of an answer."""
 
     async def close(self) -> None:
         """Close connections and processes."""
@@ -175,9 +175,9 @@ def list_missing_parts(provider: object) -> list[str]:
 async def relay(
     stream: AsyncGenerator[AnyPiece | PieceStream, None], explain: ExplainError | None = None
 ) -> PieceStream:
-    """The pieces of a stream, and of the streams it yields in place of pieces; closing it closes them all.
+    """Yield the pieces of a stream and of the streams nested in it. Closing it closes them all.
 
-    `explain` may give a better error for one that ends it."""
+    `explain` may replace the error that ends it with a better one."""
     try:
         async with aclosing(stream):
             async for item in stream:
@@ -199,7 +199,7 @@ def as_mapping(value: Any) -> dict[str, Any]:
 
 
 def as_entries(value: Any) -> list[dict[str, Any]]:
-    """Return the objects in a list; empty for anything else."""
+    """Return the objects in a list, or an empty list for any other value."""
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
@@ -213,7 +213,7 @@ _ESCAPE = compile_late(
 
 
 def decode_json(data: bytes | str) -> Any:
-    """Decode JSON in which half of a surrogate pair may be escaped: it becomes U+FFFD. Raises msgspec.DecodeError."""
+    """Decode JSON. An escaped half of a surrogate pair becomes U+FFFD. Raises msgspec.DecodeError."""
     try:
         return msgspec.json.decode(data)
     except msgspec.DecodeError:
@@ -224,7 +224,7 @@ def decode_json(data: bytes | str) -> Any:
 
 
 def unescape_surrogates(text: str) -> str:
-    """Replace the escapes of surrogates in JSON by their character, or by U+FFFD if they have none."""
+    """Replace escaped surrogates in JSON with their character, or with U+FFFD if they are unpaired."""
     return _ESCAPE.sub(_unescape, text) if "\\ud" in text or "\\uD" in text else text
 
 
@@ -235,7 +235,7 @@ def _unescape(found: re.Match[str]) -> str:
 
 
 def parse_arguments(value: Any) -> JsonObject | str:
-    """Parse a call's arguments; text that is no object stays as it is."""
+    """Parse a call's arguments. Text that is not an object stays unchanged."""
     if isinstance(value, dict):
         return value
     written = as_text(value)
@@ -249,7 +249,7 @@ def parse_arguments(value: Any) -> JsonObject | str:
 
 
 def build_functions(tools: tuple[ToolSchema, ...]) -> list[JsonObject]:
-    """Build tools in the form both kinds of server take."""
+    """Build tools in the form that both kinds of server accept."""
     return [
         {
             "type": "function",
@@ -260,7 +260,7 @@ def build_functions(tools: tuple[ToolSchema, ...]) -> list[JsonObject]:
 
 
 def merge_user_messages(messages: Sequence[PromptMessage]) -> list[PromptMessage]:
-    """Join adjacent messages of the user."""
+    """Join adjacent user messages."""
     if ("user", "user") not in pairwise(map(_read_role, messages)):
         return list(messages)
     found: list[PromptMessage] = []

@@ -1,4 +1,4 @@
-"""One way to talk to a model server: requests with retries before the first byte, failures as clear sentences."""
+"""Communication with a model server: requests with retries before the first byte, and clear errors."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ HIDDEN_KEY = "[redacted]"
 
 
 async def hide_key_in_pieces(pieces: PieceStream, key: str) -> PieceStream:
-    """The same pieces without the key. The end of a piece that may be the beginning of the key waits for the next."""
+    """Hide the key in pieces. The end of a piece that may begin the key is held until the next piece."""
     hider = KeyHider(key)
     async with aclosing(pieces):
         async for piece in pieces:
@@ -42,8 +42,8 @@ async def hide_key_in_pieces(pieces: PieceStream, key: str) -> PieceStream:
 
 
 class KeyHider:
-    """Takes pieces in their order and gives them back clean. Text and thoughts are looked at each for itself: what
-    comes in between is no part of them."""
+    """A filter that hides the key in a sequence of pieces. Text and thinking are filtered separately, so pieces of the
+    other kind in between do not matter."""
 
     def __init__(self, key: str) -> None:
         self._key = key
@@ -68,7 +68,7 @@ class KeyHider:
                 yield piece
 
     def flush(self) -> Iterator[AnyPiece]:
-        """Return the text that waited for a continuation."""
+        """Return the text held back for a continuation."""
         for kind, text in self._waiting.items():
             yield kind(text)
         self._waiting.clear()
@@ -98,7 +98,7 @@ Received = TypeVar("Received", bytes, str)
 
 
 class ServerBusy(Exception):  # noqa: N818 - a reason to try again, not a fault
-    """The server says it cannot answer yet."""
+    """The server reports that it cannot answer yet."""
 
     def __init__(self, answer: http.FullResponse) -> None:
         super().__init__(answer.status)
@@ -106,7 +106,7 @@ class ServerBusy(Exception):  # noqa: N818 - a reason to try again, not a fault
 
 
 class Exchange:
-    """Speaks JSON with the server at a base URL."""
+    """JSON over HTTP with the server at a base URL."""
 
     def __init__(
         self, url: str, timeouts: ProviderTimeouts, *, api_key: str = "", proxied: bool = False, configured: str = ""
@@ -122,14 +122,14 @@ class Exchange:
             raise UsageError(f"{url} is not a valid server URL: {error}.", action="Set provider.baseUrl.") from error
 
     def extend_first_token_timeout(self, seconds: float) -> None:
-        """Wait at least so long for the first token: a slow machine takes its time to read a long prompt."""
+        """Wait at least this long for the first token: a slow machine needs time to read a long prompt."""
         self._timeouts = msgspec.structs.replace(self._timeouts, first=max(self._timeouts.first, seconds))
 
     async def close(self) -> None:
         await self._client.close()
 
     async def iter_loading_attempts(self) -> AsyncGenerator[None, None]:
-        """One round per attempt, for a server that still loads its model; ends when the first token is overdue."""
+        """Yield once per attempt while a server loads its model; end when the first token is overdue."""
         begin = monotonic()
         while monotonic() - begin < self._timeouts.first:
             yield
@@ -137,7 +137,7 @@ class Exchange:
 
     @asynccontextmanager
     async def stream(self, path: str, body: Any) -> AsyncIterator[http.Response]:
-        """A streamed answer with status 200; every other status is raised as what it means."""
+        """Stream an answer with status 200. Any other status is raised as the matching error."""
         data = msgspec.json.encode(body)
         async with AsyncExitStack() as stack:
             try:
@@ -148,7 +148,7 @@ class Exchange:
     async def request_json(
         self, method: str, path: str, body: Any = None, *, timeout: float = QUICK_TIMEOUT_SECONDS
     ) -> Any:
-        """A whole answer, decoded. Statuses other than 200 are raised, unreadable JSON too."""
+        """Return a whole decoded answer. Raises for statuses other than 200 and for invalid JSON."""
         answer = await self.send_request(method, path, body, timeout=timeout)
         if answer.status != 200:
             raise self._explain_answer(answer)
@@ -157,7 +157,7 @@ class Exchange:
     async def try_request_json(
         self, method: str, path: str, body: Any = None, *, timeout: float = QUICK_TIMEOUT_SECONDS
     ) -> Any:
-        """Like `json`, for what a server may or may not offer: None when it refuses or answers something else."""
+        """Like `request_json`, for optional endpoints: None if the server refuses or the answer is invalid."""
         try:
             answer = await self.send_request(method, path, body, timeout=timeout)
             return decode_json(answer.body) if answer.status == 200 else None
@@ -190,7 +190,7 @@ class Exchange:
         return make_server_error(self._named, shown)
 
     def hide_key(self, pieces: PieceStream) -> PieceStream:
-        """A stream of the server's without the key it was sent, however it cuts it in parts."""
+        """Hide the API key in a server's stream, even if it is split across pieces."""
         return hide_key_in_pieces(pieces, self._api_key) if self._hides_key else pieces
 
     @property
@@ -198,7 +198,7 @@ class Exchange:
         return len(self._api_key) >= MIN_HIDDEN_KEY_CHARACTERS
 
     def _unescape(self, data: bytes | str) -> bytes:
-        """JSON as it is usually written: a key that is spelled in escapes would not be seen."""
+        """Normalize JSON, so that a key written with escapes is found."""
         written = data.encode() if isinstance(data, str) else data
         if not self._hides_key or b"\\" not in written:
             return written
@@ -252,7 +252,7 @@ class Exchange:
         return ModelError(f"{where} sent an unreadable response: {failure}.", action="Check provider.baseUrl.")
 
     async def _begin(self, stack: AsyncExitStack, path: str, data: bytes) -> http.Response:
-        """The first attempt costs nothing extra; the machinery of retries is fetched when it fails."""
+        """Start the stream. The retry machinery is imported only after a failed first attempt."""
         try:
             return await self._attempt_request(stack, path, data)
         except (ServerBusy, http.HttpFailure) as error:
@@ -291,7 +291,7 @@ class Exchange:
 
 
 class ServerProvider(Provider):
-    """A server that is talked to by HTTP."""
+    """A server reached over HTTP."""
 
     def __init__(self, exchange: Exchange, base_url: str) -> None:
         super().__init__()
@@ -305,7 +305,7 @@ class ServerProvider(Provider):
         await self._exchange.close()
 
     def _decode_chunk(self, data: bytes | str) -> dict[str, Any]:
-        """Decode a part of an answer; an error in mid-stream comes under status 200."""
+        """Decode a part of an answer. An error in mid-stream has status 200."""
         value = as_mapping(self._exchange.decode(data))
         if value.get("error"):
             raise make_error_from_text(self.base_url, extract_error_text(value), 200, value)
@@ -328,7 +328,7 @@ async def _read_full_response(response: http.Response) -> http.FullResponse:
 
 
 def _is_worth_retrying(error: Exception) -> bool:
-    """Before the first byte only, and not after a long silence."""
+    """Return True for a failure before the first byte that is not a timeout."""
     if isinstance(error, ServerBusy):
         return True
     if isinstance(error, http.CertificateNotTrusted):

@@ -1,6 +1,6 @@
-"""Choose the tool call format for an unknown model: by its chat template, its size, and last by its name.
+"""Choose the tool call format for an unknown model: by its chat template, then its size, then its name.
 
-Shipped facts about the families people run. What is learnt from a model itself overrules them.
+Built-in facts about common model families. Facts learned from the model itself take precedence.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ _MOE = compile_late(r"(\d+)x(\d+(?:\.\d+)?)b", re.IGNORECASE)
 
 
 class ModelFamily(Data, frozen=True):
-    """`native_from`: the size from which it calls natively and well; below it writes blocks. `template` is a text that
-    only its chat templates hold."""
+    """A model family. `native_from` is the size from which native calls work well; smaller models write blocks.
+    `template` is a text that only its chat templates contain."""
 
     names: tuple[str, ...]  # of it or its architecture, in small letters without dashes and dots
     native_from: float
@@ -59,7 +59,7 @@ FAMILIES = (
 
 
 def choose_first_form(info: ModelInfo, name: str) -> CallForm:
-    """The form a first conversation begins with; `unknown` begins with native calls and looks at what comes."""
+    """Choose the form for a first conversation. `unknown` starts with native calls and observes the output."""
     size = count_parameters(info, name)
     family = find_family(info, name)
     if family is not None and size is None and _names_family(family, info, name):
@@ -81,7 +81,7 @@ def count_parameters(info: ModelInfo, name: str) -> float | None:
 
 
 def find_family(info: ModelInfo, name: str) -> ModelFamily | None:
-    """Find the family by the model's files first, then by its name, which anybody can choose."""
+    """Find the family by the model's files first, then by its name, which can be arbitrary."""
     stated = f"{info.architecture} {info.title}".lower()
     for told in (stated, f"{name} {info.name}".lower()):
         if found := _find_named(told):

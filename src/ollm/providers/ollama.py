@@ -1,7 +1,7 @@
 """Ollama: `/api/chat` as NDJSON, with one window (`num_ctx`) on every request.
 
-The window is always sent: a request without it, or with another one, makes the server load the model again or cut the
-prompt without a word.
+The window is always sent: a request without it, or with another one, makes the server reload the model or silently
+truncate the prompt.
 """
 
 from __future__ import annotations
@@ -171,5 +171,5 @@ def read_model_info(model: str, shown: dict[str, Any], running: dict[str, Any]) 
 
 
 def is_same_model(one: str, other: str) -> bool:
-    """`name` and `name:latest` are the same model."""
+    """Return True if the names match; `name` and `name:latest` are the same model."""
     return one.removesuffix(":latest") == other.removesuffix(":latest")

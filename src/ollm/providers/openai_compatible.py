@@ -1,4 +1,4 @@
-"""Servers that speak the OpenAI chat API: llama.cpp, vLLM, LM Studio and others; what each offers beyond it is used."""
+"""Servers with the OpenAI chat API (llama.cpp, vLLM, LM Studio and others), including their extensions."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ class OpenAICompatible(ServerProvider):
         return parse_model_infos(self._listing)
 
     async def describe(self, model: str) -> ModelInfo:
-        """Describe a model; a server without a list accepts any name."""
+        """Describe a model. A server without a model list accepts any name."""
         infos = {info.name: info for info in parse_model_infos(await self._get_listing())}
         if len(infos) == 1 and self.kind == LLAMA_CPP:
             info = next(iter(infos.values()))  # it serves one model under any name
@@ -160,14 +160,14 @@ class OpenAICompatible(ServerProvider):
         return as_text(found.get("prompt")) or None
 
     async def is_idle(self) -> bool:
-        """True if no slot of a llama.cpp server has work; not where it cannot be known."""
+        """Return True if no slot of a llama.cpp server has work, or False if that is unknown."""
         if self.kind != LLAMA_CPP:
             return False
         slots = await self._exchange.try_request_json("GET", "/slots", timeout=PAGE_TIMEOUT_SECONDS)
         return isinstance(slots, list) and bool(slots) and not any(map(is_slot_busy, slots))
 
     async def _stream_when_loaded(self, body: JsonObject) -> AsyncGenerator[AnyPiece, None]:
-        """Stream once the model is loaded; llama.cpp answers 503 until then, for minutes if it is large."""
+        """Stream once the model is loaded. Until then llama.cpp answers 503, for minutes if the model is large."""
         reason: ModelLoadingError | None = None
         async with aclosing(self._exchange.iter_loading_attempts()) as attempts:
             async for _ in attempts:
@@ -213,7 +213,7 @@ class OpenAICompatible(ServerProvider):
             yield piece
 
     async def _get_listing(self, *, anew: bool = False) -> Any:
-        """Get the server's list, waiting while it loads its model; None if it keeps none."""
+        """Get the server's model list, waiting while it loads a model. Returns None if it has no list."""
         if self.kind is not None and not anew:
             return self._listing
         async with aclosing(self._exchange.iter_loading_attempts()) as attempts:
@@ -238,7 +238,7 @@ class OpenAICompatible(ServerProvider):
 
 
 def may_name_model(error: OllmError) -> bool:
-    """True if a refusal may be about the name of the model, in whatever words."""
+    """Return True if a refusal may concern the model's name, however it is worded."""
     if isinstance(error, PromptTooLongError | ToolsUnsupportedError) or not isinstance(error, ModelError):
         return False
     return isinstance(error, UnknownModelError) or error.status in REFUSAL_STATUSES
@@ -250,13 +250,13 @@ def _select_template_fields(request: ChatRequest) -> JsonObject:
 
 
 def is_slot_busy(slot: Any) -> bool:
-    """Return True unless the slot says that it is idle."""
+    """Return True unless the slot reports that it is idle."""
     told = as_mapping(slot)
     return told.get("is_processing", told.get("state")) not in (False, 0)
 
 
 async def _iter_events(response: Response) -> AsyncGenerator[str, None]:
-    """Yield the data of each event; a document that is not streamed counts as one event."""
+    """Yield the data of each event. A document that is not streamed counts as one event."""
     if "application/json" not in response.headers.get("content-type", ""):
         async with aclosing(iter_server_events(response.iter_chunks())) as events:
             async for event in events:
@@ -269,7 +269,7 @@ async def _iter_events(response: Response) -> AsyncGenerator[str, None]:
 
 
 class MessageEncoder:
-    """Encodes messages as JSON and reuses those of the last request."""
+    """An encoder of messages to JSON that reuses the messages of the last request."""
 
     def __init__(self) -> None:
         self._messages: list[PromptMessage] = []
@@ -367,7 +367,7 @@ class CallFragments:
 
 
 class StreamAssembler:
-    """Converts decoded chunks to pieces; `finish` returns the calls and the end."""
+    """A converter from decoded chunks to pieces; `finish` returns the calls and the end."""
 
     def __init__(self) -> None:
         self._calls: list[CallFragments] = []
@@ -381,7 +381,7 @@ class StreamAssembler:
 
     @property
     def ended(self) -> bool:
-        """True if the server said why it stopped."""
+        """True if the server gave the reason it stopped."""
         return self._reason is not None
 
     @property
@@ -420,7 +420,7 @@ class StreamAssembler:
         return pieces
 
     def _add_fragment(self, entry: dict[str, Any]) -> None:
-        """Add a fragment; servers tell calls apart by index, by id alone, or by order."""
+        """Add a fragment. Servers distinguish calls by index, by id alone, or by order."""
         identity, function = as_text(entry.get("id")), as_mapping(entry.get("function"))
         index = as_int(entry.get("index")) if "index" in entry else max(0, len(self._calls) - (0 if identity else 1))
         call = self._by_index.get(index)

@@ -32,7 +32,7 @@ class ServerLocation(Data, frozen=True):
 
 
 class ProviderChoice(Data, frozen=True):
-    """The server, the model on it, and why these. Whoever asked closes the provider."""
+    """The server, its model, and the reason for the choice. The caller closes the provider."""
 
     provider: Provider
     model: str
@@ -40,7 +40,7 @@ class ProviderChoice(Data, frozen=True):
 
 
 class DiscoveredServer(Data, frozen=True):
-    """A server that answered, with the models it has."""
+    """A server that answered, with its models."""
 
     place: ServerLocation
     provider: Provider
@@ -70,9 +70,9 @@ DEFAULT_LOCATIONS = (OLLAMA, LM_STUDIO, LLAMA_CPP, VLLM, TABBY_API)
 
 
 class ProviderRegistry:
-    """Chooses and builds providers. `environment` is the process environment, of which a key may be taken by name
-    and a cleaned part is given to the embedded server; `places` are tried when nothing is configured. `others` are
-    the kinds of server that extensions bring, by name, and `problems` why some bring none."""
+    """A factory that chooses and builds providers. `environment` is the process environment: a key may be read from it
+    by name, and the embedded server gets a cleaned part. `places` are tried when nothing is configured. `others` are
+    the kinds of server provided by extensions, by name, and `problems` the reasons why some provide none."""
 
     def __init__(
         self,
@@ -91,7 +91,7 @@ class ProviderRegistry:
         self._problems = problems
 
     async def choose(self) -> ProviderChoice:
-        """Choose a server. Raises NoServerError if the configured one does not answer, or if there is none at all."""
+        """Choose a server. Raises NoServerError if the configured one does not answer, or if no server is found."""
         settings = self._settings
         if settings.extension:
             return await self._choose_extension(settings.extension)
@@ -210,7 +210,7 @@ class ProviderRegistry:
             await asyncio.sleep(LOADING_SECONDS)
 
     async def _detect_kind(self, url: str) -> str:
-        """Detect Ollama by its version page; any other server speaks the OpenAI API."""
+        """Detect Ollama by its version page. Any other server is assumed to use the OpenAI API."""
         if split_base_url(url)[0] != url.rstrip("/"):
             return "openai"
         exchange = self._open_exchange(url.rstrip("/"), self._read_api_key())
@@ -260,7 +260,7 @@ class ProviderRegistry:
 
 
 def resolve_server_name(settings: ProviderSettings) -> ProviderSettings:
-    """Replace a product name by the OpenAI API at its usual address."""
+    """Replace a product name with the OpenAI API at its usual address."""
     if settings.type not in SERVER_NAMES:
         return settings
     return msgspec.structs.replace(settings, type="openai", base_url=settings.base_url or SERVER_NAMES[settings.type])

@@ -1,4 +1,4 @@
-"""Convert a server's refusal to one clear sentence with what to do next."""
+"""Conversion of a server's refusal to one clear sentence with the next step."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def make_server_error(url: str, answer: FullResponse) -> ModelError:
 
 
 def lists_no_models(error: ModelError) -> bool:
-    """True if a refused list of models means that the server keeps none; any other refusal is one."""
+    """Return True if the status means that the server has no model list, rather than a real refusal."""
     return error.status in (404, 405, 501)
 
 
@@ -93,8 +93,8 @@ def make_error_from_text(url: str, words: str, status: int, body: Any = None) ->
 
 
 def _names_overflow(lowered: str, status: int, body: Any) -> bool:
-    """True if a refusal has a known code, or says that a measure of prompts is exceeded: by a number, or by the
-    context."""
+    """Return True if a refusal has a known code, or states that a prompt length is exceeded and gives a number or
+    mentions the context."""
     error = body.get("error") if isinstance(body, dict) else None
     codes = [found.get(key) for found in (body, error) if isinstance(found, dict) for key in ("code", "type")]
     if any(isinstance(code, str) and OVERFLOW_CODE.search(code) for code in codes):
@@ -149,7 +149,7 @@ def _make_too_long_error(where: str, words: str, body: Any) -> PromptTooLongErro
 
 
 def make_unknown_model_error(url: str, model: str, known: Iterable[str]) -> UnknownModelError:
-    """Make an error that names the nearest model."""
+    """Make an error that names the closest model."""
     names = sorted(known)
     if not names:
         return UnknownModelError(
@@ -166,7 +166,7 @@ def make_unknown_model_error(url: str, model: str, known: Iterable[str]) -> Unkn
 
 
 def as_int(value: Any) -> int:
-    """Read a count; 0 if it is not one."""
+    """Read a count, or 0 if the value is not one."""
     return int(value) if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 1e15 else 0
 
 
@@ -206,7 +206,7 @@ ANSWER_PATTERNS = (
 
 
 class OverflowNumbers(Data, frozen=True):
-    """0 where the server did not say. `prompt_at_least`: the prompt has that many tokens or more."""
+    """Numbers of an overflow error, 0 if not reported. `prompt_at_least`: `prompt_tokens` is a lower bound."""
 
     window: int = 0
     prompt_tokens: int = 0

@@ -1,4 +1,4 @@
-"""Recognize the server behind the OpenAI API, and read what it adds about its models."""
+"""Detection of the server behind the OpenAI API, and the details it adds about its models."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _parse_model_info(entry: dict[str, Any]) -> ModelInfo:
 
 
 def add_server_details(info: ModelInfo, kind: Kind, details: Any) -> ModelInfo:
-    """Add facts of the server's own pages: the window of a slot, vision."""
+    """Add facts from the server's own pages: the window of a slot, vision."""
     if kind == LLAMA_CPP:
         properties = as_mapping(details)
         return replace(
@@ -76,8 +76,8 @@ def add_server_details(info: ModelInfo, kind: Kind, details: Any) -> ModelInfo:
 
 
 def choose_window_page(listed: Any, model: str) -> str | None:
-    """The page on which a server that this list may be of says its window; None where none is likely to, so that a
-    turn never waits for a page that does not come."""
+    """Return the page that may state the window of the server with this model list. Returns None if no page is likely
+    to exist, so that a turn never waits for a missing page."""
     entries = as_entries(as_mapping(listed).get("data"))
     if not entries:
         return SERVED_PAGE  # transformers, old versions of text-generation-inference
@@ -88,7 +88,7 @@ def choose_window_page(listed: Any, model: str) -> str | None:
 
 
 def add_window_of_page(info: ModelInfo, page: Any) -> ModelInfo:
-    """Add the window that `/model/info` (litellm) or `/info` (TGI and others) gives."""
+    """Add the window reported by `/model/info` (litellm) or `/info` (TGI and others)."""
     proxied = served = as_mapping(page)
     entries = [e for e in as_entries(proxied.get("data")) if as_text(e.get("model_name")) == info.name]
     described = as_mapping(entries[0].get("model_info")) if entries else {}

@@ -1,4 +1,4 @@
-"""Choose the context window of a model, with the reason."""
+"""Choice of a model's context window, with the reason."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ MIN_WINDOW_TOKENS = 2048  # less holds hardly more than instructions, tools and 
 
 
 def explain_window(window: int, said: int) -> str:
-    """Explain a window that is smaller than set or announced, or too small; empty if it is fine."""
+    """Explain a window that is too small, or smaller than set or announced. Returns "" if it is fine."""
     if window < said:
         return f"The server serves {window:,} tokens of context, not {said:,}: the window is {window:,} tokens."
     return explain_small_window(window)
 
 
 def explain_small_window(window: int) -> str:
-    """Explain a window in which little can be done; empty if it is fine."""
+    """Explain a window that is too small for much work. Returns "" if it is fine."""
     if window >= MIN_WINDOW_TOKENS:
         return ""
     return (
@@ -35,7 +35,7 @@ def explain_small_window(window: int) -> str:
 async def choose_window(
     provider: Provider, model: str, settings: ProviderSettings, probed: int | None = None
 ) -> tuple[int, str]:
-    """Choose the window in tokens, with the reason; once per session."""
+    """Choose the window in tokens, with the reason. Called once per session."""
     if settings.context_window is not None:
         return settings.context_window, "set by provider.contextWindow"
     info = await provider.describe(model)
@@ -58,14 +58,14 @@ MAX_ANSWER_TOKENS = 24
 
 
 class MeasuredSpeed(Data, frozen=True):
-    """Tokens a second; None where the server gave no counts."""
+    """Speed in tokens per second; None if the server reported no counts."""
 
     prefill_per_second: float | None = None
     decode_per_second: float | None = None
 
 
 async def measure_speed(provider: Provider, model: str, window: int) -> MeasuredSpeed:
-    """Time a new prompt, after a first request has loaded the model."""
+    """Time a new prompt after a first request has loaded the model."""
     await _time_request(provider, _make_request(model, window, "hi", 1))
     begin, first, last, finish = await _time_request(
         provider, _make_request(model, window, f"{monotonic()} {SENTENCE * 8}", MAX_ANSWER_TOKENS)

@@ -24,9 +24,9 @@ Listener = Callable[[AnyEvent], None]
 
 
 class CommandReply(Data, frozen=True):
-    """What a slash command came to. `text` is Markdown for the person, `data` the same for programs.
+    """The result of a slash command. `text` is Markdown for the user, `data` the same for programs.
 
-    `follow_up` asks the front end to do something it alone can: leave, send `argument` as the next message,
+    `follow_up` requests an action only the front end can take: quit, send `argument` as the next message,
     or open the session named by `argument`.
     """
 
@@ -38,7 +38,7 @@ class CommandReply(Data, frozen=True):
 
 
 class Attachment(Data, frozen=True):
-    """Something the person puts beside their message: a named text, or a picture."""
+    """An attachment to the user's message: a named text or an image."""
 
     name: str
     text: str = ""
@@ -46,7 +46,7 @@ class Attachment(Data, frozen=True):
 
 
 def build_message_parts(text: str, attachments: tuple[Attachment, ...]) -> tuple[AnyPart, ...]:
-    """The person's words first, then what they put beside them."""
+    """Build the parts of a user message: the text first, then the attachments."""
     parts: list[AnyPart] = [TextPart(replace_surrogates(text))]
     for attachment in attachments:
         if attachment.image:
@@ -57,25 +57,25 @@ def build_message_parts(text: str, attachments: tuple[Attachment, ...]) -> tuple
 
 
 class ChangeWatch:
-    """Hears of calls that may change files; this one does not care."""
+    """Notified of tool calls that may change files. This default implementation does nothing."""
 
     async def before_change(self, names: Sequence[str] | None) -> None:
-        """A call is run next that writes these files and no others, or nobody knows which."""
+        """Called before a call that may change files: `names` are the only files it writes, None if unknown."""
 
     async def after_changes(self) -> None:
-        """The calls of a step are over: what changes from here on is somebody else's."""
+        """Called after the calls of a step. Later changes are not the agent's."""
 
 
 class ForeignTurn(Data, frozen=True):
-    """A turn that somebody else began: what they said, and the number of the last event before it."""
+    """A turn another client started: the user's message, and the number of the last event before the turn."""
 
     text: str
     after: int
 
 
 class Status(Data, frozen=True):
-    """What the status line shows between turns. `turn_after` is there when a turn is running that somebody else may
-    have begun: the number of the last event before it. `last_event` is the number of the newest one."""
+    """The data for the status line between turns. `turn_after` is set while a turn is running that another client
+    may have started: the number of the last event before it. `last_event` is the number of the newest event."""
 
     session_id: str | None
     title: str
@@ -99,13 +99,13 @@ class Status(Data, frozen=True):
 
 
 def get_recap_end(status: Status) -> int | None:
-    """Before which message a recap ends: a running turn is shown from its events, and not a second time."""
+    """Return the message before which a recap ends, so that it does not repeat the running turn's events."""
     running = status.turn_after is not None and status.turn_message
     return status.turn_message + 1 if running else None
 
 
 class Conversation(Protocol):
-    """A session being talked to. The terminal cannot tell a local one from one in the daemon."""
+    """An open session. The terminal uses a local one and one in the daemon the same way."""
 
     @property
     def session_id(self) -> str | None: ...
@@ -113,25 +113,25 @@ class Conversation(Protocol):
     def turn(
         self, text: str, attachments: tuple[Attachment, ...] = ()
     ) -> AbstractAsyncContextManager[AsyncIterator[AnyEvent]]:
-        """One turn. Leaving the block early cancels it; the iterator ends after `TurnFinished`.
+        """Run one turn. Leaving the block early cancels it; the iterator ends after `TurnFinished`.
 
-        `text` goes to the model as it is, also when it begins with a slash: `command` runs commands."""
+        `text` goes to the model unchanged, even if it begins with a slash: `command` runs commands."""
         ...
 
     def follow_turn(self, after: int) -> AbstractAsyncContextManager[AsyncIterator[AnyEvent]]:
-        """The turn that runs already, from the event after number `after`. Leaving the block stops nothing."""
+        """Follow the running turn from the event after number `after`. Leaving the block stops nothing."""
         ...
 
     async def wait_for_foreign_turn(self) -> ForeignTurn | None:
-        """Wait until somebody else begins a turn; None when nobody will, or none would be heard of."""
+        """Wait until another client starts a turn. Return None if none can start, or none would be reported."""
         ...
 
     async def respond(self, correlation_id: str, answer: ConfirmationAnswer) -> bool:
-        """Answer a confirmation; False when another answer came first."""
+        """Answer a confirmation. Return False if another answer came first."""
         ...
 
     def note_typing(self) -> None:
-        """Somebody is about to speak: what was begun while it was quiet makes way."""
+        """Cancel work started while idle, because the user is about to send a message."""
         ...
 
     async def cancel(self) -> None:
@@ -145,14 +145,14 @@ class Conversation(Protocol):
     async def status(self) -> Status: ...
 
     async def history(self, before: int | None = None, limit: int = 50) -> list[dict[str, Any]]:
-        """A page of the archive, oldest first: messages with their calls resolved, as plain JSON."""
+        """Return a page of the archive, oldest first: messages with their calls resolved, as plain JSON."""
         ...
 
     async def close(self) -> None: ...
 
 
 class ConversationOptions(Data, frozen=True):
-    """Which session, in which workspace, with what besides the settings."""
+    """The session, the workspace and the command-line options of a conversation."""
 
     workspace: Path
     session: str | None = None  # an id, or a unique prefix of one
@@ -175,7 +175,7 @@ class ConversationOptions(Data, frozen=True):
 
 
 class TurnReport(Data, frozen=True):
-    """What a turn came to."""
+    """The outcome of a turn."""
 
     session_id: str
     messages: tuple[Message, ...]
@@ -193,31 +193,31 @@ class TurnReport(Data, frozen=True):
 
 
 class TurnObserver:
-    """Called in order; one that fails is told to the user and does not stop the turn. Each does what it needs to."""
+    """Base class for turn observers, called in order. A failure is shown to the user and does not stop the turn."""
 
     async def session_opened(self, session_id: str, *, resumed: bool) -> None:
-        """The session is there: new, or resumed with its context restored."""
+        """Called once the session is open: new, or resumed with its context restored."""
 
     async def before_turn(self, text: str) -> None:
-        """The user's message is recorded, the model was not connected yet. Raises DeniedError to stop the turn."""
+        """Called with the user message recorded and the model not connected. Raises DeniedError to stop the turn."""
 
     async def before_request(self) -> None:
-        """The model is asked next, for the first time in this turn or again."""
+        """Called before each request to the model in a turn."""
 
     async def after_turn(self, report: TurnReport) -> None:
-        """Everything of the turn is recorded."""
+        """Called after the whole turn is recorded."""
 
     async def context_changed(self) -> None:
-        """A command changed goals, context entries or the mode; what is to outlive a crash is on disk afterwards."""
+        """Called after a command changed goals, context entries or the mode. Saves what must survive a crash."""
 
     async def session_closed(self, session_id: str) -> None:
-        """The conversation ends; its parts are still there."""
+        """Called when the conversation ends, while its parts still exist."""
 
 
 class EventStream:
-    """`emit` fills in session, number and time. Listeners are called at once, in the order they came.
+    """A stream of events. `emit` fills in session, number and time, and calls listeners at once, in order.
 
-    `redact` takes secrets out of what is said to have gone wrong: a server may repeat a key that it does not know."""
+    `redact` removes secrets from warnings and error messages: a server may repeat a key it rejects."""
 
     def __init__(self, clock: Clock, session_id: str = "", redact: Callable[[str], str] = str) -> None:
         self.session_id = session_id
@@ -242,7 +242,7 @@ class EventStream:
             listener(sent)  # type: ignore[arg-type]  # every Event that exists is in AnyEvent
 
     def add_listener(self, listener: Listener) -> Callable[[], None]:
-        """Call `listener` for every event from now on; the returned function ends it."""
+        """Call `listener` for every event from now on. Return a function that removes it."""
         self._listeners.append(listener)
 
         def stop() -> None:
@@ -256,7 +256,7 @@ class EventStream:
 
 
 class EventSubscription:
-    """Every event from the moment it was made, as an async iterator; ends after `close`."""
+    """An async iterator over all events since its creation. Ends after `close`."""
 
     def __init__(self, stream: EventStream) -> None:
         self._queue: asyncio.Queue[AnyEvent | None] = asyncio.Queue()

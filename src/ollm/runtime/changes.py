@@ -1,6 +1,6 @@
-"""Steps that change a conversation rather than continue with it: model, window, mode, going back.
+"""Steps that change a conversation rather than continue it: model, window, mode, rewind.
 
-Each is recorded in the session, and the context as it was is kept as a snapshot first.
+Each is recorded in the session, after a snapshot of the context.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def update_tools(conversation: ConversationParts) -> None:
-    """Show the model the tools of its mode."""
+    """Offer the model the tools of its mode."""
     prompt, model = conversation.prompt, conversation.state.model
     if model.facts.chats_only:
         prompt.set_forms(model.facts)
@@ -47,8 +47,8 @@ def update_tools(conversation: ConversationParts) -> None:
 
 
 def judge_foreign_tools(conversation: ConversationParts) -> tuple[list[ToolSpec], frozenset[str]]:
-    """The tools without those from outside that a rule denies, and the names of those that a rule allows. What finds
-    the tools that will not fit is registered here. Policy is asked only where there are such tools, and rules."""
+    """Return the tools without external ones that a rule denies, and the names of those a rule allows. Also
+    registers the tool that finds tools that do not fit. Evaluates policy only if there are such tools and rules."""
     registry = conversation.registry.get()
     tools = registry.list()
     foreign = [tool for tool in tools if tool.category is None]
@@ -64,13 +64,13 @@ def judge_foreign_tools(conversation: ConversationParts) -> tuple[list[ToolSpec]
 
 
 def get_approval(conversation: ConversationParts) -> Approval:
-    """What runs without a question now. As long as nobody asked policy, nobody changed it there."""
+    """Return the current approval setting. A policy that is not built yet cannot have changed it."""
     policy, state = conversation.policy.built, conversation.state
     return policy.approval if policy else modes.MODES[conversation.prompt.mode].approval or state.approval
 
 
 async def change_model(conversation: ConversationParts, name: str) -> None:
-    """Go on with another model of the same choice of servers."""
+    """Switch to another model from the configured servers."""
     chosen = await conversation.choose_model(name)
     await take_snapshot(conversation, "window")
     await conversation.state.model.provider.close()
@@ -104,7 +104,7 @@ async def change_mode(conversation: ConversationParts, mode: ModeName, trigger: 
 async def apply_mode(
     conversation: ConversationParts, before: ModeName, trigger: ModeTrigger, confidence: float = 1.0
 ) -> None:
-    """Tools, approval and history follow the mode the prompt is in now."""
+    """Update tools, approval and history for the prompt's current mode."""
     mode = conversation.prompt.mode
     step = modes.make_mode_change(before, mode, trigger, confidence, clock=conversation.clock)
     conversation.state.mode_history.append(modes.to_history_entry(step))
@@ -119,7 +119,7 @@ PAUSED_TEXT = "The plan is paused: do not continue it unless asked."
 
 
 def pause_plan(conversation: ConversationParts, paused: bool) -> None:
-    """Pause the plan or resume it. While it is paused, every request tells the model."""
+    """Pause the plan or resume it. While it is paused, every request mentions that."""
     conversation.plan.set_paused(paused)
     if paused:
         conversation.prompt.entries.add_context(PAUSED_KEY, PAUSED_TEXT, source="system", volatile=True)
@@ -137,7 +137,7 @@ async def restore_snapshot(conversation: ConversationParts, snapshot_id: str) ->
 
 
 async def rewind_context(conversation: ConversationParts, number: int, more: Mapping[str, Any] | None = None) -> str:
-    """The context as it was before message `number`; gives that message's text. Nothing leaves the archive. `more` is
+    """Restore the context before message `number`. Return that message's text. Nothing leaves the archive. `more` is
     recorded with the step."""
     message = find_user_message(conversation.session.load(), number)
     snapshot_id = await take_snapshot(conversation, "rewind")
@@ -151,7 +151,7 @@ async def rewind_context(conversation: ConversationParts, number: int, more: Map
 
 
 async def redo_context(conversation: ConversationParts, context: ActiveContext, more: Mapping[str, Any]) -> None:
-    """Take a rewind back: `context` is how it was before. `more` is recorded with the step."""
+    """Undo a rewind: `context` is the context before it. `more` is recorded with the step."""
     if conversation.state.rewound:
         conversation.state.rewound.pop()
     conversation.prompt.restore(context, cause="rewind")
@@ -162,7 +162,7 @@ REWIND_STEPS = ("rewind", "rewind-files", "redo", "redo-files")
 
 
 def find_open_rewinds(history: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """The rewinds that no redo has taken back."""
+    """List the rewinds that no redo has undone."""
     found: list[dict[str, Any]] = []
     for step in history:
         if step.get("step") in ("rewind", "rewind-files"):
@@ -173,7 +173,7 @@ def find_open_rewinds(history: Iterable[Mapping[str, Any]]) -> list[dict[str, An
 
 
 def is_rewound(session: Session, number: int) -> bool:
-    """True if message `number` and all after it are out of the context already."""
+    """Return True if message `number` and all later ones are already out of the context."""
     history, since = session.metadata.context_history, find_last_said(session)
     since = max((since, *(step["timestamp"] for step in history if step.get("step") == "restore")))
     talk = [step for step in find_open_rewinds(history) if step["step"] == "rewind"]
@@ -181,8 +181,8 @@ def is_rewound(session: Session, number: int) -> bool:
 
 
 def find_redoable_step(session: Session, *, force: bool = False) -> dict[str, Any]:
-    """The last rewind that was not taken back, as long as nothing was said since. With `force` a redo that left files
-    alone, when it was the last step."""
+    """Return the last rewind not undone, if the user sent no message since. With `force`, return a redo that left
+    files unchanged, if it was the last step."""
     history, said = session.metadata.context_history, find_last_said(session)
     known = [step for step in history if step.get("step") in REWIND_STEPS and step.get("timestamp", "") > said]
     left = bool(known) and known[-1].get("left", 0) > 0 and known[-1].get("record") is not None
@@ -195,7 +195,7 @@ def find_redoable_step(session: Session, *, force: bool = False) -> dict[str, An
 
 
 def find_last_said(session: Session) -> str:
-    """When the user last said something."""
+    """Return the time of the user's last message."""
     return max((message.timestamp for message in session.messages if message.role == "user"), default="")
 
 
@@ -206,13 +206,13 @@ def describe_redo(step: Mapping[str, Any]) -> str:
 
 
 def make_redo_step(step: Mapping[str, Any], done: Mapping[str, Any]) -> dict[str, Any]:
-    """The step that is recorded when `step` is taken back, with what it is to be found by once more."""
+    """Build the step that records the redo of `step`, with the keys needed to find it again."""
     name = "redo" if step["step"] in ("rewind", "rewind-files") else "redo-files"
     return {"step": name, **{key: step[key] for key in ("before", "record") if key in step}, **done}
 
 
 def find_user_message(session: Session, number: int, where: str = "in /history") -> Message:
-    """A message of the person's, by its number; `where` the numbers are seen."""
+    """Find a user message by its number. `where` names the place that lists the numbers."""
     for message in session.messages:
         if message.id == number and message.role == "user":
             return message
@@ -220,7 +220,7 @@ def find_user_message(session: Session, number: int, where: str = "in /history")
 
 
 async def take_snapshot(conversation: ConversationParts, trigger: SnapshotTrigger) -> str | None:
-    """The id of the snapshot; None where none was taken."""
+    """Return the id of the snapshot, or None if none was taken."""
     if conversation.session.id is None:
         return None
     made = await conversation.snapshots.create_snapshot(conversation.prompt.capture_state(), trigger)
@@ -228,13 +228,13 @@ async def take_snapshot(conversation: ConversationParts, trigger: SnapshotTrigge
 
 
 async def record_step(conversation: ConversationParts, step: dict[str, Any]) -> None:
-    """A line of `contextHistory`."""
+    """Add a line to `contextHistory`."""
     conversation.state.context_history.append({**step, "timestamp": format_stamp(conversation.clock())})
     await conversation.session.update_metadata({"contextHistory": conversation.state.context_history})
 
 
 async def auto_switch_mode(conversation: ConversationParts, text: str) -> None:
-    """Propose the mode that a message fits, or switch to it, as `modes.autoSwitch` says; not called when it is off."""
+    """Propose the mode that fits a message, or switch to it, per `modes.autoSwitch`. Not called if that is off."""
     from ollm.services.mode_proposal import propose_mode
 
     found = propose_mode(text, conversation.prompt.mode)

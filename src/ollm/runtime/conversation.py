@@ -1,4 +1,4 @@
-"""A conversation on this machine: owns the session and the turn under way, hands events to whoever listens."""
+"""A conversation on this machine: owns the session and the running turn, and sends events to listeners."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ DUE_SHARE = 0.6  # of what starts a compaction: with less there is nothing to pr
 
 
 class LocalConversation:
-    """One session, one turn at a time. Created empty: the session exists from the first message on."""
+    """One session with one turn at a time. Starts empty: the first message creates the session."""
 
     def __init__(self, parts: ConversationParts, observers: Sequence[TurnObserver] = ()) -> None:
         self.parts = parts
@@ -57,13 +57,13 @@ class LocalConversation:
 
     @property
     def busy(self) -> bool:
-        """Whether a turn is running. A command of its own is not one."""
+        """True if a turn is running. A command outside a turn does not count."""
         return self._in_turn
 
     @asynccontextmanager
     async def turn(self, text: str, attachments: tuple[Attachment, ...] = ()) -> AsyncIterator[AsyncIterator[AnyEvent]]:
-        """Events of one turn, up to and with `TurnFinished`. Leaving the block early cancels the turn. The text is what
-        the model is told, whatever it begins with: commands are run by `command`."""
+        """Run one turn and yield its events up to and including `TurnFinished`. Leaving the block early cancels it. The
+        text goes to the model unchanged, whatever it begins with: `command` runs commands."""
         if self._turn and not self._turn.done():
             raise BusyError("A turn is running in this session.", action="Wait for it, or stop it.")
         await self.idle.stop()
@@ -76,8 +76,8 @@ class LocalConversation:
             subscription.close()
 
     async def ask(self, text: str, attachments: tuple[Attachment, ...] = ()) -> str:
-        """One turn to its end; the answer. Raises TurnFailedError when it ends in any other way. What `usage` counts
-        grows with it. Questions are answered as policy says where nobody listens for them."""
+        """Run one turn to its end and return the answer. Raises TurnFailedError if it ends in any other way. Its
+        tokens are added to `usage`. If no listener answers questions, policy decides."""
         answer: list[str] = []
         async with self.turn(text, attachments) as events:
             async for event in events:
@@ -91,17 +91,17 @@ class LocalConversation:
 
     @property
     def usage(self) -> Usage:
-        """Tokens of all turns since the conversation was opened."""
+        """Total tokens of all turns since the conversation was opened."""
         return self.parts.state.usage
 
     @property
     def cost(self) -> float:
-        """What they cost by `provider.price`; 0 where none is set."""
+        """Total cost of these tokens by `provider.price`, or 0 if no price is set."""
         return self.parts.state.cost
 
     @asynccontextmanager
     async def follow_turn(self, after: int) -> AsyncIterator[AsyncIterator[AnyEvent]]:
-        """What is still to come of the turn that runs."""
+        """Yield the remaining events of the running turn."""
         subscription = self.parts.stream.subscribe()
         try:
             yield iterate_until_finished(subscription)
@@ -109,31 +109,31 @@ class LocalConversation:
             subscription.close()
 
     async def wait_for_foreign_turn(self) -> ForeignTurn | None:
-        """Nobody else talks in a session that this process has open."""
+        """Return None: no other client can start a turn in a session that this process has open."""
         return None
 
     async def create_session(self) -> None:
-        """Make the session now, before anything is said."""
+        """Create the session now, before the first message."""
         await self._open_session()
 
     def add_tool(self, tool: ToolSpec | type[Tool[None]]) -> None:
-        """Let the model call one more tool from the next turn on; one of the same name is replaced."""
+        """Let the model call one more tool from the next turn on. It replaces a tool of the same name."""
         self.parts.registry.get().register(tool)
         update_tools(self.parts)
 
     def asked_to_close(self, *, idle: bool = False) -> bool:
-        """Whether another process wants this workspace."""
+        """Return True if another process wants this workspace."""
         return self.parts.asked_to_close(idle=idle)
 
     async def respond(self, correlation_id: str, answer: ConfirmationAnswer) -> bool:
         return self.parts.bus.get().respond(correlation_id, answer)
 
     def note_typing(self) -> None:
-        """Somebody is about to speak: what was begun while it was quiet makes way."""
+        """Cancel work started while idle, because the user is about to send a message."""
         self.idle.cancel()
 
     async def cancel(self) -> None:
-        """Stop the turn. What was done is saved then, and a second word at once does not interrupt that."""
+        """Stop the turn. Its work is then saved, and a second cancel right after does not interrupt that."""
         self.note_typing()
         if self._turn and not self._turn.done():
             self._stop(self._turn)
@@ -159,7 +159,7 @@ class LocalConversation:
         return reply
 
     def _read_lasting_state(self) -> tuple[object, ...]:
-        """What commands change and a crash must not take: the context, goals, the user's entries, the mode."""
+        """Read the state commands change and a crash must not lose: context, goals, the user's entries, mode."""
         prompt = self.parts.prompt
         return prompt.revision, prompt.goals.stack, tuple(prompt.entries.get_context_by_source("user")), prompt.mode
 
@@ -188,7 +188,7 @@ class LocalConversation:
         return self.parts.session.load_page(before, limit)
 
     async def close(self) -> None:
-        """Stop the turn, end what runs in the background, fold the session. Safe to call twice."""
+        """Stop the turn, end background work and close the session. Safe to call twice."""
         if self.closed:
             return
         self.closed = True
@@ -202,7 +202,7 @@ class LocalConversation:
         await self.parts.closing.aclose()
 
     async def _run_turn(self, text: str, attachments: tuple[Attachment, ...]) -> None:
-        """One turn, and its end, whatever happens."""
+        """Run one turn and finish it, whatever happens."""
         parts, finished = self.parts, TurnFinished(reason="model-error")
 
         def emit(event: Event) -> None:
@@ -232,7 +232,7 @@ class LocalConversation:
             self.idle.start()
 
     async def _save_turn(self, finished: TurnFinished) -> TurnFinished:
-        """Save, and tell the observers; gives the end with the tokens of tasks."""
+        """Save the turn and notify the observers. Return the finish event with the tokens of tasks added."""
         session = self.parts.session
         if self.parts.tasks and (tasks := self.parts.tasks.built):
             finished = msgspec.structs.replace(finished, usage=finished.usage + tasks.take_usage())
@@ -264,7 +264,7 @@ class LocalConversation:
                 await self._warn_on_failure(observer.session_opened(session_id, resumed=False))
 
     async def _warn_on_failure(self, work: Awaitable[None]) -> None:
-        """Do something beside the turn; when it fails the person is told and the turn goes on."""
+        """Do work beside the turn. On failure, warn the user and continue the turn."""
         try:
             await work
         except OllmError as error:
@@ -293,13 +293,13 @@ Conversation = LocalConversation  # the library's name
 
 @runtime_checkable
 class IdleReporter(Protocol):
-    """A server that says whether it has work."""
+    """A server that reports whether it is idle."""
 
     async def is_idle(self) -> bool: ...
 
 
 class IdleSummary:
-    """One request at a time, and one after each answer."""
+    """Prepares summaries while the server is idle: one request at a time, and one after each answer."""
 
     def __init__(self, parts: ConversationParts) -> None:
         self._parts = parts
@@ -307,25 +307,25 @@ class IdleSummary:
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        """An answer was given: prepare what the next compaction needs, if it is near."""
+        """After an answer, prepare the next compaction if it is near."""
         server = self._parts.state.model.provider
         if isinstance(server, IdleReporter) and self._is_due():
             self._task = asyncio.create_task(self._prepare(server), name="idle summary")
 
     def cancel(self) -> None:
-        """Somebody is about to speak."""
+        """Cancel the request, because the user is about to send a message."""
         if self._task is not None:
             self._task.cancel()
 
     async def stop(self) -> None:
-        """Make way for whatever comes next; what is already prepared stays."""
+        """Stop the request and wait for its end. A summary that is already prepared stays."""
         task, self._task = self._task, None
         if task is not None:
             task.cancel()
             await asyncio.wait([task])
 
     async def discard(self) -> None:
-        """The conversation may be another one now."""
+        """Stop, and drop the prepared summary: the conversation may have changed."""
         await self.stop()
         self._parts.compactor.prepared = None
 

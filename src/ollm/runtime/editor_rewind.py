@@ -1,4 +1,4 @@
-"""Going back in an editor: what was changed there is put back there, and what is not saved there stays as it is."""
+"""Rewind in an editor: restore changes made there, and leave unsaved files unchanged."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class EditorRewind:
-    """Reads and writes files as the editor of `context` has them."""
+    """Reads and writes files through the editor of `context`."""
 
     def __init__(self, context: ToolContext, checkpoints: FileCheckpoints) -> None:
         self._context = replace(context, changed_in_editor=leave_to_restore)
@@ -42,7 +42,7 @@ class EditorRewind:
     async def revise_plan(
         self, plan: RestorePlan | None, changes: Mapping[str, EditorChange], number: int, *, force: bool
     ) -> RestorePlan | None:
-        """A plan for the disk, with what the editor shows; None when there is nothing to do."""
+        """Add the editor's state to a plan for the disk. Return None if there is nothing to do."""
         found = plan or RestorePlan(message_id=number, current=b"", target=b"", steps=(), skipped=())
         others = {step.path: step for step in found.files if step.path not in changes}
         context = await self._load([*changes, *others])
@@ -54,7 +54,7 @@ class EditorRewind:
         return found if plan or found.steps or found.skipped else None
 
     def write(self, steps: Sequence[PathChange]) -> RestoreResult:
-        """Put contents back in the editor. Called in a thread."""
+        """Restore contents in the editor. Called in a thread."""
         return asyncio.run_coroutine_threadsafe(self._write_all(steps), self._loop).result()
 
     async def _write_all(self, steps: Sequence[PathChange]) -> RestoreResult:
@@ -68,7 +68,7 @@ class EditorRewind:
         return RestoreResult(restored=tuple(done), skipped=tuple(skipped))
 
     async def _write_step(self, step: PathChange) -> str:
-        """Why a file was not put back; nothing when it was."""
+        """Restore a file. Return the reason if it was not restored, or "" on success."""
         assert step.before is not None
         assert step.after is not None
         context, place = await self._load([step.path]), self._find_place(step.path)
@@ -102,12 +102,12 @@ class EditorRewind:
         return replace(plan, steps=(*plan.steps, step), in_editor=(*plan.in_editor, change.path))
 
     def _is_unsaved(self, step: PathChange, context: ToolContext) -> bool:
-        """Whether the editor shows something that is neither on disk nor what the disk is to hold."""
+        """Return True if the editor shows content that is neither on disk nor the content to restore."""
         shown = context.buffers.get(self._find_place(step.path))
         return shown is not None and (step.after is None or hash_content(shown) != step.after.value.hex())
 
     def _revise_hidden(self, plan: RestorePlan, change: EditorChange, place: Path) -> RestorePlan:
-        """A file that the editor does not give: what is on disk counts, unless the change is not there."""
+        """Plan a file the editor does not show by its content on disk. Skip it if the change is not there."""
         planned = {step.path for step in plan.steps} | {one.path for one in plan.skipped}
         saved = place.read_bytes() if place.is_file() else b""
         if change.path in planned or hash_content(saved) == change.before:
@@ -126,7 +126,7 @@ class EditorRewind:
 
 
 async def leave_to_restore(_path: Path, _before: bytes, _after: bytes) -> None:
-    """The restore itself notes what was changed: it holds the lock."""
+    """Do nothing: the restore holds the lock and records the changes itself."""
 
 
 def skip_path(plan: RestorePlan, path: str, why: str) -> RestorePlan:

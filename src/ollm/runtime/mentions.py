@@ -28,29 +28,29 @@ _MENTION = re.compile(r'(?:^|(?<=[\s(]))@(?:"([^"\n]+)"|([^\s@"]+)(?=(\S*)))')
 
 
 def find_mentions(text: str, workspace: Path) -> list[str]:
-    """The names after each `@`, once each; whether they are files is not said."""
+    """Return the unique names after each `@`, whether or not they are files."""
     found = dict.fromkeys(_MENTION.findall(text)) if "@" in text else {}
     return list(dict.fromkeys(quoted or choose_name(bare, rest, workspace) for quoted, bare, rest in found))
 
 
 def choose_name(bare: str, rest: str, workspace: Path) -> str:
-    """A name ends before a quote or another `@`, unless there is a file that is called so as a whole."""
+    """End the name before a quote or another `@`, unless a file has the whole name."""
     whole = strip_punctuation(bare + rest, workspace)
     return whole if rest and is_there(workspace / whole) else strip_punctuation(bare, workspace)
 
 
 def strip_punctuation(bare: str, workspace: Path) -> str:
-    """A name at the end of a sentence goes without its full stop, unless there is such a file."""
+    """Strip punctuation from the end of a name, unless a file has that exact name."""
     return bare if is_there(workspace / bare) else bare.rstrip(".,;:)!?")
 
 
 def looks_like_path(name: str) -> bool:
-    """Whether a name that is no file was meant as one: `@src/a.py` was, `@alice` was not."""
+    """Return True if a name has the form of a path: `@src/a.py` does, `@alice` does not."""
     return "/" in name or "." in name.strip(".")
 
 
 def describe_missing(name: str, workspace: Path) -> str:
-    """What to say of a name that is no file: nothing of a word that is like no file either, such as `@alice`."""
+    """Describe a missing file. Return "" for a word that resembles no file, such as `@alice`."""
     near = suggest_neighbour(name, workspace)
     if near:
         return f"no such file; did you mean @{near}?"
@@ -58,7 +58,7 @@ def describe_missing(name: str, workspace: Path) -> str:
 
 
 def suggest_neighbour(name: str, workspace: Path) -> str:
-    """The file or directory whose name is closest, in the directory that was named; empty where there is none."""
+    """Return the closest file or directory name in the named directory, or "" if none is close."""
     folder, _, last = name.rpartition("/")
     place = workspace / folder
     try:
@@ -73,7 +73,7 @@ def suggest_neighbour(name: str, workspace: Path) -> str:
 
 
 def is_there(path: Path) -> bool:
-    """A name that no file can have is not there."""
+    """Return True if the path exists, and False for an invalid name."""
     try:
         return path.exists()
     except (OSError, ValueError):
@@ -81,7 +81,7 @@ def is_there(path: Path) -> bool:
 
 
 def attach_file(name: str, boundary: Boundary) -> list[Attachment]:
-    """A text or a picture of the workspace; nothing for what is neither, or may not be read unasked."""
+    """Attach a text or image from the workspace. Return [] for other files and files that need permission."""
     from ollm.tools.files.file_text import find_media_type
 
     try:
@@ -103,7 +103,7 @@ def make_text_attachment(name: str, content: bytes) -> Attachment:
 
 
 def describe_missing_files(names: Iterable[str], workspace: Path) -> list[str]:
-    """Sentences about the names that are not files, except words like `@alice`."""
+    """Describe the names that are not files, except words like `@alice`."""
     gone = [name for name in names if not is_there(workspace / name)]
     said = [(name, describe_missing(name, workspace)) for name in gone]
     return [f"@{make_printable(name[:200])} was not attached: {why}" for name, why in said if why]

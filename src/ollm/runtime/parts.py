@@ -1,4 +1,4 @@
-"""Parts of a conversation, which `app` puts together, and its mutable state: model, approvals, plan, steps so far."""
+"""Parts of a conversation, assembled by `app`, and its mutable state: model, approvals, plan, steps so far."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 class ConversationState(msgspec.Struct, kw_only=True):
-    """`approval` is what was chosen, apart from what a mode imposes; `last_loop` says why the last turn was stopped."""
+    """Mutable state. `approval` is chosen apart from the mode's; `last_loop` is why the last turn was stopped."""
 
     model: Model
     approval: Approval = "ask"
@@ -55,16 +55,16 @@ class ConversationState(msgspec.Struct, kw_only=True):
     rewound: list[ActiveContext] = msgspec.field(default_factory=list)  # contexts before the rewinds of this process
 
     async def sees(self) -> bool:
-        """Whether the model of the moment can see pictures; its server may have to be asked."""
+        """Return True if the current model supports images. May query its server."""
         return await self.model.supports_images()
 
     def is_unguided(self) -> bool:
-        """Whether it makes its calls without a guide, which tells a model that writes blocks what became of files."""
+        """Return True if calls run without the guide that reports file outcomes to a model that writes blocks."""
         return self.model.facts.call_form != "blocks"
 
 
 class TodoOwner:
-    """Whose todos a conversation keeps: its session's. Those of before the first message go over to it."""
+    """The owner of a conversation's todos: its session. Todos from before the first message move to it."""
 
     def __init__(self, get_session_id: Callable[[], str | None], reassign: Callable[[str, str], None]) -> None:
         self._get_session_id = get_session_id
@@ -84,7 +84,7 @@ class TodoOwner:
 
 
 class Plan:
-    """`todos` gives the list as it is now."""
+    """The plan of a conversation. `todos` returns the current list."""
 
     def __init__(self, todos: Callable[[], Sequence[Todo]]) -> None:
         self._todos = todos
@@ -100,7 +100,7 @@ class Plan:
 
 
 class TaskStarter(Protocol):
-    """Runs tasks; `take_usage` gives the tokens they took since it was last asked."""
+    """Runs tasks. `take_usage` returns the tokens they used since its last call."""
 
     async def run(self, request: TaskRequest, emit: Callable[[str], None]) -> TaskReport: ...
 
@@ -110,7 +110,7 @@ class TaskStarter(Protocol):
 
 
 class ConversationParts(msgspec.Struct, frozen=True, kw_only=True):
-    """Handed in, never built here. What changes is in `state`, and in the parts themselves."""
+    """The parts of a conversation, built elsewhere. Only `state` and the parts themselves change."""
 
     workspace: Path
     find_directories: Callable[[str], tuple[Path, ...]]  # of people's own "commands", "skills" or "agents"

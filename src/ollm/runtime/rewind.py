@@ -1,4 +1,4 @@
-"""What going back does to files, in words: for the chat, the command and the daemon alike."""
+"""Describes the effects of a rewind on files, for the chat, the command and the daemon."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MAX_DIFF_CHARS = 200_000
 
 
 def describe_plan(plan: RestorePlan) -> str:
-    """What would happen to the files, path by path."""
+    """Describe the planned changes to the files, path by path."""
     files = plan.files
     head = f"{format_count(len(files), 'file')} would change back:" if files else "No files would change back."
     scope = describe_scope(plan)
@@ -27,34 +27,34 @@ def describe_plan(plan: RestorePlan) -> str:
 
 
 def describe_result(result: RestoreResult) -> str:
-    """What happened to the files."""
+    """Describe the changes made to the files."""
     files = filter_files(result)
     head = f"{format_count(len(files), 'file')} restored." if files else "No files were changed."
     return "\n".join([head, *list_skipped(result.skipped)])
 
 
 def filter_files(result: RestoreResult) -> list[PathChange]:
-    """What a person wants to hear of: directories come and go with their files."""
+    """Return the changes to show to the user, without directories: they come and go with their files."""
     from ollm.services.file_checkpoints.tree import is_directory_only
 
     return [change for change in result.restored if not is_directory_only(change)]
 
 
 def describe_outcome(number: int, result: RestoreResult | None) -> str:
-    """Whether the files are now as they were before a message; without a result nothing had changed."""
+    """Describe whether the files are now as before a message. Without a result nothing had changed."""
     if result is None or not result.skipped:
         return f"Files are as they were before message {number}."
     return f"{'Not all' if filter_files(result) else 'No'} files went back to before message {number}."
 
 
 def changes_nothing(plan: RestorePlan | None, *, talk: bool) -> bool:
-    """Whether a rewind would leave all as it is, so that there is no step to take back; `talk` is whether messages
+    """Return True if a rewind would change nothing, so that there is no step to undo. `talk` is True if messages
     would leave the context."""
     return not talk and not (plan and plan.steps)
 
 
 def describe_nothing(number: int, plan: RestorePlan | None, *, files_only: bool) -> str:
-    """The same in words, with the files that are left alone."""
+    """Describe a rewind that changes nothing, with the skipped files."""
     skipped = plan.skipped if plan else ()
     if not files_only:
         head = f"Nothing was changed: message {number} is out of the context already."
@@ -66,7 +66,7 @@ def describe_nothing(number: int, plan: RestorePlan | None, *, files_only: bool)
 
 
 def describe_scope(plan: RestorePlan) -> str:
-    """What going back does not cover."""
+    """Describe the files that a rewind does not cover."""
     left_out = []
     if plan.ignored:
         left_out.append(format_count(plan.ignored, "ignored file or folder", "ignored files or folders"))
@@ -94,7 +94,7 @@ def count_rest(count: int) -> list[str]:
 
 
 def render_diffs(checkpoints: FileCheckpoints, changes: Iterable[PathChange]) -> list[str]:
-    """A diff of each changed path; what is no text is named only. Stops when there is more than anybody reads."""
+    """Render a diff of each changed path. Binary files are only named. Stops at more than anyone would read."""
     diffs: list[str] = []
     size = 0
     for change in changes:
@@ -128,7 +128,7 @@ def render_diff(checkpoints: FileCheckpoints, change: PathChange) -> str:
 
 
 def describe_entry(checkpoints: FileCheckpoints, path: str, entry: Any) -> str | None:
-    """The text under a path; None for what is no text."""
+    """Return the text of a path, or None if it is not text."""
     if entry is None or entry.kind == "d":
         return ""
     if entry.kind == "l":
@@ -145,7 +145,7 @@ def describe_entry(checkpoints: FileCheckpoints, path: str, entry: Any) -> str |
 
 
 def to_plain_data(plan: RestorePlan | RestoreResult) -> dict[str, Any]:
-    """A plan or what became of it, for programs."""
+    """Convert a plan or its result to data for programs."""
     from ollm.services.file_checkpoints.tree import RestorePlan as Plan
     from ollm.services.file_checkpoints.tree import describe_change, is_directory_only
 
@@ -158,10 +158,10 @@ def to_plain_data(plan: RestorePlan | RestoreResult) -> dict[str, Any]:
 
 
 def show_path(path: str) -> str:
-    """A name for a person, in one line."""
+    """Format a path for the user, on one line."""
     return make_printable(show_bytes(path))
 
 
 def show_bytes(path: str) -> str:
-    """A name with its bytes that are not UTF-8 written as `\\xff`: no text and no JSON can hold them as they are."""
+    """Write bytes of a name that are not UTF-8 as hexadecimal escapes: neither text nor JSON can hold them."""
     return path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")

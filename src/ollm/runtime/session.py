@@ -1,4 +1,4 @@
-"""The session behind a conversation: created with the first message, recorded to, paged and closed."""
+"""The session of a conversation: created with the first message, recorded, paged and closed."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MAX_FAILED_TURNS = 100  # of the newest that are kept
 def load_history_page(
     read: Callable[[MessagePage], LoadedSession], before: int | None, limit: int
 ) -> list[dict[str, Any]]:
-    """The `limit` messages before number `before` (or the newest), oldest first, as plain JSON with `toolCalls`."""
+    """Load the `limit` messages before number `before` (or the newest), oldest first, as JSON with `toolCalls`."""
     if limit < 1:
         return []
     older, session = load_older_messages(read, before, limit)
@@ -42,7 +42,7 @@ def load_history_page(
 def load_older_messages(
     read: Callable[[MessagePage], LoadedSession], before: int | None, limit: int
 ) -> tuple[list[Message], Session]:
-    """At least `limit` messages where there are: numbers may be missing between them."""
+    """Load at least `limit` messages if there are as many: numbers between them may be missing."""
     count = limit
     while True:
         loaded = read(MessagePage(before, count))
@@ -53,8 +53,8 @@ def load_older_messages(
 
 
 class OpenSession:
-    """The session of a conversation, from its first message on. `messages` and `calls` are those of the turn under
-    way."""
+    """The session of a conversation, from its first message on. `messages` and `calls` are those of the running
+    turn."""
 
     def __init__(
         self,
@@ -93,7 +93,7 @@ class OpenSession:
         return self.id
 
     async def resume(self, session_id: str, since: int) -> LoadedSession:
-        """Messages up to number `since` need not be read; `load` reads them too."""
+        """Resume a session. Messages up to number `since` need not be read; `load` reads them too."""
         loaded = await self.service.open_session(session_id, since)
         self.id, self._call_count = loaded.session.session_id, loaded.calls_so_far
         self._metadata, self.title = loaded.session.metadata, loaded.session.metadata.title
@@ -109,8 +109,8 @@ class OpenSession:
     async def record_answer(
         self, parts: tuple[AnyPart, ...], calls: Sequence[ToolCall], *, cut: str = "", written: str = ""
     ) -> Message:
-        """The model's answer and, with it, that its calls start. They were read from `written`; `cut` is what it wrote
-        behind them."""
+        """Record the model's answer and the start of its calls. They were parsed from `written`; `cut` is the text
+        after them."""
         if not calls:
             return await self.record_message("assistant", parts)
         from ollm.runtime.calls.dispatch import sanitize_arguments
@@ -136,14 +136,14 @@ class OpenSession:
         await self.service.record_partial(self.require_id(), parts)
 
     async def record_tool_call(self, record: ToolCallRecord) -> None:
-        """A call that starts or has ended; that it starts may have been written with the answer that asked for it."""
+        """Record that a call starts or has ended. Its start may already be recorded with the answer."""
         known = self.calls.get(record.id)
         self.calls[record.id] = record
         if known is None or (known.status, known.args) != (record.status, record.args):
             await self.service.record_tool_call(self.require_id(), record)
 
     def make_call_id(self) -> str:
-        """Call ids are ours: unique in the session, short to cite."""
+        """Make a call id: unique in the session, and short to cite."""
         self._call_count += 1
         return f"c{self._call_count}"
 
@@ -151,28 +151,28 @@ class OpenSession:
         await self.service.end_turn(self.require_id())
 
     def load(self, page: MessagePage | None = None) -> Session:
-        """All that was recorded so far; with `page` at least that much of it."""
+        """Load everything recorded so far, or with `page` at least that much of it."""
         return self.service.load(self.require_id(), page).session
 
     def load_user_messages(self) -> dict[int, str]:
-        """The user's messages in full, by number."""
+        """Load the user's messages in full, by number."""
         return self.service.read_user_words(self.require_id())
 
     def load_page(self, before: int | None, limit: int) -> list[dict[str, Any]]:
-        """A page of the archive, oldest first, as plain JSON; empty before there is a session."""
+        """Load a page of the archive, oldest first, as plain JSON. Return [] before the session exists."""
         if (session_id := self.id) is None:
             return []
         return load_history_page(lambda part: self.service.load(session_id, part), before, limit)
 
     async def record_compression(self, record: CompressionRecord) -> None:
-        """A compression happened: it counts, and its checkpoint is kept whole in the history."""
+        """Count a compression, and keep its full checkpoint in the history."""
         count = self._metadata.compression_count + 1
         history = (*self._metadata.compression_history, msgspec.to_builtins(record))
         self._metadata = msgspec.structs.replace(self._metadata, compression_count=count, compression_history=history)
         await self.update_metadata({"compressionCount": count, "compressionHistory": list(history)})
 
     async def record_failed_turn(self, reason: str, message: str) -> None:
-        """Keep why the turn ended without an answer."""
+        """Record why the turn ended without an answer."""
         if not self.messages:
             return
         failed = FailedTurn(message_id=self.messages[-1].id, reason=reason, message=message)
@@ -181,7 +181,7 @@ class OpenSession:
         await self.update_metadata({"failedTurns": msgspec.to_builtins(turns)})
 
     async def update_metadata(self, changes: dict[str, Any]) -> None:
-        """Set metadata of the session, when there is one."""
+        """Set metadata of the session, if there is one."""
         if self.id:
             await self.service.update_metadata(self.id, changes)
 
@@ -190,17 +190,17 @@ class OpenSession:
         await self.service.update_metadata(self.require_id(), {"title": title})
 
     async def ensure_saved(self) -> None:
-        """Raises `UnsavedError` when something that was said is in memory only."""
+        """Check that all messages are on disk. Raises `UnsavedError` if something is in memory only."""
         if self.id:
             await self.service.ensure_saved(self.id)
 
     async def keep(self) -> None:
-        """Let the session stay when it is closed, even when nothing was said in it."""
+        """Keep the session after it closes, even if it has no messages."""
         if self.id:
             await self.service.keep_session(self.id)
 
     async def close(self) -> None:
-        """Raises `UnsavedError` when something could not be written."""
+        """Close the session. Raises `UnsavedError` if something could not be written."""
         session_id, self.id = self.id, None
         if session_id:
             await self.service.close_session(session_id)

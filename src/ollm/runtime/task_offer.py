@@ -1,4 +1,4 @@
-"""Runs the agents that a person names with `@agent-NAME`; their reports go with the message."""
+"""Runs the agents that the user names with `@agent-NAME`. Their reports go with the message."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _MENTION = re.compile(r"(?:^|(?<=[\s(]))@agent-([a-z0-9][a-z0-9_-]{0,63})", re.I
 
 
 async def offer_task(parts: ConversationParts, typed: str) -> str:
-    """The reports of the agents that the person named; empty without any."""
+    """Return the reports of the agents that the user named, or "" without any."""
     if parts.tasks is None:
         return ""
     tasks = parts.tasks.get()
@@ -36,7 +36,7 @@ async def offer_task(parts: ConversationParts, typed: str) -> str:
 
 
 async def _run_task(parts: ConversationParts, tasks: TaskStarter, request: TaskRequest) -> str:
-    """The report, with where it comes from; a failure is told and leaves the turn to go on without."""
+    """Return the report with its origin. A failure is reported, and the turn continues without it."""
     from ollm.tools.task import render_report
 
     shown = _ShownTask(parts.stream, request)
@@ -56,7 +56,7 @@ async def _run_task(parts: ConversationParts, tasks: TaskStarter, request: TaskR
 
 
 class _ShownTask:
-    """A task as whoever watches sees it: like one that the model called for."""
+    """A task as shown to observers, like one that the model called."""
 
     def __init__(self, stream: EventStream, request: TaskRequest) -> None:
         from ollm.tools.task import Task

@@ -1,6 +1,6 @@
 """The loop: from the user's message to the final answer.
 
-Recording, compaction, policy, tools and loop detection are collaborators: here is what follows what.
+Recording, compaction, policy, tools and loop detection are collaborators. This module defines their order.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ PROMPT_CUT = "The server read only a part of the prompt. It is sent again, short
 
 
 class Turn:
-    """Runs once. Ends with exactly one `TurnFinished`, also when cancelled."""
+    """One run from message to answer. Ends with exactly one `TurnFinished`, even if cancelled."""
 
     def __init__(
         self,
@@ -61,7 +61,7 @@ class Turn:
         self._sent: tuple[PromptMessage, ...] = ()
 
     async def run(self, parts: tuple[AnyPart, ...], typed: str, attached: Sequence[str] = ()) -> None:
-        """`parts` are the whole message, `typed` what the person typed of it, `attached` the texts beside that."""
+        """Run the turn. `parts` is the whole message, `typed` the user's typed text, `attached` the attached texts."""
         try:
             await self._add_user_message(parts, typed, attached)
             while await self._run_step():
@@ -77,7 +77,7 @@ class Turn:
             self._finish("answered", "")
 
     async def _add_user_message(self, parts: tuple[AnyPart, ...], typed: str, attached: Sequence[str]) -> None:
-        """The user's words are on disk before anything else happens."""
+        """Record the user's message before anything else happens."""
         self._parts.loops.reset()
         message = await self._session.record_message("user", parts)
         self._emit(TurnStarted(message_id=message.id, text=message.text))
@@ -87,14 +87,14 @@ class Turn:
         self._parts.prompt.add_message(message, {}, "\n\n".join(filter(None, (explored, primed))))
 
     async def _prepare(self, text: str, typed: str) -> None:
-        """Between the user's message and the first request. Raises DeniedError when an observer says no."""
+        """Prepare the turn before the first request. Raises DeniedError if an observer refuses it."""
         for observer in self._observers:
             await observer.before_turn(text)
         if self._parts.state.auto_switch != "off":
             await auto_switch_mode(self._parts, typed)
 
     def _create_guide(self, typed: str) -> TurnGuide | None:
-        """Help for a model that writes blocks; None for the others."""
+        """Create the guide for a model that writes blocks, or return None for others."""
         blocks = self._parts.state.model.facts.call_form == "blocks" and self._parts.prompt.tools
         return self._make_guide(typed) if blocks else None
 
@@ -105,7 +105,7 @@ class Turn:
         return TurnGuide(files, window, typed, without=self._parts.left_out)
 
     async def _explore(self, typed: str, attached: Sequence[str]) -> str:
-        """The reports of agents that the person named; files for a small model that calls natively."""
+        """Return the reports of named agents, or files for a small model that calls natively."""
         if "@agent-" in typed.lower():
             from ollm.runtime.task_offer import offer_task
 
@@ -115,7 +115,7 @@ class Turn:
         return await self._make_guide(typed).prime_request(attached) if native else ""
 
     async def _run_step(self) -> bool:
-        """One request and the calls it asks for; True when the model is to be asked again."""
+        """Run one request and its calls. Return True if another request must follow."""
         self._parts.loops.record_turn()
         self._check_for_loop()
         for observer in self._observers:
@@ -130,7 +130,7 @@ class Turn:
         return bool(calls)
 
     async def _request_whole_prompt(self) -> StreamedAnswer:
-        """An answer to all of the prompt: one that the server is proven to have cut is sent again, shorter, once."""
+        """Return an answer to the whole prompt. If the server provably cut it, send a shorter prompt once."""
         answer = await self._request_within_window()
         if not await self._observe_cut(answer) or self._resent:
             return answer
@@ -143,8 +143,8 @@ class Turn:
         return answer
 
     async def _request_within_window(self) -> StreamedAnswer:
-        """Make room and ask. A server that counts more than we do, or serves less than it said, is believed: its
-        numbers are taken, and the request is sent again. So is one refused for no known reason, when it was long."""
+        """Free space and send the request. If the server counts more than we do, or serves less than it reported, use
+        its numbers and send it again. Also retry a long request that was refused for an unknown reason."""
         for attempt in range(MAX_OVERFLOW_RETRIES):
             await self._make_room()
             try:
@@ -161,7 +161,7 @@ class Turn:
         return await self._request_answer()
 
     async def _retry_shorter(self, error: RequestRefusedError) -> StreamedAnswer:
-        """A long request that was refused in words nobody knows, once more and shorter; when that one is taken, the
+        """Retry a long request that was refused for an unknown reason with a shorter one. If that is accepted, the
         length was the reason, and the window is known."""
         prompt, self._retried_refusal = self._parts.prompt, True
         refused = prompt.used_tokens
@@ -184,7 +184,7 @@ class Turn:
             self._emit(Notice(level="warning", text=f"{error.message} Compacting to fit."))
 
     async def _request_answer(self) -> StreamedAnswer:
-        """Stream one answer. What was said before a break or a cancel is recorded, marked interrupted."""
+        """Stream one answer. Text from before an error or a cancel is recorded as interrupted."""
         answer = StreamedAnswer(self._emit, self._session.record_partial, self._parts.monotonic)
         whole = False
         try:
@@ -197,7 +197,7 @@ class Turn:
         return answer
 
     async def _record_interrupted(self, answer: StreamedAnswer) -> None:
-        """What was said so far. No server counts an answer that was cut off, so what it took is our own estimate."""
+        """Record the text so far. No server counts an answer that was cut off, so its tokens are our own estimate."""
         sent = self._parts.prompt.used_tokens
         await self._record_message("assistant", answer.partial_parts, interrupted=True)
         said = max(self._parts.prompt.used_tokens - sent, 0)
@@ -214,7 +214,7 @@ class Turn:
         return self._parts.state.model.stream(self._sent, prompt.tools, prompt.max_answer_tokens, heat)
 
     async def _observe_cut(self, answer: StreamedAnswer) -> bool:
-        """Count what was used; whether the window turned out to be smaller than thought."""
+        """Count the usage. Return True if the window turned out to be smaller than assumed."""
         used, prompt = answer.usage, self._parts.prompt
         self._usage = Usage(
             prompt_tokens=self._usage.prompt_tokens + used.prompt_tokens,
@@ -236,7 +236,7 @@ class Turn:
             self._emit(Notice(level="warning", text=missing))
 
     async def _count_exact_tokens(self, used: Usage) -> int | None:
-        """The server's own count of what was sent, asked for only when its report is hard to believe."""
+        """Return the server's exact count of the request. Requested only if the reported count is implausible."""
         if not self._parts.prompt.should_verify_usage(used):
             return None
         return await self._parts.state.model.count_tokens(self._sent, self._parts.prompt.tools)
@@ -246,7 +246,7 @@ class Turn:
             raise LoopStop(found)
 
     async def _record_answer(self, answer: StreamedAnswer, calls: Sequence[ToolCall]) -> Message:
-        """The answer with its calls, which are not run yet."""
+        """Record the answer with its calls, which have not run yet."""
         message = await self._session.record_answer(answer.parts, calls, cut=answer.cut, written=answer.own_text)
         asked = {
             call.id: ToolCallRecord(id=call.id, name=call.name, args=call.arguments, timestamp="") for call in calls

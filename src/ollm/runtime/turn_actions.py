@@ -1,4 +1,4 @@
-"""Steps of a turn as data: commands that ran and files that changed, rendered once for the person."""
+"""Steps of a turn as data: commands that ran and files that changed, rendered once for the user."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MAX_COMMAND_CHARS = 60
 
 
 class Step(Data, frozen=True):
-    """Something a turn did: a command it ran, or a file it left otherwise than it was."""
+    """An action of a turn: a command it ran, or a file it changed."""
 
     kind: Literal["run", "change", "delete"]
     path: str = ""
@@ -35,7 +35,7 @@ class Step(Data, frozen=True):
 
 
 def render_steps(steps: Sequence[Step], limit: int | None = None) -> str:
-    """What was in fact done, for the person: each file once, each command; `limit` of either."""
+    """Describe the actual actions for the user: each file once, each command, at most `limit` of either."""
     changed: dict[str, Step] = {}
     for step in steps:
         if step.kind != "run":
@@ -52,7 +52,7 @@ def _shorten_list(told: list[str], limit: int | None) -> list[str]:
 
 
 def compare_file(name: str, before: str | None, after: str | None) -> Step | None:
-    """The step that made one text of a file into another; None if they are equal."""
+    """Return the step from one text of a file to another, or None if they are equal."""
     if before == after:
         return None
     if after is None:

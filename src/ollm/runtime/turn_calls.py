@@ -1,8 +1,8 @@
-"""Reads an answer as it streams, and runs its calls unless they go in circles.
+"""Reads an answer as it streams, and runs its calls unless they loop.
 
-Pieces go out as events, and what has been said so far is on disk at least every two seconds.
+Pieces are emitted as events, and the text so far is saved to disk at least every two seconds.
 
-A model that writes blocks gets a guide, which turns its blocks into calls and sees what they changed.
+A model that writes blocks gets a guide, which turns its blocks into calls and tracks their changes.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class LoopStop(Exception):  # noqa: N818 - the end of a turn, not a fault
 
 
 class TurnCalls:
-    """One for each turn. `record` writes the message that carries the results of a step."""
+    """Runs the calls of one turn. `record` writes the message with the results of a step."""
 
     def __init__(
         self,
@@ -71,18 +71,18 @@ class TurnCalls:
         self._refused_in_row = 0
 
     async def prime_request(self, typed: str, attached: Sequence[str] = ()) -> str:
-        """What goes with what the person typed and attached."""
+        """Return the text to send with the user's typed and attached texts."""
         self._typed = typed
         self._guide = self._create_guide(typed)
         return await self._guide.prime_request(attached) if self._guide else ""
 
     @property
     def temperature(self) -> float | None:
-        """How freely the next answer is asked for; None leaves it to the model's settings."""
+        """Temperature of the next answer, or None for the model's default."""
         return self._guide.temperature if self._guide else None
 
     def describe_steps(self) -> str:
-        """What was in fact done, for the person."""
+        """Describe the actual actions for the user."""
         if self._guide:
             return self._guide.describe_steps()
         if not any(step.kind != "run" or step.exit_code for step in self._steps):
@@ -92,7 +92,7 @@ class TurnCalls:
         return render_steps(self._steps, MAX_TOLD_STEPS)
 
     def _note_steps(self, calls: Sequence[ToolCall], records: Sequence[ToolCallRecord]) -> None:
-        """Only what went through is counted, whatever the model says of it."""
+        """Record only successful steps, whatever the model claims."""
         from ollm.runtime.turn_actions import Step
 
         for call, record in zip(calls, records, strict=False):
@@ -107,7 +107,7 @@ class TurnCalls:
                 self._steps.append(Step(kind="run", command=command, exit_code=result.exit_code))
 
     def read_calls(self, answer: StreamedAnswer) -> list[ToolCall]:
-        """Give each call an id of ours; arguments that are no object are kept for dispatch to explain."""
+        """Assign each call an id of ours. Arguments that are not an object are kept for dispatch to explain."""
         calls = []
         if self._guide is None and self._parts.state.model.facts.call_form == "blocks":
             self._guide = self._create_guide(self._typed)  # the form was found out in the middle of the turn
@@ -123,7 +123,7 @@ class TurnCalls:
         return calls
 
     async def run(self, calls: Sequence[ToolCall], message_id: int) -> None:
-        """Run the calls, unless they are one more round of a loop; each gets its result either way."""
+        """Run the calls unless they repeat a loop. Each gets a result either way."""
         found = self._check_calls_for_loop(calls)
         try:
             if found:
@@ -142,7 +142,7 @@ class TurnCalls:
             raise LoopStop(found)
 
     async def _run_steps(self, guide: TurnGuide, calls: Sequence[ToolCall], message_id: int) -> None:
-        """Run the calls in order; a command is not run if a change before it failed."""
+        """Run the calls in order. A command is not run if an earlier change failed."""
         await guide.note_before(calls)
         records: list[ToolCallRecord] = []
         for call in calls:
@@ -175,7 +175,7 @@ class TurnCalls:
         return self._parts.loops.check_for_loop()
 
     def _compare_results(self, calls: Sequence[ToolCall], records: Sequence[ToolCallRecord]) -> None:
-        """The same call with another result is work, not a loop."""
+        """Record results for loop detection: the same call with another result is progress, not a loop."""
         for call, record in zip(calls, records, strict=True):
             if call.id in self._refusals:
                 continue
@@ -184,7 +184,7 @@ class TurnCalls:
 
 
 def explain_failure(records: Sequence[ToolCallRecord]) -> str:
-    """The step that failed first and its reason; empty if none did."""
+    """Describe the first step that failed and its reason, or return "" if none did."""
     for record in records:
         if record.error:
             step = record.args.get("path") or record.name
@@ -197,14 +197,14 @@ def wrap_arguments(arguments: JsonObject | str) -> JsonObject:
 
 
 def unwrap_deferred_call(name: str, arguments: JsonObject) -> tuple[str, JsonObject]:
-    """What `use_tool` is to call, in place of it; any other call as it is."""
+    """Replace `use_tool` with the call it wraps. Other calls are unchanged."""
     if name != "use_tool":
         return name, arguments
     return unwrap_call(name, arguments)
 
 
 class StreamedAnswer:
-    """What one request brought, readable at any moment: also after the stream stopped early."""
+    """The result of one request, readable at any time, even after the stream stopped early."""
 
     def __init__(self, emit: Callable[[Event], None], save: SavePartial, monotonic: Callable[[], float]) -> None:
         self.calls: list[CallPiece] = []
@@ -221,7 +221,7 @@ class StreamedAnswer:
         self._passages: list[tuple[type[TextPart | ThinkingPart], list[str]]] = []
 
     async def read(self, pieces: AsyncIterator[AnyPiece], check_text: Callable[[str, bool], None]) -> None:
-        """Take in the stream to its end; `check_text` gets every piece of text and may end it by raising."""
+        """Read the stream to its end. `check_text` gets every piece of text and may end it by raising."""
         async for piece in pieces:
             match piece:
                 case TextPiece(text=text):
@@ -252,19 +252,19 @@ class StreamedAnswer:
 
     @property
     def parts(self) -> tuple[AnyPart, ...]:
-        """What was said and thought, in the order it came."""
+        """Text and thoughts in the order they came."""
         return tuple(kind(text) for kind, texts in self._passages if (text := "".join(texts)))
 
     @property
     def partial_parts(self) -> tuple[AnyPart, ...]:
-        """The parts of an answer that broke off, with the text of an unfinished call."""
+        """The parts of an interrupted answer, with the text of an unfinished call."""
         if not self._written:
             return self.parts
         return (*(part for part in self.parts if isinstance(part, ThinkingPart)), TextPart(self._written))
 
     @property
     def own_text(self) -> str:
-        """The model's own text up to the end of its calls; empty where calls are not read from text."""
+        """The model's own text up to the end of its calls, or "" if calls are not parsed from text."""
         return self._written.removesuffix(self.cut) if self.calls else ""
 
     @property
@@ -272,7 +272,7 @@ class StreamedAnswer:
         return "".join(part.text for part in self.parts if isinstance(part, TextPart))
 
     def describe_missing(self, limit: int, *, calls: bool) -> str:
-        """What a person must know about an answer that is none or is cut off; `limit` is what there was room for."""
+        """Describe an answer that is empty or cut off for the user. `limit` is the most tokens that fit."""
         if not self.parts and not calls:
             return "The model gave an empty answer. Rephrase, or switch with /model."
         if self.finish == "length" and self.limit:

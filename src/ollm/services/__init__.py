@@ -1,1 +1,1 @@
-"""Decisions behind the runtime: each file one requirement, none knows another."""
+"""Decisions behind the runtime: one requirement per file."""

@@ -1,6 +1,6 @@
-"""Commands that run: one that is waited for, and up to sixteen that go on in the background (T5.5).
+"""Running commands: one in the foreground and up to sixteen in the background (T5.5).
 
-Each conversation has its own; `close` ends all of it, also what commands left behind when they ended.
+Each conversation has its own set. `close` ends them all, including processes that finished commands left behind.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Ending = Literal["exited", "timeout", "idle"]
 
 
 class Job:
-    """A command that was started. `take` gives what it printed since the last time, in bounded memory."""
+    """A started command. `take_output` returns the output since the last call, in bounded memory."""
 
     def __init__(self, line: str, process: ChildProcess, command: ProcessCommand) -> None:
         self.id = ""
@@ -40,7 +40,7 @@ class Job:
 
     @property
     def exit_code(self) -> int | None:
-        """As shells have it: 128 and the number of the signal that ended it. None while it runs."""
+        """Exit code as in shells: 128 plus the signal number for a killed command. None while it runs."""
         code = self.process.exit_code
         return code if code is None or code >= 0 else 128 - code
 
@@ -50,7 +50,7 @@ class Job:
         return (self._ended or monotonic()) - self.started
 
     def receive_output(self, text: str) -> None:
-        """Output as it comes; what a child prints after the command has ended is read and dropped."""
+        """Store new output and pass it to the listener. Output after `discard_output` is dropped."""
         self.last_output = monotonic()
         if self._unread is not None:
             self._unread.add(text)
@@ -61,14 +61,14 @@ class Job:
         self._capture = capture
 
     def take_output(self) -> str:
-        """Everything printed since the last time; head and tail of more than a million characters."""
+        """Return all output since the last call: head and tail if it exceeds a million characters."""
         if self._capture:
             self._capture.drain()
         unread, self._unread = self._unread, self._unread and HeadAndTail(MAX_UNREAD_CHARS)
         return unread.render_text() if unread else ""
 
     async def wait(self, seconds: float | None, idle: float | None, listener: Callable[[str], None] | None) -> Ending:
-        """Until the command ends, runs out of time, or has been silent for `idle` seconds; `listener` hears it all."""
+        """Wait until the command exits, times out, or is silent for `idle` seconds. Stream output to `listener`."""
         deadline = None if seconds is None else monotonic() + seconds
         self._listener = listener
         exited = asyncio.ensure_future(self.process.wait())
@@ -90,13 +90,13 @@ class Job:
             self._listener = None
 
     async def end(self, grace: float = 0.25) -> None:
-        """End it and everything it started, and take what it still printed."""
+        """End the command and all its child processes, and collect the remaining output."""
         await self.process.end(grace)
         await self.collect_output()
         self.close()
 
     async def cancel(self, grace: float) -> None:
-        """As `end`, for a caller in a hurry: what is not gone at once is ended behind its back."""
+        """End the command without blocking: processes that do not exit at once are ended in the background."""
         self.discard_output()
         with suppress(TimeoutError):
             async with asyncio.timeout(CANCEL_TIMEOUT_SECONDS):
@@ -104,7 +104,7 @@ class Job:
         self.close()
 
     def end_after(self, seconds: float) -> None:
-        """End it when it still runs by then."""
+        """End the command if it still runs by then."""
         asyncio.get_running_loop().call_later(seconds, self.process.request_end)
 
     def close(self) -> None:
@@ -112,7 +112,7 @@ class Job:
             self._capture.close()
 
     async def collect_output(self) -> None:
-        """Collect the rest of the pipe, without waiting for a child that was left behind and holds it open."""
+        """Collect the rest of the pipe, without waiting for an orphaned child that holds it open."""
         self._ended = self._ended or monotonic()
         if self._capture:
             with suppress(TimeoutError):
@@ -121,7 +121,7 @@ class Job:
             self._capture.drain()
 
     def discard_output(self) -> None:
-        """Nobody will read what comes from now on."""
+        """Drop all output from now on."""
         self._unread = None
 
 
@@ -136,8 +136,8 @@ class BackgroundJobs:
         self._number = 0
 
     async def start(self, command: ProcessCommand, line: str, directory: int | None = None) -> Job:
-        """Start a command that its caller waits for, and hands to `leave` when it is done with it. It runs in the
-        directory of this descriptor, if there is one."""
+        """Start a foreground command. The caller waits for it, then passes it to `release_job`. It runs in the
+        directory of this descriptor, if given."""
         reading, writing = _open_terminal() if command.terminal else os.pipe()
         try:
             job = Job(line, await self._host.start(command, writing, directory=directory), command)
@@ -150,7 +150,7 @@ class BackgroundJobs:
         return job
 
     def release_job(self, job: Job) -> None:
-        """The command has ended: what it left behind may live until the conversation ends."""
+        """Release an ended command. Its remaining child processes may run until the conversation ends."""
         job.discard_output()
         if job.process.gone:
             job.close()
@@ -180,7 +180,7 @@ class BackgroundJobs:
         return job
 
     async def stop(self, job_id: str) -> Job:
-        """End a background command; its id is free of meaning afterwards."""
+        """End a background command and remove its id."""
         job = self.get(job_id)
         await job.end()
         self._jobs.pop(job_id, None)

@@ -1,4 +1,4 @@
-"""The arithmetic of a context window (H: compression triggers). Pure: tokens in, tokens out."""
+"""Token arithmetic of a context window (H: compression triggers). Pure functions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SUMMARY_SECONDS_RATIO = 4.0  # of what a summary should take, before it is given
 
 @lru_cache(maxsize=4)
 def compute_budget(window: int, fixed: int, checkpoints: int = 0, threshold: float = DEFAULT_THRESHOLD_SHARE) -> Budget:
-    """`fixed` is the system prompt with its context entries, the tool schemas and worked calls."""
+    """Compute the budget. `fixed` covers the system prompt with its entries, the tool schemas and worked calls."""
     limit = compute_limit(window)
     available = max(0, limit - fixed - checkpoints)
     return Budget(
@@ -30,12 +30,12 @@ def compute_budget(window: int, fixed: int, checkpoints: int = 0, threshold: flo
 
 
 def compute_limit(window: int) -> int:
-    """Compute the limit of a prompt: 85 % of the window, so that an answer has room."""
+    """Compute the prompt limit: 85 % of the window, to leave room for an answer."""
     return window * 85 // 100
 
 
 def compute_trigger(available: int, threshold: float) -> int:
-    """More message tokens than this start a compression. The tiny sum undoes the error of a binary fraction."""
+    """Compute the message tokens above which compression starts. The tiny addend cancels binary rounding."""
     return math.floor(threshold * available + 1e-9)
 
 
@@ -44,78 +44,79 @@ def needs_compression(state: Budget, messages: int) -> bool:
 
 
 def compute_working_trigger(state: Budget) -> int:
-    """The same while results of a turn are being read: three quarters of what the threshold leaves may be used first.
-    Compression then waits for the next message, when nothing that was just read has to stay."""
+    """Compute the trigger within a turn: tool results may use three quarters of the tokens above the threshold.
+    Compression then waits for the next message, when these results may be dropped."""
     return (state.trigger + 3 * state.available) // 4
 
 
 def compute_recent_tokens(state: Budget, wanted: int) -> int:
-    """The newest tokens no compression touches: what the settings say, at most a 16th of what is available. The fewer
-    stay, the rarer a compression breaks what the server has read."""
+    """Compute how many of the newest tokens compression never touches: the configured number, at most a 16th of the
+    available tokens. A small number makes it rarer that compression breaks the server's prompt cache."""
     return min(wanted, state.available // 16)
 
 
 def compute_target_tokens(state: Budget) -> int:
-    """Compute the tokens to compress messages down to: the newest, with room for as many turns as possible."""
+    """Compute the target size of compressed messages: the newest ones, with room for many more turns."""
     return state.available // 16
 
 
 def compute_result_cap(state: Budget, messages: int = 0) -> int:
-    """One tool result: a quarter of *available*, or as much of what is left before a compression, down to a 24th of the
-    window. So a file is read whole where there is room, and one read does not cost the server its cache."""
+    """Compute the cap of one tool result: a quarter of *available* or of the tokens left before a compression, but
+    at least a 24th of the window. A file is read whole if there is room, and one read does not cost the server its
+    cache."""
     left = (state.trigger - messages) // 4
     return min(state.available // 4, max(left, _compute_least_result(state.window)))
 
 
 def compute_step_cap(state: Budget, messages: int = 0) -> int:
-    """All results of one step: half of *available*, or half of what is left before a compression, down to twice
-    what one result always gets."""
+    """Compute the cap of all results of one step: half of *available* or of the tokens left before a compression, but
+    at least twice the minimum of one result."""
     left = (state.trigger - messages) // 2
     return min(state.available // 2, max(left, 2 * _compute_least_result(state.window)))
 
 
 def _compute_least_result(window: int) -> int:
-    """A 24th of the window; a 16th of a small one, where that would be too little to work with."""
+    """Compute the minimum for a tool result: a 24th of the window, or up to a 16th if the window is small."""
     return max(window // 24, min(window // 16, SMALL_RESULT_TOKENS))
 
 
 def compute_user_cap(state: Budget) -> int:
-    """One user message, before it is cut to head, tail and id: half of what is there beside the instructions. Records
-    make room for it."""
+    """Compute the cap of one user message: half of the tokens beside the instructions. A longer one is cut to head,
+    tail and id. Records make room for it."""
     return (state.available + state.checkpoints) // 2
 
 
 def compute_words_share(state: Budget) -> int:
-    """Tokens that the user's earlier words always have: 30 % of what is there beside the instructions."""
+    """Compute the guaranteed tokens for the user's earlier words: 30 % of the tokens beside the instructions."""
     return (state.limit - state.fixed) * 30 // 100
 
 
 def compute_words_cap(state: Budget, others: int) -> int:
-    """Tokens of the user's earlier words that stay as they are: their share, and in any case as many as leave the
-    request, with its `others`, under 60 % of the window."""
+    """Compute how many tokens of the user's earlier words stay verbatim: their share, or more if the request, with its
+    `others`, stays under 60 % of the window."""
     return max(compute_words_share(state), state.window * 60 // 100 - state.fixed - others)
 
 
 def compute_summaries_cap(state: Budget) -> int:
-    """Tokens of the summaries in all records."""
+    """Compute the token cap of the summaries in all records."""
     return state.limit * 6 // 100
 
 
 def compute_records_room(state: Budget, request: int) -> int:
-    """Tokens that records leave the message being worked on: half as much again as it takes itself."""
+    """Compute the tokens for records: they leave the current message one and a half times its own size."""
     return max(state.limit // 12, state.limit - state.fixed - request * 3 // 2)
 
 
 def compute_summary_cap(state: Budget, wanted: int) -> int:
-    """One summary: what the settings say, at most a 20th of the limit."""
+    """Compute the cap of one summary: the configured number, at most a 20th of the limit."""
     return min(wanted, max(40, state.limit // 20))
 
 
 def compute_summary_seconds(
     most: float, read_tokens: int, written_tokens: int, speeds: tuple[float | None, float | None]
 ) -> float:
-    """Compute the timeout of a summary: several times what this model needs at its measured speeds (tokens a second,
-    reading and writing), at most the configured one."""
+    """Compute the timeout of a summary: several times what the model needs at its measured speeds (tokens a second,
+    reading and writing), at most the configured timeout."""
     reading, writing = speeds
     if not reading or not writing:
         return most
@@ -124,10 +125,10 @@ def compute_summary_seconds(
 
 
 def compute_entries_cap(window: int) -> int:
-    """Context entries beyond this are left out, lowest priority first."""
+    """Compute the token cap of context entries; the lowest priorities are left out first."""
     return compute_limit(window) // 4
 
 
 def compute_answer_tokens(state: Budget, prompt: int, doubt: int = 0) -> int:
-    """Tokens an answer may take: with the prompt, and what it may be counted short by, it stays within the window."""
+    """Compute the tokens left for an answer; `doubt` is the margin of error of the prompt's token count."""
     return max(0, min(MIN_ANSWER_TOKENS, state.window - prompt), state.window - prompt - doubt)

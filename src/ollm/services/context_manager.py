@@ -30,8 +30,8 @@ _NOT_IN_CONTENT = "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]"
 class ContextManager:
     """Entries by key. Adding a key again replaces its content and keeps its place.
 
-    What a turn sees is settled by `begin_turn`: a TTL that ends inside a turn changes nothing until the next one, so
-    the front of the prompt does not change. An invalid entry is skipped with one warning.
+    `begin_turn` fixes the entries for a turn: an entry that expires during a turn stays until the next one, so the
+    start of the prompt does not change. An invalid entry is skipped with one warning.
     """
 
     def __init__(self, clock: Clock = now, warn: Callable[[str], None] | None = None) -> None:
@@ -49,7 +49,7 @@ class ContextManager:
         ttl_seconds: float | None = None,
         volatile: bool = False,
     ) -> bool:
-        """False, and a warning, when the entry cannot be used. An entry that says the same again changes nothing."""
+        """Add an entry. Returns False and warns if it is invalid. An identical entry does not change the prompt."""
         fault = _find_fault(key, content, priority, source, ttl_seconds)
         if fault:
             self._warn(f"Context entry {str(key)[:60]!r} was skipped: {fault}.")
@@ -66,28 +66,28 @@ class ContextManager:
         return True
 
     def add_entry(self, entry: ContextEntry) -> bool:
-        """An entry that a file, a hook or an extension brought."""
+        """Add an entry from a file, a hook or an extension."""
         fields = {name: getattr(entry, name) for name in ("priority", "source", "ttl_seconds", "volatile")}
         return self.add_context(entry.key, entry.content, **fields)
 
     def restore_entry(self, entry: ContextEntry) -> None:
-        """Restore an earlier entry with its time; if its TTL has ended, it goes with the next turn."""
+        """Restore an earlier entry with its timestamp. If it has expired, the next turn drops it."""
         if not _find_fault(entry.key, entry.content, entry.priority, entry.source, entry.ttl_seconds):
             self._entries[entry.key] = entry
 
     def remove_context(self, key: str) -> bool:
-        """Remove an entry; False if there was none."""
+        """Remove an entry. Returns False if it does not exist."""
         return self._entries.pop(key, None) is not None
 
     def clear_context(self, source: EntrySource | None = None) -> int:
-        """Remove all entries, or those of one source; how many went."""
+        """Remove all entries, or those of one source. Returns the number removed."""
         gone = [key for key, entry in self._entries.items() if source in (None, entry.source)]
         for key in gone:
             del self._entries[key]
         return len(gone)
 
     def begin_turn(self) -> tuple[str, ...]:
-        """Drop what has outlived its TTL; the keys of what went."""
+        """Drop expired entries and return their keys."""
         moment = self._clock()
         gone = tuple(entry.key for entry in self._entries.values() if _compute_expiry(entry) <= moment.timestamp())
         for key in gone:
@@ -95,11 +95,11 @@ class ContextManager:
         return gone
 
     def get_context(self) -> list[ContextEntry]:
-        """Every entry, highest priority first, then by insertion."""
+        """Return all entries, highest priority first, then by insertion."""
         return sorted(self._entries.values(), key=lambda entry: -entry.priority)
 
     def get_system_prompt_additions(self) -> str:
-        """All entries but the volatile ones, as Markdown sections."""
+        """Render all entries except the volatile ones as Markdown sections."""
         return render_entries(self.get_standing_entries())
 
     def get_standing_entries(self) -> list[ContextEntry]:
@@ -117,19 +117,19 @@ class ContextManager:
 
 
 def render_entries(entries: list[ContextEntry]) -> str:
-    """One section an entry, named by source and key. The time is left out: an unchanged entry changes no byte."""
+    """Render one section per entry, titled by source and key. Omits the time, so that output is stable."""
     return "\n\n".join(f"## {_name_source(entry)}: {entry.key}\n\n{entry.content}" for entry in entries)
 
 
 def _name_source(entry: ContextEntry) -> str:
-    """What ollm itself says for a moment is not of the project."""
+    """Name the source. Volatile system entries come from ollm, not the project."""
     return "From ollm" if entry.source == "system" and entry.volatile else SOURCE_TITLES[entry.source]
 
 
 def fit_entries(
     entries: list[ContextEntry], cost: Callable[[str], int], cap: int
 ) -> tuple[list[ContextEntry], list[ContextEntry]]:
-    """Those that fit into `cap` tokens together, and those left out: lowest priorities first."""
+    """Split entries into those that fit into `cap` tokens together and the rest, which have the lowest priorities."""
     kept: list[ContextEntry] = []
     used = 0
     for place, entry in enumerate(entries):

@@ -1,7 +1,7 @@
-"""Versions of files the model has seen, so that it does not overwrite others' changes, and copies to undo its edits.
+"""File versions the model has seen, so that it does not overwrite others' changes, and copies to undo its edits.
 
-An undo copy is written before the file is: one file per edit under `~/.ollm/undo/{session id}/`, a line of JSON and
-then the bytes as they were. Undoing leaves a copy of the other kind, for `/redo`, until the next edit.
+An undo copy is written before the file is changed: one file per edit under `~/.ollm/undo/{session id}/`, with a line
+of JSON and then the original bytes. Undoing saves a copy for `/redo`, which lasts until the next edit.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ CopyKind = Literal["undo", "redo"]
 
 
 class FileState(Data, frozen=True):
-    """A file as it was last seen. `digest` is None when only a part of it was read."""
+    """A file as last seen. `digest` is None if only part of it was read."""
 
     device: int
     inode: int
@@ -34,7 +34,7 @@ class FileState(Data, frozen=True):
 
 
 class UndoCopy(Data, frozen=True):
-    """The head of an undo copy: which file, whether it was there, and what the edit made of it."""
+    """The header of an undo copy: the path, whether the file existed, and the digest after the edit."""
 
     path: str
     existed: bool
@@ -42,7 +42,7 @@ class UndoCopy(Data, frozen=True):
 
 
 class LastEdit(Data, frozen=True):
-    """The edit `/undo` would revert, or `/redo` make again. `before` is None for a new file; `after` is a digest."""
+    """The edit that `/undo` would revert or `/redo` repeat. `before` is None for a new file; `after` is a digest."""
 
     copy: Path
     path: Path
@@ -50,8 +50,8 @@ class LastEdit(Data, frozen=True):
     after: str
 
     def changes_file(self, now: bytes | None) -> bool:
-        """False when the file already is as it was: the edit had not happened, or was taken back by hand. Raises
-        BusyError when others changed it since."""
+        """Return False if the file already has its old content: the edit never happened or was reverted by hand. Raises
+        BusyError if others have changed the file since."""
         if now == self.before:
             return False
         if now is not None and compute_digest(now) != self.after:
@@ -72,23 +72,23 @@ def compute_digest(content: bytes) -> str:
 
 
 def get_no_folder() -> Path | None:
-    """Nothing to undo with: calls outside a session."""
+    """Return None: calls outside a session have no undo copies."""
     return None
 
 
 class EditLedger:
-    """One per session. Paths are resolved ones; `folder` says where undo copies go, once there is a session."""
+    """The edit history of one session. Paths are resolved. `folder` returns the directory of undo copies, or None."""
 
     def __init__(self, folder: Callable[[], Path | None] = get_no_folder) -> None:
         self._folder = folder
         self._seen: dict[Path, FileState] = {}
 
     def remember_file(self, path: Path, status: os.stat_result, content: bytes | None = None) -> None:
-        """The model was shown this file (`content`: all of it), or wrote it."""
+        """Remember a file that the model read or wrote. `content` is given if it saw all of it."""
         self._seen[path] = make_file_state(status, content)
 
     def is_stale(self, path: Path, status: os.stat_result, content: bytes) -> bool:
-        """Return True if the file differs from what the model last saw; False if it never saw it."""
+        """Return True if the file differs from the version the model last saw, False if it never saw the file."""
         seen = self._seen.get(path)
         if seen is None:
             return False
@@ -97,12 +97,12 @@ class EditLedger:
         return seen != make_file_state(status, None)
 
     def save_undo_copy(self, path: Path, before: bytes | None, after: bytes) -> Path | None:
-        """Remember how a file was (`before` None: not there) before it becomes `after`. Says where the copy is."""
+        """Save a file's content (`before`; None if new) before it becomes `after`. Returns the path of the copy."""
         self.forget_undone()
         return self.save_copy("undo", path, before, after)
 
     def forget_undone(self) -> None:
-        """Nothing can be redone any more."""
+        """Delete all redo copies."""
         if folder := self._folder():
             for copy in self._list_copies(folder, "redo"):
                 copy.unlink(missing_ok=True)
@@ -122,7 +122,7 @@ class EditLedger:
         return copy
 
     def find_last_edit(self, kind: CopyKind = "undo") -> LastEdit | None:
-        """The edit that `undo` would take back, or make again."""
+        """Find the edit that `undo` would revert or redo."""
         folder = self._folder()
         names = self._list_copies(folder, kind) if folder is not None else []
         if not names:
@@ -131,9 +131,9 @@ class EditLedger:
         return LastEdit(copy=names[-1], path=Path(head.path), before=before if head.existed else None, after=head.after)
 
     def undo(self, boundary: Boundary, kind: CopyKind = "undo") -> UndoResult | None:
-        """Revert the last edit on disk, byte for byte, or make it again; None if there is none left.
+        """Revert or redo the last edit on disk, byte for byte. Returns None if there is none left.
 
-        Raises BusyError when the file was changed by others since, and leaves it alone.
+        Raises BusyError, and leaves the file alone, if others have changed it since.
         """
         while edit := self.find_last_edit(kind):
             within = boundary.approve_paths([edit.path])
@@ -147,7 +147,7 @@ class EditLedger:
         return None
 
     def save_opposite(self, edit: LastEdit, now: bytes | None) -> None:
-        """Keep what an undo or a redo is about to replace."""
+        """Save the content that an undo or redo is about to replace."""
         self.save_copy("redo" if edit.copy.suffix == ".undo" else "undo", edit.path, now, edit.before or b"")
 
     def _list_copies(self, folder: Path, kind: CopyKind) -> list[Path]:

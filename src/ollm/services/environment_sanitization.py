@@ -1,9 +1,9 @@
-"""Select the environment variables a tool gets (S7).
+"""Select the environment variables passed to a tool (S7).
 
 A name on the allow list passes whatever its value. Any other variable is withheld if a deny pattern matches its name,
-if a word of its name says secret, or if its value holds what redaction would take out of a log. A pattern on the
-configured allow list only overrides configured deny patterns, never the built-in rules: a secret must be allowed by its
-exact name. Names are compared without case. Only names are ever logged or shown.
+if its name contains a secret word, or if redaction would remove part of its value from a log. A pattern on the
+configured allow list only overrides configured deny patterns, never the built-in rules: a secret must be allowed by
+its exact name. Names are case-insensitive. Only names are ever logged or shown.
 """
 
 from __future__ import annotations
@@ -53,28 +53,28 @@ _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE
 
 
 class WithheldVariable(Data, frozen=True):
-    """A variable that is kept back, and the rule that says so."""
+    """A withheld variable, and the rule that applies."""
 
     name: str
     rule: str
 
 
 class EnvironmentReport(Data, frozen=True):
-    """Effects on an environment, by name."""
+    """The variables that pass and those withheld, by name."""
 
     passed: tuple[str, ...]
     removed: tuple[WithheldVariable, ...]
 
 
 class EnvironmentSanitizationService:
-    """Sorts out variables. `warnings` says which configured patterns could not be used."""
+    """Filters environment variables. `warnings` lists configured patterns that could not be used."""
 
     def __init__(self, settings: EnvironmentSettings | None = None) -> None:
         self.warnings: tuple[str, ...] = ()
         self.configure(settings or EnvironmentSettings())
 
     def configure(self, config: EnvironmentSettings) -> None:
-        """Use these rules besides the built-in ones. A bad pattern is skipped with a warning (S10.5)."""
+        """Use these rules in addition to the built-in ones. A bad pattern is skipped with a warning (S10.5)."""
         good_allow, more = _split_usable(config.allow_list)
         good_deny, most = _split_usable(config.deny_patterns)
         self.warnings = (*more, *most, *_warn_of_wide_patterns(good_allow))
@@ -88,7 +88,7 @@ class EnvironmentSanitizationService:
         self._known: dict[tuple[str, str], str | None] = {}  # an environment is sorted again before every tool
 
     def sanitize(self, environment: Mapping[str, str]) -> dict[str, str]:
-        """The variables a tool may have."""
+        """Return the variables that a tool may have."""
         rules = self._find_rules(environment)
         passed = {name: value for name, value in environment.items() if rules[name] is None}
         if len(passed) < len(environment) and _log.isEnabledFor(logging.DEBUG):
@@ -96,7 +96,7 @@ class EnvironmentSanitizationService:
         return passed
 
     def classify_variables(self, environment: Mapping[str, str]) -> EnvironmentReport:
-        """Names only: what passes, and why the rest does not."""
+        """Report by name which variables pass, and why the others are withheld."""
         rules = self._find_rules(environment)
         verdicts = {name: rules[name] for name in sorted(environment)}
         removed = tuple(WithheldVariable(name=name, rule=rule) for name, rule in verdicts.items() if rule is not None)
@@ -104,21 +104,20 @@ class EnvironmentSanitizationService:
         return EnvironmentReport(passed=tuple(name for name, rule in verdicts.items() if rule is None), removed=removed)
 
     def list_removed_values(self, environment: Mapping[str, str]) -> list[str]:
-        """The values that are kept back, for the redaction of logs and errors."""
+        """List the withheld values, for the redaction of logs and errors."""
         rules = self._find_rules(environment)
         return [value for name, value in environment.items() if rules[name] is not None]
 
     def is_allowed(self, name: str) -> bool:
-        """Return True if this name passes whatever its value: a core variable, or one that the settings name
-        exactly."""
+        """Return True if this name passes whatever its value: a core variable, or an exact name in the settings."""
         return name.upper() in self._named or self._core.find_match(name) is not None
 
     def is_denied(self, name: str) -> bool:
-        """Return True if a deny pattern or a secret word matches this name, whatever the allow list says."""
+        """Return True if a deny pattern or a secret word matches this name, regardless of the allow list."""
         return self._find_built_in_rule(name) is not None or self._deny.find_match(name) is not None
 
     def _find_rules(self, environment: Mapping[str, str]) -> dict[str, str | None]:
-        """The rule against each variable, or None. What was judged before is remembered."""
+        """Return the rule against each variable, or None. Earlier results are cached."""
         fresh = {name: value for name, value in environment.items() if (name, value) not in self._known}
         if fresh:
             if len(self._known) > MAX_KNOWN_VARIABLES:
@@ -166,14 +165,14 @@ def _split_words(name: str) -> list[str]:
 
 
 def _find_random_value(name: str, value: str) -> str | None:
-    """A session id or a seed opens something only if it is long and random; UUIDs and small numbers do not."""
+    """Find a long random value in a session id or seed. UUIDs and small numbers are harmless."""
     if TELLING_WORDS.isdisjoint(_split_words(name)) or not _RANDOM_VALUE.fullmatch(value) or _UUID.fullmatch(value):
         return None
     return "value: random"
 
 
 class _NamePatterns:
-    """Globs over whole names, without case. The plain ones, and most are, are compared as text, many at once."""
+    """Case-insensitive globs over whole names. Simple ones, which are most, are compared as text in bulk."""
 
     def __init__(self, patterns: Sequence[str]) -> None:
         self._plain: dict[str, dict[str, str]] = {"exact": {}, "start": {}, "end": {}, "inside": {}}
@@ -188,7 +187,7 @@ class _NamePatterns:
         self._starts, self._ends = tuple(self._plain["start"]), tuple(self._plain["end"])
 
     def find_match(self, name: str) -> str | None:
-        """A pattern that matches, or None."""
+        """Find a pattern that matches, or return None."""
         upper = name.upper()
         if upper in self._plain["exact"]:
             return self._plain["exact"][upper]
@@ -203,7 +202,7 @@ class _NamePatterns:
 
 
 def _classify_pattern(text: str) -> str:
-    """Name the part of a variable name that a pattern is compared with."""
+    """Return the part of a variable name that a pattern is compared with."""
     if text.startswith("*"):
         return "inside" if text.endswith("*") else "end"
     return "start" if text.endswith("*") else "exact"
@@ -224,7 +223,7 @@ SHELL_CODE = _NamePatterns(_SHELL_CODE_NAMES)
 
 
 def _warn_of_wide_patterns(patterns: list[str]) -> list[str]:
-    """Patterns that match secrets, which pass only by their exact names."""
+    """Warn about patterns that match secrets, which pass only by their exact names."""
     probes = ("API_KEY", "GITHUB_TOKEN", "DB_PASSWORD")
     return [
         f"environment.allowList has {pattern!r}: secrets such as {probe} still do not pass; name them exactly"
@@ -255,7 +254,7 @@ def _find_trouble(pattern: str) -> str | None:
 
 
 def _translate_glob(pattern: str) -> str:
-    """A glob (`*`, `?`, `[a-z]`, `[!a-z]`, `{one,two}`) as a regular expression without counted groups."""
+    """Translate a glob (`*`, `?`, `[a-z]`, `[!a-z]`, `{one,two}`) to a regex without capturing groups."""
     if "[" in pattern and not re.fullmatch(r"(?:[^\[]|\[[!^]?.[^\]]*\])*", pattern):
         raise ValueError("a [ is not closed")
     return "|".join(fnmatch.translate(plain.replace("[^", "[!")) for plain in _expand_braces(pattern))

@@ -1,4 +1,4 @@
-"""Goals with subtasks, decisions, artefacts and blockers (H: goalStack); what no compression may lose of them."""
+"""Goals with subtasks, decisions, artefacts and blockers (H: goalStack), and their protection in compression."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ GOALS_CHECKPOINT_ID = "goals"  # the checkpoint that holds goals and decisions i
 
 
 class GoalKeeper:
-    """The goals of one session. Every method returns the line that tells what changed."""
+    """The goals of one session. Every method returns a line that describes the change."""
 
     def __init__(self, stack: GoalStack | None = None, *, clock: Clock = now, ids: NewId = make_id) -> None:
         self.stack = stack or GoalStack()
@@ -30,7 +30,7 @@ class GoalKeeper:
         self._ids = ids
 
     def set(self, text: str) -> str:
-        """A new goal, in front of those that are still open."""
+        """Add a new goal, which becomes the active one."""
         goal = Goal(id=self._ids(), text=_check_text(text))
         self.stack = GoalStack(goals=(*self.stack.goals, goal))
         return f"Goal set: {goal.text}"
@@ -68,7 +68,7 @@ class GoalKeeper:
 
 
 def list_lasting_decisions(stack: GoalStack) -> tuple[GoalDecision, ...]:
-    """Decisions that no compression may lose: locked, or tagged architecture; whatever became of their goal."""
+    """List decisions that compression must keep: locked, or tagged architecture, even if their goal is done."""
     return tuple(
         decision
         for goal in stack.goals
@@ -78,7 +78,7 @@ def list_lasting_decisions(stack: GoalStack) -> tuple[GoalDecision, ...]:
 
 
 def describe_goals(stack: GoalStack) -> str:
-    """Describe the goals for the context after a compression; empty if there are none."""
+    """Describe the goals for the context after a compression, or return "" if there are none."""
     open_goals = [goal for goal in stack.goals if goal.status == "active"]
     lines = [line for goal in open_goals for line in _describe_goal(goal)]
     others = [decision.text for decision in list_lasting_decisions(stack)]
@@ -88,7 +88,7 @@ def describe_goals(stack: GoalStack) -> str:
 
 
 def make_goals_checkpoint(stack: GoalStack, counter: TokenCounter) -> tuple[Checkpoint, ...]:
-    """Make a checkpoint of goals and decisions in force, to follow the records; nothing if there are none."""
+    """Make a checkpoint of goals and decisions in force, to follow the records. Empty if there are none."""
     kept = describe_goals(stack)
     if not kept:
         return ()

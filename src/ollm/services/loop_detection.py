@@ -1,10 +1,9 @@
-"""Loops a model gets into, found before they cost (S4): repeated calls, cycles, outputs and text, and more
-steps than allowed.
+"""Loop detection (S4): repeated calls, cycles, outputs and text, and too many steps.
 
 Everything counts from the user's last message (`reset`). The runtime records each step in the order it happens:
 `record_turn`, `record_text` while the answer streams, `record_output` when it is complete, `record_tool_call` for each
-call before it runs, then `check_for_loop`, and `record_tool_result` when a result is there. A loop stays found until
-`reset`. `check_for_warning` says what is about to become one, so that the model can be told."""
+call before it runs, then `check_for_loop`, and `record_tool_result` when there is a result. A detected loop stays
+until `reset`. `check_for_warning` reports a loop about to form, so that the model can be warned."""
 
 from __future__ import annotations
 
@@ -24,7 +23,7 @@ MAX_SHOWN_CHARS = 120
 
 
 class LoopPattern(Data, frozen=True):
-    """A loop: its kind, what repeats, and how often."""
+    """A loop: its kind, the repeated content and the count."""
 
     type: LoopType
     details: str
@@ -32,7 +31,7 @@ class LoopPattern(Data, frozen=True):
 
 
 def shorten_text(text: str) -> str:
-    """Enough of a text to know it by, on one line."""
+    """Shorten a text to one recognizable line."""
     line = " ".join(text[: 4 * MAX_SHOWN_CHARS].split())
     return line if len(line) <= MAX_SHOWN_CHARS else f"{line[:MAX_SHOWN_CHARS]}…"
 
@@ -43,7 +42,7 @@ _log = logging.getLogger("ollm.loop_detection")
 
 
 class TrackedCall(msgspec.Struct):
-    """One call: what it is known by, and what its result is known by once there is one."""
+    """One call: digests of its name and arguments and, once known, of its result."""
 
     key: bytes
     shown: str
@@ -61,7 +60,7 @@ class CallTracker:
         self._results: set[bytes] = set()
 
     def add(self, name: str, args: Mapping[str, Any]) -> bool:
-        """Add a call; False if it was made before."""
+        """Add a call. Returns False if the same call was made before."""
         text = _encode_canonical(args)
         key = _compute_digest(name.encode() + b"\0" + text)
         if self._calls and self._calls[-1].key == key:
@@ -72,7 +71,7 @@ class CallTracker:
         return self._is_new(key)
 
     def complete(self, name: str, args: Mapping[str, Any], result: str) -> bool:
-        """Give the earliest such call without a result this one; whether it is news."""
+        """Add the result to the earliest such call without one. Returns True if the result is new."""
         key, brought = (
             _compute_digest(name.encode() + b"\0" + _encode_canonical(args)),
             _compute_digest(result.encode("utf-8", "replace")),
@@ -90,7 +89,7 @@ class CallTracker:
         return self._find_repetition(limit) or self._find_cycle(self._threshold)
 
     def find_warning(self) -> LoopPattern | None:
-        """One repetition before a loop; when results differ, at the number that would be a loop without them."""
+        """Find a loop one repetition early. If results differ, warn at the number that would otherwise be a loop."""
         limit = self._threshold if self._is_polling else self._threshold - 1
         if self._streak == limit and limit > 1:
             return self._find_repetition(limit)
@@ -124,7 +123,7 @@ class CallTracker:
 
 
 def _is_cycle(tail: list[TrackedCall], period: int) -> bool:
-    """The same calls in the same order, with the same results as far as they are known."""
+    """Return True for the same calls in the same order, with the same known results."""
     first = tail[:period]
     if len({call.key for call in first}) == 1:
         return False
@@ -154,7 +153,7 @@ COMPARED_CHARS = 2_000
 
 
 class OutputTracker:
-    """The text of the last step, and how often it was said in a row."""
+    """The text of the last step, and the number of times it was repeated in a row."""
 
     def __init__(self, threshold: int) -> None:
         self._threshold = threshold
@@ -172,7 +171,7 @@ class OutputTracker:
         self._last, self._called, self._news = text, False, False
 
     def record_call(self, *, brought_news: bool) -> None:
-        """A call was made since the last text."""
+        """Record a call since the last text."""
         self._called = True
         self._news = self._news or brought_news
 
@@ -190,7 +189,7 @@ class OutputTracker:
 
 
 def are_alike(one: str, other: str) -> bool:
-    """Equal, or alike in at least 95 % of the first and of the last 2,000 characters."""
+    """Return True if the texts are equal, or their first and last 2,000 characters are at least 95 % similar."""
     if one == other:
         return True
     if min(len(one), len(other)) < 0.9 * max(len(one), len(other)):
@@ -221,7 +220,7 @@ class StreamTracker:
         self._unchecked = 0
 
     def add(self, delta: str) -> LoopPattern | None:
-        """A pattern once the same text has come `threshold` + 1 times and for 800 characters at least."""
+        """Add text. Returns a pattern if the same text came `threshold` + 1 times, for at least 800 characters."""
         self._text += delta
         self._unchecked += len(delta)
         if self._unchecked < CHECK_EVERY_CHARS:
@@ -250,19 +249,19 @@ Channel = Literal["text", "thinking"]
 
 
 class LoopDetectionService:
-    """Watches one conversation. `emit` gets `LoopDetected` once a loop, `LoopWarning` once a warning."""
+    """Watches one conversation. Emits `LoopDetected` once per loop, `LoopWarning` once per warning."""
 
     def __init__(self, settings: LoopSettings | None = None, emit: Callable[[Event], None] | None = None) -> None:
         self._emit = emit or (lambda _: None)
         self.configure(settings or LoopSettings())
 
     def configure(self, config: LoopSettings) -> None:
-        """Use these limits from now on, and forget everything."""
+        """Use these limits from now on, and reset all state."""
         self.settings = config
         self.reset()
 
     def reset(self) -> None:
-        """Forget everything: the user has sent a message."""
+        """Reset all state after a message from the user."""
         self._turns = 0
         self._calls = CallTracker(self.settings.repeat_threshold)
         self._outputs = OutputTracker(self.settings.repeat_threshold)
@@ -271,35 +270,35 @@ class LoopDetectionService:
         self._warned: set[str] = set()
 
     def record_turn(self) -> None:
-        """A step begins: one more request to the model."""
+        """Record the start of a step: one more request to the model."""
         self._turns += 1
         self._texts = {}
 
     def record_tool_call(self, tool_name: str, args: Mapping[str, Any], result: str | None = None) -> None:
-        """The model asked for this call. A result that is known already may be given at once."""
+        """Record a call that the model requested, with its result if already known."""
         is_new = self._calls.add(tool_name, args)
         self._outputs.record_call(brought_news=is_new)
         if result is not None:
             self.record_tool_result(tool_name, args, result)
 
     def record_tool_result(self, tool_name: str, args: Mapping[str, Any], result: str) -> None:
-        """Record the result of the earliest such call that waits for one."""
+        """Record the result of the earliest such call without one."""
         if self._calls.complete(tool_name, args, result):
             self._outputs.record_call(brought_news=True)
 
     def record_output(self, output: str) -> None:
-        """The text of a step, complete."""
+        """Record the complete text of a step."""
         self._outputs.add(output)
 
     def record_text(self, delta: str, channel: Channel = "text") -> LoopPattern | None:
-        """A piece of an answer or a thought as it streams; a pattern as soon as it repeats itself."""
+        """Record streamed text of an answer or thought. Returns a pattern as soon as it repeats."""
         if channel not in self._texts:
             self._texts[channel] = StreamTracker(channel, self.settings.repeat_threshold)
         pattern = self._texts[channel].add(delta)
         return self.record_loop(pattern) if pattern and self.settings.enabled else None
 
     def check_for_loop(self) -> LoopPattern | None:
-        """Return the loop the conversation is in, if any. It stays until `reset`: nothing more may run."""
+        """Return the current loop, or None. It stays until `reset`: no more calls may run."""
         if not self.settings.enabled:
             return None
         return self._found or self.record_loop(
@@ -307,7 +306,7 @@ class LoopDetectionService:
         )
 
     def check_for_warning(self) -> LoopPattern | None:
-        """Return a loop that is about to form; each only once."""
+        """Return a loop that is about to form, each only once, or None."""
         if not self.settings.enabled or self._found:
             return None
         pattern = self._calls.find_warning() or self._outputs.find_warning()
@@ -327,7 +326,7 @@ class LoopDetectionService:
         return LoopPattern(type="turn-limit", details=details, count=self._turns)
 
     def record_loop(self, pattern: LoopPattern | None) -> LoopPattern | None:
-        """Take and report a loop that was found here or by somebody else; returns the first of the turn."""
+        """Record and report a loop found here or by the caller. Returns the first one of the turn."""
         if pattern is not None and self._found is None:
             self._found = pattern
             self._emit(LoopDetected(pattern=pattern.type, details=pattern.details, count=pattern.count))
@@ -335,5 +334,5 @@ class LoopDetectionService:
 
 
 def format_advice(pattern: LoopPattern) -> str:
-    """Format the warning to a model that is about to loop, or continues after one."""
+    """Format the warning to a model that is about to loop, or that continues after a loop."""
     return f"You are repeating yourself: {pattern.details}. Try something else, or say what is blocking you."

@@ -1,4 +1,4 @@
-"""Propose another mode if a message fits it better than the present one."""
+"""Propose another mode if a message fits it better than the current one."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class ModeProposal(Data, frozen=True):
 
 
 def propose_mode(text: str, current: ModeName) -> ModeProposal | None:
-    """The mode a message fits better than the current one, when that is plain enough."""
+    """Propose the mode that a message clearly fits better than the current one, or return None."""
     hits = {mode: _count_hits(mode, text[:MAX_LOOKED_CHARS]) for mode in MODE_SIGNS}
     best = max(hits, key=lambda mode: hits[mode])
     rivals = sum(hits.values()) - hits[best]

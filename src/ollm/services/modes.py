@@ -14,7 +14,7 @@ READING_CATEGORIES: frozenset[ToolCategory] = frozenset({"read", "notes", "web"}
 
 
 class Mode(Data, frozen=True):
-    """`tools` are the categories it shows, all of them when unset."""
+    """A mode. `tools` are the categories it shows, by default all."""
 
     name: ModeName
     told: str
@@ -46,8 +46,8 @@ MODES: dict[ModeName, Mode] = {
 
 
 def shows_tool(mode: ModeName, category: ToolCategory | None) -> bool:
-    """Return True if the mode shows tools of this category; those of extensions have none, and are shown in every mode
-    that may change things."""
+    """Return True if the mode shows tools of this category. Extension tools have none, and are shown in every mode that
+    may make changes."""
     if category is None:
         return MODES[mode].approval is None
     shown = MODES[mode].tools
@@ -57,11 +57,11 @@ def shows_tool(mode: ModeName, category: ToolCategory | None) -> bool:
 def make_mode_change(
     before: ModeName, after: ModeName, trigger: ModeTrigger, confidence: float = 1.0, *, clock: Clock = now
 ) -> ModeChange:
-    """The step that goes into `modeHistory`."""
+    """Make the entry for `modeHistory`."""
     return ModeChange(from_=before, to=after, timestamp=format_stamp(clock()), trigger=trigger, confidence=confidence)
 
 
 def to_history_entry(step: ModeChange) -> dict[str, object]:
-    """As the session's metadata keeps it."""
+    """Convert a mode change to session metadata."""
     kept: dict[str, object] = msgspec.to_builtins(step)
     return kept

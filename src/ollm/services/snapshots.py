@@ -1,4 +1,4 @@
-"""Snapshots of a conversation's context: their form on disk, and when they are taken, listed and restored (S5, H)."""
+"""Snapshots of a conversation's context: file format, creation, listing and restoring (S5, H)."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ MAX_ASKED_CHARACTERS = 80
 
 class ContextState(Data, frozen=True):
     """Input of a snapshot. `user_messages` has the full text of every user message of the session by number, including
-    those that the context has shortened or dropped."""
+    messages that the context has shortened or dropped."""
 
     session_id: str
     model: str
@@ -79,7 +79,7 @@ def make_snapshot(state: ContextState, trigger: SnapshotTrigger, snapshot_id: st
 
 
 def _make_entry(index: int, message: PromptMessage, full_texts: dict[int, str]) -> dict[str, Any]:
-    """A message with id and index. A user message has its full text, and in `shown` the text in the context."""
+    """Make an entry with id and index. For a user message, `shown` is the text in the context if shortened."""
     number = message.sources[0] if message.sources else None
     entry = {"id": message.call_id or number or f"engine-{index}", "index": index, **msgspec.to_builtins(message)}
     full = full_texts.get(number) if message.role == "user" and number is not None else None
@@ -165,7 +165,7 @@ _log = logging.getLogger(__name__)
 
 
 class SnapshotManager:
-    """Take, restore and remove the snapshots of sessions. A failure is reported and stops nothing."""
+    """Takes, restores and removes the snapshots of sessions. A failed snapshot is reported and stops nothing."""
 
     def __init__(
         self,
@@ -187,9 +187,9 @@ class SnapshotManager:
     async def create_snapshot(
         self, state: ContextState, trigger: SnapshotTrigger = "manual", *, keep: str = ""
     ) -> ContextSnapshot | None:
-        """Save the context. Returns None if snapshots are turned off or it failed; both are reported.
+        """Save the context. Returns None if snapshots are off or saving failed; both are reported.
 
-        Too many snapshots are cleaned up, `keep` last.
+        Snapshots over the limit are deleted, `keep` last.
         """
         if not self._is_wanted(trigger):
             return None
@@ -228,7 +228,7 @@ class SnapshotManager:
         return context
 
     async def list_snapshots(self, session_id: str) -> list[SnapshotSummary]:
-        """Newest first."""
+        """List the snapshots, newest first."""
         return self._files.list_summaries(session_id)
 
     async def delete_snapshot(self, snapshot_id: str) -> None:
@@ -236,7 +236,7 @@ class SnapshotManager:
         self._emit(SnapshotDeleted(snapshot_id=snapshot_id))
 
     def on_context_threshold(self, share: float, callback: Callback) -> None:
-        """Call back when usage reaches `share`; again only after it was below."""
+        """Call back when usage reaches `share`, and again only after it has dropped below."""
         self._thresholds.append(_Threshold(share, callback))
 
     def on_before_overflow(self, callback: Callback) -> None:
@@ -285,7 +285,7 @@ class _Threshold:
         self._armed = True
 
     def check_crossing(self, share: float) -> bool:
-        """True once for each time the share is reached from below."""
+        """Return True once each time the share is reached from below."""
         reached = share >= self._share
         fires = reached and self._armed
         self._armed = not reached

@@ -1,5 +1,5 @@
-"""Checks whether a text parses as what its file's name says: Python, JSON, TOML and YAML by their parsers, other
-languages by their grammar where that is installed (extra `[code]`)."""
+"""Syntax checks by file name: Python, JSON, TOML and YAML with their parsers, other languages with their grammar if
+installed (extra `[code]`)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _COMMENTED = re.compile(
 
 
 def find_syntax_error(name: str, text: str) -> str | None:
-    """Find a syntax error and its place, in one line; None if the text parses or cannot be checked here."""
+    """Find a syntax error and its location, in one line. Returns None if there is none or it cannot be checked."""
     try:
         match name.rpartition(".")[2].lower():
             case "py" | "pyi":
@@ -45,7 +45,7 @@ def find_syntax_error(name: str, text: str) -> str | None:
 
 
 def _find_yaml_error(text: str) -> str | None:
-    """Only what the parser says: tags and keys are the business of whoever reads the file."""
+    """Find errors of the parser only. Tags and keys are left to the reader of the file."""
     from ruamel.yaml import YAML
     from ruamel.yaml.error import MarkedYAMLError
 
@@ -72,15 +72,15 @@ def _may_be_newer(error: SyntaxError) -> bool:
 
 
 def describe_broken_syntax(name: str, before: str | None, after: str) -> str:
-    """A sentence when a file that parsed, or a new one, does not parse now, or uses a name that nothing defines;
-    otherwise nothing."""
+    """Describe a file that parsed before, or is new, and now does not parse or uses undefined names. Returns ""
+    otherwise."""
     if find_syntax_error(name, after) is None:
         return _describe_undefined(name, before, after)
     return describe_lost_syntax(name, before, after)
 
 
 def describe_lost_syntax(name: str, before: str | None, after: str) -> str:
-    """A sentence when a file that parsed, or a new one, does not parse now; otherwise nothing."""
+    """Describe a file that parsed before, or is new, and now does not parse. Returns "" otherwise."""
     found = find_syntax_error(name, after)
     if found is None:
         return ""
@@ -98,7 +98,7 @@ def _describe_undefined(name: str, before: str | None, after: str) -> str:
 
 
 def find_undefined_names(text: str) -> set[str]:
-    """Names that a Python module reads and neither it nor Python itself sets anywhere; none after `import *`."""
+    """Find names that a Python module reads but that are defined nowhere. Empty after `import *`."""
     import ast
     import builtins
 

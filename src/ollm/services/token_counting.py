@@ -1,7 +1,7 @@
-"""Estimate tokens by the kinds of characters in a text, times a factor learned from exact counts.
+"""Token estimates by the kinds of characters in a text, times a factor learned from exact counts.
 
-Estimates are kept in *units*, the tokens of an average tokenizer; the factor turns units into tokens of one model. Sums
-of units stay valid when the factor moves, so a long context is never counted again.
+Estimates are in *units*, the tokens of an average tokenizer. The factor converts units to tokens of one model. Sums of
+units stay valid when the factor changes, so a long context is never counted again.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _CONTROL = compile_late(r"[\x00-\x08\x0b-\x1f\x7f]")
 
 
 def estimate_units(text: str) -> float:
-    """The estimate for one text, before the factor."""
+    """Estimate one text in units, before the factor."""
     words = sum(1 + max(0, len(word) - 6) / 4 for word in _WORD.findall(text))
     digits = 0.95 * len(_DIGITS.findall(text))
     punctuation = 0.75 * len(_PUNCTUATION.findall(text))
@@ -52,8 +52,8 @@ def estimate_units(text: str) -> float:
 
 @lru_cache(maxsize=16_384)
 def _estimate_character(character: str) -> float:
-    """European letters are shared between words, everyday ideographs stand for about one token, rare signs for their
-    bytes."""
+    """Estimate a character: part of a token for European letters, about one for common ideographs, its bytes for rare
+    characters."""
     code = ord(character)
     if code < 0x0600:
         return 0.5
@@ -69,8 +69,7 @@ def _estimate_character(character: str) -> float:
 
 
 def estimate_doubt_units(text: str) -> float:
-    """Estimate by how much a text may exceed its estimate if the vocabulary does not know its signs: at most its
-    bytes."""
+    """Estimate how far a text may exceed its estimate if the vocabulary lacks its characters: at most its bytes."""
     return 0.0 if text.isascii() else sum(map(_estimate_character_doubt, _NOT_ASCII.findall(text)))
 
 
@@ -82,7 +81,7 @@ def _estimate_character_doubt(character: str) -> float:
 
 
 def _is_everyday(ideograph: str) -> bool:
-    """Return True for the 6,763 characters of the oldest Chinese standard, which vocabularies know whole."""
+    """Return True for the 6,763 characters of GB 2312, which vocabularies usually contain."""
     try:
         ideograph.encode("gb2312")
     except UnicodeEncodeError:
@@ -91,7 +90,7 @@ def _is_everyday(ideograph: str) -> bool:
 
 
 class TokenCounter:
-    """Counts for one model. Each text is looked at once; what the server counted exactly is remembered as such."""
+    """Counts tokens for one model. Each text is estimated once; exact counts from the server are cached."""
 
     def __init__(self, factor: float = 1.0, samples: int = 0) -> None:
         self._units: OrderedDict[str, float] = OrderedDict()
@@ -99,7 +98,7 @@ class TokenCounter:
         self.calibrate(factor, samples)
 
     def calibrate(self, factor: float, samples: int) -> None:
-        """Count for a model of which this factor is known, from so many exact counts."""
+        """Set a model's known factor and the number of exact counts behind it."""
         self.factor = _bound_factor(factor)
         self.samples = max(0, samples)
         self._exact.clear()
@@ -140,11 +139,11 @@ class TokenCounter:
         return sum(map(self.count_message, messages))
 
     def count_schemas(self, tools: Iterable[ToolSchema]) -> int:
-        """Count the tokens of the tool list in front of every request, with what a chat template writes around it."""
+        """Count the tokens of the tool list of every request, including what a chat template adds around it."""
         return self.convert_to_tokens(self.count_schema_units(tools))
 
     def count_schema_units(self, tools: Iterable[ToolSchema]) -> float:
-        """The same before the factor."""
+        """Count the same in units."""
         units = [self.count_units(_encode_json(msgspec.to_builtins(tool))) for tool in tools]
         return TOOLS_UNITS + SCHEMA_SHARE * sum(units) + SCHEMA_UNITS * len(units) if units else 0.0
 
@@ -153,16 +152,16 @@ class TokenCounter:
         return sum(self.count_text(_encode_json(msgspec.to_builtins(tool))) for tool in tools)
 
     def convert_to_tokens(self, amount: float) -> int:
-        """Units as tokens of this model, rounded up."""
+        """Convert units to tokens of this model, rounded up."""
         return math.ceil(amount * self.factor)
 
     def remember(self, text: str, exact: int) -> None:
-        """Keep the server's own count of this very text."""
+        """Remember the server's exact count of this text."""
         if exact > 0:
             _remember(self._exact, text, exact)
 
     def learn(self, amount: float, exact: int) -> None:
-        """Move the factor towards what a whole prompt of `amount` units really took."""
+        """Move the factor towards the exact count of a whole prompt of `amount` units."""
         if amount <= 0 or exact <= 0:
             return
         self.samples += 1
@@ -170,7 +169,7 @@ class TokenCounter:
         self.factor = _bound_factor(self.factor + weight * (exact / amount - self.factor))
 
     def trust_estimate(self) -> None:
-        """The server took a prompt and counted nothing: the estimate is all there is, and stands for one count."""
+        """Trust the estimate as one sample, because the server accepted a prompt without counting it."""
         self.samples = max(1, self.samples)
 
 

@@ -1,9 +1,9 @@
-"""What a workspace remembers of a session (W): its newest messages, its turns as episodes, and a summary of them.
+"""A workspace's memory of a session (W): its newest messages, its turns as episodes, and a summary of them.
 
-Recent messages are bounded in four ways and come in an order any server accepts: a call and its results are never
-parted, the window starts with a user message, and an interrupted call has a result that says so. Episodes come from the
+Recent messages are bounded in four ways and in an order any server accepts: a call and its results stay together, the
+window starts with a user message, and an interrupted call gets a result that reports it. Episodes come from the
 recorded calls. The summary is written by the engine, not the model: the plan and unfinished work first, then the last
-turn, then earlier ones; it counts what no longer fits.
+turn, then earlier ones, and a count of the rest.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ ROLES: Mapping[str, Role] = {"system": "system", "user": "user", "assistant": "a
 
 
 class RecentWindow:
-    """A ring buffer fed with every message; `flush` returns what to keep."""
+    """A ring buffer of all messages. `collect_messages` returns the ones to keep."""
 
     def __init__(self, settings: ResumeSettings, messages: Iterable[PromptMessage] = ()) -> None:
         self._settings = settings
@@ -45,8 +45,8 @@ class RecentWindow:
         self._ring.append(message)
 
     def collect_messages(self) -> tuple[PromptMessage, ...]:
-        """Collect the newest messages that fit, oldest first. If no user message fits, the newest one is put before the
-        rest."""
+        """Collect the newest messages that fit, oldest first. If no user message is among them, the newest one is put
+        first."""
         units = [shorten_unit(unit, self._settings) for unit in group_units(self._ring)]
         first = [shorten_unit([self._request], self._settings)[0]] if self._request else []
         available = self._settings.messages - len(first), self._settings.total_chars - count_json_chars(first)
@@ -58,7 +58,7 @@ class RecentWindow:
 
 
 def group_units(messages: Iterable[PromptMessage]) -> list[list[PromptMessage]]:
-    """Messages grouped so that an answer is with the results of its calls; stray results are left out."""
+    """Group each answer with the results of its calls. Stray results are left out."""
     units: list[list[PromptMessage]] = []
     waiting: dict[str, ToolCall] = {}
     for message in messages:
@@ -77,7 +77,7 @@ def group_units(messages: Iterable[PromptMessage]) -> list[list[PromptMessage]]:
 
 
 def close_unit(units: list[list[PromptMessage]], waiting: dict[str, ToolCall]) -> None:
-    """Give the calls of the last unit that have no result one that says so."""
+    """Add an interrupted result to the last unit's calls that have none."""
     for call in waiting.values():
         units[-1].append(
             PromptMessage(role="tool", content=INTERRUPTED_TEXT, call_id=call.id, tool_name=call.name, failed=True)
@@ -101,7 +101,7 @@ def shorten_unit(unit: Sequence[PromptMessage], settings: ResumeSettings) -> lis
 
 
 def shorten_call(call: ToolCall, limit: int) -> ToolCall:
-    """A call whose arguments are too long keeps its name and what it was about."""
+    """Shorten the arguments of a call if they are too long."""
     encoded = msgspec.json.encode(call.arguments)
     if len(encoded) <= limit:
         return call
@@ -113,7 +113,7 @@ def shorten_call(call: ToolCall, limit: int) -> ToolCall:
 
 
 def cut_text(text: str, limit: int) -> str:
-    """At most `limit` characters: the head, the tail, and how much is missing between them."""
+    """Cut a text to `limit` characters: the head, the omitted amount, and the tail."""
     if len(text) <= limit:
         return text
     mark = f"\n[… {len(text) - limit} characters omitted …]\n"
@@ -124,7 +124,7 @@ def cut_text(text: str, limit: int) -> str:
 
 
 def select_newest(units: Sequence[list[PromptMessage]], messages: int, characters: int) -> list[list[PromptMessage]]:
-    """Whole units from the end, as many as fit both limits."""
+    """Select whole units from the end, as many as fit both limits."""
     kept: list[list[PromptMessage]] = []
     for unit in reversed(units):
         messages -= len(unit)
@@ -136,7 +136,7 @@ def select_newest(units: Sequence[list[PromptMessage]], messages: int, character
 
 
 def count_json_chars(messages: Sequence[PromptMessage]) -> int:
-    """Characters these messages take as JSON."""
+    """Count the characters of these messages as JSON."""
     return sum(len(msgspec.json.encode(message).decode()) + MESSAGE_OVERHEAD_CHARS for message in messages)
 
 
@@ -150,7 +150,7 @@ def make_episode(
     calls: Sequence[ToolCallRecord],
     writing_tools: Collection[str],
 ) -> Episode:
-    """One turn as a row of the workspace's memory. `writing_tools` change the file that their `path` names."""
+    """Make an episode from one turn. `writing_tools` are tools that change the file named by their `path`."""
     return Episode(
         session_id=session_id,
         number=number,
@@ -166,7 +166,7 @@ def make_episode(
 
 
 def list_changed_files(calls: Sequence[ToolCallRecord], writing_tools: Collection[str]) -> tuple[str, ...]:
-    """Paths that were written, in the order of their first change."""
+    """List the paths that were written, in the order of their first change."""
     paths = (str(call.args.get("path", "")) for call in calls if call.name in writing_tools and call.status == "ok")
     return tuple(dict.fromkeys(path for path in paths if path))
 
@@ -182,7 +182,7 @@ def make_outcome(call: ToolCallRecord) -> CommandOutcome:
 
 
 def render_rolling_summary(episodes: Sequence[Episode], plan: PlanState, limit: int) -> str:
-    """At most `limit` characters."""
+    """Render at most `limit` characters."""
     if not episodes and not plan.steps:
         return ""
     head = [*render_plan(plan), *render_unfinished(episodes), *render_last_turn(episodes[-1:])]
@@ -206,7 +206,7 @@ def render_plan(plan: PlanState) -> list[str]:
 
 
 def render_unfinished(episodes: Sequence[Episode]) -> list[str]:
-    """Render the open failures: commands whose last outcome is bad, and a turn that stopped early."""
+    """Render open failures: commands whose last run failed, and a turn that stopped early."""
     last: dict[str, str] = {}
     for episode in episodes:
         for command in episode.commands:
@@ -244,7 +244,7 @@ def render_details(episode: Episode) -> list[str]:
 
 
 def append_earlier_turns(text: str, earlier: Sequence[Episode], limit: int) -> str:
-    """Add a line per earlier turn, newest first in priority but oldest first on the page; count what is left out."""
+    """Add a line per earlier turn, oldest first. If not all fit, keep the newest and count the rest."""
     kept: list[str] = []
     left = limit - len(text) - len("\nEarlier:\n- (and 999999 requests before that)")
     for episode in reversed(earlier):
@@ -304,7 +304,7 @@ def to_record(message: PromptMessage) -> dict[str, Any]:
 
 
 def from_records(records: Iterable[Mapping[str, Any]]) -> list[PromptMessage]:
-    """Read the records; those of another shape are left out."""
+    """Read the records. Records of another shape are skipped."""
     return [message for record in records if (message := from_record(record))]
 
 

@@ -1,4 +1,4 @@
-"""A SQLite file shared by several processes: opened, brought up to date by numbered steps, faults told by file name.
+"""A SQLite file shared by several processes: opening, numbered migrations, and errors that name the file.
 
 The journal is a rollback journal, not WAL: the SQLite of many systems has a race in resetting the WAL.
 """
@@ -78,11 +78,11 @@ ARCHIVE_STATE_MIGRATIONS = (ARCHIVE_STATE_SCHEMA,)  # ~/.ollm/archive.db
 
 
 class SpecialFileError(OSError):
-    """A pipe, a socket or a device is where a file should be."""
+    """Error for a pipe, a socket or a device in place of a file."""
 
 
 class Database:
-    """One connection, used by one thread. A transaction is `with database.writing() as connection`."""
+    """One connection for one thread. A transaction is `with database.begin_write() as connection`."""
 
     def __init__(
         self,
@@ -99,15 +99,15 @@ class Database:
         self._connection: sqlite3.Connection | None = None
 
     def connect(self) -> sqlite3.Connection:
-        """The open connection, with the newest schema."""
+        """Return the connection with the newest schema, opening it if necessary."""
         if self._connection is None:
             self._connection = self._open()
         return self._connection
 
     @contextlib.contextmanager
     def begin_write(self) -> Iterator[sqlite3.Connection]:
-        """A transaction that has the right to write from its start, so that two writers never deadlock. One inside
-        another is part of that."""
+        """Begin a transaction that may write from its start, so that two writers never deadlock. A nested one joins
+        the outer one."""
         connection = self.connect()
         if connection.in_transaction:
             yield connection
@@ -133,7 +133,7 @@ class Database:
             self._connection = None
 
     def find_fault(self) -> str:
-        """Why the file cannot be written, in words; empty when it can, and it is open then."""
+        """Explain why the file cannot be written, or return "" if it can, and leave it open."""
         if read_schema_version(self.path) > len(self._migrations):
             return "was written by a newer ollm"
         if self.path.is_file() and not os.access(self.path, os.W_OK):
@@ -189,7 +189,7 @@ class Database:
         return min(self._busy_seconds, STILL_BUSY_SECONDS) if was_locked else self._busy_seconds
 
     def _check(self, connection: sqlite3.Connection) -> None:
-        """Raises SQLite's own error for a file that is cut, lacks a table or, where it is small, is damaged inside."""
+        """Raise SQLite's own error for a file that is truncated, lacks a table or, if it is small, is corrupt."""
         import sqlite3
 
         size = self.path.stat().st_size
@@ -204,7 +204,7 @@ class Database:
 
     @contextlib.contextmanager
     def _put_aside_when_damaged(self) -> Iterator[None]:
-        """Damage that is found only now ends this use of the file, not the next."""
+        """Put aside a file that proves damaged during use, so that only this use fails and not the next."""
         import sqlite3
 
         try:
@@ -216,7 +216,7 @@ class Database:
             raise
 
     def _put_aside(self, inode: int) -> bool:
-        """Give a damaged file another name, unless another process was quicker; False where it is to stay."""
+        """Rename a damaged file, unless another process already did. Returns False if it must stay."""
         if self._report is None:
             return False
         if get_inode(self.path) == inode:
@@ -229,7 +229,7 @@ class Database:
         return True
 
     def _refuse_foreign_code(self, connection: sqlite3.Connection) -> None:
-        """A trigger or view is code that runs with our own statements; we make none."""
+        """Refuse triggers and views, which run with our own statements, unless our migrations create triggers."""
         found = connection.execute("SELECT name FROM sqlite_master WHERE type IN ('trigger', 'view')").fetchone()
         if found is not None and not any("CREATE TRIGGER" in step for step in self._migrations):
             raise StorageError(
@@ -263,7 +263,7 @@ class Database:
 
 
 def read_schema_version(path: Path) -> int:
-    """Read the version of a SQLite file without opening it; 0 if it is not one."""
+    """Read the schema version of a SQLite file without opening it, or return 0 if it is not one."""
     try:
         refuse_special_file(path)
         with path.open("rb") as file:
@@ -274,7 +274,7 @@ def read_schema_version(path: Path) -> int:
 
 
 def is_disk_full(directory: Path) -> bool:
-    """Return True if the disk has hardly any space: SQLite could not finish what it begins to write."""
+    """Return True if the disk has so little free space that SQLite could not finish a write."""
     try:
         found = os.statvfs(directory)
     except OSError:
@@ -283,13 +283,13 @@ def is_disk_full(directory: Path) -> bool:
 
 
 def roll_back(connection: sqlite3.Connection) -> None:
-    """Undo what the open transaction did; SQLite has done so already where the disk is full."""
+    """Roll back the open transaction, if any; SQLite has already done so if the disk is full."""
     if connection.in_transaction:
         connection.execute("ROLLBACK")
 
 
 def refuse_special_file(path: Path) -> None:
-    """Raises OSError for a pipe, a socket or a device, which may keep whoever opens it waiting for ever."""
+    """Raise OSError for a pipe, a socket or a device, because opening one may block forever."""
     with contextlib.suppress(FileNotFoundError):
         mode = path.stat().st_mode
         if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
@@ -314,7 +314,7 @@ def is_damage(error: Exception) -> bool:
 
 @contextlib.contextmanager
 def translate_errors(path: Path) -> Iterator[None]:
-    """Faults of SQLite and of the file system as one sentence that names the file."""
+    """Translate SQLite and file system errors into one sentence that names the file."""
     import sqlite3
 
     try:

@@ -1,7 +1,8 @@
-"""Contents of a workspace's files under their digests, with the lists of checkpoints that name them.
+"""Contents of a workspace's files by digest, and the lists of checkpoints that refer to them.
 
-One folder a workspace: `objects/` by digest, `sessions/{id}.jsonl` with a line a checkpoint, `state.json` with how much
-there is, `index` with what is known of the files. An object is not synced: it is checked when it is read.
+Each workspace has one folder: `objects/` by digest, `sessions/{id}.jsonl` with one line per checkpoint, `state.json`
+with the total size, and `index` with known facts about the files. Objects are not synced, but checked when they are
+read.
 """
 
 from __future__ import annotations
@@ -28,14 +29,14 @@ _DIGEST_DIGITS = 64
 
 
 class ObjectsState(Data, frozen=True):
-    """`generation` counts the times something was thrown away: who remembers that an object is there looks again."""
+    """State of the objects. `generation` counts removals: after a change, cached knowledge of objects is invalid."""
 
     generation: int = 0
     bytes: int = 0
 
 
 class FileObjects:
-    """The folder of one workspace. Whoever writes or throws away holds the lock."""
+    """The folder of one workspace. Hold the lock to write or remove anything."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -50,7 +51,7 @@ class FileObjects:
 
     @contextmanager
     def put_together(self) -> Iterator[None]:
-        """Group writes; a failure discards them, so that a full disk is not filled by half a state."""
+        """Group writes. A failure removes them, so that half a state does not fill up the disk."""
         make_private_directory(self.folder)
         disk = os.statvfs(self.folder)
         if disk.f_bavail * disk.f_frsize < MIN_FREE_BYTES:
@@ -69,7 +70,7 @@ class FileObjects:
 
     @contextmanager
     def hold_lock(self) -> Iterator[None]:
-        """Be the only one who writes here. Raises BusyError when another does for too long."""
+        """Hold the lock as the only writer. Raises BusyError if another process holds it for too long."""
         make_private_directory(self.folder)
         descriptor = self.open_lock(os.O_RDWR | os.O_CREAT)
         try:
@@ -78,7 +79,7 @@ class FileObjects:
             os.close(descriptor)
 
     def open_lock(self, flags: int) -> int:
-        """The lock, held until it is closed."""
+        """Take the lock and return its descriptor, which holds it until closed."""
         import fcntl
 
         descriptor = os.open(self.folder / "lock", flags | os.O_CLOEXEC | os.O_NOFOLLOW, FILE_MODE)
@@ -95,7 +96,7 @@ class FileObjects:
                 return descriptor
 
     def put(self, content: bytes) -> bytes:
-        """Keep a content; gives its digest."""
+        """Store a content and return its digest."""
         digest = hashlib.sha256(content).digest()
         path = self._find_path(digest)
         try:
@@ -111,7 +112,7 @@ class FileObjects:
         return os.path.exists(self._find_path(digest))  # noqa: PTH110
 
     def read(self, digest: bytes) -> bytes:
-        """A content, checked. Raises StorageError when it is gone or damaged."""
+        """Read and check a content. Raises StorageError if it is missing or damaged."""
         try:
             with open(self._find_path(digest), "rb") as file:  # noqa: PTH123
                 content = file.read()
@@ -122,7 +123,7 @@ class FileObjects:
         return content
 
     def sync_object(self, digest: bytes) -> None:
-        """Bring one object to the disk itself: before files are changed that can only be had from it."""
+        """Sync one object to disk, before changing files that can be restored only from it."""
         with contextlib.suppress(OSError):
             descriptor = os.open(self._find_path(digest), os.O_RDONLY | os.O_CLOEXEC)
             try:
@@ -137,7 +138,7 @@ class FileObjects:
             return ObjectsState()
 
     def save_growth(self) -> ObjectsState:
-        """Count what was put since the last time."""
+        """Add the size of the objects stored since the last call to the saved state."""
         state = self.load_state()
         if self.added_bytes:
             state = ObjectsState(generation=state.generation, bytes=state.bytes + self.added_bytes)
@@ -146,7 +147,7 @@ class FileObjects:
         return state
 
     def remove_others(self, live: set[bytes]) -> ObjectsState:
-        """Throw away every object that is not among these."""
+        """Remove every object that is not in `live`."""
         kept = 0
         for path in self._iter_files():
             name = path.parent.name + path.name
@@ -162,14 +163,14 @@ class FileObjects:
         return state
 
     def find_beat(self, session_id: str) -> Path:
-        """The file that a session touches as long as it changes files."""
+        """Return the path of the file that a session touches while it changes files."""
         return self.sessions / f"{session_id}.alive"
 
     def list_sessions(self) -> list[str]:
         return sorted(path.stem for path in self.sessions.glob("*.jsonl"))
 
     def read_lines(self, session_id: str) -> list[bytes]:
-        """The lines of a session's list; one that was torn by a crash is left out."""
+        """Read the lines of a session's list, leaving out one that was truncated by a crash."""
         try:
             content = (self.sessions / f"{session_id}.jsonl").read_bytes()
         except FileNotFoundError:
@@ -177,7 +178,7 @@ class FileObjects:
         return [line for line in content.split(b"\n")[:-1] if line]
 
     def append_line(self, session_id: str, line: bytes) -> None:
-        """Add to a session's list, durably."""
+        """Append a line to a session's list, durably."""
         make_private_directory(self.sessions)
         path = self.sessions / f"{session_id}.jsonl"
         flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
@@ -194,7 +195,7 @@ class FileObjects:
         replace_file(self.sessions / f"{session_id}.jsonl", b"".join(line + b"\n" for line in lines))
 
     def remove_session(self, session_id: str) -> bool:
-        """Forget a session's list; whether there was one."""
+        """Delete a session's list and return True if there was one."""
         self.find_beat(session_id).unlink(missing_ok=True)
         try:
             (self.sessions / f"{session_id}.jsonl").unlink()
@@ -216,7 +217,7 @@ class FileObjects:
         return f"{self._objects}/{name[:2]}/{name[2:]}"
 
     def _write_new(self, path: str, content: bytes) -> None:
-        """Raises FileExistsError."""
+        """Write a new file. Raises FileExistsError."""
         part = path.rpartition("/")[0]
         try:
             if part not in self._parts:
@@ -245,8 +246,8 @@ class FileObjects:
 
 
 class ScratchObjects(FileObjects):
-    """The saved files, looked at without writing there, also on a full disk: trees that are put are kept in memory,
-    contents are only named. Whoever only looks needs the lock no longer than others leave it free."""
+    """View of the saved files that writes nothing there and works on a full disk: new trees are kept in memory,
+    contents are only hashed. It does without the lock if another process holds it."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
@@ -258,7 +259,7 @@ class ScratchObjects(FileObjects):
 
     @contextmanager
     def hold_lock(self) -> Iterator[None]:
-        """Take the lock if there is one: reading makes no files."""
+        """Take the lock if possible; reading creates no files."""
         with contextlib.ExitStack() as stack:
             with contextlib.suppress(OSError, BusyError):
                 stack.callback(os.close, self.open_lock(os.O_RDWR))

@@ -1,8 +1,8 @@
-"""One active session per workspace: an operating system's lock on `lease.lock`, held while the session is open.
+"""One active session per workspace, by an operating system lock on `lease.lock` that is held while the session is open.
 
-There is no heartbeat: the lock of an owner that died is free. Who holds it is inside the file, for people to read.
-An owner is asked to give way by a word in `asked.lock` beside it and a SIGUSR1: `close`, or `idle` for one that need
-only let go when nobody uses it.
+There is no heartbeat: the lock of a dead owner is free. The file names the owner, for people to read. Another process
+requests the lease with a word in `asked.lock` beside it and a SIGUSR1: `close`, or `idle` to close only if the session
+is not in use.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ DAEMON = "daemon"
 
 
 class LeaseOwner(Data, frozen=True):
-    """Who holds a workspace, and since when."""
+    """Process that holds a workspace, and since when."""
 
     pid: int
     started: float
@@ -60,7 +60,7 @@ class Lease:
         return self._descriptor is not None
 
     def acquire(self, session_id: str = "") -> None:
-        """Hold it, or raise BusyError naming who does. Taking it again changes the session it names."""
+        """Acquire the lease, or raise BusyError naming its owner. Acquiring it again changes the session it names."""
         if self._descriptor is None:
             self._descriptor = self._acquire_lock()
         self.request.unlink(missing_ok=True)
@@ -74,13 +74,13 @@ class Lease:
             self._descriptor = None
 
     def read_owner(self) -> LeaseOwner | None:
-        """Who holds it, as far as the file says; None when it says nothing."""
+        """Read the owner from the file, or return None if it names none."""
         with contextlib.suppress(OSError, msgspec.MsgspecError):
             return msgspec.json.decode(read_small_file(self.path), type=LeaseOwner)
         return None
 
     def find_other_owner(self) -> LeaseOwner | None:
-        """Who holds it while it is not ours and cannot be had; None when it is free."""
+        """Return the owner of a lease that is not ours and cannot be acquired, or None if it is free."""
         try:
             descriptor = self._acquire_lock()
         except BusyError:
@@ -107,11 +107,11 @@ class Lease:
 
     @property
     def is_requested(self) -> bool:
-        """Return True if our request is still there: neither removed nor refused."""
+        """Return True if our request is still pending: neither withdrawn nor refused."""
         return self.request.exists()
 
     def is_asked_to_close(self, *, idle: bool = False) -> bool:
-        """Return True if another process wants the lease. A request for an unused one is for an `idle` owner; any other
+        """Return True if another process requests the lease. An `idle` request is only for an idle owner; any other
         owner refuses it at once by removing it."""
         if not self.held:
             return False
@@ -161,7 +161,7 @@ class Lease:
 
 
 def get_process_start(pid: int) -> float | None:
-    """When a process was started, to tell it from a later one of the same number; None when it is gone."""
+    """Return the start time of a process, which distinguishes reused pids, or None if the process is gone."""
     import psutil
 
     try:

@@ -1,7 +1,7 @@
 """Learned facts about models, in `~/.ollm/model-facts.json`: one object per server and model.
 
-Several processes may learn at once: each change is laid over what the file holds by then, under a lock, and the file is
-replaced whole. Fields of a newer version survive. A file that cannot be read counts as empty: it is learnt again.
+Several processes may learn at once: each change is merged into the current file under a lock, and the file is replaced
+atomically. Fields of a newer version survive. An unreadable file counts as empty, and its facts are learned again.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ class ModelFactsFile:
         self._path = path
 
     def get(self, key: str) -> ModelFacts:
-        """Return the known facts; safe defaults for an unknown model."""
+        """Return the known facts, or safe defaults for an unknown model."""
         return _parse_facts(key, self._read().get(key, {}))
 
     def list_all(self) -> list[ModelFacts]:
         return [_parse_facts(key, fields) for key, fields in sorted(self._read().items())]
 
     def update(self, key: str, **changes: Any) -> ModelFacts:
-        """Lay these fields (snake_case) over what is known and return the whole."""
+        """Merge these fields (snake_case) into the known facts and return all of them."""
         from filelock import FileLock
 
         known = msgspec.structs.replace(ModelFacts(key=key), **changes)
@@ -60,5 +60,5 @@ def _parse_facts(key: str, fields: dict[str, Any]) -> ModelFacts:
 
 
 def make_facts_key(provider: str, base_url: str, model: str) -> str:
-    """Embedded models have no address of their own; `base_url` names the file there."""
+    """Make the key of a model. Embedded models have no address; for them `base_url` names the file."""
     return f"{provider}|{base_url}|{model}"

@@ -11,8 +11,8 @@ from ollm.store.database import Database
 
 
 class NoteStore:
-    """Values are JSON texts. The file is made when something is first asked of it; `locate` says where, or gives one
-    that is open for others too."""
+    """Store of notes, whose values are JSON texts. The file is created on first use. `locate` returns its path, or
+    an open database that is shared."""
 
     def __init__(self, locate: Callable[[], Path | Database], migrations: Sequence[str], *, clock: Clock = now) -> None:
         self._locate = locate
@@ -23,7 +23,7 @@ class NoteStore:
         self.report: Callable[[str], None] | None = None  # is told when a damaged file was put aside
 
     def set(self, key: str, value: str) -> None:
-        """Store a value; one under the same key is replaced."""
+        """Store a value, replacing any under the same key."""
         with self._database.begin_write() as connection:
             connection.execute(
                 "INSERT INTO memory (key, value, updated_at) VALUES (?, ?, ?) "
@@ -37,7 +37,7 @@ class NoteStore:
         return None if row is None else str(row["value"])
 
     def delete(self, key: str) -> bool:
-        """False when there was nothing under that key."""
+        """Delete a value. Returns False if there is none under that key."""
         with self._database.begin_write() as connection:
             return connection.execute("DELETE FROM memory WHERE key = ?", (key,)).rowcount > 0
 
@@ -46,34 +46,34 @@ class NoteStore:
             return [row["key"] for row in connection.execute("SELECT key FROM memory ORDER BY key")]
 
     def add_todo(self, text: str) -> Todo:
-        """Append it. Numbers are never given out twice."""
+        """Append a todo. Numbers are never reused."""
         with self._database.begin_write() as connection:
             values = (text, self.get_todo_owner())
             number = connection.execute("INSERT INTO todos (text, session_id) VALUES (?, ?)", values).lastrowid
         return Todo(id=str(number), text=text)
 
     def complete_todo(self, todo_id: str) -> bool:
-        """False when there is not one of that number."""
+        """Return False if there is no todo with that number."""
         with self._database.begin_write() as connection:
             values = (_parse_number(todo_id), self.get_todo_owner())
             changed = connection.execute("UPDATE todos SET status = 'done' WHERE id = ? AND session_id = ?", values)
             return changed.rowcount > 0
 
     def remove_todo(self, todo_id: str) -> bool:
-        """False when there is not one of that number."""
+        """Return False if there is no todo with that number."""
         with self._database.begin_write() as connection:
             values = (_parse_number(todo_id), self.get_todo_owner())
             return connection.execute("DELETE FROM todos WHERE id = ? AND session_id = ?", values).rowcount > 0
 
     def list_todos(self) -> tuple[Todo, ...]:
-        """In the order they were added."""
+        """List the todos in the order they were added."""
         with self._database.begin_read() as connection:
             query = "SELECT id, text, status FROM todos WHERE session_id = ? ORDER BY id"
             rows = connection.execute(query, (self.get_todo_owner(),)).fetchall()
         return tuple(Todo(id=str(row["id"]), text=row["text"], status=row["status"]) for row in rows)
 
     def restore_todos(self, todos: Sequence[tuple[str, bool]]) -> None:
-        """Add the steps of a plan, each with whether it is done, where there is no todo yet."""
+        """Add the steps of a plan, each with its done flag, if there are no todos yet."""
         with self._database.begin_write() as connection:
             owner = self.get_todo_owner()
             if connection.execute("SELECT 1 FROM todos WHERE session_id = ?", (owner,)).fetchone() is None:

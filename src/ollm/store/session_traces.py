@@ -14,7 +14,7 @@ from ollm.system.atomic import replace_file
 
 
 class SessionDirectories:
-    """Directories that hold one directory a session: snapshots, undo copies."""
+    """Directories with one subdirectory per session: snapshots, undo copies."""
 
     def __init__(self, parents: Iterable[Path]) -> None:
         self._parents = tuple(parents)
@@ -32,7 +32,7 @@ class SessionDirectories:
 
 
 class SnapshotMapFile:
-    """`snapshot-map.json`: which session a snapshot belongs to."""
+    """`snapshot-map.json`: the session of each snapshot."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -49,7 +49,7 @@ class SnapshotMapFile:
 
 
 class InputHistoryFile:
-    """Lines typed before: each is a JSON object that names its session."""
+    """The input history: each line is a JSON object that names its session."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

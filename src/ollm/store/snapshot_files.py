@@ -1,6 +1,6 @@
-"""Snapshot files where H puts them: one file a snapshot, an index for each session, a map over all.
+"""Snapshot files in the layout of H: one file per snapshot, an index for each session, and a map of all.
 
-Index and map are derived: missing, broken or out of step with the files they are written again.
+Index and map are derived: they are rewritten if missing, broken or out of step with the files.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ class SnapshotFiles:
         self._root = root
 
     def save(self, snapshot: ContextSnapshot) -> None:
-        """Durable when this returns."""
+        """Save a snapshot, durably."""
         self.write(snapshot)
         self.register(snapshot)
 
     def write(self, snapshot: ContextSnapshot) -> None:
-        """Write its file; `register` then makes it known. May run in a thread, since it shares no file."""
+        """Write the snapshot's file; `register` then lists it. May run in a thread, since it shares no file."""
         make_private_directory(self._get_directory(snapshot.session_id))
         replace_file(self._get_path(snapshot.session_id, snapshot.id), _encode_json(msgspec.to_builtins(snapshot)))
 
@@ -45,18 +45,18 @@ class SnapshotFiles:
         self._write_map(self._load_map() | {snapshot.id: snapshot.session_id})
 
     def load(self, snapshot_id: str) -> ContextSnapshot:
-        """Refuses with the reason what is missing, broken, of another session, or written by a newer version."""
+        """Load a snapshot. Raises an error if it is missing, broken, of another session, or of a newer version."""
         session_id = self.find_session(snapshot_id)
         return _read_snapshot(self._get_path(session_id, snapshot_id), session_id)
 
     def list_summaries(self, session_id: str) -> list[SnapshotSummary]:
-        """Newest first."""
+        """List the summaries, newest first."""
         found = sorted(self._load_index(session_id), key=lambda entry: entry.timestamp)
         found.reverse()  # of two taken in one millisecond the later one is first
         return found
 
     def delete(self, snapshot_id: str) -> str:
-        """The session it belonged to."""
+        """Delete a snapshot and return the session it belonged to."""
         session_id = self.find_session(snapshot_id)
         self._get_path(session_id, snapshot_id).unlink(missing_ok=True)
         self._write_index(session_id, [entry for entry in self._load_index(session_id) if entry.id != snapshot_id])
@@ -64,7 +64,7 @@ class SnapshotFiles:
         return session_id
 
     def find_session(self, snapshot_id: str) -> str:
-        """Looked up in the map; the directories are asked when it does not know."""
+        """Find a snapshot's session in the map, or else in the directories."""
         _check_name(snapshot_id, "snapshot")
         session_id = self._load_map().get(snapshot_id)
         if session_id and self._get_path(session_id, snapshot_id).is_file():
@@ -76,7 +76,7 @@ class SnapshotFiles:
         return found[snapshot_id]
 
     def find_matching(self, prefix: str) -> list[str]:
-        """Ids that start so."""
+        """List the ids that start with `prefix`."""
         return sorted(found for found in self._scan() if found.startswith(prefix))
 
     def _get_directory(self, session_id: str) -> Path:
@@ -91,7 +91,7 @@ class SnapshotFiles:
         return {found for found in ids if re.fullmatch(_NAME, found)}
 
     def _load_index(self, session_id: str, without: str = "") -> list[SnapshotSummary]:
-        """In the order they were taken."""
+        """Load the index, in the order in which the snapshots were taken."""
         ids = self._list_ids(session_id) - {without}
         with contextlib.suppress(OSError, ValueError, msgspec.MsgspecError):
             entries = _decode_index((self._get_directory(session_id) / INDEX).read_bytes())
@@ -100,7 +100,7 @@ class SnapshotFiles:
         return self._rebuild_index(session_id, ids)
 
     def _rebuild_index(self, session_id: str, ids: set[str]) -> list[SnapshotSummary]:
-        """Read from the files themselves; a broken one is listed as such, so that it can be deleted."""
+        """Rebuild the index from the files. A broken one is listed as such, so that it can be deleted."""
         entries: list[tuple[str, int, SnapshotSummary]] = []
         for snapshot_id in ids:
             path = self._get_path(session_id, snapshot_id)
@@ -185,7 +185,7 @@ def _read_snapshot(path: Path, session_id: str) -> ContextSnapshot:
 
 
 def _convert_snapshot(document: dict[str, Any], path: Path) -> ContextSnapshot:
-    """An older form may lack fields, and goals and thinking of another shape are left out."""
+    """Convert an older form, which may lack fields. Goals and thinking of another shape are left out."""
     filled: dict[str, Any] = {"summary": "", "tokenCount": 0, "userMessages": [], "messages": [], **document}
     metadata = filled.get("metadata") if isinstance(filled.get("metadata"), dict) else {}
     usual = {"model": "", "contextSize": 0, "compressionRatio": 1.0, "totalUserMessages": len(filled["userMessages"])}
@@ -205,7 +205,7 @@ def _convert_snapshot(document: dict[str, Any], path: Path) -> ContextSnapshot:
 
 
 def _keep_if_valid(value: Any, kind: Any, otherwise: Any) -> Any:
-    """The value if it has the form we know."""
+    """Return the value if it has the expected form, else `otherwise`."""
     try:
         msgspec.convert(value, kind)
     except msgspec.ValidationError:
@@ -214,14 +214,14 @@ def _keep_if_valid(value: Any, kind: Any, otherwise: Any) -> Any:
 
 
 def _check_name(name: str, what: str) -> str:
-    """A name that cannot lead anywhere else."""
+    """Return a name that is safe as part of a path. Raises NotFoundError for any other."""
     if not re.fullmatch(_NAME, name):
         raise NotFoundError(f"{name[:80]!r} is not the id of a {what}.")
     return name
 
 
 def _encode_json(value: Any) -> bytes:
-    """Readable, and quick with thousands of messages; text that is no Unicode takes the slow way, as escapes."""
+    """Encode readable JSON, fast even for thousands of messages. Invalid Unicode is escaped, which is slower."""
     try:
         return msgspec.json.format(msgspec.json.encode(value), indent=1)
     except UnicodeEncodeError:

@@ -25,14 +25,14 @@ UPSERT = f"INSERT OR REPLACE INTO chat_sessions ({SESSION_COLUMNS}) VALUES ({', 
 
 
 class WorkspaceDatabase:
-    """Safe with several processes. The archive stays the truth: all of this can be rebuilt from it."""
+    """Records that several processes may use at once. The archive is authoritative: they can be rebuilt from it."""
 
     def __init__(self, directory: Path, report: Callable[[str], None] | None = None) -> None:
         self.database = Database(directory / "memory.db", WORKSPACE_MIGRATIONS, report=report)
 
     @classmethod
     def around(cls, database: Database) -> WorkspaceDatabase:
-        """One that uses a database which others use as well."""
+        """Create an instance that uses a shared database."""
         made = cls(database.path.parent)
         made.database = database
         return made
@@ -49,7 +49,7 @@ class WorkspaceDatabase:
         return self.database.begin_write()
 
     def list_sessions(self) -> list[ChatSession]:
-        """Every record, newest first."""
+        """List all records, newest first."""
         with self.database.begin_read() as connection:
             order = "ORDER BY updated_at DESC, session_id"
             rows = connection.execute(f"SELECT {SESSION_COLUMNS} FROM chat_sessions {order}")  # noqa: S608 - constants
@@ -81,7 +81,7 @@ class WorkspaceDatabase:
             )
 
     def list_episodes(self, session_id: str, newest: int = 200) -> list[Episode]:
-        """The newest ones, oldest first."""
+        """List the newest episodes, oldest first."""
         with self.database.begin_read() as connection:
             rows = connection.execute(
                 "SELECT body FROM episodes WHERE session_id = ? ORDER BY number DESC LIMIT ?", (session_id, newest)
@@ -90,7 +90,7 @@ class WorkspaceDatabase:
         return [episode for episode in decoded if episode]
 
     def save_context(self, session_id: str, body: bytes) -> None:
-        """The active context at the end of a turn, so that a resume can send exactly that."""
+        """Save the active context at the end of a turn, so that a resume can send exactly that."""
         with self.database.begin_write() as connection:
             connection.execute("INSERT OR REPLACE INTO active_contexts VALUES (?, ?)", (session_id, body.decode()))
 
@@ -100,7 +100,7 @@ class WorkspaceDatabase:
         return row["body"].encode() if row else None
 
     def erase(self, session_id: str) -> None:
-        """Every trace of a session; SQLite overwrites what it deletes."""
+        """Erase every trace of a session; SQLite overwrites deleted data."""
         with self.database.begin_write() as connection:
             for table in ("chat_sessions", "episodes", "active_contexts", "todos"):
                 connection.execute(f"DELETE FROM {table} WHERE session_id = ?", (session_id,))  # noqa: S608
@@ -111,13 +111,13 @@ class WorkspaceDatabase:
         return os.fsdecode(row["value"]) if row else None
 
     def set_fact(self, name: str, value: str) -> None:
-        """A path that is not UTF-8 is kept as its bytes."""
+        """Store a fact. A path that is not UTF-8 is stored as bytes."""
         kept = value if value.isascii() or is_encodable(value) else os.fsencode(value)
         with self.database.begin_write() as connection:
             connection.execute("INSERT OR REPLACE INTO identity VALUES (?, ?)", (name, kept))
 
     def get_or_create_id(self) -> str:
-        """The workspace's own id, made the first time it is asked for."""
+        """Return the workspace's own id, creating it on the first call."""
         with self.database.begin_write() as connection:
             connection.execute("INSERT OR IGNORE INTO identity VALUES ('id', ?)", (make_id(),))
             return str(connection.execute("SELECT value FROM identity WHERE name = 'id'").fetchone()["value"])
@@ -161,7 +161,7 @@ def session_to_columns(session: ChatSession) -> tuple[Any, ...]:
 
 
 def decode_column(text: str | None, type: Any) -> Any:  # noqa: A002 - as msgspec calls it
-    """A list as it was written; an empty one where it cannot be read, since the archive has all of it."""
+    """Decode a stored list, or return an empty one if it is unreadable, since the archive has all of it."""
     try:
         return msgspec.json.decode(text or "[]", type=type)
     except (msgspec.MsgspecError, TypeError, UnicodeDecodeError):

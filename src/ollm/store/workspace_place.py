@@ -1,4 +1,4 @@
-"""Folder of a workspace's own data: `<workspace>/.ollm`, or one in the home if it cannot be there."""
+"""Folder of a workspace's own data: `<workspace>/.ollm`, or one in the home if that cannot be used."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ DATABASE_ENDINGS = ("", "-journal", "-wal", "-shm")  # the files that SQLite kee
 
 
 def ensure_workspace_directory(workspace: Path, home: Home) -> Path:
-    """The directory of `memory.db` and the lease; made when it is not there, with a `.gitignore` for both.
+    """Return the directory of `memory.db` and the lease. If it is missing, create it with a `.gitignore` for both.
 
-    When that is the home itself or cannot be written, or holds a memory that came with a workspace nobody trusted, it
-    is `~/.ollm/workspaces/` and a hash of the path.
+    If that is the home itself, cannot be written, or holds a memory that came with an untrusted workspace, it is
+    `~/.ollm/workspaces/` and a hash of the path.
     """
     own = workspace / ".ollm"
     if not is_same_path(own, home.root) and ensure_usable(own) and _is_ours(workspace, own / "memory.db", home):
@@ -29,7 +29,7 @@ def ensure_workspace_directory(workspace: Path, home: Home) -> Path:
 
 
 def ensure_fallback_directory(workspace: Path, home: Home) -> Path:
-    """The workspace's corner of the home."""
+    """Create and return the workspace's directory in the home."""
     apart = get_fallback_directory(workspace, home)
     apart.mkdir(mode=0o700, parents=True, exist_ok=True)
     return apart
@@ -40,7 +40,7 @@ def get_fallback_directory(workspace: Path, home: Home) -> Path:
 
 
 def name_workspace(workspace: Path) -> str:
-    """The name that stands for a workspace in the home."""
+    """Return the name of a workspace's directory in the home, a hash of its path."""
     return hashlib.sha256(os.fsencode(os.path.realpath(workspace))).hexdigest()[:32]
 
 
@@ -50,7 +50,7 @@ def get_checkpoint_directory(workspace: Path, home: Home) -> Path:
 
 
 def find_database(workspace: Path, home: Home) -> Path | None:
-    """The directory that holds a `memory.db` of this workspace already; nothing is made."""
+    """Find the directory that already holds a `memory.db` of this workspace; creates nothing."""
     own = (
         ()
         if is_same_path(workspace / ".ollm", home.root) or (workspace / ".ollm").is_symlink()
@@ -61,7 +61,7 @@ def find_database(workspace: Path, home: Home) -> Path | None:
 
 
 def find_databases(workspaces: Iterable[Path], home: Home) -> list[Path]:
-    """The directories that hold a `memory.db` of one of these, or of any workspace whose own is in the home."""
+    """List the directories with a `memory.db` of one of these workspaces, or of any workspace kept in the home."""
     own = [workspace / ".ollm" for workspace in workspaces]
     places = [place for place in own if not place.is_symlink() and not is_same_path(place, home.root)]
     found = dict.fromkeys([*places, *sorted(home.workspaces.glob("*"))])
@@ -69,14 +69,14 @@ def find_databases(workspaces: Iterable[Path], home: Home) -> list[Path]:
 
 
 def find_untrusted_memory(workspace: Path, home: Home) -> Path | None:
-    """Find a `memory.db` that came with an untrusted workspace; None if there is none, or it is used."""
+    """Find a `memory.db` that came with an untrusted workspace, or return None if there is none or it may be used."""
     own = workspace / ".ollm" / "memory.db"
     return own if own.is_file() and not _is_ours(workspace, own, home) else None
 
 
 def _is_ours(workspace: Path, database: Path, home: Home) -> bool:
-    """Return True if the memory in a workspace may be used: it was made here, as a mark in the home says, or came with
-    a trusted workspace. A link in its place never is."""
+    """Return True if the memory in a workspace may be used: it was made here, according to a mark in the home, or
+    came with a trusted workspace. A link in its place is never used."""
     mark = get_fallback_directory(workspace, home) / "made-here"
     if any(database.with_name(database.name + end).is_symlink() for end in DATABASE_ENDINGS):
         return False
@@ -103,7 +103,7 @@ def is_same_path(one: Path, other: Path) -> bool:
 
 
 def ensure_usable(directory: Path) -> bool:
-    """Return True if files can be made there; a link in its place is not followed."""
+    """Create the directory if necessary and return True if it is writable; a link in its place is not followed."""
     if directory.is_symlink():
         return False
     try:

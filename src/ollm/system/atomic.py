@@ -1,7 +1,7 @@
-"""Durable files: what returned without an error is on the disk. And small ones, read without waiting for anybody.
+"""Durable file writes: data is on disk when a call returns. Also reads small files without blocking.
 
 A file is replaced by a temporary one in the same directory: complete write, sync, rename, sync of the directory. After
-a sync that failed nothing is known of the file's pages, so the temporary file is thrown away and never synced again.
+a failed sync the state of the file's pages is unknown, so the temporary file is deleted and never synced again.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ GROWTH_BYTES = 1 << 16  # that a file may grow by while it is read; some say tha
 
 
 def write_all(descriptor: int, data: bytes | memoryview) -> None:
-    """Write every byte: a short write continues where it stopped."""
+    """Write every byte, continuing after short writes."""
     view = memoryview(data)
     while view:
         written = os.write(descriptor, view[: _CHUNK_BYTES * 64])
@@ -33,7 +33,7 @@ def write_all(descriptor: int, data: bytes | memoryview) -> None:
 
 
 def sync(descriptor: int) -> None:
-    """Bring a file's data to the disk itself, through the drive's own cache on macOS."""
+    """Flush a file's data to the disk itself, through the drive's cache on macOS."""
     if sys.platform == "linux":
         os.fdatasync(descriptor)
     elif sys.platform == "darwin":
@@ -45,7 +45,7 @@ def sync(descriptor: int) -> None:
 
 
 def sync_directory(directory: Path) -> None:
-    """Make the names in a directory durable; a system that cannot open directories has no need of it."""
+    """Make the names in a directory durable. Systems that cannot open directories do not need this."""
     try:
         descriptor = os.open(directory, os.O_RDONLY | getattr(os, "O_DIRECTORY", 0))
     except PermissionError:
@@ -57,7 +57,7 @@ def sync_directory(directory: Path) -> None:
 
 
 def make_private_directory(directory: Path) -> None:
-    """Create a directory (and those above it) that only its owner may enter."""
+    """Create a directory (and its parents) that only its owner may enter."""
     if directory.is_dir():
         return
     made = [path for path in (directory, *directory.parents) if not path.exists()]
@@ -69,10 +69,11 @@ def make_private_directory(directory: Path) -> None:
 
 
 def replace_file(path: Path, data: bytes | Iterable[bytes], *, mode: int = FILE_MODE, durable: bool = True) -> int:
-    """Put `data` in place of `path`, whole or not at all, and return how many bytes that were.
+    """Replace `path` with `data`, completely or not at all, and return the number of bytes written.
 
-    Not `durable`, it may be gone or broken after a loss of power: for what its reader checks and can work out again.
-    A symlink at `path` is replaced, never followed. On any error the old file stays and no temporary one is left.
+    Without `durable`, the file may be lost or corrupt after a power failure: use it for data that its reader verifies
+    and can recompute. A symlink at `path` is replaced, never followed. On any error the old file stays and no temporary
+    file is left.
     """
     temporary = path.with_name(f".{path.name}.{os.getpid()}-{os.urandom(6).hex()}.tmp")
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0), mode)
@@ -95,7 +96,7 @@ def replace_file(path: Path, data: bytes | Iterable[bytes], *, mode: int = FILE_
 
 
 def _write_chunks(descriptor: int, chunks: Iterable[bytes]) -> int:
-    """Gather small pieces into large writes."""
+    """Combine small chunks into large writes."""
     size, waiting, held = 0, [], 0
     for chunk in chunks:
         waiting.append(chunk)
@@ -110,8 +111,8 @@ def _write_chunks(descriptor: int, chunks: Iterable[bytes]) -> int:
 class AppendFile:
     """A file that only grows, each append durable before it returns.
 
-    `good` is how far it is known to be on disk. After a failed append the tail is cut back to there; after a failed
-    sync the file is written again from its good part, since its pages can no longer be trusted.
+    `good` is the size known to be on disk. After a failed append the file is truncated to it. After a failed sync the
+    file is rewritten from its good part, since its pages can no longer be trusted.
     """
 
     def __init__(self, path: Path) -> None:
@@ -142,7 +143,7 @@ class AppendFile:
         self._recent.clear()
 
     def append(self, data: bytes) -> None:
-        """Add `data`; on an error nothing of it counts and the next append starts where this one did."""
+        """Append `data`. On an error none of it counts, and the next append starts at the same offset."""
         if self._descriptor is None:
             self.open()
         if self._distrusted:
@@ -170,7 +171,7 @@ class AppendFile:
             self._recent_start += len(self._recent.popleft())
 
     def is_in_place(self) -> bool:
-        """Return True if the appended data is under the file's name: nobody removed, replaced or cut it."""
+        """Return True if the file at this path has the appended data: not removed, replaced or truncated."""
         if self._descriptor is None:
             return True
         try:
@@ -181,21 +182,21 @@ class AppendFile:
         return named.st_size == self.good and named.st_ino == inode and named.st_dev == device
 
     def write_anew(self) -> None:
-        """Make the file again with everything that was appended, from the file that lost its name or from memory."""
+        """Rewrite the file with all appended data, from the file that lost its name or from memory."""
         replace_file(self.path, self._iter_good())
         self.close()
         self.open()
         self._distrusted = False
 
     def truncate(self, size: int = 0) -> None:
-        """Forget what is after `size`."""
+        """Drop everything after `size`."""
         if self._descriptor is not None:
             os.ftruncate(self._descriptor, size)
             self.good = self._recent_start = size
             self._recent.clear()
 
     def ends_with(self, last: bytes) -> bool:
-        """Return True if the last byte is this one; an empty file ends with any."""
+        """Return True if the last byte is this one, or if the file is empty."""
         assert self._descriptor is not None
         return not self.good or os.pread(self._descriptor, 1, self.good - 1) == last
 
@@ -212,12 +213,12 @@ class AppendFile:
             self._distrusted = True
 
     def read_good(self) -> bytes:
-        """Everything that was appended."""
+        """Return everything appended."""
         return b"".join(self._iter_good())
 
     def _iter_good(self) -> Iterator[bytes]:
-        """Iterate over the appended data. Its newest part comes from memory: in the file, bytes of another program may
-        precede it."""
+        """Iterate over the appended data. The newest part comes from memory, since another program may have written
+        before it in the file."""
         assert self._descriptor is not None
         place, end, chunk = 0, self._find_kept_end(self._descriptor), b"\n"
         while more := os.pread(self._descriptor, min(_CHUNK_BYTES, end - place), place):
@@ -228,7 +229,7 @@ class AppendFile:
         yield from self._recent
 
     def _find_kept_end(self, descriptor: int) -> int:
-        """Find the end of older appended data in the file; earlier if another program cut the file."""
+        """Find the end of older appended data in the file; earlier if another program truncated it."""
         end = os.fstat(descriptor).st_size
         if end < self.good:
             for data in reversed(self._recent):
@@ -239,7 +240,7 @@ class AppendFile:
 
 
 def read_small_file(path: Path | str, max_bytes: int = MAX_SMALL_BYTES) -> bytes:
-    """All of a regular file. Raises OSError for anything else, and for one that is larger."""
+    """Read a whole regular file. Raises OSError for anything else, and for larger files."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
     with os.fdopen(descriptor, "rb") as file:
         status = os.fstat(descriptor)

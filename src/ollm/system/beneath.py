@@ -1,7 +1,7 @@
-"""Opening, replacing and removing files beneath a root, one directory descriptor at a time.
+"""Opens, replaces and removes files beneath a root, one directory descriptor at a time.
 
-Paths here are already resolved: no part of them is a link. Every part is opened with `O_NOFOLLOW` from the descriptor
-of the one above, so a link that was swapped in since is noticed (`LinkFound`) and never followed.
+Paths here are already resolved: no component is a link. Every component is opened with `O_NOFOLLOW` from the descriptor
+of its parent, so a link swapped in since is detected (`LinkFound`) and never followed.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ _NO_HARD_LINK_ERRORS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLIN
 
 
 class LinkFound(Exception):  # noqa: N818 - not a fault: resolve the path again and come back
-    """A part of the path is a link, though the path was resolved: it changed in between, or links go in a circle."""
+    """A link in a resolved path: the path changed in between, or links form a cycle."""
 
 
 @contextmanager
 def open_parent_directory(root: Path, path: Path, *, create: bool = False) -> Iterator[int]:
-    """A descriptor of the directory that holds `path`, reached from `root` without following a link."""
+    """Open the parent directory of `path`, reached from `root` without following a link."""
     current = os.open(root, _DIRECTORY_FLAGS)
     try:
         for part in path.relative_to(root).parts[:-1]:
@@ -41,13 +41,13 @@ def open_parent_directory(root: Path, path: Path, *, create: bool = False) -> It
 
 
 class FolderKeys:
-    """Gives us the rights to folders of ours that lack them, and takes them away again when the block ends."""
+    """Temporarily adds missing permissions to our own folders, and restores the modes when the block ends."""
 
     def __init__(self) -> None:
         self._opened: list[tuple[int, int]] = []
 
     def unlock(self, root: str, folder: str, rights: int) -> None:
-        """Open a folder beneath a root and those above it; what is not ours, or a link, stays as it is."""
+        """Add permissions to a folder beneath a root and its parents. Links and other users' folders are unchanged."""
         parts = Path(folder).relative_to(root).parts
         for count in range(len(parts) + 1):
             with (
@@ -71,12 +71,12 @@ class FolderKeys:
 
 
 def _change_mode(descriptor: int, mode: int) -> None:
-    """Also through a descriptor that was opened without rights."""
+    """Change the mode, even through a descriptor opened without permissions."""
     os.chmod(f"/proc/self/fd/{descriptor}" if hasattr(os, "O_PATH") else descriptor, mode)  # noqa: PTH101
 
 
 def make_readable(path: str | Path) -> None:
-    """Give the owner the rights to read a file or folder and all in it, and to empty the folders."""
+    """Give the owner permission to read a file or folder recursively, and to empty the folders."""
     descriptor = os.open(path, getattr(os, "O_PATH", os.O_RDONLY) | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         mode = os.fstat(descriptor).st_mode
@@ -110,7 +110,7 @@ def _detect_link(error: OSError, name: str, parent: int) -> Exception:
 
 
 def open_regular(root: Path, path: Path) -> int:
-    """A descriptor to read a regular file with. Nothing else is ever opened: no device, FIFO, socket or directory."""
+    """Open a regular file for reading. Devices, FIFOs, sockets and directories are never opened."""
     with open_parent_directory(root, path) as parent:
         name = _get_last_name(root, path)
         _require_regular(os.stat(name, dir_fd=parent, follow_symlinks=False), path)
@@ -127,7 +127,7 @@ def open_regular(root: Path, path: Path) -> int:
 
 
 def open_directory(root: Path, path: Path) -> int:
-    """A descriptor of a directory, good for `os.scandir` and for `dir_fd`."""
+    """Open a directory, for use with `os.scandir` and `dir_fd`."""
     with open_parent_directory(root, path) as parent:
         name = _get_last_name(root, path)
         try:
@@ -137,7 +137,7 @@ def open_directory(root: Path, path: Path) -> int:
 
 
 def replace_file(root: Path, path: Path, content: bytes, *, overwrite: bool) -> None:
-    """Put a whole new file in place, durably and at once; mode, owner and attributes of the old one are kept."""
+    """Replace a whole file durably and atomically, keeping its mode, owner and attributes."""
     with open_parent_directory(root, path, create=True) as parent:
         name = _get_last_name(root, path)
         before = _stat_or_none(name, parent)
@@ -196,7 +196,7 @@ def _describe_kind(mode: int) -> str:
 
 
 def _make_attribute_copier(name: str, before: os.stat_result, parent: int) -> Callable[[int], None]:
-    """Make a function that copies attributes to the new file, each as far as the system permits."""
+    """Make a function that copies attributes to the new file, as far as the system permits."""
 
     def keep(descriptor: int) -> None:
         mode = stat.S_IMODE(before.st_mode) & 0o1777  # new contents do not run with the rights of the old ones' owner
@@ -246,7 +246,7 @@ def _move(temporary: str, name: str, parent: int, *, overwrite: bool) -> None:
 
 
 def _sync_directory(parent: int) -> None:
-    """Best effort: what was asked for has happened, only its survival of a power cut is at stake."""
+    """Sync a directory, best effort: the change is done, and only surviving a power failure is at stake."""
     with suppress(OSError):
         descriptor = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=parent)
         try:

@@ -1,4 +1,4 @@
-"""A command's output as it comes, in memory that does not grow: the beginning and the end are kept."""
+"""Captures a command's output as it arrives, in bounded memory: the beginning and the end are kept."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _PIPE_BYTES = 1024 * 1024
 
 
 class HeadAndTail:
-    """Text of any length, of which the first and the last half of `limit` characters are kept."""
+    """The first and last half of `limit` characters of a text of any length."""
 
     def __init__(self, limit: int) -> None:
         self._half = max(limit // 2, 1)
@@ -41,11 +41,11 @@ class HeadAndTail:
 
     @property
     def omitted_characters(self) -> int:
-        """Characters that are neither in the head nor in the tail."""
+        """Number of characters in neither the head nor the tail."""
         return max(0, self.characters - 2 * self._half)
 
     def render_text(self) -> str:
-        """Head and tail, with a line between them that says how much was left out."""
+        """Return head and tail, separated by a line with the amount omitted."""
         head, tail = "".join(self._head), "".join(self._tail)[-self._half :]
         if not self.omitted_characters:
             return head + tail
@@ -54,7 +54,7 @@ class HeadAndTail:
 
 
 class Capture:
-    """Reads a pipe or a terminal as data comes and hands the text on; owns and closes the descriptor."""
+    """Reads a pipe or terminal as data arrives and passes the text on; owns and closes the descriptor."""
 
     def __init__(self, descriptor: int, on_text: Callable[[str], None]) -> None:
         self._descriptor = descriptor
@@ -67,7 +67,7 @@ class Capture:
         self._loop.add_reader(descriptor, self._read)
 
     def drain(self) -> None:
-        """Take what is already there, without waiting and not more than a pipe holds."""
+        """Read the available data without blocking, at most what a pipe can contain."""
         for _ in range(16):
             if self.ended.is_set() or not self._read():
                 return

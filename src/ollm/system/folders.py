@@ -1,4 +1,4 @@
-"""The names in folders, read again only if a folder has changed: one look at a tree serves all who ask about it."""
+"""Cached folder listings, read again only if a folder has changed; one scan of a tree serves all callers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _get_stamp = attrgetter("st_ctime_ns", "st_mtime_ns", "st_ino", "st_mode")
 
 
 class FolderNames(NamedTuple):
-    """The names in a folder: files and folders in order, then all others. An unreadable or missing one has none."""
+    """The names in a folder: files, folders and others, each sorted. Empty if unreadable or missing."""
 
     files: list[str]
     folders: list[str]
@@ -43,7 +43,7 @@ def read_names(path: str) -> FolderNames:
 
 
 class _EntryList(list["os.DirEntry[str]"]):
-    """The entries that are no files, gathered while the names of those are read: no other entry is kept in memory."""
+    """The entries that are not files, collected while file names are read; other entries are not kept."""
 
     def add(self, entry: os.DirEntry[str]) -> bool:
         self.append(entry)
@@ -51,9 +51,9 @@ class _EntryList(list["os.DirEntry[str]"]):
 
 
 class FolderMemory:
-    """Folders as they were at the last look; a change shows in their times, which no program can set back. `state` is
-    another object whenever anything in here has changed, `looked` the moment of the last look. A look that was
-    taken right `before` a command, or `after` one, serves whoever else needs one then: it is `offered`."""
+    """Folders as of the last scan. Changes show in their times, which no program can set back. `state` is a new object
+    after every change of the cache, `looked` the time of the last scan. A scan made right `before` or `after` a command
+    is `offered` to others that need one at that moment."""
 
     def __init__(self) -> None:
         self.state = object()
@@ -64,7 +64,7 @@ class FolderMemory:
         self._unsettled: set[str] = set()
 
     def look(self, since: float = float("inf")) -> None:
-        """Forget the folders that have changed, unless the last look was after the moment `since`."""
+        """Drop the folders that have changed, unless the last scan was after `since`."""
         if self.looked >= since:
             return
         self.looked = time.monotonic()
@@ -77,12 +77,12 @@ class FolderMemory:
         self._forget([path for (path, before), now in zip(known, stamps, strict=True) if before != now])
 
     def take_offer(self, moment: Literal["before", "after"]) -> bool:
-        """Return True if the last look was offered for this moment, once."""
+        """Return True if the last scan was offered for this moment. An offer is used once."""
         offered, self.offered = self.offered, ""
         return offered == moment
 
     def read(self, path: str) -> FolderNames:
-        """The names in a folder as they were at the last look, or as they are if it is not known."""
+        """Return the names in a folder as of the last scan, or the current names if it is not cached."""
         names = self._names.get(path)
         if names is not None:
             return names
@@ -110,7 +110,7 @@ def _read_stamp(path: str) -> FolderStamp | None:
 
 
 def _is_settled(stamp: FolderStamp, began: int) -> bool:
-    """Return True if a name that comes or goes later must show in the folder's times."""
+    """Return True if any later change of names is certain to show in the folder's times."""
     changed, modified, _, _ = stamp
     coarse = not modified % 1_000_000_000 and not changed % 1_000_000_000
     return max(modified, changed) < began - (COARSE_STEP_NANOSECONDS if coarse else CLOCK_STEP_NANOSECONDS)

@@ -1,4 +1,4 @@
-"""Helper programs of our own while they run: their output as it comes, and their end. They start confined."""
+"""Running helper programs: their output as it arrives, and their exit. They start confined."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _BUFFER_BYTES = 1 << 18
 
 
 class HelperProcess:
-    """A helper that was started. `close` ends it whatever it does; nobody reads what it still prints."""
+    """A running helper. `close` ends it in any case and discards its remaining output."""
 
     def __init__(self, process: subprocess.Popen[bytes]) -> None:
         self.output = asyncio.StreamReader(_BUFFER_BYTES)
@@ -38,7 +38,7 @@ class HelperProcess:
             self._process.kill()
 
     async def wait(self) -> int:
-        """Its exit code, once it has ended."""
+        """Wait for the exit code."""
         return await asyncio.to_thread(self._process.wait)
 
     async def close(self) -> None:
@@ -50,8 +50,8 @@ class HelperProcess:
 
 
 async def start_helper(command: Sequence[str | bytes], root: Path) -> HelperProcess:
-    """Start a program that reads below `root`: it can change nothing and reach no one, and sees none of the secrets of
-    the home. Raises FileNotFoundError when there is no such program."""
+    """Start a program that reads below `root`. It cannot change anything, use the network, reach other processes or see
+    the secrets of the home. Raises FileNotFoundError if the program does not exist."""
 
     def start() -> subprocess.Popen[bytes]:
         return subprocess.Popen(

@@ -1,4 +1,4 @@
-"""Command that adds an extra to this installation: by uv, pipx or pip, from the folder it came from."""
+"""Builds the command that adds an extra to this installation: with uv, pipx or pip, from its source."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ PACKAGE = "ollm-cli"
 
 
 def describe_extra_install(extra: str, prefix: Path | None = None, source: str | None = None) -> str:
-    """Return the command to run. A tool of uv or pipx is reinstalled with all extras: those it had would be lost."""
+    """Return the command to run. A uv or pipx tool is reinstalled with all extras, or it would lose its others."""
     place = prefix or Path(sys.prefix)
     package = find_source() if source is None else source
     if not package:
@@ -26,7 +26,7 @@ def choose_extras(extra: str) -> str:
 
 
 def find_source() -> str:
-    """The folder or file that it was installed from; empty if it is gone. A name alone could be anybody's package."""
+    """Return the folder or file it was installed from, or "" if gone. A bare name may be another package."""
     import json
     from importlib.metadata import PackageNotFoundError, distribution
     from urllib.parse import unquote, urlsplit

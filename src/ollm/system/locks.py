@@ -1,4 +1,4 @@
-"""A lock file that tells who holds it. `flock` alone: a dead owner's lock is free, no heartbeat, nothing to expire."""
+"""Lock files that record their owner. `flock` releases a dead owner's lock: no heartbeat, no expiry."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ollm.domain.errors import BusyError
 
 
 class OwnerLock:
-    """An exclusive lock on a file, with pid, process start, host and since inside."""
+    """An exclusive lock on a file, which contains pid, process start time, host and lock time."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -26,7 +26,7 @@ class OwnerLock:
         return self._descriptor is not None
 
     def acquire(self, what: str) -> None:
-        """Take the lock at once, or raise `BusyError` saying who has `what` and since when."""
+        """Take the lock immediately, or raise `BusyError` with the owner of `what` and its lock time."""
         import fcntl
 
         if self.held:
@@ -50,7 +50,7 @@ class OwnerLock:
             os.pwrite(descriptor, msgspec.json.encode(_describe_self()), 0)
 
     def release(self) -> None:
-        """Let go, and take the file away while the lock is still ours."""
+        """Release the lock, deleting the file while still holding it."""
         if self._descriptor is not None:
             with contextlib.suppress(OSError):  # the lock goes with its descriptor, whatever becomes of the file
                 self.path.unlink(missing_ok=True)
@@ -58,7 +58,7 @@ class OwnerLock:
             self._descriptor = None
 
     def renew(self) -> None:
-        """Put the file back where another program has removed it; `BusyError` when somebody else was quicker."""
+        """Recreate the file if another program removed it. Raises `BusyError` if another owner was faster."""
         before = self._descriptor
         if before is None or os.fstat(before).st_nlink:
             return
@@ -72,7 +72,7 @@ class OwnerLock:
 
 
 def read_owner(path: Path) -> dict[str, Any] | None:
-    """Who holds the lock, as the file says; None when nobody does or its owner is dead. Changes nothing."""
+    """Return the owner recorded in the file, or None if the lock is free or its owner dead. Changes nothing."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)  # a pipe in its place keeps nobody
         try:
@@ -91,7 +91,7 @@ def describe_owner(found: dict[str, Any] | None) -> str:
 
 
 def get_process_start(pid: int) -> str:
-    """When a process started, in the system's own terms: tells it from a later one with the same number."""
+    """Return the start time of a process, in the system's format: distinguishes processes with the same pid."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:  # noqa: PTH123 - pathlib would cost an import at start-up
             fields = file.read().rpartition(b")")[2].split()

@@ -1,4 +1,4 @@
-"""One record as one JSON line: time, level, service, operation, message, errorType, context, action."""
+"""Formats a record as one JSON line: time, level, service, operation, message, errorType, context, action."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MAX_TEXT_CHARACTERS = 8_000
 
 
 def get_service_name(logger: str) -> str:
-    """`ollm.services.chat_recording.service` and `ollm.chat_recording` are both chat_recording."""
+    """Return the service: `ollm.services.chat_recording.service` and `ollm.chat_recording` are chat_recording."""
     parts = logger.split(".")
     if parts[0] != "ollm":
         return logger
@@ -29,14 +29,14 @@ def get_service_name(logger: str) -> str:
 
 
 class JsonLineFormatter(JsonFormatter):
-    """Every text in a line has gone through `redact`, and no text is without end."""
+    """Formatter that redacts and truncates every text."""
 
     def __init__(self, redact: Callable[[str], str]) -> None:
         super().__init__(json_ensure_ascii=False)
         self._redact = redact
 
     def add_fields(self, log_data: dict[str, Any], record: logging.LogRecord, message_dict: dict[str, Any]) -> None:
-        """Exactly our own fields; the library's are left out."""
+        """Set exactly our own fields; the library's are omitted."""
         log_data["time"] = format_stamp(datetime.fromtimestamp(record.created, UTC))
         log_data["level"] = LEVELS.get(record.levelname, record.levelname)
         log_data["service"] = get_service_name(record.name)
@@ -78,6 +78,6 @@ class JsonLineFormatter(JsonFormatter):
         )
 
     def _clean_entry(self, key: str, value: Any, depth: int) -> Any:
-        """A value whose name says that it is a secret is not written, whatever it looks like."""
+        """Clean a value; if its key indicates a secret, mask it whatever it contains."""
         secret = isinstance(value, str) and key.lower().replace("-", "_").rsplit("_", 1)[-1].endswith(SECRET_WORDS)
         return "********" if secret else self._clean_value(value, depth + 1)

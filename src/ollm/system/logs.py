@@ -1,7 +1,7 @@
-"""The log: one JSON object a line in `~/.ollm/logs/ollm.log`, redacted, rotated, never on stdout (D631-645).
+"""The log: one JSON object per line in `~/.ollm/logs/ollm.log`, redacted, rotated, never on stdout (D631-645).
 
 Callers write `log = logging.getLogger("ollm.<service>")` and `log.warning("message", extra={"operation": …, "context":
-{…}, "action": …})`. Setting up costs next to nothing; what formats a line is imported when the first one is written.
+{…}, "action": …})`. Setup is nearly free: the formatter is imported when the first line is written.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ MAX_LOG_FILES = 5
 
 
 def start_logging(file: Path, level: str, redact: Redact, *, debug: bool = False) -> Callable[[], None] | None:
-    """Send every record of ours, and the warnings of libraries, to the file; with `debug` to stderr too.
+    """Send all our records, and the warnings of libraries, to the file; with `debug` also to stderr.
 
-    A process has one log: another file takes the first one's place. Returns what undoes it, or None when that very
-    file is being written already.
+    A process has one log: a new file replaces the previous one. Returns a function that undoes this, or None if this
+    file is already the log.
     """
     root, ours = logging.getLogger(), logging.getLogger("ollm")
     standing = [handler for handler in root.handlers if isinstance(handler, LogHandler)]
@@ -47,7 +47,7 @@ def start_logging(file: Path, level: str, redact: Redact, *, debug: bool = False
 
 
 class LogFile:
-    """A file of lines that several processes append to: `name`, `name.1` (the newest full one) to `name.4`."""
+    """A log file shared by several processes: `name`, then `name.1` (the newest full one) to `name.4`."""
 
     def __init__(self, path: Path, largest: int = MAX_LOG_BYTES, files: int = MAX_LOG_FILES) -> None:
         self.path = path
@@ -73,7 +73,7 @@ class LogFile:
             return os.open(self.path, flags, 0o600)
 
     def _rotate(self) -> None:
-        """One process renames; another that comes at the same moment finds a small file and leaves it."""
+        """Rename the files in one process; a concurrent one finds a small file and leaves it."""
         import fcntl
 
         directory = os.open(self.path.parent, os.O_RDONLY)
@@ -93,7 +93,7 @@ class LogFile:
 
 
 class LogHandler(logging.Handler):
-    """Write to the log file. A failure is reported once on stderr and stops nothing."""
+    """Handler that writes to the log file. A failure is reported once on stderr and stops nothing."""
 
     def __init__(self, file: LogFile, redact: Redact) -> None:
         super().__init__()
@@ -123,7 +123,7 @@ class LogHandler(logging.Handler):
 
 
 class DebugHandler(logging.Handler):
-    """Print one redacted line per record to stderr, for --debug."""
+    """Handler that prints one redacted line per record to stderr, for --debug."""
 
     def __init__(self, redact: Redact) -> None:
         super().__init__()

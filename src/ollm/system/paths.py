@@ -1,13 +1,13 @@
-"""The boundary every tool's path goes through (T3.8): where it leads, whether it may, and opening it safely.
+"""The boundary for every path a tool uses (T3.8): resolves it, checks access and opens it safely.
 
-A tool hands the path as the model gave it to a `Boundary` and gets an open file, a directory or a replaced file back;
-it never opens a path by itself. Each call resolves the path again (links followed, also for the part that does not
-exist yet), compares it by components with the workspace and the allowed roots, looks at the protected names, and then
-opens exactly what was judged, part by part and without following links: a link swapped in between is noticed, and the
-judging starts over. Links that stay inside work. `~` and `$VAR` are plain characters.
+A tool passes the path as the model gave it to a `Boundary` and gets an open file, a directory or a replaced file back;
+it never opens a path itself. Each call resolves the path again (following links, also for the part that does not exist
+yet), compares it by components with the workspace and the allowed roots, and checks the protected names. Then it opens
+exactly the path that was checked, component by component and without following links. If a link is swapped in between,
+the check is repeated. Links that stay inside work. `~` and `$VAR` are plain characters.
 
-What a person approved is handed in with `approve_paths`: only that lets a tool read outside or touch a protected file.
-Writing outside is never possible. Failures are `ToolFailure`s that name the path as it was given.
+Paths that a person approved are passed in with `approve_paths`: only that lets a tool read outside or touch a protected
+file. Writing outside is never possible. Failures are `ToolFailure`s that name the path as given.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ Parts = tuple[str, ...]
 
 class Judgement(Data, frozen=True):
     """Objections to one path, before anything is opened. `named` is the path as given, without `.` and `..`. A
-    protected name counts in either. Reasons are None where there is nothing to ask."""
+    protected name counts in either path. A reason is None if there is nothing to ask."""
 
     resolved: Path
     inside: bool
@@ -89,7 +89,7 @@ class Judgement(Data, frozen=True):
 
 
 def resolve_path(given: str, base: Path) -> Path:
-    """Resolve a path: follow links, also for the part that does not exist. Opens nothing."""
+    """Resolve a path, following links also for the part that does not exist. Opens nothing."""
     return _follow_links(_join_path(given, base), given)
 
 
@@ -114,7 +114,7 @@ def _follow_links(path: str, given: str) -> Path:
 
 
 def make_tool_failure(error: OSError, given: str) -> ToolFailure:
-    """A file system error as the model reads it: the path it gave, and the reason (T12.2)."""
+    """Convert a file system error for the model: the path it gave, and the reason (T12.2)."""
     kind, text = _ERRNO_FAILURES.get(
         error.errno or 0, ("PermissionDenied", f"cannot be used: {error.strerror or error}")
     )
@@ -130,7 +130,7 @@ def _make_changing_failure(given: str, path: Path) -> ToolFailure:
 
 
 class Boundary(Data, frozen=True):
-    """The workspace and what else may be touched. Build it with `around`, which resolves the directories."""
+    """The workspace and other accessible directories. Build it with `around`, which resolves the directories."""
 
     workspace: Path
     places: KnownDirectories
@@ -162,12 +162,12 @@ class Boundary(Data, frozen=True):
         )
 
     def approve_paths(self, resolved: Iterable[Path]) -> Self:
-        """The same boundary for one call whose protected or outside paths a person has just approved.
-        Pass the resolved paths that were judged before the question, so that the answer cannot be stretched."""
+        """Return this boundary for one call whose protected or outside paths a person has just approved. Pass the
+        resolved paths that were checked before the question, so that the approval covers nothing else."""
         return msgspec.structs.replace(self, approved=self.approved | frozenset(resolved))
 
     def judge(self, given: str) -> Judgement:
-        """Everything policy asks about a path."""
+        """Return everything policy needs about a path."""
         path = _join_path(given, self.workspace)
         resolved, named = _follow_links(path, given), os.path.normpath(path)
         return Judgement(
@@ -178,7 +178,7 @@ class Boundary(Data, frozen=True):
         )
 
     def check(self, given: str, access: Access = "read") -> Path:
-        """The resolved path if it may be used in this way, or a ToolFailure (OutsideWorkspace, Denied)."""
+        """Return the resolved path if this access is allowed. Raises ToolFailure (OutsideWorkspace, Denied)."""
         judged = self.judge(given)
         reason = judged.read_protection if access == "read" else judged.write_protection if access == "write" else None
         if judged.inside and not reason:
@@ -191,12 +191,12 @@ class Boundary(Data, frozen=True):
         return judged.resolved
 
     def open_file(self, given: str) -> BinaryIO:
-        """A regular file, open for reading. Close it."""
+        """Open a regular file for reading. The caller closes it."""
         return os.fdopen(self._act_on_path(given, "read", beneath.open_regular), "rb")
 
     @contextmanager
     def open_directory(self, given: str, access: Access = "read") -> Iterator[int]:
-        """The descriptor of a directory, for `os.scandir(fd)`, `dir_fd=`, or to run a command in (`access="run"`)."""
+        """Open a directory, for `os.scandir(fd)`, `dir_fd=`, or to run a command in (`access="run"`)."""
         descriptor = self._act_on_path(given, access, beneath.open_directory)
         try:
             yield descriptor
@@ -204,7 +204,7 @@ class Boundary(Data, frozen=True):
             os.close(descriptor)
 
     def write_file(self, given: str, content: bytes, *, overwrite: bool = True) -> Path:
-        """Replace or create a file atomically, parents too; mode and owner of an old one are kept. Says where."""
+        """Write a file atomically, creating parents and keeping mode and owner of an old file. Return its path."""
 
         def replace(root: Path, path: Path) -> Path:
             beneath.replace_file(root, path, content, overwrite=overwrite)
@@ -213,7 +213,7 @@ class Boundary(Data, frozen=True):
         return self._act_on_path(given, "write", replace)
 
     def remove_file(self, given: str) -> None:
-        """Remove a regular file (a link leads to the file it names, as everywhere here)."""
+        """Remove a regular file; a link is followed to its target, as everywhere here."""
         self._act_on_path(given, "write", beneath.remove_file)
 
     def _act_on_path(self, given: str, access: Access, action: Callable[[Path, Path], T]) -> T:
@@ -228,7 +228,7 @@ class Boundary(Data, frozen=True):
         raise _make_changing_failure(given, path)
 
     def is_readable(self, judged: Judgement) -> bool:
-        """Return True if a path, as named and as resolved, is among those that may be read anyway."""
+        """Return True if a path, as named and as resolved, is among those that are always readable."""
         return all(
             any(path.is_relative_to(one) for one in self.readable) and not is_environment_file(path.name)
             for path in (judged.named, judged.resolved)
@@ -243,8 +243,8 @@ class Boundary(Data, frozen=True):
 
 
 class KnownDirectories(Data, frozen=True):
-    """The directories that protections name, all resolved. A root that lies strictly inside the agent's own
-    directory is taken as a workspace, not as configuration."""
+    """The directories that protections refer to, all resolved. A root strictly inside the agent's own directory is
+    treated as a workspace, not as configuration."""
 
     user_home: Path | None = None
     ollm_home: Path | None = None
@@ -253,7 +253,7 @@ class KnownDirectories(Data, frozen=True):
 
 
 def explain_write_protection(path: Path, places: KnownDirectories) -> str | None:
-    """Why writing to this absolute path needs a person's answer, or None. Ask for the path as given and as resolved."""
+    """Return why writing to an absolute path needs approval, or None. Check the path as given and as resolved."""
     named = next(filter(None, (_explain_name(part, path) for part in path.parts)), None)
     return named or _explain_use(path, places) or _explain_private_directory(path, places)
 
@@ -270,7 +270,7 @@ def _explain_name(part: str, path: Path) -> str | None:
 
 
 def _explain_use(path: Path, places: KnownDirectories) -> str | None:
-    """By what a program does with the file."""
+    """Return the protection that follows from how programs use the file."""
     if (steering := find_steering_name(str(path))) is not None:
         return f"{steering} steers tools or agents"
     if path in places.executed:
@@ -279,7 +279,7 @@ def _explain_use(path: Path, places: KnownDirectories) -> str | None:
 
 
 def explain_read_protection(path: Path, places: KnownDirectories) -> str | None:
-    """Why reading this absolute path needs a person's answer, or None. Ask for the path as given and as resolved."""
+    """Return why reading an absolute path needs approval, or None. Check the path as given and as resolved."""
     if not _is_without(".env", str(path)):
         for part in path.parts:
             if is_environment_file(part):
@@ -289,7 +289,7 @@ def explain_read_protection(path: Path, places: KnownDirectories) -> str | None:
 
 
 def _is_without(text: str, path: str) -> bool:
-    """Return True if `text` is certainly nowhere in a path: most paths need no look at their parts."""
+    """Return True if `text` is certainly not in a path: a fast check that spares splitting most paths."""
     return path.isascii() and text not in path.lower()
 
 
@@ -335,7 +335,7 @@ def _normalize_home(user_home: Path) -> tuple[str, ...]:
 def _list_private_directories(
     user_home: Path | None, ollm_home: Path | None
 ) -> tuple[tuple[Parts, ...], tuple[tuple[Path, Parts], ...]]:
-    """List the folders of keys and of ollm itself, split once: every path is compared with these."""
+    """List the folders of keys and of ollm itself, split in advance because every path is compared with them."""
     keys = () if user_home is None else (_normalize_parts(user_home / ".ssh"),)
     own = [] if user_home is None else [user_home / ".ollm"]
     own += [] if ollm_home is None else [ollm_home]

@@ -1,5 +1,5 @@
-"""Start a command in a session of its own; find and end everything that descends from this process. Standard library
-only: supervisors use it."""
+"""Starts commands in their own sessions; finds and ends all descendants of this process. Standard library only:
+supervisors use it."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ LINUX = sys.platform == "linux"
 
 
 def become_subreaper() -> None:
-    """Let orphans among our descendants become our children, so that none gets out of sight. Linux only."""
+    """Reparent orphaned descendants to this process, so that none is lost. Linux only."""
     _prctl(PR_SET_CHILD_SUBREAPER, 1)
 
 
 def make_undumpable() -> None:
-    """Keep other processes of this user from reading our memory and our environment in /proc. Linux only."""
+    """Prevent other processes of this user from reading our memory and environment in /proc. Linux only."""
     _prctl(PR_SET_DUMPABLE, 0)
 
 
 def wake_on_child() -> int:
-    """A descriptor that becomes readable when a child ends."""
+    """Return a descriptor that becomes readable when a child ends."""
     reading, writing = os.pipe()
     os.set_blocking(reading, False)
     os.set_blocking(writing, False)
@@ -39,7 +39,7 @@ def wake_on_child() -> int:
 
 
 def receive_exactly(control: socket.socket, length: int) -> bytes:
-    """Raises EOFError if the other end is closed before."""
+    """Receive `length` bytes. Raises EOFError if the other end is closed before."""
     data = bytearray()
     while len(data) < length:
         piece = control.recv(length - len(data))
@@ -57,8 +57,8 @@ def start_session(
     terminal: bool,
     close_others: bool = True,
 ) -> int:
-    """Start a command with these descriptors as its streams and return its process id; the caller collects it. With
-    `terminal`, its output becomes the controlling one. Raises OSError."""
+    """Start a command with these descriptors as its streams and return its process id; the caller reaps it. With
+    `terminal`, its output becomes the controlling terminal. Raises OSError."""
     import subprocess
 
     try:
@@ -86,7 +86,7 @@ def _take_terminal() -> None:
 
 
 def find_descendants(roots: Iterable[int]) -> set[int]:
-    """The processes that come from these, the roots themselves left out."""
+    """Return the descendants of these processes, without the roots."""
     children = map_children()
     found: set[int] = set()
     waiting = list(roots)
@@ -98,8 +98,8 @@ def find_descendants(roots: Iterable[int]) -> set[int]:
 
 
 def kill_all(roots: Iterable[int], *, also: Iterable[int] = ()) -> None:
-    """Kill what comes from the roots (`also` says which of these to kill too). Everything is stopped first, so that
-    nothing can start another process while the rest is being killed."""
+    """Kill the descendants of the roots, and the processes in `also`. All of them are stopped first, so that none can
+    start another process meanwhile."""
     stopped: set[int] = set()
     roots, found = list(roots), set(also)
     while found := (found | find_descendants(roots)) - stopped:
@@ -122,7 +122,7 @@ def map_children() -> dict[int, list[int]]:
 
 
 def list_from_proc() -> list[tuple[int, int]]:
-    """Every process with its parent, as Linux tells it."""
+    """List every process with its parent, from /proc on Linux."""
     pairs = []
     for entry in os.scandir("/proc"):
         if entry.name.isdigit():
@@ -135,7 +135,7 @@ def list_from_proc() -> list[tuple[int, int]]:
 
 
 def list_from_ps() -> list[tuple[int, int]]:
-    """Every process with its parent, where there is no /proc."""
+    """List every process with its parent, on systems without /proc."""
     import subprocess
 
     listing = subprocess.run(["ps", "-A", "-o", "pid=,ppid="], capture_output=True, text=True, check=False).stdout

@@ -1,8 +1,8 @@
-"""Commands, started in a session of their own and ended with everything that came from them (T5).
+"""Runs commands in their own sessions and ends them with all their descendants (T5).
 
 `ProcessHost` starts commands through a supervisor process (see `supervisor`), so that all descendants of a command can
-be ended after a time-out or a cancellation, and are ended when the agent exits, even by `kill -9`. Standard input is
-empty unless a descriptor is handed in. What a command leaves behind when it ends lives on until `end` or `close`.
+be ended after a timeout or a cancellation, and are ended when the agent exits, even by `kill -9`. Standard input is
+empty unless a descriptor is passed. Processes that outlive their command run until `end` or `close`.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _POOL_SCRIPT = (
 
 class ProcessCommand(Data, frozen=True):
     """Command line and working directory. `terminal` makes standard output, which must then be a terminal, the
-    controlling one. It runs in `box`, built at `level`, where there is one."""
+    controlling one. If there is a `box`, the command runs in it, built at `level`."""
 
     argv: tuple[str, ...]
     cwd: Path
@@ -45,7 +45,7 @@ class ProcessCommand(Data, frozen=True):
 
 
 class ChildProcess:
-    """A command that was started, and everything it starts."""
+    """A started command with all its descendants."""
 
     def __init__(self, control: socket.socket, loop: asyncio.AbstractEventLoop) -> None:
         self.pid = 0
@@ -60,25 +60,25 @@ class ChildProcess:
 
     @property
     def exit_code(self) -> int | None:
-        """Of the command itself; negative for the signal that ended it, None while it runs."""
+        """Exit code of the command itself: negative for the signal that ended it, None while it runs."""
         return self._exited.result() if self._exited.done() else None
 
     @property
     def gone(self) -> bool:
-        """Return True if nothing is left of the command and what it started."""
+        """True if the command and all its descendants have ended."""
         return self._gone.done()
 
     async def wait(self) -> int:
-        """Wait for the command itself: its exit code, or minus the signal. What it left behind may still run."""
+        """Wait for the command's exit code, or minus its signal. Its descendants may still run."""
         return await asyncio.shield(self._exited)
 
     async def end(self, grace: float = 0.25) -> None:
-        """End the whole tree: SIGTERM, then after `grace` seconds SIGKILL. Returns when it is gone."""
+        """End the whole tree: SIGTERM, then after `grace` seconds SIGKILL. Returns when all processes are gone."""
         self.request_end(grace)
         await asyncio.shield(self._gone)
 
     def request_end(self, grace: float = 0.25) -> None:
-        """As `end`, without waiting for it."""
+        """Start ending the tree like `end`, without waiting."""
         if not self.gone:
             try:
                 self._control.send(f"end {grace}\n".encode())
@@ -86,7 +86,7 @@ class ChildProcess:
                 self.abandon()
 
     async def start_command(self, command: ProcessCommand, session: str) -> None:
-        """Hand the command over and wait until it runs."""
+        """Send the command and wait until it runs."""
         fields = {
             "argv": command.argv,
             "environment": dict(command.environment),
@@ -126,7 +126,7 @@ class ChildProcess:
                 self.abandon()
 
     def abandon(self) -> None:
-        """Let go of it: closing the control socket ends whatever was started, and nobody waits for that."""
+        """Close the control socket, which ends everything that was started, without waiting."""
         if self._control.fileno() >= 0:
             self._loop.remove_reader(self._control)
             self._control.close()
@@ -164,9 +164,9 @@ class ProcessHost:
         source: int | None = None,
         directory: int | None = None,
     ) -> ChildProcess:
-        """Start a command with these descriptors as standard streams: `source` is its input (empty without one),
-        errors go to `output` unless they have their own. It runs in `directory` when one is handed in, otherwise in
-        the command's `cwd`. The caller closes its own copies."""
+        """Start a command with these descriptors as standard streams. `source` is its input (empty if None); errors go
+        to `output` unless `errors` is given. It runs in `directory` if given, otherwise in the command's `cwd`. The
+        caller closes its own copies."""
         command = _wrap_command(command)
         session, namespaces = await self._join_session(command)
         ours, theirs = socket.socketpair()
@@ -184,7 +184,7 @@ class ProcessHost:
         return process
 
     async def close(self) -> None:
-        """End every command and all they left behind."""
+        """End every command with all its descendants."""
         await asyncio.gather(*(process.end() for process in self._processes))
         self._processes.clear()
         if self._server is not None and self._child is not None:
@@ -198,7 +198,7 @@ class ProcessHost:
         self._namespaces.clear()
 
     async def _join_session(self, command: ProcessCommand) -> tuple[str, tuple[int, ...]]:
-        """The namespaces that the boxes of this workspace share, made when the first one is needed, and their name."""
+        """Return the name and descriptors of the namespaces this workspace's boxes share, created on first use."""
         if command.box is None or command.level != "full":
             return command.level, ()
         box = command.box.session_part
@@ -245,7 +245,7 @@ class ProcessHost:
 
 
 def _wrap_command(command: ProcessCommand) -> ProcessCommand:
-    """On macOS a program draws the box, and the supervisor knows nothing of it."""
+    """Wrap the command on macOS, where a program creates the sandbox and the supervisor is not involved."""
     if command.box is None or command.level != "seatbelt":
         return command
     import msgspec
@@ -267,7 +267,7 @@ async def _wait_readable(waited: socket.socket) -> None:
 
 @contextmanager
 def _open_working_directory(path: Path, directory: int | None) -> Iterator[int]:
-    """A descriptor of the directory to run in: the one handed in, or one of the path."""
+    """Open the directory to run in: the given descriptor, or the path."""
     if directory is not None:
         yield directory
         return

@@ -1,4 +1,4 @@
-"""Programs that one writes to and reads from: their three pipes, read and written without stopping the loop."""
+"""Programs with piped input, output and errors, read and written without blocking the event loop."""
 
 from __future__ import annotations
 

@@ -1,18 +1,18 @@
-"""Run commands and see to it that nothing that came from them is left. Standard library only.
+"""Runs commands and ensures that none of their descendants is left. Standard library only.
 
 The agent starts one process (`main`), which keeps supervisors ready, one of them always free, and outlives the agent
-only to see that nothing is left. Free supervisors wait on the agent's socket themselves; a message is one byte with
+only to ensure that nothing is left. Free supervisors wait on the agent's socket themselves; a message is one byte with
 the descriptors of control socket, working directory, standard input, output and errors, and of the namespaces of the
 session. A supervisor whose command is gone is free again, so that a command costs no extra fork.
 
-A supervisor runs one command at a time and is a child subreaper: whatever its command starts, even what leaves the
-session and forks twice, stays its descendant, and is found and ended when the agent says so, or when the agent is gone.
+A supervisor runs one command at a time and is a child subreaper: every process its command starts, even one that leaves
+the session and forks twice, stays its descendant. It is found and ended when the agent requests it or is gone.
 
 A command's control socket carries the command (4 bytes of length, then JSON) and then lines. To us: `end SECONDS`;
-closing it means the same. From us: `started PID` or `failed ERRNO WHERE`, `exited CODE` (of the command
-itself), `gone` (of all that came from it). A command with a `box` is run by a process inside it (see `sandbox.host`);
-there is one more line then, `denied PATH`. In place of a command it may ask for the namespaces of a session, which
-come as descriptors.
+closing it means the same. From us: `started PID` or `failed ERRNO WHERE`, `exited CODE` (of the command itself), `gone`
+(of all its descendants). A command with a `box` is run by a process inside it (see `sandbox.host`), which adds the line
+`denied PATH`. Instead of a command, the socket may carry a request for the namespaces of a session, which are returned
+as descriptors.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ _NEWS = struct.Struct("!i?")  # process id of a supervisor, and whether it is fr
 
 
 def supervise(control: socket.socket, descriptors: list[int], waking: int, runner: BoxRunner) -> None:
-    """Run the command that comes over `control` with these descriptors (its directory, its three streams, and the
-    namespaces of its session where it has a box); return when it and all its descendants are gone."""
+    """Run the command received over `control` with these descriptors (its directory, its three streams and, if it has a
+    box, the namespaces of its session). Returns when it and all its descendants are gone."""
     with control:
         try:
             supervisor = _answer(control, descriptors, waking, runner)
@@ -76,7 +76,7 @@ def _send_namespaces(fields: dict[str, Any], control: socket.socket) -> None:
 
 
 def _answer(control: socket.socket, descriptors: list[int], waking: int, runner: BoxRunner) -> Supervisor | None:
-    """Send the namespaces that are asked for, or start the command: what watches it, None if it was not started."""
+    """Send the requested namespaces, or start the command. Return its supervisor, or None if none was started."""
     body = receive_exactly(control, int.from_bytes(receive_exactly(control, 4), "big"))
     command = json.loads(body)
     if "namespaces" in command:
@@ -100,8 +100,8 @@ def _answer(control: socket.socket, descriptors: list[int], waking: int, runner:
 
 
 class Supervisor:
-    """Watches one command and all that comes from it. Without a `child` the process inside the box that the `runner`
-    keeps tells what becomes of the command."""
+    """Watches one command and all its descendants. Without a `child`, the process inside the box that the `runner`
+    keeps reports on the command."""
 
     def __init__(self, control: socket.socket, child: int, waking: int, runner: BoxRunner) -> None:
         self._control = control
@@ -111,7 +111,7 @@ class Supervisor:
         self._unsent: list[str] = []  # an end is told together with what comes right after it
 
     def watch(self) -> None:
-        """Until nothing is left of the command; it is ended when the agent says so or is gone."""
+        """Wait until the command and its descendants have ended; end them if the agent requests it or is gone."""
         while not self._reap():
             grace = self._wait(None)
             if grace is not None:
@@ -130,7 +130,7 @@ class Supervisor:
             self._wait(0.01, listening=False)
 
     def _reap(self) -> bool:
-        """Collect what has ended, and pass on what was heard; True when no process is left of the command."""
+        """Reap ended processes and pass on their reports. Return True if no process of the command is left."""
         if self._child:
             return self._reap_children()
         runner = self._runner
@@ -157,7 +157,7 @@ class Supervisor:
                 self._unsent.append(f"exited {os.waitstatus_to_exitcode(status)}")
 
     def _wait(self, seconds: float | None, *, listening: bool = True) -> float | None:
-        """Sleep until a child ends or the agent speaks; the grace to give when everything is to end."""
+        """Wait for a child's end or a message from the agent. Return the grace period if all must end."""
         self._send_lines()
         sources = {self._waking, self._runner.descriptor, self._control.fileno() if listening else -1} - {-1}
         ready, _, _ = select.select(sources, [], [], seconds)
@@ -218,7 +218,7 @@ class SupervisorPool:
         kill_all([os.getpid()])
 
     def _read_news(self) -> None:
-        """All the news there is; what comes from a supervisor that is gone by now says nothing."""
+        """Read all pending reports, ignoring those of supervisors that are gone."""
         with suppress(BlockingIOError):
             while True:
                 supervisor, free = _NEWS.unpack(os.read(self._news, _NEWS.size))
@@ -232,7 +232,7 @@ class SupervisorPool:
         self._free[supervisor] = True
 
     def _run_supervisor(self) -> int:
-        """A supervisor's life: take a command, see it to its end, be free again."""
+        """Run a supervisor: take a command, run it to its end, be free again."""
         signal.set_wakeup_fd(-1)
         become_subreaper()
         waking, runner = wake_on_child(), BoxRunner()
@@ -254,6 +254,6 @@ class SupervisorPool:
                     self._kill_strays()
 
     def _kill_strays(self) -> None:
-        """A supervisor was killed at its work: what it watched over is now our child."""
+        """Kill the processes of a supervisor that was killed; they are now our children."""
         strays = [child for child in map_children().get(os.getpid(), []) if child not in self._free]
         kill_all(strays, also=strays)

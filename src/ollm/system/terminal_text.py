@@ -1,5 +1,5 @@
-"""Text of models, servers, files and people made harmless for a terminal: the one place that says which characters
-drive it, turn text round or hide in it, and the ways to take them out or to show them."""
+"""Makes text from models, servers, files and people safe for a terminal: the single definition of characters that
+control it, change text direction or are invisible, and the ways to remove or show them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _STRIPPED = compile_late(
 
 
 def wrap_words(text: str) -> str:
-    """Each line broken between words where the terminal is too narrow for it."""
+    """Wrap each line between words to the width of the terminal."""
     import shutil
     import textwrap
 
@@ -34,18 +34,18 @@ def wrap_words(text: str) -> str:
 
 
 def strip_controls(text: str) -> str:
-    """Text for models, editors and hooks: what drives a terminal, turns text round or hides in it is taken out. Line
-    ends, tabs and the joiners of letters and pictures stay."""
+    """Clean text for models, editors and hooks: remove characters that control a terminal, change text direction or are
+    invisible. Line ends, tabs and the joiners of letters and emoji stay."""
     return text if text.isascii() and text.isprintable() else _STRIPPED.sub("", text)
 
 
 def flatten_text(text: str) -> str:
-    """One line: every run of blanks, line ends and characters that cannot be printed is one blank."""
+    """Return one line: every run of blanks, line ends and unprintable characters becomes one blank."""
     return " ".join((text if text.isprintable() else "".join(c if c.isprintable() else " " for c in text)).split())
 
 
 def make_printable(text: str) -> str:
-    """One line with nothing taken away: control, bidi and invisible characters are shown as escapes."""
+    """Return one line with nothing removed: control, bidi and invisible characters are shown as escapes."""
     if text.isprintable():
         return text
     odd = [letter for letter in set(text) if not letter.isprintable()]
@@ -62,32 +62,32 @@ def _escape(letter: str) -> str:
 
 
 def clean_lines(text: str) -> str:
-    """Lines with everything else that drives a terminal or hides shown as escapes; tabs become blanks."""
+    """Return lines with all other control and invisible characters shown as escapes; tabs become blanks."""
     if text.isprintable():
         return text
     return "\n".join(make_printable(line.replace("\t", "    ")) for line in text.split("\n"))
 
 
 def clean_prose(text: str) -> str:
-    """Like `clean_lines`, but letters and pictures that are joined stay joined: 👩‍🔬, or a word in Persian. What can
-    be run or written never goes through here."""
+    """Clean text like `clean_lines`, but keep joined letters and emoji: 👩‍🔬, or a word in Persian. Never use it for
+    text that can be run or written."""
     return "".join(piece if piece in JOINERS else clean_lines(piece) for piece in _JOINED.split(text))
 
 
 def escape_controls(text: str) -> str:
-    """Texts of any size: characters that drive a terminal, turn text round or hide, written as escapes. Line ends, tabs
-    and the joiners of letters and pictures stay."""
+    """Escape characters that control a terminal, change text direction or are invisible, in texts of any size. Line
+    ends, tabs and the joiners of letters and emoji stay."""
     return text if text.isprintable() else _replace_formats(text, "\n\t", _escape)
 
 
 def escape_json(text: str) -> str:
-    """A JSON document with direction marks and invisible characters written as escapes: it means the same, and a person
-    who reads it sees them."""
+    """Escape direction marks and invisible characters in a JSON document: its meaning is the same, and a person who
+    reads it sees them."""
     return text if text.isascii() else _replace_formats(text, "\n\r\t", _escape_json_character)
 
 
 def _replace_formats(text: str, kept: str, escape: Callable[[str], str]) -> str:
-    """Every control, format character and odd line end, found by its category, replaced."""
+    """Replace every control, format character and unusual line end, found by its category."""
     odd = [letter for letter in set(text) if not letter.isprintable() and letter not in kept]
     if not odd:
         return text
@@ -111,7 +111,7 @@ def _escape_json_character(character: str) -> str:
 
 
 def is_hidden(character: str) -> bool:
-    """Return True for invisible characters and those that change how others look: controls, bidi, zero-width, odd
+    """Return True for invisible characters and those that change how others look: controls, bidi, zero-width, unusual
     blanks."""
     if character in "\n\t" or " " <= character <= "~":
         return False
@@ -124,13 +124,13 @@ def is_hidden(character: str) -> bool:
 
 
 def find_hidden_characters(text: str) -> list[str]:
-    """The names of the hidden characters in a text, each once."""
+    """Return the names of the hidden characters in a text, each once."""
     return list(dict.fromkeys(_name_code_point(character) for character in text if is_hidden(character)))
 
 
 def render_command(text: str) -> str:
-    """A command as a person must see it before they say yes: all of it, with hidden characters written as ⟨U+202E⟩
-    and long runs of blanks folded to ⟨120 blanks⟩."""
+    """Render a command for approval: all of it, with hidden characters written as ⟨U+202E⟩ and long runs of blanks
+    folded to ⟨120 blanks⟩."""
     shown = text if text.isascii() and text.isprintable() else "".join(map(_render_character, text))
     folded = _BLANKS.sub(lambda match: f" ⟨{len(match.group())} blanks⟩ ", shown)
     return _EMPTY_LINES.sub(lambda match: f"\n⟨{match.group().count(chr(10)) - 1} empty lines⟩\n", folded)

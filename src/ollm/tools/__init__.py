@@ -1,1 +1,1 @@
-"""The hands of the agent, one file each (T)."""
+"""The agent's tools, one file each (T)."""

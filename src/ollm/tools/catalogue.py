@@ -1,4 +1,4 @@
-"""Every tool of ours, with what it needs: the one place that lists them. A tool is imported with its first call."""
+"""The single list of all built-in tools, with their dependencies. A tool is imported on its first call."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ DESCRIPTIONS = Path(__file__).with_name("descriptions.json")  # written by `make
 
 
 class ToolServices(Protocol):
-    """What the tools of one conversation need; each is asked for when a tool is first called."""
+    """Services for the tools of one conversation, each created when a tool first needs it."""
 
     @property
     def edits(self) -> EditLedger: ...
@@ -82,12 +82,12 @@ class ToolServices(Protocol):
 
 
 def describe_classes() -> tuple[ToolDescription, ...]:
-    """What the classes say of the tools. Imports all of them."""
+    """Describe the tools from their classes. Imports all of them."""
     return tuple(describe_class(load_tool_class(place)) for place, _ in TOOLS.values())
 
 
 def load_tool_class(place: str) -> type[Tool[Any]]:
-    """The class at `module:Class` in this package."""
+    """Load the class at `module:Class` in this package."""
     module, _, name = place.partition(":")
     found: type[Tool[Any]] = getattr(import_module(f"ollm.tools.{module}"), name)
     return found
@@ -95,7 +95,7 @@ def load_tool_class(place: str) -> type[Tool[Any]]:
 
 @cache
 def describe_catalogue() -> tuple[ToolDescription, ...]:
-    """The same, without an import of any tool."""
+    """Return the stored tool descriptions without importing any tool."""
     return msgspec.json.decode(DESCRIPTIONS.read_bytes(), type=tuple[ToolDescription, ...])
 
 

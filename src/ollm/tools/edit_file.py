@@ -67,7 +67,7 @@ class EditFile(FileChangingTool, frozen=True):
 
     @classmethod
     def reshape(cls, arguments: JsonObject) -> JsonObject:
-        """One edit written beside the path, and the names other tools have for target and replacement."""
+        """Accept a single edit beside the path, and other tools' names for target and replacement."""
         named = {key: _OTHER_NAMES.get(key, key) for key in arguments}
         if "edits" not in arguments and "target" in named.values():
             edit = {named[key]: value for key, value in arguments.items() if named[key] in _OTHER_NAMES.values()}
@@ -117,7 +117,7 @@ SHORT_FILE_CHARS = 1_000  # characters of a file that is shown whole
 
 
 def find_closest_text(text: str, target: str) -> str:
-    """A sentence with the closest lines, or that nothing comes near."""
+    """Describe the closest lines in a sentence, or state that none is similar."""
     from rapidfuzz import fuzz, process
 
     standing = text.split("\n")[:MAX_SEARCHED_LINES]
@@ -149,7 +149,7 @@ def _describe_difference(found: list[str], wanted: list[str], first: int) -> str
 
 
 def _cut_around_difference(line: str, other: str) -> str:
-    """A line from a little before where it differs."""
+    """Cut a line to begin slightly before its first difference."""
     same = next(
         (index for index, (a, b) in enumerate(zip(line, other, strict=False)) if a != b), min(len(line), len(other))
     )
@@ -163,7 +163,7 @@ MAX_LISTED_LINES = 10
 
 
 class EditMatch(Data, frozen=True):
-    """A stretch of the text and what takes its place; `note` says when it was not matched to the letter."""
+    """A span of the text and its replacement; `note` explains an inexact match."""
 
     edit: int
     start: int
@@ -173,7 +173,7 @@ class EditMatch(Data, frozen=True):
 
 
 class FlatText:
-    """A text with its CRLFs as LFs, and the way back to where each character was."""
+    """A text with LF in place of CRLF, and a map back to the original positions."""
 
     def __init__(self, raw: str) -> None:
         self.raw = raw
@@ -182,7 +182,7 @@ class FlatText:
 
     @property
     def newline(self) -> str:
-        """The line end most lines have."""
+        """The most common line end."""
         return "\r\n" if 2 * len(self._breaks) > self.flat.count("\n") else "\n"
 
     def find_raw_offset(self, offset: int) -> int:
@@ -201,7 +201,7 @@ class FlatText:
 
 
 def apply_edits(text: str, edits: tuple[Replacement, ...], given: str) -> tuple[str, list[EditMatch]]:
-    """The text with every edit made, all against the text as it was, or a ToolFailure that names the one at fault."""
+    """Apply all edits to the original text. Raises ToolFailure, which names the edit at fault."""
     flat = FlatText(text)
     places = [place for number, edit in enumerate(edits, 1) for place in _find_matches(flat, edit, number, given)]
     places.sort(key=lambda place: (place.start, place.end))
@@ -255,7 +255,7 @@ def _find_occurrences(text: str, target: str) -> Iterator[int]:
 
 
 def _find_tolerant_match(flat: FlatText, target: str, replacement: str, number: int) -> EditMatch | None:
-    """The one place that matches but for white space, or but for line numbers copied along with the text."""
+    """Find the only place that matches except for whitespace or copied line numbers."""
     lines = target.strip("\n").split("\n")
     if not target.strip():
         return None
@@ -280,12 +280,12 @@ def _squeeze_whitespace(line: str) -> str:
 
 
 def _squeeze_signs(line: str) -> str:
-    """`port=80` for `port = 80`: white space beside a sign; between words it matters."""
+    """Remove whitespace beside signs, as in `port=80` for `port = 80`. Between words it matters."""
     return _BESIDE_SIGNS.sub(r"\1", _squeeze_whitespace(line))
 
 
 def _find_windows(standing: list[str], wanted: list[str], form: Callable[[str], str]) -> list[int]:
-    """Lines where the wanted ones begin, in this form."""
+    """Find the lines at which the wanted lines begin, compared in this form."""
     have, want = [form(line) for line in standing], [form(line) for line in wanted]
     first = [index for index, line in enumerate(have) if line == want[0]]
     return [index for index in first if have[index : index + len(want)] == want]
@@ -308,7 +308,7 @@ def _find_indent(lines: list[str]) -> str:
 
 
 def _reindent_replacement(replacement: str, given: str, standing: str) -> str:
-    """The replacement with the indentation the text has, when the target's differed from it."""
+    """Reindent the replacement to match the text, if the target's indentation differed."""
     if given == standing:
         return replacement
     moved = [

@@ -69,7 +69,7 @@ class Glob(Tool["FileDiscoveryService"], frozen=True):
         )
 
     def _relativize_pattern(self, scope: SearchScope) -> str:
-        """An absolute pattern below the place is understood; one that leads out is not followed."""
+        """Make an absolute pattern below the root relative. Raises ToolFailure if it leads outside."""
         pattern = self.pattern.removeprefix(f"{scope.root}/")
         if ".." in pattern.split("/"):
             raise ToolFailure("InvalidPattern", f"The glob {self.pattern!r} contains ..; set path instead.")
@@ -94,7 +94,7 @@ def _is_hidden(path: str) -> bool:
 
 
 def _make_age_key(scope: SearchScope, path: str) -> tuple[float, str]:
-    """Newest first, and by path where times are the same; one that is gone comes last."""
+    """Sort by newest first, then by path. Missing files come last."""
     try:
         return -os.lstat(scope.root / path).st_mtime, path
     except OSError:

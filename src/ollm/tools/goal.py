@@ -1,4 +1,4 @@
-"""goal: what the work is for, kept where no compression reaches (H: goalStack)."""
+"""goal: the purpose of the work, stored outside the reach of compression (H: goalStack)."""
 
 from __future__ import annotations
 

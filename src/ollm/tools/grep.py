@@ -155,7 +155,7 @@ def _list_search_paths(found: ReadableFiles) -> list[str]:
 
 
 def _render_matches(scope: SearchScope, files: dict[str, list[FoundLine]], most: int) -> Iterator[str]:
-    """`path:12:text` for lines that match, `path-13-text` for those around them, `--` between places far apart."""
+    """Render matches as `path:12:text`, context lines as `path-13-text`, and gaps as `--`."""
     apart = any(not line.matches for lines in files.values() for line in lines)
     left, following = most, -1
     for path, lines in files.items():

@@ -74,7 +74,7 @@ class Ls(Tool["FileDiscoveryService"], frozen=True):
 
 
 class _DirectoryTree(Data, frozen=True):
-    """The entries of a directory by parent, and how they are written down."""
+    """The entries of a directory by parent, and their rendering."""
 
     scope: SearchScope
     depth: int
@@ -117,7 +117,7 @@ class _DirectoryTree(Data, frozen=True):
 
 
 def _group_by_parent(entries: tuple[FileEntry, ...]) -> dict[str, list[FileEntry]]:
-    """Directories before files, each by name."""
+    """Group entries by parent, directories before files, each sorted by name."""
     children: dict[str, list[FileEntry]] = defaultdict(list)
     for entry in sorted(entries, key=lambda entry: (not _is_folder(entry), entry.relative_path)):
         children[entry.relative_path.rpartition("/")[0]].append(entry)
@@ -135,7 +135,7 @@ def _report_file(scope: SearchScope, name: str) -> ToolResult:
 
 
 def format_size(size: int) -> str:
-    """`512 B`, `1.5 KB`, `20 MB`: two digits or three, in steps of 1,024."""
+    """Format a size as `512 B`, `1.5 KB` or `20 MB`: two or three digits, in steps of 1,024."""
     if size < 1024:
         return f"{size} B"
     power = min(int(math.log(size + 0.5, 1024)), 5)

@@ -1,4 +1,4 @@
-"""Notes the model keeps, for a workspace or for all (T11.1-11.4)."""
+"""The model's notes, for one workspace or for all (T11.1-11.4)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Show what a file defines, or a map of the most used definitions of a directory."""
+"""Show a file's definitions, or a map of the most used definitions of a directory."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ MAX_LISTED_MATCHES = 12
 
 
 async def render_file_outline(path: str, file: BinaryIO, max_tokens: int, count: Callable[[str], int]) -> str:
-    """Its definitions within the budget, below a line that says how long the file is. Raises ToolFailure."""
+    """Render a file's definitions within the budget, below a line with its length. Raises ToolFailure."""
     data = _read_all(path, file)
     definitions = await asyncio.to_thread(outline_text, path, data)
     lines = data.count(b"\n") + (not data.endswith(b"\n") and bool(data))
@@ -123,8 +123,8 @@ async def render_file_outline(path: str, file: BinaryIO, max_tokens: int, count:
 
 
 async def find_symbol_lines(path: str, file: BinaryIO, symbol: str, *, numbered: bool) -> tuple[LineRange, str]:
-    """The lines of one definition, and in words what else is defined for it, such as `impl` blocks. Raises ToolFailure
-    when there is none of that name, or more than one."""
+    """Find the lines of one definition, and describe its other definitions, such as `impl` blocks. Raises ToolFailure
+    if no definition or more than one has that name."""
     data = _read_all(path, file)
     file.seek(0)
     definitions = await asyncio.to_thread(outline_text, path, data)
@@ -165,7 +165,7 @@ def _make_unknown_failure(path: str, symbol: str, definitions: Sequence[CodeDefi
 
 
 def _read_all(path: str, file: BinaryIO) -> bytes:
-    """The file as UTF-8, whatever it is written in."""
+    """Read the whole file as UTF-8, whatever its encoding."""
     size = os.fstat(file.fileno()).st_size
     data = file.read(MAX_OUTLINED_BYTES + 1)
     if len(data) > MAX_OUTLINED_BYTES:
@@ -183,7 +183,7 @@ NOTE_LINES = 3
 async def shorten_long_file(
     path: str, excerpt: Excerpt, result: ToolResult, limits: OutputSettings, needs: ToolServices
 ) -> ToolResult:
-    """The result as it is when there is no outline to give in place of the rest."""
+    """Replace the rest of a long file with its outline, or return the result unchanged without one."""
     if excerpt.content is None:
         return result
     most = needs.get_result_tokens()
@@ -220,7 +220,7 @@ def _replace_rest(
 def _take_head(
     whole: str, outline: str, limits: OutputSettings, max_tokens: int | None, count: Callable[[str], int]
 ) -> str:
-    """Whole lines from the beginning, as many as fit beside the outline."""
+    """Take whole lines from the beginning, as many as fit beside the outline."""
     chars = max(limits.max_chars - len(outline) - NOTE_CHARS, 1)
     lines = max(limits.max_lines - outline.count("\n") - NOTE_LINES, 1)
     head = take_head(whole, chars, lines)
@@ -236,13 +236,13 @@ MAX_COMPARED_NAMES = 50_000
 
 
 async def find_code_files(context: ToolContext, discovery: FileDiscoveryService, scope: SearchScope) -> ReadableFiles:
-    """The files below a directory that may be read without asking."""
+    """Find the files below a directory that may be read without confirmation."""
     options = DiscoveryOptions(root=str(scope.root), within=scope.within)
     return select_readable(context, scope, await discovery.find_paths(options))
 
 
 async def find_symbol_file(context: ToolContext, needs: ToolServices, path: str, symbol: str) -> str:
-    """The one file below a directory that defines a symbol. Raises ToolFailure when none or several do."""
+    """Find the only file below a directory that defines a symbol. Raises ToolFailure if none or several do."""
     scope = await resolve_scope(context, needs.discovery, path)
     files = await find_code_files(context, needs.discovery, scope)
     found = await needs.code_map.find_symbol(scope.root, files.paths, symbol)
@@ -259,7 +259,7 @@ async def find_symbol_file(context: ToolContext, needs: ToolServices, path: str,
 
 
 async def suggest_symbol(symbol: str, names: list[str]) -> str:
-    """The end of a sentence: what may have been meant, else what to do."""
+    """Return the end of a sentence: similar names, or else the next step."""
     wanted = normalize_symbol(symbol)
     last = wanted.rpartition(".")[2]
     same = [name for name in names if name.rpartition(".")[2].casefold() == last.casefold()][:3]

@@ -41,7 +41,7 @@ class ReadFile(Tool["ToolServices"], frozen=True):
 
     @classmethod
     def reshape(cls, arguments: JsonObject) -> JsonObject:
-        """A symbol alone is looked for in the whole workspace."""
+        """Look for a symbol without a path in the whole workspace."""
         return {"path": ".", **arguments} if arguments.get("symbol") else arguments
 
     def summary(self) -> str:
@@ -71,7 +71,7 @@ class ReadFile(Tool["ToolServices"], frozen=True):
     async def _shorten_file(
         self, excerpt: Excerpt, result: ToolResult, context: ToolContext, needs: ToolServices
     ) -> ToolResult:
-        """A file that cannot be given whole comes as its head and the outline of the rest."""
+        """Replace a file that is too long with its head and the outline of the rest."""
         if not self._line_range.whole:
             return result
         most = needs.get_result_tokens()

@@ -29,7 +29,7 @@ FAIR_PAGE_CHARS = 2_000
 
 
 class FilePages:
-    """The files read so far, and the room that is left for more."""
+    """The files read so far, and the remaining space."""
 
     def __init__(self, max_tokens: int | None, limits: OutputSettings) -> None:
         self.texts: list[str] = []
@@ -45,14 +45,14 @@ class FilePages:
         return bool(self.texts) and (self._chars < MIN_PAGE_CHARS or self._lines < 5 or tight)
 
     def limit_next(self, files_left: int) -> OutputSettings:
-        """What the next file may take: half of the room while others wait, so that one long file is not all."""
+        """Limit the next file to half of the space while others wait, so that one long file does not take it all."""
         chars = self._chars if self._tokens is None else min(self._chars, int(CHARS_PER_TOKEN * self._tokens))
         if files_left > 1:
             chars = max(chars // 2, min(chars, FAIR_PAGE_CHARS))
         return OutputSettings(max_chars=max(chars, 1) + NOTE_CHARS, max_lines=max(self._lines, 1))
 
     def add(self, path: str, page: str | ToolFailure) -> None:
-        """A file's text, or why it could not be read."""
+        """Add a file's text, or the reason it could not be read."""
         if isinstance(page, ToolFailure):
             self.failures.append(page)
             text = f"=== {path} ===\n[{page.kind}: {page.message}]"

@@ -1,4 +1,4 @@
-"""recall: what the context no longer holds, read back from the archive (T9.3)."""
+"""recall: content that has left the context, read back from the archive (T9.3)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SHOWN_QUERY_CHARS = 100
 
 
 class Passage(Data, frozen=True):
-    """A text with the words in it that match; `beside` is the question before it, or the answer to it."""
+    """A text with its matching words; `beside` is the question before it, or the answer to it."""
 
     message_id: int
     role: str
@@ -38,23 +38,23 @@ class Passage(Data, frozen=True):
 
 
 class FoundPassages(Data, frozen=True):
-    """`complete`: False while the newest messages are not indexed yet."""
+    """Search results. `complete` is False while the newest messages are not indexed yet."""
 
     passages: tuple[Passage, ...] = ()
     complete: bool = True
 
 
 class Archive(Protocol):
-    """The session's full record, as text. None when there is nothing of that number or id."""
+    """The session's full record as text. Methods return None for an unknown number or id."""
 
     async def read_message(self, number: int) -> str | None: ...
 
     async def read_call_output(self, call_id: str) -> str | None:
-        """The whole output of a call, as much as was kept."""
+        """Read the whole output of a call, as far as it was stored."""
         ...
 
     async def search(self, queries: Sequence[str], limit: int) -> FoundPassages:
-        """Find what answers any of the queries."""
+        """Find passages that match any of the queries."""
         ...
 
 
@@ -147,7 +147,7 @@ class Recall(Tool[Archive], frozen=True):
 
 
 def render_page(text: str, offset: int, what: str) -> ToolResult:
-    """A page of a text from a character on: for texts that have no lines to count by."""
+    """Render a page of a text from a character offset, for texts without lines to count by."""
     if offset >= len(text):
         raise ToolFailure(
             "InvalidLineRange", f"{what.capitalize()} has {len(text)} characters; offset {offset} is past it."

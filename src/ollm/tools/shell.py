@@ -1,4 +1,4 @@
-"""shell (T5): run a command, or look after one that runs in the background."""
+"""shell (T5): run a command, or manage one in the background."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ class Shell(Tool[BackgroundJobs], frozen=True):
             return await start(command, self.command or "", directory)
 
     def _make_box(self, context: ToolContext) -> Box | None:
-        """The box it runs in: the reading one for what nobody was asked about, none for what is to run outside."""
+        """Make the box: the reading one for an unconfirmed command, or None for a command outside the sandbox."""
         if context.sandbox is None or self.outside or context.outside:
             return None
         if refusal := context.sandbox.refusal:
@@ -203,7 +203,7 @@ def _report_finished(output: str, job: Job, context: ToolContext, note: str = ""
 
 
 def _take_aside(context: ToolContext) -> str:
-    """Move aside new files that steer tools, and say so."""
+    """Move aside new files that control tools, and return a report."""
     if context.sandbox is None or not (taken := context.sandbox.look()):
         return ""
     from ollm.system.sandbox.taken import describe_taken
@@ -212,7 +212,7 @@ def _take_aside(context: ToolContext) -> str:
 
 
 def _add_lines(output: str, lines: list[str]) -> str:
-    """The output with lines of our own in brackets below it."""
+    """Append bracketed lines of ours below the output."""
     said = "\n".join(f"[{line}]" for line in lines if line)
     return f"{output}{_find_missing_newline(output)}{said}" if said else output
 
@@ -256,7 +256,7 @@ SHARED_FOLDERS = (".config", ".local", ".cache")
 
 
 def explain_box_failure(box: Box | None, denied: Sequence[str], output: str, code: int | None) -> str:  # noqa: PLR0911
-    """Return what the box had to do with it, or an empty text."""
+    """Explain the sandbox's part in the failure, or return "" if it had none."""
     if box is None or (not denied and not code):
         return ""
     said = output[-MAX_OUTPUT_CHARS:]
@@ -276,7 +276,7 @@ def explain_box_failure(box: Box | None, denied: Sequence[str], output: str, cod
 
 
 def _find_hidden_paths(box: Box, output: str) -> list[str]:
-    """Paths of the home that the output names and the box does not show, if they or the folders above them exist."""
+    """Find paths in the home that the output names and the box hides, if they or their parent folders exist."""
     places = list_places(box)
     found: dict[str, None] = {}
     for full in _list_named_paths(box, output):
@@ -289,14 +289,14 @@ def _find_hidden_paths(box: Box, output: str) -> list[str]:
 
 
 def _list_named_paths(box: Box, output: str) -> list[str]:
-    """Paths that the output names: absolute, from the home, or up from the workspace."""
+    """List the paths in the output: absolute, from the home, or up from the workspace."""
     found = (path.replace("~", box.home, 1) if path.startswith("~") else path for path in PATHS.findall(output))
     return [os.path.normpath(os.path.join(box.workspace, path)) for path in dict.fromkeys(found)]  # noqa: PTH118
 
 
 def _names_unwritable_path(box: Box, output: str) -> bool:
-    """Return True if the output names a path that the user may write and the box may not. Without mounts the kernel
-    answers as if the user had no permission."""
+    """Return True if the output names a path that is writable for the user but not for the box. Without mounts the
+    kernel reports a lack of permission."""
     if not box.scratch or box.wrapper:
         return False
     writable = (*box.list_writable(), box.scratch)

@@ -1,4 +1,4 @@
-"""Have a question explored, or work done, in a conversation of its own; only the report comes back."""
+"""Explore a question or do work in a separate conversation; only the report comes back."""
 
 from __future__ import annotations
 
@@ -56,14 +56,14 @@ class Task(Tool[RunTask], frozen=True):
 
 
 def render_display(report: TaskReport, done: Sequence[str]) -> str:
-    """For the person: how it went, what it did, and the report."""
+    """Render the outcome, the actions and the report for the person."""
     steps = f"{report.steps} {'step' if report.steps == 1 else 'steps'}"
     head = f"report after {steps}{f'; {report.problem}' if report.problem else ''}"
     return f"{head}\n{''.join(f'· {line}' for line in done)}{report.text}"
 
 
 def render_report(report: TaskReport) -> str:
-    """The report, and below it what it rests on."""
+    """Render the report, with the files it is based on below it."""
     named = ", ".join(report.files[:MAX_NAMED_FILES])
     more = f" and {len(report.files) - MAX_NAMED_FILES} more" if len(report.files) > MAX_NAMED_FILES else ""
     notes = [f"It looked at {named}{more}." if named else "", report.problem]

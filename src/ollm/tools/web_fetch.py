@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class PageCache:
-    """Answers fetched in this turn, so that a second look at a page costs nothing. `forget` at the start of each."""
+    """Answers fetched in this turn, so that a second look at a page costs nothing. `forget` at the start of a turn."""
 
     MAX_AGE_SECONDS = 900
     MAX_PAGES = 16
@@ -66,7 +66,7 @@ class WebFetch(Tool[PageCache], frozen=True):
         return [Location(target=self.url)]
 
     async def list_changes(self, context: ToolContext, needs: PageCache) -> tuple[FileChange, ...]:
-        """Nothing to show, but an address that is refused anyway is not asked about."""
+        """List no changes, but raise for a refused address before the person is asked."""
         target = parse_url(self.url)
         if literal := target.literal_address:
             refuse_private(target, [literal], context.settings.web_fetch.allow_private)

@@ -24,7 +24,7 @@ _TAG = re.compile(r"</?[a-zA-Z][^<>]{0,200}>")
 
 
 class WebSearchNeeds(Data, frozen=True):
-    """What searching takes: the key of the configured service, and backends that extensions bring."""
+    """Dependencies of a search: the key of the configured service, and backends from extensions."""
 
     key: str | None = None
     others: Mapping[str, SearchBackend] = {}
@@ -53,7 +53,7 @@ class WebSearch(Tool[WebSearchNeeds], frozen=True):
         return f"Search the web for “{self.query}”"
 
     async def list_changes(self, context: ToolContext, needs: WebSearchNeeds) -> tuple[FileChange, ...]:
-        """Nothing to show, but without a backend nobody needs to be asked."""
+        """List no changes, but raise without a backend before the person is asked."""
         needs.get_backend(context.settings.web_search)
         return ()
 
@@ -76,7 +76,7 @@ def _render_hit(hit: SearchHit) -> str:
 
 
 def _clean_line(text: str) -> str:
-    """One line without tags, entities and control characters."""
+    """Reduce text to one line without tags, entities and control characters."""
     from html import unescape
 
     return " ".join(clean_text(unescape(_TAG.sub("", text))).split())

@@ -37,7 +37,7 @@ class WriteFile(FileChangingTool, frozen=True):
         return before
 
     def make_content(self, before: CurrentFile | None) -> NewContent:
-        """The content in the encoding and with the line ends the file had."""
+        """Build the content with the file's previous encoding and line ends."""
         kept = before.encoding if before is not None and before.content else None
         encoding = kept if kept is not None and kept.exact else Encoding()
         text = self.content

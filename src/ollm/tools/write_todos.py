@@ -37,7 +37,7 @@ class WriteTodos(Tool["ToolServices"], frozen=True):
 
     @classmethod
     def reshape(cls, arguments: JsonObject) -> JsonObject:
-        """`1` and `"#1"` mean the todo 1."""
+        """Accept `1` and `"#1"` for todo 1."""
         todo_id = arguments.get("id")
         return {**arguments, "id": todo_id.removeprefix("#")} if isinstance(todo_id, str) else arguments
 
@@ -78,7 +78,7 @@ class WriteTodos(Tool["ToolServices"], frozen=True):
 
 
 def render_todos(todos: tuple[Todo, ...]) -> str:
-    """One line each: done or not, id, text."""
+    """Render one line per todo: done or not, id, text."""
     if not todos:
         return "The todo list is empty."
     return "\n".join(f"[{'x' if todo.status == 'done' else ' '}] {todo.id}. {todo.text}" for todo in todos)

@@ -1,1 +1,1 @@
-"""The chat screen: inline, so that the terminal's own scroll-back stays. It sends text and answers and reads events."""
+"""The chat screen, inline to keep the terminal's scrollback. It sends text and answers and reads events."""

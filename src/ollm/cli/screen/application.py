@@ -1,4 +1,4 @@
-"""The toolkit's application that the chat runs in: layout, keys, colours and waiting times."""
+"""The toolkit application that runs the chat: layout, keys, colours and timeouts."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from ollm.cli.screen.themes import ScreenOptions
 
 
 class KeptRow(Window):
-    """Painted letter by letter only when its text or its width is another; else its cells are put down as they were."""
+    """A row that is painted anew only if its text or width has changed; otherwise its cached cells are reused."""
 
     def __init__(self, text: Callable[[], StyleAndTextTuples], style: str = "") -> None:
         super().__init__(FormattedTextControl(text), height=1, style=style, dont_extend_height=True)
@@ -62,14 +62,13 @@ Text = Callable[[], StyleAndTextTuples]
 
 
 def make_optional_window(text: Text, *, wrap: bool) -> ConditionalContainer:
-    """Takes no line while there is nothing to say."""
+    """Make a window that takes no lines while its text is empty."""
     window = Window(FormattedTextControl(text), dont_extend_height=True, wrap_lines=wrap)
     return ConditionalContainer(window, filter=Condition(lambda: bool(text())))
 
 
 def build_chat_layout(buffer: Buffer, live: Text, question: Text, status: Text, prompt: Text) -> Layout:
-    """Inline: as tall as it needs to be, never the whole terminal; the input is between two lines where there is
-    room for them."""
+    """Build an inline layout, only as tall as needed. The input is between two lines if there is room."""
     framed = Condition(lambda: get_app().output.get_size().rows >= FRAME_MIN_ROWS)
     search = SearchToolbar(forward_search_prompt="search: ", backward_search_prompt="search back: ")
     control = BufferControl(
@@ -103,7 +102,7 @@ VI_WAIT_SECONDS = 1.0  # the same for keys of several letters
 
 
 def create_chat_screen(options: ScreenOptions, find_files: Find, pick: Pick) -> ChatScreen:
-    """Inline, so that the terminal's own scroll-back stays; what it drew is taken away when it is done."""
+    """Create an inline screen, which keeps the terminal's scrollback and erases itself when done."""
     screen = ChatScreen(options, find_files, pick)
     view = screen.view
     app = ChatApplication(

@@ -1,4 +1,4 @@
-"""Text by the cells it takes on a terminal: wide characters take two."""
+"""Text measured in terminal cells: wide characters take two."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ CHOICE_GAP = " · "
 
 
 def truncate_cells(text: str, cells: int) -> str:
-    """As much of a line as fits."""
+    """Truncate a line to a number of cells."""
     if len(text) <= cells and text.isascii():
         return text
     if text.isascii():
@@ -22,7 +22,7 @@ def truncate_cells(text: str, cells: int) -> str:
 
 
 def shorten_line(text: str, cells: int) -> str:
-    """A line that fits, cut behind a word where one ends in its second half, with a mark that it was cut."""
+    """Shorten a line to fit, and mark the cut. Cuts after a word if one ends in the second half."""
     short = truncate_cells(text, cells)
     if short == text:
         return text
@@ -32,14 +32,13 @@ def shorten_line(text: str, cells: int) -> str:
 
 
 def pad_cells(text: str, cells: int) -> str:
-    """Exactly so many cells: cut, or filled with blanks."""
+    """Cut or pad a text to an exact number of cells."""
     short = truncate_cells(text, cells)
     return short + " " * (cells - get_cwidth(short))
 
 
 def wrap_choices(choices: str, width: int, indent: str = "") -> str:
-    """The choices on as many lines as they need, broken between two of them; one that is longer than a line, between
-    its words."""
+    """Wrap choices onto as many lines as needed, without breaking a choice unless it is longer than a line."""
     lines: list[str] = []
     for choice in choices.split(CHOICE_GAP):
         if lines and get_cwidth(lines[-1]) + len(CHOICE_GAP) + get_cwidth(choice) <= width:
@@ -50,7 +49,7 @@ def wrap_choices(choices: str, width: int, indent: str = "") -> str:
 
 
 def wrap_words(text: str, width: int, indent: str = "") -> list[str]:
-    """A text as lines that fit, broken between words; a word that is longer than a line is broken where it must."""
+    """Wrap a text between words. A word that is longer than a line is broken."""
     lines = [indent]
     for word in text.split(" "):
         beside = lines[-1] if lines[-1] == indent else f"{lines[-1]} "

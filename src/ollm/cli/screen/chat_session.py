@@ -1,4 +1,4 @@
-"""Between the screen and the conversation: what was typed is sent in order, one thing at a time; events come back."""
+"""Link between screen and conversation: input is sent in order, one item at a time; events come back."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ OPTION_COMMANDS = ("model", "mode", "approval")  # without an argument there is 
 
 
 def is_note(typed: str) -> bool:
-    """True for `#text` or `# text` on one line; `#12` and Markdown of several lines are messages."""
+    """Return True for `#text` or `# text` on one line. `#12` and multi-line Markdown are messages."""
     return typed.startswith("#") and "\n" not in typed.strip() and typed[1:].strip()[:1].isalpha()
 
 
@@ -65,12 +65,12 @@ class ChatDisplay(Protocol):
     def copy(self, text: str) -> None: ...
 
     def lend_terminal(self) -> AbstractAsyncContextManager[None]:
-        """The terminal, for something that writes to it itself."""
+        """Lend the terminal to something that writes to it directly."""
         ...
 
 
 class ConversationRunner:
-    """Holds the conversation once it is open. What is typed before that, or while the model works, waits in a queue."""
+    """Runner of a conversation. Input typed before it opens, or while the model works, is queued."""
 
     def __init__(self, display: ChatDisplay) -> None:
         self.conversation: Conversation | None = None
@@ -111,7 +111,7 @@ class ConversationRunner:
         self._wake.set()
 
     def can_run_now(self, text: str) -> bool:
-        """True if this is a command that need not wait for the model."""
+        """Return True while the model works, for a command that need not wait for it."""
         name, _, arguments = text.removeprefix("/").partition(" ")
         known = self._own_commands.get(name) if text.startswith("/") else None
         return bool(self.busy and known and known.runs_during_turn(arguments))
@@ -122,7 +122,7 @@ class ConversationRunner:
             await self.run_safely(self._run_slash_command(self.conversation, text))
 
     def detach_last(self) -> None:
-        """Take back the output that would go with the next message."""
+        """Detach the newest output from the next message."""
         if self._attached:
             self.print_aside(f"{self._attached.pop().name} is not attached", "dim")
 
@@ -150,7 +150,7 @@ class ConversationRunner:
             self._display.refresh(await self.conversation.status())
 
     async def _learn_commands(self, conversation: Conversation) -> None:
-        """Those of the workspace are known where the conversation is; those of MCP servers once they have answered."""
+        """Learn the commands of the workspace, and those of MCP servers once they have answered."""
         if self._turns_learnt > MAX_LEARNING_TURNS:
             return
         self._turns_learnt += 1
@@ -217,7 +217,7 @@ class ConversationRunner:
             self._display.exit(reply)
 
     def _offer_options(self, name: str, reply: CommandReply) -> bool:
-        """Show what there is to choose from; False when there is no choice."""
+        """Show the available options. Returns False if there is no choice."""
         data = reply.data if isinstance(reply.data, dict) else {}
         about = data.get("about", {})
         options = {str(option): str(about.get(option, "")) for option in data.get("options", ())}
@@ -226,7 +226,7 @@ class ConversationRunner:
         return len(options) > 1
 
     async def _run_turn(self, conversation: Conversation, text: str, *, below_message: bool = False) -> None:
-        """Send a message; the names of what goes with it are directly below it."""
+        """Send a message. The names of its attachments are shown directly below it."""
         found, problems = await attach_mentions(text, self._display.options.workspace, conversation)
         for problem in problems:
             self.print_aside(problem, "yellow")

@@ -1,4 +1,4 @@
-"""From what was typed to what is sent: folded pastes unfolded; `@file`, `@directory` and `@server:uri` attached."""
+"""Conversion of input to messages: pastes are unfolded; `@file`, `@directory` and `@server:uri` attached."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _RESOURCE = re.compile(r"(?:^|(?<=[\s(]))@([A-Za-z0-9][A-Za-z0-9_-]*):([^\s\"]+)
 
 
 class Pastes:
-    """Long pasted blocks appear in the input as a chip, and are sent whole."""
+    """Long pasted blocks, shown in the input as a chip and sent in full."""
 
     def __init__(self) -> None:
         self._kept: dict[str, str] = {}
@@ -44,11 +44,11 @@ class Pastes:
         return chip
 
     def find_chip_at_end(self, text: str) -> str:
-        """Return the chip at the end of a text; empty if there is none."""
+        """Return the chip at the end of a text, or "" if there is none."""
         return next((chip for chip in self._kept if text.endswith(chip)), "")
 
     def unfold(self, text: str) -> str:
-        """One pass: a chip that is inside pasted text is text."""
+        """Replace chips by their text in one pass: a chip inside pasted text stays text."""
         if not self._kept:
             return text
         chips = re.compile("|".join(map(re.escape, self._kept)))
@@ -56,14 +56,14 @@ class Pastes:
 
 
 async def attach_mentions(text: str, workspace: Path, conversation: Conversation) -> tuple[list[Attachment], list[str]]:
-    """The files, directories and MCP resources named with `@`, and what could not be attached."""
+    """Attach files, directories and MCP resources named with `@`, and list the failures."""
     found, problems = collect_mentions(text, workspace)
     resources, unread = await collect_resources(text, conversation)
     return [*found, *resources], [*problems, *unread]
 
 
 def collect_mentions(text: str, workspace: Path) -> tuple[list[Attachment], list[str]]:
-    """The files named with `@`, and what could not be attached."""
+    """Collect files named with `@`, and list those that cannot be attached."""
     attachments: list[Attachment] = []
     problems: list[str] = []
     for name in find_mentions(text, workspace):
@@ -83,7 +83,7 @@ def collect_mentions(text: str, workspace: Path) -> tuple[list[Attachment], list
 
 
 async def collect_resources(text: str, conversation: Conversation) -> tuple[list[Attachment], list[str]]:
-    """The resources of MCP servers named as `@server:uri`, and what could not be read."""
+    """Collect MCP resources named as `@server:uri`, and list those that cannot be read."""
     attachments: list[Attachment] = []
     problems: list[str] = []
     for server, named in dict.fromkeys(_RESOURCE.findall(text)):
@@ -101,7 +101,7 @@ async def collect_resources(text: str, conversation: Conversation) -> tuple[list
 
 
 def make_attachment(name: str, path: Path) -> Attachment:
-    """A file as what goes beside a message. Raises ValueError when it is neither text nor a picture."""
+    """Read a file as an attachment. Raises ValueError if it is neither text nor a picture."""
     if kind := PICTURES.get(path.suffix.lower()):
         data = read_file(path, MAX_PICTURE_BYTES + 1)
         if len(data) > MAX_PICTURE_BYTES:
@@ -115,7 +115,7 @@ def make_attachment(name: str, path: Path) -> Attachment:
 
 
 def list_directory(name: str, path: Path, workspace: Path) -> Attachment:
-    """The files below a directory that the agent can see, the first of them where there are many."""
+    """List the files below a directory that the agent can see, up to a limit."""
     from ollm.app import ProcessScope, WorkspaceScope
     from ollm.domain.files import DiscoveryOptions
 
@@ -133,7 +133,7 @@ def list_directory(name: str, path: Path, workspace: Path) -> Attachment:
 
 
 def read_file(path: Path, most: int) -> bytes:
-    """Read the beginning of a file; a pipe or a device counts as none."""
+    """Read the beginning of a file. Raises ValueError for a pipe or a device."""
     if not path.is_file():
         raise ValueError("not a file")
     with path.open("rb") as file:
@@ -145,7 +145,7 @@ TerminalContext = AbstractAsyncContextManager[None]
 
 
 async def run_own_command(command: str, workspace: Path, terminal: TerminalContext) -> tuple[int, Attachment]:
-    """Its exit code, and what it printed (the end of it), ready to be attached. It has the terminal meanwhile."""
+    """Run a command on the terminal. Returns its exit code and the end of its output as an attachment."""
     kept = b""
     async with terminal:
         process = await asyncio.create_subprocess_shell(
@@ -164,7 +164,7 @@ async def run_own_command(command: str, workspace: Path, terminal: TerminalConte
 
 
 async def wait_or_kill(process: asyncio.subprocess.Process) -> None:
-    """Wait for a command; one that has closed its output but still runs gets another second, then is ended."""
+    """Wait for a command. If it has closed its output but still runs, kill it after another second."""
     try:
         await asyncio.wait_for(process.wait(), 1)
     except (TimeoutError, asyncio.CancelledError):

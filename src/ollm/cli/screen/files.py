@@ -1,4 +1,4 @@
-"""The files and directories `@` completes: listed behind the input, asked from a thread."""
+"""Files and directories that complete `@`: listed in the background, queried from a thread."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SWITCH_INTERVAL_SECONDS = 0.0005  # seconds a search may hold up the one who typ
 
 
 def list_directories(paths: Sequence[str]) -> list[str]:
-    """The directories that hold these files, each with a slash at its end, the shortest first."""
+    """List the directories that contain these files, each with a trailing slash, shortest first."""
     found: set[str] = set()
     for path in paths:
         above = path.rpartition("/")[0]
@@ -35,7 +35,7 @@ def list_directories(paths: Sequence[str]) -> list[str]:
 
 
 def find_directories(typed: str, directories: Sequence[str]) -> list[str]:
-    """A few directories whose path or own name begins with what was typed; case makes no difference."""
+    """Find a few directories whose path or name starts with the typed text, ignoring case."""
     wanted = typed.removeprefix("./").lower()
     if not wanted:
         return []
@@ -45,7 +45,7 @@ def find_directories(typed: str, directories: Sequence[str]) -> list[str]:
 
 
 class WorkspaceFiles:
-    """Never blocks whoever types: an old list answers while a new one is made."""
+    """Files of the workspace. Typing is never blocked: an old list is used while a new one loads."""
 
     def __init__(self, discovery: Callable[[], FileDiscoveryService], root: Path) -> None:
         self._discovery = discovery
@@ -59,7 +59,7 @@ class WorkspaceFiles:
         sys.setswitchinterval(SWITCH_INTERVAL_SECONDS)
 
     def find(self, typed: str) -> list[str]:
-        """The likeliest files; the first time it waits for the list. Nothing when more was typed meanwhile."""
+        """Find the best matches. The first call waits for the list. Returns [] if more was typed meanwhile."""
         self._asked = typed
         time.sleep(TYPING_PAUSE_SECONDS)
         if self._asked != typed:
@@ -74,7 +74,7 @@ class WorkspaceFiles:
         return [*directories, *self._finder.find_best(typed, MAX_RESULTS - len(directories))]
 
     def _load(self) -> None:
-        """Make the list anew, unless another thread is at it."""
+        """Reload the list, unless another thread is doing so."""
         from ollm.domain.errors import OllmError
         from ollm.domain.files import DiscoveryOptions
         from ollm.services.file_discovery.fuzzy import PathFinder

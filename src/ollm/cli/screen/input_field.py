@@ -1,4 +1,4 @@
-"""The input line: its completions, its history, and the file an editor gets."""
+"""The input line: completions, history, and the file passed to an editor."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MAX_COMPLETIONS = 12
 
 
 class ChatCompleter(Completer):
-    """`commands` are (name, help) pairs; `find` gives the files that fit what was typed after `@`."""
+    """Completer. `commands` are (name, help) pairs; `find` returns the files that match the text after `@`."""
 
     def __init__(self, commands: Callable[[], Sequence[tuple[str, str]]], find: Callable[[str], Sequence[str]]) -> None:
         self._commands = commands
@@ -56,7 +56,7 @@ MAX_INPUT_CHARACTERS = 20_000
 
 
 class ScreenInputHistory(History):
-    """Appends each input; a file that cannot be written is no reason to stop."""
+    """History that appends each input. A file that cannot be written is ignored."""
 
     def __init__(self, file: Path, session: Callable[[], str | None]) -> None:
         super().__init__()
@@ -64,7 +64,7 @@ class ScreenInputHistory(History):
         self._session = session
 
     def load_history_strings(self) -> Iterable[str]:
-        """Newest first, as the toolkit asks for them."""
+        """Load inputs newest first, as the toolkit expects."""
         try:
             lines = read_small_file(self._file).splitlines()[-MAX_HISTORY_LINES:]
         except OSError:

@@ -1,4 +1,4 @@
-"""Key bindings. Enter sends, Alt-Enter or a trailing backslash goes on; Esc and Ctrl-C stop the model."""
+"""Key bindings. Enter sends; Alt-Enter or a trailing backslash continues; Esc and Ctrl-C stop the model."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TYPE_AHEAD_SECONDS = (
 
 
 class KeyFilters:
-    """When which keys count."""
+    """Conditions under which keys apply."""
 
     def __init__(self, screen: ChatScreen) -> None:
         self.asking: Filter = Condition(lambda: screen.questions.armed)
@@ -40,7 +40,7 @@ class KeyFilters:
         return self._first_letter_at is None or time.monotonic() - self._first_letter_at < TYPE_AHEAD_SECONDS
 
     def is_double_press(self, event: KeyPressEvent, key: str) -> bool:
-        """True if a key is pressed twice within a second."""
+        """Return True if a key is pressed twice within a second."""
         now = event.app.loop.time() if event.app.loop else 0.0
         again = now - self._last.get(key, -10.0) < 1.0
         self._last[key] = -10.0 if again else now
@@ -100,12 +100,12 @@ def list_input_keys(screen: ChatScreen, filters: KeyFilters) -> list[Binding]:
 
 
 def read_paste(event: KeyPressEvent, screen: ChatScreen) -> str:
-    """Pasted text with normalised line endings, folded if it is long."""
+    """Read pasted text with normalised line endings, folded if it is long."""
     return screen.pastes.fold(event.data.replace("\r\n", "\n").replace("\r", "\n"))
 
 
 def list_answer_keys(screen: ChatScreen, filters: KeyFilters) -> list[Binding]:
-    """A key of the question answers it, unless a word follows: words go to the input line."""
+    """List the keys that answer a question. If more is typed, the text goes to the input line."""
     asking = filters.asking
 
     def press(event: KeyPressEvent) -> None:
@@ -129,7 +129,7 @@ def list_answer_keys(screen: ChatScreen, filters: KeyFilters) -> list[Binding]:
 
 
 def list_choice_keys(screen: ChatScreen, filters: KeyFilters) -> list[Binding]:
-    """A list waits for its own keys, unless it makes way for what is typed."""
+    """List the keys of an open list, which may close when text is typed."""
     choosing, dialog = filters.choosing, screen.dialog
 
     def type_text(event: KeyPressEvent) -> None:

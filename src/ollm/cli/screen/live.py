@@ -16,7 +16,7 @@ from ollm.system.terminal_text import clean_lines
 
 
 class OutputSpeedMeter:
-    """`value` is that of the last answer, in tokens a second; 0 before there was one. `tokens` counts this answer's."""
+    """Output speed. `value`: tokens per second of the last answer, 0 before one; `tokens`: count of this answer."""
 
     def __init__(self, now: Callable[[], float]) -> None:
         self.value = 0.0
@@ -48,7 +48,7 @@ Phase = Literal["idle", "waiting", "thinking", "answering", "tools"]
 
 
 class RunningTool:
-    """A call under way, with the last lines it printed."""
+    """A running call, with the last lines it printed."""
 
     def __init__(self, started: ToolStarted, now: float) -> None:
         self.name = started.name
@@ -61,7 +61,7 @@ class RunningTool:
 
 
 class LiveOutput:
-    """Changed by events, painted ten times a second at most."""
+    """Live output, changed by events and painted at most ten times a second."""
 
     def __init__(self, painter: Painter, now: Callable[[], float]) -> None:
         self.phase: Phase = "idle"
@@ -101,7 +101,7 @@ class LiveOutput:
         return self._now() - self._thought_since
 
     def add_answer(self, text: str) -> list[str]:
-        """The blocks that are finished now."""
+        """Add answer text, and return the blocks it completes."""
         self.phase = "answering"
         self.speed.count()
         return self.blocks.feed(text)
@@ -121,14 +121,14 @@ class LiveOutput:
         return tool
 
     def end(self) -> list[RunningTool]:
-        """The turn is over: the tools that were still running."""
+        """End the turn, and return the tools that were still running."""
         left = list(self._tools.values())
         self._tools.clear()
         self.phase = "idle"
         return left
 
     def render_lines(self, width: int, height: int) -> list[str]:
-        """Newest last, at most `height`; with escape sequences where the painter makes some."""
+        """Render at most `height` lines, newest last, with the painter's escape sequences."""
         if self.phase == "idle":
             return []
         if self._tools:
@@ -141,7 +141,7 @@ class LiveOutput:
         return [waiting]
 
     def _render_tools(self, height: int) -> list[str]:
-        """Each call with the last lines it printed; a task on one line, with what it does now, until it is opened."""
+        """Render each call with its last lines. A task shows only its latest step until it is unfolded."""
         lines: list[str] = []
         for tool in self._tools.values():
             line = f"{self._pick_spinner_frame()} {clean_lines(tool.summary)} ({self._now() - tool.began:.0f} s)"

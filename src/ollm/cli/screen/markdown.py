@@ -1,4 +1,4 @@
-"""Markdown, tables and diffs as lines of a terminal."""
+"""Rendering of Markdown, tables and diffs as terminal lines."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ollm.domain.line_diff import DiffRow, compare_words, parse_diff
 
 
 def render_head(row: DiffRow, *, named: bool) -> Text | None:
-    """Text of a diff's header line without its marks; None if there is none."""
+    """Render a diff's header line without its marks, or return None if nothing is shown."""
     line = row.before or ""
     name = line[4:].partition("\t")[0]
     if line.startswith("--- "):
@@ -26,7 +26,7 @@ def render_head(row: DiffRow, *, named: bool) -> Text | None:
 
 
 def render_diff(diff: str, *, named: bool = False) -> RenderableType:
-    """One line under the other, with numbers; the words that changed inside a line stand out."""
+    """Render a diff line by line, with numbers. Changed words inside a line are highlighted."""
     lines: list[Text] = []
     gone: list[Text] = []
     come: list[Text] = []
@@ -48,7 +48,7 @@ def render_diff(diff: str, *, named: bool = False) -> RenderableType:
 
 
 def mark_words(before: str | None, after: str | None) -> tuple[Text | None, Text | None]:
-    """Both sides of a changed line; where they are alike, what differs is set off."""
+    """Style both sides of a changed line. If they are similar, the differences are highlighted."""
     old = None if before is None else Text(before, style="red")
     new = None if after is None else Text(after, style="green")
     if old is None or new is None or before is None or after is None:
@@ -67,7 +67,7 @@ MAX_CELL_LINES = 6
 
 
 class FittedTable(TableElement):
-    """Columns as wide as their words, the rest of the width where it saves lines; else each row as a record."""
+    """Table with columns as wide as their words, plus spare width to save lines; or else rows as records."""
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         titles = read_cells(self.header.row.cells) if self.header and self.header.row else []
@@ -84,7 +84,7 @@ def read_cells(cells: list[TableDataElement]) -> list[Text]:
 
 
 def fit_columns(rows: list[list[Text]], room: int) -> list[int] | None:
-    """Compute the width of each column; none if some row would become a ribbon of broken words."""
+    """Compute the width of each column, or return None if a row would become a ribbon of broken words."""
     columns = list(zip(*rows, strict=True))
     wanted = [max(cell.cell_len for cell in column) for column in columns]
     widths = [measure_least(list(column)) for column in columns]
@@ -103,7 +103,7 @@ def fit_columns(rows: list[list[Text]], room: int) -> list[int] | None:
 
 
 def measure_least(column: list[Text]) -> int:
-    """The widest word of it; a bar may shrink."""
+    """Measure the widest word of a column. A bar may shrink."""
     if any(is_bar(cell) for cell in column):
         return MIN_BAR_CELLS
     words = (Text(word).cell_len for cell in column for word in cell.plain.split())
@@ -131,7 +131,7 @@ def scale_bar(cell: Text, width: int, longest: int) -> Text:
 
 
 def render_records(titles: list[Text], rows: list[list[Text]]) -> list[RenderableType]:
-    """The first cell of a row, and under it what the others say, each with the name of its column."""
+    """Render each row as its first cell, followed by the others with their column names."""
     parts: list[RenderableType] = []
     for first, *others in rows:
         first.stylize("bold")
@@ -154,7 +154,7 @@ class LeftHeading(Heading):
 
 
 class DiffBlock(CodeBlock):
-    """Code, and where it is a change with its places, line numbers and marked words."""
+    """Code block. A diff with hunks gets line numbers and highlighted words."""
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         text = str(self.text)
@@ -178,7 +178,7 @@ FENCES = ("```", "~~~")
 
 
 class MarkdownBlocks:
-    """Feed it text as it comes; `open` is what may still change."""
+    """Splitter of streamed Markdown into blocks. `open` is the part that may still change."""
 
     def __init__(self) -> None:
         self._lines: list[str] = []
@@ -192,25 +192,25 @@ class MarkdownBlocks:
         return "\n".join([*self._lines, self._rest])
 
     def render_tail(self, lines: int) -> str:
-        """The end of what is open, as Markdown of its own: code stays code, however long it is."""
+        """Return the end of the open block as complete Markdown: code stays code, however long it is."""
         last = [*self._lines, self._rest][-lines:]
         cut = self._fence and self._head not in last
         return "\n".join([self._head.lstrip(), *last] if cut else last)
 
     def feed(self, text: str) -> list[str]:
-        """The blocks that are finished now."""
+        """Add text, and return the blocks it completes."""
         *lines, self._rest = (self._rest + text).split("\n")
         finished = [self._add_line(line) for line in lines]
         return [block for block in finished if block]
 
     def finish(self) -> str:
-        """The text is over: what was open, without blank lines around it."""
+        """End the text. Returns the open block without blank lines around it."""
         block = self.open.strip("\n")
         self._lines, self._rest, self._fence = [], "", ""
         return block
 
     def _add_line(self, line: str) -> str:
-        """Add a line; the block it finishes, or nothing."""
+        """Add a line. Returns the block it completes, or "" if none."""
         mark = line.lstrip()[:3]
         if self._fence:
             return self._add_code_line(line, mark)
@@ -223,7 +223,7 @@ class MarkdownBlocks:
         return self._close() if not self._is_in_list() else self._add_blank_line()
 
     def _open_code(self, line: str, mark: str) -> str:
-        """Code is a block of its own, unless it is indented below an item."""
+        """Start a code block, which is separate unless it is indented below a list item."""
         self._inside = self._is_in_list() and line.startswith(" ")
         before = "" if self._inside else self._close()
         self._fence, self._head = mark, line
@@ -245,7 +245,7 @@ class MarkdownBlocks:
         return ""
 
     def _ends_list(self, line: str) -> bool:
-        """After a blank line a list continues with an item or something indented; anything else is a new block."""
+        """Return True if a line ends the list: after a blank line, only an item or indented text continues it."""
         after_blank = bool(self._lines) and not self._lines[-1].strip()
         return self._is_in_list() and after_blank and not line.startswith(" ") and not _is_list_item(line)
 

@@ -1,4 +1,4 @@
-"""Lists above the input: options of a command, earlier calls, messages to rewind to; and the keys pressed at them."""
+"""Lists above the input: command options, earlier calls, messages to rewind to; and their keys."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ REWIND_SCOPES = {"both": "Conversation and files", "talk": "Conversation only", 
 
 
 class OptionList:
-    """`take` gets the value of the chosen option; `options` are labels by value, `about` says more of some of them.
-    With `stays_open` it is there until it is closed, or something is typed."""
+    """A list of options. `take` receives the chosen value; `options` are labels by value; `about` describes some of
+    them. With `stays_open` it stays until it is closed, or something is typed."""
 
     def __init__(
         self,
@@ -51,7 +51,7 @@ class OptionList:
         self.place = max(0, min(self.place + steps, len(self.values) - 1))
 
     def render_lines(self, width: int) -> list[tuple[str, str]]:
-        """Style and text of each line, ends of line included."""
+        """Render the style and text of each line, including line endings."""
         rows = [row for line in self.title.split("\n") if line.strip() for row in wrap_words(line, width - 1, "  ")]
         rows = [*rows[: MAX_TITLE_ROWS - 1], "  …"] if len(rows) > MAX_TITLE_ROWS else rows
         first = max(0, min(self.place - MAX_ROWS // 2, len(self.values) - MAX_ROWS))
@@ -70,7 +70,7 @@ class OptionList:
 
 
 class OptionDialog:
-    """`insert` puts text into the input line, `spawn` runs what a choice needs."""
+    """Dialog for lists. `insert` puts text into the input line; `spawn` runs a choice's coroutine."""
 
     def __init__(
         self,
@@ -98,7 +98,7 @@ class OptionDialog:
             chosen.take(chosen.values[chosen.place])
 
     def type(self, text: str) -> bool:
-        """Close the list for what is typed, where it makes way; whether it did."""
+        """Close the list if it gives way to typing, and insert the text. Returns whether it closed."""
         if not (self.list and self.list.stays_open):
             return False
         self.list = None
@@ -107,7 +107,7 @@ class OptionDialog:
         return True
 
     def offer_options(self, name: str, options: dict[str, str], current: str) -> None:
-        """The words that a command takes, each with what it means."""
+        """Offer the arguments of a command, each with its meaning."""
 
         def take(chosen: str) -> None:
             self._chat.submit(f"/{name} {chosen}")
@@ -116,7 +116,7 @@ class OptionDialog:
         self.open(OptionList(f"Choose the {TITLES.get(name, name)}", labels, take, current=current, about=options))
 
     async def offer_calls(self, show: Callable[[str, str], None]) -> None:
-        """The calls before the last turn that made any, newest first."""
+        """Offer the calls from before the last turn with calls, newest first."""
         if not (conversation := self._chat.conversation):
             return
         turns = collect_turn_outputs(await conversation.history(None, MAX_CALL_MESSAGES))
@@ -131,7 +131,7 @@ class OptionDialog:
             self.open(OptionList("Earlier calls", labels, take, hint=hint, stays_open=True))
 
     async def offer_messages(self) -> None:
-        """The person's messages to go back to; nothing changes until it is confirmed."""
+        """Offer the person's messages to rewind to. Nothing changes without confirmation."""
         if not (conversation := self._chat.conversation):
             return
         reply = await conversation.command("rewind")

@@ -1,4 +1,4 @@
-"""The terminal as prompt_toolkit writes to it, and its changes of size."""
+"""The terminal output of prompt_toolkit, and changes of its size."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ class TmuxSafeOutput(Vt100_Output):
 
 
 def open_output() -> Vt100_Output:
-    """Standard output, as the toolkit would open it."""
+    """Open standard output as the toolkit would."""
     return TmuxSafeOutput.from_pty(
         sys.stdout, term=get_term_environment_variable(), enable_bell=get_bell_environment_variable()
     )
 
 
 class ChatApplication(Application[None]):
-    """`wraps_again` says whether the terminal does that."""
+    """Chat application. `wraps_again`: the terminal rewraps lines on resize."""
 
     wraps_again = False
 
@@ -42,12 +42,12 @@ class ChatApplication(Application[None]):
 
 
 def count_extra_rows(taken: Sequence[int], columns: int) -> int:
-    """Count the rows added when lines of these widths are wrapped to so many columns."""
+    """Count the rows added when lines of these widths are wrapped to `columns`."""
     return sum(max(0, (width - 1) // columns) for width in taken)
 
 
 def measure_row_widths(screen: Screen, rows: int) -> list[int]:
-    """Cells taken in each of the first rows, without blanks at their ends."""
+    """Measure the cells used in each of the first rows, without trailing blanks."""
     return [
         max((column + cell.width for column, cell in screen.data_buffer[row].items() if cell.char.strip()), default=0)
         for row in range(rows)
@@ -55,7 +55,7 @@ def measure_row_widths(screen: Screen, rows: int) -> list[int]:
 
 
 def detect_rewrap(environment: Mapping[str, str]) -> bool:
-    """Most terminals do; xterm, the console and screen cut or keep the lines they have."""
+    """Return True if the terminal rewraps lines on resize: most do, but not xterm, the console and screen."""
     if "XTERM_VERSION" in environment and "TMUX" not in environment:
         return False
     name = environment.get("TERM", "")

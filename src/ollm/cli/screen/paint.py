@@ -1,4 +1,4 @@
-"""Rich to text with escape sequences, for a given width; plain text where colour is not wanted."""
+"""Rendering of Rich objects as text of a given width, with escape sequences if colour is wanted."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _STYLE = re.compile(r"\x1b\[[0-9;]*m")
 
 
 class Painter:
-    """Makes what is printed. `width` is asked each time, so that a resize counts at once."""
+    """Painter of terminal text. `width` is read each time, so that a resize applies at once."""
 
     def __init__(self, width: Width, *, colour: bool, theme: ScreenTheme = THEMES["dark"]) -> None:
         self._width = width
@@ -53,7 +53,7 @@ class Painter:
         return _strip_blank_edges(self.paint(markdown, indent=indent))
 
     def paint_answer(self, text: str, *, first: bool) -> str:
-        """Markdown of the model, with a gutter: a mark where a message begins, blanks below it."""
+        """Paint the model's Markdown with a gutter: a mark where a message begins, blanks below it."""
         lines = self.paint_markdown(text, indent=len(GUTTER)).split("\n")
         mark = self.paint_mark("● ", "cyan") if first else GUTTER
         return "\n".join(
@@ -61,26 +61,26 @@ class Painter:
         )
 
     def paint_header(self, title: str, lines: list[tuple[str, ...]]) -> str:
-        """A title over quiet lines, behind a bar. Of each line as many parts are shown as fit whole."""
+        """Paint a title over dim lines, behind a bar. Each line shows as many whole parts as fit."""
         bar = ("▌ ", "cyan")
         width = max(20, self._width()) - 3
         rows = [Text.assemble(bar, (join_fitting(map(clean_lines, parts), width), "dim")) for parts in lines]
         return self.paint(Text.assemble(bar, (title, "bold")), *rows) + "\n"
 
     def paint_rule(self, style: str) -> str:
-        """A line that sets what follows apart."""
+        """Paint a separator line."""
         return self.paint(Text("─" * max(20, self._width()), style=style))
 
     def paint_mark(self, mark: str, style: str) -> str:
         return self.paint(Text(mark + "|", style=style)).partition("|")[0] + ("\x1b[0m" if self.colour else "")
 
     def fit_line(self, text: str, beside: int) -> str:
-        """As much of a line as leaves so many cells free beside it."""
+        """Shorten a line to leave `beside` cells free."""
         most = max(12, self._width() - beside)
         return text if len(text) <= most else f"{text[: most - 1]}…"
 
     def paint_preview(self, lines: list[str]) -> str:
-        """A few quiet lines of a call's output."""
+        """Paint a few dim lines of a call's output."""
         width = max(20, self._width()) - 6
         short = (line if len(line) <= width else f"{line[: width - 1]}…" for line in lines)
         return self.paint(*(Text(f"  │ {clean_lines(line)}", style="dim") for line in short))
@@ -93,18 +93,18 @@ class Painter:
         )
 
     def paint_output(self, text: str) -> str:
-        """All that a call brought, quietly and behind the line that names it."""
+        """Paint a call's full output, dim and indented below its name."""
         return self._paint_indented(Text(clean_lines(text), style="dim"), 4)
 
     def paint_aside(self, text: str, style: str = "") -> str:
         return self._paint_indented(Text(clean_lines(text), style=style))
 
     def paint_reply(self, text: str) -> str:
-        """A person's answer to a question."""
+        """Paint a person's answer to a question."""
         return self._paint_indented(Text.assemble(("› ", "bold cyan"), clean_prose(text)))
 
     def paint_call(self, mark: str, style: str, summary: str, outcome: str) -> str:
-        """A call in one line: its mark in a colour, what it did, and quietly how it ended."""
+        """Paint a call in one line: its coloured mark, its summary, and its outcome in dim text."""
         ending = (clean_lines(outcome), "dim" if style == "green" else style)
         return self._paint_indented(Text.assemble((f"{mark} ", style), clean_lines(summary), ending))
 
@@ -116,12 +116,12 @@ class Painter:
 
 
 def create_terminal_painter(theme: ScreenTheme) -> Painter:
-    """A painter for the terminal this runs on, as wide as it is now."""
+    """Create a painter for the current terminal and its width."""
     return Painter(lambda: shutil.get_terminal_size().columns, colour=theme.colour, theme=theme)
 
 
 def join_fitting(parts: Iterable[str], cells: int) -> str:
-    """As many parts as fit beside one another; a first one that does not fit alone is cut, a path at its beginning."""
+    """Join as many parts as fit. A first part that does not fit alone is cut, a path at its beginning."""
     line, *more = parts
     if get_cwidth(line) > cells:
         return f"…{line[-cells + 1 :]}" if line[0] in "/~" else f"{line[: cells - 1]}…"
@@ -133,7 +133,7 @@ def join_fitting(parts: Iterable[str], cells: int) -> str:
 
 
 def _strip_blank_edges(painted: str) -> str:
-    """One blank line between blocks is enough; tables, lists and code bring their own."""
+    """Strip blank lines around a block: tables, lists and code add their own, and one is enough."""
     lines = painted.split("\n")
     while lines and not _is_visible(lines[0]):
         del lines[0]

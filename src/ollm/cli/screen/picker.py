@@ -1,4 +1,4 @@
-"""The sessions of a workspace to choose from: type to filter, arrows to move, Enter to resume, and a few more keys."""
+"""The picker of a workspace's sessions: type to filter, arrows to move, Enter to resume, and more keys."""
 
 from __future__ import annotations
 
@@ -48,10 +48,10 @@ DELETE_WARNING = "Press Ctrl-X again to delete it permanently; any other key can
 
 
 class Picker:
-    """Shows the list in up to three views: chats, one-shot sessions, archived ones. Deleting asks for its key twice.
+    """Session picker with up to three views: chats, one-shot sessions, archived ones. Deleting needs its key twice.
 
-    `first` says that no chat is open yet: Esc starts a new one, and what is typed can be its first message. That comes
-    before the sessions that match, unless the person asked for the list (`searching`).
+    `first` means that no chat is open yet: Esc starts a new one, and typed text can be its first message. That choice
+    comes before the matching sessions, unless the person asked for the list (`searching`).
     """
 
     def __init__(
@@ -92,7 +92,7 @@ class Picker:
             self._app.exit(result=SessionChoice(action="leave"))
 
     def find_matches(self) -> list[SessionListItem]:
-        """Looked for once for each thing that is typed, however often it is asked for."""
+        """Find the matching sessions, cached until the filter or view changes."""
         asked = (self._filter.text, self._view, self._lines)
         if self._found is None or self._found[0] != asked:
             shown = (line for line in self._lines if get_view(line) == self._view)
@@ -111,17 +111,17 @@ class Picker:
         return max(1, min(MAX_ROWS, self._app.output.get_size().rows - 7))
 
     def _get_list_height(self) -> Dimension:
-        """As many rows as the longest view has sessions, and one for a new chat."""
+        """Return the rows of the longest view, and one for a new chat."""
         longest = max(Counter(map(get_view, self._lines)).values(), default=0)
         return Dimension.exact(min(self._count_rows(), longest + self._first))
 
     @property
     def _message(self) -> str:
-        """The typed text, where it can be the first message of a new chat."""
+        """Typed text as the first message of a new chat, or "" if a chat is already open."""
         return self._filter.text.strip() if self._first else ""
 
     def _list_rows(self) -> list[SessionListItem | None]:
-        """None stands for a new chat."""
+        """List the rows; None stands for a new chat."""
         return [*([None] if self._message else []), *self.find_matches()]
 
     def _render_list(self) -> StyleAndTextTuples:
@@ -249,14 +249,14 @@ def get_view(line: SessionListItem) -> View:
 
 
 def format_preview(text: str, width: int) -> list[str]:
-    """The first lines of what is known of a session, each cut between words where it is too long."""
+    """Format the first lines of a session's preview, shortened between words if too long."""
     said = (line.strip() for line in text.splitlines())
     lines = [flatten_markdown(make_printable(line)) for line in said if line and not line.endswith(":")]
     return [f"  {shorten_line(line, width - 2)}" for line in lines[:PREVIEW_LINES]]
 
 
 def format_row(line: SessionListItem, width: int) -> str:
-    """Title, when, model, how much, and the last words or where it comes from."""
+    """Format title, age, model, message count, and the last words or the origin."""
     count = "" if line.messages is None else format_count(line.messages, "msg")
     last = f"from {line.origin}" if line.origin else line.last
     title, age = make_printable(line.title or "(no title)"), format_age(line.updated_at)

@@ -1,4 +1,4 @@
-"""Confirmations on the screen: what is asked, why, and the ways to answer; several wait in order."""
+"""Confirmations on the screen: the question, its reason, and its answers. Several wait in order."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ TYPING_HINTS = {
 
 
 class ConfirmationQueue:
-    """The questions that wait, oldest first. `refusing` means that the reason for a no is being typed,
-    `writing` that the text is which the question asks for.
+    """Pending questions, oldest first. `refusing`: the reason for a no is being typed. `writing`: the text that the
+    question asks for is being typed.
 
-    A question takes keys only after a moment without typing: somebody in mid-sentence must not say yes by accident.
-    `held` is a key that answers unless another one follows at once. `place` is the chosen answer, None before an arrow.
+    A question takes keys only after a pause in typing, so that a person in mid-sentence cannot say yes by accident.
+    `held` is a key that answers unless another follows at once. `place` is the selected answer, None before an arrow.
     """
 
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
@@ -76,11 +76,11 @@ class ConfirmationQueue:
         return list_choices(self.current.details) if self.current else {}
 
     def note_answer(self) -> None:
-        """The current question is answered; its keys count no more."""
+        """Mark the current question as answered, and disable its keys."""
         self._answered = self.current.correlation_id if self.current else ""
 
     def note_typing(self) -> None:
-        """The person types something else at this moment."""
+        """Note that the person is typing something else."""
         if not self.typing:
             self._quiet_since = self._now()
 
@@ -103,7 +103,7 @@ class ConfirmationQueue:
         self.place = max(0, min((self.place or 0) + steps, len(self.choices) - 1))
 
     def render_lines(self, width: int) -> list[tuple[str, str]]:
-        """Style and text of the answers under the question; empty if there is no question."""
+        """Render the answers below the question as style and text, or return [] without a question."""
         if self.current is None:
             return []
         if self.typing:
@@ -124,7 +124,7 @@ class ConfirmationQueue:
 
 
 def list_choices(details: ConfirmationDetails) -> dict[str, str]:
-    """The answers to a question by their key; those that ask less say where they count."""
+    """List the answers to a question by key. Lasting approvals name their scope."""
     if details.typed:
         return {"y": "type an answer", "n": "no"}
     choices = {"y": "yes"}
@@ -140,15 +140,15 @@ def list_choices(details: ConfirmationDetails) -> dict[str, str]:
 
 
 def find_choice(pressed: str, choices: dict[str, str]) -> str:
-    """The answer that a letter or a number stands for; empty if none."""
+    """Return the answer for a letter or a number, or "" if there is none."""
     if pressed.isdecimal() and 1 <= int(pressed) <= len(choices):
         return list(choices)[int(pressed) - 1]
     return pressed if pressed in choices else ""
 
 
 class AnswerKeys:
-    """Keys at a question, and the draft of the input line meanwhile. `send` gets the question's id with the answer;
-    `accept_edits` lets all later edits through."""
+    """Keys at a question, and the input draft kept meanwhile. `send` receives the question's id and the answer;
+    `accept_edits` approves all later edits."""
 
     def __init__(
         self,
@@ -164,7 +164,7 @@ class AnswerKeys:
         self._draft = ""
 
     def press(self, key: str) -> None:
-        """A key counts once no other one has followed for a moment; two at once are words for the input line."""
+        """Hold a key as an answer for a moment. If another follows at once, both go to the input line."""
         asked = self._questions
         if asked.held:
             self.type_instead(key)
@@ -177,13 +177,13 @@ class AnswerKeys:
             self.take_held()
 
     def take_held(self) -> bool:
-        """Answer with the key that was held, if it means something; whether there was one."""
+        """Answer with the held key if it is a valid choice. Returns True if there was one."""
         key, self._questions.held = self._questions.held, ""
         self._choose(find_choice(key, self._questions.choices))
         return bool(key)
 
     def take_selected(self) -> bool:
-        """Answer with Enter; False if the input line has words and no arrow was pressed: then they are sent."""
+        """Answer with Enter. Returns False if text was typed and no arrow pressed: the text is then sent."""
         asked = self._questions
         if self.take_held():
             return True
@@ -193,7 +193,7 @@ class AnswerKeys:
         return True
 
     def type_instead(self, text: str) -> None:
-        """Words, not an answer: they wait in the input line."""
+        """Insert typed text into the input line instead of answering."""
         held, self._questions.held = self._questions.held, ""
         self._buffer.insert_text(held + text)
 
@@ -210,7 +210,7 @@ class AnswerKeys:
             self._respond(ConfirmationAnswer(approved=True, scope=KEY_SCOPES[key], prefix=key == "p"))
 
     def cancel_typing(self) -> None:
-        """Go back to the answers; what was in the input line returns."""
+        """Go back to the answers, and restore the input line."""
         self._questions.refusing = self._questions.writing = False
         self._restore_draft()
 
@@ -234,7 +234,7 @@ class AnswerKeys:
 
 
 def paint_question(details: ConfirmationDetails, painter: Painter) -> str:
-    """The question, printed above the input: what it is about first and whole, what asks last, beside the keys."""
+    """Paint the question above the input: its full subject first, and the reason last, beside the keys."""
     asks = f"{details.risk} risk · {details.reason}{describe_rule(details)}"
     text = painter.paint_rule("yellow")
     if not details.command:
@@ -266,7 +266,7 @@ def split_parts(details: ConfirmationDetails) -> tuple[int, list[str]]:
 
 
 def shorten_part(text: str) -> str:
-    """A part that is too long to fit beside the keys, with how much of it is only shown above."""
+    """Shorten a part that does not fit beside the keys, and state how much is only shown above."""
     lines = [shorten_text(line, MAX_PART_CHARS) for line in text.split("\n")]
     if len(lines) <= MAX_PART_LINES:
         return "\n".join(lines)
@@ -277,7 +277,7 @@ def shorten_part(text: str) -> str:
 
 
 def shorten_text(text: str, most: int) -> str:
-    """The beginning and the end of a text that is above as a whole, with how much of it is left out here."""
+    """Shorten a text that is shown in full above, and state how much is omitted."""
     if len(text) <= most:
         return text
     begin, end = most * 2 // 3, most // 3
@@ -285,7 +285,7 @@ def shorten_text(text: str, most: int) -> str:
 
 
 def describe_rule(details: ConfirmationDetails) -> str:
-    """The rule that asks, and where it is."""
+    """Describe the rule that requires the question, and its location."""
     found = details.rule
     if found is None:
         return ""

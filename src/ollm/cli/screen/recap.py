@@ -22,7 +22,7 @@ MAX_SAID_CHARACTERS = 300  # of why a call was not made
 
 
 def render_recap(page: list[dict[str, Any]], painter: Painter) -> str:
-    """A page of the archive as the screen would have shown it, from the first message of the person on."""
+    """Render an archive page as the screen would have shown it, from the first user message on."""
     begins = next((place for place, message in enumerate(page) if message["role"] == "user"), 0)
     page = page[begins:]
     earlier = page[0]["id"] - 1
@@ -37,14 +37,14 @@ def render_recap(page: list[dict[str, Any]], painter: Painter) -> str:
 
 
 def pick_last_turns(page: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The last messages from one of the person's on: a few, and the last two turns whole however long they are."""
+    """Pick the last few messages, from a user message on, including at least the last two turns in full."""
     begins = [place for place, message in enumerate(page) if message["role"] == "user"]
     few = next((place for place in begins if place >= len(page) - FEW_MESSAGES), len(page))
     return page[min(few, *begins[-2:], len(page)) if begins else 0 :]
 
 
 def collect_turn_outputs(page: list[dict[str, Any]]) -> list[list[tuple[str, str]]]:
-    """Outputs of calls by name, turn by turn; turns without calls are left out."""
+    """Collect the outputs of calls by name for each turn, without turns that have none."""
     turns: list[list[tuple[str, str]]] = [[]]
     for message in page:
         if message["role"] == "user":
@@ -55,7 +55,7 @@ def collect_turn_outputs(page: list[dict[str, Any]]) -> list[list[tuple[str, str
 
 
 def read_output(call: dict[str, Any]) -> tuple[str, str]:
-    """The name of a call, and all that it brought."""
+    """Return the name and the full output of a call."""
     result, error = call.get("result") or {}, call.get("error") or {}
     kept = result.get("fullOutput") or error.get("message") or result.get("llmContent") or result.get("returnDisplay")
     return describe_call(call["name"], call["args"], call.get("summary")), kept or ""
@@ -78,7 +78,7 @@ def render_message(message: dict[str, Any], painter: Painter) -> str:
 
 
 def render_user_message(parts: list[dict[str, Any]], painter: Painter) -> str:
-    """The typed text and the names of its attachments."""
+    """Render the typed text and the names of its attachments."""
     typed, *beside = [part["text"] for part in parts if part["type"] == "text"] or [""]
     names = [found[1] for text in beside if (found := ATTACHMENT.match(text))]
     typed += "".join(text for text in beside if not ATTACHMENT.match(text))
@@ -87,7 +87,7 @@ def render_user_message(parts: list[dict[str, Any]], painter: Painter) -> str:
 
 
 def render_answer(said: str, painter: Painter) -> str:
-    """Block by block, as it was printed while it came."""
+    """Render an answer block by block, as it was streamed."""
     blocks = MarkdownBlocks()
     found = [*blocks.feed(said), blocks.finish()]
     painted = [painter.paint_answer(block, first=number == 0) for number, block in enumerate(filter(None, found))]
@@ -95,7 +95,7 @@ def render_answer(said: str, painter: Painter) -> str:
 
 
 def render_call(call: dict[str, Any], painter: Painter) -> str:
-    """A call with how it ended, what it changed, and the first and last lines of what a command printed."""
+    """Render a call with its outcome, its changes, and the first and last lines of a command's output."""
     mark, style = MARKS.get(call["status"], ("✗", "yellow"))
     result = call.get("result") or {}
     code, error = result.get("exitCode"), (call.get("error") or {}).get("message", "")
@@ -114,7 +114,7 @@ def render_call(call: dict[str, Any], painter: Painter) -> str:
 
 
 def render_questions(result: dict[str, Any], painter: Painter) -> str:
-    """Questions about a call, with the person's answers."""
+    """Render questions about a call, with the person's answers."""
     return "".join(
         painter.paint_aside(f"? {asked['question'][:MAX_SAID_CHARACTERS]}", "yellow")
         + painter.paint_reply(asked["answer"][:MAX_SAID_CHARACTERS])
@@ -123,7 +123,7 @@ def render_questions(result: dict[str, Any], painter: Painter) -> str:
 
 
 def fold_lines(text: str) -> str:
-    """A long paste by its first and last lines; what was typed after it is among them."""
+    """Fold a long paste to its first and last lines, which include text typed after it."""
     lines = text.split("\n")
     left_out = len(lines) - PASTE_HEAD_LINES - PASTE_TAIL_LINES
     if len(lines) < FOLD_LINES:

@@ -1,6 +1,6 @@
-"""The chat on a terminal. The input line is drawn at once; the conversation opens behind it.
+"""The chat on a terminal. The input line is drawn at once; the conversation opens in the background.
 
-It only sends text and answers, reads events, and prints; the same over the daemon.
+The screen only sends text and answers, reads events, and prints, so that it works the same over the daemon.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ FRAME_SECONDS = 0.1
 
 
 class ScreenPrinter:
-    """`alive` says whether something on the screen moves by itself; when nothing does, nothing runs."""
+    """Printer above the input. `alive` returns True while something is animated; otherwise nothing runs."""
 
     def __init__(self, app: Application[None], alive: Callable[[], bool]) -> None:
         self._app = app
@@ -53,7 +53,7 @@ class ScreenPrinter:
         self._wake.set()
 
     def wake(self) -> None:
-        """Something moves from now on."""
+        """Start repainting for an animation."""
         self._wake.set()
 
     def hurry(self) -> None:
@@ -84,20 +84,20 @@ class ScreenPrinter:
 
     @contextlib.asynccontextmanager
     async def lend_terminal(self) -> AsyncIterator[None]:
-        """Give the terminal away for a while; what waits is written first."""
+        """Lend the terminal for a while, after writing pending text."""
         async with in_terminal():
             self.flush()
             yield
 
     def flush(self) -> None:
-        """Write what waits while the input is not on the screen."""
+        """Write pending text while the input is not on the screen."""
         with contextlib.suppress(OSError):
             sys.stdout.write(self._take_waiting())
             sys.stdout.flush()
 
     def _write_above(self) -> None:
-        """Take the input away, write, and let it be drawn again. The terminal stays in its mode: a key pressed
-        meanwhile means what it always means."""
+        """Erase the input, write, and let it be redrawn. The terminal mode is unchanged, so that keys pressed
+        meanwhile keep their meaning."""
         renderer, output = self._app.renderer, self._app.output
         renderer.erase(leave_alternate_screen=False)
         output.write_raw(self._take_waiting().replace("\n", "\r\n"))
@@ -110,9 +110,8 @@ class ScreenPrinter:
 
 
 def ignore_late_positions(renderer: Renderer) -> None:
-    """A terminal that says where its cursor was before something more was written is not believed: the input would be
-    drawn higher than the room there is, and lines that nobody has read would scroll away. Over a slow line such an
-    answer is an everyday thing."""
+    """Ignore a cursor position that the terminal reported before more text was written, as is common on slow
+    connections. Otherwise the input would be drawn too high, and unread lines would scroll away."""
     ask, report = renderer.request_absolute_cursor_position, renderer.report_absolute_cursor_row
     places = 0  # where the input has begun so far
     asked: list[int] = []  # the place that each answer to come is about
@@ -144,9 +143,9 @@ Find = Callable[[str], list[str]]
 
 
 class ChatScreen:
-    """One conversation at a time. `run` gives what to do next: leave, or open another session.
+    """Screen for one conversation at a time. `run` returns the next step: quit, or open another session.
 
-    `find_files` completes `@`; `pick` shows the workspace's sessions and gives what was chosen there.
+    `find_files` completes `@`; `pick` shows the workspace's sessions and returns the choice.
     """
 
     def __init__(self, options: ScreenOptions, find_files: Find, pick: Pick) -> None:
@@ -175,7 +174,7 @@ class ChatScreen:
         self._printing = ScreenPrinter(app, lambda: self.chat.busy)
 
     async def run(self, opener: Opener) -> CommandReply:
-        """Show the input, open the conversation, talk until the person leaves."""
+        """Show the input, open the conversation, and run until the person quits."""
         try:
             self._repaint_while_connecting()
             async with asyncio.TaskGroup() as self._group:
@@ -198,13 +197,13 @@ class ChatScreen:
         return self.next
 
     def _repaint_while_connecting(self) -> None:
-        """Once a second: the status line says for how long."""
+        """Repaint once a second to update the waiting time in the status line."""
         if self.view.status is None:
             self.app.invalidate()
             asyncio.get_running_loop().call_later(1.0, self._repaint_while_connecting)
 
     def _restore_terminal(self) -> None:
-        """Leave the terminal as it was; it may be gone."""
+        """Restore the terminal, which may be gone."""
         self._printing.flush()
         with contextlib.suppress(OSError):
             self.app.output.clear_title()
@@ -218,7 +217,7 @@ class ChatScreen:
             self.exit(CommandReply(follow_up="exit"))
 
     async def _close_conversation(self) -> None:
-        """Close the conversation before anything is cancelled: a turn in the daemon goes on."""
+        """Close the conversation before cancelling anything, so that a turn in the daemon continues."""
         if self.chat.conversation:
             self.left = self.chat.conversation.session_id
             await self.chat.conversation.close()
@@ -264,7 +263,7 @@ class ChatScreen:
             self.spawn(self._run_status_command(status))
 
     async def _run_status_command(self, status: Status) -> None:
-        """Let the person's own command write a part of the status line: the first line it prints."""
+        """Run the person's own command and show the first line it prints in the status line."""
         pipe = asyncio.subprocess.PIPE
         process = await asyncio.create_subprocess_shell(
             self.options.status_command,
@@ -297,7 +296,7 @@ class ChatScreen:
         return self._printing.lend_terminal()
 
     def _notify(self, text: str) -> None:
-        """Ring, and show a desktop notification where the terminal can."""
+        """Ring, and show a desktop notification if the terminal supports it."""
         if self.options.bell:
             self.app.output.bell()
             self.app.output.write_raw(self.options.notification.format(make_printable(text)[:100]))
@@ -311,7 +310,7 @@ class ChatScreen:
 
     @property
     def can_take_back(self) -> bool:
-        """True if a message waits, and nothing is in the input but what was taken back before."""
+        """True if a message is queued and the input holds at most text taken back earlier."""
         document = self.buffer.document
         return bool(self.chat.queue) and document.is_cursor_at_the_end and document.text in ("", self._taken_back)
 
@@ -327,7 +326,7 @@ class ChatScreen:
             self.chat.submit(text)
 
     def stop(self) -> None:
-        """Stop the turn; what waited behind it comes back to the input."""
+        """Stop the turn, and return queued messages to the input."""
         waiting, self.chat.queue = self.chat.queue, []
         if waiting:
             draft = [self.buffer.text] if self.buffer.text.strip() else []
@@ -338,7 +337,7 @@ class ChatScreen:
             self.spawn(self.chat.conversation.cancel())
 
     def take_back_queued(self) -> None:
-        """Bring the newest message that waits back to the input, above those that came back before."""
+        """Return the newest queued message to the input, above those returned earlier."""
         below = [self.buffer.text] if self.buffer.text else []
         self.buffer.reset()
         self._taken_back = "\n".join([self.chat.queue.pop(), *below])
@@ -351,11 +350,11 @@ class ChatScreen:
         self.buffer.reset(Document(text))
 
     def find_chip(self) -> str:
-        """The folded paste just before the cursor: one key takes it away."""
+        """Find the folded paste just before the cursor, which one key deletes."""
         return self.pastes.find_chip_at_end(self.buffer.document.text_before_cursor)
 
     def unfold(self) -> None:
-        """Show the calls of the last turn in full and offer those before it; again folds."""
+        """Show the calls of the last turn in full and offer earlier ones. A second call folds them."""
         self.transcript.unfold()
         self.dialog.list = None
         if self.transcript.unfolded and not self.chat.busy:
@@ -365,7 +364,7 @@ class ChatScreen:
         self.spawn(self.chat.run_safely(self.dialog.offer_messages()))
 
     def copy(self, text: str) -> None:
-        """Hand the text to the terminal's clipboard (OSC 52)."""
+        """Copy the text to the terminal's clipboard (OSC 52)."""
         data = base64.b64encode(text.encode("utf-8", "replace")).decode()
         self.app.output.write_raw(f"\x1b]52;c;{data}\x07")
         self.app.output.flush()
@@ -377,7 +376,7 @@ class ChatScreen:
             self.spawn(self.chat.run_safely(self._set_approval(CYCLE.get(now, "ask"))))
 
     async def _set_approval(self, level: str) -> None:
-        """Set an approval level, or plan mode, which leaves the level to come back to."""
+        """Set an approval level or plan mode. Leaving plan mode restores the earlier mode."""
         status, conversation = self.view.status, self.chat.conversation
         if not status or not conversation:
             return

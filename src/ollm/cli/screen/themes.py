@@ -1,6 +1,6 @@
-"""The looks of the screen: colours that read on a dark ground, on a light one, or none at all.
+"""Screen themes: colours for a dark background, a light one, or none at all.
 
-Only the sixteen colours every terminal has are used, so that a terminal's own palette counts.
+Only the sixteen colours every terminal has are used, so that the terminal's own palette applies.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ LIGHT_GROUNDS = ("7", "15")
 
 
 class ScreenTheme(Data, frozen=True):
-    """`styles` replaces the words of style that the screen uses, `toolkit` those of the input line."""
+    """A screen theme. `styles` overrides styles of the screen, `toolkit` those of the input line."""
 
     name: str
     code: str  # how source code is coloured
@@ -100,8 +100,8 @@ THEMES = {theme.name: theme for theme in (_DARK, _LIGHT, _PLAIN)}
 
 
 def choose_theme(wanted: str, environment: Mapping[str, str]) -> ScreenTheme:
-    """Choose the theme of the settings. `auto` reads the background from the terminal's variable, dark by default.
-    Without colour it is plain."""
+    """Choose the configured theme. `auto` reads the background from the terminal's variable, dark by default.
+    Without colour the plain theme is used."""
     from ollm.config.environment import wants_colour
 
     if not wants_colour(environment):
@@ -116,7 +116,7 @@ OSC_9, OSC_777 = "\x1b]9;ollm: {}\x1b\\", "\x1b]777;notify;ollm;{}\x1b\\"  # way
 
 
 def choose_notification(environment: Mapping[str, str]) -> str:
-    """VTE terminals, foot and urxvt have their own way."""
+    """Choose OSC 777 for VTE terminals, foot and urxvt, else OSC 9."""
     own = "VTE_VERSION" in environment or environment.get("TERM", "").startswith(("foot", "rxvt"))
     return OSC_777 if own else OSC_9
 

@@ -1,4 +1,4 @@
-"""Events as text on the screen: printed once above the input, or live just above it."""
+"""Rendering of events on the screen: printed once above the input, or live just above it."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ STYLES = {"info": "dim", "warning": "yellow", "error": "red"}
 
 
 class ContextFill(NamedTuple):
-    """Fill of the window, start of compression, and the cached share of the last prompt."""
+    """Fill of the window, start of compaction, and the cached share of the last prompt."""
 
     used: int = 0
     limit: int = 0
@@ -55,7 +55,7 @@ class ContextFill(NamedTuple):
 
 
 class Transcript:
-    """Feed it events; it prints through `out` and keeps what is alive. Knows nothing of the terminal."""
+    """Transcript of events. Prints through `out` and holds live output, independent of the terminal."""
 
     def __init__(self, painter: Painter, out: Callable[[str], None], now: Callable[[], float] = time.monotonic) -> None:
         self.fill = ContextFill()
@@ -131,7 +131,7 @@ class Transcript:
                 self._print_aside(f"the server read only {event.read_tokens} of {event.sent_tokens} tokens", "yellow")
 
     def _note_question(self, event: ConfirmationRequested | ConfirmationResolved) -> None:
-        """The question itself is printed beside its keys; what was answered, wherever that was, is below it."""
+        """Track a question, which is printed beside its keys, and print its answer, wherever it was given."""
         if isinstance(event, ConfirmationRequested):
             if self._after_call:
                 self._out("\n")
@@ -147,17 +147,17 @@ class Transcript:
         self._last_thought = ""
 
     def remember_outputs(self, outputs: list[tuple[str, str]]) -> None:
-        """Keep outputs of calls from before the session was opened here, by name."""
+        """Remember outputs of calls by name, from before the session was opened here."""
         self._outputs, self._outputs_past = outputs, True
 
     def apply_status(self, status: Status) -> None:
-        """Apply a status told between turns: a command may have changed it."""
+        """Apply a status received between turns, since a command may have changed it."""
         reused = self.fill.reused
         self.fill = ContextFill(status.used, status.limit, status.fixed + status.trigger, reused)
         self.todos = status.todos
 
     def unfold(self) -> None:
-        """Show the newest folded thing in full, and everything from now on; again folds."""
+        """Show the newest folded output in full, and all later output. A second call folds again."""
         self.unfolded = self.live.unfolded = not self.unfolded
         if not self.unfolded:
             return
@@ -169,14 +169,14 @@ class Transcript:
             self._out("\n")  # what is typed next begins below it
 
     def _show_folded(self, outputs: list[tuple[str, str]]) -> None:
-        """The thought and every output of the last turn that made calls, each under its name."""
+        """Show the thought and every output of the last turn with calls, each below its name."""
         if self._last_thought:
             self._out(self._painter.paint_output(self._last_thought))
         for summary, output in outputs:
             self.show_output(summary, output)
 
     def show_output(self, summary: str, output: str) -> None:
-        """All that one call brought, under its name."""
+        """Show the full output of one call below its name."""
         self._print_aside(summary, "bold")
         self._out(self._painter.paint_output(output or "(no output)"))
 
@@ -252,7 +252,7 @@ class Transcript:
 
 
 def choose_output(result: ToolResult) -> str:
-    """All there is to see of a call: what a command printed, what was read or found."""
+    """Return all visible output of a call: printed, read or found text."""
     if result.error and result.error.type == "Denied":
         return result.error.message
     shown = result.return_display if result.exit_code is not None else ""
@@ -260,14 +260,14 @@ def choose_output(result: ToolResult) -> str:
 
 
 def choose_preview(result: ToolResult) -> list[str]:
-    """The first and last lines a command printed; nothing for calls that only fetch something for the model."""
+    """Return the first and last lines a command printed, or [] for calls that only fetch data for the model."""
     if result.exit_code is None or result.error:
         return []
     return pick_preview_lines(result.return_display or result.full_output or result.llm_content)
 
 
 def pick_preview_lines(text: str) -> list[str]:
-    """The first and last lines of an output, with how many there are between them."""
+    """Pick the first and last lines of an output, and count the lines between them."""
     lines = [line.rstrip() for line in text.split("\n") if line.strip()]
     lines = lines[:-1] if lines and EXIT_NOTE.fullmatch(lines[-1]) else lines
     if len(lines) <= PREVIEW_HEAD_LINES + PREVIEW_TAIL_LINES + 1:
@@ -277,5 +277,5 @@ def pick_preview_lines(text: str) -> list[str]:
 
 
 def describe_picture(image: ImagePart) -> str:
-    """An image by name and size: a terminal may not be able to show it."""
+    """Describe an image by name and size, since a terminal may not be able to show it."""
     return f"▣ {image.media_type}, {len(image.data) * 3 // 4 // 1024 + 1} kB"

@@ -1,4 +1,4 @@
-"""The parts of the screen that are painted again and again, made from what the screen knows."""
+"""The parts of the screen that are repainted often, built from the screen's state."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def format_status_line(
     waited: float = 0.0,
     own_part: str = "",
 ) -> str:
-    """As many parts as fit; the first ones matter most. Before there is a status: how long it was `waited` for."""
+    """Format as many parts as fit, most important first. Without a status, show the time `waited` for it."""
     if status is None:
         seconds = f" {waited:.0f} s" if waited >= 1 else ""
         return f" connecting…{seconds}" + (f" · {queued} queued" if queued else "")
@@ -65,18 +65,18 @@ def format_status_line(
 
 
 def shorten_model(name: str) -> str:
-    """A model file goes by its name, without its path."""
+    """Return the name of a model file without its path."""
     name = name.replace("\\", "/").rpartition("/")[2] if name.lower().endswith(".gguf") else name
     return make_printable(name.removesuffix(".gguf"))
 
 
 def format_server(status: Status) -> str:
-    """Shortest clear name of the model's server."""
+    """Return the shortest clear name of the model's server."""
     return urlsplit(status.base_url).netloc.rpartition("@")[2] or status.provider
 
 
 def fill_line(line: str, branch: str, title: str, width: int) -> str:
-    """The branch and as much of the title as fits at the right end of the line."""
+    """Add the branch and as much of the title as fits at the right end of the line."""
     free_cells = width - 4 - get_cwidth(line)
     if branch and get_cwidth(branch) > free_cells:
         return line
@@ -88,7 +88,7 @@ def fill_line(line: str, branch: str, title: str, width: int) -> str:
 
 
 def join_parts(parts: list[str], width: int) -> str:
-    """The parts that fit."""
+    """Join the parts that fit."""
     line = f" {parts[0]}"
     for number, part in enumerate(parts[1:], start=1):
         if get_cwidth(line) + get_cwidth(part) + 3 > width - 1:
@@ -100,7 +100,7 @@ def join_parts(parts: list[str], width: int) -> str:
 
 
 def format_bar(used: int, limit: int, starts: int, width: int = BAR_CELLS) -> str:
-    """Bar of the fill, with a mark at the start of compaction."""
+    """Render the fill as a bar, with a mark at the start of compaction."""
     if limit <= 0:
         return ""
     filled = min(width, round(width * used / limit))
@@ -115,7 +115,7 @@ MAX_QUEUED_SHOWN = 3
 
 
 class ScreenView:
-    """`status` is the newest the conversation gave; `queue` are the texts that wait for the model."""
+    """Repainted parts of the screen. `status` is the conversation's latest; `queue` holds waiting texts."""
 
     def __init__(
         self,
@@ -136,7 +136,7 @@ class ScreenView:
         self._live: tuple[int, StyleAndTextTuples] = (-1, [])
 
     def render_live(self) -> StyleAndTextTuples:
-        """Painted once for each time the screen is, however often it is asked for."""
+        """Render the live area, once per repaint of the screen."""
         counter = get_app().render_counter
         if self._live[0] != counter:
             self._live = (counter, self._render_live_lines())
@@ -174,7 +174,7 @@ class ScreenView:
 
 
 def style_status_line(line: str, fill: ContextFill, approval: str) -> StyleAndTextTuples:
-    """The line in quiet letters; the bar in the colour of how full it is, an approval that asks less stands out."""
+    """Style the status line: dim text, a bar coloured by its fill, and permissive approval levels highlighted."""
     levels = {"yolo": "class:bold-approval", "accept-edits": "class:approval"}
     styles = {
         "bar": "class:bar-full" if fill.limit and fill.used >= fill.mark else "class:bar",
@@ -189,8 +189,8 @@ def style_status_line(line: str, fill: ContextFill, approval: str) -> StyleAndTe
 
 
 def merge_style_runs(text: str) -> StyleAndTextTuples:
-    """Text with escape sequences as one fragment for each run of a style: the toolkit makes one of every letter, and
-    looks at all of them several times for each time it paints."""
+    """Convert text with escape sequences to one fragment per style run. The toolkit makes one per letter, and scans
+    them all several times per repaint."""
     if "\x1b" not in text:
         return [("", text)] if text else []
     letters = to_formatted_text(ANSI(text))
@@ -204,7 +204,7 @@ def get_width() -> int:
 
 
 def read_git_branch(workspace: Path) -> str:
-    """The branch that is checked out, read from the file git keeps it in."""
+    """Read the checked-out branch from git's HEAD file."""
     git = workspace / ".git"
     try:
         if git.is_file():
@@ -220,7 +220,7 @@ TIPS = ("/help for commands", "@ attaches a file", "! runs a shell command")
 
 
 def render_header(status: Status, branch: str, painter: Painter) -> str:
-    """Three quiet lines."""
+    """Render a title and three dim lines: model, workspace and tips."""
     model = (shorten_model(status.model), f"{status.window:,}-token context", format_server(status))
     place = (make_printable(shorten_home(status.workspace)), *([branch] if branch else []))
     return painter.paint_header(f"ollm {__version__}", [model, place, TIPS])

@@ -1,1 +1,1 @@
-"""`ollm sessions`: list, read, search, export and manage what was said."""
+"""`ollm sessions`: list, read, search, export and manage sessions."""

@@ -1,4 +1,4 @@
-"""`ollm sessions`: the family. Each command's module is imported when that command is called."""
+"""`ollm sessions`: the command group. Each command's module is imported on use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`sessions list` and `sessions search`: they ask the index directly, without asyncio or rich."""
+"""`sessions list` and `sessions search`: query the index directly, without asyncio or rich."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def search(
 
 
 def parse_since(text: str) -> str:
-    """A time as sessions write it, from a date, a time or how long ago."""
+    """Convert a date, a time or an age to the timestamp format of sessions."""
     from datetime import timedelta
 
     units = {"d": 86400, "h": 3600, "m": 60}
@@ -141,7 +141,7 @@ def show_sessions(
 
 
 def _add_archived(process: Any, rows: list[dict[str, Any]], *, tasks: bool) -> list[dict[str, Any]]:
-    """With those that are in the team archive only."""
+    """Add the sessions that are only in the team archive."""
     from ollm.archive.listing import list_archived_rows
 
     both = [*rows, *list_archived_rows(process, ask=True, tasks=tasks, warn=warn)]
@@ -149,7 +149,7 @@ def _add_archived(process: Any, rows: list[dict[str, Any]], *, tasks: bool) -> l
 
 
 def make_progress(label: str, unit: str = "") -> Callable[[int, int], None]:
-    """A bar on stderr, once something has taken longer than a second and somebody looks on; bytes are shown in MB."""
+    """Make a bar that appears on stderr after a second if it is a terminal. Bytes are shown in MB."""
     started = time.monotonic()
     shown, scale = False, 1_000_000 if unit == "MB" else 1
 

@@ -153,7 +153,7 @@ def _format_title(library: SessionLibrary, session_id: str) -> str:
 
 
 def _find_archived(process: ProcessScope, ids: list[str]) -> ArchivedCopies | None:
-    """List the copies in the team archive; None without one."""
+    """List the copies in the team archive, or return None without one."""
     if not process.home.archive_state.exists():
         return None
     from ollm.archive.process import ArchivedCopies
@@ -162,7 +162,7 @@ def _find_archived(process: ProcessScope, ids: list[str]) -> ArchivedCopies | No
 
 
 def _delete_each(process: ProcessScope, ids: list[str]) -> None:
-    """Delete one after another; what stays is named, and the command fails."""
+    """Delete sessions one after another. Names those that remain, and then fails."""
     copies = _find_archived(process, ids)
     failed = process.library.delete_many(ids, make_progress("Deleting"))
     for error in failed:
@@ -217,7 +217,7 @@ def redo(session: str | None, force: bool, dry_run: bool, workspace: str | None,
 
 
 def open_closed_session(session: str | None, workspace: str | None, *, files: bool) -> tuple[ClosedSession, str]:
-    """A session in the folder it was held in. `files`: that folder must be there."""
+    """Open a session in its original folder. `files`: that folder must exist."""
     process = ProcessScope(workspace=resolve_workspace(workspace))
     session_id = resolve_session_id(process, session, workspace)
     place = resolve_workspace(workspace)

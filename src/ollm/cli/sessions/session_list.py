@@ -1,4 +1,4 @@
-"""The sessions of a workspace as the picker shows them: those of this machine's archive, or those the daemon has."""
+"""Sessions of a workspace as the picker shows them: from this machine's archive, or from the daemon."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class SessionListItem(Data, frozen=True):
-    """One session. `origin` is the folder it comes from when this one is a copy."""
+    """One session. `origin` is the folder it comes from if this folder is a copy."""
 
     session_id: str
     title: str
@@ -37,18 +37,18 @@ class SessionListItem(Data, frozen=True):
 
 class SessionList(Protocol):
     async def load_items(self) -> list[SessionListItem]:
-        """Newest first, archived ones too."""
+        """Load all sessions, newest first, including archived ones."""
         ...
 
     async def archive(self, session_id: str, archived: bool) -> None: ...
 
     async def delete(self, session_id: str) -> None:
-        """For good, with every trace."""
+        """Delete a session permanently, with every trace."""
         ...
 
 
 class LocalSessionList:
-    """Reads the workspace's records. A workspace that has none is left untouched."""
+    """Sessions from the workspace's records. A workspace without records is left untouched."""
 
     def __init__(self, scope: WorkspaceScope) -> None:
         self._scope = scope
@@ -87,7 +87,7 @@ class LocalSessionList:
 
 
 class RemoteSessionList:
-    """Asks the daemon."""
+    """Sessions from the daemon."""
 
     def __init__(self, start: ChatArguments) -> None:
         self._start = start
@@ -124,7 +124,7 @@ class RemoteSessionList:
 
 
 def load_archived_items(process: ProcessScope, workspace: Path) -> list[SessionListItem]:
-    """Those of the same project that are in the team archive only; choosing one gets it."""
+    """Load the project's sessions that are only in the team archive. Choosing one downloads it."""
     if not process.home.archive_state.exists():
         return []
     from ollm.archive.listing import list_workspace_rows
@@ -167,13 +167,13 @@ def extract_last_words(messages: Sequence[dict[str, Any]]) -> str:
 
 
 def flatten_markdown(text: str) -> str:
-    """On one line, without the marks that only a rendering needs."""
+    """Flatten Markdown to one line, without its formatting marks."""
     words = (line.strip().lstrip("#>*-| ") for line in text.splitlines())
     return " ".join(" ".join(words).replace("**", "").replace("`", "").replace("## ", "").split())
 
 
 class SessionChoice(Data, frozen=True):
-    """A session to resume, a new one (with a first message, or one still to be sent), or to leave."""
+    """Choice of a session to resume, a new one (with a first message or a draft), or quitting."""
 
     action: Literal["resume", "new", "leave"]
     session_id: str | None = None
@@ -182,7 +182,7 @@ class SessionChoice(Data, frozen=True):
 
 
 def filter_sessions(lines: Iterable[SessionListItem], typed: str) -> list[SessionListItem]:
-    """Those that have every typed word in their title, model, last words, origin or id."""
+    """Return the sessions with every typed word in their title, model, last words, origin or id."""
     words = typed.casefold().split()
     return [line for line in lines if all(word in build_search_text(line) for word in words)]
 

@@ -33,7 +33,7 @@ FormatMoment = Callable[[str], str]  # a stamp as it is shown
 
 
 def skip_style(text: str, **_style: Any) -> str:
-    """No style at all, for what is no terminal."""
+    """Return the text without style, for output that is not a terminal."""
     return text
 
 
@@ -60,7 +60,7 @@ def render_session(
 
 
 def render_text(text: str, prefix: str = "") -> Iterator[str]:
-    """Several lines made harmless: what is not printable is written as an escape."""
+    """Render text safely: unprintable characters are written as escapes."""
     for piece in slice_text(text.expandtabs(4) if "\t" in text else text):
         if not prefix and is_plain(piece):
             yield piece
@@ -134,7 +134,7 @@ def view(session: str | None, unfold: bool, workspace: str | None, as_json: bool
 
 
 def _page_session(stream: SessionStream, unfold: bool) -> None:
-    """Through a pager as it is read; whoever leaves it stops the reading."""
+    """Show a session in a pager while it is read. Quitting the pager stops the reading."""
     seen = sys.stdout.isatty()
     style, moment = (style_text, format_past) if seen else (skip_style, make_printable)
     chunks = gather_pieces(render_session(stream, unfold=unfold, style=style, moment=moment))
@@ -182,7 +182,7 @@ def export(
 
 
 def resolve_session_id(process: ProcessScope, session: str | None, workspace: str | None) -> str:
-    """The session that was named, or the newest of the workspace."""
+    """Return the id of the named session, or of the newest in the workspace."""
     if session is not None:
         return process.session_files.places.find(session)
     place = str(resolve_workspace(workspace))
@@ -205,13 +205,13 @@ def _render_export(process: ProcessScope, stream: SessionStream, form: str, reda
 
 
 def _escape_hidden(chunks: Iterator[bytes]) -> Iterator[bytes]:
-    """The same JSON, in which a person sees the characters that hide or turn text round."""
+    """Escape characters in JSON that are invisible or change the text direction."""
     for chunk in chunks:
         yield chunk if chunk.isascii() else escape_json(chunk.decode("utf-8", "replace")).encode()
 
 
 def _track_progress(stream: SessionStream, chunks: Iterator[Chunk]) -> Iterator[Chunk]:
-    """The chunks, with a bar on stderr that shows how far the file has been read."""
+    """Yield the chunks while a bar on stderr shows how far the file has been read."""
     show = make_progress("Reading", "MB")
     for position, chunk in enumerate(chunks):
         if position % CHUNKS_PER_UPDATE == 0:
@@ -221,7 +221,7 @@ def _track_progress(stream: SessionStream, chunks: Iterator[Chunk]) -> Iterator[
 
 
 def _refuse_unreadable(stream: SessionStream, chunks: Iterator[Chunk], done: str, outcome: str = "") -> Iterator[Chunk]:
-    """The chunks; an error at their end when there was nothing to be read behind them."""
+    """Yield the chunks, then raise DamagedError if no message could be read."""
     yield from chunks
     if stream.unreadable:
         damage, session_id = make_printable(stream.damage or ""), stream.session.session_id
@@ -232,7 +232,7 @@ def _refuse_unreadable(stream: SessionStream, chunks: Iterator[Chunk], done: str
 
 
 def _refuse_own_place(target: Path, process: ProcessScope) -> None:
-    """An export never takes the place of what sessions are kept in."""
+    """Raise UsageError if an export would go into a directory of sessions."""
     place = target.resolve().parent
     if any(place.is_relative_to(own.resolve()) for own in (*process.session_directories, process.home.trash)):
         raise UsageError(f"{place} is where sessions are kept.", action="Choose another directory.")
@@ -262,7 +262,7 @@ def _guess_format(output: str) -> str:
 
 
 def _is_special(target: Path) -> bool:
-    """A device or a pipe: written into, never replaced."""
+    """Return True for a device or a pipe, which is never replaced."""
     return target.exists() and not target.is_file()
 
 

@@ -1,4 +1,4 @@
-"""Offers of a server, cut to a safe size and cached for the next start."""
+"""A server's offers, cut to a safe size and cached for the next start."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _INVALID_NAME_CHARACTERS = re.compile(r"[^A-Za-z0-9_-]")
 
 
 class OfferedTool(Data, frozen=True):
-    """`name` is for models, `remote` for the server."""
+    """A tool of a server. `name` is for models, `remote` for the server."""
 
     name: str
     remote: str
@@ -53,8 +53,8 @@ class OfferedPrompt(Data, frozen=True):
 
 
 class Catalogue(Data, frozen=True):
-    """`resources`: whether there are any to read; `uris`: those that are listed. `instructions` is what the server says
-    about itself. `left_out` says in sentences what was not taken, and why."""
+    """A server's offers. `resources`: True if there are any to read; `uris`: the listed ones. `instructions` is the
+    server's description of itself. `left_out` are sentences on the rejected offers, with reasons."""
 
     tools: tuple[OfferedTool, ...] = ()
     prompts: tuple[OfferedPrompt, ...] = ()
@@ -94,7 +94,7 @@ async def fetch_resource_names(client: Client) -> tuple[tuple[str, ...], tuple[s
 
 
 async def _fetch_pages(ask: Callable[..., Awaitable[Any]], field: str) -> tuple[list[Any], str]:
-    """Fetch all pages; returns the entries and the fault of a list that does not end."""
+    """Fetch all pages; returns the entries, and an error if the list does not end."""
     found: list[Any] = []
     cursor: str | None = None
     seen: set[str] = set()
@@ -111,7 +111,7 @@ async def _fetch_pages(ask: Callable[..., Awaitable[Any]], field: str) -> tuple[
 
 
 def select_tools(server: McpServer, tools: list[Any]) -> tuple[tuple[OfferedTool, ...], tuple[str, ...]]:
-    """Select usable tools with unique names; returns them and a sentence for each other one."""
+    """Select usable tools with unique names; returns them and a sentence for each rejected tool."""
     taken: dict[str, OfferedTool] = {}
     left_out: list[str] = []
     wanted = [tool for tool in tools if server.offers(tool.name)]
@@ -130,7 +130,7 @@ def select_tools(server: McpServer, tools: list[Any]) -> tuple[tuple[OfferedTool
 
 
 def make_tool_name(server: str, tool: str) -> str:
-    """Make `server__tool` from letters every model server takes; a changed or cut name ends in its hash."""
+    """Make `server__tool` from letters every model server accepts. A changed or cut name ends in its hash."""
     name = f"{server}__{_INVALID_NAME_CHARACTERS.sub('_', tool)}"
     if name == f"{server}__{tool}" and len(name) <= MAX_NAME_CHARACTERS and tool:
         return name
@@ -154,7 +154,7 @@ def _shorten_line(text: str, longest: int) -> str:
 
 
 class CatalogueFile:
-    """Latest known offers of servers. May be deleted at any time; each server is then asked again."""
+    """Latest known offers of servers. May be deleted at any time; the servers are then queried again."""
 
     def __init__(self, file: Path, clock: Clock = now) -> None:
         self._file = file
@@ -173,7 +173,7 @@ class CatalogueFile:
             return False
 
     def note_hang(self, server: McpServer) -> None:
-        """Remember that a server did not answer, so that the next start does not wait for it."""
+        """Record that a server did not answer, so that the next start does not wait for it."""
         if (self.get(server) or Catalogue(hung=True)).hung:
             self.put(server, Catalogue(hung=True, timestamp=format_stamp(self._clock())))
 
@@ -193,7 +193,7 @@ class CatalogueFile:
 
 
 def _make_key(server: McpServer) -> str:
-    """Identify a server by its configuration; the digest hides its variables."""
+    """Identify a server by its configuration. The digest hides its variables."""
     return f"{server.name}:{hashlib.sha256(msgspec.json.encode(server)).hexdigest()[:16]}"
 
 
@@ -209,14 +209,14 @@ RESOURCE_PARAMETERS: JsonObject = {
 
 
 class McpInvocation(Data, frozen=True):
-    """A call of a server's tool. Only the server knows what it touches."""
+    """A call of a server's tool. Its effects are unknown to ollm."""
 
     spec_name: str
     params: JsonObject
     work: Run
 
     def summary(self) -> str:
-        """Show the whole call: nobody here knows which argument matters."""
+        """The whole call, because the important argument is unknown."""
         arguments = msgspec.json.encode(self.params).decode()
         left = len(arguments) - MAX_SUMMARY_CHARACTERS
         shown = (
@@ -231,7 +231,7 @@ class McpInvocation(Data, frozen=True):
         return build_confirmation(self.spec_name, self.describe_whole(), self.locations(), verdict)
 
     def describe_whole(self) -> str:
-        """Describe the call with all its arguments, as far as a screen has room; say how much is missing."""
+        """Describe the call with all its arguments, as far as the screen allows, and how much is omitted."""
         arguments = msgspec.json.format(msgspec.json.encode(self.params), indent=2).decode()
         if len(arguments) <= MAX_SHOWN_CHARACTERS:
             return f"{self.spec_name} {arguments}"
@@ -247,7 +247,7 @@ class McpInvocation(Data, frozen=True):
 
 
 def build_specs(server: McpServer, found: Catalogue, call: Callable[[OfferedTool], Run], read: Run) -> list[ToolSpec]:
-    """Build a spec for each tool, and one to read resources. All of them ask unless a rule says otherwise."""
+    """Build a spec for each tool, and one to read resources. All need confirmation unless a rule allows them."""
     specs = [_build_spec(server, tool.name, tool.description, tool.parameters, call(tool)) for tool in found.tools]
     name = f"{server.name}__{READ_RESOURCE}"
     if found.resources and all(spec.name != name for spec in specs):
@@ -280,7 +280,7 @@ def fingerprint_tool(server: McpServer, name: str, parameters: JsonObject) -> st
 
 
 def check_arguments(name: str, arguments: Any, parameters: Mapping[str, Any]) -> JsonObject:
-    """Check that the arguments are an object with nothing missing or unknown; the server checks the rest."""
+    """Check that the arguments are an object with none missing or unknown. The server checks the rest."""
     given = arguments if arguments is not None else {}
     if isinstance(given, str):
         with suppress(msgspec.DecodeError, RecursionError):

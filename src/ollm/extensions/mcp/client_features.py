@@ -1,4 +1,4 @@
-"""Requests and notices of a server to its client: folders, log lines, changed lists, and questions to the person."""
+"""A server's requests and notifications: folders, log lines, changed lists, and questions to the person."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class FormField(Data, frozen=True):
 
 
 class FormRefusedError(Exception):
-    """The person does not want to answer."""
+    """The person declined to answer."""
 
 
 def read_fields(schema: Mapping[str, Any]) -> list[FormField]:
@@ -74,7 +74,7 @@ def _read_options(entry: Mapping[str, Any]) -> dict[str, str]:
 
 
 async def fill_form(server: str, message: str, schema: Mapping[str, Any], ask: AskPerson) -> dict[str, Any]:
-    """Ask the person for each field; a form without fields is a plain yes or no."""
+    """Ask the person for each field. A form without fields is a plain yes or no."""
     asked = f"{server} asks: {clean_text(message)[:MAX_MESSAGE_CHARACTERS]}"
     fields = read_fields(schema)
     if not fields:
@@ -140,7 +140,7 @@ def _name_default(field: FormField) -> str:
 
 
 def parse_value(text: str, field: FormField) -> tuple[Any, str]:
-    """Parse typed text for a field; returns the value and the fault."""
+    """Parse typed text for a field; returns the value and an error message."""
     if field.kind == "boolean":
         word = text.lower()
         known = word in (*TRUE_WORDS, *FALSE_WORDS)
@@ -159,7 +159,7 @@ def parse_value(text: str, field: FormField) -> tuple[Any, str]:
 
 
 def find_option(text: str, field: FormField) -> str | None:
-    """Find the chosen option by name or value, in any case; a field without choices takes every text."""
+    """Find the chosen option by name or value, ignoring case. A field without choices accepts any text."""
     if not field.options:
         return text
     known = {**{value.lower(): value for value in field.options.values()},
@@ -183,18 +183,18 @@ MAX_TOLD_ERRORS = 5  # log lines of a server that the person is shown; the other
 
 
 def discard_notice(text: str) -> None:
-    """For connections that nobody watches."""
+    """Discard a notice, for connections without an observer."""
 
 
 @asynccontextmanager
 async def pause_nothing() -> AsyncIterator[None]:
-    """For connections without time limits."""
+    """Pause nothing, for connections without time limits."""
     yield
 
 
 class ClientFeatures:
-    """The callbacks an SDK client is given. `tell` shows a line to the person, `ask` asks them; without `ask` every
-    question of a server is declined, and said. `pause` holds time limits while a question waits."""
+    """The callbacks of an SDK client. `tell` shows a line to the person, `ask` asks them; without `ask` every question
+    of a server is declined with a notice. `pause` holds time limits while a question waits."""
 
     def __init__(
         self,
@@ -243,7 +243,7 @@ class ClientFeatures:
             self.offers_changed = True
 
     async def _log_line(self, params: Any) -> None:
-        """Log a line of the server's log; the first few errors are also shown."""
+        """Log a line from the server's log. The first few errors are also shown."""
         level = LOG_LEVELS.get(str(params.level), logging.INFO)
         data = params.data if isinstance(params.data, str) else msgspec.json.encode(params.data, enc_hook=str).decode()
         text = " ".join(clean_text(data[: MAX_LOG_CHARACTERS * 2]).split())[:MAX_LOG_CHARACTERS]

@@ -57,15 +57,15 @@ class McpConnectionState:
 
 
 class SessionLostError(Exception):
-    """The server no longer knows the session it gave."""
+    """The server has forgotten the session it issued."""
 
 
 async def allow_server(server: McpServer) -> None:
-    """One that needs no question: the settings name it."""
+    """Allow a server without a question because the settings name it."""
 
 
 class McpConnection:
-    """`ask` sends a request. After a crash the next request reconnects; a success resets the count of failures."""
+    """A connection to one server. After a crash the next request reconnects; a success resets the failure count."""
 
     def __init__(
         self,
@@ -98,8 +98,8 @@ class McpConnection:
         return self.failures < MAX_FAILURES
 
     async def ask(self, request: Callable[[Client], Awaitable[T]]) -> T:
-        """Send a request; ToolFailure if the server fails, refuses or takes too long. If the server has forgotten the
-        session, nothing was done: a new session repeats the request."""
+        """Send a request. Raises ToolFailure if the server fails, refuses or takes too long. A server that has
+        forgotten the session has done nothing, so the request is repeated in a new session."""
         await self.approve(self.server)
         client, line = await self._ensure_connected()
         try:
@@ -136,7 +136,7 @@ class McpConnection:
         return answer
 
     def _is_session_lost(self, error: Exception, line: McpConnectionState) -> bool:
-        """Return True if a restarted server refuses an unknown session, by its text or its status alone."""
+        """Return True if a restarted server rejects an unknown session, judging by its text or its status alone."""
         refused = line.status in LOST_SESSION_STATUSES or LOST_SESSION_PATTERN.search(summarize_error(error))
         return bool(self.server.url and refused)
 
@@ -150,7 +150,7 @@ class McpConnection:
                 self._deadlines.discard(deadline)
 
     def extend_deadlines(self) -> None:
-        """Restart the time limits of waiting requests: the server shows progress."""
+        """Restart the time limits of waiting requests because the server reported progress."""
         self._reschedule(asyncio.get_running_loop().time() + self.server.timeout)
 
     @asynccontextmanager
@@ -210,7 +210,7 @@ class McpConnection:
         self._line = line
 
     def _check_program(self) -> None:
-        """Report a missing program before anything else is done."""
+        """Report a missing program before any other work."""
         import shutil
 
         command, place = self.server.command, self._search_path
@@ -221,7 +221,7 @@ class McpConnection:
                 raise self._make_failure(f"cannot be started: there is no program {command}")
 
     async def _hold_line(self, line: McpConnectionState, ready: asyncio.Future[Client]) -> None:
-        """Keep the connection open in its own task: the SDK must leave contexts in the task that entered them."""
+        """Keep the connection open in a separate task: the SDK must exit contexts in the task that entered them."""
         try:
             await self._hold_some_way(line, ready)
         except StartError as error:
@@ -231,8 +231,8 @@ class McpConnection:
             _fail(ready, self._make_failure(f"cannot be used: {line.explain_loss('')}"))
 
     async def _hold_some_way(self, line: McpConnectionState, ready: asyncio.Future[Client]) -> None:
-        """`legacy` begins with a handshake, after which a server can ask questions and tell that its tools changed;
-        only one at an address that refuses it is spoken to as `auto` finds, and then as servers were before."""
+        """Connect in `legacy` mode, whose handshake lets a server ask questions and announce changed tools. If a server
+        at an address refuses it, try the older transport if the status suggests it, then `auto`."""
         try:
             await self._hold_client("legacy", line, ready)
         except Exception as error:
@@ -277,7 +277,7 @@ async def _skip_validation(_name: str, _result: object) -> None: ...
 
 
 def _mend_answers(client: Client) -> None:
-    """Repair answers before the SDK checks them: one bad tool or block must not lose the whole answer."""
+    """Repair answers before the SDK validates them: one bad tool or block must not lose the whole answer."""
     from ollm.extensions.mcp.results import mend_answer, mend_tool_list
 
     mends = {"tools/list": mend_tool_list, "tools/call": mend_answer}
@@ -293,7 +293,7 @@ def _mend_answers(client: Client) -> None:
 
 
 async def import_sdk() -> None:
-    """Import the SDK in a thread: it takes seconds, and the screen must stay alive."""
+    """Import the SDK in a thread: it takes seconds, and the screen must stay responsive."""
     if "mcp.client.client" in sys.modules:
         return
     loop = asyncio.get_running_loop()

@@ -22,12 +22,12 @@ LOOPBACK_HOSTS = ("127.0.0.1", "localhost", "::1")
 
 
 class PlainAddressError(OllmError):
-    """A server names an unencrypted address for its login."""
+    """A server gave an unencrypted address for its login."""
 
 
 def check_address(url: str, server: McpServer) -> None:
-    """Refuse a plain http address that is neither on this machine nor the one the person configured: what a login sends
-    there is a key."""
+    """Refuse a plain http address that is neither on this machine nor configured by the person: a login would send its
+    key there."""
     parts, own = urlsplit(url), urlsplit(server.url)
     configured = (parts.scheme, parts.netloc) == (own.scheme, own.netloc)
     if parts.scheme != "https" and parts.hostname not in LOOPBACK_HOSTS and not configured:
@@ -43,8 +43,8 @@ def open_address(
     *,
     older: bool = False,
 ) -> AbstractAsyncContextManager[Any]:
-    """Open the streams of an SDK client. `note_refusal` gets every status of refusal, `lost` the reason for a broken
-    connection; `auth` is a login; `older` is for servers that stream events from an address of their own."""
+    """Open the streams of an SDK client. `note_refusal` gets every error status, `lost` the reason for a broken
+    connection; `auth` is a login; `older` is for servers that stream events from a separate address."""
     if server.transport == SSE or older:
         return open_sse_transport(server, note_refusal, lost, auth)
     return open_http_transport(server, note_refusal, auth)
@@ -78,18 +78,18 @@ def make_event_hooks(server: McpServer, note_refusal: Callable[[int], None]) -> 
 
 
 def may_be_newer(status: int, error: BaseException) -> bool:
-    """True if a server that refused the handshake answered at all, and not because a login is missing."""
+    """Return True if a server rejected the handshake with an answer, and not because a login is missing."""
     answered = status > 0 or type(find_root_error(error)).__name__ == "MCPError"
     return answered and status not in (401, 403)
 
 
 def may_be_older(status: int) -> bool:
-    """True if a server refused the handshake as those do that stream events from an address of their own."""
+    """Return True if the status suggests an older server that streams events from a separate address."""
     return status in (400, 404, 405)
 
 
 async def limit_response(response: Any) -> None:
-    """Limit the length of an answer, and repair what the SDK cannot read; event streams are limited per event."""
+    """Limit the length of an answer and repair it for the SDK. Event streams are limited per event."""
 
     events = response.headers.get("content-type", "").startswith("text/event-stream")
     if not (events and response.headers.get("content-encoding")):
@@ -100,7 +100,7 @@ EVENT_DATA = b"data:"
 
 
 def mend_body(body: bytes) -> bytes:
-    """Repair a message that the SDK cannot read; others stay as they are."""
+    """Repair a message that the SDK cannot read; leave others unchanged."""
     from pydantic_core import from_json
 
     try:

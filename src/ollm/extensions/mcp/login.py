@@ -1,4 +1,4 @@
-"""OAuth logins at MCP servers: the browser round trip, and the tokens, each for one address."""
+"""OAuth logins at MCP servers: the browser round trip, and the tokens, each bound to one address."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ NO_PAGE = b"<!doctype html><title>ollm</title><p>The login failed. The terminal 
 
 
 class LoginRequiredError(OllmError):
-    """A server wants a login that needs a person."""
+    """A server requires a login by a person."""
 
 
 class LoginRecord(msgspec.Struct, omit_defaults=True, rename="camel"):
-    """Record of one login, valid for `url` alone. `keyring`: tokens and client are in the keyring."""
+    """Record of one login, valid only for `url`. `keyring`: tokens and client are in the keyring."""
 
     url: str
     keyring: bool = False
@@ -46,14 +46,14 @@ class LoginRecord(msgspec.Struct, omit_defaults=True, rename="camel"):
 
 
 class LoginSecrets(msgspec.Struct, omit_defaults=True):
-    """Parts of a login that go into a keyring."""
+    """Parts of a login stored in a keyring."""
 
     tokens: dict[str, Any] | None = None
     client: dict[str, Any] | None = None
 
 
 class LoginFile:
-    """Logins by server name in a private file; secrets in the keyring if there is one."""
+    """Logins by server name in a private file. Secrets are in the keyring if there is one."""
 
     def __init__(self, file: Path) -> None:
         self.file = file
@@ -77,7 +77,7 @@ class LoginFile:
         self._write({**self._read_all(), name: record})
 
     def remove(self, name: str) -> bool:
-        """Remove a login; False if there is none."""
+        """Remove a login. Returns False if it does not exist."""
         known = self._read_all()
         if name not in known:
             return False
@@ -117,7 +117,7 @@ def _open_record(file: Path, name: str, kept: LoginRecord) -> LoginRecord | None
 
 class LoginStorage:
     """Token storage for the SDK. `fresh`: earlier tokens are not used, and new ones wait for `keep`, so that a failed
-    login leaves an earlier one unchanged."""
+    login does not change an earlier one."""
 
     def __init__(self, file: LoginFile, server: McpServer, *, fresh: bool = False) -> None:
         self._file = file
@@ -158,7 +158,7 @@ Return = Callable[[], Awaitable["AuthorizationCodeResult"]]
 def build_auth(
     storage: LoginStorage, server: McpServer, redirect_uri: str, redirect: Redirect, wait: Return | None = None
 ) -> OAuthClientProvider:
-    """Build the SDK's login for this server, with what an earlier one left."""
+    """Build the SDK's login for this server from the data of an earlier login."""
     from mcp.client.auth import OAuthClientProvider
     from mcp.shared.auth import OAuthClientMetadata, OAuthMetadata
     from pydantic import AnyUrl
@@ -173,7 +173,7 @@ def build_auth(
 
 
 def build_kept_auth(file: LoginFile, server: McpServer) -> OAuthClientProvider | None:
-    """Return the saved login, renewed if no person is needed; None if there is none."""
+    """Return the saved login, renewed if no person is needed, or None if there is no saved login."""
     if file.get(server) is None:
         return None
 
@@ -229,7 +229,7 @@ def _render_page(found: dict[str, str], *, right: bool) -> bytes:
 
 @asynccontextmanager
 async def listen_for_browser(port: int = 0) -> AsyncIterator[BrowserReturn]:
-    """Listen on loopback for as long as the login takes."""
+    """Listen on loopback for the duration of the login."""
     browser = BrowserReturn()
     listener = await asyncio.start_server(browser.handle, "127.0.0.1", port, limit=MAX_HEAD_BYTES)
     browser.uri = f"http://127.0.0.1:{listener.sockets[0].getsockname()[1]}/callback"
@@ -240,8 +240,8 @@ async def listen_for_browser(port: int = 0) -> AsyncIterator[BrowserReturn]:
 
 
 def check_code_challenge(metadata: OAuthMetadata | None, server: McpServer) -> None:
-    """Refuse a login that others could take over on its way back: its code must be bound to us by S256. One that does
-    not say what it takes is sent S256."""
+    """Refuse a login whose code could be intercepted: the server must support PKCE with S256. A server that lists no
+    methods is sent S256."""
     taken = metadata.code_challenge_methods_supported if metadata is not None else None
     if taken is not None and CODE_CHALLENGE not in taken:
         named = ", ".join(taken)[:80] or "none"
@@ -251,7 +251,7 @@ def check_code_challenge(metadata: OAuthMetadata | None, server: McpServer) -> N
 
 
 async def log_in(server: McpServer, file: LoginFile, show: Redirect, port: int = 0) -> int:
-    """Log in again, keep the tokens, and return the number of tools offered then."""
+    """Log in again, save the tokens, and return the number of tools offered."""
     from mcp import Client
     from ollm.extensions.mcp.http import check_address, open_address
     from ollm.extensions.mcp.results import find_root_error, summarize_error
@@ -286,7 +286,7 @@ log = logging.getLogger("ollm.mcp")
 
 
 def use_keyring(action: Callable[[Any], T], otherwise: T) -> T:
-    """Run an action on the keyring; `otherwise` if there is no keyring or it fails, as when it is locked."""
+    """Run an action on the keyring. Returns `otherwise` if the keyring is missing, locked or failing."""
     try:
         keyring: Any = import_module("keyring")
         return action(keyring) if keyring.get_keyring().priority > 0 else otherwise
@@ -296,7 +296,7 @@ def use_keyring(action: Callable[[Any], T], otherwise: T) -> T:
 
 
 def write_secret(name: str, secret: str) -> bool:
-    """Keep a secret; False if it has to be kept elsewhere."""
+    """Save a secret in the keyring. Returns False if it must be stored elsewhere."""
 
     def write(keyring: Any) -> bool:
         keyring.set_password(SERVICE, name, secret)

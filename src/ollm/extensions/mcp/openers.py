@@ -27,7 +27,7 @@ def make_opener(
     sandbox: Sandbox,
     logins: Path | None = None,
 ) -> Open:
-    """Make a function that opens the connection: start the program, or call the address with a login of `logins`."""
+    """Make a function that opens the connection: start the program, or call the address with a saved login."""
     if server.url:
         return lambda line: open_with_login(server, logins, line)
     return lambda line: open_program(server, host, workspace, environment, sandbox, line)
@@ -86,7 +86,7 @@ MAX_STDERR_BYTES = 2_000
 
 
 class McpProgram:
-    """The pipes of a started server. `words` is the end of its standard error."""
+    """The pipes of a started server. `words` is the end of its stderr."""
 
     def __init__(self, process: ChildProcess, output: asyncio.StreamReader, feed: asyncio.StreamWriter) -> None:
         self.process = process
@@ -105,7 +105,7 @@ class McpProgram:
 
 @asynccontextmanager
 async def keep_program(program: PipedProgram) -> AsyncIterator[McpProgram]:
-    """Read and write a program; on leaving, it ends with everything it started."""
+    """Keep a program's pipes open. On exit, end it and everything it started."""
     lines = asyncio.StreamReader(limit=MAX_LINE_BYTES)
     transport = await connect_reader(program.output, lambda: asyncio.StreamReaderProtocol(lines))
     found = McpProgram(program.process, lines, await connect_writer(program.feed))

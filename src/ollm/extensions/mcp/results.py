@@ -1,4 +1,4 @@
-"""Schemas and results of MCP servers, checked and bounded."""
+"""Validated and size-limited schemas and results of MCP servers."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def _make_text_block(value: Any) -> dict[str, Any]:
 
 
 def build_result(answer: Any) -> ToolResult:
-    """Convert an answer to a tool result with its text and pictures."""
+    """Convert an answer to a tool result with its text and images."""
     text = extract_text(answer.content)
     if not text and answer.structured_content is not None:
         text = disarm_template_marks(msgspec.json.encode(answer.structured_content).decode())
@@ -76,7 +76,7 @@ def build_result(answer: Any) -> ToolResult:
 
 
 def extract_text(blocks: Any) -> str:
-    """Extract the text of blocks; name the other blocks."""
+    """Extract the text of blocks; name blocks of other types."""
     text = "\n".join(line for block in blocks if (line := _render_block(block)))
     return disarm_template_marks(text[:MAX_TEXT_CHARACTERS])
 
@@ -111,7 +111,7 @@ def _render_block(block: Any) -> str:
 
 
 def render_contents(contents: Any) -> str:
-    """The text of a resource; one that is no text is named."""
+    """Return the text of a resource, with a placeholder for contents that are not text."""
     text = "\n".join(
         str(item.text)
         if hasattr(item, "text")
@@ -152,11 +152,11 @@ TOO_MANY_NODES = "its parameters are too many"
 
 
 class SchemaFaultError(Exception):
-    """The reason a schema cannot be shown to a model."""
+    """A schema cannot be shown to a model, with the reason."""
 
 
 def mend_tool_list(listed: dict[str, Any]) -> dict[str, Any]:
-    """Make every tool of a server's list readable: note a fault in the tool's schema and drop tools without a name, so
+    """Make every tool of a server's list readable. Note a fault in a tool's schema and drop tools without a name, so
     that one bad tool does not lose the others."""
     tools = listed.get("tools")
     entries = [tool for tool in tools if isinstance(tool, dict)] if isinstance(tools, list) else []
@@ -167,8 +167,8 @@ def mend_tool_list(listed: dict[str, Any]) -> dict[str, Any]:
 
 
 def _mend_cache_hints(listed: dict[str, Any]) -> dict[str, Any]:
-    """Add the cache hints that MCP requires in every list since 2026-07-28: the server's own, else those of a list that
-    must not be cached. The SDK drops them for older versions."""
+    """Add the cache hints that MCP requires in every list since 2026-07-28: the server's own, or else hints that forbid
+    caching. The SDK drops them for older versions."""
     scope, age = listed.get("cacheScope"), listed.get("ttlMs")
     return {
         "resultType": "complete",
@@ -178,8 +178,8 @@ def _mend_cache_hints(listed: dict[str, Any]) -> dict[str, Any]:
 
 
 def mend_message(line: bytes) -> dict[str, Any] | None:
-    """A line that the SDK cannot read, as something it can: a list of tools without those that are nested too deeply,
-    else an error in place of the answer, so that nobody waits for it. None for what is no answer at all."""
+    """Convert a line that the SDK cannot read: a tool list without schemas that are nested too deeply, or an error in
+    place of the answer, so that the request does not wait forever. Returns None if the line is not an answer."""
     identity = re.search(rb'"id"\s*:\s*(\d+)', line[:200]) or re.search(rb'"id"\s*:\s*(\d+)', line[-200:])
     if identity is None or re.search(rb'"method"\s*:', line[:200]):
         return None
@@ -194,7 +194,7 @@ def mend_message(line: bytes) -> dict[str, Any] | None:
 
 
 def _drop_deep_schema(tool: Any) -> Any:
-    """The tool with the fault in place of a schema that is too deep; only what is needed of the others."""
+    """Reduce a tool that is too deep to its text fields, with the fault in place of its schema."""
     if not isinstance(tool, dict) or not is_too_deep(tool):
         return tool
     shallow = {key: value for key, value in tool.items() if isinstance(value, str)}
@@ -221,7 +221,7 @@ def _mend_tool(tool: dict[str, Any]) -> dict[str, Any]:
 
 
 def prepare_schema(schema: Any) -> tuple[dict[str, Any], str]:
-    """The schema as models are shown it, and why it cannot be shown; one of the two is empty."""
+    """Return the schema as shown to models and the reason it cannot be shown; one of the two is empty."""
     if not isinstance(schema, dict) or schema.get("type", "object") != "object":
         return {}, "its parameters are not an object"
     if fault := schema.get(FAULT_KEY):
@@ -239,8 +239,8 @@ def prepare_schema(schema: Any) -> tuple[dict[str, Any], str]:
 
 
 def expand_references(schema: dict[str, Any]) -> dict[str, Any]:
-    """The schema with its own definitions in place of references to them. Where a definition holds itself, or all of
-    them together are too large, references and definitions stay as they are."""
+    """Replace references to the schema's own definitions with those definitions. If a definition contains itself, or
+    the result would be too large, references and definitions stay unchanged."""
     definitions = {f"#/{key}/{name}": value for key in DEFINITION_KEYS for name, value in _get_mapping(schema, key)}
     bare = {key: value for key, value in schema.items() if key not in DEFINITION_KEYS}
     if definitions:
@@ -261,7 +261,7 @@ def _get_mapping(schema: dict[str, Any], key: str) -> list[tuple[str, Any]]:
 
 
 class _SchemaWalk:
-    """Copy a schema: visit each node once for every place that uses it, up to a limit."""
+    """A walk that copies a schema. It visits a node once for every place that uses it, up to a limit."""
 
     def __init__(self, definitions: dict[str, Any]) -> None:
         self._definitions = definitions
@@ -269,7 +269,7 @@ class _SchemaWalk:
         self._open: list[str] = []
 
     def copy(self, node: Any, depth: int = 0) -> Any:
-        """A schema, or a list of them, or a value."""
+        """Copy a schema, a list of schemas, or a value."""
         self._nodes += 1
         if depth > MAX_DEPTH_LEVELS:
             raise SchemaFaultError(NESTED_TOO_DEEP)

@@ -1,4 +1,4 @@
-"""The servers of one conversation: shown from what they offered last, opened when they are needed, ended with it."""
+"""The MCP servers of one conversation: shown from the cache, opened on demand, closed with the conversation."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ CHANGE_WAIT_SECONDS = 5.0  # seconds a request waits for a list that has changed
 
 
 class McpServerState(Data, frozen=True):
-    """State of a server, as /mcp shows it."""
+    """State of a server as displayed by /mcp."""
 
     server: McpServer
     connected: bool
@@ -35,7 +35,7 @@ class McpServerState(Data, frozen=True):
 
 
 class McpServers:
-    """`before_turn` asks servers what they have, beside the turn where that is known from before."""
+    """The servers of one conversation. `before_turn` queries them, in the background if their offers are cached."""
 
     def __init__(
         self,
@@ -65,7 +65,7 @@ class McpServers:
         self._changed = False
 
     def list_specs(self) -> list[ToolSpec]:
-        """The tools of every server that is known, whether or not it runs."""
+        """List the tools of every known server, running or not."""
         return [
             spec
             for name, found in self._known.items()
@@ -78,7 +78,7 @@ class McpServers:
         ]
 
     async def before_turn(self) -> bool:
-        """Ask who must be asked; wait only for those nothing is known of, and only once. True when tools changed."""
+        """Query servers with unknown or outdated offers; wait once for unknown ones. Returns True if tools changed."""
         for name in self._servers:
             found = self._known.get(name)
             changed, usable = self._take_offer_change(name)
@@ -97,15 +97,15 @@ class McpServers:
         return self._take_change()
 
     async def before_request(self) -> bool:
-        """Take what came meanwhile: servers that were slow, lists that have changed. True when tools changed."""
+        """Pick up offers that arrived or changed since the turn began. Returns True if tools changed."""
         for name, line in list(self._connections.items()):
             if line.is_connected and self._take_offer_change(name)[0]:
                 await asyncio.wait([self._ask_beside(name)], timeout=CHANGE_WAIT_SECONDS)
         return self._take_change()
 
     def _take_offer_change(self, name: str) -> tuple[bool, bool]:
-        """True if a server said that it has other tools now, and whether it can still be asked. One that was never
-        needed has said nothing, and has not failed."""
+        """Return whether a server announced changed tools, and whether it is usable. A server that was never connected
+        has announced nothing and is usable."""
         if (line := self._connections.get(name)) is None:
             return False, True
         changed, line.features.offers_changed = line.features.offers_changed, False
@@ -127,7 +127,7 @@ class McpServers:
         self._late |= late
 
     async def ask_server(self, name: str) -> Catalogue:
-        """Ask a server for what it offers; ToolFailure if it cannot be asked."""
+        """Query a server for its offers. Raises ToolFailure if that is not possible."""
         line = self._get_connection(name)
         found = await line.ask(lambda client: fetch_catalogue(client, line.server))
         self._changed = self._changed or found.tools != getattr(self._known.get(name), "tools", None)
@@ -146,22 +146,22 @@ class McpServers:
         ]
 
     def list_resources(self) -> list[str]:
-        """The resources that are known, each as `server:uri`."""
+        """List the known resources, each as `server:uri`."""
         return [f"{name}:{uri}" for name, found in self._known.items() for uri in found.uris]
 
     async def read_resource(self, name: str, uri: str) -> str:
-        """A resource as text."""
+        """Read a resource as text."""
         return render_contents(
             (await self._get_connection(name).ask(lambda client: client.read_resource(uri))).contents
         )
 
     def list_prompt_arguments(self, name: str, prompt: str) -> tuple[str, ...]:
-        """The names of what a prompt takes, in their order; nothing when it is not known."""
+        """Return a prompt's argument names in order, or nothing if the prompt is unknown."""
         offered = self._known[name].prompts if name in self._known else ()
         return next((each.arguments for each in offered if each.name == prompt), ())
 
     async def get_prompt(self, name: str, prompt: str, arguments: dict[str, str]) -> str:
-        """A server's prompt as text for the user to send. Arguments are checked against what the server said."""
+        """Get a server's prompt as text for the user to send. Arguments are checked against the server's list."""
         self._check_prompt(name, prompt, arguments)
         answer = await self._get_connection(name).ask(lambda client: client.get_prompt(prompt, arguments or None))
         return "\n\n".join(extract_text([message.content]) for message in answer.messages)
@@ -255,7 +255,7 @@ class McpServers:
 
 
 def format_progress(progress: float, total: float | None, message: str | None) -> str:
-    """A line on how far a call is."""
+    """Format the progress of a call in one line."""
     done = f"{progress:g} of {total:g}" if total else f"{progress:g}"
     told = " ".join((message or "").split())[:MAX_PROGRESS_CHARACTERS]
     return f"{done}: {told}\n" if told else f"{done}\n"

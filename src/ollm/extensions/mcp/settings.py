@@ -1,4 +1,4 @@
-"""`mcpServers` as people write it for every client, read into data with every mistake told."""
+"""The common `mcpServers` format of MCP clients, read into data with every mistake reported."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ MAX_TIMEOUT_SECONDS = 3600.0
 
 
 class McpServer(Data, frozen=True):
-    """A program to start (`command`) or an address (`url`). `timeout` is what one call may take, in seconds, and
-    `start_timeout` what it may take until it says hello. `transport` is how its entry says an
-    address is spoken to; otherwise that is found out. `include` and `exclude` are patterns of tool names.
-    `boxed` is false for a program that the user's own file lets run outside the sandbox."""
+    """A program to start (`command`) or an address (`url`). `timeout` limits one call, in seconds, and `start_timeout`
+    the start until the handshake. `transport` is the transport set in its entry; without one it is detected.
+    `include` and `exclude` are patterns of tool names. `boxed` is false for a program that the user's own settings
+    let run outside the sandbox."""
 
     name: str
     command: str = ""
@@ -71,12 +71,12 @@ class McpServer(Data, frozen=True):
 
     @property
     def place(self) -> str:
-        """Address or command in a line for people, without the values of variables and headers."""
+        """Address or command in one line for display, without the values of variables and headers."""
         return self.url or " ".join((self.command, *self.args))
 
 
 def read_servers(configured: Mapping[str, Any]) -> tuple[tuple[McpServer, ...], tuple[str, ...]]:
-    """The servers that can be read, and what is wrong with the others."""
+    """Read the servers; returns the valid ones and the mistakes in the others."""
     servers: list[McpServer] = []
     problems: list[str] = []
     for name, entry in configured.items():
@@ -90,7 +90,7 @@ def read_servers(configured: Mapping[str, Any]) -> tuple[tuple[McpServer, ...], 
 
 
 def describe_unknown_keys(entry: Mapping[str, Any]) -> list[str]:
-    """A sentence for each key that means nothing here; the server is used all the same."""
+    """Describe each unknown key in a sentence. The server is used anyway."""
     unknown = sorted(str(key) for key in set(entry) - KEYS - set(URL_KEYS))
     return [f"unknown key {key} is ignored; known: {', '.join(sorted(KEYS))}" for key in unknown]
 
@@ -148,7 +148,7 @@ def _find_fault(entry: Mapping[str, Any]) -> str:  # noqa: PLR0911 - one line a 
 
 
 def _read_transport(entry: Mapping[str, Any]) -> str:
-    """An older client writes `http` for both ways, so only `sse` is taken at its word."""
+    """Read the transport. Older clients write `http` for both transports, so only `sse` is trusted."""
     return SSE if entry.get("type") == SSE else ""
 
 
@@ -168,7 +168,7 @@ def _read_patterns(entry: Mapping[str, Any], key: str) -> tuple[str, ...]:
 
 
 def expand_variables(text: str, variables: Mapping[str, str]) -> str:
-    """`${NAME}` and `${NAME:-otherwise}` replaced by what the variable holds; an unknown one is left as it is."""
+    """Replace `${NAME}` and `${NAME:-otherwise}` with the variable's value. Unknown variables stay unchanged."""
     return VARIABLE_PATTERN.sub(lambda found: variables.get(found[1], found[0] if found[2] is None else found[2]), text)
 
 
@@ -187,13 +187,13 @@ MAX_FILE_BYTES = 4 * 1024 * 1024
 
 
 def find_foreign_files(workspace: Path, home: Path) -> list[Path]:
-    """The files of other clients that are there, the workspace's first."""
+    """Find existing files of other clients, the workspace's first."""
     named = [*(workspace / name for name in WORKSPACE_FILES), *(home / name for name in HOME_FILES)]
     return [file for file in named if file.is_file()]
 
 
 def read_foreign_file(file: Path, workspace: Path) -> tuple[dict[str, dict[str, Any]], list[str]]:
-    """The servers in a file, each as an entry of our `mcpServers`, and what was not taken over."""
+    """Read the servers in a file as entries of our `mcpServers`, with notes on the parts not imported."""
     servers: dict[str, dict[str, Any]] = {}
     notes: list[str] = []
     for name, entry in _list_entries(_read_json(file), workspace):
@@ -221,7 +221,7 @@ def _read_json(file: Path) -> Any:
 
 
 def _list_entries(document: Any, workspace: Path) -> Iterator[tuple[str, Any]]:
-    """Wherever a client puts them; what Claude Code keeps for a project counts only for that one."""
+    """Yield entries from every place clients use. Claude Code's project entries count only for this workspace."""
     if not isinstance(document, Mapping):
         return
     projects = document.get("projects")
@@ -240,7 +240,7 @@ def make_server_name(name: str) -> str:
 
 
 def convert_entry(entry: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
-    """One server in our words, and a sentence for each thing that has no word here."""
+    """Convert one server to our format, with a sentence for each setting without an equivalent."""
     found: dict[str, Any] = {}
     left: list[str] = []
     for key, value in entry.items():
@@ -257,7 +257,7 @@ def convert_entry(entry: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
 
 
 def _convert_value(key: str, value: Any) -> Any:
-    """Time limits in milliseconds as seconds; variables in our notation."""
+    """Convert millisecond time limits to seconds, and variables to our notation."""
     if key == "timeout" and isinstance(value, int | float) and value >= 1000:
         return min(value / 1000, MAX_TIMEOUT_SECONDS)
     if isinstance(value, str):
@@ -268,7 +268,7 @@ def _convert_value(key: str, value: Any) -> Any:
 
 
 def read_project_servers(workspace: Path) -> tuple[dict[str, dict[str, Any]], list[str]]:
-    """Read the workspace's `.mcp.json`; an unreadable file is reported and provides nothing."""
+    """Read the workspace's `.mcp.json`. An unreadable file is reported and provides nothing."""
     file = workspace / PROJECT_FILE
     try:
         return read_foreign_file(file, workspace) if file.is_file() else ({}, [])

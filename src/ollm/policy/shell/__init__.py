@@ -1,1 +1,1 @@
-"""Shell command lines taken apart into what they would run, read and write, and judged by the rules."""
+"""Shell analysis: splits command lines into what they run, read and write, and applies the rules."""

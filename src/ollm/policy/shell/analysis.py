@@ -1,4 +1,4 @@
-"""From a command line to the parts that are judged: parsed, walked, unwrapped, and looked at for what they would do."""
+"""Command line analysis: parses a line, unwraps its commands, and checks what each part would do."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ _OUTPUT_OPERATORS = frozenset({">", ">>", ">|", "&>", "&>>", ">&", "<>", "&>|"})
 
 
 def analyse_command(command: str, start: Path, boundary: Boundary) -> CommandAnalysis:
-    """Everything a line would do when run in `start`. Never raises: what is not understood gets a remark."""
+    """Analyse what a line would do when run in `start`. Never raises: anything not understood gets a remark."""
     remarks = []
     hidden = find_hidden_characters(command)
     if hidden:
@@ -96,7 +96,7 @@ class _CommandAnalyser:
         self.remarks: list[str] = []
 
     def analyse_script(self, text: str, place: _ScriptContext) -> None:
-        """Analyse a script; what does not parse is searched for recognisable pieces, which can only forbid."""
+        """Analyse a script. If it does not parse, search it for recognisable pieces, which can only forbid."""
         try:
             error = _check_size(text, place) or parse_script(text).error
             if not error:
@@ -167,7 +167,7 @@ class _CommandAnalyser:
     def _unwrap_part(
         self, part: CommandPart, command: SimpleCommand, inner: InnerCommand, place: _ScriptContext
     ) -> list[_QueuedCommand]:
-        """Add the part, and hand back the commands inside it."""
+        """Add the part and return the commands inside it."""
         name = _find_program_name(part) or part.words[0].text.rpartition("/")[2]
         program = get_program(name)
         bare = part.words[0].static and "/" not in part.words[0].text
@@ -240,7 +240,7 @@ def _remark_on_program(word: ShellWord, functions: set[str]) -> Iterable[str]:
 
 
 def _remark_on_settings(program: Program, words: tuple[ShellWord, ...]) -> list[str]:
-    """Variables set by `env`, `sudo` and `doas` count like assignments."""
+    """Treat variables set by `env`, `sudo` and `doas` like assignments."""
     if program.wraps is None or not program.wraps.assignments:
         return []
     return [f"it sets {name}" for name, _ in _parse_settings(words) if not is_harmless_variable(name)]
@@ -252,7 +252,7 @@ def _parse_settings(words: tuple[ShellWord, ...]) -> list[tuple[str, str]]:
 
 
 def _find_setting_programs(program: Program, words: tuple[ShellWord, ...]) -> list[InnerCommand]:
-    """Programs named in variables that others start: `env PAGER=…`, `export EDITOR=…`."""
+    """Find programs named in variables that other programs run: `env PAGER=…`, `export EDITOR=…`."""
     if not program.sets_variables:
         return []
     return [
@@ -263,7 +263,7 @@ def _find_setting_programs(program: Program, words: tuple[ShellWord, ...]) -> li
 
 
 def _find_evaluated(program: Program, words: tuple[ShellWord, ...]) -> list[InnerCommand]:
-    """Subscripts that some builtins evaluate although they were quoted: `test -v 'a[$(…)]'`."""
+    """Find subscripts that some builtins evaluate even if quoted: `test -v 'a[$(…)]'`."""
     if not program.evaluates:
         return []
     texts = [word.text for word in words[1:] if "[" in word.text and ("$(" in word.text or "`" in word.text)]
@@ -271,7 +271,7 @@ def _find_evaluated(program: Program, words: tuple[ShellWord, ...]) -> list[Inne
 
 
 def _remark_on_unknown_words(program: Program, words: tuple[ShellWord, ...], found: list[InnerCommand]) -> list[str]:
-    """A wrapper whose own words are not known may run something else than what is there."""
+    """Return a remark if a wrapper's own words are computed at run time: it may run a different command."""
     inner = [one.words for one in found if one.words and not one.guess]
     if program.wraps is None or not inner:
         return []
@@ -316,7 +316,7 @@ def _add_effects(part: CommandPart, judge: PathJudge) -> CommandPart:
 
 
 def _find_program_name(part: CommandPart) -> str | None:
-    """The program as it will be found, without a path before it; None when it is not known."""
+    """Return the program's name as the shell will look it up, without a path, or None if it is unknown."""
     if not part.words or not part.words[0].static:
         return None
     return part.words[0].text.rpartition("/")[2]
@@ -333,8 +333,8 @@ def _inspect_part(part: CommandPart, judge: PathJudge, name: str, program: Progr
 
 
 def _asks_for_version(name: str, words: Sequence[ShellWord]) -> bool:
-    """A version is asked of a program of the system: one that a home brings may be a shim, which looks into the
-    workspace for what to run."""
+    """Return True if a command only prints the version of a system program. A program in a home may be a shim that runs
+    something from the workspace."""
     if len(words) != 2 or words[1].text not in _VERSION_OPTIONS:
         return False
     found = shutil.which(name)
@@ -382,7 +382,7 @@ def _find_reading_dangers(part: CommandPart, name: str, reading: Reading, found:
 
 
 def _check_operands(found: OptionScan, reading: Reading, judge: PathJudge) -> Objections:
-    """Every operand is a path, but for a pattern that is surely one."""
+    """Check every operand as a path, except for operands that are certainly patterns."""
     sure = not found.unknown and not any(option.is_any(reading.pattern_options) for option in found.options)
     words = [word for _, word in found.operands]
     operands = words[reading.skip :] if sure else words
@@ -391,7 +391,7 @@ def _check_operands(found: OptionScan, reading: Reading, judge: PathJudge) -> Ob
 
 
 def _check_option_values(found: OptionScan, reading: Reading, judge: PathJudge) -> Objections:
-    """Files named in the values of options, and in those of options that nobody knows."""
+    """Check the files named in option values, including the values of unknown options."""
     objections = NO_OBJECTIONS
     for option in found.options:
         unknown = option in found.unknown or (option.long and not option.abbreviates)
@@ -414,7 +414,7 @@ def _list_unknown(name: str, found: OptionScan, reading: Reading, judge: PathJud
 
 
 def _check_trees(found: OptionScan, reading: Reading, places: Sequence[ShellWord], judge: PathJudge) -> Objections:
-    """Secret files and links out in directories that are read with everything below them."""
+    """Check for secret files and outward links in directories that are read recursively."""
     objections = NO_OBJECTIONS
     for option in found.options:
         chosen = option.value is not None and option.is_any(reading.selecting) and selects_secrets(option.value)
@@ -447,14 +447,14 @@ def _inspect_other(part: CommandPart, judge: PathJudge, name: str, program: Prog
 
 
 def _reads_script(part: CommandPart) -> bool:
-    """A shell or interpreter without a script of its own: it runs its input, or what another command prints."""
+    """Return True for a shell or interpreter without a script file: it runs its input or a command's output."""
     words = [word for word in part.words[1:] if not word.text.startswith(("-", "+"))]
     streams = [word for word in words[:1] if word.descriptor or word.text in ("/dev/stdin", "/dev/fd/0")]
     return not words or bool(streams) or any(word.text in ("-s", "-") for word in part.words)
 
 
 def _find_acting_words(name: str, program: Program, words: Sequence[ShellWord]) -> WordDangers:
-    """Options, in any spelling, with which the program runs or uses something else."""
+    """Find options, in any spelling, that make the program run or use something else."""
     options = [*program.commands.split(), *program.acting.split()]
     letters = "".join(option[1] for option in options if len(option) == 2)
     clustered = rf"-[a-zA-Z0-9]*[{letters}].*" if letters else "(?!)"

@@ -22,7 +22,7 @@ class Assignment(Data, frozen=True):
 
 
 class SimpleCommand(Data, frozen=True):
-    """A simple command as it is in the line. `remarks` are reasons to ask that the line itself gives."""
+    """A simple command as written in the line. `remarks` are reasons to ask that follow from the line itself."""
 
     words: tuple[ShellWord, ...]
     text: str
@@ -42,16 +42,15 @@ class Redirection(Data, frozen=True):
 
 
 class CommandPart(Data, frozen=True):
-    """Something to be judged: a command, a command inside another one, or a redirection.
+    """A part of a line to judge: a command, a command inside another one, or a redirection.
 
-    `remarks` make it at least ask. `locks` do too, and no grant or approval level answers them;
-    `opens` are the paths they are about. `runs` are options
-    that run or write: their places in `words`, with the reason; an allow rule covers them only by naming them.
-    A `transparent` part is a harmless wrapper, judged by restricting rules alone. A `guess` is what the line may turn
-    out to run: it can only forbid. `may_differ` says that more words may follow when it runs. `unknown` is what a
-    reading command may do that only the kernel can hold it to: reasons to ask where it does not. `ungranted` are the
-    reasons why no grant answers for it. `notes` are told with a question. `outside` is why it works only outside a
-    sandbox.
+    `remarks` make it at least ask. `locks` do too, and no grant or approval level answers them; `opens` are the paths
+    they concern. `runs` are options that run or write: their indices in `words`, with the reason. An allow rule covers
+    them only by naming them. A `transparent` part is a harmless wrapper, judged by restricting rules alone. A `guess`
+    is a command the line may run: it can only forbid. `may_differ` means that more words may follow at run time.
+    `unknown` are possible effects of a reading command that only the kernel can prevent: reasons to ask without a
+    sandbox. `ungranted` are the reasons why no grant covers it. `notes` are shown with a question. `outside` is why it
+    works only outside a sandbox.
     """
 
     words: tuple[ShellWord, ...]
@@ -73,7 +72,7 @@ class CommandPart(Data, frozen=True):
 
 
 class CommandAnalysis(Data, frozen=True):
-    """A whole line. `remarks` are reasons to ask about the line as such."""
+    """Analysis of a whole line. `remarks` are reasons to ask about the line as a whole."""
 
     parts: tuple[CommandPart, ...]
     remarks: tuple[str, ...] = ()
@@ -87,7 +86,7 @@ _MAX_DIRECTORIES = 8
 
 
 def is_harmless_variable(name: str) -> bool:
-    """Variables whose setting changes nothing but looks."""
+    """Return True if setting the variable only changes how output looks."""
     return name in _HARMLESS_NAMES or name.startswith("LC_")
 
 
@@ -100,7 +99,7 @@ class ShellScope:
         self.stdin: str | None = None
 
     def enter_subshell(self) -> ShellScope:
-        """The same, for a subshell: what changes there does not come back."""
+        """Return a copy for a subshell: changes there do not affect this scope."""
         twin = copy(self)
         twin.certain, twin.assigned = dict(self.certain), dict(self.assigned)
         return twin
@@ -135,7 +134,7 @@ def merge_directories(one: Directories, other: Directories) -> Directories:
 
 
 def expand_home(text: str, home: Path | None) -> str | None:
-    """A path with its leading `~` filled in; None when that is someone else's home or not known."""
+    """Expand a leading `~`, or return None if it is another user's home or unknown."""
     if not text.startswith("~"):
         return text
     if home is None or (text != "~" and not text.startswith("~/")):

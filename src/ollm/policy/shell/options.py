@@ -1,4 +1,4 @@
-"""Options read as getopt reads them: clustered, joined, abbreviated, after operands, up to `--`."""
+"""Option parsing like getopt's: clustered, joined, abbreviated, after operands, up to `--`."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _NUMBER = r"[-+]?(0[xX][0-9a-fA-F]+|\d+)"
 
 class OptionGrammar(Data, frozen=True):
     """Grammar of a program's options. `values` are short options (one string of letters) and long ones that take a
-    value in the next word, `joined` and `optional` those whose value can only be in the same word; `known` are other
-    long options that matter or must not be taken for an abbreviation. `flags` are the short options that take no value,
-    None when not all options are listed: then none of them counts as unknown."""
+    value in the next word; for `joined` and `optional` the value can only be in the same word. `known` are other long
+    options that matter or must not be taken for an abbreviation. `flags` are the short options without a value. If it
+    is None, the list is incomplete and no short option counts as unknown."""
 
     values: str = ""
     long_values: tuple[str, ...] = ()
@@ -32,7 +32,7 @@ class OptionGrammar(Data, frozen=True):
 
 
 class ShellOption(Data, frozen=True):
-    """One option: its name without dashes, its value if it has one, and the place of the word it is in."""
+    """One option: its name without dashes, its value if any, and the index of its word."""
 
     name: str
     index: int
@@ -49,7 +49,7 @@ class ShellOption(Data, frozen=True):
 
 
 class OptionScan(Data, frozen=True):
-    """The words of a command sorted out. `uncertain` are places of words that may turn out to be options."""
+    """The words of a command, sorted. `uncertain` are the indices of words that may be options."""
 
     options: tuple[ShellOption, ...]
     operands: tuple[tuple[int, ShellWord], ...]
@@ -139,8 +139,8 @@ _STEERING_OPTION = (
 
 
 def find_ungranted(name: str, steering: str, words: Sequence[ShellWord], judge: PathJudge) -> tuple[str, ...]:
-    """The reasons why a grant for the words at the beginning does not stand for the whole command. `steering` are the
-    letters of options with which the program uses something else."""
+    """Return the reasons why a grant for the first words does not cover the whole command. `steering` are the letters
+    of options that make the program use something else."""
     found = [*_find_unknown_words(words), *_find_steering_options(name, steering, words)]
     for place, word in enumerate(words[1:], 1):
         if _is_text(words, place):
@@ -151,7 +151,7 @@ def find_ungranted(name: str, steering: str, words: Sequence[ShellWord], judge: 
 
 
 def list_path_candidates(word: ShellWord) -> Iterator[ShellWord]:
-    """The paths that a word may hold: as it is, behind `=`, `:`, `@` or `,`, or joined to an option's letter."""
+    """List the paths a word may contain: all of it, after `=`, `:`, `@` or `,`, or joined to an option letter."""
     text = word.text
     rests = [text, *re.split(r"[=@,]|:(?!//)", text)[1:]]
     if re.match(r"-[A-Za-z][^-]", text):
@@ -187,7 +187,7 @@ def _find_steering_options(name: str, letters: str, words: Sequence[ShellWord]) 
 
 
 def check_secrets(words: Sequence[ShellWord], judge: PathJudge) -> Objections:
-    """Files that may not be read unasked, named to a command that does more than reading."""
+    """Check for files that need a confirmation to read, named to a command that does more than read."""
     found = NO_OBJECTIONS
     for place, word in enumerate(words[1:], 1):
         if words[place - 1].text not in TEXT_OPTIONS and not (word.quoted and " " in word.text):
@@ -196,7 +196,7 @@ def check_secrets(words: Sequence[ShellWord], judge: PathJudge) -> Objections:
 
 
 def check_mentions(words: Sequence[ShellWord], judge: PathJudge, known: Collection[str]) -> Objections:
-    """Protected files named to a program in words of which nothing is known; `known` are those of which it is."""
+    """Check for protected files in arguments of unknown meaning. `known` are the words to skip."""
     found = NO_OBJECTIONS
     for place, word in enumerate(words[1:], 1):
         if words[place - 1].text in TEXT_OPTIONS or (word.quoted and " " in word.text) or word.text in known:

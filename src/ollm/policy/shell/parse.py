@@ -1,4 +1,4 @@
-"""A command line parsed by shfmt into its syntax tree. One process per text, and no text twice."""
+"""Parses command lines into syntax trees with shfmt: one process per text, with results cached."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _RESERVED = frozenset(("if", "then", "else", "elif", "do", "while", "until", "ti
 
 
 class ParsedScript(Data, frozen=True):
-    """The statements of a text, or why there are none."""
+    """The statements of a text, or the reason why it could not be parsed."""
 
     source: bytes
     statements: tuple[Node, ...] = ()
@@ -37,7 +37,7 @@ class ParsedScript(Data, frozen=True):
 
 
 def iter_nodes(tree: object) -> Iterator[Node]:
-    """Every node of a tree, in no order, however deep it is."""
+    """Iterate over every node of a tree, at any depth and in no particular order."""
     waiting = [tree]
     while waiting:
         node = waiting.pop()
@@ -50,7 +50,7 @@ def iter_nodes(tree: object) -> Iterator[Node]:
 
 @lru_cache(maxsize=1024)
 def parse_script(text: str) -> ParsedScript:
-    """The syntax tree of a bash script. Never raises: what cannot be parsed says why."""
+    """Parse a bash script into its syntax tree. Never raises: the result contains the reason for a failure."""
     source = text.replace("\0", "").encode("utf-8", "replace")
     program = find_parser()
     if program is None:
@@ -79,7 +79,7 @@ def parse_script(text: str) -> ParsedScript:
 
 
 def _strip_positions(statements: object) -> None:
-    """Leave of all positions where a node begins and ends, as a number: three quarters of a tree are positions."""
+    """Reduce positions to the start and end offset of each node: they make up three quarters of a tree."""
     for node in iter_nodes(statements):
         for key, child in list(node.items()):
             if isinstance(child, dict) and isinstance(child.get("Offset"), int):
@@ -91,8 +91,8 @@ def _strip_positions(statements: object) -> None:
 
 @lru_cache(maxsize=1024)
 def explain_bash_refusal(text: str) -> str:
-    """Why bash itself does not read a line as our parser does, or nothing. It is asked about lines that hold more than
-    words: two parsers that differ in what they take apart differ in what they find."""
+    """Return why bash does not parse a line, or "" if it does. Lines of plain words are not checked. If bash and our
+    parser differ on a line, so may the commands they find."""
     if re.fullmatch(_PLAIN_LINE, text):
         return ""
     try:
@@ -111,8 +111,8 @@ def explain_bash_refusal(text: str) -> str:
 
 
 def split_unparsed(text: str) -> Iterator[list[str]]:
-    """Split a text that does not parse into the words between operators, without quotes. Good enough to find what is
-    forbidden, never to allow anything."""
+    """Split a text that does not parse into the words between operators, without quotes. Good enough to find forbidden
+    commands, never to allow anything."""
     pieces = re.split(_SEPARATORS, text)
     for separator, stretch in zip(["", *pieces[1::2]], pieces[::2], strict=True):
         words = re.sub(_QUOTES, "", stretch).split()
@@ -124,13 +124,13 @@ def split_unparsed(text: str) -> Iterator[list[str]]:
 
 
 def close_here_document(text: str, error: str) -> str | None:
-    """The text with the marker of the here-document that it does not close: bash lets the end of the text close it."""
+    """Append the marker of an unclosed here-document: bash lets the end of the text close it."""
     found = re.search(_UNCLOSED, error)
     return None if found is None else f"{text}\n{found.group(1)}"
 
 
 def take_balanced(text: str) -> str:
-    """The beginning of a text up to where its first parenthesis is closed, or all of it."""
+    """Return the text up to where its first parenthesis is closed, or all of it."""
     depth = 0
     for index, character in enumerate(text):
         depth += (character == "(") - (character == ")")

@@ -1,4 +1,4 @@
-"""True if the words of a command name places that may be read or written without a question."""
+"""Checks whether the words of a command name paths that may be read or written without a confirmation."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _SKIPPED_DIRECTORIES = frozenset({".git", "node_modules", ".venv", "__pycache__"
 
 
 class Objections(Data, frozen=True):
-    """Reasons to ask; `locks` cannot be answered by a grant or an approval level."""
+    """Reasons to ask. `locks` cannot be answered by a grant or an approval level."""
 
     remarks: tuple[str, ...] = ()
     locks: tuple[str, ...] = ()
@@ -43,10 +43,10 @@ NO_OBJECTIONS = Objections()
 
 
 class PathJudge:
-    """Looks at words as paths, from where the command would run."""
+    """Checks words as paths, relative to the directories where the command would run."""
 
     def __init__(self, boundary: Boundary, directories: Directories, judged: dict[str, Judgement]) -> None:
-        """`judged` remembers paths while one line is analysed."""
+        """`judged` caches paths during the analysis of one line."""
         self.boundary = boundary
         self._directories = directories
         self._home = boundary.places.user_home
@@ -78,11 +78,11 @@ class PathJudge:
         return found
 
     def check_removal(self, word: ShellWord) -> Objections:
-        """Return the objection to removing a directory tree: a protected path below counts as well."""
+        """Return the objections to removing a directory tree, including protected paths below it."""
         return self._check_contents(word.text) if word.static else self._check_unknown(word)
 
     def check_protected(self, word: ShellWord) -> Objections:
-        """Protected places only: for programs of which it is not known what they do with a path."""
+        """Check for protected paths only: for programs whose use of a path is unknown."""
         if not word.static or not word.text:
             return NO_OBJECTIONS
         text = word.text.removeprefix("@")
@@ -92,7 +92,7 @@ class PathJudge:
         return Objections(locks=tuple(locks), opens=tuple(str(one.resolved) for one, _ in found))
 
     def check_secret(self, word: ShellWord) -> Objections:
-        """Places only that may not be read unasked."""
+        """Check only for paths that need a confirmation to read."""
         judged = [one for one in self._judge_places(word.text) if isinstance(one, Judgement)] if word.static else []
         return Objections(locks=tuple(f"{word.text}: {one.read_protection}" for one in judged if one.read_protection))
 
@@ -103,7 +103,7 @@ class PathJudge:
         return Objections(locks=tuple(f"it runs in {place}, outside the workspace" for place in outside))
 
     def is_in_other_repository(self) -> bool:
-        """True if a directory between the workspace and where the command runs is a repository of its own."""
+        """Return True if a directory between the workspace and the working directory is a separate repository."""
         workspace = self.boundary.workspace
         below = [place for place in self._directories or () if place != workspace and place.is_relative_to(workspace)]
         return any(
@@ -114,7 +114,7 @@ class PathJudge:
         )
 
     def check_tree(self, word: ShellWord) -> Objections:
-        """Secret files below a directory that is read whole, as far as a quick look shows."""
+        """Check for secret files below a directory that is read recursively, as far as a quick search shows."""
         for entry in itertools.islice(self._walk_below(word), _MAX_TREE_ENTRIES):
             if is_environment_file(entry.name) or (self._holds_home and self._is_private(entry.path)):
                 return Objections(locks=(f"it reads {entry.name}, which may contain secrets",))
@@ -132,7 +132,7 @@ class PathJudge:
         return explain_read_protection(Path(path), self.boundary.places) is not None
 
     def check_links(self, word: ShellWord) -> Objections:
-        """Links out below a directory that is read whole, links followed."""
+        """Check for outward links below a directory that is read recursively with links followed."""
         for number, entry in enumerate(self._walk_below(word)):
             if number >= _MAX_TREE_ENTRIES:
                 return Objections(remarks=(f"{word.text} is too large to check for links that leave the workspace",))
@@ -149,7 +149,7 @@ class PathJudge:
                 yield from _walk_entries(Path(os.path.normpath(start / match)))
 
     def _check_unknown(self, word: ShellWord, *, writing: bool = False) -> Objections:
-        """Judged by what is known of it, the beginning, and by what it most likely is, where that is protected."""
+        """Check a path computed at run time by its known beginning, and by its likely value if that is protected."""
         text = f"{word.known or word.text or 'a path'} is computed at run time"
         beginning = (
             self._check_path(word.known, writing=False)
@@ -161,7 +161,7 @@ class PathJudge:
         return Objections(remarks=(text,), locks=locks, opens=beginning.opens + likely.opens)
 
     def _check_likely(self, text: str, *, writing: bool) -> Objections:
-        """Protected places only, for a path that is not sure."""
+        """Check an uncertain path for protected places only."""
         found = NO_OBJECTIONS
         for judged in self._judge_places(text):
             if isinstance(judged, Judgement) and (judged.write_protection if writing else judged.read_protection):
@@ -225,7 +225,7 @@ class PathJudge:
         return found
 
     def _check_contents(self, text: str) -> Objections:
-        """Removing or moving a directory takes along what is protected inside it."""
+        """Check for protected files inside a directory that is removed or moved."""
         given = expand_home(text, self._home) or text
         for start in self._directories or (self.boundary.workspace,):
             place = Path(os.path.normpath(start / given.rstrip("*")))
@@ -243,7 +243,7 @@ def add_objections(
     reads: bool = False,
     unknown: Sequence[str] = (),
 ) -> CommandPart:
-    """The part with what speaks against it. What is run by a path, or with words nobody sees, is no reader."""
+    """Add objections to a part. A program run by path or with unknown words does not count as only reading."""
     bare = bool(part.words) and "/" not in part.words[0].text
     return msgspec.structs.replace(
         part,
@@ -262,18 +262,18 @@ def _is_repository(directory: Path) -> bool:
 
 
 def _iter_matches(pattern: str, directory: Path) -> Iterator[str]:
-    """The first names that a pattern stands for, as in bash: hidden ones only when asked for."""
+    """Iterate over the first names that match a pattern as in bash: hidden names only if it asks for them."""
     return itertools.islice(glob.iglob(pattern, root_dir=directory), _MAX_GLOB_MATCHES)  # noqa: PTH207
 
 
 def selects_secrets(pattern: ShellWord) -> bool:
-    """True if a pattern for the names to be read picks files that may contain secrets."""
+    """Return True if a filename pattern selects files that may contain secrets."""
     name = pattern.text.rpartition("/")[2]
     return is_environment_file(name) or any(fnmatchcase(one, name) for one in (".env", ".env.local"))
 
 
 def is_stream(text: str) -> bool:
-    """Output that is no write: nothing is kept."""
+    """Return True for output targets that store nothing, such as /dev/null."""
     return text in ("/dev/null", "/dev/stdout", "/dev/stderr")
 
 

@@ -1,8 +1,8 @@
-"""Rules compared with a simple command: decoded words, whole words only.
+"""Matches rules against a simple command: decoded words, whole words only.
 
-A rule that allows is compared strictly: a bare program name, words in their order, nothing unknown. A rule that
-restricts is compared generously: any path to the program, flags in any order and spelling. Where the words are not
-known before the command runs, a restricting rule may answer "maybe", which asks.
+A rule that allows is matched strictly: a bare program name, words in order, nothing unknown. A rule that restricts is
+matched generously: any path to the program, flags in any order and spelling. If the words are unknown before the
+command runs, a restricting rule may answer "maybe", which asks.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _FLAG_LETTERS: dict[str, str] = {
 
 
 def _has_flags(wanted: Iterable[str], command: Sequence[str], words: Sequence[ShellWord]) -> bool:
-    """Return True if words have all flags of a rule, in any spelling: names with or without dashes; `-rf` asks for both
+    """Return True if words have all flags of a rule, in any spelling: names with or without dashes; `-rf` means both
     letters. `command` is the program of the rule and its subcommand."""
     given, names = collect_flags(words), list[str]()
     for flag in wanted:
@@ -49,7 +49,7 @@ def _has_flags(wanted: Iterable[str], command: Sequence[str], words: Sequence[Sh
 
 
 def _is_given(name: str, given: set[str], letters: Mapping[str, str]) -> bool:
-    """By a letter, or by a long name or what could abbreviate it."""
+    """Return True if a flag is given by letter, by long name or by a possible abbreviation."""
     if len(name) > 1:
         return _is_spelled(name, given) or any(f"-{letter}" in given for letter in letters.get(name, ""))
     same = letters["recursive"] if name in "rR" else name
@@ -62,7 +62,7 @@ def _is_spelled(name: str, given: set[str]) -> bool:
 
 
 def collect_flags(words: Sequence[ShellWord]) -> set[str]:
-    """All flags before `--`, wherever they are."""
+    """Collect all flags before `--`, at any position."""
     program = words[0].text.rpartition("/")[2] if words else ""
     found: set[str] = set()
     for word in words[1:]:
@@ -85,7 +85,7 @@ _LOOK_ALIKES = str.maketrans("аеорсухіјѕһԁԛԝмтвкнոսցυνο
 
 
 class CommandView:
-    """A part prepared for comparison, once for all rules."""
+    """A command part prepared once for comparison with all rules."""
 
     def __init__(self, part: CommandPart) -> None:
         self.part = part
@@ -105,7 +105,7 @@ class CommandView:
         return frozenset(name.casefold() for name in (last, plain, last.removesuffix(".exe")))
 
     def _drop_harmless_options(self) -> list[ShellWord]:
-        """The words without global options that change nothing: `git --no-pager diff` is `git diff`."""
+        """Remove global options that change nothing: `git --no-pager diff` is `git diff`."""
         harmless = get_program(self.texts[0] if self.texts else "").harmless_globals.split()
         index = 1
         while index < len(self.texts) and self.texts[index] in harmless:
@@ -146,7 +146,7 @@ def _match_allowing(condition: Condition, value: str, view: CommandView, boundar
 
 
 def count_covered_words(condition: Condition, view: CommandView) -> int:
-    """Count the words an allowing condition spells out; it covers options among them."""
+    """Count the words that an allow condition spells out, including options."""
     if condition.operator not in ("startsWith", "equals", "program"):
         return 0
     texts = [word.text for word in view.words]
@@ -185,7 +185,7 @@ def _match_restricting(condition: Condition, value: str, view: CommandView, boun
 
 
 def _matches_somewhere(value: str, view: CommandView) -> bool:
-    """Blanks inside a word are no blanks to the expression: quoted text does not look like a command."""
+    """Search the line for an expression. Blanks inside a word do not match, so quoted text is not a command."""
     line = " ".join(text.replace(" ", _NO_BREAK).replace("\n", _NO_BREAK) for text in view.texts)
     name, rest = min(view.names, key=len), line.split(" ")[1:]
     bare = (" ".join([name, *rest[_count_leading(name, rest, sure) :]]) for sure in (True, False))
@@ -193,8 +193,8 @@ def _matches_somewhere(value: str, view: CommandView) -> bool:
 
 
 def _count_leading(name: str, words: Sequence[str], sure: bool) -> int:
-    """Count the words before the subcommand: options and the values they take, or take if nothing else is known of
-    them."""
+    """Count the words before the subcommand: options and their values. Unless `sure`, an unknown option counts as
+    taking a value."""
     program, index = get_program(name), 0
     valued, harmless = program.global_values.split(), program.harmless_globals.split()
     while index < len(words) and _is_option(words[index]):
@@ -213,7 +213,7 @@ def _match_program(words: list[str], flags: Sequence[str], view: CommandView) ->
 
 
 def _match_words(words: list[str], view: CommandView, *, exact: bool) -> RuleMatch:
-    """Options in the rule count as flags, wherever they are in the command; other words keep their order."""
+    """Match a rule's words: options count as flags at any position, and other words keep their order."""
     plain = [words[0], *(word for word in words[1:] if not _is_option(word))]
     options = [word for word in words[1:] if _is_option(word)]
     named = _match_order(plain, view)
@@ -235,7 +235,7 @@ def _is_option(word: str) -> bool:
 
 
 def _match_order(words: list[str], view: CommandView) -> RuleMatch:
-    """The program, then the rule's other words in their order, past options and their values."""
+    """Match the program, then the rule's other words in order, skipping options and their values."""
     if words[0].rpartition("/")[2].casefold() not in view.names:
         return "no"
     wanted = words[1:]
@@ -261,8 +261,8 @@ def _match_order(words: list[str], view: CommandView) -> RuleMatch:
 
 
 def _count_skipped(texts: Sequence[str], index: int, program: Program, wanted: str) -> int:
-    """1 when the option takes the next word as its value. One of which nothing is known is taken to do so when only
-    that makes the rule fit."""
+    """Return 1 if the option takes the next word as its value, else 0. An unknown option does so if the rule would not
+    match otherwise."""
     option, rest = texts[index], texts[index + 1 :]
     if option in program.global_values.split():
         return 1
@@ -283,7 +283,7 @@ def _mentions(value: str, words: list[str], view: CommandView) -> bool:
 
 
 def _has_options(words: list[str], view: CommandView) -> bool:
-    """The very options, abbreviated or clustered; what a letter stands for is not guessed without a program."""
+    """Return True if these very options are given, abbreviated or clustered. Letters do not match long names."""
     given = collect_flags(view.words)
     longs = [word for word in words if word.startswith("--")]
     letters = [f"-{letter}" for word in words if not word.startswith("--") for letter in word[1:]]
@@ -294,7 +294,7 @@ def _has_options(words: list[str], view: CommandView) -> bool:
 
 
 def _is_component(value: str, text: str) -> bool:
-    """The value as whole components of a path or a setting: `.ssh` in `~/.ssh/id`, not `rm` in `--rm`."""
+    """Return True if the value is whole components of a path or setting: `.ssh` in `~/.ssh/id`, not `rm` in `--rm`."""
     start = text.find(value)
     while start >= 0:
         end = start + len(value)

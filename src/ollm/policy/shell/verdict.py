@@ -1,4 +1,4 @@
-"""The verdict on a shell command line: every simple command is judged and the strictest verdict counts."""
+"""Verdict on a shell command line: judges every simple command; the strictest verdict counts."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ _METACHARACTERS = frozenset("'\"\\$`|&;<>(){}[]*?~#!\n ")
 
 
 def find_grant(part: CommandPart, command: str, grants: Sequence[Grant], *, plain: bool) -> Grant | None:
-    """The grant that answers for this part: one for the very line, or one whose words it begins with. Words cover
-    neither redirections and assignments nor options that run something."""
+    """Return the grant that covers this part: one for exactly this line, or one whose words it begins with. Words do
+    not cover redirections, assignments or options that run something."""
     for grant in grants:
         if grant.tool != "shell":
             continue
@@ -61,7 +61,7 @@ def _has_more_words(part: CommandPart, grant: Grant) -> bool:
 
 
 def suggest_shell_grant(command: str, parts: Sequence[CommandPart], *, plain: bool) -> str:
-    """The narrowest grant that makes sense: the program's words when one plain command asks, else the very line."""
+    """Return the narrowest useful grant: the program's words if one plain command asks, else the exact line."""
     whole = f"shell:{command.strip()}"
     distinct = {_narrow_words(part) for part in parts}
     if not plain or len(distinct) != 1:
@@ -99,8 +99,8 @@ def _count_naming_words(texts: Sequence[str]) -> int:
 
 
 def suggest_prefix(parts: Sequence[CommandPart], grant: str) -> str | None:
-    """A wider grant that may be chosen: the program and its subcommand, for one that does not run whatever it is
-    told."""
+    """Return a wider grant to offer, the program and its subcommand, or None if the program can run arbitrary
+    commands."""
     heads = {tuple(word.text for word in part.words[:2]) for part in parts if part.words}
     if len(heads) != 1 or not all(word.static for part in parts for word in part.words[:2]):
         return None
@@ -122,8 +122,8 @@ _UNREADABLE = RuleReference(layer="protection", text="whatever cannot be parsed 
 
 
 class JudgedLine(Data, frozen=True):
-    """The verdict, and whether every part of the line is known to only read; `exact`: by a program so simple that
-    there is nothing about it to be mistaken in."""
+    """The verdict, and whether every part of the line is known to only read. `exact`: all programs are so simple that
+    the analysis cannot be wrong."""
 
     verdict: Verdict
     reads: bool
@@ -132,7 +132,7 @@ class JudgedLine(Data, frozen=True):
 
 
 class JudgedPart(Data, frozen=True):
-    """One part and what is thought of it. `plain` is false when something beyond the rules makes it ask."""
+    """One part and its decision. `plain` is False if something beyond the rules makes it ask."""
 
     part: CommandPart
     decision: Decision
@@ -144,10 +144,10 @@ class JudgedPart(Data, frozen=True):
 
 
 class ShellJudge:
-    """Judges command lines by the rules, the grants and what the commands would do."""
+    """Judges command lines by the rules, the grants and the effects of the commands."""
 
     def __init__(self, rules: RuleSet, boundary: Boundary, *, find_level: Callable[[], Level] = lambda: "none") -> None:
-        """`find_level` says what the kernel holds a command to that runs unasked."""
+        """`find_level` returns the sandbox level for commands that run without a confirmation."""
         self._find_level = find_level
         self._rules = rules
         self._boundary = boundary
@@ -202,7 +202,7 @@ class ShellJudge:
         return _apply_floor(part, rule.action, rule.reason, rule.reference, risk=rule.risk, covered=covered)
 
     def _judge_restricted(self, part: CommandPart, found: tuple[Rule, bool] | None) -> JudgedPart | None:
-        """A guess can only forbid; a harmless wrapper can be forbidden or asked about by name."""
+        """Judge a guess, which can only forbid, or a harmless wrapper, which a rule may forbid or ask about by name."""
         if found is None:
             return None
         rule, certain = found
@@ -218,7 +218,7 @@ class ShellJudge:
         )
 
     def _find_rule(self, view: CommandView, params: Mapping[str, Any]) -> tuple[Rule, bool] | None:
-        """The rule that decides, and whether it surely holds: one that only may hold weighs half a step less."""
+        """Return the rule that decides, and whether it certainly matches: a possible match weighs half a step less."""
 
         def weigh(rule: Rule) -> float | None:
             held = self._match_rule(rule, view, params)
@@ -292,7 +292,7 @@ def _judge_remarks(command: str, analysis: CommandAnalysis) -> JudgedPart:
 
 
 def _apply_grants(judged: JudgedPart, command: str, grants: Sequence[Grant], approval: Approval) -> JudgedPart:
-    """A grant or the approval level may answer an ask that is not locked."""
+    """Let a grant or the approval level answer an ask that is not locked."""
     if judged.decision != "ask" or judged.locked:
         return judged
     grant = find_grant(judged.part, command, grants, plain=judged.plain)
@@ -330,7 +330,7 @@ def _combine_verdict(command: str, answered: Sequence[JudgedPart], empty: Decisi
 
 
 def _suggest_grants(command: str, answered: Sequence[JudgedPart]) -> tuple[str | None, str | None]:
-    """The grant that would answer the line and a wider one, unless nothing can or nothing needs to."""
+    """Suggest a grant that would answer the line, and a wider one, unless none can or none is needed."""
     asking = [one for one in answered if one.decision == "ask"]
     refused = any(one.locked or one.decision == "deny" for one in answered)
     if not asking or refused or any(one.part.ungranted for one in asking):

@@ -1,5 +1,5 @@
-"""Going through a syntax tree: nodes with a meaning of their own have a method, which carries the name of shfmt's node;
-everything else is walked child by child, so that a substitution is found in whatever it is wrapped."""
+"""Syntax tree visitor: a method named after a shfmt node type handles that node. All other nodes are visited child by
+child, so that substitutions are found at any depth."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ _FIELD = r"%[sbq]"
 
 
 def guess_output(statement: Node, decoder: WordDecoder, raw: Callable[[Node], str]) -> str | None:
-    """The text of `echo …`, `printf …`, `which …` or `cat <<…`; None for anything else. With escapes both readings are
-    given, one a line."""
+    """Return the output of `echo …`, `printf …`, `which …` or `cat <<…`, or None for anything else. If there are
+    escapes, both readings are included, one per line."""
     command = statement.get("Cmd") or {}
     if command.get("Type") == "BinaryCmd" and command.get("Op") in ("|", "|&"):
         fed = guess_output(command["X"], decoder, raw)
@@ -87,10 +87,10 @@ def _add_unescaped(text: str) -> str:
 
 
 class SyntaxVisitor:
-    """Collects into `found`."""
+    """Base visitor; collects into `found`."""
 
     def __init__(self, parsed: ParsedScript, integers: frozenset[str] = frozenset()) -> None:
-        """`integers` are names that the line has given nothing but integers."""
+        """`integers` are names to which the line assigns only integers."""
         self._parsed = parsed
         self.found: list[SimpleCommand | Redirection] = []
         self._quoted = False  # inside double quotes or a here-document
@@ -149,7 +149,7 @@ class SyntaxVisitor:
         return next((text for text in printed if text), None)
 
     def _read_here_document(self, body: Node) -> str:
-        """A here-document as written and, where that differs, as it arrives."""
+        """Return a here-document as written and, if different, with its escapes removed."""
         if not body.get("Parts"):
             return ""
         raw = self._parsed.get_text(body)

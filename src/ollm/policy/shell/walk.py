@@ -1,6 +1,6 @@
-"""Finds every simple command and redirection of a syntax tree, wherever it is.
+"""Finds every simple command and redirection of a syntax tree, at any depth.
 
-Working directories are followed through `cd`, and values through assignments and loops.
+Working directories are tracked through `cd`, and values through assignments and loops.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _PLAIN_KEYS = ("Excl", "Width", "Index", "Slice", "Repl", "Names", "Exp")
 
 
 def find_integer_names(statements: object) -> frozenset[str]:
-    """The names that a script gives integers and nothing else, wherever it sets them."""
+    """Return the names to which a script assigns only integers."""
     given: dict[str, bool] = {}
     for node in iter_nodes(statements):
         for name, whole in _find_bindings(node) if node.get("Type") in _BINDING_TYPES else ():
@@ -41,7 +41,7 @@ def find_integer_names(statements: object) -> frozenset[str]:
 
 
 def _find_bindings(node: Node) -> Iterator[tuple[str, bool]]:
-    """The names that get a value right here, each with whether that is an integer."""
+    """Iterate over the names a node itself assigns, each with whether the value is an integer."""
     if node.get("Type") == "ForClause" and (node.get("Loop") or {}).get("Type") == "WordIter":
         loop = node["Loop"]
         items = loop.get("Items") or ()
@@ -75,7 +75,7 @@ def _is_number_word(word: Node) -> bool:
 
 
 def is_surely_integer(node: object, names: frozenset[str]) -> bool:
-    """True if an arithmetic expression holds nothing but numbers, names of integers and operators."""
+    """Return True if an arithmetic expression contains only numbers, names of integers and operators."""
     if not isinstance(node, dict):
         return node is None
     if node.get("Parts"):
@@ -112,7 +112,7 @@ def _is_integer_parameter(part: Node, names: frozenset[str]) -> bool:
 
 
 def _prints_number(part: Node) -> bool:
-    """`$(… | wc -l)`, `$(nproc)`, `$(date +%s)`."""
+    """Return True for `$(… | wc -l)`, `$(nproc)` and `$(date +%s)`."""
     statements: list[Node] = part.get("Stmts") or []
     command = statements[0].get("Cmd") if len(statements) == 1 else None
     while command and command.get("Type") == "BinaryCmd" and command.get("Op") == "|":
@@ -126,7 +126,7 @@ def _prints_number(part: Node) -> bool:
 
 
 def find_evaluated(node: Node, check: Callable[[object], bool]) -> list[str]:
-    """Return the evaluated part of an expansion that may not be a number: its subscript, slice or indirection."""
+    """Return remarks on parts of an expansion that bash evaluates at run time: subscript, slice or indirection."""
     found: list[str] = []
     index: Any = node.get("Index")
     listed = index is not None and _get_literal(index) in ("@", "*")
@@ -145,7 +145,7 @@ _ARITHMETIC_TESTS = frozenset({"-v", "-R", "-eq", "-ne", "-lt", "-le", "-gt", "-
 
 
 class ScriptWalker(SyntaxVisitor):
-    """Walks a whole script; `functions` are the names it defines."""
+    """Walks a whole script. `functions` are the names it defines."""
 
     def __init__(self, parsed: ParsedScript, integers: frozenset[str] = frozenset()) -> None:
         super().__init__(parsed, integers)
@@ -255,7 +255,7 @@ class ScriptWalker(SyntaxVisitor):
         self._visit_subshell(node, scope)
 
     def _visit_branch(self, node: Node, scope: ShellScope) -> None:
-        """A branch, a function's body: run or not, so both working directories are possible afterwards."""
+        """Visit a branch or function body. It may not run, so both working directories are possible afterwards."""
         before = scope.directories
         self._visit_children(node, scope)
         scope.directories = merge_directories(before, scope.directories)
@@ -310,7 +310,7 @@ class ScriptWalker(SyntaxVisitor):
         self._quoted = before
 
     def _visit_arithmetic_expansion(self, node: Node, scope: ShellScope) -> None:
-        """Arithmetic: what is in single quotes is expanded all the same, and so is what a name stands for."""
+        """Visit arithmetic, which expands even single-quoted text and the values of names."""
         self._check_arithmetic(node, node.get("X"), scope)
         self._arithmetic_depth += 1
         self._visit_children(node, scope)
@@ -372,13 +372,13 @@ class ScriptWalker(SyntaxVisitor):
     _UnaryTest = _BinaryTest = _visit_test
 
     def _is_plain_name(self, test: Node, word: Node) -> bool:
-        """The name in `-v NAME`, where it has no subscript."""
+        """Return True if a test is `-v NAME` with a name without a subscript."""
         parts: list[Node] = word.get("Parts") or []
         literal = parts[0].get("Value", "") if len(parts) == 1 and parts[0].get("Type") == "Lit" else ""
         return test.get("Op") in ("-v", "-R") and literal.isidentifier()
 
     def _visit_evaluated_text(self, text: str, scope: ShellScope) -> None:
-        """Text that bash evaluates once more: substitutions in it are run although they were quoted."""
+        """Visit text that bash evaluates again: it runs the substitutions in it even if they were quoted."""
         if "$(" in text or "`" in text or "${" in text:
             self._visit_script(': "' + text.replace('"', '\\"') + '"', scope)
 
@@ -399,8 +399,8 @@ class ScriptWalker(SyntaxVisitor):
                 )
 
     def _visit_hidden_commands(self, node: Node, scope: ShellScope) -> None:
-        """Visit commands in `${…}` that the parser does not show: process substitutions, and, inside quotes or another
-        expansion, text in single quotes or behind backslashes."""
+        """Visit commands in `${…}` that the parser does not show: process substitutions and, inside quotes or another
+        expansion, text in single quotes or after backslashes."""
         raw = self._parsed.get_text(node)
         for start in (match.start() for match in re.finditer(r"[<>]\(", raw)):
             self._visit_script(f": {take_balanced(raw[start:])}", scope)

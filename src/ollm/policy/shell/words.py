@@ -1,4 +1,4 @@
-"""Words as bash would see them: quotes and escapes removed, braces expanded, and what cannot be known marked so."""
+"""Words as bash sees them: quotes and escapes removed, braces expanded, and unknown parts marked."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ _MAX_WORDS = 1024
 
 
 class Atom(NamedTuple):
-    """One character of a word and how it came about: a `value` is a variable's, sure and open to globbing; unknown
-    ones hold no character, `several` neither, and blanks in what it turns out to be make more than one word of it; a
-    guess holds a likely one."""
+    """One character of a word and its origin. A `value` comes from a variable: it is certain and subject to globbing.
+    `unknown` and `several` contain no character; with `several`, blanks in the actual value split the word. A `guess`
+    contains a likely character."""
 
     character: str
     kind: AtomKind
 
 
 def expand_braces(atoms: list[Atom]) -> list[list[Atom]]:
-    """Every word the braces stand for, in order. Past a thousand words the rest is left out and the last one marked
-    unknown, so that nothing is allowed on the strength of a list that was cut."""
+    """Return every word the braces expand to, in order. After a thousand words the rest is dropped and the last one
+    marked unknown, so that a truncated list never allows anything."""
     done: list[list[Atom]] = []
     waiting = [atoms]
     while waiting:
@@ -42,7 +42,7 @@ def expand_braces(atoms: list[Atom]) -> list[list[Atom]]:
 
 
 def _find_group(atoms: list[Atom]) -> tuple[int, int, list[list[Atom]]] | None:
-    """The first brace group: where it starts, where it ends, and its choices."""
+    """Find the first brace group: its start, its end and its choices."""
     for start, atom in enumerate(atoms):
         if atom.kind == "plain" and atom.character == "{":
             found = _parse_choices(atoms, start)
@@ -93,8 +93,8 @@ _ANSI_LETTERS = dict(zip("abeEfnrtv\\'\"?", "\a\b\033\033\f\n\r\t\v\\'\"?", stri
 
 
 class ShellWord(Data, frozen=True):
-    """A decoded word. `text` leaves out what is not known, or guesses it; `known` ends before the first such place.
-    A `descriptor` stands for `<( )` or `>( )`: a path bash makes up."""
+    """A decoded word. `text` omits or guesses unknown parts; `known` ends before the first of them. A `descriptor`
+    stands for `<( )` or `>( )`: a path that bash generates."""
 
     text: str
     known: str
@@ -108,7 +108,7 @@ class ShellWord(Data, frozen=True):
 
     @property
     def might_be_option(self) -> bool:
-        """True if the word, or one that it splits into, could begin with a dash when the command runs."""
+        """True if the word, or one it splits into, could begin with a dash at run time."""
         begins = not self.static and not self.known and not self.descriptor
         return self.several or begins or self.known.startswith("-")
 
@@ -122,22 +122,22 @@ OutputGuesser = Callable[[Node], str | None]
 
 
 class WordDecoder(Data, frozen=True):
-    """Turns syntax nodes into words. `certain` holds values that are sure (HOME, a loop's item), `assigned` those
-    set in the same line, which may have changed since; `output` guesses what a substitution prints."""
+    """Turns syntax nodes into words. `certain` contains known values (HOME, a loop's item), `assigned` those set in the
+    same line, which may have changed since. `output` guesses the output of a substitution."""
 
     certain: Mapping[str, str]
     assigned: Mapping[str, str]
     output: OutputGuesser
 
     def decode_words(self, node: Node) -> list[ShellWord]:
-        """A word of a command; braces and `$IFS` may make several of it."""
+        """Decode a word of a command; braces and `$IFS` may split it into several."""
         expanded = expand_braces(self.decode_atoms(node))
         several = len(expanded) > 1
         found = [join_atoms(part, braces=several) for one in expanded for part in _split_atoms(one)]
         return [word for word in found if word.text or word.quoted or not word.static] if several else found
 
     def decode_word(self, node: Node | None) -> ShellWord:
-        """A word that is not expanded: a redirection's target, an assignment's value."""
+        """Decode a word that is not expanded: a redirection's target or an assignment's value."""
         return join_atoms(self.decode_atoms(node)) if node else make_literal("")
 
     def decode_atoms(self, node: Node) -> list[Atom]:
@@ -229,7 +229,7 @@ def _make_atoms(text: str, kind: AtomKind) -> list[Atom]:
 
 
 def _guess_atoms(text: str, *, splits: bool) -> list[Atom]:
-    """A value that is likely but not sure; its blanks make several words of it unless it is quoted."""
+    """Return atoms for a likely but uncertain value, which is split at its blanks unless quoted."""
     atoms = _make_atoms(text, "guess")
     return [
         Atom("", "several" if splits else "unknown"),
@@ -265,7 +265,7 @@ def _decode_double_quoted(value: str) -> list[Atom]:
 
 
 def _split_atoms(atoms: list[Atom]) -> list[list[Atom]]:
-    """`rm$IFS-rf` is two words; each of them is marked as not certain."""
+    """Split at `$IFS`: `rm$IFS-rf` is two words, each marked as uncertain."""
     if not any(atom.kind == "split" for atom in atoms):
         return [atoms]
     parts: list[list[Atom]] = [[]]
@@ -278,10 +278,10 @@ def _split_atoms(atoms: list[Atom]) -> list[list[Atom]]:
 
 
 def make_part_of(word: ShellWord, text: str) -> ShellWord:
-    """A piece of a word: the value in `--name=VALUE`, the path in `REV:PATH`."""
+    """Return a part of a word: the value in `--name=VALUE`, the path in `REV:PATH`."""
     return ShellWord(text=text, known=text if word.static else "", static=word.static, glob=word.glob)
 
 
 def drop_prefix(word: ShellWord, length: int) -> ShellWord:
-    """The word without its first characters: the path in `@FILE`."""
+    """Return the word without its first characters: the path in `@FILE`."""
     return ShellWord(text=word.text[length:], known=word.known[length:], static=word.static, glob=word.glob)

@@ -1,4 +1,4 @@
-"""The embedded model: llama.cpp in a child process, used like any other server, started when first needed."""
+"""The embedded model: llama.cpp in a child process, started on first use and treated like any other server."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class EmbeddedProcess:
     async def start(
         cls, model: ModelFile, window: int, environment: Mapping[str, str], timeout: float
     ) -> EmbeddedProcess:
-        """Returns when it can answer. Raises ModelError with the reason when it cannot."""
+        """Start the process and return when it can answer. Raises ModelError with the reason if it cannot."""
         log = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
         order = EmbeddedOptions(
             path=str(model.path),
@@ -105,7 +105,7 @@ class EmbeddedProcess:
         return self._process.returncode is None
 
     async def stop(self, *, at_once: bool = False) -> None:
-        """Close its stdin, which ends it; what does not end, as while it loads a model, is killed."""
+        """Close stdin to end the process. Kill it if it does not end, for example while it loads a model."""
         assert self._process.stdin is not None
         self._process.stdin.close()
         try:
@@ -118,7 +118,7 @@ class EmbeddedProcess:
         self._log.close()
 
     async def explain_death(self) -> ModelError | None:
-        """Explain its end; None if it runs. Waits a moment, as a connection breaks before the process is gone."""
+        """Explain why the process ended, or None if it runs. Waits briefly, as its connection breaks first."""
         with suppress(TimeoutError):
             async with asyncio.timeout(0.5):
                 await self._process.wait()
@@ -165,7 +165,7 @@ class EmbeddedProcess:
 
 
 def choose_thread_count() -> int:
-    """One on two cores, where two starve each other; about half of many."""
+    """Choose one thread on two cores, where two starve each other, and about half of many cores."""
     cores = count_cores()
     return max(1, min(cores // 2 if cores > 4 else cores - 1, 8))
 
@@ -178,7 +178,7 @@ MAX_KEYS = 4096
 
 
 def read_trained_window(path: Path) -> int | None:
-    """The context length the model was trained for. Raises ModelError when the file is not GGUF or is cut short."""
+    """Read the context length the model was trained for. Raises ModelError if the file is not GGUF or is truncated."""
     try:
         with path.open("rb") as file:
             facts = _read_facts(file)
@@ -189,7 +189,7 @@ def read_trained_window(path: Path) -> int | None:
 
 
 def _read_facts(file: BinaryIO) -> dict[str, Any]:
-    """Keys and values up to the context length, which is before the long lists of the tokenizer."""
+    """Read keys and values up to the context length, which precedes the tokenizer's long lists."""
     if file.read(4) != MAGIC:
         raise ValueError("it does not start with GGUF")
     _, _, count = struct.unpack("<IQQ", _read_exactly(file, 20))
@@ -241,7 +241,7 @@ TINY_PARAMETERS_PER_BYTE = 1.4  # in a quantized file; a larger file says its si
 def open_embedded(
     settings: ProviderSettings, directory: Path, environment: Mapping[str, str], why: str
 ) -> tuple[EmbeddedProvider, str]:
-    """The provider and its model's name. Raises NoServerError when the engine or the file is not on this machine."""
+    """Return the provider and its model's name. Raises NoServerError if the engine or the file is not installed."""
     if find_spec("xllamacpp") is None:
         raise NoServerError(
             f"{_capitalize(why)}, and the embedded engine is not installed.",
@@ -261,7 +261,7 @@ def _capitalize(why: str) -> str:
 
 
 class EmbeddedProvider(Provider):
-    """One model file. Its process starts with the first request, and again after a crash or for another window."""
+    """A provider for one model file. Its process starts on first use, after a crash, and for another window."""
 
     name = "embedded"
 
@@ -292,7 +292,7 @@ class EmbeddedProvider(Provider):
         return [await self.describe(self._file.name)]
 
     async def describe(self, model: str) -> ModelInfo:
-        """Read from the file, without starting anything."""
+        """Describe the model from its file, without starting the server."""
         return ModelInfo(
             name=self._file.name,
             size=self._file.size,
@@ -310,7 +310,7 @@ class EmbeddedProvider(Provider):
         return await (await self._ensure_server(request.window)).render(request)
 
     async def is_idle(self) -> bool:
-        """True if its process runs and has no work."""
+        """Return True if the process runs and has no work."""
         running = self._server is not None and self._is_running(None)
         return running and self._server is not None and await self._server.is_idle()
 
@@ -335,7 +335,7 @@ class EmbeddedProvider(Provider):
         return process is not None and process.alive and window in (None, process.window)
 
     async def _ensure_server(self, window: int | None) -> OpenAICompatible:
-        """The server with this window; None takes it as it runs."""
+        """Return the server with this window, starting it if needed. None accepts any window."""
         async with self._starting:
             if not self._is_running(window):
                 await self.close()
@@ -351,7 +351,7 @@ class EmbeddedProvider(Provider):
             return self._server
 
     async def _explain_crash(self, error: OllmError) -> OllmError | None:
-        """A broken stream is explained by the death of the process, when that is the reason."""
+        """Explain a broken stream by the death of the process, if that is the cause."""
         death = await self._process.explain_death() if self._process is not None else None
         if death is not None:
             await self.close()

@@ -1,7 +1,7 @@
-"""The embedded model's own process: llama.cpp with its HTTP server on loopback.
+"""The embedded model's process: llama.cpp with its HTTP server on loopback.
 
-Reads one line of JSON on stdin (`Order`), writes one on stdout when it is ready, and ends when stdin does: the parent
-holds the other end of the pipe, so the server never outlives it.
+It reads one line of JSON on stdin (`EmbeddedOptions`), writes one on stdout when it is ready, and ends at the end of
+stdin. The parent holds the other end of the pipe, so the server never outlives it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ PROMPT_CACHE_MIB = 512  # what was read is kept while a task or a summary has th
 
 
 class EmbeddedOptions(Data, frozen=True):
-    """Model to serve, its options, and the key every request must carry (none if empty)."""
+    """The model to serve, its options, and the key every request must carry (no key if empty)."""
 
     path: str
     name: str
@@ -35,14 +35,14 @@ class EmbeddedOptions(Data, frozen=True):
 
 
 class EmbeddedReady(Data, frozen=True):
-    """Address of the server, or the reason it cannot start."""
+    """Address of the server, or the reason it failed to start."""
 
     url: str = ""
     error: str = ""
 
 
 def serve(order: EmbeddedOptions) -> object:
-    """Load the model and listen on a port the system chooses; serves until the returned object is gone."""
+    """Load the model and listen on a port chosen by the system. Serves until the returned object is deleted."""
     import xllamacpp
 
     parameters = xllamacpp.CommonParams()
@@ -63,7 +63,7 @@ def serve(order: EmbeddedOptions) -> object:
 
 
 def calm_sampling(sampling: Any) -> None:
-    """Keep a very small model from saying the same thing for ever; a request that sets its own values wins."""
+    """Keep a very small model from repeating itself endlessly. Values set by a request take precedence."""
     sampling.temp = 0.2
     sampling.top_p = 0.9
     sampling.penalty_repeat = 1.1
@@ -73,14 +73,14 @@ def calm_sampling(sampling: Any) -> None:
 
 
 def end_with_parent() -> None:
-    """Wait for the end of stdin. Python threads stand still while the model loads; `killed_with_parent` covers that."""
+    """Wait for the end of stdin. Python threads block while the model loads; `die_with_parent` covers that."""
     sys.stdin.buffer.read()
     os._exit(0)
 
 
 @contextmanager
 def die_with_parent() -> Iterator[None]:
-    """On Linux the kernel kills us when the parent dies; elsewhere loading is brief enough."""
+    """On Linux, have the kernel kill us when the parent dies; elsewhere loading is brief enough."""
     if sys.platform != "linux":
         yield
         return

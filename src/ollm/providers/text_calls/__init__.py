@@ -1,1 +1,1 @@
-"""Tool calls that a model writes as text: how they are shown, found and repaired."""
+"""Tool calls written as text: rendering, parsing and repair."""

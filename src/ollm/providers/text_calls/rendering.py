@@ -1,6 +1,7 @@
-"""Calls and results as plain text, for models and servers that know no other form.
+"""Calls and results as plain text, for models and servers that support no other form.
 
-All pure functions of the messages: the same history is always rendered to the same bytes, so a server's cache holds.
+All pure functions of the messages: the same history always renders to the same bytes, so the server's cache stays
+valid.
 """
 
 from __future__ import annotations
@@ -44,9 +45,9 @@ def render_call(call: ToolCall, form: WrittenForm) -> str:
 
 
 def render_messages(messages: Sequence[PromptMessage], form: WrittenForm) -> tuple[PromptMessage, ...]:
-    """The history with calls as text in the model's answers and results as messages of the user.
+    """Render the history with calls as text in the model's answers and results as user messages.
 
-    What the user would then say in several messages is joined: many templates want the roles to alternate.
+    Adjacent user messages are joined, because many templates require alternating roles.
     """
     return tuple(merge_user_messages([_render_message(message, form) for message in messages]))
 
@@ -68,7 +69,7 @@ def _render_message(message: PromptMessage, form: WrittenForm) -> PromptMessage:
 
 
 def build_reminder(messages: Sequence[PromptMessage]) -> str:
-    """Repeat the user's last message, shortened in the middle, with what to do about it."""
+    """Repeat the user's last message, shortened in the middle, with instructions."""
     asked = next((message.content for message in reversed(messages) if message.role == "user"), "")
     if len(asked) > MAX_REMINDER_CHARACTERS:
         asked = f"{asked[: MAX_REMINDER_CHARACTERS // 2]} … {asked[-MAX_REMINDER_CHARACTERS // 2 :]}"
@@ -83,7 +84,7 @@ def append_reminder(messages: Sequence[PromptMessage], words: str) -> tuple[Prom
 def add_tool_list(
     messages: Sequence[PromptMessage], tools: Sequence[ToolSchema], form: WrittenForm
 ) -> tuple[PromptMessage, ...]:
-    """Add the tools to the system prompt, a line each, with how to call one."""
+    """Add the tools to the system prompt, one line each, with instructions for calling them."""
     told = "\n".join(("Tools:", *(_render_tool_line(tool) for tool in tools), explain_calling(tools, form)))
     first = messages[0] if messages and messages[0].role == "system" else None
     if first is None:
@@ -94,10 +95,10 @@ def add_tool_list(
 def add_worked_example(
     messages: Sequence[PromptMessage], tools: Sequence[ToolSchema], form: WrittenForm
 ) -> tuple[PromptMessage, ...]:
-    """A finished exchange in front of the conversation: a question, a call, its result, the answer.
+    """Prepend a worked example to the conversation: a question, a call, its result, the answer.
 
-    Very small models do what they see done, not what they are told. A second exchange changes what the first one read,
-    where that can be; a last one needs no tool."""
+    Very small models imitate examples rather than follow instructions. If possible, a second exchange changes what
+    the first one read. The last one needs no tool."""
     offered = {tool.name for tool in tools}
     if "read_file" not in offered:
         return tuple(messages)
@@ -178,7 +179,7 @@ def find_named_tool(text: str, tools: Sequence[ToolSchema]) -> str | None:
 
 
 def do_arguments_fit(arguments: JsonObject | str, tool: ToolSchema) -> bool:
-    """True if all required arguments are there and no unknown ones."""
+    """Return True if all required arguments are present and none is unknown."""
     if not isinstance(arguments, dict):
         return False
     return set(tool.parameters.get("required", ())) <= set(arguments) <= set(tool.parameters.get("properties", ()))
@@ -192,7 +193,7 @@ def _build_one_call_schema(tool: ToolSchema) -> JsonObject:
 
 
 def _dump_json(value: Any) -> str:
-    """Encode with spaces, as models have learnt: without them small models lose the end of copied text."""
+    """Encode with spaces, as in training data: without them small models lose the end of copied text."""
     import json
 
     return json.dumps(value, ensure_ascii=False)

@@ -1,6 +1,6 @@
-"""Calls that a model wrote as text, read and repaired (T10.1): JSON in all its shapes, and forms that look like XML.
+"""Parsing and repair of calls written as text (T10.1): JSON in all its shapes, and XML-like forms.
 
-Only a tool that was offered is ever called. json-repair is imported when strict JSON fails, not before.
+Only offered tools are ever called. json-repair is imported only when strict JSON fails.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ _WRAPPERS = compile_late(r"</?(?:tool_calls?|tools?|tool_use|function_calls?)>")
 
 
 class ParsedCalls(Data, frozen=True):
-    """Calls in a piece of text. `mistake` says in one line why nothing could be called; `meant` is False where the text
-    is sound JSON that has nothing to do with tools."""
+    """Calls in a piece of text. `mistake` is a one-line reason why nothing could be called; `meant` is False if the
+    text is valid JSON unrelated to tools."""
 
     calls: tuple[CallPiece, ...] = ()
     mistake: str = ""
@@ -60,7 +60,7 @@ def parse_calls(text: str, offered: Offered) -> ParsedCalls:
 
 
 def repair_arguments(arguments: str) -> JsonObject | str:
-    """Repair arguments that are almost JSON; returns the text itself if that is not possible."""
+    """Repair arguments that are almost JSON, or return the text unchanged if that is not possible."""
     value = _parse_value(arguments)
     return value if isinstance(value, dict) and value else arguments
 
@@ -131,7 +131,7 @@ def strip_tool_prefix(name: str) -> str:
 
 
 def _read_arguments(rest: JsonObject, tool: ToolSchema) -> JsonObject | str:
-    """Read arguments under any usual name, as an object, as text that holds one, or flat beside the name."""
+    """Read arguments under any usual name: as an object, as text containing one, or flat beside the name."""
     given = next((rest[key] for key in ARGUMENT_KEYS if key in rest), None)
     if isinstance(given, str):
         return repair_arguments(given)
@@ -162,7 +162,7 @@ def _parse_elements(text: str, offered: Offered) -> Iterator[CallPiece | str]:
 
 
 def _convert_value(text: str, schema: JsonObject) -> Any:
-    """Convert a value to its parameter's type; one line break at either end is not part of it."""
+    """Convert a value to its parameter's type, without one line break at either end."""
     plain = text.removeprefix("\n").removesuffix("\n")
     if schema.get("type") == "string":
         return plain

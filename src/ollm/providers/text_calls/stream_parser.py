@@ -1,5 +1,4 @@
-"""A streamed answer in which calls may be written as text: what cannot be a call goes out at once, what may be is
-held."""
+"""A streamed answer that may contain calls as text: plain text is released at once, possible calls are held."""
 
 from __future__ import annotations
 
@@ -32,8 +31,8 @@ _NAME_PAIR = r"\{\s*[\"']?(\w+)[\"']?\s*:\s*[\"']([^\"'\n]*)[\"']\s*(?:(\})|,\s*
 
 
 class CallOpening(Data, frozen=True):
-    """Possible beginning of a call: `at` is the position of its mark, `end` that of its body; with no `closer` JSON
-    ends it."""
+    """Possible beginning of a call: `at` is the position of its mark, `end` that of its body. Without a `closer` it
+    ends with its JSON value."""
 
     kind: str  # "tag", "fence", "json", "think"
     at: int
@@ -43,7 +42,7 @@ class CallOpening(Data, frozen=True):
 
 @lru_cache(maxsize=64)
 def compile_opening_pattern(names: tuple[str, ...]) -> re.Pattern[str]:
-    """Finds the first mark. JSON and fences count at the beginning of a line only; tags and tools' names anywhere."""
+    """Compile a pattern for the first mark. JSON and fences count only at line starts, tags and tool names anywhere."""
     tags = "|".join((*TAGS, *map(re.escape, sorted(names, key=len, reverse=True))))
     return compile_late(
         rf"<(?P<think>think)>|(?P<tag><(?P<name>{tags})(?:>|=[\w.-]+>|\s[^<>\n]{{0,120}}>))"
@@ -53,12 +52,12 @@ def compile_opening_pattern(names: tuple[str, ...]) -> re.Pattern[str]:
 
 
 def has_mark_character(text: str) -> bool:
-    """True if a mark can be in it at all: most of what is streamed are words."""
+    """Return True if the text may contain a mark. Most streamed text is plain words."""
     return "<" in text or "[" in text or "{" in text or "`" in text
 
 
 def find_partial_mark(text: str, names: Iterable[str]) -> int:
-    """From where on the end of a text could still become a mark; its length when it cannot."""
+    """Return the offset from which the text could still become a mark, or its length if it cannot."""
     line = text.rfind("\n") + 1
     tail = text[line:]
     if not tail.strip(" \t") or ("`" in tail and re.fullmatch(r"[ \t]*(?:`{1,2}|`{3,}[ \t]*[\w-]*[ \t]*)", tail)):
@@ -90,7 +89,7 @@ def read_opening(found: re.Match[str]) -> CallOpening:
 
 
 def may_be_call(body: str, names: Iterable[str]) -> bool:
-    """Return True if incomplete JSON could still become a call of one of these, judged by its first keys."""
+    """Return True if incomplete JSON could still become a call of one of these tools, judging by its first keys."""
     known = frozenset(names)
     body = body.strip()
     if not body or body.startswith("<"):
@@ -107,7 +106,7 @@ def may_be_call(body: str, names: Iterable[str]) -> bool:
 
 
 def _names_known_tool(body: str, known: frozenset[str]) -> bool:
-    """The first key holds a name: it is a tool's, or arguments come next, or it is not whole yet."""
+    """Return True if the name in the first key is a known tool's, is incomplete, or is followed by arguments."""
     pair = re.search(_NAME_PAIR, body)
     if pair is None:
         return len(body) < MAX_UNDECIDED_CHARACTERS
@@ -119,13 +118,13 @@ def _names_known_tool(body: str, known: frozenset[str]) -> bool:
 
 
 def has_named_call(text: str, names: Iterable[str]) -> bool:
-    """True if JSON in this text already names one of these as what to call."""
+    """Return True if JSON in this text already names one of these tools as the call."""
     pair = re.search(_NAME_PAIR, text)
     return pair is not None and pair[1] in NAME_KEYS and strip_tool_prefix(pair[2]) in frozenset(names)
 
 
 class JsonEndScanner:
-    """The end of the first JSON value; brackets inside quotes do not count."""
+    """A scanner for the end of the first JSON value. Brackets inside quotes do not count."""
 
     _OUTSIDE = compile_late(r"[\"{}\[\]]")
     _INSIDE = compile_late(r"[\"\\]")
@@ -137,7 +136,7 @@ class JsonEndScanner:
         self._depth = 0
 
     def scan(self, text: str) -> int | None:
-        """The place behind the bracket that closes it; None while it is open."""
+        """Return the offset behind the closing bracket, or None while the value is open."""
         place = 1 if self._escaped and text else 0
         self._escaped = self._escaped and not text
         while found := (self._INSIDE if self.quoted else self._OUTSIDE).search(text, place):
@@ -159,7 +158,7 @@ class JsonEndScanner:
 
 
 class MarkEndScanner:
-    """The end of the first place where a mark is."""
+    """A scanner for the end of a mark's first occurrence."""
 
     def __init__(self, mark: str) -> None:
         self._mark = mark
@@ -175,7 +174,7 @@ class MarkEndScanner:
 
 
 def ends_inside_quotes(text: str) -> bool:
-    """True if the text ends inside quotes: a value that is not whole must not be used."""
+    """Return True if the text ends inside quotes: an incomplete value must not be used."""
     scan = JsonEndScanner()
     while (end := scan.scan(text)) is not None:
         text, scan = text[end:], JsonEndScanner()
@@ -197,9 +196,9 @@ class CallAttempt(Data, frozen=True):
 
 
 class CallStreamParser:
-    """Takes the text of one answer as it comes, gives back what a person may see.
+    """A parser for the streamed text of one answer that returns the text to display.
 
-    `careful` is for models known to call natively: there JSON counts as a call only when the answer holds nothing else.
+    `careful` is for models known to call natively: JSON then counts as a call only if the answer contains nothing else.
     """
 
     def __init__(self, tools: Sequence[ToolSchema], *, careful: bool = False) -> None:
@@ -220,7 +219,7 @@ class CallStreamParser:
 
     @property
     def is_over(self) -> bool:
-        """True if something follows the calls, or there are too many: the rest is made up."""
+        """True if text follows the calls, or there are too many calls: the rest is made up."""
         if len(self.calls) >= MAX_CALLS:
             return True
         rest = _NOISE.sub("", self._after)
@@ -232,7 +231,7 @@ class CallStreamParser:
 
     @property
     def is_calling(self) -> bool:
-        """True if a call of an offered tool is certainly being written."""
+        """True if a call of an offered tool is definitely being written."""
         return self._open is not None and (self._open.kind == "tag" or has_named_call(self._waiting, self._offered))
 
     def feed(self, text: str) -> str:
@@ -243,7 +242,7 @@ class CallStreamParser:
         return self._release_text(final=False)
 
     def finish(self) -> str:
-        """End the answer: what is held is a call, an attempt at one, or text."""
+        """End the answer: the held text is a call, an attempt at one, or plain text."""
         return self._release_text(final=True)
 
     def _release_text(self, *, final: bool) -> str:
@@ -257,7 +256,7 @@ class CallStreamParser:
         return released
 
     def _step(self, *, final: bool) -> str | None:
-        """Decide about the front of the waiting text; None if more must come first."""
+        """Process the front of the waiting text, or return None if more text is needed."""
         if not self._waiting:
             return None
         if self._passing is not None:
@@ -267,7 +266,7 @@ class CallStreamParser:
         return self._hold_mark(self._open, final=final)
 
     def _find_mark(self, *, final: bool) -> str | None:
-        """Find the next mark. Text before it is released, and all text if there is none."""
+        """Find the next mark. Release the text before it, or all text if there is no mark."""
         shift = len(self._before)
         found = self._marks.search(self._before + self._waiting) if has_mark_character(self._waiting) else None
         if found is None:
@@ -287,7 +286,7 @@ class CallStreamParser:
         return text
 
     def _pass(self, passing: JsonEndScanner | MarkEndScanner) -> str:
-        """Release text up to the end of thoughts, fenced code or JSON that is no call."""
+        """Release text up to the end of thinking, fenced code or JSON that is not a call."""
         end = passing.scan(self._waiting)
         if end is not None:
             self._passing = None
@@ -346,7 +345,7 @@ class CallStreamParser:
         return ""
 
     def _release_block(self, mark: CallOpening) -> str:
-        """Release a block that is no call."""
+        """Release a block that is not a call."""
         self._open = None
         if mark.kind == "tag":
             return self._consume(max(1, mark.end))

@@ -1,1 +1,1 @@
-"""Tool calls: parsed, judged, confirmed, run and recorded."""
+"""Tool calls: parsing, permission, confirmation, execution and recording."""

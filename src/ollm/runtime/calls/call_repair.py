@@ -20,7 +20,7 @@ _GLOB = re.compile(r"[*?\[]")
 
 
 def resolve_tool_name(name: str, arguments: Any, known: Iterable[str]) -> str:
-    """Find the tool for another spelling (`ReadFile`, `read-file`) or a usual name of the shell; "" if ambiguous."""
+    """Find the tool for another spelling (`ReadFile`, `read-file`) or a common shell name; "" if ambiguous."""
     names = list(known)
     if name.lower() in SHELL_NAMES and isinstance(arguments, dict) and "command" in arguments and "shell" in names:
         return "shell"
@@ -29,9 +29,9 @@ def resolve_tool_name(name: str, arguments: Any, known: Iterable[str]) -> str:
 
 
 def rename_parameters(message: str, arguments: Any, *, replace: bool = False) -> dict[str, Any]:
-    """Rename unknown parameters as the failed check suggests; empty without a suggestion.
+    """Rename unknown parameters as the validation error suggests. Return {} if it suggests nothing.
 
-    Also empty if the new name is given already, unless `replace` is set.
+    Also return {} if the new name is already in use, unless `replace` is set.
     """
     new_names: dict[str, str] = dict(_UNKNOWN.findall(message))
     if not isinstance(arguments, dict) or not new_names:
@@ -46,7 +46,7 @@ def _fold(name: str) -> str:
 
 
 def suggest_call(kind: str, message: str, tool: str, arguments: Any, near: Sequence[str], workspace: Path) -> str:
-    """Write a sentence with the corrected call; "" if no correction is clear."""
+    """Write a sentence with the corrected call, or "" if no correction is clear."""
     if not isinstance(arguments, dict):
         return ""
     if kind == "UnknownTool":
@@ -65,14 +65,14 @@ def suggest_call(kind: str, message: str, tool: str, arguments: Any, near: Seque
 
 
 def _drop_conflicting(message: str, arguments: dict[str, Any]) -> dict[str, Any]:
-    """Keep the first of the arguments that exclude each other; empty after another failure."""
+    """Keep only the first of the mutually exclusive arguments. Return {} after any other failure."""
     match = _EXCLUSIVE.search(message)
     rivals = [name for name in dict.fromkeys(re.findall(r"\w+", match[1])) if name in arguments] if match else []
     return {name: value for name, value in arguments.items() if name not in rivals[1:]} if len(rivals) > 1 else {}
 
 
 def find_near_file(path: str, workspace: Path) -> str:
-    """Find the only file of that name elsewhere, or the most similar path; "" in a workspace of many files."""
+    """Find the only file with that name elsewhere, or the most similar path; "" if the workspace is too large."""
     from ollm.domain.text import suggest_names
 
     names: list[str] = []

@@ -1,8 +1,8 @@
-"""How calls are run (T10, T12): each is parsed, judged, confirmed, run, truncated and recorded, and gets one result.
+"""Runs tool calls (T10, T12): each is parsed, judged, confirmed, run, truncated and recorded, and gets one result.
 
-Delivery: for every call one `ToolStarted`, any number of `ToolOutput`, one `ToolFinished`, and one finished
-`ToolCallRecord`, whatever happens. Cancelling `run` ends the tools, records every call that had not ended as
-cancelled, and then goes on being a cancellation.
+Delivery: every call has one `ToolStarted`, any number of `ToolOutput`, one `ToolFinished`, and one finished
+`ToolCallRecord`, whatever happens. Cancelling `run` ends the tools, records every unfinished call as
+cancelled, and then propagates the cancellation.
 """
 
 from __future__ import annotations
@@ -44,16 +44,16 @@ MAX_NAMED_TOOLS = 60
 
 
 async def discard_record(_record: ToolCallRecord) -> None:
-    """Nothing is kept."""
+    """Discard the record."""
 
 
 def _discard_grant(_grant: str, _scope: GrantScope) -> None:
-    """Grants count for the one call."""
+    """Discard the grant: it applies to one call only."""
 
 
 class CallServices(msgspec.Struct, frozen=True, kw_only=True):
-    """What running calls takes. `record` gets each call when it starts and again when it has ended; `remember` gets
-    the grants that a person gave for the session or for good."""
+    """The dependencies of tool calls. `record` gets each call when it starts and again when it ends. `remember`
+    gets the grants that the user gave for the session or permanently."""
 
     registry: ToolRegistry
     policy: Policy
@@ -70,7 +70,7 @@ class CallServices(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ToolCallRun:
-    """Ends exactly once: `finish` after the first time does nothing."""
+    """One tool call. It ends exactly once: later calls of `finish` do nothing."""
 
     def __init__(
         self, services: CallServices, call_id: str, call: ToolCall, message_id: int, limits: OutputSettings
@@ -102,19 +102,19 @@ class ToolCallRun:
 
     @property
     def _may_change_files(self) -> bool:
-        """Not what only reads, as it says itself or as policy found, and not what writes nowhere but to our notes."""
+        """True unless the call only reads, by its declaration or by policy, or writes only to our notes."""
         spec = self._require_spec()
         return not (spec.reads_only or self._permit.unasked or spec.category in ("read", "notes", "web"))
 
     def _find_written_files(self) -> list[str] | None:
-        """The files that it writes, where it says so itself and no hook comes after it that may write others."""
+        """List the files the call writes. Return None if it does not name them or hooks may write others."""
         if self._require_spec().category != "write" or not isinstance(self._services.hooks, NoHooks):
             return None
         assert self._invocation is not None
         return [location.target for location in self._invocation.locations()]
 
     async def prepare(self) -> bool:
-        """Everything before it runs; False when it has ended here, with the reason as its result."""
+        """Parse and authorize the call. Return False if it ended here, with the reason as its result."""
         self._services.answers.begin_call(self.record.id)
         try:
             self._invocation = await self._parse_call()
@@ -128,7 +128,7 @@ class ToolCallRun:
         return True
 
     async def run(self) -> ToolResult:
-        """The tool's own work. Never raises, except for cancellation."""
+        """Run the tool. Never raises, except for cancellation."""
         assert self._invocation is not None
         stream = StreamCleaner(self._emit_output)
         context = msgspec.structs.replace(
@@ -160,7 +160,7 @@ class ToolCallRun:
         self._services.emit(ToolOutput(call_id=self.record.id, text=text))
 
     async def finish(self, result: ToolResult) -> None:
-        """Shape the result, record it, tell it."""
+        """Trim the result, record it and emit its event."""
         if self._finished:
             return
         self._finished = True
@@ -224,7 +224,7 @@ class ToolCallRun:
         self.record = msgspec.structs.replace(self.record, summary=summary)
 
     def _parse_arguments(self, spec: ToolSpec) -> Invocation:
-        """As they were written, or with near names of parameters as they were meant."""
+        """Parse the arguments as written, or with misspelled parameter names corrected."""
         try:
             return spec.parse(self._arguments)
         except ToolFailure as failure:
@@ -242,7 +242,7 @@ class ToolCallRun:
         return invocation
 
     def _name_target(self) -> str:
-        """The tool and the file or command it is for: all that is known of a call that was refused unread."""
+        """Describe a refused call by its tool and its file or command."""
         target = self.record.args.get("path") or self.record.args.get("command") or ""
         return " ".join(render_command(f"{self.record.name} {target}").split())[:MAX_SUMMARY_CHARS]
 
@@ -259,7 +259,7 @@ class ToolCallRun:
             self._services.emit(Notice(level="error", text=f"A tool call could not be recorded: {error}"))
 
     async def _run_after_hooks(self) -> str:
-        """What hooks add for the model."""
+        """Run the hooks after the call. Return their text for the model."""
         try:
             return await self._services.hooks.after_tool(self.record)
         except Exception as error:  # noqa: BLE001 - the call has ended; what watches it cannot undo that
@@ -273,7 +273,7 @@ class ToolCallRun:
         return build_failure(failure.kind, " ".join(filter(None, (str(failure), self._suggest_call(failure)))))
 
     def _suggest_call(self, failure: ToolFailure) -> str:
-        """The call that was probably meant, where that is plain."""
+        """Suggest the intended call, if it is clear."""
         if failure.kind not in ("UnknownTool", "ValidationError", "FileNotFound"):
             return ""
         from ollm.runtime.calls.call_repair import suggest_call
@@ -289,14 +289,14 @@ class ToolCallRun:
 
 
 def find_meant_spec(call: ToolCall, registry: ToolRegistry) -> ToolSpec | None:
-    """The tool meant by a name that no tool has."""
+    """Find the intended tool for an unknown name."""
     from ollm.runtime.calls.call_repair import resolve_tool_name
 
     return registry.get(resolve_tool_name(call.name, call.arguments, [spec.name for spec in registry.list()]))
 
 
 def unwrap_arguments(arguments: Any) -> Any:
-    """What the model wrote, also where it was no object and had to be wrapped to be recorded."""
+    """Return the arguments as the model wrote them, without the wrapper that records non-objects."""
     if isinstance(arguments, dict) and arguments.keys() == {UNPARSED_KEY}:
         return arguments[UNPARSED_KEY]
     return arguments
@@ -314,7 +314,7 @@ def build_failure(kind: str, message: str) -> ToolResult:
 
 
 def keep_output(result: ToolResult, printed: str) -> ToolResult:
-    """A cancelled call with what it had printed by then."""
+    """Add the output printed so far to the result of a cancelled call."""
     if result.error is None or result.error.type != "Cancelled" or not printed:
         return result
     text = f"{printed.rstrip()}\n[{result.error.message}]"
@@ -322,7 +322,7 @@ def keep_output(result: ToolResult, printed: str) -> ToolResult:
 
 
 def to_tool_failure(error: Exception) -> ToolFailure:
-    """Any exception as the model reads it; what is not foreseen is a bug, and said to be one."""
+    """Convert any exception to a failure for the model. An unexpected one is reported as a crash."""
     match error:
         case ToolFailure():
             return error
@@ -336,7 +336,7 @@ def to_tool_failure(error: Exception) -> ToolFailure:
 
 
 def trim_result(result: ToolResult, limits: OutputSettings, keep: Keep, way_back: str) -> ToolResult:
-    """Clean and within limits. What was cut is in `full_output`."""
+    """Clean the result and trim it to the limits. Trimmed text stays in `full_output`."""
     short = trim_output(clean_text(result.llm_content), limits, keep=keep, way_back=way_back)
     full = short.full if result.full_output is None else trim_for_session(clean_text(result.full_output))
     return msgspec.structs.replace(
@@ -349,7 +349,7 @@ def trim_result(result: ToolResult, limits: OutputSettings, keep: Keep, way_back
 
 
 def sanitize_arguments(arguments: Any) -> JsonObject:
-    """Arguments as they can be written down, whatever a model sent: an object, of bounded depth, all of it text."""
+    """Make any arguments a model sent recordable: an object of bounded depth, with valid text."""
     given = arguments if isinstance(arguments, dict) else {UNPARSED_KEY: arguments}
     try:
         msgspec.json.encode(given)
@@ -379,8 +379,8 @@ CANCEL_GRACE_SECONDS = 0.1
 
 
 class Dispatch:
-    """Runs the calls of one conversation. `max_step_chars` is how many characters the results of a step
-    may take together."""
+    """Runs the calls of one conversation. `max_step_chars` limits the total characters of the results
+    of a step."""
 
     def __init__(self, services: CallServices, max_step_chars: Callable[[], int | None] = lambda: None) -> None:
         self._services = services
@@ -389,7 +389,7 @@ class Dispatch:
         self._left_over: set[asyncio.Task[ToolResult]] = set()
 
     async def run(self, calls: Sequence[ToolCall], message_id: int) -> list[ToolCallRecord]:
-        """One record per call, in the order asked. Calls that only read run side by side, the rest in order."""
+        """Return one record per call, in order. Calls that only read run in parallel, the rest one by one."""
         limits = self._share_limits(len(calls))
         ones = [self._create_call(call, message_id, limits) for call in calls]
         try:
@@ -412,13 +412,13 @@ class Dispatch:
         return [one.record for one in ones]
 
     async def run_unrecorded(self, name: str, arguments: JsonObject) -> ToolCallRecord:
-        """Run a call of the person: the same policy and box, but no record, and no checkpoint of the files."""
+        """Run a call for the user with the same policy and sandbox, but without a record or a file checkpoint."""
         services = msgspec.structs.replace(self._services, record=discard_record, changes=ChangeWatch())
         (record,) = await Dispatch(services).run([ToolCall(id="own", name=name, arguments=arguments)], 0)
         return record
 
     def look_after_boxes(self) -> None:
-        """Move aside what background jobs and servers made that steers tools; done at every step's end."""
+        """Move aside files from background jobs and servers that would steer tools. Runs at the end of each step."""
         sandbox = self._services.context.sandbox
         if sandbox is not None and (taken := sandbox.look()):
             from ollm.system.sandbox.taken import describe_taken
@@ -433,7 +433,7 @@ class Dispatch:
         return [one.record for one in ones]
 
     async def close(self) -> None:
-        """Wait for tools that were cancelled and took their time to clean up."""
+        """Wait for cancelled tools that are still cleaning up."""
         if self._left_over:
             await asyncio.wait(self._left_over)
 
@@ -453,7 +453,7 @@ class Dispatch:
         return OutputSettings(max_chars=min(limits.max_chars, share), max_lines=limits.max_lines)
 
     async def _run_in_parallel(self, ones: list[ToolCallRun]) -> None:
-        """Questions are asked one after the other; what may run then runs together."""
+        """Ask for confirmations one at a time, then run the approved calls in parallel."""
         ready = [one for one in ones if await one.prepare()]
         if len(ready) == 1:
             await self._run_tool(ready[0])
@@ -469,7 +469,7 @@ class Dispatch:
                 group.create_task(run(one))
 
     async def _run_tool(self, one: ToolCallRun) -> None:
-        """A cancelled tool has a moment to clean up; one that takes longer is waited for in `close`."""
+        """Run a tool. If cancelled, it has a moment to clean up; `close` waits for one that takes longer."""
         task = asyncio.create_task(one.run())
         try:
             await asyncio.wait({task})

@@ -1,6 +1,6 @@
-"""Decides whether a call may run (T7, T10.4): policy is asked, and a person if policy says so.
+"""Decides whether a call may run (T7, T10.4): by policy, and by asking the user if policy requires it.
 
-The person answers over the message bus; without anybody a question is a denial.
+The user answers over the message bus. If no user is present, a question counts as a denial.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ MAX_CHANGE_CHARS = 400_000
 
 
 class Asker(Protocol):
-    """Raises ToolFailure when there is no answer: `Denied` after a time-out, `Cancelled` when it was taken back."""
+    """Asks the user. Raises ToolFailure without an answer: `Denied` after a timeout, `Cancelled` if withdrawn."""
 
     async def ask(self, details: ConfirmationDetails) -> ConfirmationAnswer: ...
 
@@ -42,9 +42,9 @@ BeforeQuestion = Callable[[], Awaitable[None]]
 
 
 class BusAsker:
-    """A front end answers. `timeout` None waits for as long as `attached` says that somebody listens, and ten minutes
-    when nobody does. With `yes` only questions about protected files and paths outside are asked. `before` is awaited
-    before each that is."""
+    """Asks a front end. With `timeout` None it waits as long as `attached` returns True, and ten minutes otherwise.
+    With `yes` it asks only about protected files and paths outside. `before` is awaited before each question
+    it asks."""
 
     def __init__(
         self,
@@ -76,8 +76,8 @@ class BusAsker:
 
 
 class AnswerLog:
-    """What people answered to the questions of each call that has not ended. It listens to the message bus: what flags
-    answer is no answer."""
+    """A log of the user's answers to questions about each unfinished call. It listens to the message bus, so
+    questions that flags answer are not included."""
 
     def __init__(self) -> None:
         self._asked: dict[str, ConfirmationDetails] = {}
@@ -87,7 +87,7 @@ class AnswerLog:
         self._answers[call_id] = []
 
     def end_call(self, call_id: str) -> tuple[AnsweredQuestion, ...]:
-        """What was answered since it began."""
+        """Return the answers given since the call began."""
         return tuple(self._answers.pop(call_id, ()))
 
     def handle_event(self, event: ConfirmationRequested | ConfirmationResolved) -> None:
@@ -104,7 +104,7 @@ class AnswerLog:
 
 
 class UnattendedAsker:
-    """Nobody can be asked. With `yes` every question is answered, but for protected files and paths outside."""
+    """Never asks the user. With `yes` it approves everything except protected files and paths outside."""
 
     def __init__(self, *, yes: bool = False) -> None:
         self._yes = yes
@@ -116,7 +116,7 @@ class UnattendedAsker:
 
 
 def explain_refusal(details: ConfirmationDetails, *, yes: bool) -> str:
-    """Why nobody said yes, and what would."""
+    """Explain why the call was not approved, and what would allow it."""
     why = details.reason.rstrip(".") or "policy asks before it runs"
     if details.locked:
         return f"{why}. This always needs your confirmation, and ollm cannot ask in non-interactive mode."
@@ -130,8 +130,8 @@ class Policy(Protocol):
 
 
 class Permit(msgspec.Struct, frozen=True):
-    """What a call that may run may do. `unasked`: it only reads, and nobody was asked; `approved` are the paths
-    that a person opened for it alone, and `outside` lets it alone leave the sandbox."""
+    """The rights of an approved call. `unasked`: it only reads and needed no confirmation. `approved`: paths the user
+    opened for this call only. `outside` lets this call only leave the sandbox."""
 
     boundary: Boundary
     unasked: bool = False
@@ -140,7 +140,7 @@ class Permit(msgspec.Struct, frozen=True):
 
 
 class Permission(msgspec.Struct, frozen=True):
-    """Who decides: policy first, then the person; `remember` gets what they granted for longer than one call."""
+    """Decides by policy first, then by asking the user. `remember` gets grants for more than one call."""
 
     policy: Policy
     asker: Asker
@@ -149,8 +149,8 @@ class Permission(msgspec.Struct, frozen=True):
     async def authorize_call(
         self, spec: ToolSpec, invocation: Invocation, context: ToolContext, call_id: str, must_ask: str = ""
     ) -> Permit:
-        """Where the call may go, with the paths that were approved for it alone. Raises ToolFailure when it may not
-        run at all. `must_ask` is why a person is asked also where policy would allow it."""
+        """Return a permit with the boundary and the paths approved for this call only. Raises ToolFailure if it may not
+        run at all. `must_ask` is the reason to ask the user even if policy allows the call."""
         verdict = self.policy.evaluate(build_policy_request(spec, invocation, context.boundary))
         if must_ask and verdict.decision == "allow":
             verdict = msgspec.structs.replace(verdict, decision="ask", reason=must_ask, grant=None, locked=True)
@@ -169,7 +169,7 @@ class Permission(msgspec.Struct, frozen=True):
 
 
 def build_policy_request(spec: ToolSpec, invocation: Invocation, boundary: Boundary) -> PolicyRequest:
-    """The call as policy sees it. A path that is none is a mistake, not a question: it is told here."""
+    """Build the request for policy. Raises ToolFailure for an invalid path rather than asking about it."""
     locations = tuple(invocation.locations())
     for place in locations:
         if "://" not in place.target:
@@ -187,7 +187,7 @@ def build_policy_request(spec: ToolSpec, invocation: Invocation, boundary: Bound
 async def build_confirmation(
     spec: ToolSpec, invocation: Invocation, context: ToolContext, verdict: Verdict
 ) -> ConfirmationDetails:
-    """What the person is shown, with nothing hidden in it."""
+    """Build the question for the user, with hidden characters made visible."""
     details = invocation.confirmation(verdict) or ConfirmationDetails(
         call_id="", tool=spec.name, description=invocation.summary(), risk=verdict.risk, reason=verdict.reason
     )
@@ -213,8 +213,8 @@ def render_change(change: FileChange) -> str:
 
 
 async def preview_changes(invocation: Invocation, context: ToolContext, verdict: Verdict) -> tuple[FileChange, ...]:
-    """What the call would change. One that is going to fail is not asked about, unless the reason why it fails would
-    reveal a file that may not be read unasked."""
+    """List the changes the call would make. Raises ToolFailure for a call that would fail, so that it is not asked
+    about, unless the reason would reveal a file that needs permission to read."""
     try:
         return await invocation.list_changes(context)
     except ToolFailure:

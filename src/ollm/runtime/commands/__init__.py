@@ -1,4 +1,4 @@
-"""Slash commands: run by the conversation, so that they work near and far."""
+"""Slash commands. The conversation runs them, so they work locally and in the daemon."""
 
 from __future__ import annotations
 

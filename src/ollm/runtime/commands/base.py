@@ -1,4 +1,4 @@
-"""A slash command as data, and what the commands share: words of a command line, Markdown of replies."""
+"""Slash commands as data, with shared helpers: command-line words and Markdown replies."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ RunSlashCommand = Callable[["ConversationParts", str], Awaitable[CommandReply]]
 
 
 class SlashCommand(msgspec.Struct, frozen=True):
-    """`usage` is what follows the name; `during_turn` says whether it may run while the model works, or with which
-    first words; `more` is told when somebody asks for help about it."""
+    """A slash command. `usage` follows the name. `during_turn` is True if the command may run while the model works,
+    or lists the first words with which it may. `more` is its detailed help text."""
 
     name: str
     help: str
@@ -34,7 +34,7 @@ class SlashCommand(msgspec.Struct, frozen=True):
 
 
 class WrongUsage(Exception):  # noqa: N818 - becomes a UsageError that names the command
-    """The words behind a command are not what it takes: its usage, or what is given here."""
+    """Invalid arguments for a command: the message is its usage, or the given text."""
 
 
 def slash_command(

@@ -1,4 +1,4 @@
-"""Commands about what the model sees: its parts, snapshots, entries, the window; and what was folded away."""
+"""Commands about the context: its parts, snapshots, entries, the window and compacted messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`/diff`: what this session changed, turn by turn, and where that is not known."""
+"""`/diff`: the changes of this session, turn by turn, with gaps marked."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ONLY_EDITS = "What commands changed is not known"
 
 
 class DiffSection(Data, frozen=True):
-    """A stretch in which files changed, or may have; `note` says what is not known of it."""
+    """A span in which files changed or may have changed. `note` describes any gaps."""
 
     message_id: int
     kind: str

@@ -23,7 +23,7 @@ _PLACEHOLDER = r"\$(ARGUMENTS|[1-9])"
 
 
 class CustomCommands:
-    """The commands of the home and, when it is trusted, of the workspace, which come first."""
+    """The custom commands of the workspace, if it is trusted, and of the home. The workspace takes precedence."""
 
     def __init__(self, directories: tuple[Path, ...]) -> None:
         self._directories = directories
@@ -33,22 +33,22 @@ class CustomCommands:
         return sorted(name for name in found if re.fullmatch(_NAME, name))
 
     def describe(self, name: str) -> str:
-        """The `description` of its front matter, else its first line."""
+        """Return the `description` from the front matter, or else the first line."""
         text = self._read(name) or ""
         fields, body = split_front_matter(text)
         first = next((line.strip("# \t") for line in body.splitlines() if line.strip()), "")
         return (fields.get("description") or first)[:MAX_DESCRIPTION_CHARS]
 
     def expand(self, name: str, arguments: str) -> str | None:
-        """The text to send: `$ARGUMENTS` is all that followed the name, `$1` to `$9` its words, a quoted one whole.
+        """Return the text to send: `$ARGUMENTS` is everything after the name, `$1` to `$9` its words (quotes group).
 
-        None: there is no such command.
+        Return None if there is no such command.
         """
         text = self._read(name)
         return None if text is None else _fill_arguments(split_front_matter(text)[1], arguments)
 
     def find(self, name: str) -> Path | None:
-        """The file of a command; None: there is no such one."""
+        """Return the file of a command, or None if there is no such command."""
         if not re.fullmatch(_NAME, name):
             return None
         files = (directory / f"{name}.md" for directory in self._directories)

@@ -30,7 +30,7 @@ MAX_SHOWN_CHARS = 300
 
 
 class RewindRequest(Data, frozen=True):
-    """What was asked for. `scope` is None where it was left open."""
+    """The parsed arguments of `/rewind`. `scope` is None if not given."""
 
     number: int
     scope: RewindScope | None

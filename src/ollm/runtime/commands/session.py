@@ -1,4 +1,4 @@
-"""Commands about the session: its history, other sessions, going on, leaving."""
+"""Commands about the session: its history, other sessions, continuing, quitting."""
 
 from __future__ import annotations
 

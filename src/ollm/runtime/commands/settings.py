@@ -1,4 +1,4 @@
-"""Commands that change how the agent works: model, mode, approval, trust; and what it can do."""
+"""Commands that change how the agent works: model, mode, approval, trust; and its capabilities."""
 
 from __future__ import annotations
 

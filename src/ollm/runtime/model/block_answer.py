@@ -1,4 +1,4 @@
-"""Reads one answer of a model that writes blocks: its words as they come, its steps as calls, and one end."""
+"""Reads one answer of a model that writes blocks: streams its text, turns its steps into calls, and ends once."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ MAX_BLOCK_TOKENS = 2_000  # of one answer: a small model that writes more repeat
 
 
 class BlockAnswer:
-    """`facts` after the answer, and what the request was counted by, as `ToolCallFallback` gives them."""
+    """One answer in blocks. `facts` (after the answer) and `counted` (for the request) are as in `ToolCallFallback`."""
 
     advice = ""
 
@@ -71,7 +71,7 @@ class BlockAnswer:
         yield FinishPiece(reason, self._watch.finish.usage, cut=self._parser.cut, limit=self._find_limit())
 
     def _show(self, text: str) -> Iterator[AnyPiece]:
-        """What a person is shown: first a thought that has ended."""
+        """Yield the pieces to show to the user: first any finished thought."""
         if self._parser.thought:
             yield ThinkingPiece(self._parser.thought.strip("\n"))
             self._parser.thought = ""
@@ -85,13 +85,13 @@ class BlockAnswer:
         return replace(self._request, messages=messages, tools=(), max_tokens=longest, temperature=heat)
 
     def _find_limit(self) -> int:
-        """Our own limit, if that ended the answer and not the window nor the server."""
+        """Return our own token limit if it ended the answer, or 0 if the window or the server did."""
         written = self._watch.finish.usage.completion_tokens or MAX_BLOCK_TOKENS
         ours = (self._request.max_tokens or MAX_BLOCK_TOKENS) >= MAX_BLOCK_TOKENS <= written
         return MAX_BLOCK_TOKENS if ours and self._watch.finish.reason == "length" else 0
 
     def _make_call(self, step: Block) -> CallPiece:
-        """The call that a block stands for; one that is not whole says why under `brokenOff`, and is not to be run."""
+        """Make the call for a block. An incomplete one has its reason under `brokenOff` and must not be run."""
         call = self._read_call(step)
         why = REPEATED if self._watch.repeats else CUT_OFF if self._watch.finish.reason == "length" else ""
         cut = "" if step.closed else why

@@ -1,5 +1,5 @@
-"""The model a conversation talks to: a provider, a model's name, the window chosen for the session, and what its
-server refuses or takes long for."""
+"""The model of a conversation: a provider, a model name, the session's window, and the requests its server
+refuses or answers slowly."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ PICTURE_WORDS = compile_late(r"image|multi-?modal|mmproj|vision|picture", re.IGN
 
 
 class Model:
-    """Messages in, pieces out. The window stays fixed: another one would make a server load the model again."""
+    """Sends messages and yields pieces. The window stays fixed: changing it would make a server reload the model."""
 
     def __init__(self, provider: Provider, name: str, window: int, facts: ModelFacts, *, why: str = "") -> None:
         self.provider = provider
@@ -47,22 +47,22 @@ class Model:
         self.advice = ""  # how the server would take tools, when it refused them
 
     def compute_cost(self, usage: Usage) -> float:
-        """What these tokens cost, by the price in the settings; 0 without one."""
+        """Compute the cost of these tokens by the configured price, or 0 if none is set."""
         price, reused = self.price, min(usage.reused_tokens, usage.prompt_tokens)
         again = price.prompt if price.reused is None else price.reused
         read = (usage.prompt_tokens - reused) * price.prompt + reused * again
         return (read + usage.completion_tokens * price.completion) / 1e6
 
     def set_served_window(self, window: int) -> None:
-        """The server serves less than it said, or than it is set to."""
+        """Record that the server's window is smaller than reported or configured."""
         self.facts = replace(self.facts, served_window=window, said_window=self.said_window)
 
     def set_token_factor(self, factor: float, samples: int) -> None:
-        """Tokens are counted better now."""
+        """Update the token counting factor."""
         self.facts = replace(self.facts, token_factor=factor, token_samples=samples)
 
     async def supports_images(self) -> bool:
-        """Whether it takes pictures, as its server says; False when that does not say."""
+        """Return True if the server reports that the model accepts images. False if it reports nothing."""
         try:
             return (await self.provider.describe(self.name)).vision
         except OllmError:
@@ -75,8 +75,8 @@ class Model:
         max_tokens: int | None,
         temperature: float | None = None,
     ) -> AsyncGenerator[AnyPiece, None]:
-        """Text as it comes, calls in whatever form the model makes them, and one end. A request that is refused for its
-        pictures is sent again without them. `temperature` is for a model that writes blocks."""
+        """Yield text as it comes, calls in any form the model uses, and one finish. A request refused for its images is
+        sent again without them. `temperature` applies to a model that writes blocks."""
         refused = True
         while refused:
             messages, answered, refused = self.pictures.leave_out(messages), False, False
@@ -128,12 +128,12 @@ class Model:
         return BlockAnswer(self.provider, request, self.facts, self._stumbles)
 
     def _add_time_left(self, piece: ProgressPiece) -> ProgressPiece:
-        """How long the rest will take, when it is known how fast this model reads."""
+        """Add the time left, if the model's reading speed is known."""
         speed, left = self.facts.prefill_per_second, piece.total - piece.processed
         return replace(piece, seconds_left=round(left / speed, 1)) if speed and left > 0 else piece
 
     async def count_tokens(self, messages: tuple[PromptMessage, ...], tools: tuple[ToolSchema, ...]) -> int | None:
-        """Exact tokens of the last request, where the server can say; a failure to say is no failure of the turn."""
+        """Count the exact tokens of the last request. Return None if the server cannot, without failing the turn."""
         messages, tools = format_request(self.pictures.leave_out(messages), tools, self.counted)
         request = ChatRequest(model=self.name, messages=messages, window=self.window, tools=tools)
         try:
@@ -144,8 +144,8 @@ class Model:
     async def summarise_aside(
         self, messages: tuple[PromptMessage, ...], tools: tuple[ToolSchema, ...], max_tokens: int
     ) -> AsyncIterator[str]:
-        """The text of an answer to the conversation's own messages, sent as its last request was: what a server has
-        read of that stays. Nothing is learnt from it."""
+        """Yield the answer to the conversation's own messages, sent like the last request so that the server's cache
+        stays valid. Records no facts."""
         messages, tools = format_request(self.pictures.leave_out(messages), tools, self.counted)
         request = ChatRequest(
             model=self.name, messages=messages, window=self.window, tools=tools, max_tokens=max_tokens
@@ -156,7 +156,7 @@ class Model:
                     yield piece.text
 
     async def summarise(self, messages: tuple[PromptMessage, ...], max_tokens: int) -> AsyncIterator[str]:
-        """The text of an answer to `messages`, without tools, as it comes."""
+        """Yield the text of an answer to `messages`, without tools, as it comes."""
         async with aclosing(self.stream(messages, (), max_tokens)) as pieces:
             async for piece in pieces:
                 if isinstance(piece, TextPiece):
@@ -164,13 +164,13 @@ class Model:
 
 
 class ReadingTime:
-    """Remembers what was sent last: that much the server has read already."""
+    """Estimates the time to read a prompt. Remembers the last request, which the server has already read."""
 
     def __init__(self) -> None:
         self._sent: tuple[PromptMessage, ...] = ()
 
     def estimate(self, request: ChatRequest, facts: ModelFacts) -> ProgressPiece | None:
-        """What is to be read and the seconds it takes; None where that is short or the speed is not known."""
+        """Estimate the tokens to read and the seconds. Return None if it is short or the speed is unknown."""
         messages, tools = format_request(request.messages, request.tools, facts)
         fresh = self._find_unread(messages)
         self._sent = messages
@@ -184,21 +184,21 @@ class ReadingTime:
         return ProgressPiece(total=tokens, seconds_left=seconds) if seconds >= MIN_REPORTED_SECONDS else None
 
     def _find_unread(self, messages: tuple[PromptMessage, ...]) -> tuple[PromptMessage, ...]:
-        """The messages from the first that differs on."""
+        """Return the messages from the first difference on."""
         same = count_same_objects(messages, self._sent)
         pairs = enumerate(zip(messages[same:], self._sent[same:], strict=False), same)
         return messages[next((at for at, (one, other) in pairs if one != other), min(len(messages), len(self._sent))) :]
 
 
 class RefusedPictures:
-    """Only what was refused is left out: a server may take another picture, or be started so that it does."""
+    """Omits only images a server refused: it may accept others, or be restarted with support for them."""
 
     def __init__(self) -> None:
         self._refused: set[int] = set()
         self._told = False
 
     def learn_refusal(self, error: ModelError, messages: tuple[PromptMessage, ...]) -> bool:
-        """Whether the same request is worth sending without its pictures: it has some, and may be refused for them."""
+        """Return True if the request has images and may have been refused for them, so it can be sent without."""
         found = {hash(image.data) for message in messages for image in message.images} - self._refused
         refused = isinstance(error, RequestRefusedError) or PICTURE_WORDS.search(error.message)
         if not found or not refused:
@@ -207,7 +207,7 @@ class RefusedPictures:
         return True
 
     def leave_out(self, messages: tuple[PromptMessage, ...]) -> tuple[PromptMessage, ...]:
-        """The messages with a word in place of each picture that was refused."""
+        """Replace each refused image with a short note."""
         if not self._refused or not any(message.images for message in messages):
             return messages
         return tuple(self._leave_out_of(message) for message in messages)
@@ -220,7 +220,7 @@ class RefusedPictures:
         return replace(message, images=kept, content=f"{message.content}\n{word}".strip())
 
     def take_news(self) -> str:
-        """What a person should know of it, once in a conversation."""
+        """Return a notice for the user, once per conversation."""
         if not self._refused or self._told:
             return ""
         self._told = True

@@ -1,6 +1,6 @@
-"""A minute of tiny trials that show what a model can do: how it calls, how it takes results, what it can handle.
+"""A minute of tiny trials of a model's abilities: how it makes calls, how it reads results, how much it can handle.
 
-Every trial is one short request at temperature 0. What comes out is kept as facts and shown as a card.
+Every trial is one short request at temperature 0. The results are saved as facts and shown as a card.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Trial(Data, frozen=True):
 
 
 class ModelCard(Data, frozen=True):
-    """What the trials showed."""
+    """The results of the trials."""
 
     model: str
     facts: ModelFacts
@@ -55,7 +55,7 @@ class ModelCard(Data, frozen=True):
 
 
 class Probe:
-    """`tools` gives that many tools, the most needed first. `report` hears each trial as it is done."""
+    """Runs the trials. `tools` returns the given number of tools, the most needed first. `report` gets each trial."""
 
     def __init__(
         self, provider: Provider, request: ChatRequest, tools: PickTools, report: Callable[[Trial], None]
@@ -91,7 +91,7 @@ class Probe:
         return facts, "speed", known, f"prompt: {read or '?'} tok/s, output: {write or '?'} tok/s"
 
     async def _try_call_form(self, facts: ModelFacts) -> tuple[ModelFacts, str, bool, str]:
-        """The simplest form that works for one plain call."""
+        """Find the simplest form that works for one plain call."""
         fallback, parser = self._prepare_request(facts, self._tools(TOOL_COUNTS[0]), "Read the file alpha.txt.")
         await collect_text(fallback.request_answer(parser))
         facts = fallback.facts
@@ -105,7 +105,7 @@ class Probe:
         return replace(facts, call_form="none"), "calls", False, "none"
 
     async def _try_forms(self, facts: ModelFacts) -> tuple[ModelFacts, str, bool, str]:
-        """Three tiny tasks in the form that was found and in blocks; the one that does more of them is used."""
+        """Try three tiny tasks in the found form and in blocks. Use the form that completes more."""
         request = replace(self._request, messages=(SYSTEM_MESSAGE,), tools=self._tools(TOOL_COUNTS[2]))
         found = facts.call_form
         held = 0 if found == "none" else await count_right_steps(self._provider, request, facts, found)
@@ -116,7 +116,7 @@ class Probe:
         return chosen, "forms", max(held, blocks) > 0, f"{told}: {chosen.call_form} is used"
 
     async def _try_result_form(self, facts: ModelFacts) -> tuple[ModelFacts, str, bool, str]:
-        """In which form a result is taken for what it is."""
+        """Find the form in which the model recognizes a result."""
         if facts.call_form == "none":
             return facts, "results", False, "not tested"
         call = ToolCall(id="call_1", name="read_file", arguments={"path": "alpha.txt"})
@@ -136,7 +136,7 @@ class Probe:
         return form, "results", False, "not understood in any form"
 
     async def _try_tool_count(self, facts: ModelFacts) -> tuple[ModelFacts, str, bool, str]:
-        """How many tools it can be shown before it calls a wrong one."""
+        """Find how many tools the model handles before it calls a wrong one."""
         if facts.call_form == "none":
             return facts, "tools", False, "not tested"
         held, erred = 0, False
@@ -163,7 +163,7 @@ class Probe:
         return replace(facts, verbatim_edits=same), "copying", same, told
 
     async def _try_window(self, facts: ModelFacts) -> tuple[ModelFacts, str, bool, str]:
-        """Whether a long prompt is read whole: as long as can be read in some seconds."""
+        """Test whether a long prompt is read in full, limited to what can be read in some seconds."""
         window = self._request.window
         pace = facts.prefill_per_second or 0.0
         lines = int(min(0.8 * window, pace * MAX_WINDOW_READ_SECONDS) / 16)
@@ -212,7 +212,7 @@ async def collect_text(pieces: AsyncGenerator[AnyPiece, None]) -> str:
 
 
 class TinyTask(Data, frozen=True):
-    """`is_right` looks at the first step."""
+    """A tiny task. `is_right` checks the first step."""
 
     asked: str
     is_right: Callable[[CallPiece], bool]
@@ -250,7 +250,7 @@ TASKS = (
 
 
 async def count_right_steps(provider: Provider, request: ChatRequest, facts: ModelFacts, form: CallForm) -> int:
-    """How many of the tiny tasks the model begins rightly in this form."""
+    """Count the tiny tasks that the model starts correctly in this form."""
     right = 0
     for task in TASKS:
         asked = (*request.messages, PromptMessage(role="user", content=task.asked))

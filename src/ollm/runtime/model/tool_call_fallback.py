@@ -1,7 +1,7 @@
-"""How a model is brought to call tools, whatever form it knows: native, written as text, bound to a schema.
+"""Gets a model to call tools in any form it supports: native, written as text, or constrained to a schema.
 
-Each answer starts with the form that is known to work. What was meant as a call and is none gets one gentle word of
-what was wrong; if that fails too, the next attempt can only be a call. What was learnt is in `facts`.
+Each answer starts with the form known to work. After a malformed call the model gets one hint about the mistake. If
+that fails too, the next attempt is constrained to a call. The learnt facts are in `facts`.
 """
 
 from __future__ import annotations
@@ -65,14 +65,14 @@ ToolSchemas = tuple[ToolSchema, ...]
 
 
 def add_answer_tool(tools: ToolSchemas, facts: ModelFacts) -> ToolSchemas:
-    """The tools, and to speak as one of them for a model that writes its calls."""
+    """Add a tool for plain answers if the model writes its calls."""
     if facts.call_form not in ("text", "constrained") or facts.result_form != "user":
         return tools
     return tools if any(tool.name == ANSWER_TOOL.name for tool in tools) else (ANSWER_TOOL, *tools)
 
 
 def format_request(messages: Messages, tools: ToolSchemas, facts: ModelFacts) -> tuple[Messages, ToolSchemas]:
-    """Messages and schemas as they are sent. The tools are in the system prompt where the server refuses schemas."""
+    """Format messages and schemas for sending. Tools go in the system prompt if the server refuses schemas."""
     if tools and facts.call_form == "blocks":
         from ollm.runtime.small_models.rendering import render_block_messages
 
@@ -85,8 +85,8 @@ def format_request(messages: Messages, tools: ToolSchemas, facts: ModelFacts) ->
 
 
 class StreamWatch:
-    """Hears the pieces of one answer as the server sends them, from the moment it is made: how fast they come, how the
-    answer ends, and whether anything good can still follow."""
+    """Watches the pieces of one answer as the server sends them, from its creation on: their speed, the end of the
+    answer, and whether anything useful can still follow."""
 
     def __init__(self) -> None:
         self.finish = FinishPiece()
@@ -110,19 +110,19 @@ class StreamWatch:
                 self.finish = piece
 
     def is_endless(self, text: str, *, held: bool) -> bool:
-        """True if nothing but blank space comes, or what is `held` as a call repeats itself."""
+        """Return True if only whitespace comes, or the text `held` as a call repeats itself."""
         self._blank = self._blank + text if not text.strip() else text[len(text.rstrip()) :]
         self.repeats = self.repeats or (held and self._loop.add(text) is not None)
         return self.repeats or len(self._blank) > MAX_BLANK_CHARS or self._blank.count("\n") > MAX_BLANK_LINES
 
     def end_early(self) -> None:
-        """The answer is read no further: what is known of its prompt is its count."""
+        """Finish an answer that is not read to its end: only its prompt count is known."""
         if self.finish.reason == "unknown" and self._prompt_tokens:
             self.finish = FinishPiece("stop", Usage(prompt_tokens=self._prompt_tokens))
 
     def update_facts(self, facts: ModelFacts) -> ModelFacts:
-        """The facts with the speeds that were not known yet, where this answer was long enough to tell. What a server
-        took from its cache was not read: where it does not say how much that was, no speed of reading is learnt."""
+        """Add missing speeds to the facts, if this answer was long enough to measure them. Cached tokens were not read:
+        if the server does not report their number, no reading speed is learnt."""
         usage = self.finish.usage
         fresh, written = usage.prompt_tokens - usage.reused_tokens, usage.completion_tokens
         reading, writing = self._first - self._begin, self._last - self._first
@@ -140,7 +140,7 @@ class StreamWatch:
 
 
 class AnswerParser:
-    """`bound` stops at the first sign of a call, so that it can be written under a schema."""
+    """Parses one answer. `bound` stops at the first sign of a call, so that it can be written under a schema."""
 
     def __init__(self, tools: Sequence[ToolSchema], *, careful: bool = False, bound: bool = False) -> None:
         self.calls: list[CallPiece] = []
@@ -158,14 +158,14 @@ class AnswerParser:
 
     @cached_property
     def _call_text(self) -> CallStreamParser:
-        """Made when the answer begins: the request is on its way before calls in text are thought about."""
+        """Parser for calls in text, created when the answer begins so that it does not delay the request."""
         from ollm.providers.text_calls.stream_parser import CallStreamParser
 
         return CallStreamParser(self._tools, careful=self._careful)
 
     @property
     def call_failed(self) -> bool:
-        """A call was meant, and none came of it."""
+        """True if the model attempted a call and none could be parsed."""
         return not self.calls and bool(self.rejected)
 
     @property
@@ -177,7 +177,7 @@ class AnswerParser:
         return self.shown_text + self.rejected
 
     async def parse_stream(self, pieces: AsyncGenerator[AnyPiece, None]) -> AsyncGenerator[AnyPiece, None]:
-        """What may be seen, as it comes. The end and the calls are kept back."""
+        """Yield the visible pieces as they come. Hold back the finish and the calls."""
         async with aclosing(pieces):
             async for piece in pieces:
                 self.watch.observe_piece(piece)
@@ -211,7 +211,7 @@ class AnswerParser:
         self.calls.append(CallPiece(piece.name, arguments))
 
     def _should_stop(self, text: str) -> bool:
-        """Whether nothing good can follow."""
+        """Return True if nothing useful can follow."""
         if self._bound and self._call_text.is_calling:
             self.wants_schema = True
             return True
@@ -233,7 +233,7 @@ class AnswerParser:
 
 
 def get_answer_text(call: CallPiece) -> str:
-    """The words of a call that is none."""
+    """Return the text of a call of the answer tool."""
     return str(call.arguments.get("text", "")) if isinstance(call.arguments, dict) else call.arguments
 
 
@@ -243,7 +243,7 @@ MAX_STUMBLED_ANSWERS = 2  # answers that needed the schema, after which it is us
 
 
 class ToolCallFallback:
-    """One answer to one request with tools. `stumbles` counts the answers before it that needed the schema."""
+    """One answer to one request with tools. `stumbles` counts the previous answers that needed the schema."""
 
     def __init__(self, provider: Provider, request: ChatRequest, facts: ModelFacts, stumbles: int = 0) -> None:
         self.facts = self.counted = facts  # `counted`: by what the request was sent whose prompt tokens are reported
@@ -256,7 +256,7 @@ class ToolCallFallback:
         self.advice = ""  # how the server would take tools, when it refused them
 
     def stream_answer(self) -> AsyncGenerator[AnyPiece, None]:
-        """Text as it comes, calls when they are whole and right, and one end."""
+        """Yield text as it comes, calls once they are complete and valid, and one finish."""
         return relay(self._run_attempts())
 
     async def _run_attempts(self) -> AsyncGenerator[AnyPiece | PieceStream, None]:
@@ -288,7 +288,7 @@ class ToolCallFallback:
         return replace(self._request, messages=messages, tools=tools)
 
     def _build_reminder(self) -> str:
-        """What the user wanted, said again behind a result: a small model takes its first step for all of it."""
+        """Repeat the user's request after a result: a small model takes its first step for the whole task."""
         messages = self._request.messages
         writes = ANSWER_TOOL in self._get_offered_tools()
         return build_reminder(messages) if writes and messages[-1].role == "tool" and not self._has_all else ""
@@ -303,7 +303,7 @@ class ToolCallFallback:
     async def request_answer(
         self, parser: AnswerParser, request: ChatRequest | None = None
     ) -> AsyncGenerator[AnyPiece, None]:
-        """One request, as it is unless another is given; what came of it is in `parser`."""
+        """Send `request`, or the standard request without one. The outcome is in `parser`."""
         request, answered = request or self._render_request(), False
         while not answered:
             try:
@@ -321,11 +321,11 @@ class ToolCallFallback:
         self._count_usage(parser.finish.usage)
 
     async def _decide_call(self, parser: AnswerParser) -> list[CallPiece]:
-        """The call a model that writes its calls begins with, when it wants one: held to the names of the tools, it
-        decides whether to act before it can talk itself out of it. What it gives the tool it writes freely: under a
-        schema it does not find the end of a text. After a call that failed it decides among the other tools when it
-        would make the same again; when it asks for what it has it is left alone with that. Only where that goes on
-        inside its answer and so costs a few tokens."""
+        """Return the first call of a model that writes its calls, if it wants one. Constrained to the tools' names, it
+        decides whether to act before it can talk itself out of it. It writes the arguments freely: under a schema
+        it does not find the end of a text. If it would repeat a failed call, it decides among the other tools. If
+        it repeats a successful call, none is made. Used only if the server can continue the model's answer, so
+        that this costs a few tokens."""
         tools = self._get_offered_tools()
         if ANSWER_TOOL not in tools:
             return []
@@ -341,14 +341,14 @@ class ToolCallFallback:
         return [] if self._has_all else calls
 
     async def _choose_tool_call(self, parser: AnswerParser, tools: tuple[ToolSchema, ...]) -> list[CallPiece]:
-        """The call of the tool it names among these; none when it would rather speak."""
+        """Return the call of the tool the model names among these, or [] if it prefers to answer."""
         name = find_named_tool(
             await self._complete_call(parser, build_name_schema(tools), MAX_NAME_TOKENS) or "", self._request.tools
         )
         return await self._write_call(parser, name) if name else []
 
     async def _write_call(self, parser: AnswerParser, name: str) -> list[CallPiece]:
-        """A call of this tool as the model writes it; under the schema when a parameter is missing or made up."""
+        """Let the model write a call of this tool. Use the schema if a parameter is missing or invented."""
         from ollm.providers.text_calls.repair import parse_calls
 
         offered = {tool.name: tool for tool in self._request.tools}
@@ -363,9 +363,9 @@ class ToolCallFallback:
     # Mending
 
     async def _retry_call(self, parser: AnswerParser) -> AsyncGenerator[AnyPiece, None]:
-        """One word of what was wrong; then, where the server can, a call that cannot be wrong.
+        """Send one hint about the mistake; then, if the server can, request a call constrained to the schema.
 
-        What is said beside the second attempt is shown only when it is the answer."""
+        Text of the second attempt is shown only if it is the answer."""
         second = self.create_parser()
         text = ""
         async with aclosing(self.request_answer(second, self._build_retry_request(parser))) as pieces:
@@ -390,7 +390,7 @@ class ToolCallFallback:
         return replace(request, messages=(*request.messages, said, PromptMessage(role="user", content=words)))
 
     async def request_constrained_calls(self, parser: AnswerParser) -> list[CallPiece]:
-        """A call that the server holds to the schema of the offered tools; none where it cannot."""
+        """Request a call constrained to the schema of the offered tools. Return [] if the server cannot do that."""
         from ollm.providers.text_calls.repair import parse_calls
 
         self.stumbles += 1
@@ -405,7 +405,7 @@ class ToolCallFallback:
     async def _complete_call(
         self, parser: AnswerParser, schema: JsonObject | None, longest: int, begun: str = ""
     ) -> str | None:
-        """Go on from where the call began, inside the model's own answer (llama.cpp)."""
+        """Continue the model's own answer from the start of the call (llama.cpp)."""
         prompt = await self._provider.render(self._render_request())
         if prompt is None:
             return None
@@ -421,8 +421,8 @@ class ToolCallFallback:
         return await self._collect_text(self._provider.complete(request))
 
     async def _request_schema_answer(self, parser: AnswerParser) -> str:
-        """The whole answer is held to the schema (Ollama, vLLM and others). A server that ignores the schema is noticed
-        and not asked again."""
+        """Constrain the whole answer to the schema (Ollama, vLLM and others). A server that ignores the schema is
+        detected and not tried again."""
         if not self.facts.binds_answers:
             return ""
         plain = render_messages(self._request.messages, self.facts.written_form)
@@ -441,7 +441,7 @@ class ToolCallFallback:
         return text
 
     async def _collect_text(self, pieces: AsyncGenerator[AnyPiece, None]) -> str:
-        """What was written under the schema; nothing when it stopped early or was cut, for a value would be half."""
+        """Return the text written under the schema, or "" if it was cut off, because a value would be incomplete."""
         parser, watch = AnswerParser(()), StreamWatch()
         text = ""
         async with aclosing(parser.parse_stream(pieces)) as heard:
@@ -457,7 +457,7 @@ class ToolCallFallback:
     # Learning
 
     def _revise_facts(self, parser: AnswerParser) -> ModelFacts | None:
-        """What to take for true when the answer shows that what was known does not hold: then it is asked again."""
+        """Return corrected facts if the answer disproves the current ones. The request is then sent again."""
         writes = self.facts.result_form != "user" and self.facts.call_form != "native"
         if writes and self._were_made_before(parser.calls):  # it did not take the result for what it is
             return replace(self.facts, result_form="user")
@@ -467,7 +467,7 @@ class ToolCallFallback:
         return None
 
     def _were_made_before(self, calls: list[CallPiece]) -> bool:
-        """Whether these calls were all made before since the user's last words."""
+        """Return True if all these calls were already made since the user's last message."""
         turn = takewhile(lambda message: message.role != "user", reversed(self._request.messages))
         made = [(call.name, call.arguments) for message in turn for call in message.calls]
         return bool(calls) and all((call.name, call.arguments) in made for call in calls)
@@ -482,13 +482,13 @@ class ToolCallFallback:
             self.facts = replace(self.facts, call_form="constrained")
 
     def _learn_form(self, form: WrittenForm) -> None:
-        """A model that does not call as its template says does not take results in that form either."""
+        """Record the call form. A model that ignores its template's call form does not take its result form either."""
         if self.facts.call_form in ("unknown", "none"):
             self.facts = replace(self.facts, call_form="text", result_form="user")
         self.facts = replace(self.facts, written_form=form)
 
     def _count_usage(self, usage: Usage) -> None:
-        """The first request is the one that was counted on, without the reminder; what was written adds up."""
+        """Count prompt tokens of the first request, without the reminder, and add up completion tokens."""
         if not self._usage.prompt_tokens:
             self.counted = self.facts
         reminder = self._build_reminder()

@@ -1,1 +1,1 @@
-"""What watches a conversation: hooks, extensions, MCP servers, learnt model facts."""
+"""Observers of a conversation: hooks, extensions, MCP servers, learnt model facts."""

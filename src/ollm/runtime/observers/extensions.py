@@ -1,4 +1,4 @@
-"""Observers for what people add: extensions, hooks, MCP servers and the team archive (S5.6)."""
+"""Observers for user additions: extensions, hooks, MCP servers and the team archive (S5.6)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ANSWER_TIMEOUT_SECONDS = 5.0
 
 
 class ExtensionObserver(TurnObserver):
-    """What a source no longer says is taken out; the last word of one that fails is kept."""
+    """Syncs context entries with extensions. Removes entries a source drops; a failing source keeps its last ones."""
 
     def __init__(
         self, sources: Sequence[ContextSource], entries: ContextManager, emit: Callable[[Event], None]
@@ -93,7 +93,7 @@ class ExtensionObserver(TurnObserver):
 
 
 class ArchiveObserver(TurnObserver):
-    """Says once what is sent, wakes the shipper after each turn and at the end, and passes on what it could not do."""
+    """Announces once what is sent, wakes the shipper after each turn and at the end, and reports its failures."""
 
     def __init__(self, shipping: ArchiveProcess, emit: Callable[[Event], None]) -> None:
         self._shipping = shipping
@@ -111,7 +111,7 @@ class ArchiveObserver(TurnObserver):
 
 
 class HookObserver(TurnObserver):
-    """`notify_hooks` listens to the event stream."""
+    """Runs hooks for a conversation. `notify_hooks` listens to the event stream."""
 
     def __init__(self, hooks: Hooks) -> None:
         self._hooks = hooks
@@ -136,7 +136,7 @@ class HookObserver(TurnObserver):
         await self._hooks.close()
 
     def notify_hooks(self, event: AnyEvent) -> None:
-        """What a person who looks elsewhere would want to know."""
+        """Notify hooks of events that matter to a user who is looking elsewhere."""
         if isinstance(event, ConfirmationRequested | LoopDetected | TurnFinished):
             self._hooks.notify({"notification": msgspec.to_builtins(event)})
 
@@ -145,9 +145,9 @@ MAX_INSTRUCTION_CHARACTERS = 1_000
 
 
 class McpObserver(TurnObserver):
-    """Servers nothing is known of are asked before the first request, the others beside it.
+    """Queries MCP servers without known tools before the first request, and the others in parallel with it.
 
-    What came meanwhile is used from the next request on."""
+    Answers that arrive meanwhile are used from the next request on."""
 
     def __init__(self, servers: McpServers, conversation: ConversationParts) -> None:
         self._servers = servers
@@ -164,7 +164,7 @@ class McpObserver(TurnObserver):
             self._register_tools()
 
     def _add_instructions(self) -> None:
-        """What the servers say about themselves, each within its share of the window."""
+        """Add the servers' instructions, each within its share of the window."""
         longest = min(MAX_INSTRUCTION_CHARACTERS, self._conversation.state.model.window // 16)
         for name, text in self._servers.get_instructions().items():
             self._conversation.prompt.entries.add_context(

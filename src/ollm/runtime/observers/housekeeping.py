@@ -1,4 +1,4 @@
-"""Observers of every conversation: model facts, web pages, embeddings, states of files before and after changes."""
+"""Observers of every conversation: model facts, web pages, embeddings, file states before and after changes."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 
 
 class LazyObserver(TurnObserver):
-    """In place of one that has nothing to do before the first turn of a new session ends, and is built then: the start
-    stays quick. `build` is told when the session was opened."""
+    """A stand-in for an observer with nothing to do until the first turn of a new session ends. Builds it then, so
+    that startup stays fast. `build` gets the time the session was opened."""
 
     def __init__(self, build: Callable[[datetime], TurnObserver], clock: Clock) -> None:
         self._build = build
@@ -70,7 +70,7 @@ class LazyObserver(TurnObserver):
 
 
 class PageCacheObserver(TurnObserver):
-    """Web pages are kept for one turn and fetched anew in the next."""
+    """Caches web pages for one turn. The next turn fetches them anew."""
 
     def __init__(self, pages: Lazy[PageCache]) -> None:
         self._pages = pages
@@ -86,7 +86,7 @@ WriteFacts = Callable[[str, dict[str, Any]], object]
 
 
 class ModelFactsObserver(TurnObserver):
-    """`write` takes the key of the model and the fields that changed."""
+    """Saves learnt model facts. `write` takes the key of the model and the changed fields."""
 
     def __init__(
         self, state: ConversationState, prompt: Prompt, emit: Callable[[Event], None], write: WriteFacts
@@ -98,7 +98,7 @@ class ModelFactsObserver(TurnObserver):
         self._known = state.model.facts
 
     async def before_turn(self, text: str) -> None:
-        """Another model may have been chosen since."""
+        """Update the known facts if the model changed."""
         if self._state.model.facts.key != self._known.key:
             self._known = self._state.model.facts
 
@@ -126,14 +126,14 @@ class ModelFactsObserver(TurnObserver):
 
 
 def find_changed_fields(before: ModelFacts, after: ModelFacts) -> dict[str, Any]:
-    """The fields that are not what they were."""
+    """Return the fields whose values differ."""
     old, new = msgspec.structs.asdict(before), msgspec.structs.asdict(after)
     return {name: value for name, value in new.items() if old[name] != value}
 
 
 def describe_changes(changes: dict[str, Any], advice: str = "") -> str:
-    """What was found out about the model for the first time, in one line; a call as everybody expects it is no news.
-    `advice` says how a server that refused tools would take them."""
+    """Describe new facts about the model in one line. The usual form of calls is not mentioned.
+    `advice` describes how to make a server that refused tools accept them."""
     forms = {
         "blocks": "it writes fenced commands and files, which ollm runs as tool calls",
         "text": "it writes tool calls as text, which ollm parses",
@@ -153,8 +153,8 @@ def describe_changes(changes: dict[str, Any], advice: str = "") -> str:
 
 
 class FileWatchObserver(TurnObserver):
-    """Watches from the end of the first turn that looked for files until the conversation ends. A tree that the system
-    cannot watch is not: looking at it again and again costs more than it saves."""
+    """Watches files from the end of the first turn that searched for files until the conversation ends. Trees that the
+    system cannot watch are not watched: polling costs more than it saves."""
 
     def __init__(self, discovery: Lazy[FileDiscoveryService], root: Path) -> None:
         self._discovery = discovery
@@ -167,7 +167,7 @@ class FileWatchObserver(TurnObserver):
             self._starting = asyncio.create_task(asyncio.to_thread(self._watch, discovery), name="watch files")
 
     async def session_closed(self, session_id: str) -> None:
-        """The watch itself ends with the service."""
+        """Wait for the watch to start. The service ends it."""
         if self._starting:
             await self._starting
 
@@ -179,7 +179,7 @@ class FileWatchObserver(TurnObserver):
 
 
 def ignore_change(kind: ChangeKind, path: str) -> None:
-    """The service itself notes that its list is old."""
+    """Ignore the change: the service itself marks its list as outdated."""
 
 
 class EmbeddingObserver(TurnObserver):
@@ -205,7 +205,7 @@ SLOW_CHECKPOINT_SECONDS = 3.0
 
 
 class FileCheckpointObserver(TurnObserver, ChangeWatch):
-    """A turn that changes nothing costs nothing. That none is taken here is said once."""
+    """Takes file checkpoints. A turn without changes costs nothing. Warns once if no checkpoints are taken here."""
 
     def __init__(self, checkpoints: Lazy[FileCheckpoints], session: OpenSession, emit: Callable[[Event], None]) -> None:
         self._checkpoints = checkpoints
@@ -217,7 +217,7 @@ class FileCheckpointObserver(TurnObserver, ChangeWatch):
         self._said: set[str] = set()
 
     async def before_change(self, names: Sequence[str] | None) -> None:
-        """Whatever goes wrong here does not stop the call."""
+        """Record the state before a change. A failure does not stop the call."""
         if self._missed or self._session.id is None:
             return
         await self._settle()
@@ -240,13 +240,13 @@ class FileCheckpointObserver(TurnObserver, ChangeWatch):
             self._emit(Notice(level="info", text=text))
 
     async def after_changes(self) -> None:
-        """The model goes on while the state is taken."""
+        """Record the state after the changes while the model continues."""
         if (checkpoints := self._checkpoints.built) and checkpoints.begun:
             await self._settle()
             self._ending = asyncio.ensure_future(self._take_end(checkpoints))
 
     async def before_question(self) -> None:
-        """A person is asked next: what changes until a call runs again is theirs, not the turn's."""
+        """End the turn's changes before a question: changes until the next call are the user's."""
         await self._end()
 
     async def after_turn(self, report: TurnReport) -> None:
@@ -260,7 +260,7 @@ class FileCheckpointObserver(TurnObserver, ChangeWatch):
             await asyncio.shield(self._ending)
 
     async def _settle(self) -> None:
-        """A turn that was cancelled meanwhile has its beginning and its end too."""
+        """Wait for checkpoints in progress, so that a cancelled turn also has its start and its end."""
         if under_way := [one for one in (self._beginning, self._ending) if one and not one.done()]:
             await asyncio.wait(under_way)
 

@@ -1,1 +1,1 @@
-"""What the model is sent: instructions, messages, compaction and token counts."""
+"""Requests to the model: instructions, messages, compaction and token counts."""

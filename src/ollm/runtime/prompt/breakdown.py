@@ -1,4 +1,4 @@
-"""The parts of the next request with their tokens: what `ollm context show` and `/context` list."""
+"""The parts of the next request with their tokens, as listed by `ollm context show` and `/context`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class ContextPart(Data, frozen=True):
 
 
 def list_context_parts(prompt: Prompt) -> list[ContextPart]:
-    """Every part, in the order it is sent."""
+    """List all parts in the order they are sent."""
     counter = prompt.counter
     standing, project_map = prompt.get_system_prompt(), _find_project_map(prompt)
     told = build_instructions(prompt.model.window, prompt.mode)
@@ -50,25 +50,25 @@ def list_context_parts(prompt: Prompt) -> list[ContextPart]:
 
 
 def list_entry_names(prompt: Prompt) -> list[str]:
-    """Names of the context entries, such as AGENTS.md; the project map has a part of its own."""
+    """List the names of the context entries, such as AGENTS.md, without the project map, which is a separate part."""
     return [entry.key for entry in prompt.entries.get_standing_entries() if entry.key != PROJECT_MAP_KEY]
 
 
 def count_hidden_tools(prompt: Prompt) -> dict[str, int]:
-    """By server, the tools that do not fit the window and are found with `find_tool`."""
+    """Count, per server, the tools that do not fit the window and are found with `find_tool`."""
     finder = next((tool for tool in prompt.tools if tool.name == "find_tool"), None)
     listed = finder.description.partition("There are:")[2] if finder else ""
     return {name: int(count) for name, count in re.findall(r"(?:^|\n|, ?| )([\w-]+) \((\d+)\)", listed)}
 
 
 def describe_hidden_tools(prompt: Prompt) -> str:
-    """A sentence about them; nothing when there are none."""
+    """Describe the hidden tools in a sentence, or return "" if there are none."""
     hidden = count_hidden_tools(prompt)
     told = ", ".join(f"{count} of {name}" for name, count in hidden.items())
     return f"Tools without room, found with find_tool: {told}." if hidden else ""
 
 
 def _find_project_map(prompt: Prompt) -> str:
-    """The part of the system prompt that maps the project, if it has one."""
+    """Return the project map in the system prompt, or "" if it has none."""
     text = render_entries([entry for entry in prompt.entries.get_standing_entries() if entry.key == PROJECT_MAP_KEY])
     return text if text in prompt.get_system_prompt() else ""

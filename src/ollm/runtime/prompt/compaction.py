@@ -1,7 +1,7 @@
-"""Compaction of a conversation's context: when it is due, and what becomes of it.
+"""Compaction of a conversation's context: when it is due, and how it is done.
 
-In one direction: a context and its budget go in, a smaller context comes out (`compact_context`); `Compactor` asks
-the prompt for the one and gives it the other. The prompt knows neither.
+Data flows one way: a context and its budget go in, a smaller context comes out (`compact_context`). `Compactor`
+reads the first from the prompt and writes back the second. The prompt depends on neither.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ PROGRESS_PIECES = 10  # of a summary between two looks at how far it is
 
 
 class CompactionPlan(msgspec.Struct, frozen=True):
-    """How one compaction is done: by whom summaries are written, and what may not be touched."""
+    """Options for one compaction, the summarizer and the trigger."""
 
     options: CompressionOptions
     summarise: Summarise | None
@@ -72,15 +72,15 @@ class CompactionPlan(msgspec.Struct, frozen=True):
 
 
 async def _discard_record(_record: CompressionRecord) -> None:
-    """For contexts that have no session."""
+    """Discard the record: the context has no session."""
 
 
 async def _skip_announcement() -> None:
-    """Nobody wants to know beforehand."""
+    """Do nothing before a compaction."""
 
 
 def _report_progress(summarise: Summarise, emit: Emit) -> Summarise:
-    """Tell how much of a summary is written, while it is."""
+    """Emit progress events while a summary is written."""
 
     async def write(messages: tuple[PromptMessage, ...], most: int) -> AsyncIterator[str]:
         emit(PrefillProgress(stage="compacting"))
@@ -97,7 +97,7 @@ def _report_progress(summarise: Summarise, emit: Emit) -> Summarise:
 def build_options(
     view: ContextView, settings: Settings, *, hard: bool = False, speeds: Speeds = (None, None)
 ) -> CompressionOptions:
-    """What a compression of this context is told; a hard one keeps nothing recent but the last group."""
+    """Build the options for a compression of this context. A hard one keeps nothing recent except the last group."""
     from ollm.services.chat_compression.compression_state import CompressionOptions
 
     state, wanted = view.budget, settings.compression
@@ -119,7 +119,7 @@ def build_options(
 def make_caps(
     state: Budget, records: Sequence[Checkpoint], rest: int, request: int, counter: TokenCounter
 ) -> RecordCaps:
-    """Shares for these records beside `rest` tokens of other messages, of which `request` are being worked on."""
+    """Compute the caps of these records beside `rest` tokens of messages, `request` of which are in progress."""
     lines = [line for old in records for line in old.requests]
     summaries = kept.count_tokens(records) - kept.count_lines(lines, counter.count_text)
     room = rules.compute_records_room(state, request)
@@ -133,7 +133,7 @@ def make_caps(
 
 
 def _is_over(prompt: Prompt) -> bool:
-    """Whether the messages take more than they should; between the steps of a turn they may take a little more."""
+    """Return True if the messages exceed their budget. Between the steps of a turn the limit is slightly higher."""
     budget, used = prompt.compute_budget(), prompt.message_tokens
     if not rules.needs_compression(budget, used):
         return False
@@ -147,7 +147,7 @@ def _is_due(prompt: Prompt) -> bool:
 async def compact_context(
     view: ContextView, plan: CompactionPlan, counter: TokenCounter, clock: Clock
 ) -> tuple[ActiveContext, CompressionResult]:
-    """The smaller context, and what was done; the same context where `skipped` says why."""
+    """Return the smaller context and the result. If `skipped` gives a reason, the context is unchanged."""
     from ollm.services.chat_compression.service import ChatCompressionService
 
     service = ChatCompressionService(counter, plan.summarise, clock=clock)
@@ -159,7 +159,7 @@ async def compact_context(
 
 
 def _update_records(view: ContextView, result: CompressionResult, counter: TokenCounter) -> ActiveContext:
-    """The records within their share, the goals in force written down anew behind them."""
+    """Trim the records to their share and append the current goals as a new record."""
     kept = [old for old in result.checkpoints if old.id != GOALS_CHECKPOINT_ID]
     goals = make_goals_checkpoint(view.context.goals, counter)
     messages = result.compressed_messages[1 + len(result.checkpoints) :]
@@ -173,8 +173,8 @@ def _update_records(view: ContextView, result: CompressionResult, counter: Token
 class CompressionBreaker:
     """Stops compressions that free no space: trying again at every step would only cost the user time.
 
-    Open after two in a row that left the context over its trigger. Closed by one that made room, by `reset`, and when
-    enough was said since that there may be something to fold."""
+    Opens after two in a row that left the context over its trigger. Closes after one that freed space, on `reset`,
+    and once enough new messages may be compacted."""
 
     def __init__(self) -> None:
         self._failures = 0
@@ -185,22 +185,22 @@ class CompressionBreaker:
         return self._failures >= MAX_COMPRESSION_TRIES
 
     def record(self, *, made_room: bool, used: int) -> None:
-        """`used` is how full the context was left."""
+        """Record a compression. `used` is the size of the context after it."""
         self._failures = 0 if made_room else self._failures + 1
         self._used = used
 
     def allow_retry(self, used: int, worth: int) -> None:
-        """Try once more if `worth` tokens came since the last time."""
+        """Allow one more try if `worth` tokens were added since the last one."""
         if self.is_open and used >= self._used + worth:
             self._failures = MAX_COMPRESSION_TRIES - 1
 
     def reset(self) -> None:
-        """The user asked for compression, or the window changed."""
+        """Close the breaker: the user requested compression, or the window changed."""
         self._failures = 0
 
 
 class Compactor:
-    """Decides when a context is compacted, and sees it through. `keep` writes a success into the session."""
+    """Decides when to compact a context, and compacts it. `keep` records a success in the session."""
 
     def __init__(
         self,
@@ -229,7 +229,7 @@ class Compactor:
             snapshots.on_before_overflow(self._note_overflow)
 
     def _note_overflow(self) -> None:
-        """The context passed 95 % of its limit."""
+        """Note that the context passed 95 % of its limit."""
         self._near_overflow = True
 
     @property
@@ -237,7 +237,7 @@ class Compactor:
         return self._settings.compression
 
     async def compact_if_needed(self, prompt: Prompt, emit: Emit, summarise: Summarise | None = None) -> None:
-        """Called before every request. Raises ContextFull when the prompt cannot be brought under its limit."""
+        """Compact before a request if needed. Raises ContextFull if the prompt cannot be brought under its limit."""
         prompt.emit_notes(emit)
         self._look_at_window(prompt)
         await self._check_thresholds(prompt)
@@ -251,7 +251,7 @@ class Compactor:
             )
 
     async def compact(self, prompt: Prompt, emit: Emit, summarise: Summarise | None = None) -> bool:
-        """What `/compact` does; whether it became smaller."""
+        """Run `/compact`. Return True if the context became smaller."""
         prompt.emit_notes(emit)
         self._reset()
         await self._take_snapshot(prompt, "compact")
@@ -261,7 +261,7 @@ class Compactor:
         return await self._compact(prompt, emit, CompactionPlan(options, summarise, "manual"))
 
     def _reset(self) -> None:
-        """Something was decided that makes another try worth it."""
+        """Allow another try after a decision that makes it worthwhile."""
         self._breaker.reset()
         self._told_open = False
 
@@ -271,7 +271,7 @@ class Compactor:
             self._reset()
 
     async def _take_snapshot(self, prompt: Prompt, trigger: SnapshotTrigger) -> None:
-        """One for each state of the context, unless a person asks."""
+        """Take a snapshot, unless this state of the context already has one."""
         if self._snapshots is None or self._kept_revision == prompt.revision:
             return
         state = await asyncio.to_thread(prompt.capture_state)  # it may read all that the user ever said
@@ -279,7 +279,7 @@ class Compactor:
             self._kept_revision = prompt.revision
 
     async def _check_thresholds(self, prompt: Prompt) -> None:
-        """The snapshot at the threshold, and the callbacks of others."""
+        """Take the snapshot at the threshold, and run the registered callbacks."""
         if self._snapshots is None:
             return
         limit = prompt.compute_budget().limit
@@ -290,7 +290,7 @@ class Compactor:
         await self._snapshots.check_thresholds(prompt.used_tokens, limit)
 
     async def _warn_before_overflow(self, prompt: Prompt, emit: Emit) -> None:
-        """Nearly full, and no compaction made room: a snapshot to go back to, and what the person can do."""
+        """If the context is nearly full after compaction, take a snapshot and show the user what to do."""
         near, self._near_overflow = self._near_overflow, False
         if near and _is_over(prompt):
             await self._take_snapshot(prompt, "threshold")
@@ -298,7 +298,7 @@ class Compactor:
             emit(Notice(level="warning", text=f"The context is nearly full ({used}). {CONTEXT_FULL_ACTIONS}"))
 
     def _will_compact(self, prompt: Prompt) -> bool:
-        """A compaction takes a snapshot of its own."""
+        """Return True if a compaction follows, which takes its own snapshot."""
         return _is_due(prompt) and self._settings.compression.enabled and not self._breaker.is_open
 
     async def _compact_or_warn(self, prompt: Prompt, emit: Emit, summarise: Summarise | None) -> None:
@@ -327,7 +327,7 @@ class Compactor:
             emit(Notice(level="warning", text=f"Compaction frees no more space. {CONTEXT_FULL_ACTIONS}"))
 
     async def _compact_hard(self, prompt: Prompt, emit: Emit) -> None:
-        """Over the limit still: nothing recent is spared but the last group, and no model is asked."""
+        """Compact a context that is still over the limit: keep only the last recent group, and use no model."""
 
         options = build_options(prompt.view_context(), self._settings, hard=True)
         options = msgspec.structs.replace(options, strategy="truncate", target_tokens=0)
@@ -339,7 +339,7 @@ class Compactor:
             await self._count_compression(shrunk, "auto", counts, emit)
 
     async def _compact(self, prompt: Prompt, emit: Emit, plan: CompactionPlan) -> bool:
-        """One compaction from beginning to end; whether the context is smaller. A failure ends nothing (S10.3)."""
+        """Run one compaction. Return True if the context is smaller. A failure does not end the turn (S10.3)."""
         await self._before()
         if plan.summarise:
             plan = msgspec.structs.replace(plan, summarise=_report_progress(plan.summarise, emit))
@@ -370,7 +370,7 @@ class Compactor:
     async def _count_compression(
         self, result: CompressionResult, trigger: str, counts: tuple[int, int], emit: Emit
     ) -> None:
-        """Every change to what was sent is told, and written into the session."""
+        """Emit an event for the compression and record it in the session."""
         emit(Compressed(strategy=result.strategy, original_token_count=counts[0], compressed_token_count=counts[1]))
         await self._keep(self._build_record(result, trigger, counts))
 
@@ -401,7 +401,7 @@ STEP_HARDNESSES = 3  # ways to make the last step smaller, one harder than the o
 
 
 def shrink_to_limit(prompt: Prompt, counter: TokenCounter) -> bool:
-    """Makes the prompt smaller until it is within its limit, as far as that goes; whether anything was changed."""
+    """Shrink the prompt to its limit as far as possible. Return True if anything changed."""
     standing = prompt.revision
     if prompt.used_tokens > prompt.compute_budget().limit:
         _put(prompt, settle_goals(prompt.view_context(), counter))
@@ -414,7 +414,7 @@ def shrink_to_limit(prompt: Prompt, counter: TokenCounter) -> bool:
 
 
 def _shrink_step(prompt: Prompt, hardness: int, counter: TokenCounter) -> None:
-    """Shrink the last step. The estimate may miss what the server counts by a few tokens: the rest is asked for too."""
+    """Shrink the last step. Repeats with a larger target if the estimate missed the server's count by a few tokens."""
     context, wanted = prompt.get_active_context(), 0
     for _ in range(MAX_SHRINK_TRIES):
         if (over := _count_excess(prompt)) <= 0:
@@ -429,13 +429,13 @@ def _count_excess(prompt: Prompt) -> int:
 
 
 def _put(prompt: Prompt, context: ActiveContext) -> None:
-    """Nothing that is the same counts as changed."""
+    """Replace the context unless it is unchanged."""
     if context != prompt.get_active_context():
         prompt.replace_context(msgspec.structs.replace(context, folded=True), "compression")
 
 
 def settle_goals(view: ContextView, counter: TokenCounter) -> ActiveContext:
-    """The goals as a record of their own, no longer beside messages that were answered."""
+    """Move the goals to a separate record, away from messages that were answered."""
     kept = [old for old in view.context.checkpoints if old.id != GOALS_CHECKPOINT_ID]
     working = view.request_messages
     messages = tuple(entry if entry in working else remove_aside(entry) for entry in view.context.messages)
@@ -445,7 +445,7 @@ def settle_goals(view: ContextView, counter: TokenCounter) -> ActiveContext:
 
 
 def _shorten_requests(view: ContextView, counter: TokenCounter) -> ActiveContext:
-    """The user's messages, where the window has become so small that one takes more than half of it."""
+    """Shorten the user's messages that take more than half of a reduced window."""
     limiter = MessageLimiter(counter)
     messages = tuple(
         limiter.limit_user_message(entry, view.budget) if entry.role == "user" else entry
@@ -455,7 +455,7 @@ def _shorten_requests(view: ContextView, counter: TokenCounter) -> ActiveContext
 
 
 def shorten_records(context: ActiveContext, over: int, counter: TokenCounter) -> ActiveContext:
-    """The records smaller by `over` tokens, whatever they lose: the message being worked on needs the room."""
+    """Shorten the records by `over` tokens, whatever is lost: the current message needs the space."""
     allowed = max(0, count_tokens(context.checkpoints) - over)
     words = allowed * 3 // 4
     aged = CheckpointManager(counter).age(context.checkpoints, RecordCaps(words, words, allowed - words))

@@ -1,4 +1,4 @@
-"""Messages as the model is sent them: rendered once, cut to what one may take of the window, counted from then on."""
+"""Messages for the model: rendered once, cut to their share of the window, counted from then on."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ INTERRUPTED = "[interrupted here]"
 
 
 def render_message(message: Message, calls: Mapping[str, ToolCallRecord]) -> list[PromptMessage]:
-    """None for an empty answer, one for each result of a tool message, otherwise one."""
+    """Render a message: none for an empty answer, one for each result of a tool message, otherwise one."""
     if message.role == "tool":
         found = [_render_result(message, part.id, calls) for part in message.parts if isinstance(part, ToolResultPart)]
         if message.text and found:
@@ -43,7 +43,7 @@ def render_message(message: Message, calls: Mapping[str, ToolCallRecord]) -> lis
 
 
 def _fence_attachment(text: str) -> str:
-    """A file or piped text beside the user's words, so that no line of it can pass for theirs."""
+    """Fence an attached file or piped text, so that none of its lines can pass for the user's words."""
     name, newline, content = text.removeprefix("\n\n[").partition("]\n")
     if not text.startswith("\n\n[") or not newline or "\n" in name:
         return f"\n\n{put_in_fence(text)}"
@@ -77,12 +77,12 @@ def _render_result(message: Message, call_id: str, calls: Mapping[str, ToolCallR
 
 
 def has_failed(record: ToolCallRecord) -> bool:
-    """Whether the call failed, or the command it ran did."""
+    """Return True if the call failed, or the command it ran did."""
     return record.error is not None or record.result is None or bool(record.result.exit_code)
 
 
 def format_result_text(record: ToolCallRecord) -> str:
-    """What the model reads: a failure starts with `Error TYPE:` or `Exit code: N`."""
+    """Format a result for the model: a failure starts with `Error TYPE:` or `Exit code: N`."""
     result = record.result or RecordedResult(llm_content="")
     said = result.llm_content
     if record.error is not None:
@@ -102,7 +102,7 @@ MESSAGE_TOKENS = 6  # that a message takes beside its text
 
 
 class MessageLimiter:
-    """Cuts the messages of one context. The results of a step share what is left for it."""
+    """Cuts the messages of one context. The results of a step share its remaining tokens."""
 
     def __init__(self, counter: TokenCounter) -> None:
         self._counter = counter
@@ -112,15 +112,15 @@ class MessageLimiter:
         self._step_left = rules.compute_step_cap(budget, messages)
 
     def limit_result(self, entry: PromptMessage, budget: Budget, waiting: int, messages: int) -> PromptMessage:
-        """A tool's result; `waiting` of them, with this one, are still to share what is left; `messages`
-        tokens come before it."""
+        """Cut a tool result. `waiting` results, including this one, share the remaining tokens of the step.
+        `messages` tokens precede it."""
         cap = max(MIN_RESULT_TOKENS, min(rules.compute_result_cap(budget, messages), self._step_left // waiting))
         short = cut_message(entry, cap, self._counter)
         self._step_left -= self._counter.count_text(short.content)
         return short
 
     def limit_user_message(self, entry: PromptMessage, budget: Budget) -> PromptMessage:
-        """A user's message: as it is unless it takes more than half of what there is."""
+        """Cut a user message if it takes more than half of the available tokens."""
         cap = rules.compute_user_cap(budget)
         if self._counter.count_text(entry.content) <= cap:
             return entry
@@ -128,7 +128,7 @@ class MessageLimiter:
 
 
 def cut_message(entry: PromptMessage, cap: int, counter: TokenCounter) -> PromptMessage:
-    """A message within so many tokens, with the way to the rest."""
+    """Cut a message to `cap` tokens, with a hint how to recall the rest."""
     way = format_recall_call(entry.sources[0] if entry.sources else None, entry.call_id)
     content = cut_text(entry.content, cap, counter.count_text, way, get_tail_share(entry))
     return entry if content == entry.content else msgspec.structs.replace(entry, content=content, written="")
@@ -137,8 +137,8 @@ def cut_message(entry: PromptMessage, cap: int, counter: TokenCounter) -> Prompt
 def shrink_last_step(
     messages: Sequence[PromptMessage], over: int, hardness: int, counter: TokenCounter
 ) -> tuple[PromptMessage, ...]:
-    """The last step smaller by `over` tokens: first its results share what is left, then they keep a line each, at last
-    only the first and last of its calls stay. The user's words before it are never touched."""
+    """Shrink the last step by `over` tokens: first its results share the available tokens, then each keeps a line, and
+    finally only its first and last calls stay. The user's message before it is never changed."""
     start = _find_last_step(messages)
     before, step = messages[:start], list(messages[start:])
     if not step:
@@ -152,7 +152,7 @@ def shrink_last_step(
 
 
 def _find_last_step(messages: Sequence[PromptMessage]) -> int:
-    """Where the last answer and its results begin; a user's message is no part of it."""
+    """Return the index where the last answer and its results begin. A user message is not part of it."""
     place = len(messages)
     while place > 0 and messages[place - 1].role == "tool":
         place -= 1
@@ -160,7 +160,7 @@ def _find_last_step(messages: Sequence[PromptMessage]) -> int:
 
 
 def _find_share(sizes: Sequence[int], available: int) -> int:
-    """The most each may take so that all together fit: short ones leave their part to the others."""
+    """Compute the largest size per message so that all fit. Short messages leave their share to the others."""
     waiting = len(sizes)
     left = available - waiting * MESSAGE_TOKENS
     for size in sorted(sizes):
@@ -175,7 +175,7 @@ def _shrink_message(entry: PromptMessage, cap: int, least: int, counter: TokenCo
 
 
 def _fold_pairs(step: Sequence[PromptMessage], available: int, counter: TokenCounter) -> list[PromptMessage]:
-    """The first and the last calls with their results, and a line for the others between them."""
+    """Keep the first and the last calls with their results, and replace the others with one line."""
     if len(step[0].calls) < 3:
         return list(step)
     head, results = step[0], {entry.call_id: entry for entry in step[1:]}
@@ -206,7 +206,7 @@ MESSAGE_TOO_LONG = (
 
 
 class MessageHistory:
-    """The messages behind the prefix. `warn` hears what the user should know about their own."""
+    """The messages after the prefix. `warn` gets notices for the user about their own messages."""
 
     def __init__(self, counter: TokenCounter, meter: Meter, warn: Callable[[str], None]) -> None:
         self.messages: list[PromptMessage] = []
@@ -219,8 +219,8 @@ class MessageHistory:
     def add_message(
         self, message: Message, calls: Mapping[str, ToolCallRecord], budget: Budget, aside: str = "", primed: str = ""
     ) -> bool:
-        """A message that was just recorded; `aside` and `primed` go with a user's. Whether it is shortened. What
-        this costs does not depend on how long the context is."""
+        """Add a message that was just recorded. `aside` and `primed` accompany a user message. Return True if it was
+        shortened. The cost does not depend on the length of the context."""
         cut = False
         new = render_message(message, calls)
         if message.role == "user":
@@ -240,16 +240,16 @@ class MessageHistory:
         return cut
 
     def replace_messages(self, messages: Sequence[PromptMessage]) -> None:
-        """Others take their place: a compression, or a context that was kept."""
+        """Replace the messages after a compression, or with those of a saved context."""
         self.messages = list(messages)
         self._recount_units()
 
     def count_restored(self) -> None:
-        """What is here now was said before: it counts, if nothing more is known."""
+        """Count the restored messages as the total so far, unless a higher total is known."""
         self.units = max(self.units, self._meter.message_units)
 
     def _take_back_repeated(self, entry: PromptMessage) -> PromptMessage:
-        """A message that is sent again, because nothing answered it, takes the place of the first one."""
+        """Replace an unanswered message if the user sends it again."""
         last = self.messages[-1] if self.messages else entry
         if not self.messages or last.role != "user" or last.split_content()[0] != entry.content:
             return entry
@@ -258,7 +258,7 @@ class MessageHistory:
         return msgspec.structs.replace(entry, sources=(*last.sources, *entry.sources))
 
     def _limit_user_message(self, entry: PromptMessage, budget: Budget, aside: str, primed: str) -> PromptMessage:
-        """Cut to what one message may take of the window; the whole is in the archive."""
+        """Cut a user message to its share of the window. The archive keeps the full text."""
         shown = self._limiter.limit_user_message(entry, budget)
         if shown is not entry:
             self._warn(MESSAGE_TOO_LONG)
@@ -273,7 +273,7 @@ LoadUserMessages = Callable[[], Mapping[int, str]]
 
 
 class UserMessages:
-    """Those of before a resume are read from the archive when they are first asked for."""
+    """The user's messages. Those from before a resume are read from the archive on first use."""
 
     def __init__(self, earlier: LoadUserMessages | None = None) -> None:
         self._earlier = earlier

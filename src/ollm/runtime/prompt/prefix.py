@@ -1,5 +1,5 @@
-"""The prefix of a request, which does not change (instructions, entries, tools, checkpoints), what follows it, and a
-ledger of how much of each request the server has read before."""
+"""The stable prefix of a request (instructions, entries, tools, checkpoints), the messages after it, and a ledger of
+how much of each request the server has read before."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ _read_tokens = attrgetter("tokens")
 
 
 class RequestBuilder:
-    """What is sent is what was sent before and what is new. `ledger` says how much of it was unchanged."""
+    """Builds requests that extend the previous one. `ledger` records how much was unchanged."""
 
     def __init__(self, counter: TokenCounter) -> None:
         self.ledger = PrefixLedger()
@@ -98,8 +98,8 @@ class RequestBuilder:
     def set_prefix(
         self, system: PromptMessage, records: Iterable[PromptMessage], as_sent: Sequence[PromptMessage]
     ) -> None:
-        """What is before the messages: system prompt and checkpoints. `as_sent` is the system prompt in the model's
-        own form with the worked calls behind it: the fallback writes them, the ledger counts them."""
+        """Set the messages before the history: system prompt and checkpoints. `as_sent` is the system prompt in the
+        model's own form, followed by the worked calls: the fallback writes them, the ledger counts them."""
         first, *worked = as_sent
         self._prefix_messages = (system, *records)
         self._prefix_parts = [
@@ -109,11 +109,11 @@ class RequestBuilder:
         ]
 
     def restart(self) -> None:
-        """The messages are others from here on."""
+        """Start over with different messages."""
         self._message_parts = []
 
     def build_request_messages(self, messages: Sequence[PromptMessage], cause: str | None) -> tuple[PromptMessage, ...]:
-        """The next request; `messages` begin with those of the last one."""
+        """Build the next request. `messages` begins with the messages of the last one."""
         self._message_parts += [
             self._make_part(_label_message(found), demote_system_message(found))
             for found in messages[len(self._message_parts) :]
@@ -122,7 +122,7 @@ class RequestBuilder:
         return (*self._prefix_messages, *map(_read_message, self._message_parts))
 
     def preview_messages(self, messages: Sequence[PromptMessage]) -> tuple[PromptMessage, ...]:
-        """What the next request would be, without counting it as sent."""
+        """Build the next request without recording it as sent."""
         return (*self._prefix_messages, *map(demote_system_message, messages))
 
     def _make_part(self, name: str, message: PromptMessage) -> PrefixPart:
@@ -130,7 +130,7 @@ class RequestBuilder:
 
 
 def demote_system_message(message: PromptMessage) -> PromptMessage:
-    """Only the first message is a system message: many chat templates refuse a second one."""
+    """Turn a later system message into a user message: many chat templates refuse a second one."""
     return msgspec.structs.replace(message, role="user") if message.role == "system" else message
 
 
@@ -139,8 +139,8 @@ def _label_message(message: PromptMessage) -> str:
 
 
 class PromptPrefix:
-    """Written again when a turn starts, and when mode, window, tools or checkpoints change. `warn` hears of each entry
-    that does not fit."""
+    """The prefix of the prompt, rewritten when a turn starts and when mode, window, tools or checkpoints change. `warn`
+    gets a notice for each entry that does not fit."""
 
     def __init__(self, counter: TokenCounter, entries: ContextManager, warn: Callable[[str], None]) -> None:
         self.system = PromptMessage(role="system", content="")
@@ -155,7 +155,7 @@ class PromptPrefix:
         self._shortened: dict[tuple[str, int], ContextEntry | None] = {}
 
     def write_system_prompt(self, window: int, mode: ModeName) -> bool:
-        """Look at the context entries again; whether a system prompt that was there before is another one now."""
+        """Write the system prompt from the current entries. Return True if it replaced a different one."""
         kept, left = fit_entries(
             self._entries.get_standing_entries(), self._count_steadily, rules.compute_entries_cap(window)
         )
@@ -170,8 +170,8 @@ class PromptPrefix:
         return bool(before) and content != before
 
     def _shorten_entry(self, entry: ContextEntry, window: int, kept: Sequence[ContextEntry]) -> ContextEntry | None:
-        """A file of instructions that does not fit whole, as its head and an outline. What was chosen once stays, so
-        that the prefix of the prompt does."""
+        """Shorten an instructions file that does not fit to its head and an outline. The first choice is kept, so that
+        the prompt's prefix stays the same."""
         if entry.source != "system":
             return None
         known = entry.content, window
@@ -183,7 +183,7 @@ class PromptPrefix:
         return self._shortened[known]
 
     def _count_steadily(self, text: str) -> int:
-        """Tokens by a factor in coarse steps: what fits today fits in the next process, though the factor has moved."""
+        """Count tokens by a factor in coarse steps, so that small changes between processes do not change what fits."""
         factor = next((step for step in FACTOR_STEPS if self._counter.factor <= step), FACTOR_STEPS[-1])
         return math.ceil(self._counter.count_units(text) * factor)
 
@@ -191,13 +191,13 @@ class PromptPrefix:
         self.tools, self._when_folded = tuple(tools), when_folded
 
     def offer_recall(self) -> None:
-        """Something was folded away: the tools chosen for that moment take the place of the others."""
+        """Switch to the tools chosen for use after a compaction."""
         if self._when_folded:
             self.tools, self._when_folded = tuple(self._when_folded()), None
 
     @property
     def recall_tokens(self) -> int:
-        """What those tools would take beyond the ones of now."""
+        """The additional tokens these tools would take beyond the current ones."""
         if not self._when_folded:
             return 0
         units = self._count_units(tuple(self._when_folded())) - self._count_units(self.tools)
@@ -209,21 +209,21 @@ class PromptPrefix:
 
     @property
     def forms(self) -> ModelFacts:
-        """How the model calls and takes results."""
+        """The model's forms for calls and results."""
         return self._forms
 
     def set_forms(self, facts: ModelFacts) -> bool:
-        """Whether they are others than before."""
+        """Set the forms. Return True if they changed."""
         before, self._forms = self._forms, facts.forms
         return before != self._forms
 
     def render_prefix(self) -> tuple[tuple[PromptMessage, ...], tuple[ToolSchema, ...]]:
-        """The system prompt with the worked calls behind it, and the schemas, as this model gets them."""
+        """Render the system prompt with the worked calls after it, and the schemas, in this model's forms."""
         return format_request((self.system,), self.tools, self._forms)
 
     @property
     def units(self) -> float:
-        """Of all of it, tool schemas too."""
+        """Units of the whole prefix, including tool schemas."""
         return self._count_units(self.tools) + self.record_units
 
     def _count_units(self, tools: tuple[ToolSchema, ...]) -> float:
@@ -232,7 +232,7 @@ class PromptPrefix:
 
 
 def build_instructions(window: int, mode: ModeName) -> str:
-    """The rules for a window of this size, and those of the mode."""
+    """Build the rules for a window of this size and for the mode."""
     rules = next(
         (rules for below, rules in RULES_BY_WINDOW if window < below),
         (*CORE_RULES, *WORKING_RULES, *DETAILED_RULES, *LONG_WORK_RULES),
@@ -241,12 +241,12 @@ def build_instructions(window: int, mode: ModeName) -> str:
 
 
 def count_instruction_tokens(window: int, mode: ModeName) -> int:
-    """What the instructions take, by the estimate that is the same for all models."""
+    """Count the tokens of the instructions, by the estimate that is the same for all models."""
     return TokenCounter().count_text(build_instructions(window, mode))
 
 
 class PrefixPart(Data, frozen=True):
-    """A named piece of a request, with what it costs."""
+    """A named part of a request with its token count."""
 
     name: str
     message: PromptMessage
@@ -254,7 +254,7 @@ class PrefixPart(Data, frozen=True):
 
 
 class LedgerEntry(Data, frozen=True):
-    """One request: the share of the previous one that is unchanged at the front of it, and what broke the rest."""
+    """One request: the unchanged share of the previous one at its start, and what broke the rest."""
 
     reused_share: float
     reused_tokens: int
@@ -263,7 +263,7 @@ class LedgerEntry(Data, frozen=True):
 
 
 class PrefixLedger:
-    """The newest entries, and the parts of the last request. A part that is the same object costs next to nothing."""
+    """The newest entries and the parts of the last request. Comparing an identical object costs almost nothing."""
 
     def __init__(self) -> None:
         self.entries: list[LedgerEntry] = []
@@ -271,7 +271,7 @@ class PrefixLedger:
         self._last_tokens = 0
 
     def record(self, parts: Sequence[PrefixPart], cause: str | None = None) -> LedgerEntry:
-        """`cause` names a step that was meant to change the front, such as a compression or a change of mode."""
+        """Record a request. `cause` names a deliberate change of the prefix, such as a compression or a mode change."""
         before, same = self._last, _count_common(self._last, parts)
         whole = same == len(before)
         kept = self._last_tokens if whole else _sum_tokens(before[:same])

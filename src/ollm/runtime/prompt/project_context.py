@@ -31,7 +31,7 @@ INSTRUCTIONS_PRIORITY = 60.0
 
 
 def find_instruction_files(workspace: Path, directory: Path | None = None) -> list[Path]:
-    """The files there are, outermost first. A directory outside the workspace counts as the workspace itself."""
+    """Find instruction files, outermost first. A directory outside the workspace counts as the workspace itself."""
     inside = directory is not None and directory.is_relative_to(workspace)
     steps = directory.relative_to(workspace).parts if inside and directory is not None else ()
     places = [workspace.joinpath(*steps[:depth]) for depth in range(len(steps) + 1)]
@@ -41,7 +41,7 @@ def find_instruction_files(workspace: Path, directory: Path | None = None) -> li
 def read_project_instructions(
     boundary: Boundary, directory: Path | None = None
 ) -> tuple[list[ContextEntry], list[str]]:
-    """Entries to add, and what to tell the person about files that could not be used. Only for trusted workspaces."""
+    """Return the entries to add, and warnings about unusable files. Only for trusted workspaces."""
     entries: list[ContextEntry] = []
     warnings: list[str] = []
     for depth, file in enumerate(find_instruction_files(boundary.workspace, directory)):
@@ -61,7 +61,7 @@ def read_project_instructions(
 
 
 def _build_entry(name: str, text: str, depth: int) -> ContextEntry:
-    """Nearer files are later, so that they have the last word; all of them are before what the user adds."""
+    """Build an entry. Nearer files come later and take precedence. All come before the user's own entries."""
     return ContextEntry(
         key=name, content=text, timestamp="", priority=INSTRUCTIONS_PRIORITY - depth / 100, source="system"
     )
@@ -73,7 +73,7 @@ def _decode_text(data: bytes) -> str:
 
 
 def shorten_instructions(entry: ContextEntry, tokens: int, cost: Callable[[str], int]) -> ContextEntry | None:
-    """A file that is too long as its beginning and the headings of the rest; None where not even that has room."""
+    """Shorten a long file to its beginning and the headings of the rest. Return None if not even that fits."""
     lines = entry.content.splitlines()
     for kept in (64, 32, 16, 8, 4, 2):
         rest = [line.strip() for line in lines[kept:] if line.startswith("#")][:MAX_OUTLINE_HEADINGS]
@@ -97,8 +97,8 @@ INTRODUCTION = "The files there were when this conversation began, names only; l
 async def build_project_map_entry(
     discovery: FileDiscoveryService, workspace: Path, tokens: int, code_map: CodeMapService | None = None
 ) -> ContextEntry | None:
-    """A map within so many tokens: the files, and in what is left the definitions that others use most; None when there
-    is no file or no space. Only for trusted workspaces: whoever names a file writes into the prompt."""
+    """Build a map within `tokens`: the files, then the definitions that others use most. Return None if there are no
+    files or no space. Only for trusted workspaces: file names become part of the prompt."""
     answer = await discovery.collect_result(DiscoveryOptions(root=str(workspace)))
     if not answer.entries:
         return None
@@ -112,8 +112,8 @@ async def build_project_map_entry(
 
 
 async def _draw_code(code_map: CodeMapService, workspace: Path, paths: list[str], tokens: int) -> str:
-    """The map of the code behind bars; nothing when there is none, or when a first look takes too long: what was read
-    is remembered for the next conversation."""
+    """Render the code map behind bars. Return "" if there is none, or if the first read takes too long: its results are
+    saved for the next conversation."""
     if tokens < MIN_CODE_TOKENS:
         return ""
     try:
@@ -128,7 +128,7 @@ async def _draw_code(code_map: CodeMapService, workspace: Path, paths: list[str]
 
 
 def _render_within(entries: tuple[FileEntry, ...], tokens: int) -> str:
-    """Each line starts with a bar, so that no name passes for a heading."""
+    """Render the map with a bar before each line, so that no name passes for a heading."""
     from ollm.services.file_discovery.project_map import render_project_map
 
     max_chars = tokens * CHARS_PER_TOKEN
@@ -154,7 +154,7 @@ _HEAD = "Skills: when one fits the request, read its file first and follow it."
 
 
 class Skill(Data, frozen=True):
-    """A skill, and how the model names its file."""
+    """A skill, with the path by which the model names its file."""
 
     name: str
     description: str
@@ -162,7 +162,7 @@ class Skill(Data, frozen=True):
 
 
 def find_skills(directories: Sequence[Path], workspace: Path) -> list[Skill]:
-    """All skills by name; of two with one name that of the earlier directory counts."""
+    """Find all skills, sorted by name. If two have the same name, the earlier directory wins."""
     found: dict[str, Skill] = {}
     for directory in directories:
         for skill in _read_directory(directory, workspace):
@@ -171,7 +171,7 @@ def find_skills(directories: Sequence[Path], workspace: Path) -> list[Skill]:
 
 
 def build_skills_entry(skills: Sequence[Skill], window: int) -> ContextEntry | None:
-    """One line for each skill, as many as a small share of the window holds; None where there is nothing to say."""
+    """List the skills, one per line, in a small share of the window. Return None if there is nothing to list."""
     if window < MIN_WINDOW_TOKENS:
         return None
     left = max(min(window // 40, MAX_TOKENS) * CHARS_PER_TOKEN, MIN_LIST_CHARS) - len(_HEAD)

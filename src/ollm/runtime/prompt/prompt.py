@@ -1,7 +1,7 @@
-"""What the model is sent: system prompt, context entries, checkpoints and messages, with a prefix that does not move.
+"""The prompt of a conversation: system prompt, context entries, checkpoints and messages, with a stable prefix.
 
-A message is rendered and counted once, when it is recorded. Afterwards it changes only where a compression, a change of
-mode, or a changed context entry says so; the ledger names what did.
+A message is rendered and counted once, when it is recorded. Afterwards only a compression, a change of mode or a
+changed context entry changes it; the ledger names the cause.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ MAX_TRACES = 100
 
 
 class Prompt:
-    """The active context of one conversation; `goals` are shared with the goal tool. `Compactor` makes room in it."""
+    """The active context of one conversation. `goals` are shared with the goal tool. `Compactor` makes it smaller."""
 
     def __init__(
         self,
@@ -85,23 +85,23 @@ class Prompt:
     # The prefix
 
     def get_system_prompt(self) -> str:
-        """Instructions and context entries, as settled when the turn started."""
+        """Return the instructions and context entries as of the start of the turn."""
         return self._prefix.system.content
 
     @property
     def ledger(self) -> PrefixLedger:
-        """How much of each request the server had read before."""
+        """The ledger of how much of each request the server had read before."""
         return self._parts.ledger
 
     def refresh_system_prompt(self) -> None:
-        """Look at the context entries again; done when a turn starts, and when the mode changes."""
+        """Read the context entries again, when a turn starts and when the mode changes."""
         if self._prefix.write_system_prompt(self.model.window, self._context.mode):
             self._cause = self._cause or "context entry"
         self._count_prefix()
 
     def set_tools(self, tools: Sequence[ToolSchema], when_folded: ToolChoice | None = None) -> None:
-        """The tools the model is shown, and those once a compression folded something away: it breaks the prefix of the
-        prompt anyway, so that is when `recall` can be offered. Their schemas are part of every request."""
+        """Set the tools shown to the model, and those shown after a compaction. That breaks the prompt's prefix anyway,
+        so `recall` is offered then. Their schemas are part of every request."""
         self._prefix.set_tools(tools, when_folded)
         self._offer_recall()
         self._count_prefix()
@@ -111,13 +111,13 @@ class Prompt:
         return self._prefix.tools
 
     def set_forms(self, facts: ModelFacts) -> None:
-        """How the model calls and takes results, as far as it is known: one that writes its calls is shown some."""
+        """Set the model's known forms of calls and results. One that writes its calls is shown examples."""
         if self._prefix.set_forms(facts):
             self._cause = self._cause or "call form"
             self.refresh_system_prompt()
 
     def correct_sent_forms(self, facts: ModelFacts) -> None:
-        """The request that is about to be observed went out in these forms: the server refused the ones it had."""
+        """Correct the forms of the request sent last: the server refused the original ones."""
         if self._prefix.set_forms(facts):
             self.meter.correct_sent_prefix(self._prefix.units)
             self._count_prefix()
@@ -127,7 +127,7 @@ class Prompt:
         return self._prefix.forms
 
     def render_prefix(self) -> tuple[tuple[PromptMessage, ...], tuple[ToolSchema, ...]]:
-        """System prompt, worked calls and tool schemas in the forms of the model."""
+        """Render system prompt, worked calls and tool schemas in the model's forms."""
         return self._prefix.render_prefix()
 
     def _offer_recall(self) -> None:
@@ -136,7 +136,7 @@ class Prompt:
 
     @property
     def token_calibration(self) -> tuple[float, int]:
-        """Tokens a unit and the samples behind it, to be kept with what is known of the model."""
+        """Tokens per unit and the number of samples, to save with the model's facts."""
         return self.counter.factor, self.counter.samples
 
     def set_mode(self, mode: ModeName) -> None:
@@ -149,11 +149,11 @@ class Prompt:
         return self._context.mode
 
     def set_session_id(self, session_id: str) -> None:
-        """The session is known only from the first message on."""
+        """Set the session id, which is known only from the first message on."""
         self.model = msgspec.structs.replace(self.model, session_id=session_id)
 
     def set_window(self, window: int, model: str | None = None) -> None:
-        """Another window or model: a recorded step of the conversation, never a silent one."""
+        """Change the window or model. This is always a recorded step of the conversation."""
         self.model = msgspec.structs.replace(self.model, window=window, model=model or self.model.model)
         self._cause = "window"
         self.refresh_system_prompt()
@@ -165,8 +165,8 @@ class Prompt:
     # What is said
 
     def add_message(self, message: Message, calls: Mapping[str, ToolCallRecord], primed: str = "") -> None:
-        """A message that was just recorded; `primed` are names and texts of files that go with the user's. What this
-        costs does not depend on how long the context is."""
+        """Add a message that was just recorded. `primed` has names and texts of files for a user message. The cost does
+        not depend on the length of the context."""
         if message.role == "user":
             self._begin_turn(message)
         if message.role == "assistant":
@@ -193,47 +193,47 @@ class Prompt:
         self._context = msgspec.structs.replace(self._context, reasoning=reasoning)
 
     def _render_aside(self) -> str:
-        """What is true at this moment only, and goals the user changed since the model last spoke."""
+        """Render volatile entries, and goals the user changed since the model's last answer."""
         changed = "" if self.goals_told else describe_goals(self.goals.stack)
         return "\n\n".join(filter(None, (self.entries.render_volatile_entries(), changed)))
 
     @property
     def goals_told(self) -> bool:
-        """Whether the model has heard of the goals as they are."""
+        """True if the model has received the current goals."""
         return self._told_goals is self.goals.stack
 
     def tell_goals_again(self) -> None:
-        """The next message of the user tells them."""
+        """Include the goals in the user's next message."""
         self._told_goals = GoalStack()
 
     # What is sent
 
     def build_request_messages(self) -> tuple[PromptMessage, ...]:
-        """The next request: the last one and what is new."""
+        """Build the next request: the last one plus new messages."""
         cause, self._cause = self._cause, None
         self.sent_as_restored = False
         self.meter.mark_sent()
         return self._parts.build_request_messages(self._history.messages, cause)
 
     def preview_request(self) -> tuple[PromptMessage, ...]:
-        """The messages of the next request as they are, without sending it."""
+        """Return the messages of the next request without sending it."""
         return self._parts.preview_messages(self._history.messages)
 
     def should_verify_usage(self, usage: Usage) -> bool:
-        """Whether the last request may have been cut: a long one, of which the server reports much less."""
+        """Return True if a long request may have been cut, because the server reports far fewer tokens."""
         return usage.prompt_tokens > self.model.window // 4 and self.meter.should_verify_count(usage.prompt_tokens)
 
     def observe_usage(self, usage: Usage, exact: int | None = None, *, said_so: bool = False) -> PromptTruncated | None:
-        """The server's counts of the last request. The event, when it is proven that the prompt was cut: the window
-        is then smaller than thought, and the budget is corrected."""
+        """Observe the server's counts of the last request. Return an event if they prove that the prompt was cut: the
+        window is then smaller than assumed, and the budget is corrected."""
         proof = self.meter.observe_usage(usage, exact, said_so=said_so)
         if proof is not None and proof.read_tokens:
             self.learn_window(max(proof.read_tokens, self.meter.most_read, MIN_WINDOW_TOKENS))
         return proof
 
     def learn_from_rejection(self, error: PromptTooLongError) -> None:
-        """The server refused the last request: its numbers are taken, as far as it said them. One that has no room for
-        the answer only is asked for a shorter one, which the count of the prompt gives."""
+        """Learn from a refused request: use the server's numbers, as far as it gave them. If only the answer does not
+        fit, a shorter one is requested, based on the count of the prompt."""
         if error.prompt_tokens and not error.prompt_at_least:
             self.observe_usage(Usage(prompt_tokens=error.prompt_tokens))
         self.learn_window(error.window or (0 if error.prompt_tokens else self.model.window * 3 // 4))
@@ -241,15 +241,15 @@ class Prompt:
             self.meter.distrust()
 
     def learn_window(self, tokens: int) -> None:
-        """The server takes no more than these; 0 when it is not known."""
+        """Reduce the window to the most tokens the server accepts; 0 if unknown."""
         if 0 < tokens < self.model.window:
             self.set_window(max(tokens, MIN_WINDOW_TOKENS))
             self.window_learnt = True
 
     @property
     def is_suspiciously_long(self) -> bool:
-        """Whether a request that is refused for no known reason may be too long: it takes much of the window, or more
-        than any that was taken."""
+        """True if a request refused for an unknown reason may be too long: it takes much of the window, or more
+        than any accepted request."""
         taken = self.meter.most_read
         return self.used_tokens > LONG_PROMPT_SHARE * self.model.window or 0 < taken < self.used_tokens
 
@@ -289,7 +289,7 @@ class Prompt:
         )
 
     def view_context(self, *, with_recall: bool = False) -> ContextView:
-        """The context with its budget, for whoever makes it smaller."""
+        """Return the context with its budget, for compaction."""
         return ContextView(
             system=self._prefix.system,
             context=self.get_active_context(),
@@ -300,7 +300,7 @@ class Prompt:
         )
 
     def replace_context(self, context: ActiveContext, cause: str) -> None:
-        """Another context takes the place of this one: a compression, or one that was kept."""
+        """Replace the context with a compressed or a saved one."""
         self._context = context
         self._prefix.set_checkpoints(context.checkpoints)
         self._parts.restart()
@@ -319,7 +319,7 @@ class Prompt:
         return msgspec.structs.replace(self._context, messages=tuple(self._history.messages), goals=self.goals.stack)
 
     def restore(self, context: ActiveContext, words: LoadUserMessages | None = None, cause: str = "restore") -> None:
-        """Take up a context that was kept, exactly. `words` loads the session's user messages when they are needed."""
+        """Restore a saved context exactly. `words` loads the session's user messages when they are needed."""
         if words is not None:
             self._words = UserMessages(words)
         self.goals.stack = context.goals
@@ -332,7 +332,7 @@ class Prompt:
         self.sent_as_restored = cause != "resume"
 
     def capture_state(self) -> ContextState:
-        """What a snapshot is made from."""
+        """Capture the state for a snapshot."""
         return ContextState(
             session_id=self.model.session_id,
             model=self.model.model,
@@ -361,7 +361,7 @@ class Prompt:
 
 
 def add_trace(storage: ReasoningStorage, message_id: int, text: str, counter: TokenCounter) -> ReasoningStorage:
-    """The storage with one more trace; the archive keeps all of them whole."""
+    """Return the storage with one more trace. The archive keeps all traces in full."""
     if not text.strip():
         return storage
     trace = ReasoningTrace(message_id=message_id, text=text, tokens=counter.count_text(text))

@@ -1,4 +1,4 @@
-"""How full the context is: the server's exact count of the last request plus an estimate of what came since."""
+"""Size of the context: the server's exact count of the last request plus an estimate of later messages."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ MIN_TRUNCATED_RATIO = 0.5  # servers that cut a prompt keep more than this of wh
 
 
 class SentRequest(msgspec.Struct, frozen=True):
-    """A request as it went out: units of everything before the messages, and of the messages."""
+    """A sent request: the units of everything before the messages, and of the messages."""
 
     prefix_units: float
     message_units: float
@@ -37,7 +37,7 @@ class SentRequest(msgspec.Struct, frozen=True):
 
 
 class CountedPrompt(Data, frozen=True):
-    """What the server counted of a request, kept with its session: the next process begins with it."""
+    """The server's count of a request, saved with its session as a start for the next process."""
 
     tokens: int
     prefix_units: float
@@ -46,7 +46,7 @@ class CountedPrompt(Data, frozen=True):
 
 
 class Meter:
-    """Adding a message costs one addition, however long the context is."""
+    """Measures the size of the context. Adding a message costs one addition, however long the context is."""
 
     def __init__(self, counter: TokenCounter) -> None:
         self.counter = counter
@@ -72,23 +72,23 @@ class Meter:
             self._adopt_resumed()
 
     def restart(self, message_units: float, doubt_units: float = 0.0) -> None:
-        """The messages were replaced: compression, restore."""
+        """Start over after a compression or a restore replaced the messages."""
         self.message_units, self.doubt_units = message_units, doubt_units
         self._resumed = None
         self._forget_count()
 
     @property
     def counted_prompt(self) -> CountedPrompt | None:
-        """What the last count proved of the prompt as it is."""
+        """The server's last count, if it still holds for the current prompt."""
         return None if self._unsure else self._counted
 
     def resume_count(self, counted: CountedPrompt | None) -> None:
-        """Begin with a count of an earlier process, as soon as everything before the messages is what it was."""
+        """Start with the count of an earlier process, once everything before the messages is the same."""
         self._resumed = counted
         self._adopt_resumed()
 
     def _adopt_resumed(self) -> None:
-        """Only for a model that was counted on this server: another server may count otherwise."""
+        """Adopt the resumed count if the model was counted on this server: another server may count differently."""
         known = self._resumed
         if known is None or not self.counter.samples or not math.isclose(known.prefix_units, self.prefix_units):
             return
@@ -116,23 +116,23 @@ class Meter:
 
     @property
     def odd_tokens(self) -> int:
-        """What signs may add that a vocabulary may not know, the more so where it counts more than others do."""
+        """Tokens that unusual characters may add, more if the model's vocabulary counts more than others."""
         before = self._counted.doubt_units if self._counted is not None else 0.0
         denser = max(1.0, self.counter.factor * self._short)
         return SLACK_TOKENS + math.ceil(max(0.0, self.doubt_units - before) * denser)
 
     @property
     def doubtful_tokens(self) -> int:
-        """What the count may be short by: little of what the server counted, more of what came since, most of odd
-        signs."""
+        """Possible shortfall of the count: small for counted tokens, larger for later ones, largest for unusual
+        characters."""
         if self._counted is not None and not self._unsure:
             return self.odd_tokens + math.ceil(NEW_DOUBT_SHARE * (self.total_tokens - self._counted.tokens))
         share = next(share for samples, share in DOUBT_SHARES if self.counter.samples >= samples)
         return self.odd_tokens + math.ceil(share * self.total_tokens)
 
     def compute_answer_tokens(self, state: Budget) -> int:
-        """Tokens an answer may take. Where nothing of the prompt was counted the doubt leaves it a share of the window:
-        an answer that is cut off after a few words helps nobody. Odd signs are doubted more in the first request."""
+        """Compute the tokens an answer may take. If none of the prompt was counted, the doubt leaves it a share of the
+        window: an answer cut off after a few words is useless. Odd characters count more in the first request."""
         doubt = self.doubtful_tokens
         if self._counted is None:
             spare = max(0, int(state.window * (1 - UNCOUNTED_ANSWER_SHARE)) - self.total_tokens)
@@ -140,7 +140,7 @@ class Meter:
         return rules.compute_answer_tokens(state, self.total_tokens, doubt)
 
     def distrust(self) -> None:
-        """The server counts more than we do, and did not say how much more."""
+        """Raise the estimate: the server counts more tokens, by an unknown amount."""
         self._short = min(MAX_SHORTFALL_RATIO, self._short * DISTRUST_RATIO)
 
     @property
@@ -148,18 +148,18 @@ class Meter:
         return max(0, self.total_tokens - self.counter.convert_to_tokens(self.prefix_units))
 
     def mark_sent(self) -> None:
-        """A request with everything counted so far goes out now."""
+        """Record that a request with everything counted so far is being sent."""
         extends = self._counted is not None and self._resumed is None  # a count of another process proves no cut
         self._sent = SentRequest(self.prefix_units, self.message_units, extends, doubt_units=self.doubt_units)
 
     def correct_sent_prefix(self, prefix_units: float) -> None:
-        """The last request had another prefix than was counted on."""
+        """Correct the prefix of the last request, which differed from the counted one."""
         if self._sent is not None:
             self._sent = msgspec.structs.replace(self._sent, prefix_units=prefix_units, extends=False)
         self.set_prefix_units(prefix_units)
 
     def should_verify_count(self, reported: int) -> bool:
-        """Whether the server reports so much less than was sent that an exact count is worth asking for."""
+        """Return True if the server reports so few of the sent tokens that an exact count is worthwhile."""
         if self._sent is None or reported <= 0:
             return False
         return (
@@ -167,7 +167,7 @@ class Meter:
         )
 
     def observe_usage(self, usage: Usage, exact: int | None = None, *, said_so: bool = False) -> PromptTruncated | None:
-        """Learn from the server's count of the last request; the event when it proves that the prompt was cut.
+        """Learn from the server's count of the last request. Return an event if it proves that the prompt was cut.
 
         `exact` is a count of this very prompt, rendered; `said_so` means the server itself reported the cut.
         """
@@ -196,9 +196,9 @@ class Meter:
         return None
 
     def _proves_truncation(self, sent: SentRequest, reported: int, exact: int | None) -> bool:
-        """Less was read than an exact count says, or than of an earlier request which this one extends.
+        """Return True if fewer tokens were read than counted exactly, or than in an earlier request this one extends.
 
-        Far less is no proof: some servers leave out what they had in their cache."""
+        A far lower count is no proof: some servers leave out cached tokens."""
         if reported <= 0:
             return False
         if exact is not None and exact > reported * TRUNCATION_PROOF_RATIO:
@@ -209,14 +209,14 @@ class Meter:
         return self._is_plateau(sent, reported)
 
     def _is_plateau(self, sent: SentRequest, reported: int) -> bool:
-        """Whether the count stands still while prompts grow: the server reads so much, and cuts the rest silently."""
+        """Return True if the count stays the same while prompts grow: the server silently cuts the rest."""
         if self._counted is None or not sent.extends:
             return self._is_repeated(sent, reported)
         grown = self.counter.convert_to_tokens(max(0.0, sent.message_units - self._counted.message_units))
         return grown >= MIN_PLATEAU_TOKENS and 0 <= reported - self._counted.tokens < PLATEAU_SHARE * grown
 
     def _is_repeated(self, sent: SentRequest, reported: int) -> bool:
-        """Whether two quite different prompts were counted the same, to the token."""
+        """Return True if two quite different prompts have exactly the same count."""
         before = self._last_counted
         if before is None or before[1] != reported:
             return False

@@ -1,1 +1,1 @@
-"""Sessions and workspaces as they are opened, saved and resumed."""
+"""Sessions and workspaces: opening, saving and resuming."""

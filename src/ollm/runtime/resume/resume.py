@@ -1,7 +1,7 @@
-"""How a session is resumed (W).
+"""Resumes a session (W).
 
-When model, window and mode are what they were, the model is sent exactly the context of before, so that a server's
-cache still fits; otherwise the recent messages. Either way the engine's own summary rides with the next message.
+If model, window and mode are unchanged, the model gets exactly the previous context, so that a server's cache still
+fits. Otherwise it gets the recent messages, and the engine's own summary goes with the next message.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ LoadSnapshot = Callable[[str], ActiveContext]
 
 
 def rebuild_context(session: Session, snapshot: LoadSnapshot | None = None) -> ActiveContext:
-    """What was said since the last step back, and the checkpoints of what was folded before.
+    """Rebuild the context from the messages since the last step back and the checkpoints of compacted ones.
 
-    A restored snapshot is the beginning when it can still be loaded; otherwise the archive alone is.
+    Starts from a restored snapshot if it can still be loaded, otherwise from the archive alone.
     """
     base, begin = _find_beginning(session, snapshot)
     records = [record for record in _read_compression_records(session) if record.timestamp > begin]
@@ -54,7 +54,7 @@ def rebuild_context(session: Session, snapshot: LoadSnapshot | None = None) -> A
 
 
 def rebuild_before_rewind(session: Session, snapshot: LoadSnapshot | None = None) -> ActiveContext:
-    """The context as it was before the last rewind, which is taken back."""
+    """Rebuild the context from before the last rewind, which is undone."""
     metadata = session.metadata
     history = (*metadata.context_history, {"step": "redo"})
     replace = msgspec.structs.replace
@@ -62,14 +62,14 @@ def rebuild_before_rewind(session: Session, snapshot: LoadSnapshot | None = None
 
 
 def ends_with_step_back(session: Session) -> bool:
-    """Whether the last thing that happened to the context was a step back or its redo; a kept context is then stale."""
+    """Return True if the last change to the context was a step back or its redo. A saved context is then stale."""
     steps = [step for step in session.metadata.context_history if step.get("step") in STEPS_BACK]
     last = max((message.timestamp for message in session.messages), default="")
     return bool(steps) and str(steps[-1].get("timestamp", "")) > last
 
 
 def collect_user_messages(session: Session) -> dict[int, str]:
-    """The user's messages in full, by number."""
+    """Return the user's messages in full, by number."""
     return {message.id: message.text for message in session.messages if message.role == "user"}
 
 
@@ -84,7 +84,7 @@ def _find_beginning(session: Session, snapshot: LoadSnapshot | None) -> tuple[Ac
 
 
 def _drop_rewound_messages(session: Session) -> list[Message]:
-    """Without what a step back took out of the context; what was said after it stays."""
+    """Drop the messages that a step back removed from the context. Later messages stay."""
     messages = list(session.messages)
     for step in find_open_rewinds(session.metadata.context_history):
         before, moment = step.get("before"), str(step.get("timestamp", ""))
@@ -94,7 +94,7 @@ def _drop_rewound_messages(session: Session) -> list[Message]:
 
 
 def _read_compression_records(session: Session) -> list[CompressionRecord]:
-    """Those that can be read: an archive may come from another version."""
+    """Return the readable records: an archive may come from another version."""
     found: list[CompressionRecord] = []
     for record in session.metadata.compression_history:
         try:
@@ -115,7 +115,7 @@ def _merge_checkpoints(standing: list[Checkpoint], records: Sequence[Compression
 
 
 def _fold_uncited_messages(uncited: Sequence[PromptMessage]) -> list[PromptMessage]:
-    """What was folded without a checkpoint becomes one line with its numbers."""
+    """Merge messages compacted without a checkpoint into one line with their numbers."""
     folded = [entry for entry in uncited if entry.role != "user"]
     return [merge_folded_lines(folded)] if folded else []
 
@@ -133,7 +133,7 @@ def _build_user_line(uncited: Sequence[PromptMessage], moment: str) -> list[Chec
 
 
 def find_last_mode(session: Session) -> ModeName | None:
-    """The mode it was last in; None when it never changed."""
+    """Return the last mode of the session, or None if it never changed."""
     last: dict[str, Any] = session.metadata.mode_history[-1] if session.metadata.mode_history else {}
     return next((name for name in MODES if name == last.get("to")), None)
 
@@ -145,10 +145,10 @@ RESUME_OUTRO = "Continue from here; look up older messages with recall when you 
 
 
 class ResumeSource(Data, frozen=True):
-    """All there is to take a session up from: its newest messages at least, and `load` for all of it, `words` for all
-    that the user said.
+    """The data for resuming a session: at least its newest messages, `load` for all of it, and `words` for all messages
+    of the user.
 
-    `snapshot` loads the context of one that was restored."""
+    `snapshot` loads the context of a restored snapshot."""
 
     session: Session
     load: Callable[[], Session]
@@ -159,7 +159,7 @@ class ResumeSource(Data, frozen=True):
 
 
 def resume_prompt(prompt: Prompt, source: ResumeSource, *, full: bool) -> str:
-    """Fill the prompt; tells how, and why not with exactly what was sent before. Nothing where nothing was said yet."""
+    """Fill the prompt. Return how, and why the exact context was not used, or "" if the session is empty."""
     session, record, kept, snapshot = source.session, source.record, source.kept, source.snapshot
     if kept is None and not session.messages and not source.load().messages:
         return ""
@@ -186,7 +186,7 @@ def resume_prompt(prompt: Prompt, source: ResumeSource, *, full: bool) -> str:
 
 
 def tell_where_it_stood(prompt: Prompt, record: ChatSession) -> None:
-    """The engine's own note, once, with the next message: only where the context is not what it was."""
+    """Add the engine's own note to the next message, once. Used only if the context is not the previous one."""
     most = prompt.model.window * NOTE_PERCENT // 100
     text = build_resume_message(record.summary, record.plan)
     while (tokens := prompt.counter.count_text(text)) > most and len(text) > 200:
@@ -197,13 +197,13 @@ def tell_where_it_stood(prompt: Prompt, record: ChatSession) -> None:
 
 
 def clip_lines(text: str, characters: int) -> str:
-    """Whole lines from the beginning, which tells what matters most."""
+    """Keep whole lines from the beginning, which has the most important facts."""
     cut = text[: max(0, characters)]
     return cut[: cut.rfind("\n")] if "\n" in cut and len(cut) < len(text) else cut
 
 
 def check_saved_context(prompt: Prompt, found: SavedContext | None) -> tuple[ActiveContext | None, str]:
-    """The context of before, or why it cannot be used."""
+    """Return the previous context, or why it cannot be used."""
     if found is None:
         return None, "no saved context"
     if found.model != prompt.model.model:
@@ -218,7 +218,7 @@ def check_saved_context(prompt: Prompt, found: SavedContext | None) -> tuple[Act
 def fill_prompt_for_viewing(
     prompt: Prompt, session: Session, kept: SavedContext | None, snapshot: LoadSnapshot
 ) -> None:
-    """Fill the prompt for somebody who only wants to see it: as it was kept, else from the archive."""
+    """Fill the prompt for viewing only: from the saved context, else from the archive."""
     restore_entries(prompt, kept)
     if kept and kept.ledger:
         prompt.ledger.entries.append(kept.ledger)
@@ -232,19 +232,19 @@ def fill_prompt_for_viewing(
 
 
 def restore_entries(prompt: Prompt, found: SavedContext | None) -> None:
-    """Context entries of the user stay until they are taken back."""
+    """Restore the user's context entries, which stay until the user removes them."""
     for entry in found.entries if found else ():
         prompt.entries.restore_entry(entry)
 
 
 def restore_goals(prompt: Prompt, found: SavedContext | None) -> None:
-    """Goals outlive a change of model or window; the next message tells them."""
+    """Restore the goals, which outlive a change of model or window. The next message includes them."""
     if found and not prompt.goals.stack.goals:
         prompt.goals.stack = found.context.goals
 
 
 def add_newer_messages(prompt: Prompt, session: Session, last_number: int) -> None:
-    """What was recorded after the context was kept: a crash came in between."""
+    """Add messages that were recorded after the context was saved, before a crash."""
     calls = {call.id: call for call in session.tool_calls}
     for message in session.messages:
         if message.id > last_number:
@@ -252,14 +252,14 @@ def add_newer_messages(prompt: Prompt, session: Session, last_number: int) -> No
 
 
 def _is_far_behind(prompt: Prompt, session: Session, kept: SavedContext | None) -> bool:
-    """True if more was recorded since the context was kept than is worth adding: the session went on elsewhere."""
+    """Return True if too much was recorded since the context was saved: the session continued elsewhere."""
     newer = [message for message in session.messages if kept and message.id > kept.last_number]
     calls = {call.id: call for call in session.tool_calls} if newer else {}
     return _find_fitting(prompt, [entry for message in newer for entry in render_message(message, calls)]) > 0
 
 
 def _find_fitting(prompt: Prompt, messages: Sequence[PromptMessage]) -> int:
-    """Return the place from which on these messages take at most a window; compaction makes them fit."""
+    """Return the index from which these messages take at most a window. Compaction makes them fit."""
     left, place = prompt.model.window, len(messages)
     while place and (left := left - prompt.counter.count_message(messages[place - 1])) >= 0:
         place -= 1
@@ -267,7 +267,7 @@ def _find_fitting(prompt: Prompt, messages: Sequence[PromptMessage]) -> int:
 
 
 def keep_newest_messages(prompt: Prompt, context: ActiveContext) -> ActiveContext:
-    """Of a long archive the newest messages, from one of the user's on, and a line with the numbers of the others."""
+    """Keep the newest messages of a long archive, from a user message on, and a line with the others' numbers."""
     messages, place = context.messages, _find_fitting(prompt, context.messages)
     if place == 0:
         return context
@@ -278,7 +278,7 @@ def keep_newest_messages(prompt: Prompt, context: ActiveContext) -> ActiveContex
 
 
 def seed_context(record: ChatSession, mode: ModeName) -> ActiveContext:
-    """Older messages are out of it, so it counts as folded."""
+    """Build a context from recent messages. It counts as compacted, because older messages are missing."""
     return ActiveContext(messages=tuple(from_records(record.recent_messages)), mode=mode, folded=True)
 
 

@@ -1,4 +1,4 @@
-"""The context as it was at the end of a turn, kept so that a resume can send exactly that."""
+"""The context at the end of a turn, saved so that a resume can send exactly that."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ RESUMED_ENTRY_KEY = "resumed"  # the context entry that tells where a session wa
 
 
 class SavedContext(Data, frozen=True):
-    """The context at the end of a turn; `last_number` is the newest message it knows of."""
+    """The context at the end of a turn. `last_number` is the number of its newest message."""
 
     model: str
     window: int
@@ -36,7 +36,7 @@ class SavedContext(Data, frozen=True):
 
     @property
     def counted_factor(self) -> float:
-        """Tokens a unit in this very context, where the server counted it; else what was learnt of the model."""
+        """Tokens per unit of this context if the server counted it, else the learnt factor of the model."""
         known = self.counted
         return known.tokens / (known.prefix_units + known.message_units) if known else self.token_factor
 
@@ -61,7 +61,7 @@ class SavedContext(Data, frozen=True):
 
 
 def read_saved_context(kept: bytes | None) -> SavedContext | None:
-    """None when there is none, or it comes from another version."""
+    """Read a saved context. Return None if there is none, or if it comes from another version."""
     try:
         return msgspec.json.decode(kept or b"", type=SavedContext)
     except msgspec.MsgspecError:
@@ -73,7 +73,7 @@ class _LastNumber(Data, frozen=True):
 
 
 def read_last_number(kept: bytes | None) -> int:
-    """The newest message a kept context knows of; 0 without one."""
+    """Return the number of the newest message in a saved context, or 0 without one."""
     try:
         return msgspec.json.decode(kept or b"", type=_LastNumber).last_number
     except msgspec.MsgspecError:

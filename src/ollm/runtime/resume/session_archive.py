@@ -1,4 +1,4 @@
-"""The session under way as `recall` reads it: every message and the whole output of every call."""
+"""The current session as `recall` reads it: every message and the full output of every call."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ BESIDE_CHARS = 160  # of the question before a message, or the answer to it
 
 
 class SessionArchive:
-    """`load` gives the session as it is on disk, or at least a page of it; None before there is one. `search` finds
-    messages and says whether it looked at all of them; it runs in a thread. `embed` embeds queries."""
+    """The archive of a session. `load` reads it from disk, or at least a page of it, and returns None before it exists.
+    `search` finds messages and reports whether it searched all of them, in a thread. `embed` embeds queries."""
 
     def __init__(
         self,
@@ -80,7 +80,7 @@ def get_call_output(call: ToolCallRecord) -> str:
 
 
 def render_archived_message(message: Message, calls: tuple[ToolCallRecord, ...]) -> str:
-    """A message's text; an answer with what it called, a tool's message with what the calls gave back."""
+    """Render a message's text: an answer with its calls, a tool message with the results of the calls."""
     wanted = set(message.call_ids)
     if message.role != "tool":
         return "\n".join([message.text, *(render_archived_call(call) for call in calls if call.id in wanted)])
@@ -89,6 +89,6 @@ def render_archived_message(message: Message, calls: tuple[ToolCallRecord, ...])
 
 
 def render_archived_call(call: ToolCallRecord) -> str:
-    """A call with its arguments whole, texts as they are."""
+    """Render a call with its full arguments, strings unquoted."""
     given = [f"{name}: {value if isinstance(value, str) else json.dumps(value)}" for name, value in call.args.items()]
     return "\n".join([f"[called {call.name} {call.id}]", *given])

@@ -1,7 +1,7 @@
-"""Keeps the workspace's record of a session: what was done, how far the plan is, what was said last (W).
+"""Keeps the workspace's record of a session: actions, progress of the plan, and the last messages (W).
 
-The archive is the truth and this can be rebuilt from it, so a long record is not written after every short turn: it
-is when it is small, when as much again was said, and at the end.
+The archive is authoritative and can rebuild this, so a long record is not written after every short turn. It is
+written while it is small, once as much text again was added, and at the end.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ SMALL_RECORD_CHARS = 16_384
 
 
 class WorkspaceMemory(TurnObserver):
-    """A new session is written down with its first turn: until then the archive alone has it.
+    """Writes the workspace record. A new session is written with its first turn: until then only the archive has it.
 
-    `opened` is when the session was, `resumed_at` the number of its newest message then. With `at_end`, as suits one
-    of a single turn, all is written when it closes."""
+    `opened` is when the session was opened, `resumed_at` the number of its newest message then. With `at_end`, for a
+    session of a single turn, everything is written when it closes."""
 
     def __init__(
         self,
@@ -87,7 +87,7 @@ class WorkspaceMemory(TurnObserver):
             self._write(whole=grown or self._conversation.prompt.just_compressed)
 
     def _add_turn(self, report: TurnReport, now: int) -> None:
-        """Take in what was said and done."""
+        """Add the messages and actions of a turn."""
         asked, calls = report.request, report.calls
         assert asked is not None
         writing = self._list_writing_tools() if calls else ()
@@ -119,7 +119,7 @@ class WorkspaceMemory(TurnObserver):
             self._write(whole=True)
 
     def _write(self, *, whole: bool) -> None:
-        """The new episodes, and with `whole` the record made from all of them."""
+        """Write the new episodes, and with `whole` also the record made from all of them."""
         with self._database.begin_transaction():
             self._database.add_episodes(self._episodes)
             if whole:

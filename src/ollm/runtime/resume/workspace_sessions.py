@@ -1,4 +1,4 @@
-"""A workspace and its sessions (W: WorkspaceContext), rebuilt from the archive, and the lease on it."""
+"""A workspace and its sessions (W: WorkspaceContext), rebuilt from the archive, and its lease."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class WorkspaceContext:
-    """Records of the sessions that belong to one folder, wherever it was moved."""
+    """Records of the sessions of one folder, even if it was moved."""
 
     def __init__(
         self,
@@ -43,12 +43,12 @@ class WorkspaceContext:
         self._list_writing_tools = list_writing_tools
 
     def list_sessions(self) -> list[ChatSession]:
-        """Every session of the workspace, newest first, with title and status as the archive has them; those the
-        database does not know are taken from there."""
+        """List the workspace's sessions, newest first, with title and status from the archive. Those missing from the
+        database are taken from there."""
         return [record for record, _ in self.list_counted_sessions()]
 
     def list_counted_sessions(self) -> list[tuple[ChatSession, int]]:
-        """The same, each with how many messages it has."""
+        """List the workspace's sessions, each with its number of messages."""
         known = {record.session_id: record for record in self.database.list_sessions()}
         places, origins = self.load_aliases(), self.load_origins()
         found = [
@@ -62,11 +62,11 @@ class WorkspaceContext:
         return sorted(found, key=lambda counted: counted[0].updated_at, reverse=True)
 
     def list_one_shot_ids(self) -> set[str]:
-        """The sessions that `ollm -p` made."""
+        """Return the ids of sessions created by `ollm -p`."""
         return {summary.session_id for summary in self._archived() if summary.origin == "one-shot"}
 
     def check_ownership(self, session: Session) -> None:
-        """Raises UsageError when a session belongs to another workspace."""
+        """Check that a session belongs here. Raises UsageError if it belongs to another workspace."""
         if not self.owns(session):
             home = session.metadata.workspace
             raise UsageError(
@@ -75,19 +75,19 @@ class WorkspaceContext:
             )
 
     def owns(self, session: Session) -> bool:
-        """Whether a session was held here; one that names no workspace belongs wherever it is resumed."""
+        """Return True if a session belongs here. One without a workspace belongs wherever it is resumed."""
         home = session.metadata.workspace
         return home is None or home in self.load_aliases() or session.session_id in self.load_origins()
 
     def find_known_until(self, session_id: str) -> int:
-        """The number up to which the database knows a session: messages before it need not be read to resume."""
+        """Return the number up to which the database covers a session. A resume need not read earlier messages."""
         record = self.database.get_session(session_id)
         kept = read_last_number(self.database.load_context(session_id))
         return min(kept, find_newest_number(record), self._find_newest_episode(session_id)) if record else 0
 
     def get_record(self, session: Session, load: Callable[[], Session]) -> ChatSession:
-        """The record to resume from. What the database does not know is taken from the newest messages, which `session`
-        holds, or from as many as are wanted, which `load` gives."""
+        """Return the record to resume from. Data missing from the database comes from the newest messages, which are
+        in `session`, or from as many as needed, through `load`."""
         known = self.database.get_session(session.session_id)
         if known is None:
             return self.rebuild_record(load(), None)
@@ -108,7 +108,7 @@ class WorkspaceContext:
         return record
 
     def _catch_up(self, session: Session, known: ChatSession) -> ChatSession:
-        """Add what was said after the record was written: a crash came in between."""
+        """Add messages that came after the record was written, before a crash."""
         done, until = self._find_newest_episode(session.session_id), find_newest_number(known)
         made = build_episodes(session, self._list_writing_tools())
         self.database.add_episodes([found for found in made if found.number > done])
@@ -130,19 +130,19 @@ class WorkspaceContext:
         return next((episode.number for episode in self.database.list_episodes(session_id, newest=1)), 0)
 
     def load_origins(self) -> dict[str, str]:
-        """Where sessions come from when this folder is a copy of another: that folder's path, by their ids."""
+        """Return where copied sessions come from: the path of the original folder, by session id."""
         copied: dict[str, list[str]] = json.loads(self.database.get_fact("copied") or "{}")
         return {session_id: path for path, ids in copied.items() for session_id in ids}
 
     def adopt(self, session_id: str, origin: str) -> None:
-        """Let a session that was held in another folder, on another machine, belong here too."""
+        """Let a session from another folder, on another machine, belong here too."""
         with self.database.begin_transaction():
             copied: dict[str, list[str]] = json.loads(self.database.get_fact("copied") or "{}")
             copied[origin] = sorted({*copied.get(origin, []), session_id})
             self.database.set_fact("copied", json.dumps(copied))
 
     def load_aliases(self) -> set[str]:
-        """This folder's path and those it had before it was moved."""
+        """Return this folder's path and its paths before it was moved."""
         return {
             str(self.path),
             replace_surrogates(str(self.path)),
@@ -150,7 +150,7 @@ class WorkspaceContext:
         }
 
     def detect_move(self) -> None:
-        """Notice that the folder was moved (it keeps its identity) or copied (it gets its own)."""
+        """Detect that the folder was moved (it keeps its identity) or copied (it gets a new one)."""
         here, before = str(self.path), self.database.get_fact("path")
         if before == here:
             return
@@ -163,7 +163,7 @@ class WorkspaceContext:
             self.database.set_fact("path", here)
 
     def _is_original(self, other: Path, identity: str) -> bool:
-        """Whether the folder this one was at is still there, with the same identity."""
+        """Return True if the folder at the previous path still exists with the same identity."""
         place = other / ".ollm"
         if not (place / "memory.db").is_file() or place.samefile(self.database.directory):
             return False
@@ -184,12 +184,12 @@ class WorkspaceContext:
 
 
 def find_newest_number(record: ChatSession) -> int:
-    """The number of the newest message a record's window holds."""
+    """Return the number of the newest message in a record's window."""
     return max((number for m in from_records(record.recent_messages) for number in m.sources), default=0)
 
 
 def merge_archive_status(record: ChatSession, summary: SessionSummary) -> ChatSession:
-    """The archive knows who renamed or archived a session since, and whether a living process has it open."""
+    """Update title and status from the archive, which has renames, archiving and whether a live process has it open."""
     return msgspec.structs.replace(record, title=summary.title or record.title, status=summary.status)
 
 
@@ -224,7 +224,7 @@ def build_full_record(
 
 
 def build_episodes(session: Session, writing_tools: Collection[str]) -> list[Episode]:
-    """One per user message, from what the archive holds."""
+    """Build one episode per user message from the archive."""
     starts = [index for index, message in enumerate(session.messages) if message.role == "user"]
     calls = {call.id: call for call in session.tool_calls}
     found = []
@@ -245,7 +245,7 @@ RETRY_INTERVAL_SECONDS = 0.05
 
 
 async def take_lease(lease: Lease, *, force: bool) -> None:
-    """Hold the workspace. With `force` the owner is asked to close and given five seconds."""
+    """Acquire the workspace lease. With `force`, ask the owner to close and wait five seconds."""
     try:
         lease.acquire()
     except BusyError:

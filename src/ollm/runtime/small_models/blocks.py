@@ -1,6 +1,6 @@
 """Reads the blocks of an answer: fenced shell commands, files under their names, and tools by their names.
 
-A model that knows no tool calls writes what it has seen most: a fenced block. Pure: text in, blocks out.
+A model without tool calls writes the form it has seen most: a fenced block. Pure: text in, blocks out.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _INFO_NAME = re.compile(r"(?:title|file(?:name)?|path)\s*[=:]\s*[\"']?([^\"'\s]+
 
 
 class Block(Data, frozen=True):
-    """A fenced block. `end` is where the text behind it begins; `closed` is false where the answer stopped early."""
+    """A fenced block. `end` is the start of the text after it; `closed` is False if the answer stopped early."""
 
     kind: BlockKind
     body: str
@@ -49,7 +49,7 @@ class Block(Data, frozen=True):
 
 
 def read_blocks(text: str, tools: Collection[str] = ()) -> list[Block]:
-    """All blocks of an answer in their order."""
+    """Return all blocks of an answer in order."""
     blocks: list[Block] = []
     lines = text.splitlines(keepends=True)
     place, number = 0, 0
@@ -68,8 +68,8 @@ def read_blocks(text: str, tools: Collection[str] = ()) -> list[Block]:
 
 
 def find_steps(text: str, tools: Collection[str] = ()) -> tuple[list[Block], int]:
-    """The blocks that are calls, and where the text behind them begins: any number of files, then at most one command
-    or tool. What follows those was written without their result."""
+    """Return the blocks that are calls, and where the text after them begins: any number of files, then at most one
+    command or tool. Text after those was written without their result."""
     steps: list[Block] = []
     for block in read_blocks(text, tools):
         if block.kind == "code":
@@ -83,8 +83,8 @@ def find_steps(text: str, tools: Collection[str] = ()) -> tuple[list[Block], int
 
 
 def _find_end(lines: list[str], opened: int, opening: re.Match[str]) -> tuple[int, bool]:
-    """The line that closes the block, and whether there is one. A page of text may hold blocks of its own, and so may
-    the text that a command writes."""
+    """Return the line that closes the block, and whether there is one. A page of text may contain blocks itself, and
+    so may the text that a command writes."""
     mark, depth = opening["mark"], 1
     nested = _is_page(opening["info"], lines[:opened])
     shell = _name_in_info(opening["info"].strip())[1] in SHELLS
@@ -106,14 +106,14 @@ def _find_end(lines: list[str], opened: int, opening: re.Match[str]) -> tuple[in
 
 
 def find_heredoc_end(lines: list[str], number: int) -> int:
-    """The line that ends the text which begins behind this line of a command; 0 where none does."""
+    """Return the line that ends the heredoc begun on this line of a command, or 0 if there is none."""
     begins = HEREDOC.search(lines[number])
     ends = (place for place in range(number + 1, len(lines)) if begins and lines[place].strip() == begins[2])
     return next(ends, 0)
 
 
 def _opens_inner(lines: list[str], number: int) -> bool:
-    """Whether a bare fence in a page begins a block in it: text follows at once, and two more fences come."""
+    """Return True if a bare fence in a page opens a block in it: text follows at once, and then two more fences."""
     follows = lines[number + 1].strip() if number + 1 < len(lines) else ""
     if not follows or follows.startswith("#") or looks_like_path(follows.strip("*#:` \t")):
         return False
@@ -123,7 +123,7 @@ def _opens_inner(lines: list[str], number: int) -> bool:
 
 
 def _remove_indent(body: str, indent: int) -> str:
-    """The lines of a block that is under a list item, as far left as its fence."""
+    """Remove the indentation of a block under a list item, up to that of its fence."""
     if not indent:
         return body
     lines = body.splitlines(keepends=True)
@@ -160,14 +160,14 @@ def _classify(
 
 
 def clean_command(body: str) -> str:
-    """The command without the prompts of a terminal; where there are some, what is between them is output."""
+    """Remove terminal prompts from a command. If there are prompts, the other lines are output."""
     lines = body.strip("\n").splitlines()
     prompted = [line.lstrip()[2:] for line in lines if line.lstrip().startswith("$ ")]
     return "\n".join(prompted) if prompted else body.strip("\n")
 
 
 def looks_like_path(text: str) -> bool:
-    """Whether this is a file's name and nothing else. Where it leads is for the tools to judge, which say why not."""
+    """Return True if this is only a file name. The tools judge where it leads, and explain a refusal."""
     bare = text.removeprefix("./")
     if not bare or not _PATH.fullmatch(text) or not (last := bare.rsplit("/", 1)[-1]).strip("."):
         return False
@@ -176,8 +176,8 @@ def looks_like_path(text: str) -> bool:
 
 
 def _looks_like_place(text: str) -> bool:
-    """Whether this may be a file's name, with or without an ending. Above a shell block that is enough: a script that
-    is meant as a file must not be run."""
+    """Return True if this may be a file name, with or without an extension. That suffices above a shell block: a
+    script intended as a file must not be run."""
     bare = text.removeprefix("~")
     dotted = "/" in bare or "." in bare.lstrip(".")
     plain = bool(_PATH.fullmatch(bare)) and dotted and not bare.endswith(".") and any(map(str.isalpha, bare))
@@ -185,7 +185,7 @@ def _looks_like_place(text: str) -> bool:
 
 
 def _name_in_info(info: str) -> tuple[str, str]:
-    """A file's name behind the fence, and the language: `python app.py`, `app.py`, `python:app.py`, `title=app.py`."""
+    """Find the file name and language after a fence: `python app.py`, `app.py`, `python:app.py`, `title=app.py`."""
     if named := _INFO_NAME.search(info):
         return named[1].removeprefix("./"), info.split(maxsplit=1)[0].lower()
     words = info.replace(":", " ").split()
@@ -197,8 +197,8 @@ def _name_in_info(info: str) -> tuple[str, str]:
 
 
 def _name_before(before: list[str], *, above_shell: bool = False) -> str:
-    """Find the file's name on the line above. It stands there alone, but for marks, a number or the label `File:`: a
-    name inside a sentence says nothing about what the block is."""
+    """Find the file name on the line above. It must be alone, except for marks, a number or the label `File:`: a
+    name inside a sentence does not name the block's file."""
     above = [line.strip() for line in before[-2:]]
     line = above[-1] if above and above[-1] else above[0] if above else ""
     plain = _NAME_MARKS.sub("", line).strip("*#:` \t\"'")
@@ -208,7 +208,7 @@ def _name_before(before: list[str], *, above_shell: bool = False) -> str:
 
 
 def _name_inside(body: str) -> tuple[str, str]:
-    """The file's name in a comment on the first line, or alone above a search block; and the rest."""
+    """Find the file name in a comment on the first line, or alone above a search block. Also return the rest."""
     first, _, rest = body.partition("\n")
     comment = _COMMENT_NAME.match(first)
     if comment and looks_like_path(comment[1]) and _EXTENSION.search(comment[1]):
@@ -219,7 +219,7 @@ def _name_inside(body: str) -> tuple[str, str]:
 
 
 class BlockStreamParser:
-    """Takes the text of one answer as it comes and returns what a person may see."""
+    """Takes the text of one answer as it streams, and returns the text to show to the user."""
 
     def __init__(self, tools: Collection[str]) -> None:
         self.steps: list[Block] = []
@@ -234,12 +234,12 @@ class BlockStreamParser:
 
     @property
     def is_over(self) -> bool:
-        """A command or a tool was called: whatever comes now is made up."""
+        """True after a call of a command or tool: any later text is invented."""
         return bool(self.steps) and self.steps[-1].kind != "file"
 
     @property
     def is_held(self) -> bool:
-        """Whether something is kept from the screen at this moment."""
+        """True while text is held back from the screen."""
         return bool(self._fence) or _THOUGHT.match(self._text, self._decided) is not None
 
     def feed(self, text: str) -> str:
@@ -252,14 +252,14 @@ class BlockStreamParser:
         return self._release(self._find_free_end())
 
     def finish(self) -> str:
-        """The answer is over: what is held is a step, or words after all."""
+        """Finish the answer. Held text is a step, or plain text after all."""
         self._take_thought(final=True)
         self.steps, end = find_steps(self._text, self._tools)
         self.cut = self._text[end:]
         return self._release(self.steps[0].start if self.steps else len(self._text), final=True)
 
     def _take_thought(self, *, final: bool = False) -> bool:
-        """Take a thought that begins here out of the text: nothing in it is a step. True while its end is to come."""
+        """Remove a thought that begins here: nothing in it is a step. Return True while its end is missing."""
         opening = None if self._fence else _THOUGHT.match(self._text, self._decided)
         if opening is None:
             return False
@@ -283,7 +283,7 @@ class BlockStreamParser:
             self.steps, _ = find_steps(self._text[:end], self._tools)
 
     def _writes_text(self) -> bool:
-        """Whether a command is in the middle of a text that it writes: a fence may be part of that."""
+        """Return True if a command is in the middle of a text it writes, which may contain a fence."""
         lines = self._text[self._opened : self._decided].splitlines()
         if lines[0].strip().strip("`~ ").lower() not in SHELLS or self._inner_fences > MAX_INNER_FENCES:
             return False
@@ -296,7 +296,7 @@ class BlockStreamParser:
         return open_text
 
     def _find_free_end(self) -> int:
-        """Up to where the text cannot belong to a step: not inside a block, nor a line that may name its file."""
+        """Find the end of text that cannot be part of a step: not inside a block, nor a line that may name its file."""
         if self.steps or self._fence:
             return self._released
         free = len(self._text)
@@ -318,7 +318,7 @@ class BlockStreamParser:
 
 
 def _drop_name_line(text: str) -> str:
-    """The words before a block without the line that only names its file."""
+    """Remove the line that only names a block's file from the text before the block."""
     lines = text.rstrip().splitlines()
     if lines and _name_before(lines[-1:], above_shell=True):
         return "\n".join(lines[:-1])

@@ -1,7 +1,6 @@
-"""What a block under a file's name means for the file as it is: all of it, some definitions, or lines to replace.
+"""The effect of a block under a file name on the current file: all of it, some definitions, or lines to replace.
 
-A small model that is asked to change one function of a long file writes that function and nothing else. Pure: texts in,
-a change out.
+A small model that should change one function of a long file writes only that function. Pure: texts in, a change out.
 """
 
 from __future__ import annotations
@@ -58,7 +57,7 @@ _SHOWN = re.compile(
 
 
 class Change(Data, frozen=True):
-    """`content` for the whole file, or `edits` as pairs of target and replacement, or `mistake`: why it is neither."""
+    """A change: `content` of the whole file, `edits` as pairs of target and replacement, or `mistake`: why neither."""
 
     content: str | None = None
     edits: tuple[tuple[str, str], ...] = ()
@@ -66,7 +65,7 @@ class Change(Data, frozen=True):
 
 
 def read_change(path: str, body: str, current: str | None) -> Change:
-    """What this block does to the file at `path`, which holds `current` or is not there."""
+    """Return the change this block makes to the file at `path`. `current` is its content, or None without a file."""
     body = match_indentation(body, current or "", path)
     try:
         change = _read_change(path, body, current)
@@ -104,13 +103,13 @@ def _find_mistake(path: str, body: str, current: str | None) -> str:
 
 
 def _is_loose_diff(body: str, current: str) -> bool:
-    """True for lines that all carry the mark of a diff, in a file whose own lines do not."""
+    """Return True if all lines have a diff mark, and no line of the file does."""
     marked = [line.startswith(("+", "-")) for line in body.splitlines()]
     return bool(marked) and all(marked) and not any(line.startswith(("+", "-")) for line in current.splitlines())
 
 
 def is_whole_document(path: str, body: str, current: str) -> bool:
-    """True for data that parses by itself; as a part of TOML or YAML does too, it must set all that the file sets."""
+    """Return True for data that parses by itself. TOML and YAML must also set every key that the file sets."""
     kind = path.rpartition(".")[2].lower()
     if kind not in ("json", "toml", "yaml", "yml") or not body.strip():
         return False
@@ -123,7 +122,7 @@ def is_whole_document(path: str, body: str, current: str) -> bool:
 
 
 def fits_into(body: str, current: str) -> bool:
-    """Whether a block has to do with this file: it replaces lines, or shares definitions, names or lines with it."""
+    """Return True if a block relates to this file: it replaces lines, or shares definitions, names or lines."""
     old, new = current.splitlines(), body.strip("\n").splitlines()
     if (
         read_replacements(body)
@@ -136,7 +135,7 @@ def fits_into(body: str, current: str) -> bool:
 
 
 def _may_be_whole(body: str, current: str) -> bool:
-    """Whether a block may stand for all of a file: it is about as long, or made of the file's lines."""
+    """Return True if a block may be the whole file: it is about as long, or consists of the file's lines."""
     old, new = current.splitlines(), body.strip("\n").splitlines()
     if _begins_inside(new, old):
         return False
@@ -147,13 +146,13 @@ def _may_be_whole(body: str, current: str) -> bool:
 
 
 def _begins_inside(new: list[str], old: list[str]) -> bool:
-    """Whether the block's first line is indented and the file's is not: then it is a part of it."""
+    """Return True if the block's first line is indented and the file's is not, so that the block is a part."""
     first, there = (next((line for line in lines if line.strip()), "") for lines in (new, old))
     return first[:1].isspace() and not there[:1].isspace()
 
 
 def _explain_refusal(path: str, body: str, current: str) -> str:
-    """Why the block was not taken, with the lines of the file that come nearest to it."""
+    """Explain why the block was refused, with the closest lines of the file."""
     if not body.strip():
         return EMPTY_BLOCK.format(path)
     old, names = current.splitlines(), list_defined_names(body)
@@ -163,7 +162,7 @@ def _explain_refusal(path: str, body: str, current: str) -> str:
 
 
 def read_replacements(body: str) -> tuple[tuple[str, str], ...]:
-    """The pairs of a search/replace block or of a unified diff; none when it is neither."""
+    """Return the pairs of a search/replace block or a unified diff, or () if it is neither."""
     body = _REPLACE_MARK.sub(">>>>>>> REPLACE", _SEARCH_MARK.sub("<<<<<<< SEARCH", body))
     pairs = tuple((found[1].rstrip("\n"), found[2].rstrip("\n")) for found in _SEARCH.finditer(body))
     return pairs or (_read_diff(body) if _HUNK.search(body) or body.startswith("--- ") else ())
@@ -181,7 +180,7 @@ def _read_diff(body: str) -> tuple[tuple[str, str], ...]:
 
 
 def read_bare_diff(body: str, current: str) -> tuple[tuple[str, str], ...]:
-    """The pairs of lines marked with - and + as they were shown to the model, where no head says that it is a diff."""
+    """Return the pairs of lines marked with - and +, as the model has seen them, without a diff header."""
     lines, known = body.strip("\n").split("\n"), set(current.splitlines())
     gone = [line for line in lines if line.startswith("-")]
     if not gone or not any(line.startswith("+") for line in lines):
@@ -209,7 +208,7 @@ def _check_pairs(path: str, pairs: tuple[tuple[str, str], ...], current: str | N
 
 
 def _read_part(path: str, body: str, current: str) -> tuple[tuple[str, str], ...] | None:
-    """The edits a block asks for that holds only a part of the file; None when it may be the whole."""
+    """Return the edits of a block that contains only a part of the file, or None if it may be the whole."""
     old, new = current.splitlines(), body.strip("\n").splitlines()
     if not has_ellipsis(body, current) and compute_kept_share(old, new) >= WHOLE_SHARE:
         return None
@@ -230,7 +229,7 @@ def _read_part(path: str, body: str, current: str) -> tuple[tuple[str, str], ...
 
 
 def _read_shown_parts(body: str, current: str) -> tuple[tuple[str, str], ...]:
-    """Place the parts of a long file that the model repeats as they were shown to it, with `...` between them."""
+    """Place the parts of a long file that the model repeats as it has seen them, with `...` between them."""
     if not _GAP.search(body) or _GAP.search(current):
         return ()
     old, joined = current.splitlines(), _GAP.sub("", body).strip("\n").splitlines()
@@ -257,7 +256,7 @@ def _end_with_newline(text: str) -> str:
 
 
 def match_indentation(body: str, current: str, path: str) -> str:
-    """The block by tabs where the file is, by blanks where it is not; a makefile works with tabs alone."""
+    """Indent the block with tabs or spaces, like the file. A makefile requires tabs."""
     makefile = path.rpartition("/")[2].lower().startswith("makefile")
     tabs = _has_tabs(current) or (makefile and not current.strip())
     blanks = find_indent(current)
@@ -271,7 +270,7 @@ def match_indentation(body: str, current: str, path: str) -> str:
 
 
 def find_indent(text: str) -> int:
-    """How many blanks the least indented of the lines has that has some; 0 where none has."""
+    """Return the smallest indentation in spaces of the indented lines, or 0 if there are none."""
     return min((len(found) for found in re.findall(r"(?m)^( {2,})\S", text)), default=0)
 
 

@@ -1,4 +1,4 @@
-"""Refuses blocks that would harm a file, once each: those after which it would not parse or would lack definitions."""
+"""Refuses blocks that would make a file unparsable or remove definitions, once each."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ HARMS = "Nothing was changed: with this block {}."
 
 
 class BlockGuard:
-    """One for each turn. `typed` is what the person typed: what it names may go."""
+    """A guard for one turn. `typed` is the user's text: definitions it names may be removed."""
 
     def __init__(self, typed: str) -> None:
         self._typed = typed
         self._refused: dict[str, int] = {}
 
     def find_harm(self, path: str, before: str | None, after: str) -> str:
-        """Why a block is refused; empty if it does no harm or was refused before."""
+        """Return why a block is refused, or "" if it does no harm or was refused before."""
         if self._refused.get(path, 0) >= MAX_REFUSALS:
             return ""
         from ollm.services.syntax_check import describe_lost_syntax
@@ -42,7 +42,7 @@ class BlockGuard:
 
 
 def _list_names(path: str, text: str) -> set[str]:
-    """The definitions in a text; the keys of JSON."""
+    """List the definitions in a text, or the keys of JSON."""
     if not path.endswith(".json"):
         return list_defined_names(text)
     import json

@@ -1,7 +1,7 @@
 """Guides one turn of a model that writes blocks: files with the request, blocks as calls, an end.
 
-It never says what to do next, and reads no more of a request than the tokens that name files. Each part can be
-left out (`PARTS`), so that it can be measured.
+It never suggests the next step, and reads only the tokens of a request that name files. Each part can be
+disabled (`PARTS`), so that it can be measured.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ STOPPED = ("Timeout", "IdleTimeout")  # errors of a command that ran and was end
 
 
 class Resolved(Data, frozen=True):
-    """A call as it is run and recorded; with `refusal` it is not run, and that is its result."""
+    """A call as it is run and recorded. If `refusal` is set, it is not run, and that is its result."""
 
     name: str
     arguments: JsonObject | str
@@ -44,7 +44,7 @@ class Resolved(Data, frozen=True):
 
 
 class TurnGuide:
-    """One for each turn. `typed` is what the person typed and nothing else; `without` names parts that are left out."""
+    """A guide for one turn. `typed` is only the text the user typed; `without` names parts to leave out."""
 
     def __init__(self, files: ProjectFiles, window: int, typed: str, *, without: Collection[str] = ()) -> None:
         self._files = files
@@ -68,7 +68,7 @@ class TurnGuide:
     # Before the first request
 
     async def prime_request(self, attached: Collection[str] = ()) -> str:
-        """The names and texts that go with the request and the texts that are attached to it."""
+        """Return the names and texts of files to send with the request and its attachments."""
         self._names = await self._files.list_names()
         if "priming" in self._without:
             primed = prime_request("", self._names, lambda _: None, self._window)
@@ -86,18 +86,18 @@ class TurnGuide:
 
     @property
     def temperature(self) -> float:
-        """Asked again at 0, a model takes the step once more that had no effect."""
+        """Temperature of the next request. At 0, a model repeats a step that had no effect."""
         if "temperature" in self._without:
             return TEMPERATURES[0]
         return TEMPERATURES[min(self._stalled, len(TEMPERATURES) - 1)]
 
     def begin_answer(self, words: str) -> None:
-        """The blocks of another answer are read next. `words` are the rest of it; a block in them is no step."""
+        """Start reading the blocks of another answer. `words` is its remaining text; a block in it is not a step."""
         self._pending = {}
         self._tried_in_vain |= bool(read_blocks(words))
 
     def resolve_call(self, piece: CallPiece) -> Resolved:
-        """The call that a piece of an answer stands for: a block that names a file becomes the change it makes."""
+        """Resolve a piece of an answer to a call. A block that names a file becomes the change it makes."""
         if not isinstance(piece.arguments, dict):
             return Resolved(name=piece.name, arguments=piece.arguments)
         arguments = dict(piece.arguments)
@@ -114,14 +114,14 @@ class TurnGuide:
         return Resolved(name=call.name, arguments=call.arguments, refusal=REFUSED_BEFORE) if denied else call
 
     def _find_path(self, path: str, content: str) -> str:
-        """The path itself, or the only file of that name which was shown with the request, if the block fits it."""
+        """Return the path, or the only file of that name shown with the request, if the block fits it."""
         if self._files.exists(path) or path in self._names:
             return path
         found = [name for name in self._shown if name.endswith(f"/{path}")]
         return found[0] if len(found) == 1 and fits_into(content, self._files.read_text(found[0]) or "") else path
 
     def _find_mistake(self, command: str) -> str:
-        """Why a command is not run: it was just run, or is no shell, of which a shell would run the first lines."""
+        """Explain a refusal: the command was just run, or it is not shell, yet a shell would run its first lines."""
         if command and command == self._last_command:
             return ALREADY_RUN
         from ollm.policy.shell.parse import find_parser, parse_script
@@ -162,7 +162,7 @@ class TurnGuide:
         return [name for name in self._names if name in told][:MAX_WATCHED_FILES]
 
     async def note_after(self, calls: Sequence[ToolCall], records: Sequence[ToolCallRecord]) -> None:
-        """Remember what the calls did to the files."""
+        """Remember the effects of the calls on the files."""
         before, old = self._before, set(self._names)
         self._names = await self._files.list_names()
         after = self._files.read_texts(before if len(self._names) > MAX_WATCHED_FILES else self._names)
@@ -206,14 +206,14 @@ class TurnGuide:
     # The end
 
     def find_circle(self) -> str:
-        """How the steps go round in vain; empty while they do not."""
+        """Describe how the steps loop without progress, or return "" if they do not."""
         failed = Counter(step.command for step in self._runs if step.exit_code)
         if any(count >= MAX_SAME_STATES for count in self._states.values()):
             return "files were changed there and back"
         return "the same command fails again and again" if any(n >= MAX_FAILURES for n in failed.values()) else ""
 
     def describe_steps(self) -> str:
-        """What was in fact done, for the person: files with counts of lines, commands with exit codes."""
+        """Describe the actual actions for the user: files with line counts, commands with exit codes."""
         from ollm.services.syntax_check import describe_broken_syntax
 
         now = {name: self._files.read_text(name) if self._files.exists(name) else None for name in self._first}

@@ -1,4 +1,4 @@
-"""Places the parts of a block in a file: functions and classes by their names, lines by name, likeness or heading.
+"""Places the parts of a block in a file: functions and classes by name, lines by name, similarity or heading.
 
 Pure: lines in, pairs of target and replacement out.
 """
@@ -40,14 +40,14 @@ _ANY_IMPORT = re.compile(r"^(?:import|from|const \w+ = require|use|#include)\b")
 
 
 class AmbiguousError(Exception):
-    """A block that fits several places; `lines` are where they begin, counting from 0."""
+    """A block that fits several places. `lines` are their starts, counting from 0."""
 
     def __init__(self, lines: list[int]) -> None:
         super().__init__(", ".join(str(line + 1) for line in sorted(lines)[:MAX_TOLD_PLACES]))
 
 
 class Definition(Data, frozen=True):
-    """A function or class in a text, with what decorates it; `start` and `end` count lines."""
+    """A function or class in a text, with its decorators. `start` and `end` are line numbers."""
 
     name: str
     indent: int
@@ -57,7 +57,7 @@ class Definition(Data, frozen=True):
 
 
 def find_definitions(lines: list[str]) -> list[Definition]:
-    """Functions and classes, outer ones and those in them. One ends where a line is as far left again."""
+    """Find functions and classes, including nested ones. Each ends at the next line with the same or less indent."""
     found = []
     for number, line in enumerate(lines):
         if not (named := _DEFINITION.match(line)):
@@ -74,7 +74,7 @@ def find_definitions(lines: list[str]) -> list[Definition]:
 
 
 def list_defined_names(text: str) -> set[str]:
-    """The names of all functions and classes in a text."""
+    """Return the names of all functions and classes in a text."""
     return {found.name for found in find_definitions(text.splitlines())}
 
 
@@ -100,8 +100,8 @@ def _find_definition_end(lines: list[str], start: int, indent: int) -> int:
 
 
 def place_definitions(new: list[str], old: list[str]) -> tuple[tuple[str, str], ...] | None:
-    """Definitions take the place of those with their names; new ones come behind the last. None when the block holds
-    other things besides imports."""
+    """Replace definitions by name, and add new ones after the last. Return None if the block has other contents
+    besides imports."""
     outer = _keep_outermost(find_definitions(new))
     if not outer or _has_other_lines(new, outer, old):
         return None
@@ -126,7 +126,7 @@ def place_definitions(new: list[str], old: list[str]) -> tuple[tuple[str, str], 
 
 
 class _Change(NamedTuple):
-    """The texts that take the place of a definition."""
+    """The texts that replace a definition."""
 
     place: Definition
     texts: list[str]
@@ -137,7 +137,7 @@ class _Change(NamedTuple):
 
 
 def _place_member(member: Definition, owner: Definition, old: list[str], changes: dict[int, _Change]) -> None:
-    """A method takes the place of its namesake in its own class, or comes at the end of that."""
+    """Replace the method of the same name in its own class, or append it to that class."""
     inside = [found for found in find_definitions(old) if owner.start < found.start and found.end <= owner.end]
     members = [found for found in inside if found.indent == min(inner.indent for inner in inside)]
     place = _find_namesake(member, inside) or _find_renamed(member, members)
@@ -159,7 +159,7 @@ def _place_member(member: Definition, owner: Definition, old: list[str], changes
 
 
 def _find_namesake(definition: Definition, present: list[Definition]) -> Definition | None:
-    """The definition of that name; of several the one as deep, then the one decorated alike."""
+    """Find the definition of that name; of several, the one at the same depth, then the one decorated alike."""
     alike = [found for found in present if found.name == definition.name]
     alike = [found for found in alike if found.indent == definition.indent] or alike
     if len(alike) > 1 and (marks := _list_decorators(definition)):
@@ -174,14 +174,14 @@ def _list_decorators(definition: Definition) -> list[str]:
 
 
 def _fit_definition(definition: Definition, place: Definition) -> str:
-    """The text as deep as what it takes the place of, whose decorators it keeps unless it brings its own."""
+    """Indent the text like the definition it replaces. Keep its decorators unless the new text has some."""
     text = _indent_like(definition, place.indent)
     kept = [] if _list_decorators(definition) else list(takewhile(_DECORATOR.match, place.text.split("\n")))
     return "\n".join((*kept, text))
 
 
 def _find_renamed(definition: Definition, present: list[Definition]) -> Definition | None:
-    """The definition that differs from this one in its name alone; of several the one with the nearest name."""
+    """Find the definition that differs only in its name; of several, the one with the closest name."""
 
     def rename(text: str, name: str) -> str:
         return re.sub(rf"\b{re.escape(name)}\b", "\0", text)
@@ -194,8 +194,8 @@ def _find_renamed(definition: Definition, present: list[Definition]) -> Definiti
 def _open_partial_class(
     definition: Definition, new: list[str], old: list[str]
 ) -> list[tuple[Definition, Definition | None]]:
-    """The methods of a class of which the block repeats only a few, with that class; otherwise the definition as it
-    is."""
+    """Return the methods of a class that the block repeats only in part, with that class; otherwise the definition
+    unchanged."""
     there = next((found for found in find_definitions(old) if found.name == definition.name), None)
     inner = [
         found for found in find_definitions(new) if definition.start < found.end <= definition.end and found.indent
@@ -240,7 +240,7 @@ def _indent_like(definition: Definition, indent: int) -> str:
 
 
 def _append_definitions(added: list[Definition], old: list[str], changes: dict[int, _Change]) -> None:
-    """Behind the last definition that is as deep, or at the end of the file."""
+    """Append after the last definition at the same depth, or at the end of the file."""
     indent = added[0].indent
     texts = [definition.text for definition in added]
     alike = [found for found in find_definitions(old) if found.indent == indent]
@@ -250,8 +250,8 @@ def _append_definitions(added: list[Definition], old: list[str], changes: dict[i
 
 
 def _add_head(outside: list[str], old: list[str], changes: dict[int, _Change]) -> list[tuple[str, str]]:
-    """A docstring takes the place of that of the file; a first one and new imports come above the first import, or
-    above the first definition."""
+    """Replace the file's docstring. Put a first docstring and new imports above the first import, or above the first
+    definition."""
     head = [line for line in outside if _DOCSTRING.match(line) and line not in old]
     edits = [make_edit_at(old, 0, 1, head.pop(0))] if head and _DOCSTRING.match(old[0]) else []
     head += [line for line in outside if _ANY_IMPORT.match(line) and line not in old]
@@ -265,7 +265,7 @@ def _add_head(outside: list[str], old: list[str], changes: dict[int, _Change]) -
 
 
 def make_edit_at(old: list[str], start: int, end: int, replacement: str) -> tuple[str, str]:
-    """These lines as a target that is there only once in the file: with lines from above where they alone do not."""
+    """Make an edit of these lines. Its target is unique in the file, extended upwards if necessary."""
     first, text = start, "\n".join(old)
     while first > 0 and text.count("\n".join(old[first:end])) > 1:
         first -= 1
@@ -273,14 +273,14 @@ def make_edit_at(old: list[str], start: int, end: int, replacement: str) -> tupl
 
 
 def compute_kept_share(old: list[str], new: list[str]) -> float:
-    """How much of the file the block repeats."""
+    """Compute the share of the file that the block repeats."""
     real = [line.strip() for line in old if line.strip()]
     kept = SequenceMatcher(None, real, [line.strip() for line in new if line.strip()], autojunk=False)
     return sum(match.size for match in kept.get_matching_blocks()) / max(1, len(real))
 
 
 def has_ellipsis(body: str, current: str, mark: re.Pattern[str] = ELLIPSIS) -> bool:
-    """True if dots or a comment stand for what was left out."""
+    """Return True if dots or a comment replace omitted lines."""
     return any(mark.match(line) and line.strip() not in current for line in body.splitlines())
 
 
@@ -289,7 +289,7 @@ def append_lines(old: list[str], new: str) -> tuple[str, str]:
 
 
 def place_added_lines(new: list[str], old: list[str]) -> tuple[tuple[str, str], ...] | None:
-    """New lines for a file that has none of them yet: they go after the last line of their kind."""
+    """Add lines that are new to the file after the last line of their kind."""
     lines = [line for line in new if line.strip()]
     known = set(map(str.strip, old))
     if not lines or lines[0][:1].isspace() or any(line.strip() in known for line in lines):
@@ -309,7 +309,7 @@ def place_added_lines(new: list[str], old: list[str]) -> tuple[tuple[str, str], 
 
 
 def place_section(new: list[str], old: list[str]) -> tuple[tuple[str, str], ...] | None:
-    """A section of a page takes the place of the one under its heading; a new one comes at the end."""
+    """Replace the section of a page under the same heading, or append a new one."""
     heading = _HEADING.match(new[0]) if new else None
     if heading is None or len(heading[1]) < 2 or any(_HEADING.match(line) for line in new[1:]):
         return None
@@ -326,7 +326,7 @@ def place_section(new: list[str], old: list[str]) -> tuple[tuple[str, str], ...]
 
 
 def place_keyed_lines(new: list[str], old: list[str]) -> tuple[tuple[str, str], ...] | None:
-    """A few lines `NAME = value` take the place of the only lines that set the same names."""
+    """Replace the only lines that set the same names with a few lines `NAME = value`."""
     lines = [line for line in new if line.strip()]
     if not lines or len(lines) > KEY_LINES:
         return None
@@ -345,7 +345,7 @@ def place_keyed_lines(new: list[str], old: list[str]) -> tuple[tuple[str, str], 
 
 
 def place_block(new: list[str], old: list[str]) -> tuple[tuple[str, str], ...] | None:
-    """A block that begins with a line of the file which opens one takes the place of that one: `"name": {` up to its
+    """Replace a block of the file with a new one that has the same opening line: `"name": {` up to its closing
     bracket."""
     lines = [line for line in new if line.strip()]
     start = find_only_line(lines[0], old) if lines and _OPENS.search(lines[0]) else None
@@ -360,13 +360,13 @@ def place_block(new: list[str], old: list[str]) -> tuple[tuple[str, str], ...] |
 
 
 def find_only_line(line: str, lines: list[str]) -> int | None:
-    """Where a line stands, if once."""
+    """Return the index of a line that occurs exactly once, or None."""
     found = [number for number, other in enumerate(lines) if other.strip() == line.strip()]
     return found[0] if len(found) == 1 else None
 
 
 def find_block_end(start: int, lines: list[str]) -> int:
-    """Behind the last line that is deeper than the first, and the bracket that closes it."""
+    """Return the index after the last line deeper than the first, and after the bracket that closes it."""
     depth = count_indent(lines[start])
     end = start + 1
     while end < len(lines) and (not lines[end].strip() or count_indent(lines[end]) > depth):
@@ -380,7 +380,7 @@ def count_indent(line: str) -> int:
 
 
 def place_similar(new: list[str], old: list[str]) -> tuple[tuple[str, str], ...] | None:
-    """A part of the file as it was shown, with changes: it takes the place of the stretch that it repeats most of."""
+    """Place a changed part of the file: it replaces the lines that it mostly repeats."""
     real = [line for line in new if line.strip()]
     blocks, same = _match_lines(old, new)
     if len(real) < 3 or same < SIMILAR_SHARE * len(real):
@@ -401,15 +401,15 @@ def place_similar(new: list[str], old: list[str]) -> tuple[tuple[str, str], ...]
 
 
 def _match_lines(old: list[str], new: list[str]) -> tuple[list[Match], int]:
-    """The blocks of equal lines that are not blank, and how many lines they have."""
+    """Return the blocks of equal lines that are not blank, and their number of lines."""
     found = SequenceMatcher(None, old, new, autojunk=False).get_matching_blocks()
     blocks = [block for block in found if any(line.strip() for line in old[block.a : block.a + block.size])]
     return blocks, sum(block.size for block in blocks)
 
 
 def place_part(new: list[str], old: list[str]) -> tuple[tuple[str, str], ...] | None:
-    """A part of the file, with changes between its first and its last line. No line goes without one that takes its
-    place, and there is one place for it; no edit where nothing changes."""
+    """Place a part of the file that has changes between its first and last line. Every removed line must have a
+    replacement, and the place must be unique. Return no edits if nothing changes."""
     size = len(new)
     if any(old[start : start + size] == new for start in range(len(old) - size + 1)):
         return ()
@@ -426,7 +426,7 @@ def place_part(new: list[str], old: list[str]) -> tuple[tuple[str, str], ...] | 
 
 
 def _count_kept(old: list[str], new: list[str]) -> int:
-    """How many lines stay; 0 if one goes that no other takes the place of."""
+    """Count the lines that stay. Return 0 if a line is removed without a replacement."""
     steps = SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
     if any(last - first > end - start for kind, first, last, start, end in steps if kind != "equal"):
         return 0
@@ -434,7 +434,7 @@ def _count_kept(old: list[str], new: list[str]) -> int:
 
 
 def place_similar_line(new: list[str], old: list[str]) -> tuple[tuple[str, str], ...] | None:
-    """One line takes the place of the only one it is like."""
+    """Replace the only line that is similar to the new one."""
     lines = [line for line in new if line.strip()]
     if len(lines) != 1:
         return None

@@ -1,8 +1,8 @@
-"""Chooses the files that go with a request to a small model: their names, and the text that matters for it.
+"""Chooses the files that go with a request to a small model: their names, and the relevant text.
 
-Files that the person names come first; then those that hold the rarest tokens of the request, what a named test or
-program imports, and a tiny project whole. Of a long file only the definitions and lines that match are shown. Tokens
-are compared as they are, in any language; only what a person typed is looked at. Pure: names and texts in, text out.
+Files that the user names come first; then those with the rarest tokens of the request, the imports of a named test or
+program, and a tiny project in full. Of a long file only the matching definitions and lines are shown. Tokens are
+compared verbatim, in any language, and only in text the user typed. Pure: names and texts in, text out.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ ReadText = Callable[[str], str | None]
 
 
 class Primed(Data, frozen=True):
-    """`text` goes behind the request; `whole` are the files the model has seen all of."""
+    """The texts for a request. `text` follows the request; `whole` are the files the model has seen in full."""
 
     text: str = ""
     whole: tuple[str, ...] = ()
@@ -70,7 +70,7 @@ class Primed(Data, frozen=True):
 def prime_request(
     typed: str, names: Sequence[str], read: ReadText, max_chars: int, attached: Collection[str] = ()
 ) -> Primed:
-    """Names and texts for what a person typed, `max_chars` at most. What is `attached` whole is not shown again."""
+    """Return names and texts for the user's text, `max_chars` at most. Files `attached` in full are not repeated."""
     names = [name for name in names if "\n" not in name]  # one of several lines could pass for a file's text
     if not names:
         return Primed()
@@ -116,7 +116,7 @@ def _find_place(name: str, typed: str) -> int:
 
 
 def find_tokens(typed: str) -> list[str]:
-    """Words, names, numbers and quoted texts that may stand in a file, each once."""
+    """Return the unique words, names, numbers and quoted texts that may occur in a file."""
     quoted = ("".join(pair) for pair in _QUOTED.findall(typed))
     words = (word for pattern in (_TOKEN, _ASCII_NAME) for word in pattern.findall(typed))
     return list(dict.fromkeys(token for token in (*quoted, *words) if len(token) >= MIN_TOKEN_CHARS))
@@ -127,7 +127,7 @@ def is_identifier(token: str) -> bool:
 
 
 def _weigh(token: str) -> float:
-    """How much a token says by its shape: an identifier all, a short plain word little."""
+    """Weigh a token by its form: full weight for an identifier, little for a short plain word."""
     if is_identifier(token) or " " in token:
         return 1.0
     return min(1.0, max(0, len(token) - 2) / (LONG_WORD_CHARS - 2))
@@ -140,7 +140,7 @@ def _read_searched(named: Sequence[str], names: Sequence[str], read: ReadText) -
 
 
 def find_by_tokens(tokens: Sequence[str], texts: Mapping[str, str], defined: Mapping[str, set[str]]) -> list[str]:
-    """The files that the tokens speak for, the likeliest last; none when too many are alike."""
+    """Find the files that match the tokens, the likeliest last. Return [] if too many are alike."""
     scores = dict.fromkeys(texts, 0.0)
     folded = {name: text.casefold() for name, text in texts.items()}
     for token in tokens:
@@ -154,7 +154,7 @@ def find_by_tokens(tokens: Sequence[str], texts: Mapping[str, str], defined: Map
 
 
 def _score_token(token: str, folded: Mapping[str, str], defined: Mapping[str, set[str]]) -> dict[str, float]:
-    """How much one token speaks for each file: the more the fewer hold it, most for what defines it."""
+    """Score each file for one token: higher if fewer files contain it, highest if the file defines it."""
     plain = token.casefold()
     holding = [name for name, text in folded.items() if _holds(plain, text)]
     rare = 0 < len(holding) <= max(2, len(folded) // 3)
@@ -176,7 +176,7 @@ def _holds(token: str, text: str) -> bool:
 
 
 def _has_part(name: str, token: str) -> bool:
-    """Whether a part of a name is the token, but for an ending of one or two letters."""
+    """Return True if a part of a name is the token, except for an ending of one or two letters."""
     parts = (part.casefold() for part in _NAME_PART.findall(name) if len(part) >= MIN_PART_CHARS)
     return any(
         (part.startswith(token) or token.startswith(part)) and abs(len(part) - len(token)) <= 2 for part in parts
@@ -184,7 +184,7 @@ def _has_part(name: str, token: str) -> bool:
 
 
 def _find_defining(tokens: Sequence[str], chosen: Sequence[str], defined: Mapping[str, set[str]]) -> list[str]:
-    """Beside named files the one that alone defines an identifier of the request."""
+    """Find one more file beside the named ones: the only one that defines an identifier of the request."""
     found = []
     for token in filter(is_identifier, tokens) if chosen else ():
         defining = [name for name, names in defined.items() if token in names]
@@ -194,7 +194,7 @@ def _find_defining(tokens: Sequence[str], chosen: Sequence[str], defined: Mappin
 
 
 def _find_imported(named: Sequence[str], names: Sequence[str], texts: Mapping[str, str]) -> list[str]:
-    """The project's own files that a named test or program imports: a file that no other imports."""
+    """Find the project files that a named test or program, which no other file imports, imports itself."""
     found: list[str] = []
     for name in named:
         imported = _list_imported(texts.get(name, ""), names)
@@ -223,7 +223,7 @@ def _find_tiny_project(names: Sequence[str], texts: Mapping[str, str]) -> list[s
 
 
 def _render_files(tokens: Sequence[str], chosen: Sequence[str], texts: Mapping[str, str]) -> list[tuple[str, str]]:
-    """Each chosen file whole if it is short, otherwise what the tokens or the short files mention of it."""
+    """Render each chosen file: in full if short, otherwise the parts that tokens or short files mention."""
     short = [name for name in chosen if is_short(texts[name])]
     mentioned = {word for name in short for word in _TOKEN.findall(texts[name])}
     rendered = []
@@ -243,7 +243,7 @@ def _render_whole(name: str, text: str) -> str:
 
 
 def _render_excerpt(name: str, text: str, tokens: Sequence[str], mentioned: Iterable[str]) -> str:
-    """The parts of a long file that match, and how long it is; where none does, the heads of its definitions."""
+    """Render the matching parts of a long file and its length. If none match, show the heads of its definitions."""
     lines = text.splitlines()
     definitions = find_definitions(lines)
     spans = _fit_spans(_choose_spans(lines, definitions, tokens, set(mentioned)))
@@ -261,7 +261,7 @@ def _render_excerpt(name: str, text: str, tokens: Sequence[str], mentioned: Iter
 def _choose_spans(
     lines: list[str], definitions: Sequence[Definition], tokens: Sequence[str], mentioned: set[str]
 ) -> list[Span]:
-    """The definitions that are named, then what holds tokens that are rare in the file; the likeliest first."""
+    """Choose the named definitions, then parts with tokens that are rare in the file, the likeliest first."""
     wanted = set(tokens)
     named = [found for found in definitions if found.name in wanted]
     named += [found for found in definitions if found.name in mentioned and found not in named]
@@ -287,18 +287,18 @@ def _choose_spans(
 
 
 def _find_opening(definition: Definition, definitions: Sequence[Definition]) -> Span:
-    """The beginning of a long definition: of a class up to the end of its first method."""
+    """Find the beginning of a long definition: for a class, up to the end of its first method."""
     inside = (found.end for found in definitions if definition.start < found.start < definition.end)
     return definition.start, min(next(inside, definition.end), definition.start + MAX_DEFINITION_LINES)
 
 
 def _find_head(definition: Definition, lines: list[str]) -> int:
-    """The line that names a definition, below its decorators."""
+    """Return the line that names a definition, below its decorators."""
     return next(n for n in range(definition.start, definition.end) if not lines[n].lstrip().startswith("@"))
 
 
 def _find_around(hit: int, lines: list[str], definitions: Sequence[Definition]) -> Span:
-    """The function that holds a line, the block that it opens, or the lines next to it."""
+    """Find the function around a line, the block that the line opens, or the lines next to it."""
     inside = [found for found in definitions if found.start <= hit < found.end]
     inner = max(inside, key=lambda found: found.start, default=None)
     if inner and inner.end - inner.start <= MAX_DEFINITION_LINES:
@@ -309,7 +309,7 @@ def _find_around(hit: int, lines: list[str], definitions: Sequence[Definition]) 
 
 
 def _find_constants(lines: list[str], spans: list[Span], tokens: Sequence[str]) -> list[Span]:
-    """Lines that set what the shown parts use, or what a token names in part."""
+    """Find lines that set constants which the shown parts use or a token names in part."""
     used = {word for start, end in spans for line in lines[start:end] for word in _TOKEN.findall(line)}
     constants = [(number, found[1]) for number, line in enumerate(lines) if (found := _CONSTANT.match(line))]
     return [
@@ -320,7 +320,7 @@ def _find_constants(lines: list[str], spans: list[Span], tokens: Sequence[str]) 
 
 
 def _fit_spans(spans: Iterable[Span]) -> list[Span]:
-    """As many as there is room for, in the order of the file, merged."""
+    """Return as many spans as fit, merged and in file order."""
     kept: list[Span] = []
     for span in spans:
         merged: list[Span] = []
@@ -337,7 +337,7 @@ def _fit_spans(spans: Iterable[Span]) -> list[Span]:
 def _list_other_lines(
     tokens: Sequence[str], whole: Sequence[str], texts: Mapping[str, str], defined: Mapping[str, set[str]]
 ) -> str:
-    """Lines in files that are not shown whole which use a definition the request names, as grep prints them."""
+    """List lines that use a definition named in the request, in files not shown in full, as grep prints them."""
     wanted = [token for token in tokens if any(token in names for names in defined.values())]
     found = [
         f"{name}:{number}:{line.strip()[:MAX_LINE_CHARS]}"
@@ -351,7 +351,7 @@ def _list_other_lines(
 
 
 def _number_columns(name: str, text: str) -> str:
-    """The columns of a table as awk numbers them: a small model counts them wrong."""
+    """Number the columns of a table like awk: a small model miscounts them."""
     head = text.partition("\n")[0].strip().split(",")
     if not name.endswith(".csv") or not 1 < len(head) <= MAX_COLUMNS or any(not column.strip() for column in head):
         return ""

@@ -1,4 +1,4 @@
-"""Reads the project's text files as a model may see them: under the policy of the reading tools, in the workspace."""
+"""Reads the project's text files for a model, in the workspace and under the policy of the reading tools."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class ReadPolicy(Protocol):
 
 
 class ProjectFiles:
-    """Reads nothing that a reading tool would have to ask about. `ledger` knows what the model has seen."""
+    """Reads only files that need no confirmation. `ledger` records the files the model has seen."""
 
     def __init__(
         self,
@@ -44,12 +44,12 @@ class ProjectFiles:
         self._code_map = code_map
 
     async def list_names(self) -> list[str]:
-        """The files there are, ignored ones left out."""
+        """List the files, without ignored ones."""
         found = await self._discovery.collect_result(DiscoveryOptions(root=str(self._context.workspace)))
         return sorted(found.paths)
 
     async def rank_names(self, names: Sequence[str], typed: str) -> list[str]:
-        """The files with those first that have to do with a request by the code map; as they are if that takes long."""
+        """Put files related to a request first, by the code map. Keep the order if that takes too long."""
         if self._code_map is None:
             return list(names)
         try:
@@ -60,7 +60,7 @@ class ProjectFiles:
         return list(dict.fromkeys((*(file.path for file in found), *names)))
 
     def read_text(self, path: str) -> str | None:
-        """The text of a file that may be read without a question; None when it may not, is none, or is too long."""
+        """Return the text of a file readable without confirmation, or None if it is not, is missing or is too long."""
         found = self._read(path)
         return found.text if found else None
 
@@ -74,7 +74,7 @@ class ProjectFiles:
             return False
 
     def remember(self, path: str) -> None:
-        """Note the file as the model knows it: it was shown all of it, or changed it."""
+        """Record that the model has the current file: it has seen all of it, or changed it."""
         if found := self._read(path):
             self._ledger.remember_file(self._context.boundary.check(path, "read"), found.status, found.content)
 

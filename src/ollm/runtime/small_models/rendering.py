@@ -1,6 +1,6 @@
-"""Renders the block protocol: how it works, worked exchanges, and calls and results as plain messages.
+"""Renders the block protocol: its rules, worked exchanges, and calls and results as plain messages.
 
-Pure functions of the messages: the same history is always rendered to the same bytes, so a server's cache holds.
+Pure functions of the messages: the same history always renders to the same bytes, so a server's cache stays valid.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ COVERED_TOOLS = frozenset(
 
 
 def build_protocol(tools: Sequence[ToolSchema]) -> str:
-    """How the model calls, for these tools; files and commands need no tool of their own."""
+    """Explain how to call these tools. Files and commands need no separate tool."""
     told = load_exchanges(can_change=can_change(tools))[0].content
     others = [describe_tool(tool) for tool in tools if tool.name not in COVERED_TOOLS]
     return "\n".join([told, OTHER_TOOLS, *others]) if others else told
 
 
 def describe_tool(tool: ToolSchema) -> str:
-    """A tool in one line: its name, its parameters and what it does."""
+    """Describe a tool in one line: its name, its parameters and its purpose."""
     known = tool.parameters.get("properties")
     needed = tool.parameters.get("required") or ()
     names = [name if name in needed else f"[{name}]" for name in (known if isinstance(known, dict) else ())]
@@ -53,7 +53,7 @@ def can_change(tools: Sequence[ToolSchema]) -> bool:
 
 
 def render_block_messages(messages: Sequence[PromptMessage], tools: Sequence[ToolSchema]) -> tuple[PromptMessage, ...]:
-    """The history as plain messages, with the protocol and worked exchanges in front."""
+    """Render the history as plain messages, after the protocol and worked exchanges."""
     first = messages[0] if messages and messages[0].role == "system" else None
     rest = messages[1:] if first else messages
     told = "\n\n".join(filter(None, (build_protocol(tools), first.content if first else "")))
@@ -64,7 +64,7 @@ def render_block_messages(messages: Sequence[PromptMessage], tools: Sequence[Too
 
 @cache
 def load_exchanges(*, can_change: bool) -> tuple[PromptMessage, ...]:
-    """The protocol, and the exchanges a model is shown before its own: very small ones do what they see done."""
+    """Load the protocol and the example exchanges: very small models imitate what they see."""
     text = Path(__file__).with_name("exchanges.txt" if can_change else "reading_exchanges.txt").read_text("utf-8")
     parts = re.split(r"^>>> (\w+)\n", text, flags=re.MULTILINE)[1:]
     roles: dict[str, Role] = {"system": "system", "user": "user", "assistant": "assistant"}
@@ -73,7 +73,7 @@ def load_exchanges(*, can_change: bool) -> tuple[PromptMessage, ...]:
 
 
 def _render_plain(messages: Sequence[PromptMessage]) -> tuple[PromptMessage, ...]:
-    """What the user would say in several messages is joined: many templates want the roles to alternate."""
+    """Join consecutive user messages: many templates require alternating roles."""
     said: list[PromptMessage] = []
     for message in messages:
         plain = _render_message(message)
@@ -98,7 +98,7 @@ def _render_message(message: PromptMessage) -> PromptMessage:
 
 
 def render_result(message: PromptMessage) -> str:
-    """The output of a command with its exit code, the facts behind it; what other calls said as it is."""
+    """Render a command's output with its exit code and facts after it. Other results are unchanged."""
     output, facts = message.split_content()
     if message.failed and output.startswith("Error "):
         output = _ERROR.sub("", output)
@@ -112,7 +112,7 @@ def render_result(message: PromptMessage) -> str:
 
 
 def render_call(call: ToolCall) -> str:
-    """One call as the block that stands for it."""
+    """Render a call as its block."""
     arguments = call.arguments
     match call.name:
         case "shell" if "command" in arguments:
@@ -126,7 +126,7 @@ def render_call(call: ToolCall) -> str:
 
 
 def render_edits(edits: object) -> str:
-    """The new lines, as a model writes them that changes a part: of definitions only those that changed."""
+    """Render the new lines as a model writes a partial change: of definitions, only the changed ones."""
     pairs = [
         (str(edit.get("target", "")), str(edit.get("replacement", "")))
         for edit in (edits if isinstance(edits, list) else [])
@@ -144,7 +144,7 @@ def _find_new_definitions(old: str, new: str) -> str:
 
 
 def parse_parameters(body: str, tool: ToolSchema) -> dict[str, object]:
-    """The parameters in a tool's block: JSON, lines of `name: value`, or the one value that is required."""
+    """Parse the parameters in a tool's block: JSON, lines of `name: value`, or the one required value."""
     import json
 
     text = body.strip()
@@ -175,7 +175,7 @@ def _read_value(text: str, schema: dict[str, object]) -> object:
 
 
 def translate_command(command: str) -> CallPiece:
-    """`cat`, `ls` and `grep` in their plain forms; anything else stays a command, which is then refused."""
+    """Translate plain `cat`, `ls` and `grep` to tool calls. Anything else stays a command, which is then refused."""
     try:
         words = shlex.split(command)
     except ValueError:
@@ -192,7 +192,7 @@ def translate_command(command: str) -> CallPiece:
 
 
 def find_skill_reading(command: str) -> CallPiece | None:
-    """`cat` of a file of a skill outside the workspace as `read_file`, which needs no leave there; None for others."""
+    """Turn `cat` of a skill file outside the workspace into `read_file`, which needs no permission; None for others."""
     if SKILLS_FOLDER not in command:
         return None
     try:

@@ -1,4 +1,4 @@
-"""The state of one compression: old groups that may go, the recent window that may not, what stands for the rest."""
+"""The state of one compression: removable old groups, the protected recent window, and checkpoints."""
 
 from __future__ import annotations
 
@@ -28,20 +28,19 @@ Summarise = Callable[[tuple[PromptMessage, ...], int], AsyncIterator[str]]
 
 
 class PreparedSummary(Data, frozen=True):
-    """A summary that was written before it was needed, of all messages up to a number."""
+    """A summary written ahead of time, covering all messages up to a number."""
 
     text: str
     last_number: int
 
 
 class CompressionOptions(Data, frozen=True):
-    """D's options, and what our strategies need besides.
+    """Options of a compression: those of D, and additions for our strategies.
 
-    `target_tokens` counts everything handed in; unset it is half of that. `request_tokens` is the most a summary
-    request may take. With `ledger_tokens` old user messages go into the record as its requests, verbatim while all fit
-    into that; otherwise they stay in their places. `request` is the message being worked on, which stays whatever
-    happens.
-    `locked` are decisions whose facts every summary must carry. `prepared` is used where it covers what goes.
+    `target_tokens` counts the whole input and defaults to half of it. `request_tokens` is the limit of a summary
+    request. With `ledger_tokens`, old user messages move into the record as its requests, verbatim while all fit into
+    that number; otherwise they stay in place. `request` is the current message, which is never removed. `locked` holds
+    decisions whose facts every summary must carry. `prepared` is used if it covers the removed messages.
     """
 
     strategy: Strategy = "hybrid"
@@ -58,7 +57,7 @@ class CompressionOptions(Data, frozen=True):
 
 
 class CompressionState:
-    """Mutable while one compression runs, dropped afterwards."""
+    """Mutable state of one compression, discarded afterwards."""
 
     def __init__(self, messages: Sequence[PromptMessage], options: CompressionOptions, counter: TokenCounter) -> None:
         self._counter = counter
@@ -89,13 +88,13 @@ class CompressionState:
         return (*self._system, *(checkpoint.message for checkpoint in self.checkpoints), *standing)
 
     def list_gone_numbers(self) -> tuple[int, ...]:
-        """Numbers of the messages that are no longer in the context themselves."""
+        """List the numbers of messages that are no longer in the context themselves."""
         standing = [m for group in (*self.old, *self.recent) for m in group if not folding.is_folded_line(m)]
         before = list_numbers([m for group in self._before for m in group if not folding.is_folded_line(m)])
         return tuple(sorted(set(before) - set(list_numbers(standing))))
 
     def settle_user_messages(self) -> None:
-        """Old user messages lose what was true for a moment only."""
+        """Remove short-lived additions from old user messages."""
         self.old = [(remove_aside(group[0]),) if self.is_past_request(group) else group for group in self.old]
         self.total = self._count_tokens()
 
@@ -104,17 +103,17 @@ class CompressionState:
         return is_user_group(group) and (self._options.request is None or self._options.request not in group[0].sources)
 
     def list_past_requests(self) -> list[Group]:
-        """List the requests for the record; none if user messages stay in place."""
+        """List the requests for the record. Empty if user messages stay in place."""
         return [g for g in self.old if self.is_past_request(g)] if self._options.ledger_tokens is not None else []
 
     def request_lines(self, asked: Sequence[Group]) -> tuple[RequestLine, ...]:
-        """Past requests, as the record holds them."""
+        """Convert past requests to the lines of a record."""
         said = [group[0] for group in asked if group[0].sources]
         lines = [RequestLine(number=message.sources[0], text=message.content.strip()) for message in said]
         return fold_lines(lines, self._options.ledger_tokens or 0, self._counter.count_text)
 
     def fold_results(self) -> None:
-        """Old tool output becomes a few lines of it."""
+        """Cut old tool output to a few lines."""
         for place, group in enumerate(self.old):
             folded = tuple(map(self._fold_message, group))
             saved = self.count_group(group) - self.count_group(folded)
@@ -129,8 +128,8 @@ class CompressionState:
         return folding.fold_calls(message, folding.FOLDED_RESULT_TOKENS, self._counter.count_text)
 
     def select_oldest(self, allowance: int | None) -> list[Group]:
-        """The oldest groups that must go to reach the target with a summary of that size; all without an allowance, and
-        where what was asked goes with them."""
+        """Select the oldest groups to remove to reach the target with a summary of that size. Select all if there is no
+        allowance, or if past requests move into the record."""
         if self._options.ledger_tokens is not None:
             return [group for group in self.old if not is_user_group(group)]
         chosen: list[Group] = []
@@ -147,11 +146,11 @@ class CompressionState:
         return tuple(old for old in self.checkpoints if old.id != USER_LINE_ID and old.message_ids)
 
     def get_originals(self, groups: Sequence[Group]) -> list[Group]:
-        """As they were before their output was folded."""
+        """Return the groups as they were before their output was folded."""
         return [self._original.get(id(group), group) for group in groups]
 
     def add_user_messages(self, groups: Sequence[Group]) -> list[Group]:
-        """These groups with the user messages among them, shortened, in order: what a summary is made from."""
+        """Add the shortened user messages among these groups, in order, as the source of a summary."""
         last = max(list_numbers([m for group in groups for m in group]), default=0)
         first = min(list_numbers([m for group in groups for m in group]), default=0)
         asked = [
@@ -162,7 +161,7 @@ class CompressionState:
         return sorted([*asked, *groups], key=lambda group: min(group[0].sources, default=0))
 
     def list_user_words(self, groups: Sequence[Group]) -> list[str]:
-        """List the user messages up to the last of these and after those that earlier checkpoints replace."""
+        """List the user messages up to the last of these groups that no earlier checkpoint covers."""
         last = max(list_numbers([m for group in groups for m in group]), default=0)
         covered = max((n for old in self.list_mergeable() for n in old.message_ids), default=0)
         said = [message for group in self._before for message in group if message.role == "user"]
@@ -176,7 +175,7 @@ class CompressionState:
         self.total = self._count_tokens()
 
     def truncate(self) -> None:
-        """One line for each run of old messages, oldest first, until the target is reached."""
+        """Replace each run of old messages with one line, oldest first, until the target is reached."""
         lines: list[Group] = []
         for group in self.old:
             if is_user_group(group) or self.total <= self.target:
@@ -191,7 +190,7 @@ class CompressionState:
         self.total = self._count_tokens()
 
     def truncate_to_target(self) -> None:
-        """As `truncate`; then the user's old words go too, oldest first, and at last the newest group is cut."""
+        """Truncate as in `truncate`, then remove the user's old words, oldest first, and last cut the newest group."""
         self.truncate()
         if self.total > self.target:
             self._merge_oldest()
@@ -199,7 +198,7 @@ class CompressionState:
             self._cut_newest()
 
     def _merge_oldest(self) -> None:
-        """All that is old and does not fit, as one line of numbers."""
+        """Merge the oldest groups into one line of numbers until the rest fits."""
         for count in range(1, len(self.old) + 1):
             merged = folding.merge_folded_lines([message for group in self.old[:count] for message in group])
             rest = self.old[count:]
@@ -209,7 +208,7 @@ class CompressionState:
                 return
 
     def _cut_newest(self) -> None:
-        """The messages of the recent window share what is left; what they lose can be looked up."""
+        """Shorten messages of the recent window, longest first. `recall` finds the omitted text."""
         messages = [message for group in self.recent for message in group]
         over = self.total - self.target
         for place in sorted(range(len(messages)), key=lambda place: -self._counter.count_text(messages[place].content)):
@@ -222,7 +221,7 @@ class CompressionState:
 
 
 def _limit_lines(groups: Sequence[Group]) -> list[Group]:
-    """At most so many lines; the oldest become one that only keeps the numbers."""
+    """Limit the number of folded lines: merge the oldest into one with only their numbers."""
     lines = [group for group in groups if folding.is_folded_line(group[0])]
     if len(lines) <= MAX_FOLDED_LINES:
         return list(groups)
@@ -234,7 +233,7 @@ def _limit_lines(groups: Sequence[Group]) -> list[Group]:
 
 
 def group_messages(messages: Sequence[PromptMessage]) -> list[Group]:
-    """An assistant message with calls and the results that follow it, or a message alone."""
+    """Group each assistant message with the results of its calls. Any other message is a group by itself."""
     groups: list[Group] = []
     for message in messages:
         if message.role == "tool" and groups and _answers_group(message, groups[-1]):
@@ -252,9 +251,10 @@ def _answers_group(message: PromptMessage, group: Group) -> bool:
 
 
 def find_recent_start(groups: Sequence[Group], cost: Cost, preserve: int) -> int:
-    """Index of the first group of the recent window.
+    """Find the index of the first group of the recent window.
 
-    Every message that lies whole within the newest `preserve` tokens is in it, with its group; so is the last group.
+    The window holds every group with a message that lies completely within the newest `preserve` tokens, and always
+    the last group.
     """
     left = preserve
     for place in range(len(groups) - 1, -1, -1):

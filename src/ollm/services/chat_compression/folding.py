@@ -1,4 +1,4 @@
-"""Long things made short, by an engine: head, tail, what was left out, and how to `recall` it (T9, S3)."""
+"""Shortening without a model: head, tail, the omitted amount, and how to `recall` it (T9, S3)."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ def format_recall_call(message: int | None = None, call: str | None = None) -> s
 
 
 def cut_text(text: str, tokens: int, cost: TextCost, way: str, tail_share: float = TAIL_SHARE) -> str:
-    """The text, or its head and tail with a line between that says how much is missing and how to read it; without a
-    `way` to read it a sign that something is missing."""
+    """Return the text, or its head and tail around a line with the omitted amount and how to read it. Without a `way`
+    to read it, that line is only an ellipsis."""
     if cost(text) <= tokens:
         return text
     left = max(0, tokens - cost(_format_omission("", text, way)))
@@ -64,7 +64,7 @@ def cut_text(text: str, tokens: int, cost: TextCost, way: str, tail_share: float
 
 
 def _split_ends(text: str, keep: int, from_tail: int) -> tuple[str, str]:
-    """So many characters of head and tail together, at line borders where one is near."""
+    """Split off head and tail with `keep` characters in total, at line borders if one is near."""
     head, tail = text[: keep - from_tail], text[len(text) - from_tail :]
     line, start = head.rfind("\n"), tail.find("\n")
     if line > len(head) // 2:
@@ -75,7 +75,7 @@ def _split_ends(text: str, keep: int, from_tail: int) -> tuple[str, str]:
 
 
 def _format_omission(head: str, gap: str, way: str) -> str:
-    """Line numbers and characters count from the beginning of the whole, so they hold for what `recall` reads."""
+    """Format the omission line. Line numbers and offsets refer to the whole text, as `recall` counts them."""
     if not way:
         return "[…]"
     lines, first = gap.count("\n") + 1, head.count("\n") + 1
@@ -86,7 +86,7 @@ def _format_omission(head: str, gap: str, way: str) -> str:
 
 
 def fold_result(message: PromptMessage, cost: TextCost) -> PromptMessage:
-    """An old tool result as a few lines of it; already short ones are handed back as they are."""
+    """Cut an old tool result to a few lines. Results that are already cut and short stay unchanged."""
     if re.search(_MARK, message.content) and cost(message.content) <= 2 * FOLDED_RESULT_TOKENS:
         return message
     way = format_recall_call(message.sources[0] if message.sources else None, message.call_id)
@@ -95,12 +95,12 @@ def fold_result(message: PromptMessage, cost: TextCost) -> PromptMessage:
 
 
 def get_tail_share(message: PromptMessage) -> float:
-    """Nothing of a list that has the best first is kept from its end."""
+    """Return the share of the tail to keep: 0 for tools that list the best results first."""
     return 0.0 if message.tool_name in BEST_FIRST_TOOLS else TAIL_SHARE
 
 
 def fold_calls(message: PromptMessage, tokens: int, cost: TextCost) -> PromptMessage:
-    """The long texts among the arguments of calls, such as the content of a written file, as head and tail."""
+    """Cut long texts in call arguments, such as the content of a written file, to head and tail."""
     if not message.calls:
         return message
     way = format_recall_call(message.sources[0] if message.sources else None)
@@ -122,7 +122,7 @@ def _shorten_value(value: Any, tokens: int, cost: TextCost, way: str) -> Any:
 
 
 def make_folded_line(messages: Sequence[PromptMessage]) -> PromptMessage:
-    """One engine-written line in place of old messages, with their numbers."""
+    """Replace old messages with one engine-written line that cites their numbers."""
     ids = list_numbers(messages)
     said = "; ".join(filter(None, map(_summarize_message, messages)))
     return PromptMessage(role="system", content=f"{LINE_PREFIX}{format_number_ranges(ids)}: {said[:240]}]", sources=ids)
@@ -133,7 +133,7 @@ def is_folded_line(message: PromptMessage) -> bool:
 
 
 def merge_folded_lines(lines: Sequence[PromptMessage]) -> PromptMessage:
-    """Several lines as one that only keeps the numbers."""
+    """Merge several folded lines into one that keeps only the numbers."""
     ids = list_numbers(lines)
     return PromptMessage(
         role="system", content=f"{LINE_PREFIX}{format_number_ranges(ids)}; recall brings them back]", sources=ids
@@ -141,7 +141,7 @@ def merge_folded_lines(lines: Sequence[PromptMessage]) -> PromptMessage:
 
 
 def write_digest(groups: Sequence[Group], tokens: int, cost: TextCost) -> str:
-    """Write a summary without a model: a line for each group, the newest first if there is not room for all."""
+    """Write a summary without a model: a line per group. If not all fit, the newest are kept."""
     lines: list[str] = []
     left = tokens
     for group in reversed(groups):
@@ -168,7 +168,7 @@ def _summarize_message(message: PromptMessage) -> str:
 
 
 def _pick_main_argument(arguments: dict[str, object]) -> str:
-    """The argument a person would name the call by."""
+    """Pick the argument that best identifies the call."""
     for name in ("path", "command", "pattern", "url", "query"):
         if isinstance(value := arguments.get(name), str):
             return value[:60]
@@ -176,8 +176,7 @@ def _pick_main_argument(arguments: dict[str, object]) -> str:
 
 
 def add_companions(message: PromptMessage, primed: str, aside: str) -> PromptMessage:
-    """A user message with the files that go with it and what is true at this moment only; both are dropped when it is
-    old."""
+    """Add the primed files and short-lived facts to a user message. Both are dropped when the message is old."""
     if not primed and not aside:
         return message
     content = message.content + (f"\n\n{primed}" if primed else "") + (f"{ASIDE}{aside}\n</now>" if aside else "")
@@ -195,23 +194,23 @@ def remove_aside(message: PromptMessage) -> PromptMessage:
 
 
 def shorten_message(message: PromptMessage, tokens: int, cost: TextCost) -> PromptMessage:
-    """Head, tail and the way to the rest."""
+    """Cut a message to head, tail and a recall call."""
     way = format_recall_call(message.sources[0] if message.sources else None)
     return msgspec.structs.replace(message, content=cut_text(message.content, tokens, cost, way))
 
 
 def list_numbers(messages: Sequence[PromptMessage]) -> tuple[int, ...]:
-    """The recorded messages these stand for."""
+    """List the numbers of the recorded messages behind these."""
     return tuple(sorted({number for message in messages for number in message.sources}))
 
 
 def strip_markers(text: str) -> str:
-    """The text as it was said, as far as it is still there."""
+    """Remove the engine's markers from a text."""
     return _MARKERS.sub(" ", text) if "[" in text or "recall" in text else text
 
 
 def find_facts(texts: Iterable[str]) -> tuple[str, ...]:
-    """The protected set of these texts, each once, in the order found."""
+    """Find the facts to protect in these texts, each once, in order of appearance."""
     found: dict[str, None] = {}
     seen: set[str] = set()
     for text in map(strip_markers, texts):
@@ -228,13 +227,13 @@ def find_facts(texts: Iterable[str]) -> tuple[str, ...]:
 
 
 def _is_plain(word: str) -> bool:
-    """An ordinary word of prose, which is most of them."""
+    """Return True for an ordinary word of prose."""
     bare = word.strip(".,;:!?()\"'")
     return bare.isalpha() and bare[1:].islower()
 
 
 def _find_in_word(word: str) -> list[str]:
-    """A URL or path stands for the numbers and names inside it."""
+    """Find the facts in a word. A URL or path counts as one fact."""
     if url := _URL.search(word):
         return [url.group().rstrip(".,;:")]
     places = [place.rstrip(".") for place in _PATH.findall(word)]
@@ -244,5 +243,5 @@ def _find_in_word(word: str) -> list[str]:
 
 
 def find_missing(text: str, wanted: Iterable[str]) -> list[str]:
-    """The facts a text does not hold."""
+    """List the facts that are missing from a text."""
     return [fact for fact in wanted if fact not in text]

@@ -1,10 +1,11 @@
-"""Records of old messages (H: checkpoints): the user's words, and a summary of what was done.
+"""Records of old messages (H: checkpoints): the user's words, and a summary of the work done.
 
-There is one record. The user's words come first and are only appended to, so that what a server has read of them stays:
-verbatim while they fit, then the oldest are shortened first; where that is not enough, lines of the older half that
-tell least are left to their numbers. They never get less than their share of the window, and lose a little more than
-they must, so that it is rare. The summary behind them is merged with every new one; no model is needed to shorten it:
-it keeps its facts, then the first lines of each section. The archive has everything under the numbers a record cites.
+There is one record. The user's words come first and are only appended to, so that the server's prompt cache holds.
+They stay verbatim while they fit; then the oldest are shortened first. If that is not enough, the least informative
+lines of the older half are dropped and only their numbers remain. The words always keep their share of the window.
+They are cut slightly more than necessary, so that cuts are rare. The summary after them is merged with every new one.
+It is shortened without a model: it keeps its facts, then the first lines of each section. The archive has everything
+under the numbers a record cites.
 """
 
 from __future__ import annotations
@@ -40,8 +41,8 @@ _PASTED = compile_late(r"\s{2,}\S|\s*(?:at |File \"|[|+\-]{3}|\d+[:|] )|[{}()\[\
 
 
 class WordRarity:
-    """Rates text by how much it tells: words that few of these texts hold, and names, numbers and places. Works in any
-    language, since what everybody says all the time is found by counting."""
+    """Rates text by information: words that occur in few of these texts, and names, numbers and paths. It works in any
+    language, since common words are found by counting."""
 
     def __init__(self, texts: Iterable[str]) -> None:
         self._texts: Counter[str] = Counter()
@@ -52,7 +53,7 @@ class WordRarity:
         return sum(1 / max(1, self._texts[part]) for part in set(_split_words(word))) + 2 * len(find_facts([word]))
 
     def rate_sentence(self, sentence: str) -> float:
-        """Rate a sentence for each word that it takes."""
+        """Rate a sentence by its words, relative to its length."""
         words = sentence.split()
         return sum(map(self.rate_word, set(words))) / (len(words) + RATED_WORDS_OFFSET)
 
@@ -62,8 +63,8 @@ def _split_words(text: str) -> list[str]:
 
 
 def shorten_request(text: str, tokens: int, cost: TextCost, rarity: WordRarity) -> str:
-    """A request in at most so many tokens: whole, or the sentences that tell most, in their order. One makes room for
-    the next if that tells half as much or more."""
+    """Shorten a request to at most so many tokens: unchanged, or its most informative sentences in their order. A
+    sentence is clipped to make room for the next if that rates at least half as high."""
     plain = " ".join(text.split())
     if cost(plain) <= tokens:
         return plain
@@ -90,7 +91,7 @@ def shorten_request(text: str, tokens: int, cost: TextCost, rarity: WordRarity) 
 
 
 def _split_sentences(text: str) -> list[str]:
-    """Sentences of what was written; blocks of pasted lines are counted."""
+    """Split prose into sentences. Long blocks of pasted lines are replaced with their line count."""
     prose = _FENCE.sub(_replace_fence, strip_markers(text[:MAX_SCANNED_CHARS]))
     lines: list[str] = []
     pasted: list[str] = []
@@ -111,7 +112,7 @@ def _replace_fence(block: re.Match[str]) -> str:
 
 
 def _clip(sentence: str, tokens: int, cost: TextCost, rarity: WordRarity) -> str:
-    """The run of words in a sentence that tells most; the beginning of one without blanks."""
+    """Clip a sentence to its most informative run of words, or to its beginning if it has no blanks."""
     if tokens < MIN_LINE_TOKENS:
         return ""
     words = sentence.split()
@@ -138,8 +139,8 @@ def _clip_characters(text: str, tokens: int, cost: TextCost) -> str:
 
 
 def fold_lines(lines: Sequence[RequestLine], tokens: int, cost: TextCost) -> tuple[RequestLine, ...]:
-    """Lines within so many tokens: the oldest are shortened first, none by more than is needed, then old ones that tell
-    least left to their numbers."""
+    """Fit lines into so many tokens: shorten the oldest first, none more than needed. If that is not enough, drop the
+    least informative of the older half; only their numbers remain."""
     folded = list(lines)
     total = count_lines(folded, cost)
     rarity = WordRarity(line.text for line in lines)
@@ -163,12 +164,12 @@ def _shorten_line(line: RequestLine, tokens: int, cost: TextCost, rarity: WordRa
 
 
 def count_lines(lines: Sequence[RequestLine], cost: TextCost) -> int:
-    """Tokens these lines take in a prompt, numbers included."""
+    """Count the tokens of these lines in a prompt, including their numbers."""
     return sum(cost(line.text) + 3 for line in lines)
 
 
 class RecordCaps(msgspec.Struct, frozen=True):
-    """Tokens that records may take: the user's words, to how many they are shortened beyond that, and summaries."""
+    """Token caps of records: the user's words, the size they are shortened to beyond that cap, and summaries."""
 
     words: int
     shortened: int
@@ -176,20 +177,20 @@ class RecordCaps(msgspec.Struct, frozen=True):
 
 
 class AgingResult(msgspec.Struct, frozen=True):
-    """The checkpoints as they are now, and those that became shorter."""
+    """The current checkpoints, and the ones that were merged or shortened."""
 
     checkpoints: tuple[Checkpoint, ...]
     changed: tuple[Checkpoint, ...] = ()
 
 
 class CheckpointManager:
-    """Keeps records within their shares of the window; pure but for counting."""
+    """Keeps records within their shares of the window. Pure apart from token counting."""
 
     def __init__(self, counter: TokenCounter) -> None:
         self._counter = counter
 
     def age(self, checkpoints: Sequence[Checkpoint], caps: RecordCaps) -> AgingResult:
-        """All as one record, words and summary within their caps."""
+        """Merge all but pinned records into one, within the caps."""
         pinned = [old for old in checkpoints if old.id in PINNED_IDS]
         rest = [old for old in checkpoints if old.id not in PINNED_IDS]
         lines = [line for old in rest for line in old.requests]
@@ -217,7 +218,7 @@ class CheckpointManager:
 
 
 def merge_summaries(texts: Sequence[str]) -> str:
-    """Several summaries as one: what is newer first under each heading, the facts of all together."""
+    """Merge several summaries: newer lines first under each heading, all facts together."""
     sections: dict[str, dict[str, None]] = {}
     facts: dict[str, None] = {}
     for text in reversed(texts):
@@ -229,7 +230,7 @@ def merge_summaries(texts: Sequence[str]) -> str:
 
 
 def shorten_summary(text: str, tokens: int, counter: TokenCounter) -> str:
-    """A summary within so many tokens: its facts, then the first line of every section, then the second of each."""
+    """Shorten a summary to so many tokens: its facts, then the first line of every section, then the second."""
     if counter.count_text(text) <= tokens:
         return text
     sections = [(heading, lines) for heading, lines, _ in _read_sections(text) if lines]
@@ -254,7 +255,7 @@ def shorten_summary(text: str, tokens: int, counter: TokenCounter) -> str:
 
 
 def _read_sections(text: str) -> list[tuple[str, list[str], list[str]]]:
-    """Headings with the lines under them, and the facts listed in each."""
+    """Parse the sections: heading, lines and facts of each."""
     sections: list[tuple[str, list[str], list[str]]] = [("", [], [])]
     for line in filter(str.strip, text.splitlines()):
         if line.startswith(FACTS):
@@ -278,5 +279,5 @@ def _pick_newest_facts(facts: Sequence[str], tokens: int, counter: TokenCounter)
 
 
 def count_tokens(checkpoints: Iterable[Checkpoint]) -> int:
-    """Count the tokens of these together."""
+    """Count the tokens of these checkpoints together."""
     return sum(old.tokens for old in checkpoints)

@@ -1,4 +1,4 @@
-"""`ChatCompressionService`: decides what leaves the context and writes what stands for it (S3, D164)."""
+"""`ChatCompressionService`: removes messages from the context and writes their replacement (S3, D164)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _log = logging.getLogger(__name__)
 
 
 class ChatCompressionService:
-    """Compresses one context at a time. Without `summarise`, or when it fails, an engine-written digest is in."""
+    """Compresses one context at a time. If `summarise` is missing or fails, the engine writes a digest instead."""
 
     def __init__(
         self,
@@ -47,8 +47,8 @@ class ChatCompressionService:
     async def compress(
         self, messages: Sequence[PromptMessage], options: CompressionOptions | None = None
     ) -> CompressionResult:
-        """The context made smaller, or unchanged with the reason in `skipped`. The first message, when it is a system
-        message, is the system prompt and stays as it is; earlier checkpoints are handed in with the options."""
+        """Compress the context. If that saves nothing, return it unchanged with the reason in `skipped`. A leading
+        system message is the system prompt and stays unchanged. Earlier checkpoints are passed in the options."""
         options = options or CompressionOptions()
         work = CompressionState(messages, options, self._counter)
         before = work.total
@@ -69,12 +69,12 @@ class ChatCompressionService:
         )
 
     async def summarize(self, messages: Sequence[PromptMessage], target_tokens: int) -> list[PromptMessage]:
-        """Everything old as one checkpoint."""
+        """Summarise all old messages in one checkpoint."""
         return await self._compress_with("summarize", messages, target_tokens)
 
     def truncate(self, messages: Sequence[PromptMessage], target_tokens: int) -> list[PromptMessage]:
-        """The oldest messages as lines with their numbers until the rest fits, the user's too; no model is asked. The
-        system prompt stays as it is."""
+        """Replace the oldest messages, including the user's, with lines of their numbers until the rest fits. Uses no
+        model. The system prompt stays unchanged."""
         options = CompressionOptions(strategy="truncate", target_tokens=target_tokens, preserve_recent_tokens=0)
         work = CompressionState(messages, options, self._counter)
         before = work.total
@@ -82,7 +82,7 @@ class ChatCompressionService:
         return list(work.build_messages()) if work.total < before else list(messages)
 
     async def hybrid(self, messages: Sequence[PromptMessage], options: CompressionOptions) -> list[PromptMessage]:
-        """Old tool output folded first, then as much of the oldest as is needed summarised."""
+        """Fold old tool output first, then summarise as many of the oldest messages as needed."""
         result = await self.compress(messages, msgspec.structs.replace(options, strategy="hybrid"))
         return list(result.compressed_messages)
 
@@ -113,7 +113,7 @@ class ChatCompressionService:
         return checkpoint, fallback
 
     def _record_requests_only(self, work: CompressionState) -> Checkpoint | None:
-        """A record of what was asked, where everything else was folded without one and more room is needed."""
+        """Record past requests alone, if folding the rest made no record and more room is needed."""
         asked = work.list_past_requests()
         if not asked or work.total <= work.target:
             return None
@@ -167,7 +167,7 @@ class ChatCompressionService:
         options: CompressionOptions,
         sizes: tuple[int, int],
     ) -> tuple[str, str]:
-        """The model's summary, prepared or asked for now; or nothing and the reason."""
+        """Return the model's summary, prepared or requested now, or "" and the reason."""
         longest, replaced = sizes
         asked = summary.build_request(groups, earlier, (longest, options.request_tokens), self._counter)
         last = max(list_numbers([message for group in groups for message in group]), default=0)
@@ -187,7 +187,7 @@ class ChatCompressionService:
         sizes: tuple[int, int],
         timeout: float | None,
     ) -> tuple[str, str]:
-        """The model's summary, or nothing and the reason. One that takes too long is not asked for again."""
+        """Request a summary from the model. Returns "" and the reason on failure. Does not retry after a timeout."""
         longest, replaced = sizes
         reason = ""
         for _ in range(MAX_ATTEMPTS):
@@ -216,8 +216,8 @@ class ChatCompressionService:
         sizes: tuple[int, int],
         asked: Sequence[RequestLine],
     ) -> str:
-        """The summary with what it and the requests beside it left out of the protected set, as long as that is shorter
-        than what it replaces."""
+        """Append protected facts missing from the summary and the requests beside it, as long as the result is shorter
+        than the messages it replaces."""
         longest, replaced = sizes
         results = [message for group in groups for message in group if message.failed]
         wanted = find_facts(

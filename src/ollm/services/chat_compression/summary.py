@@ -1,4 +1,4 @@
-"""A model's summary of old messages: how it is asked for, and how it is checked without a model before it is used."""
+"""A model's summary of old messages: the request, and the checks without a model before it is used."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ _THOUGHT = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL | 
 def build_request(
     groups: Sequence[Group], earlier: Sequence[Checkpoint], tokens: tuple[int, int | None], counter: TokenCounter
 ) -> tuple[PromptMessage, ...]:
-    """The messages that ask for a summary of at most `tokens[0]`, in a prompt of at most `tokens[1]`."""
+    """Build the request for a summary of at most `tokens[0]` tokens, in a prompt of at most `tokens[1]`."""
     longest, allowed = tokens
     order = ORDER.format(tokens=longest)
     frame = counter.count_text(INSTRUCTION) + counter.count_text(order) + 40
@@ -70,7 +70,7 @@ def build_request(
 
 
 def build_retry(asked: Sequence[PromptMessage], reason: str) -> tuple[PromptMessage, ...]:
-    """The same request once more, with what was wrong."""
+    """Repeat the request with the reason the last answer was refused."""
     last = asked[-1]
     return (
         *asked[:-1],
@@ -81,7 +81,7 @@ def build_retry(asked: Sequence[PromptMessage], reason: str) -> tuple[PromptMess
 def _build_record(
     groups: Sequence[Group], earlier: Sequence[Checkpoint], allowed: int | None, counter: TokenCounter
 ) -> str:
-    """The notes, each as long as there is room for all of them; when even short ones are too many, the newest."""
+    """Build the notes, each as long as there is room for all. If even short notes do not fit, keep the newest."""
     messages = [message for group in groups for message in group]
     if allowed is not None:
         messages = messages[-max(1, allowed // MIN_NOTE_TOKENS) :]  # more have no room, however short
@@ -104,7 +104,7 @@ def _format_note(message: PromptMessage, size: int, cost: Callable[[str], int]) 
 
 
 def clean_answer(answer: str) -> str:
-    """Without thoughts a model wrote into its text, and without a fence around the whole."""
+    """Remove inline thoughts, and a code fence around the whole answer."""
     text = _THOUGHT.sub("", answer).strip()
     if text.startswith("```") and text.endswith("```") and text.count("```") == 2:
         text = text.strip("`").partition("\n")[2].strip()
@@ -112,7 +112,7 @@ def clean_answer(answer: str) -> str:
 
 
 def cut_lines(text: str, tokens: int, cost: Callable[[str], int]) -> str:
-    """A text without its last lines, where it takes more than it may."""
+    """Drop lines from the end until the text fits."""
     lines = text.splitlines()
     while len(lines) > 1 and cost("\n".join(lines)) > tokens:
         lines.pop()
@@ -120,7 +120,7 @@ def cut_lines(text: str, tokens: int, cost: Callable[[str], int]) -> str:
 
 
 def drop_repeats(text: str, asked: Sequence[RequestLine]) -> str:
-    """The summary without lines that only say again what is among the requests, and without headings left bare."""
+    """Drop lines of the summary that only repeat a request, and headings without lines."""
     known = " ".join(" ".join(line.text.split()) for line in asked)
     kept: list[str] = []
     for line in text.splitlines():
@@ -136,7 +136,7 @@ def drop_repeats(text: str, asked: Sequence[RequestLine]) -> str:
 
 
 def find_fault(text: str, record: str, replaced: int, cost: Callable[[str], int]) -> str:
-    """Why a summary cannot be used, or nothing."""
+    """Return the reason a summary cannot be used, or ""."""
     checks: tuple[tuple[str, Callable[[], bool]], ...] = (
         ("it was empty", lambda: len(text) < MIN_SUMMARY_CHARS),
         ("it was longer than what it stands for", lambda: cost(text) >= replaced),
@@ -155,7 +155,7 @@ def _is_refusal(text: str) -> bool:
 
 
 def _is_other_script(text: str, record: str) -> bool:
-    """Most of it in letters that the record hardly has, or the other way round."""
+    """Return True if the summary is mostly in a script that the record hardly uses, or the other way round."""
     told, known = _measure_foreign_share(text), _measure_foreign_share(record)
     return (told > MOSTLY_FOREIGN_SHARE and known < HARDLY_FOREIGN_SHARE) or (
         known > MOSTLY_FOREIGN_SHARE and told < HARDLY_FOREIGN_SHARE
@@ -163,7 +163,7 @@ def _is_other_script(text: str, record: str) -> bool:
 
 
 def _measure_foreign_share(text: str) -> float:
-    """Of the letters, those that are not Latin."""
+    """Measure the share of letters that are not Latin."""
     letters = [char for char in text[:MAX_SCRIPT_CHARS] if char.isalpha()]
     return sum(char > LAST_LATIN for char in letters) / max(1, len(letters))
 
@@ -174,7 +174,7 @@ def _lost_all_facts(text: str, record: str) -> bool:
 
 
 def _is_garbage(text: str, record: str) -> bool:
-    """The same few words over and over, or words of which hardly any occurs in the record."""
+    """Return True if the summary repeats a few words over and over, or hardly any of its words are in the record."""
     words = re.findall(r"[^\W\d_]{2,}", text.casefold())
     if len(words) >= MIN_REPEATED_WORDS and len(set(words)) < MIN_DISTINCT_SHARE * len(words):
         return True
@@ -186,8 +186,8 @@ def _is_garbage(text: str, record: str) -> bool:
 
 
 def _is_copied(text: str, record: str) -> bool:
-    """Return True if the summary imitates the record, or repeats a large part of it word for word. A few lines are not
-    a copy: some facts have only one wording."""
+    """Return True if the summary imitates the record, or repeats a large part of it word for word. A few copied lines
+    are fine: some facts have only one wording."""
     lines = [line.strip(" -*\t") for line in text.splitlines()]
     if sum(bool(_NOTE.match(line)) for line in lines) * 2 > len(lines):
         return True

@@ -1,1 +1,1 @@
-"""Recording of sessions (S1, S9): the service a conversation talks to, and all sessions as a whole."""
+"""Recording of sessions (S1, S9): the service for one conversation, and the library of all sessions."""

@@ -1,6 +1,6 @@
-"""All the sessions there are: list, delete, the limit and the trash, rename, archive. Synchronous.
+"""The library of all sessions: list, delete, limit and trash, rename, archive. Synchronous.
 
-What a person asks to delete is gone for good and everywhere; what the limit removes waits in the trash."""
+Sessions deleted by the user are erased everywhere. Sessions removed by the limit move to the trash."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _convert_lines(lines: Iterable[dict[str, Any]]) -> list[SessionSummary]:
 
 
 def find_tasks(files: SessionFiles, summaries: Iterable[SessionSummary], parents: Iterable[str]) -> list[str]:
-    """The ids of the tasks among these sessions that the parents began."""
+    """Find the ids of the tasks among these sessions that the parents started."""
     wanted = set(parents)
     tasks = (summary.session_id for summary in summaries if summary.origin == TASK_ORIGIN)
     return [session_id for session_id in tasks if _find_parent(files, session_id) in wanted]
@@ -61,7 +61,7 @@ Outcome = Literal["damaged", "mended"]
 
 
 class Finding(Data, frozen=True):
-    """A problem, and what was done about it."""
+    """A problem, and whether it was repaired."""
 
     session_id: str
     problem: str
@@ -84,7 +84,7 @@ def _inspect_session(files: SessionFiles, session_id: str) -> Finding | None:
 
 
 def _find_damage(files: SessionFiles, session_id: str) -> str | None:
-    """Find damage by reading the whole session, piece by piece."""
+    """Find damage by reading the whole session as a stream."""
     try:
         with files.open_stream(session_id) as stream:
             _read_all(stream)
@@ -103,7 +103,7 @@ def _find_leftovers(files: SessionFiles, session_id: str) -> str:
 
 
 def _repair_session(files: SessionFiles, session_id: str) -> Finding | None:
-    """Read up to the first thing that is wrong, then write again."""
+    """Read up to the first error, then write the session again."""
     left = _find_leftovers(files, session_id)
     if not left and _is_whole(files, session_id):
         return None
@@ -147,20 +147,20 @@ PURGE_TIMEOUT_SECONDS = 0.5  # that starting a session may spend on taking old w
 
 
 class ErasableStore(Protocol):
-    """A store that remembers something of sessions: snapshots, undo copies, a workspace's rows, the index."""
+    """A store with data about sessions: snapshots, undo copies, a workspace's rows, the index."""
 
     def erase(self, session_id: str) -> None:
-        """Forget a session for good; one that is unknown is no error."""
+        """Erase all data of a session. An unknown session is not an error."""
 
 
 class DeletionLog(Protocol):
-    """Other places with copies of sessions that a deletion must reach."""
+    """A log of deletions for other places that hold copies of sessions."""
 
     def add_deletion(self, session_id: str) -> None:
-        """Written before the session goes, so that a crash in between forgets no copy."""
+        """Log a deletion. Called before the session is deleted, so that a crash in between leaves no copy behind."""
 
     def withdraw_deletion(self, session_id: str) -> None:
-        """The session could not be deleted after all."""
+        """Withdraw the log entry of a failed deletion."""
 
 
 FindErasableStores = Callable[[str | None], Iterable[ErasableStore]]
@@ -168,12 +168,12 @@ FindErasableStores = Callable[[str | None], Iterable[ErasableStore]]
 
 
 def find_no_stores(_workspace: str | None) -> Iterable[ErasableStore]:
-    """For sessions that leave nothing anywhere else."""
+    """No additional stores to erase."""
     return ()
 
 
 class SessionLibrary:
-    """The archive as a whole. A session that is open in any process is never touched."""
+    """All sessions of the archive. A session that is open in any process is never touched."""
 
     def __init__(
         self,
@@ -197,20 +197,20 @@ class SessionLibrary:
         return self.files.places
 
     def list_summaries(self, progress: Progress | None = None, *, tasks: bool = False) -> list[SessionSummary]:
-        """List sessions, last active first, without `tasks` unless requested. A damaged file is named and hides no
-        other."""
+        """List sessions, last active first, without `tasks` unless requested. A damaged file is reported and does not
+        hide others."""
         if self.index is None:
             return list_unindexed(self.places.directory, self.places.legacy, tasks=tasks)
         return _convert_lines(self.index.list_sessions(progress, tasks=tasks))
 
     def find_tasks(self, ids: Iterable[str]) -> list[str]:
-        """The sessions of tasks that these sessions began, also those in the trash."""
+        """Find the task sessions that these sessions started, including those in the trash."""
         parents = list(ids)
         found = find_tasks(self.files, self._list_with_tasks(), parents)
         return [*found, *(self._find_trashed_tasks(parents) if self.places.trash else ())]
 
     def _list_with_tasks(self) -> list[SessionSummary]:
-        """From the files themselves where the index cannot be used: deleting does not depend on it."""
+        """List all sessions with tasks, from the files if the index fails: deletion does not depend on it."""
         try:
             return self.list_summaries(tasks=True)
         except (OllmError, OSError):
@@ -221,12 +221,12 @@ class SessionLibrary:
         return find_tasks(trash, list_unindexed(trash.places.directory, tasks=True), parents)
 
     def delete_alone(self, session_id: str) -> None:
-        """One that cannot have begun anything yet."""
+        """Delete a session that cannot have started any tasks yet."""
         if failed := self.delete_many([session_id], with_tasks=False):
             raise failed[0]
 
     def delete(self, session_id: str) -> None:
-        """Remove every trace of a session, in the trash too. Raises `BusyError` while a process has it open."""
+        """Erase a session everywhere, including the trash. Raises `BusyError` while a process has it open."""
         failed = self.delete_many([session_id])
         if failed:
             raise failed[0]
@@ -240,8 +240,8 @@ class SessionLibrary:
         with_tasks: bool = True,
         everywhere: bool = True,
     ) -> list[OllmError]:
-        """Remove every trace of these sessions and of their tasks; gives what went wrong. With `seconds` the index may
-        finish later. `everywhere` is what a person means by deleting; what the limit removes is removed here only."""
+        """Erase these sessions and their tasks, and return the errors. With `seconds`, the index may finish later.
+        `everywhere` also logs the deletion for copies in other places; the limit deletes only here."""
         if with_tasks:
             ids = [*ids, *(found for found in self.find_tasks(ids) if found not in ids)]
         gone: list[str] = []
@@ -295,7 +295,7 @@ class SessionLibrary:
             )
 
     def delete_all_but(self, keep: int) -> list[str]:
-        """Delete the least recently active until `keep` are left; gives the ids that went."""
+        """Delete the least recently active sessions until `keep` are left, and return the deleted ids."""
         if keep < 0:
             raise UsageError(f"Cannot keep {keep} sessions.", action="Give a number, 0 or more.")
         old = [found.session_id for found in self.list_summaries()[keep:] if found.status != "active"]
@@ -305,7 +305,7 @@ class SessionLibrary:
         return [session_id for session_id in old if self.places.find_home(session_id) is None]
 
     def enforce_limit(self) -> list[str]:
-        """Move what is over `maxSessions` to the trash, one-shot sessions first, and empty what is too old there."""
+        """Move sessions over `maxSessions` to the trash, one-shot sessions first, and purge the trash."""
         limit = self._settings.max_sessions
         self.purge_trash()
         if limit == 0 or len(self.places.list_ids()) <= limit:
@@ -326,23 +326,23 @@ class SessionLibrary:
             raise error
 
     def move_to_trash(self, session_id: str) -> None:
-        """Put a session, with its tasks, where it can be restored from for `trashDays`."""
+        """Move a session and its tasks to the trash, where it can be restored for `trashDays`."""
         for found in (session_id, *find_tasks(self.files, self._list_with_tasks(), [session_id])):
             self.files.move(found, self._require_trash(), at=self._clock())
             if self.index:
                 self.index.forget(found)
 
     def restore(self, session_id: str) -> None:
-        """Take a session, with its tasks, back out of the trash."""
+        """Restore a session and its tasks from the trash."""
         for found in (session_id, *self._find_trashed_tasks([session_id])):
             self.files.restore_from_trash(found, at=self._clock())
 
     def list_trashed(self) -> list[SessionSummary]:
-        """The sessions in the trash, last active first."""
+        """List the sessions in the trash, last active first."""
         return list_unindexed(self._require_trash())
 
     def purge_trash(self) -> None:
-        """Delete for good what has been in the trash too long."""
+        """Delete sessions that have been in the trash for longer than `trashDays`."""
         if self.places.trash is None:
             return
         oldest = self._clock() - timedelta(days=self._settings.trash_days)
@@ -353,16 +353,16 @@ class SessionLibrary:
                 raise error
 
     def rename(self, session_id: str, title: str) -> str | None:
-        """Returns the damage that was found and repaired on the way."""
+        """Rename a session. Returns the damage that was repaired in the process."""
         return self._change(session_id, {"title": title})
 
     def archive(self, session_id: str, archived: bool) -> str | None:
-        """Archived sessions stay, but are no longer offered. Returns the damage that was repaired on the way."""
+        """Archive a session, so that it is no longer offered, or unarchive it. Returns the repaired damage."""
         state = self.files.describe_session(session_id).metadata.workspace_state
         return self._change(session_id, {"workspaceState": {**state, "status": "archived" if archived else "closed"}})
 
     def check(self, *, repair: bool, progress: Progress | None = None) -> list[Finding]:
-        """List the problems in the files of all sessions; `repair` repairs those it can."""
+        """List the problems in the files of all sessions. `repair` fixes them if possible."""
         return check_sessions(self.files, repair=repair, progress=progress)
 
     def _change(self, session_id: str, metadata: dict[str, Any]) -> str | None:
@@ -394,7 +394,7 @@ class SessionLibrary:
 
 
 class _IncompleteErasureError(OllmError):
-    """The session's own files are gone, something of it elsewhere is not."""
+    """The session's own files are deleted, but some of its data elsewhere is not."""
 
 
 def _make_incomplete_error(ids: list[str], error: OllmError) -> StorageError:

@@ -1,4 +1,4 @@
-"""Reading and folding large sessions in threads, so that who shares the process does not wait for it."""
+"""Reading and folding large sessions in threads, so that they do not block the event loop."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Done = TypeVar("Done")
 
 
 class LongWork:
-    """Sessions that are being folded: records for them wait."""
+    """Sessions being folded in a thread. Records for them wait."""
 
     def __init__(self, files: SessionFiles) -> None:
         self._files = files
@@ -31,8 +31,8 @@ class LongWork:
     async def open_session(
         self, session_id: str, since: int, find_known: Callable[[], Counts | None]
     ) -> tuple[SessionWriter, LoadedSession]:
-        """As `SessionFiles.open`. What the index knows is asked here, where its connection belongs, and counts when the
-        document is still the same under the lock."""
+        """Open a session as `SessionFiles.open` does. The index is queried here, in the thread that owns its
+        connection. Its counts are used only if the document is still the same under the lock."""
         if self._files.measure_bytes(session_id) < LONG_WORK_BYTES:
             return self._files.open(session_id, since=since, known=find_known)
         before, known = self._files.read_document_stamp(session_id), find_known()
@@ -54,7 +54,7 @@ class LongWork:
             raise
 
     async def fold(self, writer: SessionWriter, fold: Callable[[], bool]) -> Callable[[], bool]:
-        """`fold`, or what gives its outcome when it was done in a thread."""
+        """Return `fold`, or a function that gives its result if it already ran in a thread."""
         if writer.journal_size + writer.document_size < LONG_WORK_BYTES:
             return fold
         busy = self.folding[writer.session_id] = asyncio.Event()
@@ -66,8 +66,8 @@ class LongWork:
 
 
 async def run_to_end(work: Callable[[], Done]) -> Callable[[], Done]:
-    """Do what takes long in a thread, so that nobody else waits; gives what gives its result or raises its error. Who
-    is cancelled still waits for the end of it: no file is left half changed."""
+    """Run long work in a thread and return a function that gives its result or raises its error. A cancelled caller
+    still waits for the end, so that no file is left half changed."""
 
     def run() -> Callable[[], Done]:
         try:

@@ -1,7 +1,7 @@
-"""ChatRecordingService (S1, S9): every word on disk before the call that recorded it returns.
+"""ChatRecordingService (S1, S9): every message is on disk before the call that records it returns.
 
-A write that fails never stops the conversation: it is logged, told once, kept in memory and tried again with the next
-record and at the end of the turn."""
+A failed write never stops the conversation. It is logged and reported once. The data stays in memory and is written
+with the next record or at the end of the turn."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ _SENTENCE_ENDS = (". ", "! ", "? ", "。", "！", "？")
 
 
 def make_title(message: Message) -> str:
-    """The first sentence of its first line of prose, else its first line, cut."""
+    """Make a title: the first sentence of the first line of prose, else the first line, shortened."""
     lines = [line.strip() for line in message.text[:MAX_READ_CHARS].splitlines() if line.strip()]
     prose = lines[0] if len(lines) == 1 else next(filter(_is_prose, _iter_outside_code(lines)), "")
     return _shorten_line(_take_sentence(prose) if prose else next(iter(lines), ""))
@@ -69,7 +69,7 @@ def _iter_outside_code(lines: list[str]) -> Iterator[str]:
 
 
 def _is_prose(line: str) -> bool:
-    """Return True if a person may have typed it: it begins with a letter and is mostly words."""
+    """Return True if the line looks typed by a person: it begins with a letter and is mostly words."""
     if not line[0].isalpha() or re.match(_NOT_PROSE, line):
         return False
     written = sum(letter.isalpha() or letter == " " for letter in line)
@@ -82,7 +82,7 @@ def _take_sentence(line: str) -> str:
 
 
 def _shorten_line(line: str) -> str:
-    """Cut between two words where there is a place to."""
+    """Shorten a line, between two words if possible."""
     if len(line) <= MAX_TITLE_CHARS:
         return line
     cut = line[: MAX_TITLE_CHARS - 1]
@@ -94,7 +94,7 @@ log = logging.getLogger(__name__)
 
 
 class GuardedWrites:
-    """Knows which of the open sessions cannot be saved at the moment."""
+    """Tracks which open sessions cannot be saved at the moment."""
 
     def __init__(self, writers: Mapping[str, SessionWriter], emit: Callable[[Event], None]) -> None:
         self._writers = writers
@@ -102,7 +102,7 @@ class GuardedWrites:
         self._told: set[str] = set()
 
     def attempt_write(self, session_id: str, write: Callable[..., Any], *arguments: Any) -> Any:
-        """Return the result of `write`; None if it failed. The unwritten data stays for the next attempt."""
+        """Return the result of `write`, or None if it failed. Unwritten data stays for the next attempt."""
         try:
             done = write(*arguments)
         except StorageError as error:
@@ -117,8 +117,8 @@ class GuardedWrites:
         return done
 
     def close(self, writer: SessionWriter, note: Callable[[], None]) -> bool:
-        """Close the session; True if that folded its journal. Data that is safe in the journal may stay there; for the
-        rest a copy is written elsewhere, and `UnsavedError` names it."""
+        """Close the session. Return True if its journal was folded. Data that is safe in the journal may stay there;
+        other data is copied elsewhere, and `UnsavedError` names the copy."""
         try:
             folded = writer.close(note)
         except StorageError as error:
@@ -166,13 +166,13 @@ MIN_INDEXED_BYTES = 256 * 1024  # a smaller one is read faster than a row is wri
 
 
 def ignore_event(event: Event) -> None:
-    """For callers that listen to nothing."""
+    """Ignore the event."""
 
 
 class ChatRecordingService:
     """Records sessions. A session is open from `create_session` or `open_session` until `close_session`.
 
-    `count_tokens` counts a text as the session's model does."""
+    `count_tokens` counts tokens as the session's model does."""
 
     def __init__(
         self,
@@ -200,7 +200,7 @@ class ChatRecordingService:
 
     @classmethod
     def in_directory(cls, directory: Path, settings: SessionSettings | None = None) -> ChatRecordingService:
-        """For use as a library: the sessions of one directory, the index and the trash beside it."""
+        """Create a service for use as a library: sessions in one directory, index and trash beside it."""
         from ollm.store.session_index.index import SessionIndex
 
         files = SessionFiles(SessionPlaces(directory=directory, trash=directory.parent / "trash"))
@@ -217,7 +217,7 @@ class ChatRecordingService:
         context_window: int | None = None,
         parent: ParentCall | None = None,
     ) -> str:
-        """Start a session; its file is there when this returns. The oldest go when there are too many."""
+        """Start a session. Its file exists when this returns. The oldest sessions are removed over the limit."""
         session_id, at = self._make_id(), format_stamp(self._clock())
         metadata = SessionMetadata(
             workspace=workspace, origin=origin, context_window=context_window, schema_version=SCHEMA_VERSION
@@ -242,10 +242,10 @@ class ChatRecordingService:
         return session_id
 
     async def open_session(self, session_id: str, since: int = 0) -> LoadedSession:
-        """Open a session to continue with it: repairs what a crash left; says in `damage` what could not be read.
+        """Open a session to continue it. Repairs crash damage and reports unreadable parts in `damage`.
 
-        Of a long session that nobody else has touched, messages up to number `since` are not given (`skipped`), nor is
-        of a large one more than its end.
+        For a long session that no other process has changed, messages up to number `since` are omitted (`skipped`).
+        For a large one, only the end is returned.
         """
         session_id = parse_id(session_id)
         if session_id in self._writers:
@@ -263,8 +263,8 @@ class ChatRecordingService:
         return index.get_counts(session_id, MIN_INDEXED_BYTES) if index and since else None
 
     async def record_message(self, session_id: str, message: Message, calls: Sequence[ToolCallRecord] = ()) -> Message:
-        """Write a message down and give it back with its number; on disk when this returns. `calls` are those it asks
-        for: that they start is written with it."""
+        """Record a message and return it with its number. It is on disk when this returns. The start of its `calls` is
+        recorded with it."""
         writer = self._writers.get(session_id) if not self._long.folding else None
         if writer is None:
             writer = await self._get_free_writer(session_id)
@@ -287,7 +287,7 @@ class ChatRecordingService:
         writer.record_message(self._get_activity_time(writer), message, tokens)
 
     def _write_with_calls(self, writer: SessionWriter, message: Message, calls: Sequence[ToolCallRecord]) -> None:
-        """With one sync: the title if it is the first, the message, and that its calls start."""
+        """Write the title if missing, the message and the start of its calls, with one sync."""
         with writer.batch_writes():
             self._set_title(writer, message)
             self._write_message(writer, message)
@@ -295,14 +295,14 @@ class ChatRecordingService:
                 writer.record_call(self._get_activity_time(writer), _to_json(call), 0)
 
     async def record_partial(self, session_id: str, parts: Sequence[AnyPart]) -> None:
-        """Keep an answer under way: `parts` is all of it so far. The recorded answer takes its place; after a crash
-        it stays as a message marked interrupted. Costs what is new in it."""
+        """Save a partial answer; `parts` is all of it so far. The recorded answer replaces it. After a crash it stays
+        as a message marked interrupted. Only new text costs time."""
         writer = await self._get_free_writer(session_id)
         at = self._get_activity_time(writer)
         self._attempts.attempt_write(session_id, writer.record_partial, at, _to_json(tuple(parts)))
 
     async def record_tool_call(self, session_id: str, call: ToolCallRecord) -> None:
-        """Write a call down when it starts (result None) and when it ends; the same id replaces."""
+        """Record a call when it starts (result None) and when it ends. The same id replaces the record."""
         writer = await self._get_free_writer(session_id)
         at = self._get_activity_time(writer)
         said = call.result.llm_content if call.result else ""
@@ -311,7 +311,7 @@ class ChatRecordingService:
         self._emit(ToolCallRecorded(session_id=session_id, call_id=call.id, name=call.name, status=call.status))
 
     async def update_metadata(self, session_id: str, changes: Mapping[str, Any]) -> None:
-        """Set metadata fields (camelCase or snake_case names); `model` and `provider` change the session's own."""
+        """Set metadata fields (camelCase or snake_case names). `model` and `provider` change the session itself."""
         writer = await self._get_free_writer(session_id)
         named = {_to_camel_case(name): _to_json(value) for name, value in changes.items()}
         top = {name: named.pop(name) for name in list(named) if name in ("model", "provider")}
@@ -325,7 +325,7 @@ class ChatRecordingService:
             self._emit(SessionSaved(session_id=session_id))
 
     async def end_turn(self, session_id: str) -> None:
-        """The end of a turn: what waits is written, and the document folded if that is due."""
+        """End a turn: write pending data, and fold the journal into the document if due."""
         writer = await self._get_free_writer(session_id)
         folded = self._attempts.attempt_write(session_id, await self._long.fold(writer, writer.fold_when_due))
         if folded:
@@ -334,12 +334,12 @@ class ChatRecordingService:
             self._update_index(writer)
 
     async def keep_session(self, session_id: str) -> None:
-        """Have a new session stay when it is closed without a message."""
+        """Keep a new session even if it is closed without a message."""
         (await self._get_free_writer(session_id)).new = False
 
     async def close_session(self, session_id: str) -> None:
-        """Fold and let go. A new session without a message is removed, and no other. Closing a closed one does
-        nothing. Raises `UnsavedError` when something was in memory only and could not be written."""
+        """Fold and close a session. Only a new session without a message is removed. Closing a closed session does
+        nothing. Raises `UnsavedError` if data in memory could not be written."""
         await self._long.wait_until_free(parse_id(session_id))
         writer = self._writers.pop(parse_id(session_id), None)
         if writer is None:
@@ -357,20 +357,20 @@ class ChatRecordingService:
             writer.abandon()
 
     async def ensure_saved(self, session_id: str) -> None:
-        """Write what waits. Raises `UnsavedError` when something is in memory only; it stays there."""
+        """Write pending data. Raises `UnsavedError` if that fails; the data stays in memory."""
         writer = self._writers.get(session_id)
         if writer and not (writer.new and writer.is_empty):
             self._attempts.ensure_saved(writer)
 
     async def get_session(self, session_id: str) -> Session | None:
-        """Return the complete session, or None. Unreadable parts are left out; `load` names them."""
+        """Return the complete session, or None. Unreadable parts are left out; `load` reports them."""
         try:
             return self.load(session_id).session
         except NotFoundError:
             return None
 
     def load(self, session_id: str, page: MessagePage | None = None) -> LoadedSession:
-        """The session together with what is wrong with its files; with `page` at least that much of it."""
+        """Load the session with a report of damage in its files. With `page`, load at least that part."""
         session_id = parse_id(session_id)
         writer = self._writers.get(session_id)
         return self._files.read_open(writer, page) if writer else self._files.read(session_id, page)
@@ -380,11 +380,11 @@ class ChatRecordingService:
         return self._files.read_user_words(self._require_writer(session_id))
 
     async def list_sessions(self) -> list[SessionSummary]:
-        """All sessions, last active first. One damaged file is named and hides no other."""
+        """List all sessions, last active first. A damaged file is reported and does not hide others."""
         return self._library.list_summaries()
 
     async def delete_session(self, session_id: str) -> None:
-        """Remove every trace of a session, for good. Raises `BusyError` while another process has it open."""
+        """Erase a session everywhere. Raises `BusyError` while another process has it open."""
         session_id = parse_id(session_id)
         writer = self._writers.pop(session_id, None)
         if writer:
@@ -392,7 +392,7 @@ class ChatRecordingService:
         self._library.delete(session_id)
 
     async def delete_oldest_sessions(self, keep: int) -> list[str]:
-        """Delete all but the `keep` last active sessions, never one that is open; gives the ids that went."""
+        """Delete all but the `keep` last active sessions, never an open one. Returns the deleted ids."""
         return self._library.delete_all_but(keep)
 
     async def _get_free_writer(self, session_id: str) -> SessionWriter:
@@ -407,7 +407,7 @@ class ChatRecordingService:
         return writer
 
     def _get_activity_time(self, writer: SessionWriter) -> str:
-        """Now, but never before the last activity: a clock set back does not reorder a session."""
+        """Return the current time, but never before the last activity, even if the clock was set back."""
         at = format_stamp(self._clock())
         last: str = writer.head.get("lastActivity") or ""
         return max(last, at)
@@ -429,7 +429,7 @@ class ChatRecordingService:
             self._emit(Notice(session_id=session_id, level="info", text=text))
 
     def _update_index(self, writer: SessionWriter) -> None:
-        """The index hears of a session now and then, never while something is recorded."""
+        """Update the index entry of a large session, but not while an answer is being recorded."""
         big = writer.document_size >= MIN_INDEXED_BYTES
         if self._library.index and big and writer.is_saved and not writer.has_partial:
             from ollm.store.session_index.entries import make_writer_row
@@ -439,7 +439,7 @@ class ChatRecordingService:
 
 
 def _add_tokens(writer: SessionWriter, tokens: int) -> int:
-    """Of the whole archive, with these more."""
+    """Add tokens to the session's token count."""
     held: int = writer.head["metadata"].get("tokenCount") or 0
     return held + tokens
 

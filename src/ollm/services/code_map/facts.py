@@ -1,4 +1,4 @@
-"""Definitions and used names of each file, read once and cached by time and size."""
+"""Definitions and names used in each file, cached by modification time and size."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ _IMPORT = re.compile(r"^\s*(?:from|import|use|using|require|include)\b(.{0,400})
 
 
 class FileFacts(Data, frozen=True, kw_only=False, array_like=True, gc=False):
-    """`words` are all names in the file, `references` those that look like uses of something defined elsewhere; both
-    with a blank between them."""
+    """Facts of one file. `words` are all its names, `references` the names that look defined elsewhere; both separated
+    by blanks."""
 
     path: str
     modified: int
@@ -46,7 +46,7 @@ class _FactsFile(Data, frozen=True):
 
 
 class FactsCache:
-    """Cached facts of one project's files, in one file of `folder`; any problem with it means reading again."""
+    """Cached facts of one project's files, in one file of `folder`. An unusable cache is rebuilt."""
 
     def __init__(self, folder: Path, root: Path) -> None:
         name = hashlib.sha256(os.fsencode(root)).hexdigest()[:24]
@@ -54,7 +54,7 @@ class FactsCache:
         self._root = root
 
     def read(self, paths: Sequence[str], stopped: Callable[[], bool] = lambda: False) -> list[FileFacts]:
-        """The facts of these files below the root, in their order; a file that cannot be read is left out."""
+        """Read the facts of these files below the root, in order. Unreadable files are left out."""
         known = {facts.path: facts for facts in self._load()}
         found, changed = list[FileFacts](), False
         for path in paths:
@@ -89,7 +89,7 @@ class FactsCache:
         return found.files if found.version == CACHE_VERSION else ()
 
     def _save(self, found: Sequence[FileFacts], known: dict[str, FileFacts]) -> None:
-        """With what is known of files that were not asked for this time, as long as they are there."""
+        """Save the facts found, and known facts of other files that still exist."""
         others = known.keys() - {facts.path for facts in found}
         there = (known[path] for path in sorted(others) if os.path.lexists(f"{self._root}/{path}"))
         document = _FactsFile(version=CACHE_VERSION, files=(*filter(_can_save, found), *there))
@@ -99,7 +99,7 @@ class FactsCache:
 
 
 def _can_save(facts: FileFacts) -> bool:
-    """Return False for a file whose name is not UTF-8: the cache cannot hold it."""
+    """Return False if the file name is not UTF-8, since the cache cannot hold it."""
     return replace_surrogates(facts.path) == facts.path
 
 
@@ -113,7 +113,7 @@ def collect_facts(path: str, data: bytes, modified: int, size: int) -> FileFacts
 
 
 def decode_source(data: bytes) -> str:
-    """Source text in UTF-8, in UTF-16 with its mark, or else in Latin-1; nothing of what is no text."""
+    """Decode source text: UTF-8, UTF-16 with a byte order mark, or else Latin-1. Returns "" for binary data."""
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         return data.decode("utf-16", "replace")
     if b"\0" in data[:8192]:
@@ -126,7 +126,7 @@ def decode_source(data: bytes) -> str:
 
 
 def read_large_files(root: Path, paths: Sequence[str], symbol: str) -> list[FileFacts]:
-    """The facts of files that are too large for a map, of those that hold the last word of a symbol."""
+    """Read the facts of files too large for a map, if they contain the last word of a symbol."""
     word = normalize_symbol(symbol).rpartition(".")[2]
     found = list[FileFacts]()
     for path in paths:
@@ -146,7 +146,7 @@ def _find_references(text: str) -> set[str]:
 
 
 def _read_regular(place: str, max_bytes: int = MAX_FILE_BYTES) -> bytes:
-    """Never through a link that was put there meanwhile."""
+    """Read a file without following a symbolic link."""
     descriptor = os.open(place, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     with os.fdopen(descriptor, "rb") as file:
         return file.read(max_bytes)

@@ -1,4 +1,4 @@
-"""The languages whose syntax can be parsed: their files, their grammars, and the nodes that define something."""
+"""The languages that can be parsed: their files, grammars, and nodes that are definitions."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _KINDS_BY_LANGUAGE = {
 
 
 class CodeLanguage(Data, frozen=True, kw_only=False):
-    """`wrappers` are the nodes that definitions may be in without belonging to them."""
+    """A parsable language. `wrappers` are nodes that may enclose definitions without owning them."""
 
     name: str
     suffixes: tuple[str, ...]
@@ -53,11 +53,11 @@ class CodeLanguage(Data, frozen=True, kw_only=False):
     function: str = "language"
 
     def get_kind(self, node: str) -> str | None:
-        """The kind of definition that a node is; None if it is no definition."""
+        """Return the kind of definition of a node, or None if it is not a definition."""
         return _KINDS_BY_LANGUAGE.get((self.name, node)) or _KINDS.get(node)
 
     def is_container(self, node: str) -> bool:
-        """Return True if a definition is looked into; a struct in C holds no code."""
+        """Return True if a definition may contain others. A C struct does not."""
         return node in _CONTAINERS and self.name != "c"
 
 
@@ -116,18 +116,18 @@ def find_language(name: str) -> CodeLanguage | None:
 
 
 def get_family(name: str) -> str:
-    """Return the group of languages whose names a file can use: those that call each other."""
+    """Return the family of languages that can call each other, such as C and C++."""
     language = find_language(name)
     family = language.name if language else _get_suffix(name)
     return _FAMILIES.get(family, family)
 
 
 def belongs_on_map(name: str) -> bool:
-    """Return True if a file is read for a map: code, and text about it."""
+    """Return True if a file is read for a map: code or related text."""
     suffix = _get_suffix(name)
     return suffix in _BY_SUFFIX or suffix in _OTHER_SUFFIXES or name.rpartition("/")[2].lower() in _OTHER_NAMES
 
 
 def is_code(name: str) -> bool:
-    """Return True if a file defines things, in any supported language."""
+    """Return True if a file is code rather than text."""
     return belongs_on_map(name) and _get_suffix(name) not in _TEXT_SUFFIXES

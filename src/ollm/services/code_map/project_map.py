@@ -1,5 +1,5 @@
-"""A map of a project's code within a budget of tokens: definitions and files by how many other files use them, or by
-a question."""
+"""A map of a project's code within a token budget: definitions and files ranked by use in other files, or by a
+query."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def is_vendored(path: str) -> bool:
 
 @lru_cache(maxsize=65_536)
 def split_words(name: str) -> tuple[str, ...]:
-    """The words of a name, in small letters and without their endings: `parseCalls` is parse, call."""
+    """Split a name into lower-case word stems: `parseCalls` becomes parse, call."""
     return tuple(stem_word(part.lower()) for part in _PART.findall(name))
 
 
@@ -55,8 +55,7 @@ def stem_word(word: str) -> str:
 
 
 def score_definitions(files: Sequence[FileFacts]) -> list[list[float]]:
-    """For every file the weight of each of its definitions: the files that use it, shared among those that define
-    something of that name."""
+    """Score each definition of each file by the files that use it. Definitions of the same name share the score."""
     places: dict[str, list[tuple[int, int]]] = defaultdict(list)
     for number, facts in enumerate(files):
         for inner, found in enumerate(facts.definitions):
@@ -83,17 +82,17 @@ def score_definitions(files: Sequence[FileFacts]) -> list[list[float]]:
 
 
 def _weigh_place(path: str, test_share: float) -> float:
-    """Weigh the contents of a file: tests less, third-party code hardly."""
+    """Weigh a file by its place: tests less, third-party code hardly at all."""
     return (test_share if is_test(path) else 1.0) * (VENDORED_SHARE if is_vendored(path) else 1.0)
 
 
 def defines_itself(found: CodeDefinition) -> bool:
-    """Return False for what only holds or names definitions: `impl Cart { … }`, `mod cart;`."""
+    """Return False for entries that only contain or name definitions: `impl Cart { … }`, `mod cart;`."""
     return found.kind != "impl" and not (found.kind == "module" and found.line == found.last)
 
 
 def _names_place(used: set[str], path: str, found: CodeDefinition) -> bool:
-    """Return True if a file that uses a name also names its class or module."""
+    """Return True if a file that uses a name also mentions its class or module."""
     if found.scope:
         return found.scope.rpartition(".")[2] in used
     folder, _, name = path.rpartition("/")
@@ -103,7 +102,7 @@ def _names_place(used: set[str], path: str, found: CodeDefinition) -> bool:
 
 
 class QueryScores:
-    """Relevance of each file and definition to a question. A word counts by how few files hold it."""
+    """Relevance of each file and definition to a query. Words found in few files count more."""
 
     def __init__(self, files: Sequence[FileFacts], query: str) -> None:
         terms = [term for term in sorted(_split_all(re.findall(r"\w+", query))) if len(term) >= 2]
@@ -113,7 +112,7 @@ class QueryScores:
         self._rarity = {term: math.log(1 + (len(files) + 1) / (1 + count)) for term, count in counts.items()}
 
     def score_file(self, number: int) -> float:
-        """Words of the path count most, then those of what it defines, then all others."""
+        """Score a file: words of its path count most, then names it defines, then all other words."""
         facts, content = self._files[number], self._contents[number]
         place = _split_all(re.split(r"[/.\-]", facts.path))
         defined = _split_all(found.name for found in facts.definitions)
@@ -133,14 +132,14 @@ def _split_all(words: Iterable[str]) -> set[str]:
 
 
 class RankedFile(Data, frozen=True):
-    """A file that has to do with some words, and the definitions in it that do most."""
+    """A file relevant to a query, and its most relevant definitions."""
 
     path: str
     definitions: tuple[CodeDefinition, ...]
 
 
 def rank_files(files: Sequence[FileFacts], words: str) -> list[RankedFile]:
-    """Rank files and their definitions by what they have to do with these words, best first."""
+    """Rank files and their definitions by relevance to these words, best first."""
     scores = QueryScores(files, words)
 
     def choose_definitions(facts: FileFacts) -> tuple[CodeDefinition, ...]:
@@ -159,8 +158,8 @@ def rank_files(files: Sequence[FileFacts], words: str) -> list[RankedFile]:
 def render_code_map(
     files: Sequence[FileFacts], max_tokens: int, count: CountTokens, query: str = "", prefix: str = ""
 ) -> str:
-    """At most so many tokens. Without a question: the definitions most used by other files. With one: the files that
-    have most to do with it. The same files give the same text. `prefix` is what is before each path."""
+    """Render a map of at most so many tokens. Without a query: the definitions most used by other files. With one: the
+    most relevant files. The output is deterministic. `prefix` precedes each path."""
     if query.strip():
         return _render_for_query(files, max_tokens, count, query, prefix)
     weights = score_definitions(files)
@@ -175,7 +174,7 @@ def render_code_map(
 def _render_definitions(
     ranked: Sequence[tuple[FileFacts, Sequence[float]]], max_tokens: int, count: CountTokens, prefix: str
 ) -> str:
-    """The heaviest definitions of all files, as many as fit, each below its file."""
+    """Render the highest-scoring definitions of all files, as many as fit, each below its file."""
     heaviest = []
     for place, (facts, weights) in enumerate(ranked):
         used = [(-weight, place, found.line, found) for weight, found in zip(weights, facts.definitions, strict=True)]
@@ -208,7 +207,7 @@ def _render_for_query(files: Sequence[FileFacts], max_tokens: int, count: CountT
 
 
 def _list_names(paths: Sequence[str], max_tokens: int, count: CountTokens) -> list[str]:
-    """As many of the first paths as fit, those of a directory on one line: `src/shop/: cart.py mail.py`."""
+    """List as many paths as fit, those of a directory on one line: `src/shop/: cart.py mail.py`."""
     folders: dict[str, list[str]] = {}
     left = max_tokens
     for path in paths:

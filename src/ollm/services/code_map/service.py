@@ -1,4 +1,4 @@
-"""`CodeMapService`: the outlines and maps of a workspace's code, as tools and commands ask for them."""
+"""`CodeMapService`: outlines and maps of a workspace's code for tools and commands."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MAX_LARGE_FILES = 20  # that no map knows, looked through for a symbol that noth
 
 
 class CodeMap(Data, frozen=True):
-    """A map as text; `files` were looked at, `left_out` were over the limit of files. `has_more`: it is empty because
+    """A map as text. `files` were read, `left_out` exceeded the file limit. `has_more`: the text is empty because
     nothing fits."""
 
     text: str
@@ -43,8 +43,8 @@ class FoundSymbol(Data, frozen=True):
 
 
 class CodeMapService:
-    """Knows what the files of any root define. `folder` is where that is remembered between runs; work runs in a
-    thread and stops when its caller is cancelled."""
+    """Finds the definitions in the files of any root. `folder` holds the cache. Work runs in a thread and stops when
+    its caller is cancelled."""
 
     def __init__(self, settings: CodeMapSettings, folder: Path) -> None:
         self.settings = settings
@@ -59,8 +59,8 @@ class CodeMapService:
         query: str = "",
         prefix: str = "",
     ) -> CodeMap:
-        """A map of the files (paths from the root) within the budget, by default the configured one. `prefix` is
-        before each path in it."""
+        """Build a map of these files (paths from the root) within the token budget, by default the configured one.
+        `prefix` precedes each path."""
         kept = self._select_files(paths)
 
         def work(most: int) -> str:
@@ -91,14 +91,14 @@ class CodeMapService:
         return list(dict.fromkeys(names))
 
     def _select_files(self, paths: Sequence[str]) -> list[str]:
-        """Code first when there are too many."""
+        """Select the files: code first if there are too many."""
         wanted = [path for path in paths if belongs_on_map(path)]
         if len(wanted) > self.settings.max_files:
             wanted.sort(key=lambda path: (not is_code(path), path.count("/"), path))
         return wanted[: self.settings.max_files]
 
     async def _read_facts(self, root: Path, paths: Sequence[str]) -> list[FileFacts]:
-        """What the files define; nothing without the extra `[code]`."""
+        """Read the facts of these files. Returns [] without the extra `[code]`."""
         if not is_available():
             return []
         stop = threading.Event()

@@ -1,4 +1,4 @@
-"""Definitions, outlines and mistakes of a text by its syntax tree (extra `[code]`); nothing without a grammar."""
+"""Definitions, outlines and syntax errors from the syntax tree (extra `[code]`). Empty without a grammar."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ CountTokens = Callable[[str], int]
 
 @lru_cache(maxsize=16)
 def get_parser(module: str, function: str) -> Parser | None:
-    """None where tree-sitter or the grammar is not installed, or the two do not fit together."""
+    """Return a parser, or None if tree-sitter or the grammar is missing or the two are incompatible."""
     try:
         from tree_sitter import Language, Parser
 
@@ -64,12 +64,12 @@ def has_grammar(name: str) -> bool:
 
 
 def is_available() -> bool:
-    """Return True if the extra `[code]` is installed; imports nothing."""
+    """Return True if the extra `[code]` is installed, without importing it."""
     return find_spec("tree_sitter") is not None and find_spec("tree_sitter_python") is not None
 
 
 def outline_text(name: str, data: bytes) -> list[CodeDefinition]:
-    """List what a file defines, in its order; nothing if it cannot be parsed here. The name tells the language."""
+    """List a file's definitions in order. Empty if it cannot be parsed. The file name gives the language."""
     language = _choose_language(name, data)
     parser = get_parser(language.module, language.function) if language else None
     if language is None or parser is None or len(data) > MAX_PARSED_BYTES:
@@ -88,8 +88,8 @@ def outline_text(name: str, data: bytes) -> list[CodeDefinition]:
 
 
 def find_parse_error(name: str, data: bytes) -> int | None:
-    """The line of the first place that does not parse; None when there is none or nothing here can tell: of C nobody
-    can who does not know its macros."""
+    """Find the line of the first syntax error. Returns None if there is none, or if the language cannot be checked. C
+    cannot: its macros are unknown."""
     language = find_language(name)
     if language is None or language.name in ("c", "cpp"):
         return None
@@ -118,7 +118,7 @@ def _blank_line(data: bytes, row: int) -> bytes:
 
 
 def _choose_language(name: str, data: bytes) -> CodeLanguage | None:
-    """By the name; a header that holds C++ is read as such."""
+    """Choose the language by file name. A header with C++ keywords counts as C++."""
     language = find_language(name)
     if language is not None and language.name == "c" and name.endswith(".h") and _CPP_WORDS.search(data):
         return find_language("header.hpp")
@@ -142,7 +142,7 @@ class _TreeReader:
             self._visit(child, scope, outer, depth + 1)
 
     def _visit(self, node: Node, scope: str, outer: Node | None, depth: int) -> None:
-        """`outer` is the statement that wraps this node alone, such as `export` or what carries the decorators."""
+        """Visit a node. `outer` is the statement that wraps only this node, such as `export` or its decorators."""
         kind = self._language.get_kind(node.type)
         if kind is not None and (named := self._name_definition(node, kind, scope)):
             found = self._add(node, outer or node, *named)
@@ -163,7 +163,7 @@ class _TreeReader:
             self._visit_children(body, scope, None, depth + 1)
 
     def _visit_called(self, node: Node, depth: int) -> None:
-        """Into functions that are called, or handed over, where they are: `(function () { … })()`."""
+        """Visit functions that are called or passed in place: `(function () { … })()`."""
         if node.start_point[0] == node.end_point[0] and node.end_byte - node.start_byte > MAX_ONE_LINE_BYTES:
             return
         for child in node.named_children:
@@ -175,7 +175,7 @@ class _TreeReader:
                 self._visit_called(child, depth + 1)
 
     def _find_members(self, node: Node, kind: str) -> Node | None:
-        """Find the members of a value: the functions of an object, the methods of a struct or class declared in it."""
+        """Find the members of a value: functions of an object, or methods of a struct or class declared in it."""
         value = node.child_by_field_name("value") or node.child_by_field_name("right")
         if value is not None and value.type in ("object", "call"):
             return value
@@ -214,7 +214,7 @@ class _TreeReader:
         return node.end_byte
 
     def _find_first_line(self, node: Node) -> int:
-        """With the comments and attributes directly above."""
+        """Find the first line, with the comments and attributes above."""
         first = node.start_point[0]
         before = node.prev_sibling
         for _ in range(MAX_LEADING_COMMENTS):
@@ -228,7 +228,7 @@ class _TreeReader:
     def _name_definition(  # noqa: PLR0911 - one line a kind of node
         self, node: Node, kind: str, scope: str
     ) -> tuple[str, str, str] | None:
-        """Kind, name and scope; None for what is of no interest, such as a local value."""
+        """Return kind, name and scope, or None for an irrelevant node, such as a local variable."""
         match node.type:
             case (
                 "assignment"
@@ -262,7 +262,7 @@ class _TreeReader:
         return (kind, name, scope) if name else None
 
     def _name_value(self, node: Node, kind: str, scope: str) -> tuple[str, str, str] | None:
-        """A constant in capitals, or a function kept under a name."""
+        """Name an upper-case constant, an exported value, or a function assigned to a name."""
         left = next(
             (found for field in ("left", "name", "property", "key") if (found := node.child_by_field_name(field))), None
         )
@@ -300,7 +300,7 @@ class _TreeReader:
         return "impl", self._read_text(target).partition("<")[0], ""
 
     def _name_declaration(self, node: Node, kind: str, scope: str) -> tuple[str, str, str] | None:
-        """C writes the name inside what it declares: `static int *find(int n)`. Variables are left out."""
+        """Name a C declaration, whose name is inside its declarator: `static int *find(int n)`. Skips variables."""
         declarator = node.child_by_field_name("declarator")
         is_function = False
         while declarator is not None:
@@ -321,7 +321,7 @@ class _TreeReader:
         return kind, bare, ".".join(filter(None, (scope, outer)))
 
     def _name_marked_class(self, node: Node, scope: str) -> tuple[str, str, str] | None:
-        """`class EXPORTED Window { … };` is read as a function, as the macro takes the place of the name."""
+        """Name `class EXPORTED Window { … };`, which parses as a function because of the macro."""
         head, declarator = node.child_by_field_name("type"), node.child_by_field_name("declarator")
         if head is None or declarator is None or node.type != "function_definition" or declarator.type != "identifier":
             return None
@@ -329,7 +329,7 @@ class _TreeReader:
         return ("class", self._read_text(declarator), scope) if is_class else None
 
     def _name_inner_type(self, node: Node, scope: str) -> tuple[str, str, str] | None:
-        """`struct point { … } origin;` declares a value, but it is the struct that is of interest."""
+        """Name the struct in `struct point { … } origin;`, rather than the declared value."""
         inner = node.child_by_field_name("type")
         if inner is None or inner.child_by_field_name("body") is None or not (name := self._read_name(inner)):
             return None
@@ -349,13 +349,13 @@ class _TreeReader:
 
 
 def _find_last_row(node: Node) -> int:
-    """The row of the last character; some nodes take the line break along."""
+    """Return the row of the last character. Some nodes include the line break."""
     row, column = node.end_point
     return row if column > 0 or row == node.start_point[0] else row - 1
 
 
 def _holds_functions(value: Node) -> bool:
-    """Return True if a value is an object with functions in it, such as the methods of a module."""
+    """Return True if a value is an object with functions, such as the methods of a module."""
     return value.type == "object" and any(
         child.type == "method_definition"
         or (child.type == "pair" and (held := child.child_by_field_name("value")) and held.type in _FUNCTION_VALUES)
@@ -369,8 +369,8 @@ def _find_brace(data: bytes, start: int, end: int) -> int:
 
 
 class CodeDefinition(Data, frozen=True, kw_only=False, array_like=True, gc=False):
-    """A class, function or the like. `line` is where it is named, `first` where its decorators or comments begin and
-    `last` where it ends, counting from 1. `scope` is what it is in, with dots."""
+    """A class, function or similar. `line` is the line of its name, `first` that of its decorators or comments, and
+    `last` its last line, counting from 1. `scope` is the dotted name of its container."""
 
     kind: str
     name: str
@@ -390,7 +390,7 @@ class CodeDefinition(Data, frozen=True, kw_only=False, array_like=True, gc=False
 
 
 def shorten_signature(text: str, kind: str = "") -> str:
-    """On one line, without what comes after it."""
+    """Put a signature on one line and shorten it."""
     line = " ".join(text.split()).rstrip("{:; ").removesuffix(" do").removesuffix(" end").rstrip("; ")
     line = line.replace("( ", "(").replace(", )", ")").replace(" )", ")")
     max_chars = MAX_VALUE_CHARS if kind in ("constant", "variable", "type", "macro") else MAX_SIGNATURE_CHARS
@@ -402,12 +402,12 @@ def render_definition(found: CodeDefinition) -> str:
 
 
 def normalize_symbol(symbol: str) -> str:
-    """`Turn::run`, `Turn#run` and `Turn.run()` are all `Turn.run`."""
+    """Normalize a symbol: `Turn::run`, `Turn#run` and `Turn.run()` become `Turn.run`."""
     return symbol.strip().removesuffix("()").replace("::", ".").replace("#", ".").strip(".")
 
 
 def match_symbol(symbol: str, definitions: Sequence[CodeDefinition]) -> list[CodeDefinition]:
-    """The definitions a symbol names: those of exactly that full name, else those whose full name ends in it."""
+    """Match a symbol: definitions with exactly that full name, else those whose full name ends in it."""
     wanted = normalize_symbol(symbol)
     if not wanted:
         return []
@@ -416,8 +416,8 @@ def match_symbol(symbol: str, definitions: Sequence[CodeDefinition]) -> list[Cod
 
 
 def fit_outline(definitions: Sequence[CodeDefinition], max_tokens: int, count: CountTokens) -> list[str]:
-    """Fit the outline into so many tokens: inner definitions go first, deepest first, then the end. Says what is left
-    out."""
+    """Fit the outline into so many tokens: drop inner definitions, deepest first, then the end. Adds a count of the
+    omitted definitions."""
     shown = list(definitions)
     deepest = max((found.depth for found in shown), default=0)
     while deepest > 0 and _count_lines(shown, count) > max_tokens:
@@ -436,7 +436,7 @@ def _say_more(gone: int) -> str:
 
 
 def take_within(lines: Sequence[str], max_tokens: int, count: CountTokens) -> list[str]:
-    """As many of the first lines as fit."""
+    """Return as many of the first lines as fit."""
     left, kept = max_tokens, list[str]()
     for line in lines:
         left -= count(f"{line}\n")

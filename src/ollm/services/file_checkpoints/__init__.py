@@ -1,1 +1,1 @@
-"""States of a workspace's files, saved before and after the turns that change some, to go back to."""
+"""States of a workspace's files, saved before and after turns that change files, for rewinding."""

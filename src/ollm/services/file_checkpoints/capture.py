@@ -1,4 +1,4 @@
-"""Taking the state of a workspace's files: what did not change since the last time is not read again."""
+"""Capturing the state of a workspace's files. Unchanged files are not read again."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ FileStamp = tuple[int, int, int, int, int]
 
 
 class CapturedTree(Data, frozen=True):
-    """`ignored` and `uncovered` count names that a restore cannot bring back."""
+    """A captured tree. `ignored` and `uncovered` count names that cannot be restored."""
 
     digest: bytes
     files: int
@@ -58,8 +58,7 @@ class KnownFile(NamedTuple):
 
 
 class KnownDirectory(NamedTuple):
-    """A directory all of whose names are files that are known: as long as names and stamps are the same, so are the
-    entries."""
+    """A directory that contains only known files. While names and stamps are unchanged, so are its entries."""
 
     names: list[str]
     stamps: list[FileStamp]
@@ -72,7 +71,7 @@ _get_stamp = attrgetter("st_mtime_ns", "st_ctime_ns", "st_size", "st_ino", "st_m
 
 
 class SavedIndex(msgspec.Struct, array_like=True):
-    """Index kept between processes."""
+    """The file index, saved between processes."""
 
     version: int
     generation: int
@@ -80,15 +79,15 @@ class SavedIndex(msgspec.Struct, array_like=True):
 
 
 class TooManyBytes(Exception):  # noqa: N818 - not a fault: the settings name the limit
-    """The files of this workspace take more than all checkpoints may."""
+    """The files of this workspace exceed the limit for all checkpoints."""
 
 
 class CheckpointsOffError(UsageError):
-    """No checkpoints are taken here; the message says why."""
+    """Checkpoints are off here; the message gives the reason."""
 
 
 class TreeTaker:
-    """Takes trees of the files in a place. `off` says why none are taken here; nothing if they are. `scan` lists the
+    """Captures the files of a place as trees. `off` is the reason checkpoints are off, or "". `scan` lists the
     files."""
 
     def __init__(
@@ -110,9 +109,8 @@ class TreeTaker:
         self._read = 0
 
     def take(self, needed: bytes | None = None, since: float = NOW) -> CapturedTree:
-        """The tree as it is, with every content kept, or nothing of it. What is `needed` besides is not thrown away to
-        make room for it. Names in folders may be those of a look after the moment `since`. The caller holds the
-        lock."""
+        """Capture the current tree with all contents, or nothing. Objects of the tree `needed` are not deleted to make
+        room. File names may come from a scan made after `since`. The caller holds the lock."""
         tree = self._look(since)
         self._unsaved_reads += tree.read
         limit = self._settings.max_total
@@ -123,7 +121,7 @@ class TreeTaker:
         return tree
 
     def view_tree(self, objects: FileObjects) -> CapturedTree:
-        """The tree as it is, kept where these objects are."""
+        """Capture the current tree into these objects."""
         viewer = TreeTaker(self._place, self._settings, self._scan, objects)
         try:
             return viewer._look()
@@ -177,7 +175,7 @@ class TreeTaker:
         )
 
     def save_index(self, count: int) -> None:
-        """Remember the files for the next process, if many of so many are not remembered yet."""
+        """Save the index for the next process, if a notable share of `count` files is not in it yet."""
         if self._files is None or (self._unsaved_reads <= count // INDEX_SHARE and self._objects.index.exists()):
             return
         files = {
@@ -252,7 +250,7 @@ class TreeTaker:
         return found is not None and found.entries is entries
 
     def _find_unchanged(self, directory: DirectoryContent, prefix: str) -> KnownDirectory | None:
-        """Return the known files of a directory if all are unchanged."""
+        """Return the known directory if all its files are unchanged."""
         found = self._directories.get(directory.path)
         if found is None or directory.others or found.names != directory.files:
             return None
@@ -263,7 +261,7 @@ class TreeTaker:
         return found if stamps == found.stamps else None
 
     def _read_files(self, directory: DirectoryContent, prefix: str, before: dict[str, KnownFile]) -> Entries:
-        """Every file and link of a directory; what is known of one that did not change is used."""
+        """Read every file and link of a directory. Unchanged files are taken from the index."""
         assert self._files is not None
         entries: Entries = {}
         after = self._files.setdefault(directory.path, {})
@@ -296,7 +294,7 @@ class TreeTaker:
         return TreeEntry("d", mode, digest) if digest is not None else TreeEntry("x", mode, b"cannot be read")
 
     def _read_name(self, path: str, status: os.stat_result, known: dict[str, KnownFile]) -> TreeEntry | None:
-        """A file or a link that is new or changed; None when it is gone again."""
+        """Read a new or changed file or link. Returns None if it has disappeared."""
         try:
             return self._read_anew(path, status, known)
         except FileNotFoundError:
@@ -333,7 +331,7 @@ class TreeTaker:
 
 @contextmanager
 def pause_collection() -> Iterator[None]:
-    """A look makes many things that live and no circles: looking for those took a quarter of its time."""
+    """Pause garbage collection. A scan makes many live objects without cycles; collection took 25 % of its time."""
     enabled = gc.isenabled()
     gc.disable()
     try:
@@ -344,7 +342,7 @@ def pause_collection() -> Iterator[None]:
 
 
 def _read_content(descriptor: int, size: int, max_bytes: int) -> bytes:
-    """All of a file that is expected to have `size` bytes, or more than `max_bytes` of it."""
+    """Read a file of about `size` bytes: all of it, or slightly more than `max_bytes`."""
     parts = [os.read(descriptor, min(size, max_bytes) + 1)]
     if len(parts[0]) != size:  # it grows or shrinks while it is read
         read = len(parts[0])
@@ -360,7 +358,7 @@ def _make_large_entry(mode: int, status: os.stat_result) -> TreeEntry:
 
 
 def _is_settled(status: os.stat_result, began: int) -> bool:
-    """Return True if a later change of the file must show in its times."""
+    """Return True if any later change of the file must change its timestamps."""
     newest = max(status.st_mtime_ns, status.st_ctime_ns)
     coarse = not status.st_mtime_ns % 1_000_000_000 and not status.st_ctime_ns % 1_000_000_000
     return newest < began - (_COARSE_STEP_NANOSECONDS if coarse else _CLOCK_STEP_NANOSECONDS)

@@ -1,5 +1,5 @@
-"""The spans in which a session changes files: their beginning, their end (also after a kill), and changes made by
-sessions of nested workspaces."""
+"""The spans in which a session changes files: their start, their end (also after a kill), and changes made by sessions
+of nested workspaces."""
 
 from __future__ import annotations
 
@@ -48,12 +48,12 @@ MAX_LOOK_AGE_SECONDS = 0.25  # names that the sandbox looked for when the last c
 
 
 class LookFurther(Exception):  # noqa: N818 - not a fault: the caller looks at the whole tree instead
-    """Only a look at everything tells what happened."""
+    """Raised when only a scan of the whole tree can show what changed."""
 
 
 def find_named_files(objects: FileObjects, root: Path, tree: bytes, names: Iterable[str]) -> tuple[str, ...]:
-    """The paths from the root of files that a call names. Raises LookFurther unless the tree holds each as a file: of a
-    new one rules must be asked, and a file of rules changes what is covered."""
+    """Resolve the files that a call names to paths from the root. Raises LookFurther unless the tree holds each as a
+    file: a new one needs the ignore rules, and a rule file changes which files are covered."""
     real = os.path.realpath(root)
     found = []
     for name in names:
@@ -65,7 +65,7 @@ def find_named_files(objects: FileObjects, root: Path, tree: bytes, names: Itera
 
 
 def renew_files(objects: FileObjects, root: Path, tree: bytes, paths: Iterable[str], max_file_bytes: int) -> bytes:
-    """The tree with these files as they are now, their contents kept. Raises LookFurther where one is none any more."""
+    """Update these files in the tree and save their contents. Raises LookFurther if one is no longer a file."""
     try:
         with objects.put_together():
             now = [PathChange(path, None, _read_file(objects, root, path, max_file_bytes)) for path in paths]
@@ -100,7 +100,7 @@ _COARSE_STEP_NANOSECONDS = 2_000_000_000  # of file systems that keep whole seco
 
 
 class EndFinder:
-    """Fills in missing ends. `now` is the tree as it is; `journal` the restore that is under way or was killed."""
+    """Fills in missing ends. `now` is the current tree; `journal` is a restore in progress or interrupted."""
 
     def __init__(self, root: Path, objects: FileObjects, now: bytes, journal: RestoreJournal | None) -> None:
         self._root = root
@@ -109,7 +109,7 @@ class EndFinder:
         self._journal = journal
 
     def complete(self, session_id: str, records: list[CheckpointRecord]) -> list[CheckpointRecord]:
-        """The records with their ends; one whose process still runs has none."""
+        """Complete the records with their ends. A record whose process still runs has no end."""
         return [
             record if record.end or not record.has_trees else self._complete(session_id, record, following)
             for record, following in zip(records, [*records[1:], None], strict=False)
@@ -135,14 +135,14 @@ class EndFinder:
         return replace(record, end=tree.hex(), ended=max(stamp, record.started), cut_off=True)
 
     def _find_restored(self, session_id: str, record: CheckpointRecord) -> list[PathChange]:
-        """Find the finished steps of a restore; one without a journal had not begun."""
+        """Find the finished steps of a restore. A restore without a journal has not started."""
         journal = self._journal
         if journal is None or (journal.session_id, journal.number) != (session_id, record.number):
             return []
         return [step for step in list_changes(journal) if is_done(self._root, step)]
 
     def _filter_older(self, changes: Iterable[PathChange], moment: int) -> list[PathChange]:
-        """Filter the paths that existed before a moment, by ctime, which nobody can set."""
+        """Keep the changes made before a moment, judged by ctime, which cannot be set."""
         found = list(changes)
         new = {change.path for change in found if change.before is None}
         return [change for change in found if self._is_older(change, new, moment)]
@@ -156,7 +156,7 @@ class EndFinder:
         return all(self._is_in_place(folder, folder in new, moment) for folder in above)
 
     def _is_in_place(self, folder: str, new: bool, moment: int) -> bool:
-        """Return True if a directory was not moved here later: the times of its contents would not show that."""
+        """Return True if a directory was not moved here later, which the times of its contents would not show."""
         status = _stat_or_none(self._root / folder)
         if status is None or _is_before(status, moment):
             return status is not None
@@ -164,7 +164,7 @@ class EndFinder:
 
 
 def _is_unchanged_since(root: Path, folders: list[str], moment: int) -> bool:
-    """Of the nearest directory that is there."""
+    """Check the nearest directory that exists."""
     for folder in reversed(folders):
         if (status := _stat_or_none(root / folder)) is not None:
             return _is_before(status, moment)
@@ -187,8 +187,8 @@ def _is_before(status: os.stat_result | None, moment: int) -> bool:
 
 
 def find_neighbours_paths(root: Path, folder: Path, paths: Collection[str], since: str) -> set[str]:
-    """Those of `paths` that a session of another workspace changed since a moment. `folder` is where the states of
-    this workspace are; those of the others are beside it."""
+    """Find the `paths` that a session of another workspace has changed since a moment. `folder` holds the states of
+    this workspace; those of other workspaces are next to it."""
     found: set[str] = set()
     for place, objects in _find_neighbours(root, folder, paths):
         for session_id in objects.list_sessions():
@@ -210,7 +210,7 @@ def _find_neighbours(root: Path, folder: Path, paths: Collection[str]) -> Iterat
 
 
 def _find_last_sign(objects: FileObjects, session_id: str, record: CheckpointRecord, now: str) -> str:
-    """Return the end of a span, or the last time it was known to run; `now` while it does."""
+    """Return the end of a span, or the last time it is known to have run, or `now` if it still runs."""
     if record.ended:
         return record.ended
     beat = read_last_beat(objects.find_beat(session_id))
@@ -220,7 +220,7 @@ def _find_last_sign(objects: FileObjects, session_id: str, record: CheckpointRec
 def _pick_changed(
     root: Path, place: Path, objects: FileObjects, record: CheckpointRecord, paths: Collection[str]
 ) -> set[str]:
-    """Pick the paths not known to be unchanged: all below the other's root if the end is missing."""
+    """Pick the paths that may have changed: all below the other root if the end is missing."""
     try:
         if record.end:
             changes = compare_trees(objects, bytes.fromhex(record.begin), bytes.fromhex(record.end))
@@ -232,7 +232,7 @@ def _pick_changed(
 
 
 class ChangeSpans:
-    """The spans of one workspace, as one conversation uses them. One at a time is open."""
+    """The change spans of one workspace in one conversation. One at a time is open."""
 
     def __init__(
         self,
@@ -255,20 +255,20 @@ class ChangeSpans:
 
     @property
     def begun(self) -> bool:
-        """Return True if a record is open: files may be changing now."""
+        """True if a record is open, so files may be changing now."""
         return self._open is not None
 
     def require_on(self) -> None:
-        """Raises CheckpointsOffError if no states are taken here."""
+        """Raise CheckpointsOffError if checkpoints are off here."""
         if self._trees.off:
             raise CheckpointsOffError(self._trees.off)
 
     def begin(
         self, session_id: str, message_id: int, kind: RecordKind = "turn", names: Sequence[str] | None = None
     ) -> CheckpointRecord:
-        """Take the state before a change; until `end` is called, later calls belong to the same span. `names` are the
-        files that are written and no others: only these are looked at if that tells enough, and what happens to others
-        meanwhile is somebody else's."""
+        """Save the state before a change. Until `end` is called, later calls belong to the same span. `names` are
+        the only files written: only these are read if that is enough, and changes to other files are attributed to
+        others."""
         self.require_on()
         self._folders.offered = ""
         if self._open and not self._open[1].named:
@@ -285,7 +285,7 @@ class ChangeSpans:
         return record
 
     def end(self) -> CheckpointRecord | None:
-        """Take the state after the changes; None if no record is open."""
+        """Save the state after the changes. Returns None if no record is open."""
         if self._open is None:
             return None
         if self._heartbeat:
@@ -294,11 +294,11 @@ class ChangeSpans:
             return self._end()
 
     def note_missed(self, session_id: str, message_id: int) -> None:
-        """Remember that a turn changed files and their state before it is not known."""
+        """Record that a turn changed files whose state before it is unknown."""
         self._write_record(session_id, kind="missed", message_id=message_id)
 
     def note_editor_change(self, place: Path, before: bytes, after: bytes) -> None:
-        """Remember what an editor made of a file; nothing if no span is open, or it is not below the root."""
+        """Record an editor's change of a file. Does nothing if no span is open or the file is not below the root."""
         root, put = self.root.resolve(), self.objects.put
         if self._open is None or not place.is_relative_to(root):
             return
@@ -317,7 +317,7 @@ class ChangeSpans:
         plan: RestorePlan | None = None,
         names: Sequence[str] | None = None,
     ) -> CheckpointRecord:
-        """A new record that begins with the files as they are. The caller holds the lock."""
+        """Add a record that begins with the current files. The caller holds the lock."""
         tree = self._trees.take(plan.target if plan else None)
         self._end_cut_off(CheckpointRecords(self.objects, session_id), tree.digest)
         return self._write_record(
@@ -345,7 +345,7 @@ class ChangeSpans:
             return ()
 
     def _begin_named(self, session_id: str, message_id: int, names: Sequence[str]) -> CheckpointRecord | None:
-        """Another stretch of a turn, from what is known of the last one; None where a whole look is needed."""
+        """Begin another span of a turn from the end of the last one. Returns None if a full scan is needed."""
         last = self._newest[1] if self._newest and self._newest[0] == session_id else None
         if last is None or last.message_id != message_id:
             return None
@@ -367,7 +367,7 @@ class ChangeSpans:
         return renewed
 
     def _end_cut_off(self, records: CheckpointRecords, now: bytes) -> None:
-        """Record an interrupted turn before the next one, while most is known of it."""
+        """Complete the records of interrupted turns before the next one starts, while their traces are fresh."""
         known = records.load()
         ends = EndFinder(self.root, self.objects, now, peek_journal(self.objects))
         for before, after in zip(known, ends.complete(records.session_id, known), strict=True):
@@ -396,7 +396,7 @@ class ChangeSpans:
         return tree.digest
 
     def _clean_up(self) -> None:
-        """Once a process: what is too old goes."""
+        """Remove expired checkpoints, once per process."""
         if not self._cleaned:
             self._cleaned = True
             drop_old_records(self.objects, self._clock(), self._settings.keep_days)

@@ -1,4 +1,4 @@
-"""A session's list of checkpoints, its signs of life, and the removal of old checkpoints."""
+"""A session's list of checkpoints, its heartbeat, and the removal of old checkpoints."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ RecordKind = Literal["turn", "undo", "rewind", "redo", "pruned", "missed"]
 
 
 class EditorChange(Data, frozen=True):
-    """A file that was changed in an editor: its contents before and after, by their digests in hexadecimal. It is on
-    disk when the editor saves it."""
+    """A file changed in an editor: hexadecimal digests of its contents before and after. The change reaches the disk
+    when the editor saves it."""
 
     path: str
     before: str
@@ -34,10 +34,10 @@ class EditorChange(Data, frozen=True):
 
 
 class CheckpointRecord(Data, frozen=True):
-    """One stretch in which this session changed files. `message_id` is the newest message of the session when it
-    began, `begin` and `end` are trees, in hexadecimal; `end` is missing while it goes on, or where it was cut off.
+    """One span in which this session changed files. `message_id` is the session's newest message at its start. `begin`
+    and `end` are tree digests in hexadecimal; `end` is missing while the span runs, or if it was interrupted.
 
-    `pruned` stands for all before it, which are no longer kept; `missed` for a turn whose state could not be taken."""
+    A `pruned` record replaces all deleted records before it; `missed` marks a turn whose state could not be saved."""
 
     number: int
     kind: RecordKind
@@ -60,7 +60,7 @@ class CheckpointRecord(Data, frozen=True):
 
 
 class CheckpointRecords:
-    """Reads and writes the list of one session. The line of a record that has ended replaces that of its beginning."""
+    """Reads and writes the records of one session. The line of an ended record replaces that of its start."""
 
     def __init__(self, objects: FileObjects, session_id: str) -> None:
         self._objects = objects
@@ -83,7 +83,7 @@ class CheckpointRecords:
         return max((record.number for record in self.load()), default=0) + 1
 
     def drop_before(self, number: int) -> None:
-        """Forget the records before one; a line says so."""
+        """Drop the records before a number, and leave a `pruned` mark."""
         records = self.load()
         gone = [record for record in records if record.number < number]
         if not gone:
@@ -97,7 +97,7 @@ class CheckpointRecords:
 
 
 def group_turns(records: Iterable[CheckpointRecord]) -> list[list[CheckpointRecord]]:
-    """The stretches of a turn together, everything else alone."""
+    """Group the spans of each turn. Every other record is a group by itself."""
     groups: list[list[CheckpointRecord]] = []
     for record in records:
         last = groups[-1][-1] if groups else None
@@ -112,7 +112,7 @@ SHARE_DROPPED = 4  # one of so many records goes at a time when there is too muc
 
 
 def collect_garbage(objects: FileObjects, used: Iterable[bytes] = ()) -> ObjectsState:
-    """Throw away what no checkpoint of any session needs, nor the trees `used`. The caller holds the lock."""
+    """Delete objects that no checkpoint of any session nor the trees `used` need. The caller holds the lock."""
     trees, contents = set(used), set[bytes]()
     for session_id in objects.list_sessions():
         for record in CheckpointRecords(objects, session_id).load():
@@ -122,14 +122,14 @@ def collect_garbage(objects: FileObjects, used: Iterable[bytes] = ()) -> Objects
 
 
 def drop_old_records(objects: FileObjects, now: datetime, keep_days: int) -> None:
-    """Forget what is older than so many days."""
+    """Drop records older than this many days."""
     limit = format_stamp(now - timedelta(days=keep_days))
     if _drop_records(objects, limit):
         collect_garbage(objects)
 
 
 def drop_old_places(folder: Path, now: datetime, keep_days: int) -> None:
-    """Take away what other workspaces have saved that nobody has used for so many days: nobody else would."""
+    """Delete the checkpoints of other workspaces that have not been used for this many days."""
     limit = (now - timedelta(days=keep_days)).timestamp()
     for place in folder.parent.glob("*"):
         objects = FileObjects(place)
@@ -141,7 +141,7 @@ def drop_old_places(folder: Path, now: datetime, keep_days: int) -> None:
 
 
 def drop_to_size(objects: FileObjects, max_bytes: int, used: Sequence[bytes] = ()) -> ObjectsState:
-    """Forget the oldest records of all sessions until the rest fits; those that begin with one of the trees `used`
+    """Drop the oldest records of all sessions until the rest fits. Records that begin with one of the trees `used`
     stay."""
     state, kept = objects.load_state(), {tree.hex() for tree in used}
     while state.bytes > max_bytes:
@@ -161,7 +161,7 @@ def drop_to_size(objects: FileObjects, max_bytes: int, used: Sequence[bytes] = (
 
 
 def _drop_records(objects: FileObjects, limit: str, kept: Collection[str] = ()) -> bool:
-    """Forget the records that began by then, but those that begin with a tree that is `kept`."""
+    """Drop the records that started by the limit, except those that begin with a tree in `kept`."""
     dropped = False
     for session_id in objects.list_sessions():
         records = CheckpointRecords(objects, session_id)
@@ -174,7 +174,7 @@ def _drop_records(objects: FileObjects, limit: str, kept: Collection[str] = ()) 
 
 
 class CheckpointEraser:
-    """Takes a session's checkpoints away, in any workspace, and what no other session shares."""
+    """Erases a session's checkpoints in all workspaces, and objects that no other session shares."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -197,7 +197,7 @@ _FLAGS = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW
 
 
 class Heartbeat:
-    """Holds a file and touches it again and again. Where it cannot be made nothing is proved."""
+    """Locks a file and touches it regularly. If the file cannot be created, there is no heartbeat."""
 
     def __init__(self, path: Path) -> None:
         self._descriptor: int | None = None
@@ -210,7 +210,7 @@ class Heartbeat:
             threading.Thread(target=self._run, name="heartbeat", daemon=True).start()
 
     def stop(self) -> None:
-        """One more sign, and then none."""
+        """Stop after one last beat."""
         self._stopped.set()
         with self._lock:
             descriptor, self._descriptor = self._descriptor, None
@@ -231,7 +231,7 @@ class Heartbeat:
 
 
 def read_last_beat(path: Path) -> int | None:
-    """When the last sign was, in nanoseconds; 0 where there never was one, None while somebody still gives them."""
+    """Return the time of the last beat in nanoseconds, 0 if there was none, or None while it still beats."""
     try:
         descriptor = os.open(path, _FLAGS)
     except OSError:

@@ -1,6 +1,6 @@
-"""Restore files: each step is whole or not done, looks at what is there first, and can be repeated after a kill.
+"""Restoring files. Each step is atomic, checks the present state first, and can be repeated after a kill.
 
-No part of a path is followed through a link: a directory that became one since is noticed and its files are left alone.
+Symbolic links in paths are never followed: if a directory has become a link, its files are left alone.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from ollm.system.beneath import LinkFound, open_parent_directory
 
 
 def find_joined_names(root: Path, steps: Iterable[PathChange]) -> list[list[bytes]]:
-    """The paths among a restore's steps that are one file now and become equal files: each list in order."""
+    """Find steps whose paths are hard links of one file now and will have equal content; each list is sorted."""
     found: dict[tuple[int, int, TreeEntry], list[bytes]] = {}
     for path, before, after in steps:
         if before is None or after is None or not before.kind == after.kind == "f":
@@ -42,7 +42,7 @@ def find_joined_names(root: Path, steps: Iterable[PathChange]) -> list[list[byte
 
 
 def link_beside(root: Path, leader: str, parent: int, name: str) -> bool:
-    """Give a file below the root another name in the directory `parent`; False where that cannot be done."""
+    """Hard-link a file below the root into the directory `parent`. Returns False if that is impossible."""
     full = root / leader
     try:
         with open_parent_directory(root, full) as source:
@@ -59,8 +59,8 @@ _CREATE_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLO
 
 
 class RestoreSteps:
-    """The steps of one restore below `root`. `name` is the same when they are done again: half-written files are
-    found by it. `joined` are paths that were one file and become one again."""
+    """The steps of one restore below `root`. A repeated restore has the same `name`, by which half-written files are
+    found. `joined` are paths that were hard links of one file and will be again."""
 
     def __init__(
         self,
@@ -88,7 +88,7 @@ class RestoreSteps:
         return list(self._skipped.values())
 
     def run(self) -> None:
-        """Do all that can be done; `done` and `skipped` say what became of each."""
+        """Perform all possible steps. `done` and `skipped` hold the results."""
         removed: set[str] = set()
         self._remove_leftovers()
         self._open_directories()
@@ -105,7 +105,7 @@ class RestoreSteps:
             os.sync()
 
     def _remove_leftovers(self) -> None:
-        """Half-written files of the same restore, which was killed."""
+        """Remove half-written files of the same restore after a kill."""
         one_each = {step.path.rpartition("/")[0]: step.path for step in self._steps}
         for folder in (self._root / path for path in one_each.values()):
             with suppress(OSError, LinkFound), open_parent_directory(self._root, folder) as parent:
@@ -124,8 +124,8 @@ class RestoreSteps:
             self._create(step, step.after)
 
     def _matches(self, now: TreeEntry | None, step: PathChange) -> bool:
-        """Return True if the present entry is the one the restore was planned for. A directory's mode may be ours, and
-        so may the absence of an entry that is removed before another replaces it."""
+        """Return True if the present entry is the one the restore was planned for. The restore itself may have changed
+        a directory's mode, or removed an entry before replacing it."""
         before = step.before
         if now is None:
             return before is None or must_go(step)
@@ -156,7 +156,7 @@ class RestoreSteps:
         self._done[step.path] = step
 
     def _find_leader(self, step: PathChange) -> str:
-        """Find a path that was the same file as this one and is restored already; nothing if there is none."""
+        """Find a restored path that was a hard link of the same file, or return ""."""
         leader = self._leaders.get(step.path, "")
         return leader if leader in self._done and is_same_state(observe_path(self._root, leader), step.after) else ""
 
@@ -184,7 +184,7 @@ class RestoreSteps:
             os.close(descriptor)
 
     def _open_directories(self) -> None:
-        """A directory that is to stay must be open to us while its files are changed."""
+        """Make directories accessible while their files are changed."""
         for step in self._steps:
             if step.before and step.before.kind == "d" and (step.before.mode & 0o700) != 0o700:
                 with suppress(OSError, LinkFound):
@@ -209,7 +209,7 @@ class RestoreSteps:
 
 
 def observe_path(root: Path, path: str) -> TreeEntry | None:
-    """Read the present entry of a path; nothing if a part of the path is not a directory. Raises LinkFound."""
+    """Read the present entry of a path, or None if it or a parent directory is missing. Raises LinkFound."""
     full = root / path
     try:
         with open_parent_directory(root, full) as parent:
@@ -245,7 +245,7 @@ def _describe_error(error: Exception) -> str:
 
 @contextmanager
 def open_below(root: Path, path: str) -> Iterator[BinaryIO]:
-    """Open what is under a path for reading, with no link on the way."""
+    """Open a file for reading without following any symbolic link."""
     full = root / path
     with open_parent_directory(root, full) as parent:
         descriptor = os.open(full.name, _READ_FLAGS, dir_fd=parent)
@@ -259,7 +259,7 @@ MAX_SYNCED_OBJECTS = 500
 
 
 class RestoreJournal(msgspec.Struct, frozen=True, kw_only=True):
-    """Planned actions of a restore: enough to finish it. `number` is its record in the session's list."""
+    """The steps of a restore, enough to finish it. `number` is its record in the session's list."""
 
     id: str
     root: str
@@ -281,7 +281,7 @@ class RestoreResult(Data, frozen=True):
 
 
 class InterruptedRestore(Data, frozen=True):
-    """A restore that was killed and is finished now."""
+    """An interrupted restore: its result or its remaining steps."""
 
     id: str
     session_id: str
@@ -294,7 +294,7 @@ class InterruptedRestore(Data, frozen=True):
 
 
 def write_journal(objects: FileObjects, journal: RestoreJournal) -> None:
-    """From here on the restore happens, whatever happens to us."""
+    """Write the journal. From now on, a killed restore is finished later."""
     contents = [entry.value for _, *both in journal.steps for entry in both if entry and entry.kind == "f"]
     if len(contents) > MAX_SYNCED_OBJECTS:
         os.sync()
@@ -305,7 +305,7 @@ def write_journal(objects: FileObjects, journal: RestoreJournal) -> None:
 
 
 def peek_journal(objects: FileObjects) -> RestoreJournal | None:
-    """Return the unfinished restore; one that cannot be read never began."""
+    """Return the unfinished restore, or None. An unreadable one never started."""
     try:
         return msgspec.msgpack.decode(objects.journal.read_bytes(), type=RestoreJournal)
     except (OSError, msgspec.MsgspecError):
@@ -333,7 +333,7 @@ def is_done(root: Path, step: PathChange) -> bool:
 
 
 def run_journal(objects: FileObjects, journal: RestoreJournal, root: Path) -> RestoreResult:
-    """Do what a journal says, for the first time or again."""
+    """Run the steps of a journal, for the first time or again."""
     changes = list_changes(journal)
     joined = [[os.fsdecode(path) for path in names] for names in journal.joined]
     steps = RestoreSteps(root, objects, changes, journal.id, joined)
@@ -386,7 +386,7 @@ def list_unsaved(record: CheckpointRecord, root: Path, saved: set[str]) -> list[
 
 
 def make_step(path: str, place: Path, before: str, after: str) -> PathChange:
-    """One content in place of another; the mode of the file stays."""
+    """Make a step that replaces a file's content and keeps its mode."""
     mode = place.stat().st_mode & 0o7777 if place.is_file() else FILE_MODE
     return PathChange(path, TreeEntry("f", mode, bytes.fromhex(before)), TreeEntry("f", mode, bytes.fromhex(after)))
 
@@ -398,7 +398,7 @@ def make_editor_change(step: PathChange) -> EditorChange:
 
 
 def drop_paths(plan: RestorePlan, paths: Iterable[str]) -> RestorePlan:
-    """A plan without some paths."""
+    """Remove some paths from a plan."""
     gone = set(paths)
     return replace(
         plan,

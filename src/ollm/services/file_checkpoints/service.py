@@ -1,6 +1,6 @@
-"""`FileCheckpoints`: takes the state of the files around a turn, and puts an earlier one back.
+"""`FileCheckpoints`: saves the state of the files around a turn, and restores an earlier one.
 
-Everything here takes as long as looking at every file of the workspace does: callers run it in a thread.
+Every operation scans all files of the workspace, so callers run it in a thread.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ from ollm.system.beneath import LinkFound
 
 
 def list_record_changes(objects: FileObjects, root: Path, record: CheckpointRecord, end: str) -> list[PathChange]:
-    """List the changes from the beginning of a record to a tree, with those an editor has not saved."""
+    """List the changes from the start of a record to a tree, including unsaved changes in an editor."""
     if not record.has_trees:
         return []
     found = list(compare_trees(objects, bytes.fromhex(record.begin), bytes.fromhex(end)))
@@ -68,7 +68,7 @@ def list_record_changes(objects: FileObjects, root: Path, record: CheckpointReco
 
 
 class CheckpointView:
-    """`now` is the tree as it was when the view was made."""
+    """A view of the checkpoints. `now` is the tree when it was made."""
 
     def __init__(self, root: Path, objects: FileObjects, now: CapturedTree) -> None:
         self._root = root
@@ -77,16 +77,16 @@ class CheckpointView:
         self._ends = EndFinder(root, objects, now.digest, peek_journal(objects))
 
     def list_records(self, session_id: str) -> list[CheckpointRecord]:
-        """With the ends of those that were cut off; one that is still going on has none."""
+        """List the records, with the ends of interrupted ones filled in. A running record has no end."""
         return self._ends.complete(session_id, CheckpointRecords(self._objects, session_id).load())
 
     def list_changes(self, record: CheckpointRecord) -> list[PathChange]:
-        """List the changes between the beginning and the end of a record, up to now while it is open, with those an
-        editor has not saved."""
+        """List the changes between the start and the end of a record, or until now while it is open, including unsaved
+        changes in an editor."""
         return list_record_changes(self._objects, self._root, record, record.end or self._now.digest.hex())
 
     def plan(self, session_id: str, start: CheckpointRecord, message_id: int, *, force: bool) -> RestorePlan:
-        """Plan the return to the beginning of a record."""
+        """Plan the return to the start of a record."""
         target = bytes.fromhex(start.begin)
         found = drop_hidden(compare_trees(self._objects, self._now.digest, target, hidden=True))
         changes = [change for change in found if not self._is_as_then(change)]
@@ -103,7 +103,7 @@ class CheckpointView:
         )
 
     def _find_flaw(self, digest: bytes) -> str:
-        """Why a saved content cannot be had; nothing where it can."""
+        """Return the reason a saved content cannot be read, or ""."""
         try:
             self._objects.read(digest)
         except StorageError as error:
@@ -111,7 +111,7 @@ class CheckpointView:
         return ""
 
     def _is_as_then(self, change: PathChange) -> bool:
-        """Return True if a path that a rule now hides is unchanged: only the rule changed."""
+        """Return True if a path that is now ignored is unchanged, so that only the ignore rule changed."""
         if change.before is None or change.before.kind != "i":
             return False
         try:
@@ -120,8 +120,8 @@ class CheckpointView:
             return False
 
     def _find_foreign_paths(self, session_id: str, start: CheckpointRecord, wanted: set[str]) -> dict[str, str]:
-        """Find the changes between and after the turns of this session and in turns of another, with the reason they
-        stay. Of other workspaces' changes only the paths `wanted`."""
+        """Find changes made between and after the turns of this session or in turns of others, with the reason they
+        stay. Changes from other workspaces are limited to the paths `wanted`."""
         own = [r for r in self.list_records(session_id) if r.has_trees and r.number >= start.number]
         restored = {
             change for record in own if record.kind in ("rewind", "redo") for change in self.list_changes(record)
@@ -141,48 +141,48 @@ class CheckpointView:
     def _add_changes(
         self, found: dict[str, str], before: str, after: str, why: str, known: Collection[PathChange] = ()
     ) -> None:
-        """`known` are changes of our own restores: in another session's stretch they are still ours."""
+        """Add changes to `found`. `known` are changes by our own restores, even within another session's span."""
         for change in self._compare(before, after):
             if change not in known:
                 found.setdefault(change.path, why)
 
     def _compare(self, before: str, after: str) -> list[PathChange]:
-        """Two trees, the second as it is now where it is not given."""
+        """Compare two trees. The second defaults to the current one."""
         later = bytes.fromhex(after) if after else self._now.digest
         return list(compare_trees(self._objects, bytes.fromhex(before), later))
 
 
 class FileCheckpoints(ChangeSpans):
-    """The checkpoints of one workspace: the spans in which its sessions changed files, and the way back."""
+    """The checkpoints of one workspace: the spans in which its sessions changed files, and restores."""
 
     _restore_id = ""
 
     @property
     def reason_off(self) -> str:
-        """Why none are taken here; nothing if they are."""
+        """The reason checkpoints are off here, or ""."""
         return self._trees.off
 
     @property
     def wanted(self) -> bool:
-        """Return True if the settings enable them."""
+        """True if the settings enable checkpoints."""
         return self._settings.enabled
 
     def list_records(self, session_id: str) -> list[CheckpointRecord]:
-        """As they are written down: one that was cut off has no end."""
+        """List the records as written. An interrupted record has no end."""
         return CheckpointRecords(self.objects, session_id).load()
 
     def list_changes(self, record: CheckpointRecord) -> list[PathChange]:
-        """List the changes between the beginning and the end of a closed record, with those an editor has not saved."""
+        """List the changes between the start and the end of a closed record, including unsaved changes in an editor."""
         return list_record_changes(self.objects, self.root, record, record.end) if record.end else []
 
     def view_files(self) -> CheckpointView:
-        """The files as they are now, beside what is saved. Nothing is written."""
+        """View the current files beside the saved checkpoints. Writes nothing."""
         objects = ScratchObjects(self.objects.folder)
         with objects.hold_lock():
             return CheckpointView(self.root, objects, self._trees.view_tree(objects))
 
     def read_entry(self, path: str, entry: TreeEntry) -> bytes:
-        """The content of a file that a tree names: as it was saved, or as it is while nothing has changed it."""
+        """Read the content of a file in a tree: the saved copy, or the file itself if it is unchanged."""
         try:
             return self.objects.read(entry.value)
         except StorageError:
@@ -194,8 +194,8 @@ class FileCheckpoints(ChangeSpans):
             raise
 
     def plan_rewind(self, session_id: str, message_id: int, *, force: bool = False) -> RestorePlan | None:
-        """Plan the return of files to before a message; None if nothing changed since. Raises UsageError if their
-        earlier state is unknown. Writes nothing."""
+        """Plan the return of files to their state before a message. Returns None if nothing changed since. Raises
+        UsageError if that state is unknown. Writes nothing."""
         self.require_on()
         start = next((one for one in self.list_records(session_id) if one.message_id >= message_id), None)
         if start is None:
@@ -224,8 +224,8 @@ class FileCheckpoints(ChangeSpans):
         kind: RestoreKind = "rewind",
         write_in_editor: WriteInEditor | None = None,
     ) -> tuple[CheckpointRecord, RestoreResult, str]:
-        """Do a plan: the record that can take it back, what was done, and its id. Where the talk goes back too, the
-        restore counts as under way until `finish_restore`."""
+        """Execute a plan. Returns the record that can undo it, the result, and its id. If the conversation is rewound
+        too, the restore is in progress until `finish_restore`."""
         with self.objects.hold_lock():
             self._require_no_other_restore(session_id)
             record = self._add_record(session_id, message_id, kind, plan)
@@ -255,7 +255,7 @@ class FileCheckpoints(ChangeSpans):
         return ended, result, journal.id
 
     def finish_restore(self) -> None:
-        """The talk went back too: nothing is left to do."""
+        """Finish the restore after the conversation was rewound too."""
         journal = peek_journal(self.objects)
         if journal is None or journal.id == self._restore_id:  # else it is another session's
             remove_journal(self.objects)
@@ -269,7 +269,7 @@ class FileCheckpoints(ChangeSpans):
             )
 
     def find_interrupted(self) -> InterruptedRestore | None:
-        """The restore that was killed, with what is left of it. Nothing is written."""
+        """Find an interrupted restore with its remaining steps. Writes nothing."""
         journal = peek_journal(self.objects)
         if journal is None:
             return None
@@ -277,7 +277,7 @@ class FileCheckpoints(ChangeSpans):
         return make_interrupted(journal, RestoreResult(restored=left))
 
     def recover(self) -> InterruptedRestore | None:
-        """Finish a restore that was killed. Call `finish_restore` when its talk went back too."""
+        """Finish an interrupted restore. Call `finish_restore` after its conversation is rewound too."""
         if not self.objects.journal.exists():
             return None
         with self.objects.hold_lock():
@@ -301,7 +301,7 @@ class FileCheckpoints(ChangeSpans):
     def _end_restore(
         self, session_id: str, record: CheckpointRecord, result: RestoreResult, shown: RestoreResult | None = None
     ) -> CheckpointRecord:
-        """Record what a restore changed, without others' changes in the meantime. `shown` is what an editor did: it
+        """Record the changes of a restore, without changes others made meanwhile. `shown` is the editor's part, which
         reaches the disk when saved."""
         in_editor = shown.restored if shown else ()
         saved = [step for step in in_editor if is_done(self.root, step)]

@@ -1,5 +1,5 @@
-"""Trees of a workspace's files as objects, one a directory, named by its content, so that equal parts are kept once;
-and the plan of a restore from one tree to another, decided before anything is touched."""
+"""Trees of a workspace's files, stored as one content-addressed object per directory, so that equal parts are stored
+once; and plans of a restore from one tree to another, made before any file is touched."""
 
 from __future__ import annotations
 
@@ -20,9 +20,8 @@ EntryKind = Literal["f", "l", "d", "x", "i"]
 
 
 class TreeEntry(NamedTuple):
-    """Entry under one name. A file (`f`) and a directory (`d`) name an object, a link (`l`) holds where it leads. `x`
-    is there but not covered, and holds why; `i` is hidden by a rule: nothing is known of it, and nothing is done to
-    it."""
+    """An entry of a tree. A file (`f`) or directory (`d`) refers to an object; a link (`l`) holds its target. `x`
+    exists but is not covered, and holds the reason. `i` is ignored by a rule: it is neither read nor changed."""
 
     kind: EntryKind
     mode: int
@@ -30,7 +29,7 @@ class TreeEntry(NamedTuple):
 
 
 class PathChange(NamedTuple):
-    """Entry of a path in two trees; None if there is none."""
+    """The entries of a path in two trees, or None if missing."""
 
     path: str
     before: TreeEntry | None
@@ -54,8 +53,8 @@ def decode_tree(content: bytes) -> Entries:
 def compare_trees(
     objects: FileObjects, one: bytes, other: bytes, prefix: str = "", *, hidden: bool = False
 ) -> Iterator[PathChange]:
-    """Find the differences of two trees; parts with the same digest are not read. `hidden`: also names that rules hide
-    in the one and that are not there in the other."""
+    """Find the differences between two trees, without reading parts of equal digest. `hidden` includes names that are
+    ignored in one tree and missing from the other."""
     if one == other:
         return
     before, after = decode_tree(objects.read(one)), decode_tree(objects.read(other))
@@ -64,7 +63,7 @@ def compare_trees(
 
 
 def join_changes(changes: Iterable[PathChange]) -> list[PathChange]:
-    """Changes in their order, with those of a path that follow on from each other as one."""
+    """Join consecutive changes of the same path into one."""
     found: dict[str, list[PathChange]] = {}
     for change in changes:
         known = found.setdefault(change.path, [])
@@ -101,7 +100,7 @@ def _get_tree(entry: TreeEntry | None) -> bytes | None:
 def iter_entries(
     objects: FileObjects, tree: bytes, prefix: str = "", hidden: bool = False
 ) -> Iterator[tuple[str, TreeEntry]]:
-    """Every path of a tree, each directory before what is in it; names that rules hide only where asked for."""
+    """Iterate over all paths of a tree, directories before their contents. `hidden` includes ignored names."""
     for name, entry in decode_tree(objects.read(tree)).items():
         if entry.kind == "i" and not hidden:
             continue
@@ -111,7 +110,7 @@ def iter_entries(
 
 
 def collect_digests(objects: FileObjects, trees: Iterable[bytes]) -> set[bytes]:
-    """Every object that these trees need, themselves included."""
+    """Collect the digests of all objects that these trees need, including the trees."""
     found: set[bytes] = set()
     waiting = list(trees)
     while waiting:
@@ -132,14 +131,14 @@ DEFAULT_MODE = 0o755  # of a directory that nothing is known of but what is in i
 
 
 def apply_changes(objects: FileObjects, tree: bytes, changes: Iterable[PathChange]) -> bytes:
-    """The tree in which each path is as its change leaves it. Of a directory only kind and mode are taken: what is in
-    it has changes of its own, and it stays as long as something is."""
+    """Apply changes to a tree. For a directory only kind and mode are applied: its contents have separate changes, and
+    it stays as long as it is not empty."""
     last = {change.path: change.after for change in changes}
     return _edit(objects, decode_tree(objects.read(tree)), last)[0] if last else tree
 
 
 def _edit(objects: FileObjects, entries: Entries, changes: dict[str, TreeEntry | None]) -> tuple[bytes, bool]:
-    """The directory's new tree, and whether something is in it."""
+    """Edit a directory. Returns its new tree, and True if it is not empty."""
     below: dict[str, dict[str, TreeEntry | None]] = {}
     for path, after in changes.items():
         name, _, rest = path.partition("/")
@@ -154,7 +153,7 @@ def _edit(objects: FileObjects, entries: Entries, changes: dict[str, TreeEntry |
 
 
 def _edit_name(objects: FileObjects, entry: TreeEntry | None, deeper: dict[str, TreeEntry | None]) -> TreeEntry | None:
-    """Return the entry under a name; the change of the name itself is under the empty path."""
+    """Edit the entry under a name. The change of the entry itself is under the empty path."""
     own, wanted = "" in deeper, deeper.pop("", entry)
     if wanted is not None and wanted.kind != "d" and (own or not any(deeper.values())):
         return wanted
@@ -168,7 +167,7 @@ def _edit_name(objects: FileObjects, entry: TreeEntry | None, deeper: dict[str, 
 
 
 class CheckpointPlace(Data, frozen=True):
-    """Covered files and the place of their copies. `excluded` are paths of ours below the root."""
+    """The covered files and the folder of their copies. `excluded` are ollm's own paths below the root."""
 
     root: Path
     folder: Path
@@ -177,7 +176,7 @@ class CheckpointPlace(Data, frozen=True):
 
 
 def find_reason_off(place: CheckpointPlace, settings: CheckpointSettings) -> str:
-    """Why no checkpoints are taken here; nothing where they are."""
+    """Return the reason checkpoints are off here, or ""."""
     if not settings.enabled:
         return "Checkpoints are off (checkpoints.enabled)."
     real = os.path.realpath(place.root)
@@ -194,15 +193,15 @@ NEVER_TOUCHED = (".git", ".ollm")
 
 
 class SkippedPath(Data, frozen=True):
-    """A path that stays as it is, and why."""
+    """A path that is left unchanged, and the reason."""
 
     path: str
     why: str
 
 
 class RestorePlan(Data, frozen=True):
-    """`steps` go from what is there now to what was there then, in the order in which they are done. `ignored` and
-    `uncovered` count the names of the workspace that are not looked at; `in_editor` are steps that an editor does."""
+    """A restore from the current to the earlier state; `steps` are in order of execution. `ignored` and `uncovered`
+    count names in the workspace that are not covered. `in_editor` are paths that an editor restores."""
 
     message_id: int
     current: bytes
@@ -223,15 +222,15 @@ class RestorePlan(Data, frozen=True):
 
     @property
     def files(self) -> list[PathChange]:
-        """The paths that a person wants to hear of, each once: directories come and go with their files."""
+        """The paths to report, each once. Directories are omitted, since they come and go with their files."""
         return [step for step in dict.fromkeys(self.steps) if not is_directory_only(step)]
 
 
 def plan_steps(
     changes: Iterable[PathChange], others: Mapping[str, str], find_flaw: Callable[[bytes], str]
 ) -> tuple[tuple[PathChange, ...], tuple[SkippedPath, ...]]:
-    """Steps in order and what is skipped. `others` says why paths stay that somebody else changed, `find_flaw` why a
-    saved content cannot be had."""
+    """Return the steps in order, and the skipped paths. `others` gives the reason a path changed by others stays,
+    `find_flaw` the reason a saved content cannot be read."""
     steps: list[PathChange] = []
     skipped: list[SkippedPath] = []
     for change in changes:
@@ -243,7 +242,7 @@ def plan_steps(
 
 
 def drop_done_steps(plan: RestorePlan, open_paths: Collection[str]) -> RestorePlan:
-    """Without what somebody else did since it was planned, which is named. `open_paths` still differ from then."""
+    """Drop steps that others have done since planning, and list them as skipped. `open_paths` are not done yet."""
     done = [step for step in plan.disk_steps if step.path not in open_paths]
     named = dict.fromkeys(step.path for step in done if not is_directory_only(step))
     skipped = (*plan.skipped, *(SkippedPath(path=path, why=PUT_BACK_BY_OTHERS) for path in named))
@@ -253,7 +252,7 @@ def drop_done_steps(plan: RestorePlan, open_paths: Collection[str]) -> RestorePl
 
 
 def drop_foreign_folders(steps: list[PathChange], others: Mapping[str, str]) -> list[PathChange]:
-    """Without directories that somebody else made, removed or opened, but those that a file comes back into."""
+    """Drop directories that others created, removed or changed, unless a restored file needs them."""
     needed = {parent for path, _, after in steps if after is not None for parent in list_parents(path)}
     return [step for step in steps if not is_directory_only(step) or step.path not in others or step.path in needed]
 
@@ -264,8 +263,8 @@ def list_parents(path: str) -> list[str]:
 
 
 def drop_hidden(changes: Iterable[PathChange]) -> list[PathChange]:
-    """Without names that are new and that a rule hides which was there all the time: what is built or cached is no
-    news. What a rule hides that came or changed since stays among the changes, to be named."""
+    """Drop new ignored names, such as build output and caches. If the ignore file above such a name changed as well, it
+    stays among the changes, to be reported."""
     found = list(changes)
     folders = tuple(path.rpartition("/")[0] for path, _, _ in found if path.rpartition("/")[2] in RULE_FILES)
     return [change for change in found if not is_new_hidden(change) or is_named(change.path, folders)]
@@ -284,7 +283,7 @@ def is_below(path: str, folders: Iterable[str]) -> bool:
 
 
 def find_obstacle(change: PathChange, others: Mapping[str, str], find_flaw: Callable[[bytes], str]) -> str:
-    """Why a path must stay as it is; nothing when it need not."""
+    """Return the reason a path must stay unchanged, or ""."""
     now, then = change.before, change.after
     if now is not None and now.kind == "i":
         return "is new, and ignored now" if then is None else "is ignored now"
@@ -314,21 +313,21 @@ def order_steps(steps: Iterable[PathChange]) -> tuple[PathChange, ...]:
 
 
 def must_go(step: PathChange) -> bool:
-    """Return True if the present entry is removed first: nothing replaces it, or something of another kind that cannot
-    replace it at once."""
+    """Return True if the present entry is removed first: nothing replaces it, or an entry of another kind that cannot
+    replace it atomically."""
     now, then = step.before, step.after
     return now is not None and (then is None or (now.kind == "d") != (then.kind == "d"))
 
 
 def describe_change(step: PathChange) -> str:
-    """A letter for what happens to a path: A comes back, D is removed, M changes."""
+    """Return a letter for a change: A for restored, D for removed, M for modified."""
     if step.before is None:
         return "A"
     return "D" if step.after is None else "M"
 
 
 def is_same_state(one: TreeEntry | None, other: TreeEntry | None) -> bool:
-    """Return True if two entries are the same for a restore: of a directory only kind and mode count."""
+    """Return True if two entries are equal for a restore. For directories only kind and mode count."""
     if one is None or other is None:
         return one is other
     if one.kind == "d" and other.kind == "d":

@@ -1,1 +1,1 @@
-"""File discovery (S6): the whole project, as git sees it, with `.ollmignore` on top."""
+"""File discovery (S6): all files of the project as git sees it, with `.ollmignore` on top."""

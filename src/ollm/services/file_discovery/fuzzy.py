@@ -1,4 +1,4 @@
-"""Paths for what a person has typed so far (`@file`): the likeliest first, at the speed of typing."""
+"""Path completion for `@file`: the best matches first, fast enough for each keystroke."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ _BATCH_LINES = 4_000  # lines searched in one go: other threads have their turn 
 
 
 class PathFinder:
-    """All paths of a project, ready to be asked many times. Letters count whatever their case.
+    """All paths of a project, indexed for repeated queries. Matching ignores case.
 
-    A name that is what was typed comes first, then names that start with it, names that hold it, paths that hold it,
-    paths that hold its letters in order (`sfd` for `services/file_discovery`), and where there is not one of all these,
-    names that look like it; among equals the shorter path. They are kept in that order, so the first found are best.
+    Exact names come first, then names that start with the query, names that contain it, paths that contain it, and
+    paths that contain its letters in order (`sfd` for `services/file_discovery`). If nothing matches, similar names
+    are returned. Among equals the shorter path wins. Paths are stored in that order, so the first matches are the
+    best.
     """
 
     def __init__(self, paths: Iterable[str]) -> None:
@@ -31,7 +32,7 @@ class PathFinder:
         self._nothing: str | None = None  # no path holds these letters in order, so none does with more of them
 
     def find_best(self, typed: str, limit: int = 20) -> list[str]:
-        """At most `limit` paths. Nothing typed gives the shortest ones."""
+        """Return at most `limit` paths. An empty query gives the shortest ones."""
         wanted = typed.strip().removeprefix("./").lower()
         found: dict[int, None] = {}
         nothing = self._nothing is not None and wanted.startswith(self._nothing)
@@ -57,7 +58,7 @@ class PathFinder:
 
 
 class _LineSearch:
-    """Many short texts as one, each between two NULs, so that all are searched at the speed of memory."""
+    """Many short texts joined by NULs, so that all are searched at memory speed."""
 
     def __init__(self, lines: Sequence[str]) -> None:
         self._text = os.fsencode("\0" + "\0".join(lines) + "\0")
@@ -65,7 +66,7 @@ class _LineSearch:
         self._starts = list(ends) if lines else [0]
 
     def find_holding(self, wanted: bytes) -> Iterator[int]:
-        """The numbers of the lines that hold it; a NUL stands for where a line starts or ends."""
+        """Find the lines that contain it, by number. A NUL matches the start or end of a line."""
         at = self._text.find(wanted) if len(self._starts) > 1 else -1
         while at >= 0:
             number = bisect_right(self._starts, at) - 1
@@ -75,7 +76,7 @@ class _LineSearch:
             at = self._text.find(wanted, self._starts[number + 1])
 
     def find_scattered(self, wanted: str) -> Iterator[int]:
-        """The numbers of the lines that hold these letters in this order; a line may come more than once."""
+        """Find the lines that contain these letters in order, by number. A line may occur more than once."""
         expression = rb"[^\x00]*".join(escape_literal(os.fsencode(letter)) for letter in wanted)
         somewhere, each = compile_set([expression], anywhere=True), compile_bytes(expression)
         for start, part in self._iter_parts():
@@ -84,7 +85,7 @@ class _LineSearch:
                     yield bisect_right(self._starts, start + found.start()) - 1
 
     def _iter_parts(self) -> Iterator[tuple[int, bytes]]:
-        """The text in pieces that are searched in one go, with where they start."""
+        """Iterate over the text in parts for one search each, with their start offsets."""
         for first in range(0, len(self._starts) - 1, _BATCH_LINES):
             start = self._starts[first]
             yield start, self._text[start : self._starts[min(first + _BATCH_LINES, len(self._starts) - 1)]]
@@ -94,7 +95,7 @@ class _LineSearch:
         return list(dict.fromkeys(self._text[1:-1].split(b"\0")))
 
     def find_similar(self, wanted: str, limit: int) -> Iterator[int]:
-        """The numbers of the lines with a letter wrong, missing or too many, the likest first."""
+        """Find the lines with a wrong, missing or extra letter, by number, most similar first."""
         from rapidfuzz import fuzz, process
 
         text, best = os.fsencode(wanted), list[tuple[float, int, bytes]]()

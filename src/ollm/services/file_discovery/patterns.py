@@ -1,7 +1,7 @@
-"""Wildcard patterns as RE2 expressions: git's language for rules, shell globs for people and models.
+"""Wildcard patterns as RE2 expressions: git's syntax for rules, shell globs for people and models.
 
 RE2 matches any rule and any name in linear time. Everything is bytes, as in git: `?` is one byte, names need not be
-UTF-8. Expressions are for paths from the root and never match a NUL, which separates paths searched together.
+UTF-8. Expressions match paths from the root and never match a NUL, which separates paths searched together.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ def measure_literal(pattern: bytes) -> int:
 
 
 def expand_sets(pattern: bytes) -> list[bytes]:
-    """`*.py[cod]` as `*.pyc`, `*.pyo` and `*.pyd`: the patterns that it stands for, where its sets are a few letters or
-    digits; else the pattern as it is."""
+    """Expand sets: `*.py[cod]` becomes `*.pyc`, `*.pyo` and `*.pyd`. Only small sets of letters or digits are expanded;
+    else the pattern is returned unchanged."""
     found, rest = [b""], pattern
     while b"[" in rest:
         start, _, rest = rest.partition(b"[")
@@ -48,8 +48,8 @@ def expand_sets(pattern: bytes) -> list[bytes]:
 
 
 def translate_pattern(pattern: bytes) -> bytes:
-    """A pattern for a path. As in git the part before the first wildcard is compared as it is, and what follows is
-    read as a pattern of its own: a `**` right there counts as one at the start."""
+    """Translate a path pattern. As in git, the part before the first wildcard is literal and the rest is a separate
+    pattern: a `**` at its start counts as one at the start of a pattern."""
     cut = measure_literal(pattern)
     return escape_literal(pattern[:cut]) + _translate_wildcards(pattern[cut:])
 
@@ -89,7 +89,7 @@ def _translate_stars(pattern: bytes, at: int) -> tuple[bytes, int]:
 
 
 def _translate_set(pattern: bytes, at: int) -> tuple[bytes, int]:
-    """A `[…]`, from behind the bracket: `!` or `^` negates, a `]` that comes first is a member, `\\` escapes."""
+    """Translate a `[…]` after its bracket: `!` or `^` negates, a leading `]` is a member, backslash escapes."""
     negated = pattern[at : at + 1] in (b"!", b"^")
     at += negated
     members: set[int] = set()
@@ -107,7 +107,7 @@ def _translate_set(pattern: bytes, at: int) -> tuple[bytes, int]:
 
 
 def _read_member(pattern: bytes, at: int, previous: int) -> tuple[set[int], int, int]:
-    """Read the next member of a set: what it adds, the start of a range that may follow, and the next position."""
+    """Read a member of a set: the codes it adds, the start of a possible range, and the next position."""
     code = _read_code(pattern, at)
     following = pattern[at + 1 : at + 2]
     if code == 0x2D and previous and following not in (b"", b"]"):
@@ -179,7 +179,7 @@ def compile_bytes(expression: bytes, *, ignore_case: bool = False) -> Any:
 
 
 def compile_set(expressions: list[bytes], *, ignore_case: bool = False, anywhere: bool = False) -> Any:
-    """All at once: `.Match(text)` gives the numbers of those that match the whole text (or some of it), or None."""
+    """Compile all expressions. `.Match(text)` gives the numbers of those that match it wholly (or in part), or None."""
     import re2
 
     kind = re2.Set.SearchSet if anywhere else re2.Set.FullMatchSet
@@ -191,7 +191,7 @@ def compile_set(expressions: list[bytes], *, ignore_case: bool = False, anywhere
 
 
 class NameSearch:
-    """Finds, among the names of a directory, those whose path matches one of the expressions: one search for all."""
+    """Finds names in a directory whose path matches one of the expressions, with one search for all."""
 
     def __init__(self, expressions: Sequence[bytes], *, ignore_case: bool = False) -> None:
         together = b"|".join(b"(?:" + expression + b")" for expression in expressions)
@@ -204,7 +204,7 @@ class NameSearch:
         return compile_bytes(self._whole, ignore_case=self._ignore_case)
 
     def find_matches(self, base: str, names: Sequence[str]) -> set[str]:
-        """`base` is the directory's path, empty or ending with `/`. Each path is between `NUL /` and NUL."""
+        """Find the matching names. `base` is the directory's path, empty or ending with `/`."""
         text = os.fsencode(f"\0/{base}" + f"\0\0/{base}".join(names) + "\0")
         if not names or not self._any.Match(text):
             return set()
@@ -213,7 +213,7 @@ class NameSearch:
         return set(os.fsdecode(b"\0".join([text[start + cut : end - 1] for start, end in spans])).split("\0"))
 
     def select(self, base: str, names: list[str]) -> list[str]:
-        """Those of the names that match, in their order."""
+        """Select the names that match, in order."""
         found = self.find_matches(base, names)
         return [name for name in names if name in found]
 
@@ -222,7 +222,7 @@ _MAX_ALTERNATIVES = 1000
 
 
 def translate_glob(pattern: str) -> bytes:
-    """The expression for a glob: one without a slash is compared with the name at any depth, `/x` with the root's."""
+    """Translate a glob. Without a slash it matches names at any depth, `/x` only at the root."""
     if not pattern or "\0" in pattern:
         raise ToolFailure("InvalidPattern", "A glob must not be empty or contain NUL.")
     try:
@@ -241,12 +241,12 @@ def _translate_alternative(pattern: str) -> bytes:
 
 
 def compile_globs(patterns: Sequence[str]) -> NameSearch | None:
-    """Compile a search for all of them; None if there are none."""
+    """Compile a search for all globs, or return None if there are none."""
     return NameSearch([translate_glob(pattern) for pattern in patterns]) if patterns else None
 
 
 def expand_braces(pattern: str) -> list[str]:
-    """`*.{ts,tsx}` as `*.ts` and `*.tsx`, nested too. A brace without a partner or a comma is a plain character."""
+    """Expand `*.{ts,tsx}` to `*.ts` and `*.tsx`, also nested. An unpaired brace, or one without a comma, is literal."""
     found = list(islice(_iter_expansions(pattern), _MAX_ALTERNATIVES + 1))
     if len(found) > _MAX_ALTERNATIVES:
         raise BadPattern(f"its braces expand to more than {_MAX_ALTERNATIVES} patterns")
@@ -267,7 +267,7 @@ def _iter_expansions(pattern: str) -> Iterator[str]:
 
 
 def _find_first_group(pattern: str) -> tuple[int, list[int], int] | None:
-    """Find the first `{…,…}`: its opening, its own commas, its end."""
+    """Find the first `{…,…}`: positions of its opening, its commas and its end."""
     opened: list[tuple[int, list[int]]] = []
     found: tuple[int, list[int], int] | None = None
     at = 0

@@ -1,4 +1,4 @@
-"""A project in a few lines, for a prompt: the upper directories with their files, the rest as counts."""
+"""A short project overview for a prompt: the upper directories with their files, the rest as counts."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _MAX_FAILURES = 50
 
 
 def render_project_map(entries: Iterable[FileEntry], max_chars: int) -> str:
-    """At most so many characters. The same files give the same text, so that a prompt's prefix does not change.
+    """Render the map in at most so many characters. It is deterministic, so that a prompt's prefix is stable.
 
-    Directories are opened from the top down, the fullest first, as long as there is room.
+    Directories are opened from the top down, largest first, as long as there is room.
     """
     root = _MapFolder("")
     for entry in entries:
@@ -39,7 +39,7 @@ def render_project_map(entries: Iterable[FileEntry], max_chars: int) -> str:
 
 
 class _MapFolder:
-    """A directory on the map. One that only holds another is written together with it."""
+    """A directory on the map. A directory that holds only another one is joined with it."""
 
     def __init__(self, path: str) -> None:
         self.path = path

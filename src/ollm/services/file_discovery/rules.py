@@ -1,6 +1,6 @@
-"""Ignore rules, read and applied as git does: the last rule that matches a path decides.
+"""Ignore rules, read and applied as in git: the last rule that matches a path decides.
 
-Lines that cannot be used are reported (D624).
+Invalid lines are reported (D624).
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ Shape = Literal["name", "beginning", "ending"]
 
 
 class IgnoreRule(Data, frozen=True, gc=False):
-    """One line of an ignore file. `expression` is for paths from the top; `base` is the directory of the file. A path
-    that it matches has one of the `names`, or a name that begins or ends with one of them, if the rule is that plain:
-    then most names need no expression."""
+    """One line of an ignore file. `expression` matches paths from the top; `base` is the directory of the file. If the
+    rule is simple, a matching path has one of the `names`, or a name that begins or ends with one. Then most names can
+    be checked without the expression."""
 
     expression: bytes
     negated: bool
@@ -50,7 +50,7 @@ class IgnoreRule(Data, frozen=True, gc=False):
 
 
 class BadIgnoreRule(Data, frozen=True):
-    """A line that was skipped, where it is and why."""
+    """A skipped line, with its location and the reason."""
 
     text: str
     source: str
@@ -124,7 +124,7 @@ def _parse_rule(line: bytes, base: bytes, text: str, source: str, number: int) -
 
 
 def _find_shape(pattern: bytes) -> tuple[Shape | None, tuple[str, ...]]:
-    """Find what the names have in common that a pattern matches, without looking at the whole path."""
+    """Find the literal name, beginning or ending that all matches of a pattern share."""
     above, _, last = pattern.rpartition(b"/")
     if b"[" in above or last in (b"", b"*"):  # the slash may stand in a set
         return None, ()
@@ -144,7 +144,7 @@ _CUTS: dict[Shape, Callable[[bytes], bytes]] = {
 
 
 def _strip_trailing_spaces(line: bytes) -> bytes:
-    """Strip spaces as git does: those that a backslash escapes stay."""
+    """Strip trailing spaces as git does. Spaces escaped with a backslash stay."""
     stripped = line.rstrip(b" ")
     escapes = len(stripped) - len(stripped.rstrip(b"\\"))
     return line[: len(stripped) + 1] if escapes % 2 else stripped
@@ -153,8 +153,8 @@ def _strip_trailing_spaces(line: bytes) -> bytes:
 class Matcher:
     """Rules in order, weakest first. Paths are bytes, from the top.
 
-    Most rules are a name, its beginning or its ending: those need no search, only the others do. Nearly always a
-    directory holds nothing of the kind, and that is soon told.
+    Most rules are a name, a prefix or a suffix and need no search. Most directories contain no match for the other
+    rules, which one search shows.
     """
 
     def __init__(self, rules: Sequence[IgnoreRule], *, ignore_case: bool = False) -> None:
@@ -173,7 +173,7 @@ class Matcher:
         self._marks = [f"\0{start}" for start in self._beginnings] + [f"{end}\0" for end in self._endings]
 
     def find_candidates(self, base: str, names: Sequence[str]) -> frozenset[str]:
-        """Find the names of a directory that a rule may match: all that one does, and perhaps some more."""
+        """Find the names in a directory that a rule may match. May include false positives."""
         found = self._names.intersection(names)
         together = "\0" + "\0".join(names) + "\0"
         if any([mark in together for mark in self._marks]):  # noqa: C419 - a list is faster for so few
@@ -183,7 +183,7 @@ class Matcher:
         return found
 
     def find_deciding_rule(self, path: bytes, *, directory: bool) -> IgnoreRule | None:
-        """Find the rule that has the last word about this path itself; its parents are the caller's business."""
+        """Find the last rule that matches this path itself. The caller checks its parents."""
         for number in sorted(self._find_matching(path), reverse=True):
             rule = self.rules[number]
             if directory or not rule.only_directories:
@@ -210,7 +210,7 @@ class Matcher:
 
     @cached_property
     def _groups(self) -> list[list[bytes]]:
-        """The expressions of the rules that need a search, in groups: fifty thousand are slow but work."""
+        """The expressions of rules that need a search, in groups, so that even fifty thousand work."""
         expressions = [self.rules[number].expression for number in self._others]
         starts = range(0, len(expressions), _MAX_GROUP_RULES)
         return [expressions[start : start + _MAX_GROUP_RULES] for start in starts]
@@ -237,7 +237,7 @@ Signature = tuple[int, int, int] | None
 
 
 def read_signature(path: str) -> Signature:
-    """A value that changes when a file or directory does; None if there is none."""
+    """Return a value that changes with the file or directory, or None if it does not exist."""
     try:
         status = os.stat(path)
     except (OSError, ValueError):
@@ -246,8 +246,8 @@ def read_signature(path: str) -> Signature:
 
 
 class GitInfo(Data, frozen=True):
-    """Git's facts about a directory. `repository` is None outside of one; `settings` are the files that say so, each
-    with what it was when they were read."""
+    """Git's facts about a directory. `repository` is None outside of one; `settings` maps the config files to their
+    signatures at the time they were read."""
 
     repository: str | None
     excludes_file: str
@@ -256,7 +256,7 @@ class GitInfo(Data, frozen=True):
 
 
 class GitFinder:
-    """Asks git about directories, and asks again only when one of the files that hold its settings has changed."""
+    """Reads git's settings for directories, and reads them again only if a config file has changed."""
 
     def __init__(self, home: str, config_home: str) -> None:
         self._home = home
@@ -280,7 +280,7 @@ class GitFinder:
 
 
 def iter_upwards(path: str) -> Iterator[str]:
-    """An absolute path and all directories above it, the nearest first."""
+    """Iterate over an absolute path and all directories above it, nearest first."""
     while True:
         yield path
         above = os.path.dirname(path)
@@ -290,15 +290,15 @@ def iter_upwards(path: str) -> Iterator[str]:
 
 
 def _needs_git(repository: str | None, settings: Sequence[str]) -> bool:
-    """Return True if only git can tell, because its settings may be elsewhere or mention it."""
+    """Return True if git must be run, because its settings may be elsewhere or may set ignore options."""
     elsewhere = sys.platform != "linux" or any(name.startswith("GIT_CONFIG") for name in os.environ)
     in_worktree = repository is not None and os.path.isfile(os.path.join(repository, ".git"))
     return elsewhere or in_worktree or any(map(_may_say, settings))
 
 
 def _may_say(file: str) -> bool:
-    """Return True if a settings file may set an ignore file or the case of names, itself or by an include. Most do not,
-    and git need not be started."""
+    """Return True if a config file may set an ignore file or case sensitivity, itself or by an include. Most do not, so
+    git need not be started."""
     try:
         text = read_small_file(file).lower()
     except OSError:
@@ -307,13 +307,13 @@ def _may_say(file: str) -> bool:
 
 
 def is_repository(folder: str) -> bool:
-    """A `.git` directory that is one, or the file that a worktree or submodule has in its place."""
+    """Return True if there is a valid `.git` directory, or the `.git` file of a worktree or submodule."""
     dot_git = os.path.join(folder, ".git")
     return os.path.isfile(dot_git) or os.path.isfile(f"{dot_git}/HEAD")
 
 
 def find_exclude_file(dot_git: str) -> str | None:
-    """`info/exclude` of a repository; a worktree shares it with the repository it belongs to."""
+    """Find `info/exclude` of a repository. A worktree shares that of its main repository."""
     directory = _read_reference(dot_git, "gitdir: ") if os.path.isfile(dot_git) else dot_git
     if directory is None:
         return None
@@ -333,7 +333,7 @@ def _read_reference(file: str, prefix: str) -> str | None:
 
 
 def _read_config(root: str, home: str, config_home: str) -> tuple[str, bool]:
-    """core.excludesFile and core.ignoreCase as git itself finds them. Without git: where the file usually is."""
+    """Read core.excludesFile and core.ignoreCase with git. Without git, return the default path."""
     from ollm.system.sandbox.box import find_git_directories
     from ollm.system.sandbox.confined import read_git_settings
 
@@ -348,7 +348,7 @@ def _expand_home(named: str, root: str, home: str) -> str:
 
 
 class RuleLayers:
-    """The rules in force in one directory. `enter_directory` gives those of a directory below; nothing is changed."""
+    """The rules in force in one directory. Immutable: `enter_directory` returns the rules of a subdirectory."""
 
     def __init__(
         self,
@@ -364,7 +364,7 @@ class RuleLayers:
     def enter_directory(
         self, git: tuple[IgnoreRule, ...], ollm: tuple[IgnoreRule, ...], *, repository: bool
     ) -> RuleLayers:
-        """Put a directory's own rules on top. A repository of its own does not hear git's rules from above."""
+        """Add a directory's own rules on top. A nested repository does not inherit git rules from above."""
         if not git and not ollm and not repository:
             return self
         above = () if repository else self._git
@@ -372,10 +372,10 @@ class RuleLayers:
 
 
 class RuleReader:
-    """Reads the rule files a walk comes by, and remembers which they were and which lines were no good.
+    """Reads the rule files on a walk, and records their signatures and invalid lines.
 
-    Rules are about paths from `top`: the repository's root, or the project's (`within`) where that is higher or there
-    is no repository, or the walk's own.
+    Rules apply to paths from `top`: the highest of the repository's root, the project's root (`within`) and the walk's
+    root.
     """
 
     def __init__(self, root: str, places: GitInfo, within: str | None = None) -> None:
@@ -390,8 +390,8 @@ class RuleReader:
         self.signatures: dict[str, Signature] = dict(places.settings)
 
     def read_top_layers(self, built_in: Iterable[str]) -> RuleLayers:
-        """The rules in force above the root: the built-in ones, git's own, and those of the directories between the
-        top and the root."""
+        """Read the rules in force above the root: built-in rules, git's global ones, and those of the directories
+        between the top and the root."""
         named = self._keep_bad_rules(
             parse_ignore_rules([os.fsencode(name) for name in built_in], self.offset, "built-in rules")
         )
@@ -406,8 +406,8 @@ class RuleReader:
         return layers
 
     def read_layers(self, layers: RuleLayers, path: str, prefix: str, names: Sequence[str]) -> RuleLayers:
-        """The rules in force in a directory of which the names are known. `prefix` is its path from the top, empty or
-        ending with a slash."""
+        """Read the rules in force in a directory with these names. `prefix` is its path from the top, empty or ending
+        with a slash."""
         repository = ".git" in names and is_repository(path)
         has_git, has_ollm = GIT_IGNORE in names, OLLM_IGNORE in names
         if not (repository or has_git or has_ollm):
@@ -422,11 +422,11 @@ class RuleReader:
 
     @property
     def rules(self) -> list[IgnoreRule]:
-        """All that were read, weakest first."""
+        """All rules read so far, weakest first."""
         return [rule for group in (self._git, self._ollm) for rules in group.values() for rule in rules]
 
     def _read_file(self, path: str | None, base: bytes, *, linked: bool = True) -> tuple[IgnoreRule, ...]:
-        """Not `linked`: a symbolic link is no rule file, as in git; it would show lines of a file elsewhere."""
+        """Read a rule file. Unless `linked`, skip symbolic links, as git does: they would expose other files."""
         if path is None or (not linked and os.path.islink(path)):
             return ()
         self.signatures[path] = read_signature(path)
@@ -439,15 +439,15 @@ class RuleReader:
 
 
 def is_below(path: str, folder: str) -> bool:
-    """Return True if a path is this folder or inside it, by the names alone."""
+    """Return True if a path is this folder or inside it, by name only."""
     return path == folder or path.startswith(folder if folder.endswith("/") else f"{folder}/")
 
 
 def _cut_folder(path: str, folder: str) -> str:
-    """The way from a folder to a path in it; nothing for the folder itself."""
+    """Return the path relative to a folder, or "" for the folder itself."""
     return path[len(folder) :].lstrip("/")
 
 
 def find_rule_names(folder: str) -> list[str]:
-    """Those names in a directory that say something about rules."""
+    """Find the names in a directory that affect ignore rules."""
     return [name for name in (".git", GIT_IGNORE, OLLM_IGNORE) if os.path.lexists(os.path.join(folder, name))]

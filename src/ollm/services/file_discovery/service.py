@@ -1,4 +1,4 @@
-"""`FileDiscoveryService` (S6, D): the interface of file discovery. Answers are cached until something changes."""
+"""`FileDiscoveryService` (S6, D): the interface of file discovery. Results are cached until a change."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ _MAX_CHECKED_DIRECTORIES = 1500  # directories whose times can be read while nob
 
 
 class DiscoveryResult(Data, frozen=True, dict=True):
-    """A finished walk: its entries and the times of all it depends on. `generation` is the state of the watch that it
-    was last known to be true in."""
+    """A finished walk: its entries and the signatures of everything it depends on. `generation` is the last state of
+    the watch in which it was known to be valid."""
 
     entries: tuple[FileEntry, ...]
     seen: dict[str, Signature]
@@ -72,12 +72,12 @@ class DiscoveryResult(Data, frozen=True, dict=True):
 
     @cached_property
     def _is_settled(self) -> bool:
-        """Return True if nothing was touched so shortly before the read that its time cannot show a later touch."""
+        """True if all files are old enough at the time of reading that a later change must alter their timestamps."""
         return all(seen is None or seen[0] < self.taken - CLOCK_STEP_NANOSECONDS for seen in self.seen.values())
 
 
 class EntryMaker:
-    """Picks what the include globs want, and adds size and time where they are asked for."""
+    """Selects entries by the include globs, and adds size and time if requested."""
 
     def __init__(self, options: DiscoveryOptions) -> None:
         self._options = options
@@ -136,7 +136,7 @@ class _Skipped(Data, frozen=True, kw_only=True):
 
 
 class PathText(_Skipped, frozen=True, kw_only=True):
-    """All paths of a walk, each ended by a NUL."""
+    """All paths of a walk, each terminated by a NUL."""
 
     text: bytes
 
@@ -147,8 +147,8 @@ class PathText(_Skipped, frozen=True, kw_only=True):
 
 class PathMatches(_Skipped, frozen=True, kw_only=True):
     """Paths from the root. `anywhere`: the glob was searched at every depth. `in_part` are the directories with files
-    that are not among the paths, None if a glob selected them; `directories` all that hold one of the paths, unless a
-    glob did. `links` are the symbolic links among the paths."""
+    that are not among the paths; `directories` are all that contain one of the paths. With a glob, these are None and
+    empty. `links` are the symbolic links among the paths."""
 
     paths: list[str]
     directories: tuple[str, ...] = ()
@@ -160,8 +160,8 @@ class PathMatches(_Skipped, frozen=True, kw_only=True):
 class FileDiscoveryService:
     """Finds the files of a project. One service serves any number of roots; walks run in a thread.
 
-    `home` is where git keeps a person's own settings, `config_home` what XDG_CONFIG_HOME says if it says something.
-    `folders` are shared with others who look at the same trees.
+    `home` is the home directory of git's user settings, `config_home` the value of XDG_CONFIG_HOME, if set. `folders`
+    is shared with other scanners of the same trees.
     """
 
     def __init__(
@@ -180,7 +180,7 @@ class FileDiscoveryService:
         self._folders = FolderMemory() if folders is None else folders
 
     async def discover(self, options: DiscoveryOptions) -> AsyncIterator[FileEntry]:
-        """Entries as they are found, the first long before the walk is over. Stop reading and the walk stops."""
+        """Iterate over entries as they are found. The walk stops when the caller stops reading."""
         wanted = self._complete_options(options)
         cached = await _run_in_thread(self._get_cached, wanted)
         batches = iter([cached.entries]) if cached is not None else self._iter_walk(wanted)
@@ -189,24 +189,24 @@ class FileDiscoveryService:
                 yield entry
 
     async def discover_all(self, options: DiscoveryOptions) -> list[FileEntry]:
-        """All entries: directory by directory, the files of each by name before what is below it."""
+        """Return all entries, directory by directory: the files of each by name, then its subdirectories."""
         return list((await self.collect_result(options)).entries)
 
     async def collect_result(self, options: DiscoveryOptions) -> DiscoveryResult:
-        """All entries, with what could not be read and what a limit cut."""
+        """Return all entries, with unreadable directories and those cut off by a limit."""
         return await _run_in_thread(self._collect_result, self._complete_options(options))
 
     def read_paths(self, options: DiscoveryOptions, *, links: bool = False) -> PathText:
-        """The paths of one walk, in the same order, for a command that asks once and has no event loop; symbolic links
-        if `links`."""
+        """Read the paths of one walk, in the same order, for a one-off command without an event loop. `links` adds
+        symbolic links."""
         walk = self._make_walk(self._complete_options(options), signed=False)
         text = PathReader(walk, compile_globs(options.include_patterns), links=links).read()
         self._warn(walk)
         return PathText(text=text, too_deep=len(walk.too_deep), unreadable=len(walk.unreadable))
 
     def scan_tree(self, root: str, max_files: int, since: float = float("inf")) -> list[DirectoryContent]:
-        """Every directory as it is now, or as it was at the last look if that was after the moment `since`, each before
-        what is below it; links are names like others. Raises TreeTooLarge."""
+        """Scan all directories, each before its contents: current, or as last scanned if that was after `since`.
+        Symbolic links are listed but not followed. Raises TreeTooLarge."""
         walk = self._make_walk(self._complete_options(DiscoveryOptions(root=root, follow_symlinks=False)))
         found: list[DirectoryContent] = []
         count = 0
@@ -224,14 +224,14 @@ class FileDiscoveryService:
         return found
 
     async def find_paths(self, options: DiscoveryOptions, *groups: Sequence[str]) -> PathMatches:
-        """The files that match at least one glob of every group."""
+        """Find the files that match at least one glob of every group."""
         return await _run_in_thread(self._find_paths, self._complete_options(options), groups)
 
     async def find(
         self, root: str | Path, pattern: str, *, within: str | None = None, links: bool = False
     ) -> PathMatches:
-        """Files below the root that match a glob from there, hidden ones too; symbolic links if `links`. `*.py` means
-        those directly in the root, as in a shell, or `**/*.py` if there are none."""
+        """Find files below the root that match a glob, including hidden ones, and symbolic links if `links`. As in a
+        shell, `*.py` matches only in the root; if nothing matches there, it is searched as `**/*.py`."""
         options = self._complete_options(DiscoveryOptions(root=str(root), within=within))
         anchored = pattern if "/" in pattern else f"/{pattern}"
         found = await _run_in_thread(self._find_paths, options, [(anchored,)], links=links)
@@ -241,31 +241,31 @@ class FileDiscoveryService:
         return msgspec.structs.replace(found, anywhere=bool(found.paths))
 
     def watch_changes(self, root: str, callback: Callable[[ChangeKind, str], None]) -> Disposable:
-        """Call back for every file that comes, changes or goes, until disposed. Changes made after this returns are
-        heard. Called in the running event loop if there is one, else in the watch's own thread."""
+        """Call back for every file that is created, changed or deleted, until disposed. Covers all changes after this
+        returns. Runs in the running event loop, if any, else in the watch's own thread."""
         return self._watches.get().watch(_resolve_directory(root), callback)
 
     def get_watch_state(self, root: str) -> Literal["events", "polling"] | None:
-        """Return the way a root is watched: by system events, or by polling."""
+        """Return how a root is watched: by system events, by polling, or None."""
         return self._watches.get().get_state(os.path.realpath(root))
 
     async def load_ignore_patterns(self, root: str) -> list[str]:
-        """All rules of the tree as one list of patterns from its root; the last that matches decides."""
+        """Load all rules of the tree as patterns from its root. The last match decides."""
         return await _run_in_thread(self._load_patterns, _resolve_directory(root))
 
     def should_ignore(self, path: str, patterns: Sequence[str]) -> bool:
-        """Return True if the patterns hide a path from the root. `dir/` is a directory, anything else a file."""
+        """Return True if the patterns hide a path from the root. `dir/` is a directory, any other path a file."""
         return is_ignored(path, patterns)
 
     async def explain(self, root: str, path: str) -> Explanation:
-        """Why a path below the root is, or is not, among the files."""
+        """Explain why a path below the root is, or is not, among the files."""
         real = _resolve_directory(root)
         return await _run_in_thread(
             lambda: explain_path(self._make_walk(DiscoveryOptions(root=real)), Path(real), path)
         )
 
     def list_bad_rules(self) -> list[BadIgnoreRule]:
-        """Lines of ignore files that could not be used so far (D624)."""
+        """List the invalid lines found in ignore files so far (D624)."""
         return sorted(self._said, key=lambda bad: (bad.source, bad.line))
 
     def close(self) -> None:
@@ -273,7 +273,7 @@ class FileDiscoveryService:
             watches.close()
 
     def _collect_result(self, options: DiscoveryOptions) -> DiscoveryResult:
-        """Calls that come side by side wait for one walk, and share its answer."""
+        """Collect a result. Concurrent calls wait for one walk and share its result."""
         answer = self._get_cached(options)
         if answer is None:
             with self._walking.setdefault(options.root, threading.Lock()):
@@ -281,7 +281,7 @@ class FileDiscoveryService:
         return answer
 
     def _get_cached(self, options: DiscoveryOptions) -> DiscoveryResult | None:
-        """An answer that still holds. Walks run in threads, so every step here stands alone."""
+        """Return a cached result that is still valid, or None. Thread-safe, since walks run in threads."""
         answer, generation = self._answers.get(options), self._get_generation(options.root)
         if options.stat or answer is None or not answer.is_valid(generation):
             return None
@@ -305,7 +305,7 @@ class FileDiscoveryService:
     def _iter_walk(
         self, options: DiscoveryOptions, finish: Callable[[DiscoveryResult], None] = lambda _: None
     ) -> Iterator[Sequence[FileEntry]]:
-        """The entries of one directory after the other; the whole answer is kept at the end."""
+        """Iterate over the entries, one directory after the other. The complete result is cached at the end."""
         generation = self._get_generation(options.root)
         taken, walk, maker = time.time_ns(), self._make_walk(options), EntryMaker(options)
         entries: list[FileEntry] = []
@@ -331,7 +331,7 @@ class FileDiscoveryService:
     def _find_paths(
         self, options: DiscoveryOptions, groups: Sequence[Sequence[str]], *, links: bool = False
     ) -> PathMatches:
-        """One walk serves every glob: all paths are kept, and searched at once."""
+        """Find matching paths. One cached walk serves all globs."""
         searches = [compile_globs(globs) for globs in groups if not {"**", "**/*"} & set(globs)]
         answer = self._collect_result(options)
         paths = [*answer.paths, *answer.links] if links else answer.paths
@@ -378,7 +378,7 @@ class FileDiscoveryService:
             log.warning("%d directories could not be read, such as %s.", len(walk.unreadable), walk.unreadable[0])
 
     def _complete_options(self, options: DiscoveryOptions) -> DiscoveryOptions:
-        """The options with what they leave open filled in, and the root real and absolute."""
+        """Fill in default options, and resolve the root to a real, absolute path."""
         follow, depth = options.follow_symlinks, options.max_depth
         return msgspec.structs.replace(
             options,
@@ -403,7 +403,7 @@ def _resolve_directory(given: str) -> str:
 
 
 def _take_batch(batches: Iterator[Sequence[FileEntry]]) -> list[FileEntry]:
-    """The next entries, a few hundred at a time once there are that many; empty at the end."""
+    """Take the next entries, about five hundred at a time. Empty at the end."""
     taken: list[FileEntry] = []
     for batch in batches:
         taken.extend(batch)
@@ -413,7 +413,7 @@ def _take_batch(batches: Iterator[Sequence[FileEntry]]) -> list[FileEntry]:
 
 
 class IgnorePatterns(list[str]):
-    """Patterns that know which directory they are about, so that absolute paths below it can be asked about too."""
+    """Ignore patterns with their root directory, so that absolute paths below it can be checked too."""
 
     def __init__(self, patterns: Iterable[str], root: str) -> None:
         super().__init__(patterns)
@@ -421,7 +421,7 @@ class IgnorePatterns(list[str]):
 
 
 def flatten_rules(rules: Iterable[IgnoreRule], offset: bytes) -> list[str]:
-    """The rules as patterns from the walk's root, which lies `offset` below the directory the rules are about."""
+    """Convert the rules to patterns from the walk's root, which is `offset` below the rules' top directory."""
     return [os.fsdecode(pattern) for rule in rules if (pattern := _flatten_rule(rule, offset)) is not None]
 
 
@@ -439,7 +439,7 @@ def _flatten_rule(rule: IgnoreRule, offset: bytes) -> bytes | None:
 
 
 def _flatten_from_above(sign: bytes, pattern: bytes, base: bytes, offset: bytes) -> bytes | None:
-    """A pattern with slashes that is above the root: what is left of it below the root, if it leads there."""
+    """Return the rest of an anchored pattern from above the root that applies below it, or None."""
     parts = pattern.removeprefix(b"/").split(b"/")
     way = offset[len(base) :].strip(b"/").split(b"/")
     while way and parts and parts[0] != b"**":
@@ -467,8 +467,8 @@ def _escape_path(path: bytes) -> bytes:
 
 
 def is_ignored(path: str, patterns: Iterable[str]) -> bool:
-    """Return True if the patterns hide a path from the root, itself or with a directory above it. A path that ends with
-    a slash is a directory."""
+    """Return True if the patterns hide a path from the root, or a directory above it. A path that ends with a slash is
+    a directory."""
     root = getattr(patterns, "root", None)
     directory = path.endswith("/")
     if root and PurePath(path).is_relative_to(root):

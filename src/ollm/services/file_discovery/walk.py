@@ -1,4 +1,4 @@
-"""The walk: directory by directory, pruned by the rules, which look at all names of a directory at once."""
+"""The walk: directory by directory, pruned by the rules, which check all names of a directory at once."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ from ollm.system.folders import FolderMemory, FolderNames, read_names
 
 
 class PendingDirectory(Data, frozen=True, kw_only=False, gc=False):
-    """A directory to be read, with the rules in force above it. `prefix` is its path from the root, empty or ending
-    with a slash; `linked`: a symbolic link led here or above."""
+    """A directory to read, with the rules in force above it. `prefix` is its path from the root, empty or ending with a
+    slash. `linked`: it was reached through a symbolic link."""
 
     prefix: str
     depth: int
@@ -42,8 +42,8 @@ class PendingDirectory(Data, frozen=True, kw_only=False, gc=False):
 
 
 class DirectoryListing(Data, frozen=True, kw_only=False, gc=False):
-    """The names in a directory that no rule hides, in order. `others` are those that are neither file nor directory;
-    `names` are all there are, hidden ones too."""
+    """The visible names in a directory, in order. `others` are neither files nor directories; `names` are all names,
+    including hidden ones."""
 
     place: PendingDirectory
     files: list[str]
@@ -54,8 +54,8 @@ class DirectoryListing(Data, frozen=True, kw_only=False, gc=False):
 
 
 class Walk:
-    """One walk below `options.root`, a real and absolute path. Directories are `signed` with their times, unless nobody
-    will ask whether they have changed."""
+    """One walk below `options.root`, a real and absolute path. If `signed`, it records the timestamps of directories,
+    to detect changes later."""
 
     def __init__(
         self, options: DiscoveryOptions, reader: RuleReader, layers: RuleLayers, *, signed: bool = True
@@ -74,7 +74,7 @@ class Walk:
 
     @property
     def allows_any_order(self) -> bool:
-        """Return True if directories may be read in any order: with links the first way to a directory counts."""
+        """True if directories may be read in any order. With links, the first path to a directory counts."""
         return not self._options.follow_symlinks
 
     @property
@@ -82,11 +82,11 @@ class Walk:
         return bool(self.reader.bad or self.unreadable or self.too_deep)
 
     def __iter__(self) -> Iterator[DirectoryListing]:
-        """One directory after the other, each before what is below it."""
+        """Iterate over directories, each before its contents."""
         return self.iter_from(self.start)
 
     def iter_from(self, place: PendingDirectory, memory: FolderMemory | None = None) -> Iterator[DirectoryListing]:
-        """A directory and all that is below it; with a memory, as it was at the last look."""
+        """Iterate over a directory and everything below it; with a memory, as last scanned."""
         waiting = [place]
         while waiting:
             listing = self.visit(waiting.pop(), memory)
@@ -95,8 +95,8 @@ class Walk:
                 yield listing
 
     def visit(self, place: PendingDirectory, memory: FolderMemory | None = None) -> DirectoryListing | None:
-        """Read one directory; None when it is gone or may not be read. Its signature is taken first: a change while the
-        names are read shows as one."""
+        """Read one directory. Returns None if it is missing or unreadable. Its signature is read first, so that a
+        change while the names are read is detected."""
         path = self.get_path(place.prefix[:-1])
         if memory is not None:
             return self._apply_rules(place, path, memory.read(path))
@@ -104,7 +104,7 @@ class Walk:
         return self._apply_rules(place, path, read_names(path))
 
     def _apply_rules(self, place: PendingDirectory, path: str, reading: FolderNames) -> DirectoryListing | None:
-        """Filter the names in a directory, which is at `path`, by the rules."""
+        """Filter the names in the directory at `path` by the rules."""
         files, folders, others, failure = reading
         prefix, layers = place.prefix, place.layers
         base = self._offset + prefix
@@ -133,7 +133,7 @@ class Walk:
         return DirectoryListing(place, files, folders, below, others, names)
 
     def get_path_from_top(self, relative: str) -> str:
-        """A path from the root as the rules see it: from the top of the repository."""
+        """Convert a path from the root to one from the top of the repository, as the rules use it."""
         return self._offset + relative
 
     def get_path(self, relative: str) -> str:
@@ -144,13 +144,13 @@ class Walk:
         return [name for name in wanted if os.path.islink(self.get_path(prefix + name))]
 
     def _filter_dots(self, names: list[str]) -> list[str]:
-        """`.git` is never shown; other names with a dot are unless they are unwanted."""
+        """Drop `.git`, and other dot names if hidden files are excluded."""
         if not self._options.hidden:
             return [name for name in names if name[0] != "."]
         return [name for name in names if name != ".git"]
 
     def _follow_links(self, path: str, reading: FolderNames) -> tuple[list[str], list[str], list[str], frozenset[str]]:
-        """Add the links to files and directories to those; the names of all links that lead somewhere."""
+        """Add links to the files and directories they lead to. Also returns the names of all resolved links."""
         kinds = {name: self._resolve_link(f"{path}/{name}") for name in reading.others}
         files = sorted([*reading.files, *(name for name, kind in kinds.items() if kind == "file")])
         folders = sorted([*reading.folders, *(name for name, kind in kinds.items() if kind == "directory")])
@@ -158,7 +158,7 @@ class Walk:
         return files, folders, others, frozenset(kinds).difference(others)
 
     def _resolve_link(self, path: str) -> EntryType | None:
-        """Resolve a link that stays below the root."""
+        """Return the kind of a link that stays below the root, or None."""
         try:
             target, mode = os.path.realpath(path, strict=True), os.stat(path).st_mode
         except OSError:
@@ -188,7 +188,7 @@ class Walk:
         ]
 
     def _mark_visited(self, path: str) -> bool:
-        """Mark a directory as visited; False if a link has led to it before, which ends circles."""
+        """Mark a directory as visited. Returns False if a link led to it before, which breaks cycles."""
         try:
             status = os.stat(path)
         except OSError:
@@ -202,28 +202,28 @@ class Walk:
 def make_walk(
     options: DiscoveryOptions, git: GitFinder, builtin_ignores: Iterable[str], *, signed: bool = True
 ) -> Walk:
-    """A walk with the rules in force at its root."""
+    """Create a walk with the rules in force at its root."""
     within = os.path.realpath(options.within) if options.within else None
     reader = RuleReader(options.root, git.find_info(options.root), within)
     return Walk(options, reader, reader.read_top_layers(builtin_ignores), signed=signed)
 
 
 def _has_dotted(names: list[str]) -> bool:
-    """Return True if one of the sorted names starts with a dot: those come before all but a few odd ones."""
+    """Return True if one of the sorted names may start with a dot: few other characters sort before it."""
     return bool(names) and names[0] < "/"
 
 
 def _drop_hidden(
     layers: RuleLayers, base: str, names: list[str], candidates: frozenset[str], *, directories: bool = False
 ) -> list[str]:
-    """The names of a directory that no rule hides. Only the candidates may be hidden."""
+    """Drop the hidden names of a directory. Only the candidates may be hidden."""
     hides = layers.matcher.hides
     hidden = {name for name in candidates.intersection(names) if hides(os.fsencode(base + name), directory=directories)}
     return [name for name in names if name not in hidden] if hidden else names
 
 
 class Explanation(Data, frozen=True):
-    """Visibility of a path, with the reason. `decided_at` is the part of the path the rule is about."""
+    """Visibility of a path, with the reason. `decided_at` is the part of the path that the rule matches."""
 
     path: str
     shown: bool
@@ -258,14 +258,14 @@ def explain_path(walk: Walk, root: Path, path: str) -> Explanation:
 
 
 def _resolve_relative(root: Path, path: str) -> PurePath | None:
-    """Links in the directories above the last part are the user's way of naming it; the last part is taken as it is."""
+    """Resolve a path relative to the root. Links in its parent directories are resolved, its last part is not."""
     given = root / path
     real = Path(os.path.realpath(given.parent)) / given.name
     return real.relative_to(root) if real.is_relative_to(root) and real != root else None
 
 
 def _find_plain_reason(path: Path, *, last: bool) -> str | None:
-    """Why a path is left out that needs no rule."""
+    """Return the reason a path is left out without any rule, or None."""
     if path.name == ".git":
         return ".git is never shown"
     try:
@@ -301,10 +301,10 @@ _MAX_PIECES = 100  # each has a number of one byte
 
 
 class PathReader:
-    """Reads the files of one walk that a search selects, or all of them, as one text: each path is ended by a NUL.
-    With `links`, symbolic links that are not followed too.
+    """Reads the paths of one walk that a search selects, or all of them, each terminated by a NUL. `links` adds
+    symbolic links that are not followed.
 
-    A large tree is shared with a second process. It is cut into pieces whose numbers lie in a pipe: each process takes
+    A large tree is shared with a second process. It is cut into pieces whose numbers are in a pipe. Each process takes
     the next one when it is free, so both end at about the same time, however large the pieces are.
     """
 
@@ -319,7 +319,7 @@ class PathReader:
         return b"".join(self._share_pieces([parts[start : start + size] for start in range(0, len(parts), size)]))
 
     def _read_upper_levels(self) -> tuple[Sequence[Part], int]:
-        """The first directories in order, each followed by those below it, and how many of them are not read yet."""
+        """Read the upper directories, each followed by those below it, and count the ones not read yet."""
         parts: list[Part] = [self._walk.start]
         pending = 1
         for _ in range(_MAX_LEVELS):
@@ -348,7 +348,7 @@ class PathReader:
         return os.fsencode("\0".join([*texts, ""]))
 
     def _share_pieces(self, pieces: Sequence[Sequence[Part]]) -> list[bytes]:
-        """A piece that the other process took and did not deliver, for whatever reason, is read again here."""
+        """Share the pieces with a child process. Pieces that the child took but did not deliver are read again here."""
         waiting, filling = os.pipe()
         os.write(filling, bytes(range(len(pieces))))
         os.close(filling)
@@ -370,8 +370,8 @@ class PathReader:
         return [found[number] if number in found else self._read_piece(piece) for number, piece in enumerate(pieces)]
 
     def _serve_and_exit(self, pieces: Sequence[Sequence[Part]], waiting: int, delivered: int) -> NoReturn:
-        """The child never returns to what the parent was doing. It delivers nothing if there is something to
-        warn about: the parent reads the same directories and warns."""
+        """Read pieces in the child, which never returns to the parent's code. It delivers nothing if there are
+        warnings: the parent then reads the same directories and warns."""
         code = 1
         try:
             data = marshal.dumps({number: self._read_piece(pieces[number]) for number in _take_numbers(waiting)})
@@ -382,13 +382,13 @@ class PathReader:
 
 
 def _take_numbers(waiting: int) -> Iterator[int]:
-    """The numbers of pieces that nobody has taken yet."""
+    """Take the numbers of the remaining pieces."""
     while number := os.read(waiting, 1):
         yield number[0]
 
 
 def _can_fork() -> bool:
-    """Only on Linux, with a second core, and while no other thread may hold a lock."""
+    """Return True on Linux with a second core, if no other thread may hold a lock."""
     return (
         sys.platform == "linux"
         and hasattr(os, "memfd_create")

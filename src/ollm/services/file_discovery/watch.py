@@ -1,8 +1,8 @@
-"""Watching a root (S6.7-8): the directories that are kept, and nothing else.
+"""Watching a root (S6.7-8): only its visible directories.
 
-An event names a directory, which is read again and compared with what was known. So the order of events does not
-matter, nor whether several come as one or some are lost in a flood: a rename is an unlink and an add, and a file that
-came and went in between is not reported.
+An event names a directory, which is read again and compared with its known state. So the order of events does not
+matter, nor whether some are merged or lost in a flood. A rename is an unlink and an add. A file that was created and
+deleted in between is not reported.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Change = tuple[ChangeKind, str]
 
 
 class TreeState:
-    """The state of a tree at one time. `refresh` and `relearn` bring it up to date and say what changed."""
+    """The state of a tree at one time. `refresh` and `reread_tree` update it and return the changes."""
 
     def __init__(self, new_walk: Callable[[], Walk]) -> None:
         self._new_walk = new_walk
@@ -36,7 +36,7 @@ class TreeState:
 
     @property
     def stale_directories(self) -> list[str]:
-        """The directories that were touched since they were read, from the root."""
+        """The directories changed since they were read, as paths from the root."""
         return [
             relative
             for relative in self._places
@@ -44,7 +44,7 @@ class TreeState:
         ]
 
     def reread_tree(self) -> list[Change]:
-        """Read the whole tree again, the rules too."""
+        """Read the whole tree again, including the rules."""
         self._walk = self._new_walk()
         before = set(self._places)
         self._places.clear()
@@ -54,7 +54,7 @@ class TreeState:
         return changes
 
     def refresh(self, relatives: Iterable[str]) -> list[Change]:
-        """Read these directories again, and with them what is new below."""
+        """Read these directories again, and new directories below them."""
         changes: list[Change] = []
         for relative in sorted(relatives):
             if relative in self._places:
@@ -96,7 +96,7 @@ class TreeState:
         return {name for name in self._places if name and name.startswith(prefix) and name.count("/") == depth}
 
     def _drop_tree(self, relative: str) -> list[Change]:
-        """A directory is gone, or hidden now, with all below it."""
+        """Drop a directory that is gone or hidden now, with everything below it."""
         prefix = f"{relative}/" if relative else ""
         below = [name for name in self._places if name == relative or name.startswith(prefix)]
         return [change for name in below for change in self._drop_directory(name)]
@@ -109,7 +109,7 @@ class TreeState:
 
 
 def _report_unlink(path: str) -> Iterator[Change]:
-    """An unlink, if the file is really gone: one that a rule hides from now on is no news."""
+    """Report an unlink if the file is really gone. A file that a rule now hides is not reported."""
     if not os.path.lexists(path):
         yield "unlink", path
 
@@ -127,7 +127,7 @@ _MAX_REST_SECONDS = 1.0
 
 
 class RootWatch:
-    """One watch of one root, for any number of callbacks. `start` returns when every later change will be heard."""
+    """One watch of one root, for any number of callbacks. After `start` returns, every change is detected."""
 
     def __init__(self, root: str, new_walk: Callable[[], Walk]) -> None:
         self._root = root
@@ -153,13 +153,13 @@ class RootWatch:
         self._callbacks.append(callback)
 
     def remove(self, callback: Callback) -> int:
-        """Take one callback away; how many are left."""
+        """Remove a callback, and return the number left."""
         if callback in self._callbacks:
             self._callbacks.remove(callback)
         return len(self._callbacks)
 
     def close(self) -> None:
-        """End the watch; no thread is left."""
+        """End the watch and its thread."""
         self._stop.set()
         if self._thread.is_alive() and self._thread is not threading.current_thread():
             self._thread.join()
@@ -176,7 +176,7 @@ class RootWatch:
             self._close_notify()
 
     def _wait_for_words(self) -> Words | None:
-        """Words from the system, none after a while; None means that everything has to be looked at."""
+        """Wait for system events. Returns an empty set after a timeout, or None if the whole tree must be read."""
         if self.polling:
             return set() if self._stop.wait(_POLL_SECONDS) else None
         try:
@@ -190,7 +190,7 @@ class RootWatch:
         return set() if isinstance(words, str) else words
 
     def _keep_listening(self) -> list[Change]:
-        """Listen to the directories there are now, and catch up with what happened meanwhile."""
+        """Watch the current directories, and catch up with changes made meanwhile."""
         changes: list[Change] = []
         for _ in range(_MAX_ATTEMPTS):
             if self.polling or self._known.directories == self._listened:
@@ -200,7 +200,7 @@ class RootWatch:
         return changes
 
     def _handle_words(self, words: Words) -> list[Change]:
-        """A directory that came or went may be another one now under an old name: it is listened to again."""
+        """Handle events. Directories that were added or removed are watched again, since a name may be reused."""
         self.generation += 1
         self._listened -= {path for kind, path in words if kind != _MODIFIED}
         paths = {path for _, path in words}
@@ -209,12 +209,12 @@ class RootWatch:
         return self._known.refresh({self._find_directory(path) for path in paths})
 
     def _find_directory(self, path: str) -> str:
-        """The directory that a word about this path is about, from the root."""
+        """Return the directory, from the root, that an event for this path refers to."""
         folder = path if path == self._root else os.path.dirname(path)  # noqa: PTH120 - strings in, strings out
         return folder[len(self._root) + 1 :]
 
     def _start_watching(self) -> None:
-        """Ask the system about all kept directories, before the old asking ends: nothing falls in between."""
+        """Watch all visible directories. The new watch starts before the old one ends, so that no event is lost."""
         from watchfiles._rust_notify import RustNotify
 
         wanted = self._known.directories
@@ -234,7 +234,7 @@ class RootWatch:
         self._notify, self._listened = notify, wanted
 
     def _read_leftover_words(self) -> Words:
-        """Words that came while nobody waited for them."""
+        """Read events that arrived between two waits."""
         if self._notify is None:
             return set()
         try:
@@ -265,7 +265,7 @@ class RootWatch:
 
 
 class RootWatches:
-    """Starts a root's watch with its first listener and ends it with the last."""
+    """Starts the watch of a root with its first listener and ends it with the last."""
 
     def __init__(self, new_walk: Callable[[str], Walk]) -> None:
         self._new_walk = new_walk
@@ -288,7 +288,7 @@ class RootWatches:
         return None if watch is None else "polling" if watch.polling else "events"
 
     def get_generation(self, root: str) -> int | None:
-        """A number that moves with every change below a root; None where nobody watches, or only looks now and then."""
+        """Return a number that grows with every change below a root, or None if it is not watched by events."""
         watch = self._roots.get(root)
         return None if watch is None or watch.polling else watch.generation
 
@@ -309,7 +309,7 @@ class RootWatches:
 
 
 class WatchSubscription:
-    """A listener's place. Disposing twice is once."""
+    """A listener's subscription. Disposing it twice is harmless."""
 
     def __init__(self, leave: Callable[[], None]) -> None:
         self._leave: Callable[[], None] | None = leave
@@ -321,7 +321,7 @@ class WatchSubscription:
 
 
 def _bind_to_loop(callback: Callback) -> Callback:
-    """The callback, called in the event loop it was given in."""
+    """Wrap the callback so that it runs in the current event loop, if any."""
     import asyncio
 
     try:

@@ -1,4 +1,4 @@
-"""Finds what was said in one conversation, for people and models who do not remember the exact words (T9)."""
+"""Search in one conversation, for people and models who do not remember the exact words (T9)."""
 
 from ollm.services.message_search.search import MessageMatch, search_messages
 

@@ -1,4 +1,4 @@
-"""Embeds the messages of a session with a server of the user's, for searching by meaning."""
+"""Embeds the messages of a session with a user-configured server, for semantic search."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ log = logging.getLogger(__name__)
 
 
 class EmbeddingFailed(Exception):  # noqa: N818 - search goes on by words alone
-    """The server did not give embeddings."""
+    """The server returned no usable embeddings."""
 
 
 class EmbeddingServer:
-    """Asks `search.baseUrl` for the embeddings of texts."""
+    """Requests embeddings of texts from `search.baseUrl`."""
 
     def __init__(self, settings: SearchSettings, base_url: str, api_key: str = "") -> None:
         self.model = settings.embedding_model or ""
@@ -39,7 +39,7 @@ class EmbeddingServer:
         self._headers = {"content-type": "application/json", **key}
 
     async def embed_texts(self, texts: Sequence[str]) -> list[Vector]:
-        """Embed texts, each cut to a length. Raises EmbeddingFailed."""
+        """Embed texts, each cut to a maximum length. Raises EmbeddingFailed."""
         body = msgspec.json.encode({"model": self.model, "input": [text[:MAX_EMBEDDED_CHARS] for text in texts]})
         try:
             client = open_client(self._url, headers=self._headers, timeouts=_TIMEOUTS)
@@ -58,7 +58,7 @@ class EmbeddingServer:
 
 
 def _read_rows(answer: Any) -> list[list[float]]:
-    """Read the rows of Ollama's answer or of an OpenAI-compatible one."""
+    """Read the rows of an Ollama or OpenAI-compatible response."""
     if "embeddings" in answer:
         rows: list[list[float]] = answer["embeddings"]
         return rows
@@ -66,7 +66,7 @@ def _read_rows(answer: Any) -> list[list[float]]:
 
 
 class SessionEmbedder:
-    """Embeds what is new in a session while nobody asks anything, and queries when somebody does."""
+    """Embeds new messages of a session while it is idle, and queries on demand."""
 
     def __init__(self, server: EmbeddingServer, open_index: Callable[[], SessionIndex]) -> None:
         self.server = server
@@ -77,14 +77,14 @@ class SessionEmbedder:
         self._task = asyncio.create_task(self._embed_quietly(session_id), name="embeddings")
 
     async def stop(self) -> None:
-        """Make way for whatever comes next; what is embedded stays."""
+        """Stop embedding. Finished embeddings are kept."""
         task, self._task = self._task, None
         if task is not None:
             task.cancel()
             await asyncio.wait([task])
 
     async def embed_queries(self, queries: Sequence[str]) -> list[Vector]:
-        """Embed queries; nothing if the server does not answer."""
+        """Embed queries. Returns [] if the server fails."""
         try:
             return await self.server.embed_texts(queries)
         except EmbeddingFailed as error:
@@ -99,7 +99,7 @@ class SessionEmbedder:
             log.warning("No embeddings: %s", error, extra={"operation": "embed"})
 
     async def embed_session(self, session_id: str) -> None:
-        """Embed all messages that are not yet. Raises EmbeddingFailed."""
+        """Embed all messages that have no embedding yet. Raises EmbeddingFailed."""
         while waiting := await asyncio.to_thread(self._list_waiting, session_id):
             vectors = await self.server.embed_texts([text for _, text in waiting])
             rows = [row for row, _ in waiting]

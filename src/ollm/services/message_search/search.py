@@ -1,8 +1,8 @@
-"""Finds the messages of one session that answer any of several queries, and says which words matched.
+"""Finds the messages of one session that answer any of several queries, with the words that matched.
 
-The index decides what a word is (FTS5: stems, no accents) and how hits are ranked (BM25). No language is known here:
-a word counts by how few messages hold it and by its length, as the words that a language uses most are short. A message
-is found if it holds enough of what one query asks for; otherwise nothing is.
+The index defines words (FTS5: stems, no accents) and ranks hits (BM25). The search is language-independent: a word
+counts by its rarity and its length, since the most common words of a language are short. A message is a hit only if it
+contains enough of one query.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _UNSPACED = re.compile(rf"{UNSPACED}+")
 
 
 class MessageMatch(Data, frozen=True):
-    """A text that answers; `beside` is what was asked before it, or answered to it."""
+    """A matching text. `beside` is the message before it or the answer to it."""
 
     text: IndexedText
     passage: str
@@ -48,7 +48,7 @@ class MessageMatch(Data, frozen=True):
 
 
 class Term(Data, frozen=True):
-    """A word of a query, a name made of several (`audit-log`), or two characters of a script without blanks."""
+    """A word of a query, a compound name (`audit-log`), or two characters of a script without blanks."""
 
     word: str
     phrases: tuple[str, ...]
@@ -62,12 +62,12 @@ class Query(Data, frozen=True):
 
     @property
     def phrases(self) -> list[str]:
-        """Words that candidates must contain: those not found everywhere, or all if there are no others."""
+        """Words that candidates must contain: all except very common ones, or all if there are no others."""
         counting = [term for term in self.terms if term.weight] or self.terms
         return [phrase for term in counting for phrase in term.phrases]
 
     def weigh(self, held: Sequence[Term]) -> float:
-        """The share of the query that these terms make up; 0 if that is not enough to answer it."""
+        """Return the share of the query that these terms cover, or 0 if it is too small to answer it."""
         counting = [term for term in self.terms if term.weight]
         if not counting:
             return float(len(held) == len(self.terms))
@@ -84,7 +84,7 @@ class Query(Data, frozen=True):
 def search_messages(
     texts: SessionTexts, queries: Iterable[str], limit: int, model: str = "", vectors: Sequence[Vector] = ()
 ) -> list[MessageMatch]:
-    """Find the texts that answer any of the queries, best first; those of the request under way come last.
+    """Find the texts that answer any of the queries, best first. Those of the current request come last.
 
     `vectors` are the embeddings of the queries by `model`.
     """
@@ -113,7 +113,7 @@ def _read_query(texts: SessionTexts, query: str) -> Query:
 
 
 def _make_term(texts: SessionTexts, word: str, *, is_pair: bool = False, parts: Sequence[str] = ()) -> Term:
-    """Weigh a word. One that nobody said stands for longer ones, else for much the same ones or its `parts`."""
+    """Weigh a word. If it is not found, longer words stand for it, else similar ones or its `parts`."""
     count = texts.message_count
     common = max(MIN_COMMON, int(COMMON_SHARE * count))
     phrases = [quote_phrase(separate_words(word))]
@@ -136,7 +136,7 @@ def _make_term(texts: SessionTexts, word: str, *, is_pair: bool = False, parts: 
 
 
 def _widen_queries(texts: SessionTexts, queries: Sequence[Query]) -> list[Query]:
-    """Let words that nobody said find those that hold them."""
+    """Let words that are not found match words that contain them."""
     terms = [term for query in queries for term in query.terms]
     wanted = [term.word for term in terms if len(term.word) >= MIN_PART_CHARS and not term.is_pair]
     parts = texts.find_containing(wanted) if wanted else {}
@@ -171,8 +171,8 @@ def _find_matches(
 def _score_passages(
     table: PassageTable, queries: Sequence[Query], rows: Sequence[int]
 ) -> tuple[dict[int, float], dict[int, tuple[int, list[Term]]], set[int]]:
-    """Score each text by its best passage for every query; remember the passage that holds the most, and the best text
-    of each query."""
+    """Score each text by its best passage for every query. Also returns the best passage of each text, and the best
+    text of each query."""
     scores: dict[int, float] = {}
     best: dict[int, tuple[int, list[Term]]] = {}
     most: dict[int, float] = {}
@@ -201,7 +201,7 @@ def _score_passages(
 def _add_nearest(
     texts: SessionTexts, matches: Mapping[int, MessageMatch], ranked: Sequence[int], nearest: Sequence[Sequence[int]]
 ) -> list[MessageMatch]:
-    """Merge the ranking by words with those by distance: reciprocal rank fusion."""
+    """Merge the ranking by words with those by distance, using reciprocal rank fusion."""
     scores: dict[int, float] = {}
     for ranking in (ranked, *nearest):
         for place, row in enumerate(ranking):
@@ -217,13 +217,13 @@ def _add_nearest(
 
 
 def shorten(text: str, most: int = 240) -> str:
-    """The beginning of a text on one line."""
+    """Return the beginning of a text on one line."""
     line = " ".join(text[: 2 * most].split())
     return line if len(line) <= most else line[: most - 1].rstrip() + "…"
 
 
 def _add_neighbours(texts: SessionTexts, found: Sequence[MessageMatch]) -> list[MessageMatch]:
-    """Show the first hits with the other side of the exchange, unless that is a hit itself."""
+    """Add the other side of the exchange to the first hits, unless it is a hit itself."""
     shown = {match.text.number for match in found}
 
     def add(match: MessageMatch) -> MessageMatch:

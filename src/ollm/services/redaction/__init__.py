@@ -1,8 +1,8 @@
-"""Secrets taken out of text before it leaves as a log line, an error or an export (S10.7).
+"""Redaction of secrets in text before it leaves as a log line, an error or an export (S10.7).
 
-Five steps, each linear in the text: private keys, values known to be secret, passwords in URLs and headers, what is
-assigned to a name that says secret, and tokens that are known by their shape. Ids, hashes, public keys, code and prose
-stay. The patterns are compiled when the first text that could hold a secret comes along, so importing costs nothing.
+Five steps, each linear in the text: private keys, known secret values, passwords in URLs and headers, values assigned
+to secret names, and tokens of a known shape. Ids, hashes, public keys, code and prose stay. The patterns are compiled
+for the first text that could hold a secret, so importing costs nothing.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ _HINTS += ("basic ", "://", "sig=", "signature", "login", "mysql", " -u", "--use
 
 
 class Redactor:
-    """Takes secrets out of text. `values` are secrets known beforehand: those of variables tools do not get."""
+    """Redacts secrets in text. `values` are secrets known beforehand: those of variables withheld from tools."""
 
     def __init__(self, values: Iterable[str] = ()) -> None:
         known = {value for value in values if len(value) >= MIN_KNOWN_VALUE_CHARS}
         self._values = sorted({form for value in known for form in _list_forms(value)}, key=len, reverse=True)
 
     def redact(self, text: str) -> str:
-        """Replace every secret in a text by a mark; the same text if there is none. Colours between secrets are
-        removed."""
+        """Replace every secret in a text with a mark. A text without secrets is returned unchanged. Otherwise colour
+        codes are removed."""
         if "\x1b[" in text:
             import re
 
@@ -44,7 +44,7 @@ class Redactor:
 
 
 def _redact_named(text: str) -> str:
-    """Without what is behind a telling name or in a telling place."""
+    """Redact values that follow a secret name, and credentials in known places."""
     lowered = text.lower()
     if not any(hint in lowered for hint in _HINTS):
         return text
@@ -55,7 +55,7 @@ def _redact_named(text: str) -> str:
 
 
 def _redact_tokens(text: str) -> str:
-    """Without what is known by its shape; no token is shorter than 16 characters."""
+    """Redact tokens of a known shape. No token is shorter than 16 characters."""
     if max(map(len, text.split()), default=0) < 16:
         return text
     from ollm.services.redaction.shapes import redact_tokens
@@ -64,8 +64,8 @@ def _redact_tokens(text: str) -> str:
 
 
 def find_secrets(values: Iterable[str]) -> dict[str, str]:
-    """The values that hold a secret, with its kind: known by its look, or what would be taken out of a log. Many are
-    looked at together: what none of them can hold is found out once."""
+    """Find the values that contain a secret, with its kind: a known shape, or a value that would be redacted in a log.
+    All are scanned together first, to rule out impossible shapes once."""
     from ollm.services.redaction.shapes import classify_credential, classify_token, find_possible
 
     texts = list(values)
@@ -80,14 +80,14 @@ def find_secrets(values: Iterable[str]) -> dict[str, str]:
 
 
 def is_secret_name(name: str) -> bool:
-    """Return True if the value of this name is secret whatever it looks like."""
+    """Return True if the value of this name is secret regardless of its content."""
     from ollm.services.redaction.assignments import NameSensitivity, classify_name
 
     return classify_name(name) >= NameSensitivity.SECRET
 
 
 def _list_forms(value: str) -> set[str]:
-    """A value as it may be in text: as it is, inside JSON, and inside a URL."""
+    """List the forms of a value in text: unchanged, inside JSON, and inside a URL."""
     if value.isascii() and value.isalnum():
         return {value}
     import json

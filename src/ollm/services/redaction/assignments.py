@@ -1,8 +1,8 @@
-"""Values assigned to a name that says secret: `NAME=value`, `name: value`, `"name": "value"`, `--name value`, XML.
+"""Values assigned to a secret name: `NAME=value`, `name: value`, `"name": "value"`, `--name value`, XML.
 
 Names are judged by whole words: `max_tokens`, `author` and `public_key` are not secret. Code is full of such names, so
 the value decides too: calls, attributes, types, placeholders and prose are left alone. Names are found by a keyword in
-them and read outwards for a bounded length, so the work is linear in the text.
+them and extended in both directions for a bounded length, so the work is linear in the text.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ _LINE_START = re.compile(r"[ \t]*(?:-[ \t]+|export[ \t]+|set[ \t]+|ENV[ \t]+|ARG
 
 
 class NameSensitivity(IntEnum):
-    """Strength of a name. The value of a weak one is secret only if it looks like one."""
+    """Sensitivity of a name. The value of a weak one is secret only if it looks like a secret."""
 
     NONE = 0
     WEAK = 1
@@ -99,13 +99,13 @@ class NameSensitivity(IntEnum):
 
 
 def split_words(name: str) -> tuple[str, ...]:
-    """The words of a name in any case style, in lower case."""
+    """Split a name in any case style into lower-case words."""
     return tuple(word.lower() for word in _NAME_WORDS.findall(name))
 
 
 @lru_cache(maxsize=4096)
 def classify_name(name: str) -> NameSensitivity:
-    """Classify a name (of a variable, field, option or header) by what it says about its value."""
+    """Classify a name (of a variable, field, option or header) by the sensitivity of its value."""
     words = split_words(name)
     if not words or words[-1] in _ABOUT or words[0] in _FIRST:
         return NameSensitivity.NONE
@@ -121,7 +121,7 @@ def _is_short_password(words: tuple[str, ...]) -> bool:
 
 
 def _is_key(words: tuple[str, ...], name: str) -> bool:
-    """Return True for secret keys: in capitals, as variables are named, all but the known harmless ones."""
+    """Return True for secret keys. An upper-case variable name counts unless it is known to be harmless."""
     if "key" not in words[1:]:
         return False
     kind = words[words.index("key", 1) - 1]
@@ -129,7 +129,7 @@ def _is_key(words: tuple[str, ...], name: str) -> bool:
 
 
 class AssignmentContext(NamedTuple):
-    """Position of a value: its name, how tightly it follows, and what is before the name on its line: nothing
+    """Context of a value: its name, how tightly it follows, and the text before the name on its line: empty
     (`own_line`), `{` or `,` (`listed`), `?` or `&` (`query`)."""
 
     name: str
@@ -146,12 +146,12 @@ class AssignmentContext(NamedTuple):
 
     @property
     def suits_weak_names(self) -> bool:
-        """Signatures are secret in a URL alone."""
+        """False for signatures outside a URL, which are not secret."""
         return self.query or "sig" not in self.name.lower() or "amz" in self.name.lower()
 
 
 def is_code(value: str) -> bool:
-    """Attributes, calls, types and names that themselves say secret: the value is elsewhere."""
+    """Return True for attributes, calls, types and secret names: the value itself is elsewhere."""
     if "(" in value or _ATTRIBUTE.fullmatch(value) or _GENERIC.fullmatch(value):
         return True
     return _IDENTIFIER.fullmatch(value) is not None and not SECRET_WORDS.isdisjoint(split_words(value))
@@ -173,7 +173,7 @@ def is_secret(value: str, place: AssignmentContext, *, quoted: bool) -> bool:
 
 
 def _is_configured(value: str, place: AssignmentContext) -> bool:
-    """A word alone behind a colon: a password in a configuration file, unless it may as well be a type."""
+    """Return True for a single word after a colon in a configuration file, unless it may be a type."""
     if not place.colon:
         return False
     if place.family is NameSensitivity.PASSWORD:
@@ -189,7 +189,7 @@ def is_prose(value: str) -> bool:
 
 
 def looks_mixed(value: str) -> bool:
-    """Letters and digits together, as words do not have them."""
+    """Return True if letters and digits are mixed as in no ordinary word."""
     return _MIXED.fullmatch(value) is not None
 
 
@@ -208,7 +208,7 @@ def redact_assignments(text: str) -> str:
 
 
 def _find_secret_span(text: str, start: int, end: int) -> tuple[int, int] | None:
-    """The secret behind the name that is here, if there is one."""
+    """Find the secret that follows this name, or return None."""
     name = text[start:end]
     before = text[max(0, start - 80) : start].rpartition("\n")[2]
     family = NameSensitivity.SECRET if _is_key_in_two_words(before, name) else classify_name(name.strip("-."))
@@ -238,7 +238,7 @@ def _is_key_in_two_words(before: str, name: str) -> bool:
 
 
 def _closes_a_string(text: str, before: str, separator: re.Match[str]) -> bool:
-    """Return True if the quote behind the sign ends a string that the name is in: `input("Password: ")`."""
+    """Return True if the quote after the separator ends a string that contains the name: `input("Password: ")`."""
     quote = text[separator.end() : separator.end() + 1]
     return separator["close"] is None and quote in ('"', "'", "`") and before.count(quote) % 2 == 1
 
@@ -251,7 +251,7 @@ def _find_name(text: str, keyword: re.Match[str], floor: int) -> tuple[int, int]
 
 
 def _find_unseparated_value(text: str, before: str, place: AssignmentContext, end: int) -> tuple[int, int] | None:
-    """`<name>value</name>`, `--name value`, `PASSWORD 'value'`, `ENV NAME value` and `the password is value1`."""
+    """Find `<name>value</name>`, `--name value`, `PASSWORD 'value'`, `ENV NAME value`, `the password is value1`."""
     if before.endswith("<") and (tag := _TAG.match(text, end)):
         value = _TAG_VALUE.match(text, tag.end())
         return value.span() if value and is_secret(value[0], place, quoted=True) else None
@@ -267,7 +267,7 @@ def _find_unseparated_value(text: str, before: str, place: AssignmentContext, en
 
 
 def _find_spaced_value(text: str, start: int, place: AssignmentContext) -> tuple[int, int] | None:
-    """Find the value behind an option; the id behind one like `--session` is not a secret."""
+    """Find the value after an option. An id after an option such as `--session` is not a secret."""
     if place.family is NameSensitivity.WEAK and _UUID.match(text, start):
         return None
     span = _find_value(text, start, place)
@@ -293,7 +293,7 @@ def _find_value(text: str, start: int, place: AssignmentContext) -> tuple[int, i
 
 
 def _find_block(text: str, before: str, start: re.Match[str], place: AssignmentContext) -> tuple[int, int] | None:
-    """The lines of YAML below `name: |`: as far as they are further in than the name, empty ones between them."""
+    """Find the YAML block below `name: |`: lines indented deeper than the name, with empty ones between them."""
     if place.family < NameSensitivity.SECRET:
         return None
     indent = re.escape(re.sub(r"-(?=[ \t])", " ", before.rstrip("\"'")))
@@ -307,7 +307,7 @@ def _find_block(text: str, before: str, start: re.Match[str], place: AssignmentC
 
 
 def _find_passphrase(text: str, first: re.Match[str], place: AssignmentContext) -> tuple[int, int] | None:
-    """A password of several words in a configuration file: all of its line, unless that is a sentence."""
+    """Find a password of several words in a configuration file: its whole line, unless that is a sentence."""
     if place.family is not NameSensitivity.PASSWORD or not place.own_line or not place.colon:
         return None
     more = _MORE_WORDS.match(text, first.end())

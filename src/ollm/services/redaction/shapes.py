@@ -1,4 +1,4 @@
-"""Secrets known by their look: tokens of a known shape, private keys, passwords in URLs, headers and command lines.
+"""Secrets of a known form: tokens, private keys, and passwords in URLs, headers and command lines.
 
 Each shape starts with a fixed text at the beginning of a word, so a text is read once, whatever it holds.
 """
@@ -131,7 +131,7 @@ _HINTS = tuple(tuple(hints.split()) for _, hints, _ in SHAPES)
 
 
 def find_possible(text: str) -> tuple[int, ...]:
-    """The numbers of the shapes that may be in a text; for most texts none, and no expression is needed."""
+    """Return the numbers of the shapes that a text may contain. Most texts have none and need no expression."""
     return tuple(number for number, hints in enumerate(_HINTS) if any(hint in text for hint in hints))
 
 
@@ -142,7 +142,7 @@ def redact_tokens(text: str) -> str:
 
 
 def classify_token(value: str, among: Iterable[int] | None = None) -> str | None:
-    """The name of the first shape found, or None. `among`: no others are possible."""
+    """Return the name of the first shape found, or None. `among` are the only possible ones."""
     for number in find_possible(value) if among is None else among:
         if any(hint in value for hint in _HINTS[number]) and _compile_shape(number).search(value):
             return SHAPES[number][0]
@@ -156,7 +156,7 @@ def _compile_shape(number: int) -> re.Pattern[str]:
 
 
 def redact_private_keys(text: str) -> str:
-    """Blocks are taken out whole; one that was cut off, as far as it looks like a key."""
+    """Redact whole key blocks. A truncated block is redacted as far as it looks like a key."""
     if _BEGIN not in text:
         return text
     parts, position = [], 0
@@ -170,7 +170,7 @@ def redact_private_keys(text: str) -> str:
 
 
 def redact_credentials(text: str) -> str:
-    """Passwords in URLs, `Authorization` and `Cookie` headers, `curl -u`, netrc lines."""
+    """Redact passwords in URLs, `Authorization` and `Cookie` headers, `curl -u` and netrc lines."""
     text = _URL_PASSWORD.sub(_keep_user, text) if "://" in text and "@" in text else text
     lowered = text.lower()
     if "authorization" in lowered:
@@ -193,7 +193,7 @@ def classify_credential(value: str) -> str | None:
 
 
 def _decode_base64(value: str) -> str:
-    """The text that a value encodes; empty if it encodes none."""
+    """Return the text that a value encodes, or ""."""
     import base64
 
     try:
@@ -236,7 +236,7 @@ _COMMAND_LINE = compile_late(
 
 
 def _hide_cookies(found: re.Match[str]) -> str:
-    """Every value of `Cookie`, the first of `Set-Cookie`: its attributes are not secret."""
+    """Redact every value of `Cookie`, but only the first of `Set-Cookie`: its attributes are not secret."""
     head, sets, pairs = found.groups()
     return head + re.sub(r"=[^;]+", f"={MARK}", pairs, count=1 if sets else 0)
 

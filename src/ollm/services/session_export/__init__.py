@@ -1,4 +1,4 @@
-"""A session to be read elsewhere (H): Markdown, one HTML file, or the document with its secrets taken out."""
+"""Session export (H): Markdown, one HTML file, or the JSON document with its secrets redacted."""
 
 from ollm.services.session_export.html import render_html
 from ollm.services.session_export.markdown import render_markdown

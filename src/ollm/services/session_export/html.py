@@ -1,4 +1,4 @@
-"""A session as one HTML file that needs nothing else and runs nothing: no script, and nothing loaded from elsewhere."""
+"""A session as one self-contained HTML file, without scripts or external resources."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ MAX_COLOURED_CHARS = 60_000  # longer code is shown in one colour
 
 
 def render_code_as_html(code: str, language: str) -> str:
-    """The code in spans; as it is where the language is not known."""
+    """Render highlighted code. Code in an unknown language stays plain."""
     name = language.strip().split()[0].lower() if language.strip() else ""
     if not name or len(code) > MAX_COLOURED_CHARS:
         return escape(code, quote=False)
@@ -61,13 +61,13 @@ _DEEP_QUOTE = r"(?:>[ \t]?){40}"
 
 
 def render_markdown_as_html(text: str) -> str:
-    """Paragraphs, lists, tables, code and links; the text itself where it cannot be parsed."""
+    """Render paragraphs, lists, tables, code and links. Text that cannot be parsed stays unchanged."""
     parsed = None if re.search(_DEEP_QUOTE, text) else _render_parsed(text)
     return f"<pre>{escape(text, quote=False)}</pre>" if parsed is None else parsed
 
 
 def _render_parsed(text: str) -> str | None:
-    """None where it cannot be parsed, or only without its innermost part."""
+    """Render Markdown. Returns None if it cannot be parsed completely."""
     try:
         parser = _create_parser()
         tokens = parser.parse(text)
@@ -80,7 +80,7 @@ def _render_parsed(text: str) -> str | None:
 
 
 def clean_html(html: str) -> str:
-    """Without anything that is not on the lists above."""
+    """Remove all tags and attributes that are not on the lists above."""
     import nh3
 
     return nh3.clean(
@@ -100,12 +100,12 @@ def _create_parser() -> MarkdownIt:
 
 
 def _render_image(_: Any, tokens: Sequence[Token], index: int, *__: Any) -> str:
-    """Nothing is loaded from elsewhere: the words that stand for the picture are shown."""
+    """Render an image as its alternative text, since nothing is loaded from elsewhere."""
     return escape(f"[{tokens[index].content or 'image'}]")
 
 
 def level_headings(tokens: Sequence[Token]) -> None:
-    """Put them below the heading of their message, one step at a time: readers of the screen go by levels."""
+    """Put headings below that of their message without skipping levels, which screen readers rely on."""
     above: list[int] = []
     for token in tokens:
         if token.type == "heading_open":
@@ -140,7 +140,7 @@ _DIFF_CLASSES = {"+": "add", "-": "del"}
 
 
 def render_message_as_html(message: Message, find_call: FindCall, most_chars: int | None = None) -> Iterator[str]:
-    """The message in pieces. Of a longer output than `most_chars` the rest is only counted."""
+    """Render a message in pieces. Output beyond `most_chars` is only counted."""
     mark = " (interrupted)" if message.interrupted else ""
     when = escape(message.timestamp)
     yield f'<section class="{message.role}" id="m{message.id}">\n'
@@ -178,12 +178,12 @@ def _render_typed(text: str, most_chars: int | None) -> Iterator[str]:
 
 
 def is_short(text: str) -> bool:
-    """Return True if attached text, or the output of a failed call, is read at a glance."""
+    """Return True if attached text, or the output of a failed call, is short enough to show open."""
     return len(text) <= MAX_OPEN_CHARS and text.count("\n") <= MAX_OPEN_LINES
 
 
 def _render_text(text: str, *, markdown: bool) -> Iterator[str]:
-    """Words of the model as Markdown, all others as they are."""
+    """Render the model's text as Markdown, other text unchanged."""
     if markdown and len(text) <= MAX_RENDERED_CHARS:
         yield f'<div class="text">{render_markdown_as_html(text)}</div>\n'
     else:
@@ -199,7 +199,7 @@ def _render_block(text: str, kind: str = "", most_chars: int | None = None) -> I
 
 
 def _render_rest(text: str, most_chars: int | None) -> Iterator[str]:
-    """Render how much of a text is not shown."""
+    """Render the number of characters not shown."""
     if most_chars is not None and len(text) > most_chars:
         yield f'<p class="meta">{format_count(len(text) - most_chars, "more character")}; an export has them all.</p>\n'
 
@@ -211,7 +211,7 @@ def _render_attached_image(part: ImagePart) -> str:
 
 
 def render_call_as_html(call: ToolCallRecord, most_chars: int | None = None) -> Iterator[str]:
-    """A change is open, and a failure that is short; everything else is folded."""
+    """Render a call. Changes and short failures are shown open, everything else folded."""
     outcome = describe_outcome(call)
     diff = call.result.diff if call.result else ""
     kind = outcome if outcome in ("ok", "running") else "failed"
@@ -234,7 +234,7 @@ def render_call_as_html(call: ToolCallRecord, most_chars: int | None = None) -> 
 
 
 def render_diff_as_html(diff: str, most_chars: int | None = None) -> Iterator[str]:
-    """One line under the other with its number; the words that changed inside a line are marked."""
+    """Render a diff line by line with numbers. Changed words inside a line are marked."""
     yield '<pre class="diff">'
     come: list[str] = []
     for row in parse_diff(diff if most_chars is None else diff[:most_chars]):
@@ -259,7 +259,7 @@ def render_diff_as_html(diff: str, most_chars: int | None = None) -> Iterator[st
 
 
 def _render_diff_line(mark: str, text: str, number: int, spans: Iterable[tuple[int, int]] = ()) -> str:
-    """The number is drawn beside the line: it is not copied with it."""
+    """Render a line. Its number is drawn beside it, so that it is not copied."""
     kind = _DIFF_CLASSES.get(mark, "")
     head = (f' class="{kind}"' if kind else "") + (f' data-line="{number}"' if number else "")
     parts, at = [], 0
@@ -294,7 +294,7 @@ nav ol { margin: .3rem 0 0; padding-left: 1.6rem; }
 
 
 def render_page_head(title: str) -> str:
-    """Up to the body; the title is HTML already."""
+    """Render the page up to the body. The title is already HTML."""
     style = "".join(found.read_text(encoding="utf-8") for found in STYLE_FILES)
     return _PAGE_HEAD.replace("{title}", title).replace("{style}", style + _EXPORT_STYLE)
 
@@ -304,12 +304,12 @@ MAX_ENTRY_CHARS = 70
 
 
 def render_html(session: ExportSource) -> Iterator[str]:
-    """The file, piece by piece."""
+    """Render the file in pieces."""
     return map(escape_controls, gather_pieces(_render_pieces(session)))
 
 
 def _render_pieces(source: ExportSource) -> Iterator[str]:
-    """The contents come last, when they are known; the page shows them first."""
+    """Render the pieces. The contents come last, when they are known, but the page shows them first."""
     session = source.session
     title = escape(session.metadata.title or "Session")
     yield render_page_head(title)

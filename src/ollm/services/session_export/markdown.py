@@ -1,4 +1,4 @@
-"""A session as Markdown, and what every form of export shares."""
+"""A session as Markdown, and helpers shared by all export formats."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ollm.system.terminal_text import escape_controls
 
 
 class ExportSource(Protocol):
-    """As `SessionStream` of the store has it; `session` holds neither messages nor calls."""
+    """The part of the store's `SessionStream` used here. `session` holds neither messages nor calls."""
 
     @property
     def session(self) -> Session: ...
@@ -41,13 +41,13 @@ def is_plain(text: str) -> bool:
 
 
 def format_time(stamp: str) -> str:
-    """A stamp of a session as people read it; anything else as it is."""
+    """Format a session timestamp for people. Any other text stays unchanged."""
     found = _STAMP.fullmatch(stamp)
     return f"{found[1]} {found[2]} UTC" if found else stamp
 
 
 def gather_pieces(pieces: Iterable[str]) -> Iterator[str]:
-    """Small pieces together, so that what is done to each is done less often."""
+    """Join small pieces, so that later steps run less often."""
     waiting: list[str] = []
     held = 0
     for piece in pieces:
@@ -60,7 +60,7 @@ def gather_pieces(pieces: Iterable[str]) -> Iterator[str]:
 
 
 def slice_text(text: str) -> Iterator[str]:
-    """A long text in pieces, cut behind a line end where there is one."""
+    """Slice a long text into pieces, after a line end if possible."""
     start = 0
     while len(text) - start > MAX_SLICE_CHARS:
         end = text.rfind("\n", start, start + MAX_SLICE_CHARS) + 1 or start + MAX_SLICE_CHARS
@@ -74,7 +74,7 @@ ROLE_NAMES = {"user": "User", "assistant": "Assistant", "system": "System", "too
 
 
 def render_markdown(session: ExportSource) -> Iterator[str]:
-    """The document, piece by piece; control characters, which a terminal would obey, are made visible."""
+    """Render the document in pieces. Control characters, which affect terminals, are made visible."""
     return map(escape_controls, gather_pieces(part for piece in _render_pieces(session) for part in slice_text(piece)))
 
 
@@ -118,18 +118,18 @@ def _render_call(call: ToolCallRecord) -> Iterator[str]:
 
 
 def describe_outcome(call: ToolCallRecord) -> str:
-    """Describe the outcome: a command that failed is not ok."""
+    """Describe the outcome of a call. A command with a non-zero exit code is not ok."""
     failed = call.result is not None and call.result.exit_code
     return f"exit {call.result.exit_code}" if failed and call.result else call.status
 
 
 def format_arguments(call: ToolCallRecord) -> str:
-    """Format the arguments of a call as JSON on several lines."""
+    """Format the arguments of a call as indented JSON."""
     return msgspec.json.format(msgspec.json.encode(call.args), indent=2).decode("utf-8", "replace")
 
 
 def fence_text(text: str, language: str = "") -> str:
-    """The text in a code block whose fence is longer than any run of backticks in it."""
+    """Put the text in a code block whose fence is longer than any run of backticks in it."""
     fence = "```"
     while fence in text:
         fence += "`"
@@ -137,7 +137,7 @@ def fence_text(text: str, language: str = "") -> str:
 
 
 def close_fence(text: str) -> str:
-    """The text with a code block that it left open closed."""
+    """Close a code block that the text left open."""
     if "```" not in text and "~~~" not in text:
         return text
     fence = ""

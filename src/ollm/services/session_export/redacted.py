@@ -1,4 +1,4 @@
-"""A session with every text in it passed through a function, ids and times left as they are."""
+"""A session with every text passed through a function. Ids and times stay unchanged."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _UNREDACTED_FIELDS = {
 
 
 class RedactedSession:
-    """Reads another session piece by piece and hands it on without its secrets."""
+    """Streams another session with its secrets redacted."""
 
     def __init__(self, source: ExportSource, redact: Redact) -> None:
         self._source = source
@@ -47,7 +47,7 @@ class RedactedSession:
         return map(self._redact_struct, self._source.iter_other_calls())
 
     def iter_document(self) -> Iterator[bytes]:
-        """As one JSON document."""
+        """Iterate over one JSON document."""
         from ollm.store.session_files.document import iter_document
 
         encode = msgspec.json.Encoder().encode

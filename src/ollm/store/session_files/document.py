@@ -1,4 +1,4 @@
-"""A document in our own layout (see `layout`), read line by line. A damaged line costs what cannot be read in it."""
+"""A document in our own layout (see `layout`), read line by line. A damaged line loses only its unreadable part."""
 
 from __future__ import annotations
 
@@ -33,19 +33,19 @@ FIELDS = ("sessionId", "startTime", "lastActivity", "model", "provider", "metada
 
 
 def iter_document(head: JsonObject, messages: Iterable[bytes], calls: Iterable[bytes]) -> Iterator[bytes]:
-    """The document's bytes, part by part."""
+    """Yield the document's bytes in parts."""
     return join_document(encode_head(head), messages, calls)
 
 
 def encode_head(head: JsonObject) -> bytes:
-    """The fields of a document besides its messages and calls, in their order, as one JSON object."""
+    """Encode the fields of a document except messages and calls, in their order, as one JSON object."""
     ordered = {name: head[name] for name in FIELDS if name in head}
     ordered |= {name: value for name, value in head.items() if name not in ("messages", "toolCalls", *ordered)}
     return encode_json(ordered)
 
 
 def join_document(head: bytes, messages: Iterable[bytes], calls: Iterable[bytes]) -> Iterator[bytes]:
-    """The document's bytes from its encoded head and the lines of its entries."""
+    """Join the encoded head and the lines of the entries into the document's bytes."""
     yield head[:-1] + OPEN
     yield from _iter_lines(messages)
     yield MIDDLE
@@ -71,7 +71,7 @@ MAX_LINE_BYTES = 1 << 24  # bytes of a line that are held
 
 
 class OddLayoutError(Exception):
-    """The document is not laid out as we write it, and must be read whole."""
+    """Error for a document that is not in our layout and must be read whole."""
 
 
 class _MessageKey(msgspec.Struct):
@@ -90,8 +90,8 @@ _call_key_decoder = decode_late(_CallKey)
 
 
 class DocumentSections:
-    """Find entries by halving. Raises `OddLayoutError` if a line is not what it should be. `block` bytes are read
-    through, not halved."""
+    """Binary search for entries. Raises `OddLayoutError` for an unexpected line. Ranges of up to `block` bytes are
+    searched linearly."""
 
     def __init__(self, file: SessionFile, block: int = 64 * 1024) -> None:
         self._file = file
@@ -120,7 +120,7 @@ class DocumentSections:
         return start, self._find_first(low, end, lambda line: read_number(line) >= before) if before else end
 
     def find_beginning(self, number: int, least: int) -> int:
-        """A number not over `number`, which a message of the user's follows, and `least` messages if there are."""
+        """Find a number up to `number` before a user message, with `least` messages after it if there are so many."""
         newest = self._read_newest(self._messages, self.middle)
         last = _read_message_key(newest[-1]).id if newest else 0
         wanted, step = min(number, last - least), least
@@ -133,11 +133,11 @@ class DocumentSections:
         return 0
 
     def list_newest_calls(self) -> list[str]:
-        """The ids of the last few calls there are."""
+        """List the ids of the last few calls."""
         return [_read_call_key(line).id for line in self._read_newest(self._calls, self._end)]
 
     def _find_first(self, low: int, end: int, is_behind: Callable[[bytes], bool]) -> int:
-        """The place of the first line that `is_behind` the one looked for; all that follow it are."""
+        """Find the place of the first line that `is_behind` the one sought; it must hold for all later lines too."""
         high = end
         while high - low > self._block:
             half = (low + high) // 2
@@ -152,14 +152,14 @@ class DocumentSections:
         return low
 
     def _read_line(self, place: int) -> bytes:
-        """Read a line; one without end is a hole in the file, and no entry."""
+        """Read a line. Raises `OddLayoutError` for one without an end, which is a hole in the file."""
         line = self._file.read_line(place, MAX_HEAD_BYTES)
         if not line.endswith(b"\n"):
             raise OddLayoutError
         return line
 
     def _read_newest(self, start: int, end: int) -> list[bytes]:
-        """The last lines between two places, whole ones: at least one, if there is one."""
+        """Read the last complete lines between two places: at least one, if there is one."""
         size = self._block
         while end - size > start:
             found = self._read_lines(end - size, end)[1:]
@@ -194,7 +194,7 @@ def _read_key(decoder: msgspec.json.Decoder[Key], line: bytes) -> Key:
 
 
 def _is_user_message(line: bytes) -> bool:
-    """A message of another layout, kept as it was, may have blanks or name its role further back."""
+    """Return True for a user message. One kept in another layout may have blanks, or name its role later."""
     return line.startswith(_USER) or (not line.startswith(MESSAGE + b'"') and _read_message_key(line).role == "user")
 
 
@@ -218,7 +218,7 @@ class SessionDocument:
             damage.note("the file is truncated")
 
     def narrow(self, messages: Range, calls: Range) -> None:
-        """Read only what is between these places."""
+        """Read only the entries between these places."""
         self._only = messages, calls
 
     def iter_messages(self) -> Iterator[bytes]:
@@ -249,7 +249,7 @@ class SessionDocument:
                 yield data.rstrip(b",\n")
 
     def _find_calls(self) -> int:
-        """Find the beginning of calls before all messages were read."""
+        """Find the start of the calls before all messages have been read."""
         with contextlib.suppress(OddLayoutError):
             return DocumentSections(self._file).middle
         last = self._body
@@ -268,8 +268,8 @@ class SessionDocument:
             yield data.rstrip(b",\n")
 
     def _iter_entries(self, place: int) -> Iterator[tuple[int, bytes]]:
-        """Iterate over the lines that may hold an entry, and the one in the middle; report other content once per
-        span."""
+        """Iterate over the lines that may hold an entry, and the one between messages and calls. Report other
+        content once per span."""
         strange = False
         before = b""
         for start, end, data in self._file.iter_lines(place, MAX_LINE_BYTES):
@@ -296,7 +296,7 @@ class SessionDocument:
         self._damage.note("the file is truncated")
 
     def _iter_inside(self, start: int, end: int) -> Iterator[tuple[int, bytes]]:
-        """A line that is too long to be held: the entries in it, one by one from where they are."""
+        """Iterate over the entries in a line that is too long for memory."""
         data = memoryview(mmap.mmap(self._file.require_descriptor(), 0, access=mmap.ACCESS_READ))[:end]
         try:
             for count, (first, last) in enumerate(find_entries(data, start, lambda: self._damage.is_late(0))):
@@ -334,7 +334,7 @@ def _looks_like_entry(data: bytes) -> bool:
 
 
 def detect_own_layout(file: SessionFile) -> Line | None:
-    """The first line of a document in our layout, or None when it is in another."""
+    """Return the first line of a document in our layout, or None if it has another layout."""
     found = file.iter_lines(longest=MAX_HEAD_BYTES)
     first = next(found, None)
     if first is None or first[1] > MAX_HEAD_BYTES or not first[2].endswith(b"\n") or first[2].startswith(MESSAGE):
@@ -346,7 +346,7 @@ def detect_own_layout(file: SessionFile) -> Line | None:
 
 
 def has_repeated_name(head: bytes) -> bool:
-    """Return True if an object in the head gives two values to one name: a JSON reader sees only the last of them."""
+    """Return True if an object in the head repeats a name, of which a JSON reader sees only the last value."""
     if all(head.count(f'"{name}":'.encode()) < 2 for name in ("title", *FIELDS)):
         return False
     repeated = False
@@ -362,7 +362,7 @@ def has_repeated_name(head: bytes) -> bool:
 
 
 def salvage_head(text: bytes) -> JsonObject:
-    """The fields of a damaged head that can still be read."""
+    """Return the fields of a damaged head that can still be read."""
     head: JsonObject = {}
     for name in FIELDS:
         place = text.find(f'"{name}":'.encode())

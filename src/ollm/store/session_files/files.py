@@ -1,4 +1,4 @@
-"""Open a session's files for reading, split them into lines, and collect what is damaged in them or missing."""
+"""Open a session's files for reading, split them into lines, and collect damage and missing entries."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ Range = tuple[int, int]
 
 
 class DamageFoundError(Exception):
-    """Something is wrong: whoever wants to know what has to read on."""
+    """Error that ends strict reading at the first damage, without details."""
 
 
 class DamageReport:
-    """Grows while files are read. `too_large` means: can be looked at, must not be written.
+    """Damage found while files are read. `too_large` means that the session can be viewed but must not be written.
 
-    With more `patience` reading may take that many times as long. A `strict` one ends it with a `DamageFoundError` at
-    the first thing that is wrong.
+    `patience` multiplies the time that reading may take. A `strict` report raises `DamageFoundError` at the first
+    damage.
     """
 
     def __init__(self, patience: float = 1, *, strict: bool = False) -> None:
@@ -60,14 +60,14 @@ class DamageReport:
             self.notes.append(text)
 
     def count_lost_entry(self, text: str = "") -> None:
-        """One more entry that could not be read."""
+        """Count one more entry that could not be read."""
         self._stop_if_strict(text)
         self.lost += 1
         if text:
             self.note(text)
 
     def report_missing(self, messages: list[Range], calls: int) -> None:
-        """Report what is missing after everything was read."""
+        """Report missing entries after everything was read."""
         if not self.too_large:
             self.missing = format_missing(messages, calls)
             if self.missing:
@@ -88,13 +88,13 @@ class DamageReport:
         self.refuse(f"too large to read ({size}, nested deeper than {MAX_DEPTH} levels)")
 
     def extend_time(self, seconds: float) -> None:
-        """Somebody works on the entries while they are read: that much more time."""
+        """Allow more time, because a caller works on the entries while they are read."""
         self._until += seconds
 
     def is_late(self, entries: int) -> bool:
-        """Return True if reading damaged data took too long; checked now and then. It must not be written then.
+        """Return True if reading damaged data took too long; it must then not be written. Call it now and then.
 
-        What is whole is read to its end, however long that takes.
+        Undamaged data is read to its end, however long that takes.
         """
         if not (self.notes or self.lost) or time.process_time() < self._until:
             return False
@@ -103,16 +103,16 @@ class DamageReport:
 
     @property
     def text(self) -> str | None:
-        """None when everything was read."""
+        """Description of the damage, or None if everything was read."""
         said = "; ".join(filter(None, (*self.notes, self.missing)))
         lost = f"{self.lost} {'entry' if self.lost == 1 else 'entries'} could not be read" if self.lost else ""
         return f"{said} ({lost})" if said and lost else said or lost or None
 
 
 class MissingEntries:
-    """Sees every message and call that is read of a session, and reports gaps when both were read to their end.
+    """Tracker of the messages and calls read from a session. It reports gaps once both were read to their end.
 
-    Gaps that `head` names as known are not reported. Of a `part` only jumps between its messages are seen.
+    Gaps that `head` lists as known are not reported. In a `part`, only gaps between its messages are found.
     """
 
     def __init__(self, damage: DamageReport, head: JsonObject, *, part: bool) -> None:
@@ -170,7 +170,7 @@ class MissingEntries:
         self._of_message = max(self._of_message, call.message_id)
 
     def end_messages(self, *, under_way: bool) -> None:
-        """`under_way`: an answer that has no number yet follows, and may have begun calls."""
+        """Note the end of the messages. `under_way`: an answer without a number follows, and may have started calls."""
         self._messages_read, self._under_way = True, under_way
         self._report()
 
@@ -188,13 +188,13 @@ class MissingEntries:
 
     @property
     def last_number(self) -> int:
-        """The highest number that a message ever had, as far as is known: none is given twice."""
+        """The highest message number ever used, as far as known; numbers are never reused."""
         count, behind = self._unreadable
         last = self.next_number - 1 + (count if behind == self.next_number else 0)
         return max(last, self._promised, *(end for _, end in self._known), 0)
 
     def describe_known(self) -> JsonObject:
-        """The gaps there are, for the metadata of a session whose user is told about them."""
+        """Describe the gaps for the session's metadata, since the user is notified of them."""
         self._promised = max(self._promised, self._of_message)  # an answer under way has a number from now on
         gaps = self._list_gaps()
         if len(gaps) > MAX_KNOWN_GAPS:
@@ -202,7 +202,7 @@ class MissingEntries:
         return {"messages": [list(gap) for gap in gaps], "calls": self._count_calls()}
 
     def _fill_gap(self, number: int) -> None:
-        """A message that comes late."""
+        """Remove a late message from the gaps."""
         from bisect import bisect_left  # rarely needed
 
         place = bisect_left(self._gaps, number + 1, key=lambda gap: gap[0]) - 1
@@ -242,7 +242,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _subtract(gaps: list[Range], known: list[Range]) -> list[Range]:
-    """The parts of `gaps` that `known` does not cover; both rise."""
+    """Return the parts of `gaps` that `known` does not cover; both are ascending."""
     left: list[Range] = []
     place = 0
     for first, last in gaps:
@@ -260,7 +260,7 @@ def _subtract(gaps: list[Range], known: list[Range]) -> list[Range]:
 
 
 def format_missing(messages: list[Range], calls: int, shown: int = 4) -> str:
-    """How much is missing, in a sentence; empty without anything."""
+    """Describe in a sentence how much is missing, or return "" if nothing is."""
     words = [str(first) if first == last else f"{first} to {last}" for first, last in messages[:shown]]
     if rest := sum(last - first + 1 for first, last in messages[shown:]):
         words.append(f"{rest} more")
@@ -292,7 +292,7 @@ cannot be an entry, or is longer than any that is asked for, only the beginning 
 
 
 class SessionFile:
-    """A file that is read by position, as large as it was when it was opened; `waiting` is read behind its end."""
+    """A file read by position, with its size fixed when opened; `waiting` is read after its end."""
 
     def __init__(self, descriptor: int | None, waiting: bytes = b"") -> None:
         self.descriptor = descriptor
@@ -361,7 +361,7 @@ class SessionFile:
         return place
 
     def find_data_end(self) -> int:
-        """Find the end of the file's data, before zeros that may follow to its end."""
+        """Find the end of the file's data, before any zeros that fill it to its end."""
         end = self.size
         while end > 0 and not (block := self.read(max(0, end - LONG_LINE_BYTES), end).rstrip(b"\0")):
             end -= LONG_LINE_BYTES
@@ -389,7 +389,7 @@ def open_file(path: Path, damage: DamageReport) -> int | None:
 
 
 def get_file_time(*paths: Path | None) -> datetime:
-    """When the newest of these files was last written."""
+    """Return the time when the newest of these files was last written."""
     times = [0.0]
     for path in filter(None, paths):
         with contextlib.suppress(OSError):
@@ -401,7 +401,7 @@ _CHUNK_BYTES = 1 << 20
 
 
 def convert_to_utf8(descriptor: int) -> int | None:
-    """Write the same text as UTF-8 to a file without a name; None if it is UTF-8 without a mark already."""
+    """Write the same text as UTF-8 to an unnamed file, or return None if it is already UTF-8 without a BOM."""
     beginning = os.pread(descriptor, 4, 0)
     name = json.detect_encoding(beginning)
     if name == "utf-8" or (name.endswith(("le", "be")) and b"{" not in beginning):  # zeros alone are damage

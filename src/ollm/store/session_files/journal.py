@@ -1,7 +1,7 @@
-"""The journal: one JSON record a line, each on disk before the call that wrote it returned.
+"""The journal: one JSON record per line, each on disk before the call that wrote it returns.
 
-Replaying a journal over a document that already holds it changes nothing, so a crash between folding and clearing does
-no harm: messages carry their number, a call's newest record wins, a setting's newest value wins.
+Replaying a journal over a document that already contains it changes nothing, so a crash between folding and clearing is
+harmless: messages carry their number, and the newest record of a call and the newest value of a setting win.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ MAX_NESTING_LEVELS = 60  # levels of nesting that are written; readers refuse mo
 
 
 class JournalMark(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
-    """State before a place from which a long journal can be read: a message of the user's follows, and no call runs.
-    Good for the document it names."""
+    """State at a place from which a long journal can be read: a user message follows, and no call is running. Valid
+    only for the document it names."""
 
     previous: int  # where the mark before this one is; -1 without one
     document: str
@@ -38,7 +38,7 @@ class JournalMark(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
 class JournalRecord(
     msgspec.Struct, frozen=True, omit_defaults=True, rename="camel", kw_only=True, forbid_unknown_fields=True
 ):
-    """One line. `at` is when; exactly one of the others says what. A line with any other field is not one of ours."""
+    """One line. `at` is its time, exactly one other field its content. A line with an unknown field is not ours."""
 
     at: str
     mark: JournalMark | None = None
@@ -54,7 +54,7 @@ class JournalRecord(
 
 
 class JournalMessage(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """The line of a message, as it is written in one pass; it is read as a `Record`."""
+    """Line of a message, encoded in one pass; it is read as a `JournalRecord`."""
 
     at: str
     message: Message
@@ -75,7 +75,7 @@ ENCODE_ERRORS = (UnicodeEncodeError, TypeError, OverflowError, ValueError, Recur
 
 
 def encode_json(value: Any) -> bytes:
-    """JSON for any value: what JSON or UTF-8 cannot hold is replaced, never an error."""
+    """Encode any value as JSON. Replaces what JSON or UTF-8 cannot represent, and never raises."""
     try:
         return _encoder.encode(value)
     except ENCODE_ERRORS:
@@ -83,7 +83,7 @@ def encode_json(value: Any) -> bytes:
 
 
 def clean_json(value: Any, depth: int = 0) -> Any:
-    """The value with lone surrogates as U+FFFD, odd values as text and nesting cut."""
+    """Return the value with lone surrogates as U+FFFD, odd values as text, and deep nesting cut off."""
     if isinstance(value, str):
         return value.encode("utf-8", "replace").decode("utf-8") if not value.isascii() else value
     if isinstance(value, dict):
@@ -109,7 +109,7 @@ def encode_line(record: JournalRecord | JournalMessage) -> bytes:
 
 
 def parse_record(data: bytes) -> JournalRecord:
-    """Raises msgspec's or Unicode's error for a line that is no record, or none that can be used."""
+    """Parse a record. Raises msgspec's or Unicode's error for a line that is not a usable record."""
     record = _decoder.decode(data)
     if isinstance(record.call, msgspec.Raw) and not bytes(record.call).startswith(_CALL):
         read_call_id(bytes(record.call))
@@ -119,7 +119,7 @@ def parse_record(data: bytes) -> JournalRecord:
 
 
 def read_call_id(data: bytes) -> str:
-    """Raises msgspec's or Unicode's error for what is no call."""
+    """Read the id of a call. Raises msgspec's or Unicode's error if the data is not a call."""
     return _call_id_decoder.decode(data).id
 
 
@@ -129,7 +129,7 @@ def _is_part(part: JsonObject) -> bool:
 
 
 def _is_text(part: Any) -> TypeGuard[JsonObject]:
-    """Return True for a whole part of text; one in a damaged record may be anything."""
+    """Return True for a complete text part; a part in a damaged record may be anything."""
     return isinstance(part, dict) and part.get("type") in ("text", "thinking") and isinstance(part.get("text"), str)
 
 
@@ -146,7 +146,7 @@ def extend_parts(parts: Parts, more: Parts) -> Parts:
 
 
 def compute_growth(written: Parts, whole: Parts) -> Parts | None:
-    """Return what must be added to `written` to make `whole`; None if it is not a continuation."""
+    """Return the parts to add to `written` to get `whole`, or None if it is not a continuation."""
     last = len(written) - 1
     more: Parts | None = None
     if last < 0:
@@ -174,7 +174,7 @@ def split_changes(held: JsonObject, changed: JsonObject) -> tuple[JsonObject, Gr
 
 
 def advance_head(head: JsonObject, at: str, tokens: int) -> None:
-    """Apply what every record says: when it was, and how many tokens the archive has now."""
+    """Apply a record's time, and the archive's current token count, to the head."""
     last = head.get("lastActivity")
     if at != last and at[:4].isdigit():
         head["lastActivity"] = last if isinstance(last, str) and last > at else at
@@ -183,7 +183,7 @@ def advance_head(head: JsonObject, at: str, tokens: int) -> None:
 
 
 def change_head(head: JsonObject, record: JournalRecord) -> None:
-    """Apply what a record says about the document's own fields and its metadata."""
+    """Apply a record's changes to the document's own fields and its metadata."""
     advance_head(head, record.at, record.tokens)
     if record.top:
         head.update({name: value for name, value in record.top.items() if name not in _OWN_FIELDS})
@@ -211,7 +211,7 @@ class PlacedMark(NamedTuple):
 
 
 class MarkSchedule:
-    """When a journal that is written gets its next mark, and what that says of calls."""
+    """Schedule of the marks in a journal that is being written, and the call count for them."""
 
     def __init__(self) -> None:
         self._calls = 0
@@ -223,8 +223,8 @@ class MarkSchedule:
         self.next = MARK_EVERY_BYTES  # how long the journal is when the next one is due
 
     def continue_journal(self, path: Path, calls: int, document: str) -> None:
-        """Go on with a journal that is there, after so many calls. If its marks are not about this document,
-        as in a copy, the next one is due at once."""
+        """Continue an existing journal after so many calls. If its marks are for another document, as in a copy, the
+        next one is due at once."""
         self.restart()
         self._calls = calls
         with contextlib.suppress(OSError), path.open("rb") as file:
@@ -247,18 +247,18 @@ class MarkSchedule:
 
 
 def is_same_document(marked: str, found: str) -> bool:
-    """Return True if two stamps (inode, size, time) are one document's; a copy that kept its time is the same one."""
+    """Return True if two stamps (inode, size, time) are of one document, or of a copy that kept its time."""
     return marked.partition(",")[2] == found.partition(",")[2] != ""
 
 
 def read_call_number(call_id: str) -> int:
-    """The number in a call's id of ours, else 0."""
+    """Return the number in a call id made by ollm, or 0 for any other id."""
     number = call_id[1:] if call_id[:1] == "c" else ""
     return int(number) if number.isascii() and number.isdigit() and len(number) < 16 else 0
 
 
 def iter_marks(file: SessionFile) -> Iterator[PlacedMark]:
-    """The marks of a journal, newest first, reading little more than themselves."""
+    """Iterate over the marks of a journal, newest first, reading little else."""
     found = _find_last_mark(file) if file.size >= MARK_EVERY_BYTES else None
     while found:
         yield found
@@ -282,7 +282,7 @@ def _find_last_mark(file: SessionFile) -> PlacedMark | None:
 
 
 def _read_mark(file: SessionFile, place: int) -> PlacedMark | None:
-    """Read the mark on the line that begins here; None if no line does, or it holds no mark."""
+    """Read the mark on the line that begins here, or return None if there is no such line or mark."""
     if place and file.read(place - 1, place) != b"\n":
         return None
     try:

@@ -1,4 +1,4 @@
-"""One message or call from its bytes: strictly first, then whatever can be understood (old versions, damage)."""
+"""Parse one message or call from its bytes: strictly first, then as far as possible (old versions, damage)."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def is_deeper_than(data: bytes, limit: int = MAX_DEPTH) -> bool:
 
 
 def is_torn_record(data: bytes) -> bool:
-    """Return True if this is the beginning of one record, without its line feed: JSON as far as it goes."""
+    """Return True if this is the start of one record without its line feed: valid JSON as far as it goes."""
     return (
         RECORD_START.startswith(data[: len(RECORD_START)])
         and not (data.endswith(b"\n") or RECORD_START in data[1:])
@@ -75,7 +75,7 @@ def _is_truncated(data: bytes) -> bool:
 
 
 def parse_record_leniently(data: bytes) -> JournalRecord:
-    """A journal record as far as it can be read. Raises one of `_ERRORS` if it is no object."""
+    """Parse the readable fields of a journal record. Raises one of `_ERRORS` if it is not an object."""
     try:
         return parse_record(data)
     except (msgspec.MsgspecError, UnicodeDecodeError):
@@ -89,7 +89,7 @@ def parse_record_leniently(data: bytes) -> JournalRecord:
 
 
 def find_records(data: bytes) -> Iterator[tuple[int, int, JournalRecord]]:
-    """The records in a damaged journal line, each with its place; a message whose record is damaged counts as one."""
+    """Find the records in a damaged journal line, each with its place; a message in a damaged record counts too."""
     end, place = 0, 0 if data.startswith(b"{") else data.find(RECORD_START)
     while place >= 0:
         if found := _find_record(data, place):
@@ -120,7 +120,7 @@ def _find_bare_messages(data: bytes, start: int, end: int) -> Iterator[tuple[int
 
 
 def salvage_messages(data: bytes, number: int, damage: DamageReport) -> Iterator[tuple[Message, bytes]]:
-    """The message in odd bytes, or else those that are whole inside damage, each with its bytes."""
+    """Yield the message in odd bytes, or else the complete messages inside damage, each with its bytes."""
     if found := parse_message(data, number, damage):
         yield found, data
     elif not damage.too_large:
@@ -135,7 +135,7 @@ def salvage_messages(data: bytes, number: int, damage: DamageReport) -> Iterator
 
 
 def salvage_calls(data: bytes, _number: int, damage: DamageReport) -> Iterator[tuple[ToolCallRecord, bytes]]:
-    """The same for calls."""
+    """Yield calls in the same way as `salvage_messages`."""
     if found := parse_call(data, damage):
         yield found, data
     elif not damage.too_large:
@@ -150,7 +150,7 @@ def _find_inside(data: bytes) -> Iterator[bytes]:
 
 
 def parse_strict_message(data: bytes) -> Message | None:
-    """The message in `data` when nothing is odd about it: its bytes can be written as they are."""
+    """Parse a message in strict form, whose bytes can be written unchanged; return None for any other."""
     try:
         found = _message_decoder.decode(data)
     except _ERRORS:
@@ -159,7 +159,7 @@ def parse_strict_message(data: bytes) -> Message | None:
 
 
 def parse_strict_call(data: bytes) -> ToolCallRecord | None:
-    """The same for a call."""
+    """Parse a call in the same way as `parse_strict_message`."""
     try:
         found = _call_decoder.decode(data)
     except _ERRORS:
@@ -169,7 +169,7 @@ def parse_strict_call(data: bytes) -> ToolCallRecord | None:
 
 
 def parse_message(data: bytes, number: int, damage: DamageReport) -> Message | None:
-    """The message in `data`, or None; `number` is its place, for files whose messages carry none."""
+    """Parse the message in `data`, or return None. `number` is its place, for files without message numbers."""
     if is_deeper_than(data):
         damage.count_lost_entry(f"message {number} is nested too deep")
         damage.refuse_depth()
@@ -208,7 +208,7 @@ def parse_call(data: bytes, damage: DamageReport) -> ToolCallRecord | None:
 
 
 def make_line(known: Message | ToolCallRecord, data: bytes, sound: bool) -> bytes:
-    """An entry's own bytes on one line, if they are sound; otherwise what could be read of it, unknown fields too."""
+    """Return an entry's own bytes on one line if they are sound; else encode all that was readable in it."""
     if sound:
         start = MESSAGE if isinstance(known, Message) else CALL
         ours = data.startswith(start) and b"\n" not in data
@@ -236,8 +236,8 @@ def is_valid_json(data: bytes) -> bool:
 
 
 def parse_object(data: bytes) -> JsonObject:
-    """Parse a JSON object however odd; ValueError or RecursionError if it is not one. Raw zeros are a hole in the file,
-    not content: JSON escapes those."""
+    """Parse any JSON object, however odd. Raises ValueError or RecursionError if it is not one. Raw zeros are a hole
+    in the file, not content, because JSON escapes them."""
     with contextlib.suppress(msgspec.MsgspecError, UnicodeDecodeError):
         return _object_decoder.decode(data)
     found = json.loads(data.replace(b"\0", b"").decode("utf-8", "replace"), strict=False)
@@ -248,7 +248,7 @@ def parse_object(data: bytes) -> JsonObject:
 
 
 def hash_message(data: bytes) -> int:
-    """The same for two ways to write down the same words of the same person."""
+    """Hash a message by role and parts, so that different encodings of it have the same hash."""
     try:
         found = parse_object(data)
     except (ValueError, RecursionError):
@@ -294,7 +294,7 @@ def _parse_message_leniently(data: bytes, damage: DamageReport) -> Message | Non
 
 
 def _convert_role(role: str, damage: DamageReport) -> str:
-    """A role in another spelling. The words of an unknown role are kept as the assistant's: they command nobody."""
+    """Convert a role in another spelling. An unknown one becomes the assistant's, whose words carry no authority."""
     if (known := role.strip().lower()) in _ROLES:
         return known
     damage.note(f"a message of the unknown role {role[:20]!r} is read as the assistant's")
@@ -302,7 +302,7 @@ def _convert_role(role: str, damage: DamageReport) -> str:
 
 
 def _convert_parts(parts: list[Any], damage: DamageReport) -> list[Any]:
-    """Those that can be read: one that cannot takes no other with it."""
+    """Convert the parts that can be read; report and leave out each of the others."""
     readable = []
     for part in map(_convert_part, parts):
         try:
@@ -315,7 +315,7 @@ def _convert_parts(parts: list[Any], damage: DamageReport) -> list[Any]:
 
 
 def _convert_part(part: Any) -> Any:
-    """A part of a type we do not know is shown as what it is."""
+    """Convert a part; one of an unknown type becomes text."""
     if isinstance(part, str):
         return {"type": "text", "text": part}
     if isinstance(part, dict) and not any(part.get("type") == known for known in _PART_TYPES):
@@ -327,7 +327,7 @@ def _convert_part(part: Any) -> Any:
 
 
 def _convert_call(raw: JsonObject) -> JsonObject:
-    """A call as an earlier version wrote it: no status, results that may be bare text."""
+    """Convert a call from an earlier version, which has no status and may have plain text results."""
     result = raw.get("result")
     if isinstance(result, str):
         result = {"llmContent": result}
@@ -343,7 +343,7 @@ def _convert_call(raw: JsonObject) -> JsonObject:
 
 
 def fits_metadata(name: str, value: Any) -> bool:
-    """Return True if the value of a metadata field is plausible, not only of its type."""
+    """Return True if the value of a metadata field is plausible, not only of the right type."""
     if name not in _METADATA_FIELDS:
         return True
     try:
@@ -363,17 +363,17 @@ _loose_decoder = json.JSONDecoder(strict=False)
 
 
 class TooDeepError(Exception):
-    """An object is nested deeper than any parser goes."""
+    """Error for an object that is nested deeper than any parser allows."""
 
 
 def find_end(data: memoryview, start: int) -> int | None:
-    """The place behind the object or list that starts here; None when it is not whole."""
+    """Find the end of the object or list that starts here, or return None if it is incomplete."""
     following = _ENTRY_START.search(data, start + 1, start + WINDOW_BYTES)
     return (_find_end_before(data, start, following.start()) if following else None) or _parse_end(data, start)
 
 
 def _find_end_before(data: memoryview, start: int, following: int) -> int | None:
-    """The end of an entry that reaches to where the next one starts: told without an error of the parser's, quicker."""
+    """Find the end of an entry directly before the next one. This is faster, as it needs no parser error."""
     entry = bytes(data[start:following]).rstrip(b"," + _SPACE)
     try:
         _raw_decoder.decode(entry)
@@ -403,9 +403,9 @@ def _parse_end(data: memoryview, start: int) -> int | None:
 
 
 def find_entries(data: memoryview, place: int = 0, late: Callable[[], bool] | None = None) -> Iterator[tuple[int, int]]:
-    """Find every whole entry that looks like a message or a call, from `place` on.
+    """Find every complete entry that looks like a message or a call, from `place` on.
 
-    `late` is asked after each that is not whole, which can take long; True ends it.
+    `late` is called after each incomplete entry, which can take long. The search ends if it returns True.
     """
     found = _ENTRY_START.search(data, place)
     while found:
@@ -430,7 +430,7 @@ def _trim_end(data: memoryview, end: int) -> int:
 
 
 def _find_loose_end(chunk: bytes, start: int) -> int | None:
-    """The same for an object that holds raw control characters."""
+    """Find the end of an object that contains raw control characters."""
     try:
         return start + _loose_decoder.raw_decode(chunk.decode("latin-1"))[1]
     except ValueError:

@@ -1,4 +1,4 @@
-"""A session as data, from whatever its files still hold."""
+"""Load a session as data, from whatever its files still contain."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ INTERRUPTED_TEXT = "ollm stopped before this call finished. It may or may not ha
 
 
 class LoadedSession(Data, frozen=True):
-    """A session and what is wrong with its files: `damage` in a sentence, `read_only` when it must not be written.
+    """A session and the state of its files: `damage` in a sentence, `read_only` if it must not be written.
 
-    Messages up to number `skipped` were not read, nor were their calls.
+    Messages up to number `skipped` and their calls were not read.
     """
 
     session: Session
@@ -51,9 +51,9 @@ class LoadedSession(Data, frozen=True):
 
 
 class SessionStream:
-    """A session read entry by entry: what is not asked for is not read, what was given is not kept.
+    """A session read entry by entry, on demand and without keeping entries.
 
-    `session` has no messages and no calls in it. `damage` grows while they are read, the messages first.
+    `session` contains no messages and no calls. `damage` grows while they are read, the messages first.
     """
 
     def __init__(self, reader: SessionReader, session_id: str, *, alive: bool) -> None:
@@ -75,18 +75,18 @@ class SessionStream:
 
     @property
     def read_only(self) -> str | None:
-        """Why it must not be written; None when it may be."""
+        """Reason why the session must not be written, or None if it may be."""
         if self.reader.damage.too_large:
             return self.damage
         version = self.session.metadata.schema_version
         return f"it was written by a newer version (schema {version})" if version > SCHEMA_VERSION else None
 
     def iter_messages(self) -> Iterator[Message]:
-        """All of them, and the answer under way as far as it got."""
+        """Iterate over all messages, and the unfinished answer as far as it got."""
         return map(_take_entry, read_all_messages(self.reader))
 
     def read_user_words(self) -> dict[int, str]:
-        """Read the user's messages by number; skips the others unread."""
+        """Read the user's messages by number, skipping all others unread."""
         found: dict[int, str] = {}
         for position, data in enumerate(self.reader.iter_messages(), start=1):
             if not data.startswith(_OTHERS):
@@ -95,12 +95,12 @@ class SessionStream:
         return found
 
     def iter_calls(self) -> Iterator[ToolCallRecord]:
-        """All of them. One that nobody can finish any more counts as interrupted."""
+        """Iterate over all calls. One that can no longer finish counts as interrupted."""
         for record, _, _ in read_calls(self.reader):
             yield mark_interrupted(record) if record.status == "running" and not self._alive else record
 
     def find_call(self, call_id: str) -> ToolCallRecord | None:
-        """One call, once, read for when its turn comes: calls are in the order in which messages ask for them."""
+        """Find one call; each is returned once. Calls are read in the order in which messages request them."""
         if self._ahead is None:
             self._ahead = self.iter_calls()
         if call_id in self._passed:
@@ -115,12 +115,12 @@ class SessionStream:
         return None
 
     def iter_other_calls(self) -> Iterator[ToolCallRecord]:
-        """Those that `call` was not asked for: no message that can be read names them."""
+        """Iterate over the calls not returned by `find_call`; no readable message names them."""
         yield from self._passed.values()
         yield from self._ahead or self.iter_calls()
 
     def iter_document(self, head: JsonObject | None = None) -> Iterator[bytes]:
-        """All that can be read as one JSON document: what is whole exactly as it is."""
+        """Yield everything readable as one JSON document; undamaged entries stay unchanged."""
         return document.iter_document(
             complete_head(self.reader.head, self.session) if head is None else head,
             itertools.starmap(lenient.make_line, read_all_messages(self.reader)),
@@ -134,9 +134,9 @@ def _estimate_size(record: ToolCallRecord) -> int:
 
 
 def read_messages(reader: SessionReader) -> Iterator[ReadEntry[Message]]:
-    """Every message that can be read, with its bytes, and True if nothing is odd about them.
+    """Yield every readable message, with its bytes and True if they are in strict form.
 
-    Stops where damage makes it take too long.
+    Stops if damage makes reading take too long.
     """
     missing = reader.missing
     missing.restart_messages()
@@ -152,7 +152,7 @@ def read_messages(reader: SessionReader) -> Iterator[ReadEntry[Message]]:
 
 
 def read_all_messages(reader: SessionReader) -> Iterator[ReadEntry[Message]]:
-    """The same, and the answer under way as far as it got."""
+    """Yield messages like `read_messages`, and the unfinished answer as far as it got."""
     yield from read_messages(reader)
     if reader.partial:
         message = make_partial_message(reader, reader.missing.last_number + 1)
@@ -160,7 +160,7 @@ def read_all_messages(reader: SessionReader) -> Iterator[ReadEntry[Message]]:
 
 
 def read_calls(reader: SessionReader) -> Iterator[ReadEntry[ToolCallRecord]]:
-    """Every call that can be read, in the same way."""
+    """Yield every readable call in the same way as `read_messages`."""
     missing = reader.missing
     missing.restart_calls()
     yield from _read_entries(
@@ -191,7 +191,7 @@ def _read_entries(
 
 
 def load_session(stream: SessionStream) -> LoadedSession:
-    """Everything that can be read, at once."""
+    """Load everything readable at once."""
     reader, messages, calls = stream.reader, tuple(stream.iter_messages()), tuple(stream.iter_calls())
     loaded = make_loaded_session(stream, len(messages) - bool(reader.partial))
     ids = (*reader.newest_calls, *(call.id for call in calls))
@@ -203,7 +203,7 @@ def load_session(stream: SessionStream) -> LoadedSession:
 
 
 def make_loaded_session(stream: SessionStream, count: int) -> LoadedSession:
-    """Describe a stream that was read to its end, with so many finished messages, without what it holds."""
+    """Describe a fully read stream with `count` finished messages, without its content."""
     reader = stream.reader
     return LoadedSession(
         session=stream.session,
@@ -219,13 +219,13 @@ def make_loaded_session(stream: SessionStream, count: int) -> LoadedSession:
 
 
 def make_partial_message(reader: SessionReader, number: int) -> Message:
-    """The answer under way, as far as it got."""
+    """Make a message of the unfinished answer, as far as it got."""
     shaped = {"role": "assistant", "parts": reader.partial, "timestamp": reader.partial_at}
     return msgspec.convert({**shaped, "id": number, "interrupted": True}, Message)
 
 
 def mark_interrupted(record: ToolCallRecord) -> ToolCallRecord:
-    """The result a call gets when the program ended before it did."""
+    """Mark a call as interrupted, because the program ended before it did."""
     return msgspec.structs.replace(
         record,
         status="interrupted",
@@ -235,7 +235,7 @@ def mark_interrupted(record: ToolCallRecord) -> ToolCallRecord:
 
 
 def make_session(head: JsonObject, session_id: str, fallback: datetime) -> Session:
-    """The session without its messages; a time that is missing or makes no sense is the file's own."""
+    """Make the session without its messages; a missing or implausible time is replaced by the file's."""
     written = format_stamp(fallback)
     start = _time_or_empty(head.get("startTime")) or _time_or_empty(head.get("lastActivity")) or written
     return Session(
@@ -251,13 +251,13 @@ def make_session(head: JsonObject, session_id: str, fallback: datetime) -> Sessi
 
 
 def complete_head(head: JsonObject, session: Session) -> JsonObject:
-    """The head with the fields that every document has (S2.1), however little of it could be read."""
+    """Complete the head with the fields that every document has (S2.1), however little of it was readable."""
     known: JsonObject = msgspec.to_builtins(session)
     return {**head, **{name: known[name] for name in document.FIELDS if name != "metadata"}}
 
 
 def parse_metadata(head: JsonObject) -> SessionMetadata:
-    """The metadata as data; a field of the wrong shape takes its default."""
+    """Parse the metadata; a field of the wrong shape gets its default."""
     raw = head.get("metadata")
     raw = raw if isinstance(raw, dict) else {}
     return msgspec.convert(

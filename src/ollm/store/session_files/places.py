@@ -21,7 +21,7 @@ _PREFIX = r"[0-9a-f-]{4,36}"
 
 
 def parse_id(text: str) -> str:
-    """The id in its one spelling; anything that is no UUID is unknown by nature."""
+    """Parse an id into its canonical spelling. Raises NotFoundError if it is not a UUID."""
     found = text.strip().lower()
     if not re.fullmatch(_UUID, found):
         raise NotFoundError(f"{text[:80]!r} is not a session id.", action="List them with `ollm sessions list`.")
@@ -29,7 +29,7 @@ def parse_id(text: str) -> str:
 
 
 class SessionPlaces(Data, frozen=True):
-    """The directories sessions live in: their own, the one of an earlier version, and the trash."""
+    """The directories of sessions: the current one, that of an earlier version, and the trash."""
 
     directory: Path
     legacy: Path | None = None
@@ -45,28 +45,28 @@ class SessionPlaces(Data, frozen=True):
         return self.directory / f"{session_id}.lock"
 
     def find_home(self, session_id: str) -> Path | None:
-        """The directory whose files are this session, or None: its own comes before the earlier version's."""
+        """Find the directory of this session's files, or return None. The current one wins over the earlier one."""
         for directory in (self.directory, self.legacy):
             if directory and any(_exists(directory / f"{session_id}{end}") for end in (".json", ".journal")):
                 return directory
         return None
 
     def list_ids(self) -> list[str]:
-        """Every session there is, in the directory and in the earlier version's."""
+        """List all sessions, in the current directory and the earlier version's."""
         found: dict[str, None] = {}
         for directory in (self.directory, self.legacy):
             found.update(dict.fromkeys(list_ids_in(directory)) if directory else {})
         return list(found)
 
     def shorten_id(self, session_id: str) -> str:
-        """As much of an id as tells it from every other session's."""
+        """Shorten an id to a prefix that is unique among all sessions."""
         from ollm.domain.text import shorten_ids
 
         return shorten_ids([*self.list_ids(), session_id])[session_id]
 
     def iter_files(self, session_id: str) -> Iterator[Path]:
-        """Every file of this session: documents, journals, locks, damaged, replaced and temporary copies. What somebody
-        else gave such a name is not one of them."""
+        """Iterate over every file of this session: documents, journals, locks, and damaged, replaced and temporary
+        copies. Foreign files with such a name are left out."""
         for directory in (self.directory, self.legacy, self.trash):
             if directory and directory.is_dir():
                 yield from iter_own_files(directory, session_id)
@@ -78,7 +78,7 @@ class SessionPlaces(Data, frozen=True):
         return [path for path in found if not is_own_file(path)]
 
     def find(self, prefix: str) -> str:
-        """The one session whose id starts with `prefix` (4 characters and up)."""
+        """Find the one session whose id starts with `prefix` (at least 4 characters)."""
         try:
             return match_prefix(self.list_ids(), prefix)
         except NotFoundError:
@@ -90,17 +90,17 @@ class SessionPlaces(Data, frozen=True):
 
 
 def is_own_file(path: Path) -> bool:
-    """Return True if a file in a directory of sessions has a name that we give; a directory never does."""
+    """Return True if a file in a sessions directory has a name that ollm gives; a directory never counts."""
     return bool(re.fullmatch(_OWN_FILE, path.name)) and (path.is_symlink() or not path.is_dir())
 
 
 def iter_own_files(directory: Path, session_id: str) -> Iterator[Path]:
-    """A session's files in one directory: `.journal` before `.json`."""
+    """Iterate over a session's files in one directory, `.journal` before `.json`."""
     yield from (path for path in sorted(directory.glob(f"{session_id}.*")) if is_own_file(path))
 
 
 def match_prefix(ids: list[str], prefix: str, shown_by: str = "ollm sessions list") -> str:
-    """The id that starts with `prefix`; several are listed in the error. `shown_by` is the command that has all."""
+    """Find the id that starts with `prefix`; the error lists several matches. The command `shown_by` lists all ids."""
     wanted = prefix.strip().lower()
     if not re.fullmatch(_PREFIX, wanted):
         raise UsageError(
@@ -116,7 +116,7 @@ def match_prefix(ids: list[str], prefix: str, shown_by: str = "ollm sessions lis
 
 
 def list_ids_in(directory: Path) -> list[str]:
-    """The ids for which `directory` holds a document or a journal."""
+    """List the ids that have a document or a journal in `directory`."""
     try:
         names = [path.name for path in directory.iterdir()]
     except FileNotFoundError:
@@ -145,14 +145,14 @@ _Identity = tuple[int, int, int, int]
 
 
 def keep_copies(home: Path, session_id: str, clock: Clock, kind: CopyKind = "damaged") -> list[Path]:
-    """Give a session's document and journal a second name each, with what they are and when."""
+    """Keep a session's document and journal under second names that contain `kind` and the time."""
     files = (home / f"{session_id}.json", home / f"{session_id}.journal")
     return [keep_copy(file, clock, kind) for file in files if file.is_file()]
 
 
 def keep_copy(file: Path, clock: Clock, kind: CopyKind) -> Path:
-    """Keep the file under a second name: a link, or a copy if the disk has no links. A directory is moved. Returns its
-    path."""
+    """Keep the file under a second name: a link, or a copy if the disk has no links. A directory is moved. Returns
+    the new path."""
     when = format_stamp(clock()).replace(":", "").replace(".", "-")
     copy = free = file.with_name(f"{file.name}.{kind}-{when}")
     count = 1
@@ -177,8 +177,8 @@ def _iter_chunks(descriptor: int) -> Iterator[bytes]:
 
 
 def restore_journal(journal: AppendFile, clock: Clock) -> str:
-    """Rewrite a journal that another program removed or changed, and keep the replacement; returns what happened in a
-    sentence, or nothing if it is unchanged."""
+    """Rewrite a journal that another program removed or changed, and keep the replacement. Returns a sentence about
+    it, or "" if the journal is unchanged."""
     if journal.is_in_place():
         return ""
     path, before = journal.path, journal.good
@@ -196,7 +196,7 @@ def _describe_restored(file: Path, kept: Path | None) -> str:
 
 
 class DocumentGuard:
-    """Holds the document open from when it was last written, so that it can be given its name again."""
+    """Guard that holds the document open after its last write, so that it can get its name back."""
 
     def __init__(self, path: Path, clock: Clock) -> None:
         self.path = path
@@ -211,7 +211,7 @@ class DocumentGuard:
         return ",".join(map(str, self._known[1:])) if self._known else ""
 
     def watch(self) -> None:
-        """The document is now as it should be."""
+        """Watch the document in its current state."""
         self.close()
         with contextlib.suppress(OSError):
             flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
@@ -221,11 +221,11 @@ class DocumentGuard:
                 self._content = os.pread(self._descriptor, self._known[2], 0)
 
     def is_in_place(self) -> bool:
-        """Return True if the file is unchanged since it was last seen; also if none is watched."""
+        """Return True if the file is unchanged since it was last seen, or if none is watched."""
         return self._known is None or self._find_named() == self._known
 
     def restore(self) -> str:
-        """Put the document back where it was and keep what took its place; what happened, in a sentence."""
+        """Put the document back, keep the file that replaced it, and return a sentence about it."""
         named = self._find_named()
         if self._known is None or named == self._known:
             return ""

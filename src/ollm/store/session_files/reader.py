@@ -1,6 +1,6 @@
-"""Reading a session: document and journal together, line by line, changing no file.
+"""Read a session from document and journal together, line by line, without changing any file.
 
-The journal is opened before the document: whatever is folded in between is then found in the document.
+The journal is opened before the document, so that entries folded in between are found in the document.
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ _NO_MESSAGE = 0, b""
 
 
 class SessionPart(NamedTuple):
-    """The messages after a number and before another, with their calls. Some more are read: from one of the user's on,
-    and at least so many. With a `least` of 0 nobody asks for messages. `calls_after`: calls of earlier messages too."""
+    """The messages between two numbers, with their calls. Some more are read: from a user message on, and at least
+    `least`. With a `least` of 0 no messages are needed. `calls_after` adds calls of earlier messages."""
 
     after: int
     least: int = 32
@@ -65,9 +65,9 @@ class SessionPart(NamedTuple):
 
 
 class SessionReader:
-    """The entries of one session as bytes, oldest first. `head` holds the other fields, journal applied.
+    """The entries of one session as bytes, oldest first. `head` holds the other fields, with the journal applied.
 
-    Only `part` of a long session is read.
+    Of a long session only `part` is read.
     """
 
     foreign = False  # missing or in another layout: to be written again before it is added to
@@ -118,7 +118,7 @@ class SessionReader:
         self.missing = MissingEntries(heard, self.head, part=part is not None)
 
     def _open_file(self, path: Path | None, waiting: bytes = b"") -> SessionFile | None:
-        """Open a file as UTF-8; one in another encoding is rewritten."""
+        """Open a file as UTF-8, converting any other encoding."""
         descriptor = open_file(path, self.damage) if path else None
         if descriptor is not None:
             converted = convert_to_utf8(descriptor)
@@ -129,7 +129,7 @@ class SessionReader:
 
     @property
     def progress(self) -> tuple[int, int]:
-        """Bytes of the entries that were taken, and of all files."""
+        """Bytes of the entries read so far, and of all files."""
         return min(self.read, self.damage.size), self.damage.size
 
     def close(self) -> None:
@@ -138,7 +138,7 @@ class SessionReader:
                 file.close()
 
     def _narrow(self, part: SessionPart) -> None:
-        """Leave out the rest, if the document is in our own layout."""
+        """Skip everything outside `part`, if the document is in our own layout."""
         if not isinstance(self._entries, SessionDocument) or not self._document:
             return
         if self._narrow_journal(part, self._document):
@@ -155,7 +155,7 @@ class SessionReader:
                 self.skipped, self.narrowed = begin, True
 
     def _narrow_journal(self, part: SessionPart, document: SessionFile) -> bool:
-        """Begin at a mark of the journal if everything needed is behind one; otherwise read all of it."""
+        """Begin at a mark of the journal if everything needed follows it; otherwise read the whole journal."""
         marks = journal.iter_marks(self._journal) if self._journal and not self.foreign else iter(())
         newest = next(marks, None)
         if newest is None or not journal.is_same_document(newest.mark.document, document.stamp):
@@ -176,7 +176,7 @@ class SessionReader:
         return begin is not None
 
     def iter_messages(self) -> Iterator[bytes]:
-        """Every message in the order of its number; one that document and journal both hold comes once."""
+        """Iterate over the messages by number; one that document and journal both contain comes once."""
         held = self._entries.iter_messages() if self._entries else iter(())
         return self._merge_messages(held) if self._numbers else held
 
@@ -200,7 +200,7 @@ class SessionReader:
             yield from (data for _, data in added)
 
     def _iter_journal_messages(self) -> Iterator[tuple[int, bytes]]:
-        """The journal's messages with their numbers, rising."""
+        """Iterate over the journal's messages with their numbers, ascending."""
         order: list[int] | range = range(len(self._numbers))
         if any(later <= number for number, later in itertools.pairwise(self._numbers)):
             order = sorted(order, key=self._numbers.__getitem__)
@@ -224,7 +224,7 @@ class SessionReader:
             last = number
 
     def _read_message(self, place: int) -> bytes:
-        """Read a recorded message: one that continues a partial answer holds only its new part."""
+        """Read a recorded message. One that continues a partial answer is joined with it."""
         data = self._read_entry(self._places[2 * place], self._places[2 * place + 1])
         if place not in self._begun:
             return data
@@ -240,12 +240,12 @@ class SessionReader:
         return parts
 
     def _read_entry(self, start: int, end: int) -> bytes:
-        """Read a message or call that was found before."""
+        """Read a message or call at a place found before."""
         assert self._journal
         return self._mended.get(start) or self._journal.read(start, end)
 
     def iter_calls(self) -> Iterator[bytes]:
-        """Every call in its newest state, in the order in which they were first asked."""
+        """Iterate over the calls in their newest state, in the order in which they were first requested."""
         waiting = dict(self._call_places)
         for data in self._entries.iter_calls() if self._entries else ():
             updates = waiting.pop(_read_call_id(data), None) if waiting else None
@@ -315,7 +315,7 @@ class SessionReader:
         self._places.extend(self._note_place(place, data, message))
 
     def _note_place(self, place: int, data: bytes, entry: bytes) -> Range:
-        """Find an entry in the record it was read from; of a damaged record it is kept as it was read."""
+        """Return the place of an entry in its record; keep the entry itself if the record is damaged."""
         start = place + max(0, at := data.find(entry))
         if at < 0:
             self._mended[start] = entry
@@ -331,7 +331,7 @@ class SessionReader:
             self.partial_at = record.at
 
     def _iter_records(self, begin: int, stop: int) -> Iterator[tuple[int, bytes, journal.JournalRecord]]:
-        """Every whole record with its place and bytes. A torn last one was never acknowledged."""
+        """Iterate over the complete records with place and bytes. A truncated last one was never acknowledged."""
         if not self._journal:
             return
         damage, strange, before, size = self.damage, False, b"", self._journal.size
@@ -368,7 +368,7 @@ class SessionReader:
 
 
 def read_number(data: bytes) -> int:
-    """The number of a message; 0 without one."""
+    """Read the number of a message, or return 0 if it has none."""
     head, _, last = data[-_NUMBER_TAIL_BYTES:].rpartition(b',"id":')
     if head and last[-1:] == b"}" and last[:-1].isdigit():  # our own lines end so: no need to parse them
         number = int(last[:-1])

@@ -1,5 +1,5 @@
-"""Opening a session for writing after a crash or damage: nothing readable is lost, the damaged file is kept
-beside, an answer cut off is marked interrupted, and every call that was left without a result gets one."""
+"""Recover a session that is opened for writing after a crash or damage: nothing readable is lost, the damaged file
+is kept, a cut-off answer is marked interrupted, and every call without a result gets one."""
 
 from __future__ import annotations
 
@@ -50,10 +50,10 @@ def recover_session(
     known: Counts | None,
     repair: bool,
 ) -> LoadedSession:
-    """Make the files whole and the writer ready; gives what the session holds afterwards, if it is `to_continue`.
+    """Repair the files and prepare the writer. Returns the resulting session, with its content if `to_continue`.
 
-    A document that is `known` to be whole is read from where it is needed on; any doubt, and all of it is read. Of a
-    large one what follows `since` is given, or its end. With `repair` mending may take its time.
+    A document `known` to be whole is read only from where it is needed; in doubt, all of it is read. Of a large one,
+    the messages after `since` are returned, or its end. With `repair`, the repair may take longer.
     """
     session_id = writer.session_id
     home = places.find_home(session_id) or places.directory
@@ -84,7 +84,7 @@ def recover_session(
 
 
 def is_large(*paths: Path) -> bool:
-    """Return True if reading these files takes so long, or so much memory, that it should happen once."""
+    """Return True if these files take so much time or memory to read that it should happen only once."""
     return get_total_size(*paths) >= LARGE_BYTES
 
 
@@ -95,7 +95,7 @@ def get_total_size(*paths: Path) -> int:
 def _read_end(
     paths: Paths, writer: SessionWriter, since: int, known: Counts | None, *, surely: bool = False
 ) -> LoadedSession | None:
-    """Read the end of a session; None if that may not be all that is needed. `surely`: all was read just now."""
+    """Read the end of a session, or return None if that may not be enough. `surely`: everything was just read."""
     has_marks = get_total_size(paths[1]) >= journal.MARK_EVERY_BYTES
     if not known and not (has_marks and (since or is_large(*paths))):
         return None
@@ -119,7 +119,7 @@ def _has_all_calls(session: Session) -> bool:
 
 
 def _read_whole(paths: Paths, writer: SessionWriter, damage: DamageReport, *, hold: bool) -> LoadedSession | None:
-    """Read all of a session; None as soon as it is found that its files must be written again. What it holds is given
+    """Read all of a session, or return None as soon as its files prove to need rewriting. Its content is returned
     only with `hold`."""
     with _open_stream(paths, writer, damage) as stream, contextlib.suppress(DamageFoundError):
         if stream is None:
@@ -137,8 +137,7 @@ def _read_whole(paths: Paths, writer: SessionWriter, damage: DamageReport, *, ho
 def _open_stream(
     paths: Paths, writer: SessionWriter, damage: DamageReport, part: SessionPart | None = None
 ) -> Iterator[SessionStream | None]:
-    """Open a session in our own layout, else None. A strict `damage` ends the reading at the first thing that is
-    wrong."""
+    """Open a session in our own layout; yield None for any other. A strict `damage` stops at the first fault."""
     try:
         reader = SessionReader(*paths, damage=damage, part=part)
     except DamageFoundError:
@@ -153,9 +152,9 @@ def _open_stream(
 def _rewrite(
     places: SessionPlaces, paths: Paths, writer: SessionWriter, clock: Clock, patience: float
 ) -> tuple[str | None, JsonObject | None]:
-    """Write a clean document in the sessions' own directory, the journal in it; damaged files are kept beside.
+    """Write a clean document, journal included, to the sessions' own directory, and keep damaged files beside it.
 
-    Returns what is damaged, and the gaps that are known from now on. Raises `DamagedError` if it must not be written.
+    Returns the damage, and the gaps that are known from now on. Raises `DamagedError` if it must not be written.
     """
     home, session_id = paths[0].parent, writer.session_id
     with contextlib.closing(SessionReader(*paths, damage=DamageReport(patience))) as reader:
@@ -191,7 +190,7 @@ def refuse_read_only(stream: SessionStream, document: Path) -> None:
 
 
 def refuse_unreadable(stream: SessionStream, paths: Paths) -> None:
-    """Raise DamagedError if no message can be read: there is nothing to continue from. The files stay as they are."""
+    """Raise DamagedError if no message is readable, leaving nothing to continue from. The files stay unchanged."""
     if not stream.reader.missing.has_messages and not stream.reader.partial:
         file = next(path for path in paths if path.exists())
         raise DamagedError(
@@ -201,7 +200,7 @@ def refuse_unreadable(stream: SessionStream, paths: Paths) -> None:
 
 
 def make_current_head(head: JsonObject, session: Session) -> JsonObject:
-    """The head as this version writes it."""
+    """Make the head in the format of this version."""
     known: JsonObject = msgspec.to_builtins(session.metadata)
     held = {n: v for n, v in head.get("metadata", {}).items() if n not in known or lenient.fits_metadata(n, v)}
     metadata = {**known, **held, "schemaVersion": SCHEMA_VERSION}
@@ -209,7 +208,7 @@ def make_current_head(head: JsonObject, session: Session) -> JsonObject:
 
 
 def _finish_interrupted(writer: SessionWriter, loaded: LoadedSession, clock: Clock) -> LoadedSession:
-    """Write down what the crash left open, and give the session with it."""
+    """Record as interrupted what the crash left open, and return the session with it."""
     session, at = loaded.session, format_stamp(clock())
     if loaded.unfinished:
         writer.record_message(at, session.messages[-1], 0)
@@ -236,7 +235,7 @@ def _finish_interrupted(writer: SessionWriter, loaded: LoadedSession, clock: Clo
 
 
 def _find_open_calls(session: Session) -> tuple[int, list[str]]:
-    """The number of the last message that asked for calls, and those of them that no tool message answers."""
+    """Find the last message that requested calls: its number, and its calls that no tool message answers."""
     answered: set[str] = set()
     for message in reversed(session.messages):
         if message.role == "tool":

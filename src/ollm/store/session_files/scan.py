@@ -1,4 +1,4 @@
-"""Reads a document in any other layout, or a broken one: object by object, from the file, never a second time."""
+"""Read a document in another layout, or a broken one, object by object from the file, in a single pass."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ OVERSIZED_BYTES = 1 << 24  # that are read of a file over the limit
 
 
 class _EntryKind(msgspec.Struct):
-    """Signs that distinguish a message from a call."""
+    """Fields that distinguish a message from a call."""
 
     role: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
     args: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
@@ -75,7 +75,7 @@ class DocumentScan:
         return (bytes(self._data[start:end]) for start, end in zip(places, places, strict=True))
 
     def _read_whole(self, data: memoryview) -> bool:
-        """Read a document without a fault, in any layout."""
+        """Read an undamaged document in any layout."""
         try:
             fields = _fields_decoder.decode(data)
             named = _SESSION_FIELDS & fields.keys()
@@ -103,7 +103,7 @@ class DocumentScan:
         return objects
 
     def _read_first(self) -> bool:
-        """Read a whole document that something follows."""
+        """Read a complete document that is followed by other data."""
         start = _OPENING.match(self._data)
         try:
             end = find_end(self._data, start.end() - 1) if start else None
@@ -121,7 +121,7 @@ class DocumentScan:
         return self._read_whole(self._data[start.end() - 1 : end])
 
     def _read_broken(self) -> None:
-        """Take everything that is an entry by itself, and what can be read of the head before and behind them."""
+        """Read everything that is an entry by itself, and the readable parts of the head before and after them."""
         if not self._damage.notes:
             self._damage.note("the file is not valid JSON and was read as well as it could be")
         found = _LIST.search(self._data)
@@ -149,7 +149,7 @@ class DocumentScan:
 
 
 def _replace_blanks(data: memoryview) -> bytes | None:
-    """The same bytes with Unicode's blanks between JSON tokens as spaces; None if there are none."""
+    """Replace Unicode blanks between JSON tokens by spaces, or return None if there are none."""
     if not re.search(rb'[\s{}\[\],:"](?:' + _BLANK + rb')[\s{}\[\],:"\xc2\xe1-\xef]', data):
         return None
     token = re.compile(rb"(" + _STRING + rb")|(?:" + _BLANK + rb")", re.DOTALL)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class MessagePage(NamedTuple):
-    """So many messages: the newest, or those before a number."""
+    """A page of `limit` messages: the newest, or those before a number."""
 
     before: int | None
     limit: int
@@ -41,7 +41,7 @@ class SessionFiles:
         self.clock = clock
 
     def create(self, head: JsonObject) -> SessionWriter:
-        """A writer for a new session; nothing is on disk before its first `flush`."""
+        """Create a writer for a new session; nothing is on disk before its first `flush`."""
         return SessionWriter(self.places, head["sessionId"], head, new=True)
 
     def open(
@@ -53,12 +53,12 @@ class SessionFiles:
         known: Callable[[], Counts | None] = lambda: None,
         repair: bool = False,
     ) -> tuple[SessionWriter, LoadedSession]:
-        """Lock a session, repair damage, and give its writer and what it holds.
+        """Lock a session, repair damage, and return its writer and its content.
 
-        `to_continue` also gives a result to every call that was left without one; otherwise messages and calls are
-        left out of what it gives. `known`, asked under the lock, counts the messages of a document that nobody has
-        changed: its end is then enough. Of a large session what follows number `since` is given, or its end.
-        `repair`: it is likely to be damaged, and mending may take its time.
+        `to_continue` also gives a result to every call without one; otherwise messages and calls are left out of the
+        returned content. `known` is called under the lock and returns the message counts of an unchanged document, of
+        which only the end is then read. Of a large session, the messages after number `since` are returned, or its end.
+        `repair`: damage is likely, and the repair may take longer.
         """
         from ollm.store.session_files.recovery import recover_session
 
@@ -77,7 +77,7 @@ class SessionFiles:
         return writer, loaded
 
     def read_open(self, writer: SessionWriter, page: MessagePage | None = None) -> LoadedSession:
-        """Read a session of this process, written or not; with `page` at least that much of it."""
+        """Read a session open in this process, saved or not; with `page` at least that much of it."""
         from ollm.store.session_files.loading import SessionStream, load_session
 
         with contextlib.closing(writer.open_reader(_find_part(page))) as reader:
@@ -85,14 +85,14 @@ class SessionFiles:
             return load_session(SessionStream(reader, writer.session_id, alive=True))
 
     def read_user_words(self, writer: SessionWriter) -> dict[int, str]:
-        """The user's messages in a session of this process, in full, by number."""
+        """Read the user's messages in a session open in this process, in full, by number."""
         from ollm.store.session_files.loading import SessionStream
 
         with contextlib.closing(writer.open_reader()) as reader:
             return SessionStream(reader, writer.session_id, alive=True).read_user_words()
 
     def read(self, session_id: str, page: MessagePage | None = None) -> LoadedSession:
-        """All that can be read, changing no file; with `page` at least that much of it."""
+        """Read everything readable, without changing any file; with `page` at least that much of it."""
         from ollm.store.session_files.loading import load_session
 
         with self.open_stream(session_id, part=_find_part(page)) as stream:
@@ -102,8 +102,8 @@ class SessionFiles:
     def open_stream(
         self, session_id: str, damage: DamageReport | None = None, *, part: SessionPart | None = None
     ) -> Iterator[SessionStream]:
-        """A session to be read entry by entry, changing no file; what is wrong with it goes to `damage`. Of a long one
-        only `part` is read."""
+        """Open a session for reading entry by entry, without changing any file. Faults are reported to `damage`. Of
+        a long session only `part` is read."""
         from ollm.store.session_files.loading import SessionStream
         from ollm.store.session_files.reader import SessionReader
 
@@ -112,19 +112,19 @@ class SessionFiles:
             yield SessionStream(reader, session_id, alive=self.is_open(session_id))
 
     def describe_session(self, session_id: str) -> Session:
-        """A session without what was said in it."""
+        """Return a session without its messages and calls."""
         from ollm.store.session_files.reader import SessionPart
 
         with self.open_stream(session_id, part=SessionPart(sys.maxsize, least=0)) as stream:
             return stream.session
 
     def iter_document(self, session_id: str) -> Iterator[bytes]:
-        """The session as one JSON document, exactly as folding would write it."""
+        """Yield the session as one JSON document, exactly as folding would write it."""
         with self.open_stream(session_id) as stream:
             yield from stream.iter_document()
 
     def measure_bytes(self, session_id: str) -> int:
-        """Measure its document and journal."""
+        """Measure the size of the session's document and journal."""
         return sum(path.stat().st_size for path in self._find_paths(session_id) if path.is_file())
 
     def read_document_stamp(self, session_id: str) -> tuple[int, int, int] | None:
@@ -136,11 +136,11 @@ class SessionFiles:
         return found.st_ino, found.st_size, found.st_mtime_ns
 
     def is_open(self, session_id: str) -> bool:
-        """Return True if a living process writes it."""
+        """Return True if a running process has the session open for writing."""
         return read_owner(self.places.get_lock_path(session_id)) is not None
 
     def describe_leftovers(self, session_id: str) -> str:
-        """Describe leftover files of a closed session; empty if there are none."""
+        """Describe leftover files of a closed session, or return "" if there are none."""
         words = []
         if any(self.places.directory.glob(f".{session_id}.*.tmp")):
             words.append("a temporary file was left behind")
@@ -149,7 +149,7 @@ class SessionFiles:
         return "; ".join(words)
 
     def tidy(self, session_id: str) -> None:
-        """Put a second document beside the first, under a name that says so."""
+        """Rename a second document, in the earlier version's directory, so that it no longer counts as one."""
         second = self._find_second_document(session_id)
         if second:
             from ollm.store.session_files.places import keep_copies
@@ -163,7 +163,7 @@ class SessionFiles:
         return path if path and path.exists() and self.places.get_document_path(session_id).exists() else None
 
     def remove(self, session_id: str) -> None:
-        """Take away every file with this session's name, in the trash too. Raises `BusyError` while it is open."""
+        """Delete every file with this session's name, also in the trash. Raises `BusyError` while it is open."""
         session_id = parse_id(session_id)
         if not list(self.places.iter_files(session_id)):
             if (path := self.places.get_document_path(session_id)).is_dir():
@@ -178,7 +178,7 @@ class SessionFiles:
                     path.unlink(missing_ok=True)
 
     def install(self, session_id: str, document: Iterable[bytes] | None, journal: Iterable[bytes] = ()) -> None:
-        """Put a whole session in place, over what is there under its id. Raises `BusyError` while it is open."""
+        """Install a whole session, replacing any with the same id. Raises `BusyError` while it is open."""
         make_private_directory(self.places.directory)
         path = self.places.get_journal_path(session_id)
         with self._hold_lock(session_id):
@@ -194,7 +194,7 @@ class SessionFiles:
             self._move_files(session_id, self.places.find_home(session_id) or self.places.directory, directory, at)
 
     def restore_from_trash(self, session_id: str, *, at: datetime) -> None:
-        """Move a session from the trash to where sessions live."""
+        """Move a session from the trash back to the sessions."""
         session_id = parse_id(session_id)
         if self.places.trash is None or session_id not in list_ids_in(self.places.trash):
             raise self._make_unknown_error(session_id)
@@ -204,7 +204,7 @@ class SessionFiles:
             self._move_files(session_id, self.places.trash, self.places.directory, at)
 
     def list_trashed_before(self, oldest: datetime) -> list[str]:
-        """The sessions in the trash that were put there before `oldest`."""
+        """List the sessions that were put in the trash before `oldest`."""
         trash = self.places.trash
         found = list_ids_in(trash) if trash else []
         if not found:
@@ -242,7 +242,7 @@ class SessionFiles:
 
     @contextlib.contextmanager
     def _translate_errors(self, session_id: str) -> Iterator[None]:
-        """Add the path and the way out to system errors."""
+        """Add the path and a suggested fix to system errors."""
         try:
             yield
         except OSError as error:

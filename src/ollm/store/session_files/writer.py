@@ -1,4 +1,4 @@
-"""Writing one session: the only process that may, through the journal, folded into the document now and then."""
+"""Write one session, as its only writer, through the journal, which is folded into the document now and then."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ MAX_BEFORE_MARK = 64  # records that wait
 
 
 class SessionWriter:
-    """Holds the session's lock. What could not be written stays in `pending` and goes first the next time."""
+    """Writer that holds the session's lock. Records that failed to be written stay in `pending` and go first."""
 
     def __init__(self, places: SessionPlaces, session_id: str, head: JsonObject, *, new: bool = False) -> None:
         self.session_id = session_id
@@ -61,12 +61,12 @@ class SessionWriter:
 
     @property
     def is_empty(self) -> bool:
-        """Nothing was said in it."""
+        """True if the session has no messages and no partial answer."""
         return self.last_number == 0 and not self._partial
 
     @property
     def is_saved(self) -> bool:
-        """Everything that was recorded is on disk."""
+        """True if everything recorded is on disk."""
         return self._written and not self.pending and not self._displaced
 
     @property
@@ -83,21 +83,21 @@ class SessionWriter:
 
     @property
     def has_own_files(self) -> bool:
-        """Return True if every byte of its files was written here: it began here, and nobody else has touched them."""
+        """True if the session began here and no other program has touched its files."""
         return self.new and self._written and self.document.is_in_place() and self._journal.is_in_place()
 
     def take_reports(self) -> list[str]:
-        """The reports, told once."""
+        """Return the reports and clear them."""
         found, self.reports = self.reports, []
         return found
 
     def lock(self) -> None:
-        """Become the one writer, or raise `BusyError` with the owner."""
+        """Become the only writer, or raise `BusyError` naming the owner."""
         make_private_directory(self.directory)
         self._lock.acquire(f"Session {self.session_id}")
 
     def adopt(self, loaded: LoadedSession) -> None:
-        """Go on from the files as they are; a torn journal line is cut off."""
+        """Continue with the existing files, cutting off a truncated journal line."""
         self.message_count, self.last_number = loaded.message_count, loaded.last_number
         self._partial = loaded.partial
         self.document_size = self.document.path.stat().st_size
@@ -111,7 +111,7 @@ class SessionWriter:
 
     @contextmanager
     def batch_writes(self) -> Iterator[None]:
-        """Write everything recorded inside at the end, with one sync."""
+        """Write everything recorded inside the block at its end, with one sync."""
         usual, self.deferred = self.deferred, True
         try:
             yield
@@ -121,7 +121,7 @@ class SessionWriter:
             self.flush()
 
     def record_message(self, at: str, message: Message, tokens: int) -> None:
-        """Add a message. One that continues a partial answer is written as its new part."""
+        """Add a message. Of one that continues a partial answer, only the new part is written."""
         if self._partial:
             self._finish_partial(at, msgspec.to_builtins(message), tokens)
             return
@@ -133,7 +133,7 @@ class SessionWriter:
         self._write_line(journal.encode_line(journal.JournalMessage(at=at, message=message, tokens=tokens)))
 
     def record_partial(self, at: str, parts: Iterable[JsonObject]) -> None:
-        """Add what the answer under way has grown by."""
+        """Record the growth of the unfinished answer."""
         parts = list(parts)
         more = journal.compute_growth(self._partial, parts)
         if more == []:
@@ -143,7 +143,7 @@ class SessionWriter:
         self._append_record(journal.JournalRecord(at=at, partial=parts if more is None else more, anew=anew))
 
     def record_call(self, at: str, call: JsonObject, tokens: int) -> None:
-        """Add a call, or what has changed in it since it started."""
+        """Record a call, or its changes since it started."""
         known = self._running.pop(call["id"], {})
         self._marks.note_call(call["id"])
         if call.get("status") == "running":
@@ -162,7 +162,7 @@ class SessionWriter:
         self._append_record(journal.JournalRecord(at=at, top=top or None, set=replaced or None, append=grown or None))
 
     def flush(self) -> None:
-        """Write what waits. Raises `StorageError`; everything is still there to be tried again."""
+        """Write the pending records. Raises `StorageError` and keeps them for another attempt."""
         if not self._written:
             self._write_document()
         if self.pending:
@@ -192,7 +192,7 @@ class SessionWriter:
         return False
 
     def fold(self) -> bool:
-        """Write document and journal as one document, then start the journal again. True when there was something."""
+        """Write document and journal as one document, then restart the journal. Returns False if it was empty."""
         self.flush()
         self.check_files()
         if not self._journal.good:
@@ -209,7 +209,7 @@ class SessionWriter:
         return True
 
     def _iter_folded(self, reader: SessionReader) -> Iterator[bytes]:
-        """The new document; files in which something cannot be read are kept beside it."""
+        """Yield the new document. Old files with unreadable parts are kept beside it."""
         head = {**self.head, "metadata": {**self.head.get("metadata", {}), LAST_MESSAGE: self.last_number}}
         yield from document.iter_document(head, reader.iter_messages(), reader.iter_calls())
         if reader.damage.text:
@@ -219,7 +219,7 @@ class SessionWriter:
             self.reports.append(f"Not everything could be read ({reader.damage.text}); kept as {kept[-1].name}.")
 
     def check_files(self) -> None:
-        """See that document and journal are as they were left, and put back what another program took away."""
+        """Check that document and journal are unchanged, and restore what another program removed."""
         if self.document.is_in_place() and self._journal.is_in_place():
             return
         self._displaced = True  # until it is put back
@@ -239,9 +239,9 @@ class SessionWriter:
             self._lock.renew()
 
     def close(self, note: Callable[[], None] | None = None) -> bool:
-        """Fold, remove the journal, let `note` look at the files, let go of the lock. True when something was folded.
+        """Fold, remove the journal, call `note` to see the files, release the lock. Returns True if it folded.
 
-        When it fails the session is still open: `abandon` lets go of it.
+        If this fails, the session is still open, and `abandon` releases it.
         """
         self._keep_interrupted()
         folded = self._fold_to_close()
@@ -251,7 +251,7 @@ class SessionWriter:
         return folded
 
     def _fold_to_close(self) -> bool:
-        """A large session is not rewritten: its journal stays beside its document."""
+        """Fold and remove the journal, unless the session is large: then the journal stays beside the document."""
         self.flush()
         self.check_files()
         if self._journal.good and self._journal.good + self.document_size >= KEEP_JOURNAL_FROM_BYTES:
@@ -265,13 +265,13 @@ class SessionWriter:
         return folded
 
     def abandon(self) -> None:
-        """Let go without writing."""
+        """Release the lock without writing."""
         self._journal.close()
         self.document.close()
         self._lock.release()
 
     def open_reader(self, part: SessionPart | None = None, *, document: Path | None = None) -> SessionReader:
-        """Reads also the records that are not on disk yet; `document` is where that is if it lost its name."""
+        """Open a reader that includes unsaved records. `document` is the document's path if it lost its name."""
         from ollm.store.session_files.reader import SessionReader
 
         lines: Path | None = self._journal.path
@@ -281,7 +281,7 @@ class SessionWriter:
         return SessionReader(document or self.document.path, lines, waiting=waiting, part=part)
 
     def _keep_interrupted(self) -> None:
-        """An answer that will not be finished any more becomes a message."""
+        """Turn an answer that will not be finished into an interrupted message."""
         if self._partial:
             at = self.head["lastActivity"]
             message = {"role": "assistant", "parts": self._partial, "timestamp": at, "id": self.last_number + 1}
@@ -297,7 +297,7 @@ class SessionWriter:
         self._append_record(journal.JournalRecord(at=at, message=raw, continues=more is not None, tokens=tokens))
 
     def _mark_when_due(self, at: str) -> None:
-        """Say now and then what is before a message, so that who resumes need not read it."""
+        """Mark the state before a message now and then, so that a resume need not read what precedes it."""
         place = self._journal.good + self._line_open + sum(map(len, self.pending[:MAX_BEFORE_MARK]))
         due = place >= self._marks.next and len(self.pending) < MAX_BEFORE_MARK
         if due and self._written and not self._running:
@@ -314,7 +314,7 @@ class SessionWriter:
             self.flush()
 
     def _write_document(self) -> None:
-        """The first document: the session exists from here on."""
+        """Write the first document; the session exists from then on."""
         try:
             if not self._lock.held:
                 self.lock()
@@ -325,7 +325,7 @@ class SessionWriter:
         self._written = True
 
     def _restart_journal(self) -> None:
-        """A new file, so that whoever reads the old one reads it to the end; an answer under way is carried over."""
+        """Start a new file, so that readers of the old one can finish it, and carry over an unfinished answer."""
         path = self._journal.path
         try:
             self._journal.close()
@@ -348,8 +348,8 @@ class SessionWriter:
 
 
 def write_rescue_copy(writer: SessionWriter) -> Path | None:
-    """Write the whole session, with what is only in memory, to a new private temporary directory, under an id of its
-    own: moved to the sessions it replaces none. Returns None, and leaves no directory, if that fails too."""
+    """Write the whole session, including unsaved records, to a new private temporary directory. Its new id ensures
+    that it replaces no session when moved to the sessions. Returns None, and leaves no directory, if that fails too."""
     head = {**writer.head, "sessionId": make_id()}
     try:
         import tempfile
@@ -371,8 +371,8 @@ def write_rescue_copy(writer: SessionWriter) -> Path | None:
 
 
 def make_unsaved_error(writer: SessionWriter, cause: StorageError, *, rescue: bool) -> UnsavedError:
-    """Make an error about data that is only in memory, with the way out: with `rescue` a copy elsewhere, for a session
-    that is about to end."""
+    """Make an error about unsaved data that suggests a fix. With `rescue`, for a session about to end, write a copy
+    elsewhere."""
     count = sum(isinstance(journal.parse_record(line).message, msgspec.Raw) for line in writer.pending)
     what = "1 message" if count == 1 else f"{count} messages" if count else "The last change"
     reason = getattr(cause.__cause__, "strerror", None) or cause.message.rstrip(".")

@@ -1,5 +1,5 @@
-"""`index.db` itself. It holds nothing that cannot be worked out again: a broken or older one is replaced, a newer or
-locked one is left alone and an empty index in memory replaces it.
+"""The file `index.db`. Everything in it can be rebuilt: a broken or older file is replaced. A newer or locked one is
+left alone, and an empty index in memory is used instead.
 
 Rollback journal, not WAL: SQLite before 3.51.3 can lose a WAL reset between two processes.
 """
@@ -38,7 +38,7 @@ Done = TypeVar("Done")
 
 
 def run_transaction(connection: sqlite3.Connection, work: Callable[[], Done]) -> Done:
-    """Do it in one transaction: all of it or nothing."""
+    """Run the work in one transaction, all or nothing."""
     connection.execute("BEGIN IMMEDIATE")
     try:
         done = work()
@@ -51,7 +51,7 @@ def run_transaction(connection: sqlite3.Connection, work: Callable[[], Done]) ->
 
 
 def connect(path: Path) -> tuple[sqlite3.Connection, bool]:
-    """A connection with the schema in place, and whether it is the file (False: in memory)."""
+    """Connect with the schema in place. Returns the connection, and False if the index is only in memory."""
     try:
         if found := _open_usable(path):
             return found, True
@@ -62,7 +62,7 @@ def connect(path: Path) -> tuple[sqlite3.Connection, bool]:
 
 
 def connect_in_memory() -> sqlite3.Connection:
-    """An empty index that goes with the process."""
+    """Open an empty index that exists only in memory."""
     connection = sqlite3.connect(":memory:", isolation_level=None)
     _create_tables(connection)
     return connection
@@ -74,7 +74,7 @@ def is_broken(error: sqlite3.Error) -> bool:
 
 
 def get_identity(path: Path) -> tuple[int, int] | None:
-    """Identify the file at this path, to notice when it is replaced; None if there is none."""
+    """Identify the file at this path, to notice when it is replaced. Returns None if there is none."""
     try:
         found = path.lstat()
     except FileNotFoundError:
@@ -85,9 +85,9 @@ def get_identity(path: Path) -> tuple[int, int] | None:
 
 
 def remove_index(path: Path, identity: tuple[int, int] | None = None) -> None:
-    """Take an index away; the next connection builds it again. With an `identity`, only that file.
+    """Remove an index; the next connection rebuilds it. With an `identity`, remove only that file.
 
-    SQLite refuses to write to a file that was taken away: connections to it fail and are opened again.
+    SQLite refuses to write to a removed file: connections to it fail and are reopened.
     """
     with _lock_directory(path):
         if identity is None or get_identity(path) == identity:
@@ -115,11 +115,11 @@ def _lock_directory(path: Path) -> Iterator[None]:
 
 
 class _NewerVersion(Exception):  # noqa: N818 - a signal inside this module
-    """A later version of ollm wrote the file."""
+    """Error for a file that a later version of ollm wrote."""
 
 
 def _open_usable(path: Path) -> sqlite3.Connection | None:
-    """Connect to the file; None if it is missing, broken or of an earlier version."""
+    """Connect to the file, or return None if it is missing, broken or of an earlier version."""
     try:
         return _open_connection(path) if get_identity(path) else None
     except sqlite3.DatabaseError as error:
@@ -129,7 +129,7 @@ def _open_usable(path: Path) -> sqlite3.Connection | None:
 
 
 def _open_connection(path: Path) -> sqlite3.Connection:
-    """Connect to a file of this version. Nothing else may open it: closing that would drop the locks of other
+    """Connect to a file of this version. Open it in no other way: closing such a file would drop the locks of other
     connections in this process."""
     connection = sqlite3.connect(path, timeout=BUSY_MILLISECONDS / 1000, isolation_level=None)
     try:
@@ -146,7 +146,7 @@ def _open_connection(path: Path) -> sqlite3.Connection:
 
 
 def _replace_file(path: Path) -> sqlite3.Connection:
-    """Put an empty index in place, complete before it gets its name."""
+    """Create an empty index, complete before it gets its name."""
     new = path.with_name(f"{path.name}.new")
     _unlink_files(path)
     _unlink_files(new)

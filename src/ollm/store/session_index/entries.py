@@ -1,4 +1,4 @@
-"""Reads session files for the index: the line of a list, and the texts to search."""
+"""Read session files for the index: the rows of a list, and the texts to search."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class IndexState(Protocol):
 
 
 class SessionRow(NamedTuple):
-    """Line of a list."""
+    """Row of a list of sessions."""
 
     start_time: str
     last_activity: str
@@ -84,7 +84,7 @@ class SessionRow(NamedTuple):
 def refresh_rows(
     index: IndexState, found: dict[str, Stamp], progress: Progress | None, *, text: bool, until: float = math.inf
 ) -> dict[str, Row]:
-    """Bring the rows up to date, with `text` the words too. After the moment `until` no other session is read."""
+    """Bring the rows up to date, and with `text` the words. After the time `until` no further session is read."""
     rows = index.load_rows()
     if gone := [session_id for session_id in rows if session_id not in found]:  # their files were removed
         erase_rows(index.connection, gone)
@@ -137,7 +137,7 @@ def update_row(
     *,
     line: SessionRow | None = None,
 ) -> Row:
-    """Read what is new in one session and write its row, unless others did since the transaction was planned."""
+    """Read new content of one session and write its row, unless another process has done so in the meantime."""
     row = index.load_rows(session_id).get(session_id)
     if row and not line and row["text_stamp" if make_indexer else "stamp"] == stamp.text:
         return row
@@ -166,7 +166,7 @@ def update_row(
 def _read_text(
     index: IndexState, stamp: Stamp, row: Row | None, values: Row, make_indexer: Callable[[Row], EntryIndexer]
 ) -> Row:
-    """Index the words that are new in a session, and return its line and how far it was read."""
+    """Index the new words of a session, and return its row and how far it was read."""
     session_id = values["session_id"]
     take = make_indexer(values)
     line = read_changes(stamp, session_id, row, take)
@@ -200,7 +200,7 @@ def read_changes(stamp: Stamp, session_id: str, row: Row | None, take: EntryInde
 
 
 def read_session(directory: Path, session_id: str, take: EntryIndexer | None = None) -> SessionRow:
-    """The line of a session, everything read and checked; each entry is handed to `take`."""
+    """Read and check a whole session and return its row; each entry is passed to `take`."""
     with _open_reader(directory, session_id) as reader:
         reader.damage.extend_time(take.seconds if take else 0)
         return _read_entries(reader, session_id, take)
@@ -220,7 +220,7 @@ def _read_entries(
     before: SessionRow | None = None,
     settled: bool = False,
 ) -> SessionRow:
-    """Hand every entry to `take`, and count the messages after those that `before` counts, or are `settled` by it."""
+    """Pass entries to `take` and count messages new since `before`; return a `settled` `before` if time runs out."""
     count, known, last = (before.message_count, before.last_number, 0) if before else (0, -1, 0)
     first = before.title if before else ""
     for position, (message, _, _) in enumerate(read_messages(reader), 1):
@@ -249,13 +249,13 @@ def _make_unreadable_row(stamp: Stamp, session_id: str) -> SessionRow:
 
 
 def make_unread_row(stamp: Stamp, session_id: str) -> Row:
-    """Make a list line for a session that was not read yet."""
+    """Make a list row for a session that was not read yet."""
     line = _make_unreadable_row(stamp, session_id)._replace(title=UNREAD_TITLE)
     return line._asdict() | {"session_id": session_id, "stamp": ""}
 
 
 def make_writer_row(writer: SessionWriter) -> SessionRow:
-    """The line of a session as its writer knows it."""
+    """Make the row of a session from its writer."""
     described = make_session(writer.head, writer.session_id, datetime.now(UTC))
     return _make_row(described, writer.message_count, writer.last_number)
 
@@ -284,7 +284,7 @@ def make_message_entry(message: Message) -> IndexEntry:
 
 
 def make_call_entry(call: ToolCallRecord | None, *, whole: bool = False) -> IndexEntry | None:
-    """Make the entry of a finished call; `whole`: with the output that the model was not shown."""
+    """Make the entry of a finished call; `whole` includes the output that the model was not shown."""
     if call is None or call.status == "running":
         return None
     arguments = "\n".join(value for value in call.args.values() if isinstance(value, str))

@@ -1,4 +1,4 @@
-"""Keeps the index in step with the files: looks at every file's stamp and reads only what changed."""
+"""Keep the index in step with the files: check every file's stamp and read only what changed."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class SessionIndex:
 
     @classmethod
     def make_in_memory(cls, *directories: Path | None) -> SessionIndex:
-        """An index that goes with the process."""
+        """Make an index that exists only in memory."""
         from ollm.store.session_index.database import connect_in_memory
 
         made = cls(Path(), directories)
@@ -65,9 +65,9 @@ class SessionIndex:
     def list_sessions(
         self, progress: Progress | None = None, seconds: float | None = None, *, tasks: bool = False
     ) -> list[dict[str, Any]]:
-        """Every session as a list shows it, last active first, those of `tasks` only when wanted; a broken index
-        is rebuilt on the way. After so many `seconds` no other session is read: those left are in `unread`, and listed
-        by their files' times."""
+        """List all sessions, last active first; those of tasks only with `tasks`. A broken index is rebuilt first.
+        After so many `seconds` no further session is read: the remaining ones are in `unread`, and listed by their
+        files' times."""
         found, locked = read_stamps(self.directories)
         until = time.monotonic() + seconds if seconds else math.inf
         rows: list[Row] = self.run_guarded(lambda: self._load_current_rows(found, progress, until))
@@ -78,7 +78,7 @@ class SessionIndex:
         return sorted(shown, key=lambda row: row["lastActivity"] or "", reverse=True)
 
     def _load_current_rows(self, found: dict[str, Stamp], progress: Progress | None, until: float) -> list[Row]:
-        """Load the list lines of all sessions, after reading those that changed."""
+        """Load the rows of all sessions, after reading those that changed."""
         for _ in range(2):
             rows: list[Row] = self.connection.execute(f"SELECT {LIST_COLUMNS} FROM sessions").fetchall()  # noqa: S608
             if _is_current({row[0]: row[1] for row in rows}, found):
@@ -101,8 +101,8 @@ class SessionIndex:
         self.run_guarded(work)
 
     def refresh_session_text(self, session_id: str, seconds: float) -> None:
-        """Bring the words of one session up to date, in short transactions. If that takes longer, the session is in
-        `behind` afterwards and the next time goes on."""
+        """Bring the words of one session up to date, in short transactions. If time runs out, the session is in
+        `behind` and the next call continues."""
         from ollm.store.session_index.entries import refresh_text
 
         stamp = read_stamp(self.directories, session_id)
@@ -110,7 +110,7 @@ class SessionIndex:
             self.run_guarded(partial(refresh_text, self, session_id, stamp, seconds))
 
     def update_session(self, session_id: str, line: SessionRow | None = None) -> None:
-        """One session's row: as its writer knows it (`line`), or read again. An index that is busy is left alone."""
+        """Update one session's row from its writer's `line`, or by reading the session. A busy index is left alone."""
         import sqlite3
 
         from ollm.store.session_index.entries import update_row
@@ -121,9 +121,9 @@ class SessionIndex:
                 self.run_transaction(partial(update_row, self, session_id, found, line=line))
 
     def get_counts(self, session_id: str, least_bytes: int) -> tuple[int, int] | None:
-        """Return the number of messages of a session and the number of the last, from when all of it was found whole.
+        """Return the message count and the last message number of a session that was found whole.
 
-        None when the document is smaller than `least_bytes`, has changed since, or nothing is known.
+        Returns None if the document is smaller than `least_bytes` or has changed since, or if nothing is known.
         """
         stamp = read_stamp(self.directories, session_id)
         if stamp is None or stamp.document is None or stamp.document[1] < least_bytes:
@@ -139,11 +139,11 @@ class SessionIndex:
         return int(row["message_count"]), int(row["last_number"])
 
     def erase(self, session_id: str) -> None:
-        """Take a session out, so that no byte of it stays in the file."""
+        """Remove a session, so that no byte of it stays in the file."""
         self.erase_all([session_id])
 
     def erase_all(self, ids: list[str], progress: Progress | None = None, seconds: float | None = None) -> None:
-        """Take sessions out for good. With `seconds` the last of it may wait for another time."""
+        """Remove sessions for good. With `seconds`, the last of the work may be left for another time."""
         from ollm.store.session_index import database
         from ollm.store.session_index.texts import erase_rows, holds_most, scrub
 
@@ -166,8 +166,7 @@ class SessionIndex:
                 ) from error
 
     def forget(self, session_id: str) -> None:
-        """Take a session out of lists and searches; what was said in it may stay in the file until something is
-        erased."""
+        """Remove a session from lists and searches; its text may stay in the file until something is erased."""
         from ollm.store.session_index.texts import erase_rows
 
         self.run_guarded(lambda: erase_rows(self.connection, [session_id]))
@@ -178,8 +177,8 @@ class SessionIndex:
         return any(read_owner(directory / f"{session_id}.lock") for directory in self.directories if directory)
 
     def run_guarded(self, work: Callable[[], Any]) -> Any:
-        """Run against the file; when that is broken build it again, when others did so use theirs, when it cannot be
-        used work in memory."""
+        """Run the work on the file. Rebuild a broken file, reopen one that another process rebuilt, and fall back to
+        memory if it cannot be used."""
         import sqlite3
 
         from ollm.store.session_index import database

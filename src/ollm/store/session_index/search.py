@@ -1,7 +1,7 @@
-"""Searching the words of all sessions: ranked while that is quick, newest first when there is too much, and said.
+"""Search the words of all sessions: ranked while that is fast; newest first, with a flag, if there are too many hits.
 
-Nothing here takes time that grows with a common word: hits are counted up to a bound, and where the words alone do not
-decide (signs, a beginning that very many words share), texts are looked through newest first for a bounded time.
+No step takes time that grows with a common word: hits are counted up to a bound. If the words alone do not decide
+(signs, a prefix that very many words share), texts are scanned newest first for a bounded time.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ MAX_SESSIONS = 500  # that a question names; with more of them each hit is asked
 
 
 class SearchFilters(NamedTuple):
-    """Filters of a search; None leaves it open. `since` is a time as sessions write them."""
+    """Filters of a search; None means any. `since` is a time in the format of sessions."""
 
     workspace: str | None = None
     since: str | None = None
@@ -47,8 +47,8 @@ NO_FILTERS = SearchFilters()
 
 
 class SessionSearchResult(NamedTuple):
-    """Hits in the order shown; `ranked` is False when there were too many and the newest come first, `complete` when
-    older texts were not looked through any more."""
+    """Hits in display order. `ranked` is False if there were too many and the newest come first; `complete` is False
+    if older texts were not searched."""
 
     hits: list[dict[str, Any]]
     ranked: bool
@@ -57,7 +57,7 @@ class SessionSearchResult(NamedTuple):
 
 
 class EntryRow(NamedTuple):
-    """One entry as it is stored."""
+    """One stored entry."""
 
     id: int
     session: int
@@ -130,7 +130,7 @@ class _Search:
         return self._only is not None and not self._only
 
     def find_by_words(self, words: list[SearchWord]) -> _RowBatch:
-        """Whole words first; then longer ones that begin so."""
+        """Search for whole words first, then for longer words that begin with them."""
         found = self._find_matching([word.phrase for word in words])
         if len(found.rows) >= self._limit:
             return found
@@ -142,14 +142,14 @@ class _Search:
         return _RowBatch(rows, ranked, max(found.total, more.total), found.complete and more.complete)
 
     def find_by_signs(self) -> _RowBatch:
-        """Exactly what was typed, newest first, where the same signs are."""
+        """Search for exactly the typed text, newest first, among texts with the same signs."""
         wanted = fold_text(self._typed.strip())
         return self._look_through(
             [quote_phrase(mark) for mark in make_sign_marks(wanted)], lambda text: wanted in fold_text(text)
         )
 
     def _find_longer(self, words: list[SearchWord]) -> _RowBatch | None:
-        """Search with longer words that begin like those typed; None if there are none."""
+        """Search with longer words that begin like those typed, or return None if there are none."""
         parts, loose = [], []
         for word in words:
             longer = (
@@ -184,7 +184,7 @@ class _Search:
         return found
 
     def _count_shown(self, parts: list[str]) -> int:
-        """The hits outside the sessions that no list shows, among as many as are looked at."""
+        """Count the hits outside hidden sessions, among a bounded number of hits."""
         looked = f"SELECT rowid AS id FROM words WHERE words MATCH ? LIMIT {2 * MAX_RANKED_HITS}"  # noqa: S608
         shown = (
             f"SELECT 1 FROM ({looked}) AS hits JOIN entries ON entries.id = hits.id "  # noqa: S608
@@ -195,7 +195,7 @@ class _Search:
         return found
 
     def _iter_ranked(self, parts: list[str]) -> Iterator[EntryRow]:
-        """Best first, by the words that are not everywhere: weighing one means going through all that hold it."""
+        """Yield the best rows first, ranked by the rarer words: weighing a word reads every text that contains it."""
         telling = (
             parts if len(parts) == 1 else [part for part in parts if self._count_matches([part]) <= MAX_RANKED_HITS]
         )
@@ -219,7 +219,7 @@ class _Search:
         return map(EntryRow._make, self._connection.execute(query, (" AND ".join(parts),) if parts else ()))
 
     def _take_rows(self, rows: Iterable[EntryRow], check: Check | None = None) -> tuple[list[EntryRow], bool]:
-        """The first rows that pass, and whether all were looked at that could be among them."""
+        """Return the first rows that pass, and False if time ran out before all candidates were checked."""
         until = time.monotonic() + LOOK_SECONDS
         taken: list[EntryRow] = []
         for looked, row in enumerate(rows):
@@ -242,7 +242,7 @@ class _Search:
         )
 
     def _find_sessions(self, filters: SearchFilters) -> frozenset[int] | None:
-        """The sessions that may hold a hit; None: any of them."""
+        """Find the sessions that may contain a hit, or return None if any may."""
         wanted = {"workspace = ?": filters.workspace, "model = ?": filters.model, "last_activity >= ?": filters.since}
         given = {condition: value for condition, value in wanted.items() if value}
         if not given:
@@ -265,9 +265,9 @@ class _Search:
 
 
 def find_longer_words(connection: sqlite3.Connection, word: SearchWord) -> list[str] | None:
-    """List a phrase for every indexed stem that begins like the last part of `word`, or that it begins with.
+    """List a phrase for every indexed stem that begins with the last part of `word`, or is a prefix of it.
 
-    Returns None if there are too many: FTS5 would merge the places of all of them before the first hit.
+    Returns None if there are too many: FTS5 would merge the positions of all of them before the first hit.
     """
     if not word.ending:
         return []
@@ -293,7 +293,7 @@ def create_vocabulary(connection: sqlite3.Connection) -> None:
 
 
 def find_words(stems: Sequence[str]) -> list[str]:
-    """Find a word for each stem that FTS5 makes that very stem of; a stem that is given as a word may be cut again."""
+    """Find a word for each stem that FTS5 reduces to that stem; a stem used as a word may be cut again."""
     forms = {
         form: stem
         for stem in stems

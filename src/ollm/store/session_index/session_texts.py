@@ -1,4 +1,4 @@
-"""Searches the texts of one session in the index: messages, and calls with their whole output."""
+"""Search the texts of one session in the index: messages, and calls with their whole output."""
 
 from __future__ import annotations
 
@@ -45,14 +45,14 @@ class IndexedText(NamedTuple):
 
 
 class SessionTexts:
-    """One session as `index` knows it. `phrase` and `term` are what FTS5 is asked for; quote phrases first."""
+    """One session in `index`. `phrase` and `term` are FTS5 queries; quote phrases first."""
 
     def __init__(self, index: SessionIndex, session_id: str) -> None:
         self._index = index
         self.session_id = session_id
 
     def refresh(self) -> None:
-        """Read what was recorded since the last time, in bounded time."""
+        """Index the records added since the last call, in bounded time."""
         self._index.refresh_session_text(self.session_id, REFRESH_SECONDS)
 
     @property
@@ -72,7 +72,7 @@ class SessionTexts:
 
     @property
     def session(self) -> int:
-        """The session's number in the index; 0 if it has none."""
+        """The session's number in the index, or 0 if it has none."""
         return self._row[0]
 
     @property
@@ -80,17 +80,17 @@ class SessionTexts:
         return self._row[1]
 
     def count_matches(self, phrase: str, most: int) -> int:
-        """Count the texts that hold a phrase, up to `most` + 1."""
+        """Count the texts that contain a phrase, up to `most` + 1."""
         query = "SELECT count(*) FROM (SELECT 1 FROM words WHERE words MATCH ? LIMIT ?)"
         found: int = self.connection.execute(query, (self._narrow(phrase), most + 1)).fetchone()[0]
         return found
 
     def holds(self, words: str) -> bool:
-        """Return True if a text has these words one after the other."""
+        """Return True if a text contains these words in sequence."""
         return self.count_matches(quote_phrase(separate_words(words)), 0) > 0
 
     def rank(self, phrases: Iterable[str], limit: int) -> list[int]:
-        """List the rows that hold any of these, best first by BM25."""
+        """List the rows that contain any of these, best first by BM25."""
         query = "SELECT rowid FROM words WHERE words MATCH ? ORDER BY rank, rowid DESC LIMIT ?"
         wanted = self._narrow(f"({' OR '.join(phrases)})")
         return [row for (row,) in self.connection.execute(query, (wanted, limit))]
@@ -108,7 +108,7 @@ class SessionTexts:
         ]
 
     def read_neighbour(self, text: IndexedText, number: int) -> IndexedText | None:
-        """Load the message of that number, if it was indexed about the same time as `text`."""
+        """Load the message with that number, if it was indexed at about the same time as `text`."""
         query = (
             "SELECT id FROM entries WHERE id BETWEEN ? AND ? AND session = ? AND number = ? AND coalesce(call, '') = ''"
         )
@@ -117,7 +117,7 @@ class SessionTexts:
         return self.read([found[0]])[0] if found else None
 
     def find_last_request(self) -> int:
-        """Find the number of the user's last message; 0 if there is none."""
+        """Find the number of the user's last message, or return 0 if there is none."""
         query = "SELECT rowid FROM words WHERE words MATCH ? ORDER BY rowid DESC LIMIT 1"
         found = self.connection.execute(query, (self._narrow(quote_phrase(make_role_mark("user"))),)).fetchone()
         return self.read([found[0]])[0].number if found else 0
@@ -139,9 +139,9 @@ class SessionTexts:
         return find_words(sorted(found, key=lambda term: abs(len(term) - len(word)))[:MAX_LIKE_TERMS])
 
     def find_containing(self, parts: Sequence[str]) -> dict[str, list[str]]:
-        """List the indexed words that hold each of these parts, as far as a bounded time allows.
+        """List the indexed words that contain each of these parts, as far as a bounded time allows.
 
-        The index has stems: a part may go on behind the end of one.
+        The index contains stems, so a part may extend beyond the end of one.
         """
         create_vocabulary(self.connection)
         until = time.monotonic() + SCAN_SECONDS
@@ -165,7 +165,7 @@ class SessionTexts:
         return [(row, unpack_text(text)) for row, text in found]
 
     def save_vectors(self, model: str, vectors: Mapping[int, Vector]) -> None:
-        """Keep the vectors of messages that are still there; those of another model go."""
+        """Save the vectors of messages that still exist, and delete those of another model."""
 
         def work() -> None:
             gone = "DELETE FROM vectors WHERE session = ? AND model <> ?"
@@ -181,7 +181,7 @@ class SessionTexts:
     def find_nearest(self, model: str, wanted: Vector, limit: int) -> list[int]:
         """List the rows that are nearer to a vector than nearly all others, nearest first.
 
-        All are compared by the signs of their numbers, the nearest of those by the numbers.
+        All are compared by the signs of their numbers, then the nearest of them by the numbers.
         """
         query = "SELECT entry, signs FROM vectors WHERE session = ? AND model = ? AND length(signs) = ?"
         packed = pack_signs(wanted)
@@ -216,7 +216,7 @@ def compare_vectors(one: Vector, other: Vector) -> float:
 
 
 class PassageTable:
-    """Texts cut into passages, in an FTS5 table of their own: tells which words a passage holds, and shows them."""
+    """Texts cut into passages in a separate FTS5 table, which finds and shows the words in a passage."""
 
     def __init__(self, texts: Iterable[IndexedText]) -> None:
         self._connection = sqlite3.connect(":memory:")
@@ -238,7 +238,7 @@ class PassageTable:
         return {row for (row,) in self._connection.execute(query, (phrase,))}
 
     def show(self, passage: int, phrases: Iterable[str], length: int) -> tuple[str, tuple[str, ...]]:
-        """Return the best part of a passage on one line, so many words of it, and those that match."""
+        """Return the best part of a passage on one line, of so many words, and the words that match."""
         query = (
             f"SELECT snippet(passages, 0, '', '', '…', {length}), "  # noqa: S608
             "highlight(passages, 0, '\ue000', '\ue001') FROM passages WHERE passages MATCH ? AND rowid = ?"
@@ -252,7 +252,7 @@ class PassageTable:
 
 
 def cut_passages(text: str) -> list[str]:
-    """Cut a long text where a line or a word ends; each passage begins in the middle of the one before."""
+    """Cut a long text at line or word ends; each passage begins in the middle of the previous one."""
     passages, start = [], 0
     while len(text) - start > PASSAGE_CHARS:
         end = start + PASSAGE_CHARS

@@ -15,7 +15,7 @@ _HEXADECIMAL = dict.fromkeys(map(ord, "0123456789abcdef-"))
 
 
 class Stamp(NamedTuple):
-    """Inode, size and time of document and journal; `text` is how the index remembers them."""
+    """Inode, size and time of document and journal; `text` is their form in the index."""
 
     directory: Path
     document: tuple[int, int, int] | None
@@ -42,7 +42,7 @@ class Stamp(NamedTuple):
         return max((part[2] for part in (self.document, self.journal) if part), default=0)
 
     def has_only_grown_since(self, known: str) -> bool:
-        """Return True if at most the journal differs from the remembered text, and is no shorter."""
+        """Return True if at most the journal differs from the stored text, and has not become shorter."""
         document, _, journal = known.partition("|")
         inode, size, _ = (*journal.split(","), "0", "0")[:3]
         grown = self.journal and inode == str(self.journal[0]) and int(size) <= self.journal[1]
@@ -50,7 +50,7 @@ class Stamp(NamedTuple):
 
 
 def read_stamps(directories: Iterable[Path | None]) -> tuple[dict[str, Stamp], set[str]]:
-    """Every session's stamp, and the ids that have a lock file. The first directory that has a session wins."""
+    """Read every session's stamp, and the ids with a lock file. The first directory that has a session wins."""
     found: dict[str, Stamp] = {}
     locked: set[str] = set()
     for directory in directories:
@@ -62,7 +62,7 @@ def read_stamps(directories: Iterable[Path | None]) -> tuple[dict[str, Stamp], s
 
 
 def read_stamp(directories: Iterable[Path | None], session_id: str) -> Stamp | None:
-    """One session's stamp, without looking at the others."""
+    """Read one session's stamp, without looking at the others."""
     for directory in directories:
         if directory:
             both = [_read_stat(directory / f"{session_id}{end}") for end in _ENDS]
@@ -72,7 +72,7 @@ def read_stamp(directories: Iterable[Path | None], session_id: str) -> Stamp | N
 
 
 def make_batches(names: list[str], found: dict[str, Stamp]) -> Iterator[list[str]]:
-    """The sessions in their order, in parts of about `BATCH_BYTES`; a large one ends the batch it comes in."""
+    """Split the sessions, in order, into batches of about `BATCH_BYTES`; a large session ends its batch."""
     batch: list[str] = []
     size = 0
     for name in names:

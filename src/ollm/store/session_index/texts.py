@@ -1,8 +1,8 @@
-"""Puts texts into `index.db` and takes them out again, so that no byte of them stays in the file.
+"""Add texts to `index.db` and remove them again, so that no byte of them stays in the file.
 
-Beside its words an entry is found by marks, words nobody can type: its role, its session, the signs it holds. FTS5
-keeps the words of deleted texts until it merges the segments that hold them. So deleting leaves a mark in the file, and
-`scrub` merges step by step until the mark can go: it may stop at any time.
+Besides its words, an entry is indexed by marks, words that cannot be typed: its role, its session, and the signs it
+contains. FTS5 keeps the words of deleted texts until it merges their segments. So deleting leaves a mark in the file,
+and `scrub` merges step by step until the mark can be removed. It may stop at any time.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ _EVERYWHERE = frozenset(".,'-_ \n\t\r")  # in so many texts that a mark for it w
 
 
 class IndexEntry(NamedTuple):
-    """One thing that was said: a message, or a call with its result (`call` is its id, `number` who asked).
+    """One searchable entry: a message, or a call with its result (`call` is its id, `number` the message with it).
 
-    `call` is `UNDER_WAY` in an answer that is not finished and will be read again.
+    `call` is `UNDER_WAY` for an unfinished answer, which will be read again.
     """
 
     number: int
@@ -45,7 +45,7 @@ class IndexEntry(NamedTuple):
 
 
 def pack_text(text: str) -> str | bytes:
-    """The text as it is stored: long ones compressed, so that the index stays smaller than what was said."""
+    """Encode a text for storage. Long ones are compressed, so that the index stays smaller than the sessions."""
     return text if len(text) < MIN_PACKED_CHARS else zlib.compress(text.encode("utf-8", "replace"), 6)
 
 
@@ -54,7 +54,7 @@ def unpack_text(stored: str | bytes) -> str:
 
 
 def pack_time(written: str) -> int | str:
-    """Milliseconds where they say all of it, else what was written."""
+    """Encode a time as milliseconds if that is exact, else return it as written."""
     try:
         moment = to_epoch_ms(parse_stamp(written))
         return moment if format_time(moment) == written else written
@@ -77,22 +77,22 @@ def make_session_mark(session: int) -> str:
 
 
 def make_sign_marks(text: str) -> list[str]:
-    """One for each sign the text holds; what is no letter, no number and no space is a sign."""
+    """Make a mark for each sign in the text. A sign is not a letter, number or space."""
     signs = {letter for letter in set(text) - _EVERYWHERE if not letter.isalnum() and not letter.isspace()}
     return sorted({chr(_SIGN + ord(sign) % _SIGNS) for sign in signs})
 
 
 def make_index_text(text: str, role: str, session: int) -> str:
-    """The text as the index of words is given it."""
+    """Make the text for the word index, with its marks."""
     return " ".join((separate_words(text), make_role_mark(role), make_session_mark(session), *make_sign_marks(text)))
 
 
 class EntryIndexer:
-    """Puts a session's new entries into the index: each message and call once.
+    """Indexer of a session's new entries: each message and call once.
 
-    With `seconds` it stops after that much work and is `late`; the next one goes on behind message `taken`. With `step`
-    it commits after that many texts, so that others can write in between; if one of them indexed the same session
-    meanwhile it stops, too.
+    With `seconds` it stops after that much work and is `late`; the next one continues after message `taken`. With
+    `step` it commits after that many texts, so that other processes can write in between. It also stops if one of them
+    indexed the same session meanwhile.
     """
 
     def __init__(
@@ -123,7 +123,7 @@ class EntryIndexer:
 
     @property
     def last_numbers(self) -> tuple[int, int]:
-        """The number of the last message taken, and of the last one whose calls were taken in part at least."""
+        """The number of the last indexed message, and of the last one with at least some of its calls indexed."""
         query = "SELECT max(number) FROM entries WHERE session = ? AND call > ?"
         return self._number, self._connection.execute(query, (self._session, UNDER_WAY)).fetchone()[0] or 0
 
@@ -158,12 +158,12 @@ class EntryIndexer:
 
 
 def forget_session(connection: sqlite3.Connection, session: int) -> None:
-    """Take out all texts of a session."""
+    """Remove all texts of a session."""
     forget_rows(connection, _find_texts(connection, session))
 
 
 def forget_rows(connection: sqlite3.Connection, rows: list[tuple[int]]) -> None:
-    """Take out these texts and their words."""
+    """Remove these texts and their words."""
     for row in rows:
         found = connection.execute("SELECT session, role, text FROM entries WHERE id = ?", row).fetchone()
         if found:
@@ -175,7 +175,7 @@ def forget_rows(connection: sqlite3.Connection, rows: list[tuple[int]]) -> None:
 
 
 def erase_rows(connection: sqlite3.Connection, ids: Iterable[str], progress: Progress | None = None) -> None:
-    """Rows, texts and words of these sessions; the words go for good with the next `scrub`."""
+    """Remove rows, texts and words of these sessions; the next `scrub` removes the words for good."""
     rows = [row for name in ids for row in connection.execute("SELECT id FROM sessions WHERE session_id = ?", (name,))]
     total = sum(len(_find_texts(connection, row[0])) for row in rows) if progress else 0
     done = 0
@@ -190,14 +190,14 @@ def erase_rows(connection: sqlite3.Connection, ids: Iterable[str], progress: Pro
 
 
 def holds_most(connection: sqlite3.Connection, ids: set[str]) -> bool:
-    """Return True if most of the index belongs to these sessions: building it again is faster then."""
+    """Return True if most of the index belongs to these sessions, so that rebuilding it is faster."""
     counted = dict(connection.execute("SELECT session_id, message_count FROM sessions"))
     going = sum(count or 0 for name, count in counted.items() if name in ids)
     return bool(counted.keys() & ids) and 2 * going > sum(count or 0 for count in counted.values())
 
 
 def scrub(connection: sqlite3.Connection, progress: Progress | None = None, seconds: float | None = None) -> None:
-    """Merge until nothing is left of removed text; with `seconds` for at most that long, to continue another time."""
+    """Merge until nothing is left of removed text. `seconds` limits the time; another call then continues."""
     if not _is_marked(connection):
         return
     until = None if seconds is None else time.monotonic() + seconds
@@ -214,7 +214,7 @@ def scrub(connection: sqlite3.Connection, progress: Progress | None = None, seco
 
 
 def _merge_pages(connection: sqlite3.Connection, pages: int) -> bool:
-    """Merge so many pages; False when there was nothing left to merge, and the mark is gone."""
+    """Merge so many pages. Returns False, and clears the mark, if nothing was left to merge."""
     before = connection.total_changes
 
     def work() -> bool:

@@ -1,4 +1,4 @@
-"""Split text into words for searching, and show hits. What people type is literal, never syntax."""
+"""Split text into words for searching, and show hits. Typed text is literal, never syntax."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SNIPPET_CHARS = 60
 
 
 class SearchWord(NamedTuple):
-    """One word that was typed. It may be several to the index (a path, a name with dashes): `leading` and, when longer
+    """One typed word. The index may split it into several (a path, a name with dashes): `leading` and, if longer
     words that begin with the last of them count too, that last one as `ending`, folded."""
 
     typed: str
@@ -38,7 +38,7 @@ class SearchWord(NamedTuple):
         return quote_phrase(self.leading + self.ending)
 
     def make_phrase(self, ending: str) -> str:
-        """The phrase with another last word."""
+        """Make the phrase with another last word."""
         return quote_phrase(self.leading + ending)
 
     def begins_in(self, text: str) -> bool:
@@ -64,7 +64,7 @@ def join_words(text: str) -> str:
 
 
 def split_words(text: str) -> list[str]:
-    """Every word of a text once, in lower case and in no order; what is very long is cut into pieces that overlap."""
+    """Return each word of a text once, in lower case, unordered; very long words are cut into overlapping pieces."""
     if text.isascii():  # four times as quick
         found = set(text.translate(_ASCII_LETTERS).lower().split())
     else:
@@ -75,14 +75,14 @@ def split_words(text: str) -> list[str]:
 
 
 def _cut_word(word: str) -> list[str]:
-    """Every part of half a piece's length lies in one of the pieces."""
+    """Cut a word into pieces, such that every part of half a piece's length lies in one of them."""
     step = MAX_WORD_CHARS // 2
     return [word[place : place + MAX_WORD_CHARS] for place in range(0, max(len(word) - step, 1), step)]
 
 
 def find_part(text: str) -> str:
-    """A pattern of LIKE for the words of whatever holds the text, each between blanks: the longest word in it, which
-    may be the end or the beginning of a longer one where the text ends or begins with it."""
+    """Make a LIKE pattern for the words, each between blanks, of any text that contains this one. It uses the
+    longest word, which may be part of a longer one at the start or end of the text."""
     cut = separate_words(text, _ALONE).lower()
     longest = max(re.finditer(_LETTERS, cut), key=lambda found: len(found[0]), default=None)
     if longest is None:
@@ -93,7 +93,7 @@ def find_part(text: str) -> str:
 
 
 def parse_words(text: str) -> list[SearchWord]:
-    """Parse the words to find; empty if there are only signs."""
+    """Parse the words to find, or return [] if there are only signs."""
     typed = [word for word in text.replace("\0", " ").split() if re.search(_WORD, word)][:MAX_WORDS]
     return [_parse_word(word) for word in typed]
 
@@ -107,12 +107,12 @@ def _parse_word(typed: str) -> SearchWord:
 
 
 def quote_phrase(words: str) -> str:
-    """A phrase of FTS5: these words, one after the other."""
+    """Make an FTS5 phrase of these words in sequence."""
     return '"' + words.replace("\0", " ").replace('"', '""') + '"'
 
 
 def make_snippet(text: str, typed: str) -> str:
-    """The text around the first hit, on one line, with the hits marked."""
+    """Return the text around the first hit, on one line, with the hits marked."""
     words = sorted(set(typed.split()), key=len, reverse=True)[:MAX_WORDS]
     pattern = "|".join(re.escape(fold_text(word)) for word in words)
     plain = fold_text(text)
@@ -134,7 +134,7 @@ def make_snippet(text: str, typed: str) -> str:
 
 
 def fold_text(text: str) -> str:
-    """Lower case without accents, letter for letter, so that places stay the same."""
+    """Convert to lower case without accents, letter for letter, so that positions stay the same."""
     if text.isascii():
         return text.lower()
     return "".join(_fold_letter(letter) for letter in text)

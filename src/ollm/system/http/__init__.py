@@ -59,8 +59,8 @@ def open_client(
     socket_path: str | None = None,
     proxied: bool = False,
 ) -> Client:
-    """Make a client for this base URL; nothing is connected yet. Raises ValueError for a bad URL. `proxied`
-    says that the environment names a proxy for `http://`; a server on this machine is reached without one."""
+    """Make a client for this base URL, without connecting. Raises ValueError for a bad URL. `proxied` means that the
+    environment names a proxy for `http://`; a server on this machine is reached without it."""
     address = parse_address(url, socket_path)
     if address.secure or (proxied and not address.local):
         from ollm.system.http.secure import SecureClient
@@ -70,7 +70,7 @@ def open_client(
 
 
 async def iter_lines(chunks: AsyncGenerator[bytes, None], limit: int = MAX_LINE_BYTES) -> AsyncGenerator[bytes, None]:
-    """Lines without their ending (`\\n` or `\\r\\n`); what is after the last `\\n` counts as one when not empty."""
+    """Iterate over lines without their ending (LF or CRLF), including a last line without one."""
     pending = bytearray()
     async with aclosing(chunks):
         async for chunk in chunks:
@@ -96,7 +96,7 @@ class ServerEvent(NamedTuple):
 async def iter_server_events(
     chunks: AsyncGenerator[bytes, None], limit: int = MAX_LINE_BYTES
 ) -> AsyncGenerator[ServerEvent, None]:
-    """Events of a `text/event-stream`. Comments are dropped; an event at the very end needs no empty line."""
+    """Iterate over the events of a `text/event-stream`. Comments are dropped; the last event needs no empty line."""
     data: list[str] = []
     size = 0
     name, identity = "message", ""

@@ -18,7 +18,7 @@ from ollm.domain.struct import Data
 
 
 class Address(Data, frozen=True):
-    """`endpoints` are tried in order: host and port, or the path of a Unix socket."""
+    """Address of a server. `endpoints` are tried in order: host and port, or the path of a Unix socket."""
 
     secure: bool
     authority: str
@@ -62,7 +62,7 @@ def _is_loopback(host: str) -> bool:
 
 
 def _list_endpoints(host: str, port: int) -> tuple[tuple[str, int], ...]:
-    """Both loopback addresses for `localhost`, without a DNS lookup."""
+    """Return the endpoints of a host: both loopback addresses for `localhost`, without a DNS lookup."""
     if host == "localhost":
         return (("127.0.0.1", port), ("::1", port))
     return ((host, port),)
@@ -79,21 +79,21 @@ class ConnectFailed(HttpFailure):
 
 
 class CertificateNotTrusted(ConnectFailed):
-    """The server's certificate is not trusted or does not match the host name."""
+    """A server certificate that is not trusted or does not match the host name."""
 
 
 class FirstByteTimeout(HttpFailure):
-    """Connected, but no byte of an answer in time."""
+    """Timeout after connecting: no byte of an answer arrived."""
 
 
 class StreamStalled(HttpFailure):
-    """The answer began, then no data arrived for too long."""
+    """Timeout in the middle of an answer: no more data arrived."""
 
     started = True
 
 
 class ConnectionBroken(HttpFailure):
-    """The connection ended before the answer did."""
+    """A connection closed before the answer was complete."""
 
     def __init__(self, message: str, *, started: bool) -> None:
         super().__init__(message)
@@ -107,13 +107,13 @@ class BadResponse(HttpFailure):
 
 
 class TooLarge(HttpFailure):
-    """A body or a line over its limit."""
+    """A body or a line that exceeds its limit."""
 
     started = True
 
 
 class Timeouts(Data, frozen=True):
-    """Seconds: to connect, to the first sign of work, and between signs after that."""
+    """Timeouts in seconds: to connect, to the first activity, and between activities after that."""
 
     connect: float = 5
     first: float = 600
@@ -121,7 +121,7 @@ class Timeouts(Data, frozen=True):
 
 
 class SilenceTimer:
-    """Count only the time spent waiting for the server, not the time the consumer of the stream takes."""
+    """Timer for the time spent waiting for the server, not the time the consumer of the stream takes."""
 
     def __init__(self, timeouts: Timeouts) -> None:
         self._timeouts = timeouts
@@ -206,7 +206,7 @@ class AnswerReader:
             raise BadResponse(f"not an HTTP response: a header of more than {MAX_HEADER_BYTES} bytes")
 
     def end_at_close(self) -> bool:
-        """Complete an answer that ends with its connection. False if the answer is cut off."""
+        """Complete an answer that ends with its connection. Return False if the answer is cut off."""
         self.keeps_alive = False
         self.complete = self.head_read and not {"content-length", "transfer-encoding"} & self.headers.keys()
         return self.complete
@@ -311,7 +311,7 @@ class Connection:
 
 
 def _explain_error(error: OSError) -> str:
-    """The system's message; failed name lookups have negative numbers and messages of their own."""
+    """Return the system's message; failed name lookups use negative numbers and separate messages."""
     return os.strerror(error.errno) if error.errno and error.errno > 0 else error.strerror or str(error)
 
 
@@ -382,7 +382,7 @@ class Client:
 
 
 class PlainClient(Client):
-    """`http://` and Unix sockets."""
+    """Client for `http://` and Unix sockets."""
 
     def __init__(self, address: Address, headers: dict[str, str], timeouts: Timeouts) -> None:
         self.url = address.url

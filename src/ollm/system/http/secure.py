@@ -1,7 +1,7 @@
-"""`https://` and proxies through httpx2, which brings TLS and HTTP/1.1 pooling. Imported only when it is needed.
+"""`https://` and proxies through httpx2, which provides TLS and HTTP/1.1 pooling. Imported only if needed.
 
-Certificates are checked against the system's authorities, or those in the file that SSL_CERT_FILE names; proxies are
-those of HTTP_PROXY, HTTPS_PROXY and ALL_PROXY, less what NO_PROXY lists.
+Certificates are checked against the system's authorities, or those in the file named by SSL_CERT_FILE. Proxies come
+from HTTP_PROXY, HTTPS_PROXY and ALL_PROXY, except for hosts in NO_PROXY.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ async def _iter_chunks(response: httpx2.Response, timer: SilenceTimer) -> AsyncG
 
 
 class SecureClient(Client):
-    """Speaks to one server, by way of a proxy where the environment names one and the server is not on this machine."""
+    """Client of one server, through a proxy if the environment names one and the server is not on this machine."""
 
     def __init__(self, address: Address, headers: dict[str, str], timeouts: Timeouts) -> None:
         self.url = address.url

@@ -1,7 +1,7 @@
-"""Describe a sandbox: which places a command may see and change. Standard library only.
+"""Describes a sandbox: the places a command may see and change. Standard library only.
 
-`list_places` is the one plan that every level carries out: with mounts (`mounts`, `bubblewrap`) or with Landlock rules
-(`landlock`). The nearest place above a path decides about it. The home is an allow-list: everything else is not there.
+`list_places` is the one plan that every level implements: with mounts (`mounts`, `bubblewrap`) or with Landlock rules
+(`landlock`). The nearest place at or above a path decides. The home is an allow-list: everything else is absent.
 """
 
 from __future__ import annotations
@@ -59,14 +59,14 @@ SHARED_DEPTH = 2  # a hidden folder this near to the home may hold more than one
 
 
 def list_covered_places(home: str) -> list[str]:
-    """The homes of all people; outermost folders only."""
+    """List the homes of all users; outermost folders only."""
     wanted = [home, find_account_home(), *HOMES]
     found = {os.path.realpath(place) for place in wanted if os.path.isdir(place)} - {"/"}
     return sorted(place for place in found if not any(place.startswith(f"{one}/") for one in found))
 
 
 def list_visible_places(home: str, programs: str) -> list[str]:
-    """What programs in a box see of the homes beside the workspace: the folders of a PATH and the toolchains."""
+    """List what a sandbox shows of the homes besides the workspace: the folders of a PATH and toolchains."""
     covered = list_covered_places(home)
     left_out = list_left_out(home, programs)
     entries = [entry for entry in programs.split(":") if entry not in left_out]
@@ -85,19 +85,19 @@ def _list_toolchains(home: str) -> Iterator[str]:
 
 
 def list_tool_folders(home: str) -> list[str]:
-    """The folders whose names a program in a box can list, though it sees only a part of what is in them."""
+    """List the folders whose names a sandboxed program can list, although only part of the content is visible."""
     places = dict.fromkeys((home, find_account_home()))
     return [path for place in places for path in _join_existing(place, (*PROGRAM_FOLDERS, *PREFIXES))]
 
 
 def _join_existing(folder: str, names: Iterable[str]) -> list[str]:
-    """Paths in a folder, without most of those that do not exist."""
+    """Return paths in a folder, without most of those that do not exist."""
     there = set(list_names(folder))
     return [f"{folder}/{name}" for name in names if name.partition("/")[0] in there]
 
 
 def list_names(folder: str) -> list[str]:
-    """The names in a folder; none if it cannot be read."""
+    """Return the names in a folder, or [] if it cannot be read."""
     try:
         return os.listdir(folder)
     except OSError:
@@ -105,15 +105,15 @@ def list_names(folder: str) -> list[str]:
 
 
 def _resolve(path: str) -> list[str]:
-    """A path if it exists; a link and what it leads to."""
+    """Return an existing path; for a link also its target."""
     if not os.path.lexists(path):
         return []
     return [path, os.path.realpath(path)] if os.path.islink(path) else [path]
 
 
 def _list_programs(*folders: str) -> Iterator[str]:
-    """A folder of programs if there is nothing else in it, or the programs by name: what can be executed or begins with
-    `lib`. Folders in it are shown among libraries only, and links as they are."""
+    """List a folder if it contains only programs, else the programs in it by name: executables and names starting with
+    `lib`. Subfolders are included only among libraries. Links are not resolved."""
     for folder in folders:
         try:
             entries = [] if os.path.islink(folder) else list(os.scandir(folder))
@@ -133,7 +133,7 @@ def _is_program(entry: os.DirEntry[str], *, libraries: bool) -> bool:
 
 
 def _find_installations(*folders: str, depth: int = PREFIX_DEPTH) -> Iterator[str]:
-    """The parts of installations and of those in them. Links are shown as they are and not followed."""
+    """List the parts of installations, including nested ones. Links are listed but not followed."""
     for folder in folders:
         if os.path.islink(folder):
             yield folder
@@ -147,8 +147,9 @@ def _find_installations(*folders: str, depth: int = PREFIX_DEPTH) -> Iterator[st
 
 
 def list_left_out(home: str, programs: str) -> list[str]:
-    """The folders of a PATH that no program in a box sees, since more than programs is in them: a home, one above it,
-    and in the hidden folders of a home all that neither belongs to a toolchain nor is named as a folder of programs."""
+    """List the folders of a PATH that a sandbox does not show, since they contain more than programs: a home, a
+    parent of one, and folders in a home's hidden folders that belong to no toolchain and are not named like program
+    folders."""
     known = list(map(os.path.realpath, list_tool_folders(home)))
     return [entry for entry in filter(os.path.isabs, programs.split(":")) if _shows_too_much(entry, home, known)]
 
@@ -197,7 +198,7 @@ def _is_in_project(folder: str, home: str) -> bool:
 
 @cache
 def find_account_home() -> str:
-    """The home of the account, whatever HOME says."""
+    """Return the home of the account, ignoring HOME."""
     import pwd
 
     try:
@@ -236,12 +237,12 @@ SCRATCH_PREFIX = "ollm-box-"  # name of temporary directories made for boxes
 class Box(NamedTuple):
     """The places of one command. All paths are absolute and resolved.
 
-    `covered` places (the homes) are empty except for what the other fields bring back: `visible` for every command of
-    a session, `readable` for this one. A `working` box writes to the workspace, `writable` and `caches`, but not to
-    the `protected` files in them; a `reading` box writes to its temporary directory only, and does not see
+    `covered` places (the homes) are empty except for what other fields restore: `visible` for every command of a
+    session, `readable` for this one. A `working` box writes to the workspace, `writable` and `caches`, but not to the
+    `protected` files in them; a `reading` box writes to its temporary directory only, and does not see
     `environment_files`. `hidden` places are empty. `approved` paths are open for this run. `scratch` is the private
     temporary directory at levels that cannot mount one; `wrapper` is the program that makes the mounts for us. `since`
-    is when the first of the commands that run now was started: a socket that is older belongs to a daemon outside."""
+    is the start time of the oldest running command: an older socket belongs to a daemon outside."""
 
     kind: Kind
     workspace: str
@@ -276,7 +277,7 @@ class Box(NamedTuple):
         return mine._replace(kind="working", network="none", since=0)
 
     def list_writable(self) -> list[str]:
-        """Directories and files that the command may change, without its temporary places."""
+        """List directories and files that the command may change, without its temporary places."""
         if self.kind == "reading":
             return []
         outside = [path for path in find_git_directories(self.workspace) if not is_inside(path, self.workspace)]
@@ -287,7 +288,7 @@ Places = dict[str, Access]
 
 
 def list_places(box: Box) -> Places:
-    """The places of a box, those above first, without those that do not exist or say the same as the place above."""
+    """Return the places of a box, parents first, without those that do not exist or have their parent's access."""
     places, needed = map_places(box), Places()
     for path in sorted(places, key=len):
         if os.path.lexists(path) and find_access(path, needed)[1] != places[path]:
@@ -296,7 +297,7 @@ def list_places(box: Box) -> Places:
 
 
 def map_places(box: Box) -> Places:
-    """Every place that a box names with what a command may do there."""
+    """Map every place that a box names to the access a command has there."""
     private = TEMPORARY_PLACES if box.kind == "reading" else ()
     places: Places = dict.fromkeys((*private, *box.covered), "empty")
     places |= dict.fromkeys((path for path in SYSTEM_SECRETS if os.access(path, os.R_OK)), "empty")
@@ -310,20 +311,20 @@ def map_places(box: Box) -> Places:
 
 
 def find_access(path: str, places: Places) -> tuple[str, Access]:
-    """The nearest place at or above a path, and what may be done there; the root can be read."""
+    """Return the nearest place at or above a path, and its access; the root is readable."""
     while path and path not in places:
         path = path.rpartition("/")[0]
     return (path, places[path]) if path else ("/", "read")
 
 
 def is_inside(path: str, directory: str) -> bool:
-    """Whether a path is this directory or lies in it; both absolute and resolved."""
+    """Return True if a path is this directory or inside it; both absolute and resolved."""
     return path == directory or path.startswith(directory.rstrip("/") + "/")
 
 
 def explain_why_unboxable(workspace: str, home: str) -> str | None:
-    """Return why no box can be drawn around this workspace, or None. One that contains the home or the whole system
-    would have to be writable as a whole, including the secrets and start-up files in it."""
+    """Return why this workspace cannot be sandboxed, or None. A workspace that contains the home or the whole system
+    would be writable as a whole, including the secrets and startup files in it."""
     if workspace == "/":
         return "the workspace is the whole file system"
     if workspace == home:
@@ -336,7 +337,7 @@ def explain_why_unboxable(workspace: str, home: str) -> str | None:
 
 
 def find_bubblewrap() -> str:
-    """Return the path of bwrap, or "". Only system folders are searched: a program in PATH may be anybody's."""
+    """Return the path of bwrap, or "". Only system folders are searched: a program in PATH is not trusted."""
     for place in BUBBLEWRAP_PLACES:
         try:
             found = os.stat(place)
@@ -377,7 +378,7 @@ def read_regular(path: str) -> bytes:
 
 
 def read_pointer(path: str) -> str:
-    """Read a file in which git names a folder, all of it as git does; empty if there is nothing to follow."""
+    """Read a file in which git names a folder, completely as git does. Return "" if there is none to follow."""
     try:
         text = os.fsdecode(read_regular(path)).rstrip("\r\n")
     except OSError:

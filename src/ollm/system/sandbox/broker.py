@@ -1,15 +1,15 @@
-"""Decide about the few system calls of a box that neither mounts nor Landlock can decide about, and make them.
+"""Checks and performs the few system calls of a sandbox that neither mounts nor Landlock can control.
 
-A read-only mount does not keep a program from connecting to the socket of a daemon, and Landlock knows neither that nor
-changes of modes and times, and cannot take back a file from a folder that may be written. The kernel stops such a call
-and notifies us (seccomp's user notification): we copy its arguments from the caller's memory once, decide about the
-copy, and make the call ourselves with descriptors we hold, so nothing that the caller changes meanwhile counts. If we
-are gone, the calls fail. Standard library only.
+A read-only mount does not prevent connecting to a daemon's socket. Landlock controls neither that nor changes of modes
+and times, and cannot exclude a file from a writable folder. The kernel stops such a call and notifies us (seccomp's
+user notification): we copy its arguments from the caller's memory once, check the copy, and make the call ourselves
+with our own descriptors, so later changes by the caller have no effect. If this process is gone, the calls fail.
+Standard library only.
 
-With mounts, `connect` and a `chmod` that sets setuid or setgid are the only such calls. Without them (`FileCalls`) the
-calls that open files to write, name, remove or describe them are made here: refused at and below a protected path, and
-for the folders above it, which would carry it away. No program of a box can move such a path, so what was checked by
-its name is still that when the call is made.
+With mounts, `connect` and a `chmod` that sets setuid or setgid are the only such calls. Without mounts (`FileCalls`),
+the calls that open files for writing, name or remove them or change their metadata are made here. They are refused at
+and below a protected path, and for its parent folders, which could be moved with it. No sandboxed program can move such
+a path, so a path checked by name is still the same when the call is made.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ MAX_PATH_BYTES, PAGE_BYTES = 4096, 4096
 
 
 class BoxDeniedError(OSError):
-    """The box does not allow it; `filename` is the path."""
+    """An operation that the sandbox does not allow; `filename` is the path."""
 
     def __init__(self, path: str) -> None:
         super().__init__(errno.EACCES, os.strerror(errno.EACCES), path)
@@ -67,7 +67,7 @@ class NamedPlace(NamedTuple):
 
 
 class Caller:
-    """A thread in a call with these arguments. Descriptors that are opened for it are closed with it."""
+    """A thread in a system call with these arguments. Descriptors opened for it are closed with it."""
 
     def __init__(self, thread: int, words: list[int]) -> None:
         self.words = words
@@ -107,8 +107,8 @@ class Caller:
         raise OSError(errno.ENAMETOOLONG, os.strerror(errno.ENAMETOOLONG))
 
     def open_path(self, directory: int, path: str, flags: int = 0) -> int:
-        """Open what a path names, without access to its contents. Of the links of /proc, which would mean us instead of
-        the caller, those to its own open files are understood and the others refused."""
+        """Open a path without access to its contents. The links of /proc would refer to us instead of the caller: those
+        to its own open files are translated and the others refused."""
         if not path:
             if not flags & AT_EMPTY_PATH:
                 raise OSError(errno.ENOENT, os.strerror(errno.ENOENT))
@@ -124,14 +124,14 @@ class Caller:
             raise BoxDeniedError(path) if error.errno == errno.ELOOP else error from None
 
     def locate(self, directory: int, path: str) -> NamedPlace:
-        """Open the folder that a path ends in; the name may not be there yet."""
+        """Open the parent folder of a path; the name itself may not exist yet."""
         above, slash, name = path.rstrip("/").rpartition("/")
         if path and not name:
             return NamedPlace(self.open_path(directory, path), ".")
         return NamedPlace(self.open_path(directory, above + slash or "."), name)
 
     def _open_start(self, directory: int, path: str) -> tuple[int, str]:
-        """Open the directory at which a path begins; also return the rest of the path."""
+        """Open the directory at which a path begins, and return it with the rest of the path."""
         if path in _STREAMS:
             return self.take_descriptor(_STREAMS[path]), ""
         if found := _OWN_FILES.fullmatch(path):
@@ -142,7 +142,7 @@ class Caller:
         return self.keep(os.open(f"/proc/{self._thread}/{own}", os.O_PATH | os.O_CLOEXEC)), path
 
     def take_descriptor(self, number: int) -> int:
-        """Duplicate an open file."""
+        """Duplicate one of the caller's open files."""
         process = call("pidfd_open", int(self._read_status(b"Tgid:")), 0)
         try:
             return self.keep(call("pidfd_getfd", process, to_signed(number), 0))
@@ -155,7 +155,7 @@ class Caller:
 
 
 def to_signed(value: int) -> int:
-    """A descriptor as the caller passed it: the lower half of a register."""
+    """Convert a descriptor argument: the lower half of a register, as a signed number."""
     value &= 0xFFFFFFFF
     return value - (1 << 32) if value >> 31 else value
 
@@ -167,7 +167,7 @@ TERMINAL = os.makedev(5, 0)  # /dev/tty: the caller's own, not ours
 
 
 class OpenedFile(NamedTuple):
-    """An open file for the caller, with the flags it asked for."""
+    """An open file for the caller, with the flags it requested."""
 
     descriptor: int
     flags: int
@@ -178,8 +178,9 @@ Work = Callable[[], "OpenedFile | Work | None"]
 
 
 class FileCalls:
-    """Prepares such calls: arguments are copied and folders opened first, the result makes the call. `check_own` raises
-    where modes and times are not the box's to change; `terminal` is a descriptor of the command's terminal, or -1."""
+    """Prepares file system calls: copies arguments and opens folders first; the result makes the call. `check_own`
+    raises if the box may not change modes and times at a path; `terminal` is a descriptor of the command's terminal, or
+    -1."""
 
     def __init__(self, box: Box, check_own: Callable[[str], None], terminal: int) -> None:
         protections = list(list_protections(box))
@@ -218,7 +219,7 @@ class FileCalls:
         raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
 
     def _check(self, path: str, *, moves: bool = False) -> None:
-        """Refuse what is protected or lies below, and with `moves` the folders above, as mounts would."""
+        """Refuse protected paths and those below; with `moves` also the folders above, as mounts would."""
         above = path
         while above and above not in self._protected:
             above = above.rpartition("/")[0]
@@ -228,7 +229,7 @@ class FileCalls:
             raise OSError(errno.EBUSY, os.strerror(errno.EBUSY))
 
     def _make(self, name: str, place: NamedPlace, *rest: int) -> None:
-        """A name that is there already is the kernel's to refuse."""
+        """Create a name. The kernel refuses one that already exists."""
         self._check(place.above)
         call(name, *place.words, *rest)
 
@@ -253,7 +254,7 @@ class FileCalls:
             call("linkat", *place.words, *target.words, 0)
 
     def _open(self, caller: Caller, where: tuple[int, str], flags: int, mode: int) -> OpenedFile | Work:
-        """Open the file that a path leads to, or make it: a link whose target is not there yet is followed."""
+        """Open or create a file, following a link even if its target does not exist yet."""
         only_new = flags & NEW == NEW
         as_it_is = AT_SYMLINK_NOFOLLOW if only_new or flags & os.O_NOFOLLOW else 0
         for _ in range(MAX_LINKS):
@@ -294,13 +295,13 @@ class FileCalls:
         os.truncate(f"/proc/self/fd/{found}", length)
 
     def _change_mode(self, found: int, mode: int) -> None:
-        """No file gets the rights of its owner or group for whoever runs it; a folder may hand its group down."""
+        """Change a mode, refusing setuid and setgid; setgid is allowed on folders."""
         if mode & (stat.S_ISUID if stat.S_ISDIR(os.fstat(found).st_mode) else FOREIGN_RIGHTS):
             raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
         self._describe(found, lambda file: os.chmod(file, mode))
 
     def _describe(self, found: int, change: Callable[[str], None]) -> None:
-        """Change mode or times through a descriptor of the very file that was looked at."""
+        """Change mode or times through a descriptor of the same file that was checked."""
         path = os.readlink(f"/proc/self/fd/{found}")
         if not stat.S_ISCHR(os.fstat(found).st_mode):
             self._check_own(path)
@@ -309,7 +310,7 @@ class FileCalls:
 
 
 def _modernize(name: str, words: list[int]) -> tuple[str, list[int]]:  # noqa: PLR0911
-    """An older call as the newer one that does the same from any folder."""
+    """Convert an older call to the equivalent newer one that takes a directory."""
     match name:
         case "open" | "mkdir" | "mknod":
             return f"{name}at", [AT_FDCWD, *words]
@@ -355,7 +356,7 @@ ERRORS = (OSError, ValueError, OverflowError)
 
 class Broker:
     """Answers the notifications of one box. `reachable` are the places whose sockets and files belong to the box;
-    `on_denied` receives every path that was refused; `terminal` is a descriptor of the command's terminal, or -1."""
+    `on_denied` receives every refused path; `terminal` is a descriptor of the command's terminal, or -1."""
 
     def __init__(
         self, listener: int, box: Box, reachable: list[str], on_denied: Callable[[str], None], terminal: int
@@ -369,7 +370,7 @@ class Broker:
             ioctl(listener, _SET_FLAGS, _WAKE_IN_TURN)
 
     def serve(self, ending: int) -> None:
-        """Answer until nobody is left to ask or `ending` becomes readable."""
+        """Answer until no process is left or `ending` becomes readable."""
         poll = select.poll()
         poll.register(self._listener, select.POLLIN)
         poll.register(ending, select.POLLIN)
@@ -424,7 +425,7 @@ class Broker:
             ioctl(self._listener, _SEND, struct.pack("=QqiI", identity, 0, number, 0))
 
     def _hand_over(self, identity: int, opened: OpenedFile) -> None:
-        """Put an open file of ours among those of the caller."""
+        """Install one of our open files in the caller."""
         request = struct.pack("=QIIII", identity, _SEND_TOO, opened.descriptor, 0, opened.flags & os.O_CLOEXEC)
         try:
             ioctl(self._listener, _ADD_DESCRIPTOR, request)
@@ -434,8 +435,8 @@ class Broker:
             os.close(opened.descriptor)
 
     def _prepare_connection(self, caller: Caller) -> Work:
-        """Connect the caller's socket to a copy of the address. A socket with a path must be one of the box's own, and
-        no older than the commands that run: in the workspace daemons of others may have theirs."""
+        """Connect the caller's socket to a copy of the address. A socket with a path must belong to the box and be no
+        older than the running commands: the workspace may contain sockets of other daemons."""
         number, place, length, *_ = caller.words
         address = caller.read_memory(place, min(length & 0xFFFFFFFF, MAX_ADDRESS_BYTES))
         held = caller.take_descriptor(number)
@@ -463,7 +464,7 @@ def _get_socket_family(descriptor: int) -> int:
 
 
 def _read_birth(descriptor: int) -> float:
-    """When a file was made, which no program can change; where it is not known, when it was last changed."""
+    """Return a file's creation time, which no program can change, or its change time if that is unknown."""
     about = ctypes.create_string_buffer(STATX_BYTES)
     call("statx", descriptor, b"", AT_EMPTY_PATH, STATX_BIRTH, about)
     if struct.unpack_from("=I", about)[0] & STATX_BIRTH:

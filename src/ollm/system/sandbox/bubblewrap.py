@@ -1,8 +1,8 @@
-"""The same boxes made by bubblewrap, a program that some systems let make the namespaces they refuse to us.
+"""Builds the same sandboxes with bubblewrap, which some systems allow to create namespaces that they refuse to us.
 
-It gives up its powers before it starts anything, so every mount of a box is an argument of it. What it starts is the
-process that runs commands (`host`), which adds Landlock, seccomp and the broker as everywhere; one that serves a box
-is used again by the next command whose box is the same. Standard library only.
+It drops its privileges before it starts anything, so every mount of a box is passed as an argument. It starts the
+process that runs commands (`host`), which adds Landlock, seccomp and the broker as usual. That process is reused by the
+next command with the same box. Standard library only.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ _HOST = (
 
 
 def start_wrapped_host(box: Box) -> tuple[socket.socket, int, int]:
-    """Start a process in this box that takes orders: its control socket, the process id of bubblewrap, our child, and
-    its own. The caller is single-threaded."""
+    """Start a process in this box that takes orders. Return its control socket, the process id of bubblewrap, which is
+    our child, and its own. The caller must be single-threaded."""
     _make_scratch(box.scratch)
     ours, theirs = socket.socketpair()
     reading, writing = os.pipe()
@@ -65,7 +65,7 @@ def start_wrapped_host(box: Box) -> tuple[socket.socket, int, int]:
 
 
 def _make_scratch(directory: str) -> None:
-    """It must be there, and ours: who cleaned up after a killed agent may have taken it away."""
+    """Create the directory and check that it is ours: a cleanup after a killed agent may have removed it."""
     with suppress(FileExistsError):
         os.mkdir(directory, 0o700)
     about = os.lstat(directory)
@@ -74,7 +74,7 @@ def _make_scratch(directory: str) -> None:
 
 
 def _pass_arguments(words: list[str]) -> int:
-    """A descriptor from which bubblewrap reads its arguments: there may be more than a command line takes."""
+    """Return a descriptor from which bubblewrap reads its arguments: they may exceed a command line."""
     descriptor = os.memfd_create("arguments", 0)
     with os.fdopen(os.dup(descriptor), "wb") as file:
         file.write(b"".join(os.fsencode(word) + b"\0" for word in words))
@@ -83,7 +83,7 @@ def _pass_arguments(words: list[str]) -> int:
 
 
 def make_arguments(box: Box) -> Iterator[str]:
-    """A box as options of bubblewrap, which are carried out in order."""
+    """Convert a box to bubblewrap options, which are applied in order."""
     yield from ("--unshare-pid", "--unshare-ipc", "--as-pid-1", "--die-with-parent", "--new-session")
     if box.kind == "reading" or box.network != "all":
         yield "--unshare-net"
@@ -102,7 +102,7 @@ def make_arguments(box: Box) -> Iterator[str]:
 
 
 def _lay_out(box: Box, emptied: list[str]) -> Iterator[str]:
-    """Options for every place; `emptied` receives those that are to become read-only in the end."""
+    """Iterate over options for every place; `emptied` receives those that become read-only at the end."""
     emptied_first: Places = dict.fromkeys(TEMPORARY_PLACES, "empty")
     places, ourselves = emptied_first | list_places(box), (os.path.realpath(sys.base_prefix), f"{_PACKAGES}/ollm")
     needed = [one for one in ourselves if find_access(one, places)[1] == "empty" and os.access(one, os.X_OK)]

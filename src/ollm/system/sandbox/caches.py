@@ -1,6 +1,6 @@
-"""Folders of our own for what package managers download in boxes, and git's global settings without credentials.
+"""Separate cache folders for package managers in sandboxes, and git's global settings without credentials.
 
-The person's own caches are never written: what is in them runs outside later.
+The user's own caches are never written, because their content later runs outside the sandbox.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ HARMLESS_SETTINGS = frozenset(
 
 
 def make_cache_environment(folder: Path, home: str) -> dict[str, str]:
-    """Variables that send downloads to our folder. Maven has no variable for its repository alone; browsers that are
-    installed already are found by a link."""
+    """Return variables that redirect downloads to our folder. Maven has no variable for its repository alone. Browsers
+    that are already installed are found through a link."""
     for name in BROWSERS:
         theirs, ours = Path(home, ".cache", name), folder / "other" / name
         if theirs.is_dir() and not ours.exists():
@@ -59,7 +59,7 @@ def make_cache_environment(folder: Path, home: str) -> dict[str, str]:
 
 
 def measure_cache(folder: Path) -> dict[str, int]:
-    """The bytes that each package manager keeps there."""
+    """Return the bytes that each package manager stores there."""
     sizes: dict[str, int] = {}
     for place in sorted(folder.iterdir()) if folder.is_dir() else ():
         walked = (os.path.join(above, name) for above, _, files in os.walk(place) for name in files)
@@ -68,8 +68,8 @@ def measure_cache(folder: Path) -> dict[str, int]:
 
 
 def limit_cache(folder: Path, most: int = MAX_CACHE_BYTES) -> int:
-    """Remove the caches that were unused longest until the rest fits; return the bytes removed. Programs that `npx`
-    installed stay: a server may keep its data beside its code."""
+    """Remove the least recently used caches until the rest fits; return the bytes removed. Programs installed by `npx`
+    stay: a server may keep its data beside its code."""
     sizes = measure_cache(folder)
     over, removed = sum(sizes.values()) - most, 0
     for name in sorted(sizes, key=lambda name: (folder / name).stat().st_mtime):
@@ -83,7 +83,7 @@ def limit_cache(folder: Path, most: int = MAX_CACHE_BYTES) -> int:
 
 
 def limit_once_a_day(folder: Path) -> None:
-    """Look at the size of the caches, which takes a walk through them, if nobody did so today."""
+    """Limit the size of the caches, which requires walking them, at most once a day."""
     stamp = folder.with_name("box-checked")
     try:
         fresh = time.time() - stamp.stat().st_mtime < DAY_SECONDS
@@ -95,15 +95,15 @@ def limit_once_a_day(folder: Path) -> None:
 
 
 def clean_cache(folder: Path) -> int:
-    """Remove everything; return the bytes removed."""
+    """Remove everything and return the bytes removed."""
     size = sum(measure_cache(folder).values())
     shutil.rmtree(folder, ignore_errors=True)
     return size
 
 
 def write_git_settings(file: Path, home: str, workspace: str) -> str:
-    """Write the harmless part of git's global settings for a workspace, if they have changed, and return the path. The
-    first line keeps the state of every file that they were read from."""
+    """Write the harmless part of git's global settings for a workspace, if changed, and return the path. The first line
+    records the state of every source file."""
     from ollm.system.sandbox.box import find_git_directories
     from ollm.system.sandbox.confined import list_global_files, list_included_files
 
@@ -140,7 +140,7 @@ def _describe_state(source: str) -> str:
 
 
 def _read_harmless_settings(home: str, workspace: str) -> list[str]:
-    """Settings may be included for some folders only: git reads them in the workspace."""
+    """Read the harmless settings in the workspace, since includes may depend on the folder."""
     from ollm.system.sandbox.box import find_git_directories
     from ollm.system.sandbox.confined import read_git_settings
 

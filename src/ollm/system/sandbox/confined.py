@@ -1,7 +1,7 @@
-"""Start helper programs of our own (ripgrep, `git config`, readers), confined by Landlock and seccomp.
+"""Starts our helper programs (ripgrep, `git config`, readers), confined by Landlock and seccomp.
 
-They need neither mounts nor a supervisor: they only read, and the kernel holds a thread and what it starts to that as
-it holds a process. Costs about a millisecond. Without Landlock they start unconfined. Standard library only.
+They need neither mounts nor a supervisor: they only read, and the kernel enforces that for a thread and its children as
+for a process. Costs about a millisecond. Without Landlock they start unconfined. Standard library only.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ HELPER_VARIABLES = "PATH HOME LANG LC_ALL LC_CTYPE TZ XDG_CONFIG_HOME SYSTEMROOT
 
 
 def start_confined(start: Callable[[], T], program: str, readable: Iterable[str] = ()) -> T:
-    """Call `start`, which starts a program that can change nothing, reach no network and no process outside, and read
-    only what is `readable`, the programs and libraries of the system and our own, and those beside `program`."""
+    """Call `start`, which starts a program that can change nothing and reach no network and no outside process. It can
+    read only `readable`, the system's and our own programs and libraries, and those beside `program`."""
     if sys.platform != "linux":
         return start()
     from concurrent.futures import ThreadPoolExecutor
@@ -81,7 +81,7 @@ def _confine_thread(readable: list[str]) -> None:
 
 
 def make_helper_environment(environment: Mapping[str, str]) -> dict[str, str]:
-    """What a helper needs to know: none of it is a secret, and none of it runs anything."""
+    """Return the variables a helper needs: none is a secret, and none runs anything."""
     return {name: environment[name] for name in HELPER_VARIABLES if name in environment}
 
 
@@ -89,7 +89,7 @@ GIT_CONFIG_VARIABLES = ("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NO
 
 
 def make_git_environment() -> dict[str, str]:
-    """Settings for git that override those of any repository."""
+    """Return variables for git that override the settings of any repository."""
     variables = {
         "GIT_OPTIONAL_LOCKS": "0",
         "GIT_TERMINAL_PROMPT": "0",
@@ -107,8 +107,8 @@ Settings = list[tuple[str, str]]
 def read_git_settings(
     home: str, *options: str, directory: str = "/", readable: Iterable[str] = (), scope: tuple[str, ...] = ()
 ) -> Settings | None:
-    """Return git's settings in a directory by name, those that count last; none without git, and None if git cannot
-    read them. `options` stand before its subcommand, `scope` after it. `readable` are the places of repositories."""
+    """Return git's settings in a directory by name, effective ones last; [] without git, or None if git cannot read
+    them. `options` come before its subcommand, `scope` after it. `readable` are the places of repositories."""
     import shutil
 
     if shutil.which("git") is None:
@@ -122,13 +122,13 @@ def read_git_settings(
 
 
 def read_settings_file(file: str, home: str) -> Settings | None:
-    """Return what is in one file of git's settings, without what it includes; None if git cannot read it."""
+    """Return the settings in one git file, without its includes, or None if git cannot read it."""
     alone = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
     return _ask_git(home, ["config", "--no-includes", "--file", file], "/", [file, os.path.realpath(file)], alone)
 
 
 def list_global_files(home: str) -> list[str]:
-    """The files in which git looks for a person's settings."""
+    """List the files in which git looks for a user's settings."""
     if named := os.environ.get("GIT_CONFIG_GLOBAL"):
         return [named]
     above = os.environ.get("XDG_CONFIG_HOME") or os.path.join(home, ".config")
@@ -136,7 +136,7 @@ def list_global_files(home: str) -> list[str]:
 
 
 def list_included_files(files: Iterable[str], home: str) -> list[str]:
-    """Return files of git's settings with all that they include, on whatever condition."""
+    """Return git settings files with all files they include, under any condition."""
     from ollm.system.sandbox.box import read_regular
 
     found = dict.fromkeys(files)
@@ -154,7 +154,7 @@ def list_included_files(files: Iterable[str], home: str) -> list[str]:
 
 
 def find_include(name: str, value: str, file: str, home: str) -> str:
-    """Return the file that a setting includes; empty if it includes none."""
+    """Return the file that a setting includes, or ""."""
     section, _, key = name.partition(".")
     if section.lower() not in ("include", "includeif") or not key.endswith("path"):
         return ""

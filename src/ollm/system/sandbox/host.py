@@ -1,14 +1,14 @@
-"""The first process of the boxes that one supervisor runs for one session, one command after the other.
+"""The first process in the sandboxes that one supervisor runs for one session, one command after the other.
 
-It lives in namespaces of its own: processes, shared memory, and mounts copied from the session's. Each command is
-started by two threads of it, because they share the interpreter's memory and cost nothing, while each has mounts,
-capabilities, Landlock and seccomp of its own. The first thread takes a mount namespace, makes the mounts, restricts
-itself and becomes the broker. The second, started by it, inherits all that, installs the seccomp filter and starts the
-command, which inherits the filter in turn; then it ends. Standard library only.
+It has its own namespaces: processes, shared memory, and mounts copied from the session's. Each command is started by
+two of its threads, which share the interpreter's memory and cost nothing, while each has its own mounts, capabilities,
+Landlock and seccomp. The first thread enters a mount namespace, makes the mounts, restricts itself and becomes the
+broker. The second, started by the first, inherits all that, installs the seccomp filter, starts the command, which
+inherits the filter in turn, and ends. Standard library only.
 
-What comes over the control socket: an order as JSON with four descriptors (directory, input, output, errors). What
-goes back, a line each: `started PID` or `failed ERRNO WHERE`, `denied PATH` (as JSON), `exited CODE` (of the command
-itself), `gone` when nothing is left of it. When the socket is closed everything ends.
+The control socket receives an order as JSON with four descriptors (directory, input, output, errors). It sends lines:
+`started PID` or `failed ERRNO WHERE`, `denied PATH` (as JSON), `exited CODE` (of the command itself), `gone` when all
+its processes have ended. When the socket is closed, everything ends.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ PASSED_ON = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signa
 
 class BoxedCommand:
     """Starts an order in a box. `descriptors` are those of its directory and its streams. `network` is the session's
-    network namespace; without it there are no namespaces, or the box has a wrapper that made them."""
+    network namespace; if empty, there are no namespaces, or a wrapper made them."""
 
     def __init__(
         self, order: dict[str, Any], descriptors: list[int], network: tuple[int, ...], say: Callable[[str], None]
@@ -64,7 +64,7 @@ class BoxedCommand:
         self._ending, self._end = os.pipe()
 
     def start(self) -> int:
-        """The process id of the command, as seen from inside; 0 if it could not be started, which is told."""
+        """Start and report. Return the command's process id inside the namespace, or 0 if it could not be started."""
         self._started.acquire()
         try:
             _start_thread(self._run_broker_thread)  # it has mounts of its own
@@ -75,7 +75,7 @@ class BoxedCommand:
         return self._child
 
     def close(self) -> None:
-        """Nothing is left of the command: its broker ends."""
+        """End the broker, after the last process of the command."""
         os.close(self._end)
 
     def _run_broker_thread(self) -> None:
@@ -105,7 +105,7 @@ class BoxedCommand:
             self._serve_broker(terminal)
 
     def _enter(self) -> None:
-        """Mounts of our own, and the session's network."""
+        """Enter a private mount namespace and the session's network."""
         if self._network:
             if self._box.network != "all" or self._box.kind == "reading":
                 kernel.call("setns", self._network[0], kernel.CLONE_NEWNET)
@@ -115,7 +115,7 @@ class BoxedCommand:
             kernel.call("unshare", CLONE_FS)
 
     def _change_directory(self) -> None:
-        """By its name: the descriptor leads to the directory as it is outside. In the workspace it is the very same."""
+        """Change directory by name, since the descriptor is from outside; check that it is the same directory."""
         if not self._mounted:
             os.fchdir(self._directory)
             return
@@ -126,8 +126,8 @@ class BoxedCommand:
             raise FileNotFoundError(2, "is another directory by now")
 
     def _restrict(self) -> None:
-        """Landlock and the loss of capabilities, for this thread and what comes from it. A process under Landlock can
-        change no mounts either, in a namespace of its own neither."""
+        """Apply Landlock and drop capabilities, for this thread and its children. Under Landlock a process cannot
+        change mounts either, even in its own namespace."""
         restrict_box(self._box, mounted=self._mounted)
         kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)
         _keep_capabilities(BROKER_CAPABILITIES if self._network else 0)
@@ -188,7 +188,7 @@ def _start_thread(function: Callable[..., None], *arguments: object) -> None:
 
 
 def _keep_capabilities(mask: int) -> None:
-    """Of this thread. What it starts gets no more: no_new_privs holds that down, for root too."""
+    """Drop this thread's other capabilities. Its children cannot regain them: no_new_privs, also for root."""
     kept = mask | (FILE_CAPABILITIES if os.geteuid() == 0 else 0)
     header = ctypes.create_string_buffer(struct.pack("=Ii", 0x20080522, 0), 8)
     low = kept & 0xFFFFFFFF
@@ -199,8 +199,8 @@ def _keep_capabilities(mask: int) -> None:
 
 
 def start_host(namespaces: tuple[int, ...]) -> tuple[socket.socket, int]:
-    """Start such a process in these namespaces of a session (none: with Landlock alone): its control socket, and its
-    process id. The caller is single-threaded, and a subreaper if it wants to be the one that collects it."""
+    """Start a host process in a session's namespaces (none: with Landlock alone). Return its control socket and process
+    id. The caller must be single-threaded, and a subreaper if it wants to reap the process."""
     ours, theirs = socket.socketpair()
     first = os.fork()
     if first == 0:
@@ -224,7 +224,7 @@ def start_host(namespaces: tuple[int, ...]) -> tuple[socket.socket, int]:
 
 
 def _enter(control: socket.socket, namespaces: tuple[int, ...]) -> None:
-    """Join the session's namespaces, make those of our own and become the first process in them."""
+    """Join the session's namespaces, create our own and become the first process in them."""
     if namespaces:
         user, mounts, _ = namespaces
         kernel.call("setns", user, kernel.CLONE_NEWUSER)
@@ -241,7 +241,7 @@ def _enter(control: socket.socket, namespaces: tuple[int, ...]) -> None:
 
 
 def serve_orders(descriptor: int) -> None:
-    """Be such a process where bubblewrap has made the namespaces, and we are the first in them."""
+    """Serve as the host process in namespaces made by bubblewrap, as the first process in them."""
     control = socket.socket(fileno=descriptor)
     control.sendall(b"host\n")
     _serve(control, ())
@@ -265,7 +265,7 @@ def _close_all_but(control: int, kept: tuple[int, ...]) -> None:
 
 
 class BoxHost:
-    """Takes an order, starts it, collects what ends; then the next."""
+    """Loop of the host process: takes an order, starts it, reaps processes, then takes the next."""
 
     def __init__(self, control: socket.socket, network: tuple[int, ...]) -> None:
         self._control = control
@@ -292,7 +292,7 @@ class BoxHost:
                 self._collect()
 
     def _take_order(self) -> bool:
-        """Start what is ordered. False when there will be no order any more."""
+        """Start the next order. Return False if there are no more orders."""
         length, descriptors, _, _ = socket.recv_fds(self._control, 4, 4, socket.MSG_CMSG_CLOEXEC)
         if len(length) < 4:
             return False
@@ -306,7 +306,7 @@ class BoxHost:
         return True
 
     def _collect(self) -> None:
-        """Collect what has ended, and tell what ended of the command."""
+        """Reap ended processes and report the exit of the command."""
         lines, process = [], -1
         with suppress(ChildProcessError):
             while process:
@@ -333,15 +333,15 @@ class BoxHost:
 
 
 def send_order(control: socket.socket, body: bytes, descriptors: list[int]) -> None:
-    """Order a command: `box`, `argv`, `environment` and `terminal` as JSON, and its descriptors (directory, input,
+    """Send a command: `box`, `argv`, `environment` and `terminal` as JSON, and its descriptors (directory, input,
     output, errors)."""
     socket.send_fds(control, [len(body).to_bytes(4, "big")], descriptors)
     control.sendall(body)
 
 
 class BoxRunner:
-    """Keeps the first process of a sandbox, hands it commands, one at a time, and reads what becomes of them. The next
-    command of the same session uses the process again."""
+    """Keeps the first process of a sandbox, sends it commands, one at a time, and reads their results. The next command
+    of the same session reuses the process."""
 
     def __init__(self) -> None:
         self.host = self._inner = 0
@@ -352,8 +352,8 @@ class BoxRunner:
         self._scratches: set[str] = set()
 
     def start(self, command: dict[str, Any], body: bytes, descriptors: list[int]) -> None:
-        """Hand over a command, which came as `body`. `descriptors` are its directory, its three streams, and the
-        session's namespaces."""
+        """Send a command, received as `body`. `descriptors` are its directory, its three streams, and the session's
+        namespaces."""
         box = Box.from_fields(command["box"])
         if f"/{SCRATCH_PREFIX}" in box.scratch:  # made for boxes, and for nothing else
             self._scratches.add(box.scratch)
@@ -367,7 +367,7 @@ class BoxRunner:
             raise
 
     def _keep_host(self, box: Box, session: str, namespaces: tuple[int, ...]) -> None:
-        """The process of the last command serves again, if the session, or the box made by a wrapper, is the same."""
+        """Reuse the last command's process if the session, or the box made by a wrapper, is the same."""
         session = f"{session} {box._replace(since=0)}" if box.wrapper else session
         if self._control is not None and self._session == session:
             return
@@ -382,16 +382,16 @@ class BoxRunner:
 
     @property
     def processes(self) -> set[int]:
-        """Those of the box itself, which end when all others have."""
+        """The processes of the sandbox itself, which end after all others."""
         return {self.host, self._inner}
 
     @property
     def descriptor(self) -> int:
-        """Readable when there is something to hear; -1 without a process."""
+        """Descriptor that is readable when lines have arrived; -1 without a process."""
         return -1 if self._control is None else self._control.fileno()
 
     def read_lines(self) -> list[bytes]:
-        """What there is to pass on. `finished` says afterwards whether the command and all of it is gone."""
+        """Return the lines to pass on. `finished` is then True if the command and its descendants are gone."""
         data = b""
         if self._control is not None:
             with suppress(OSError):
@@ -404,13 +404,13 @@ class BoxRunner:
         return [line for line in lines if line != b"gone"]
 
     def forget(self) -> None:
-        """The process has ended, and with it all that was in the box."""
+        """Reset the state after the process, and with it everything in the box, has ended."""
         if self._control is not None:
             self._control.close()
         self._control, self.host, self._inner, self.finished = None, 0, 0, True
 
     def remove_scratches(self) -> None:
-        """Take away the temporary directories of the boxes: nobody is left who would, and who made them may have been
+        """Remove the temporary directories of the boxes: no other process will, and their creator may have been
         killed."""
         if self._scratches:
             import shutil
@@ -419,7 +419,7 @@ class BoxRunner:
                 shutil.rmtree(scratch, ignore_errors=True)
 
     def stop(self) -> None:
-        """End the process: it does so by itself when nobody talks to it any more."""
+        """Close the connection, which ends the process, and reap it."""
         host = self.host
         self.forget()
         if host:

@@ -1,4 +1,4 @@
-"""The Linux system calls that boxes are made of, with their numbers on x86-64 and aarch64. Standard library only."""
+"""The Linux system calls that sandboxes need, with their x86-64 and aarch64 numbers. Standard library only."""
 
 from __future__ import annotations
 
@@ -153,12 +153,12 @@ _syscall.restype = ctypes.c_long
 
 
 def get_call_number(name: str) -> int:
-    """The number of a system call on this machine, -1 where it has none."""
+    """Return the number of a system call on this machine, or -1 if there is none."""
     return NUMBERS[name][_COLUMN]
 
 
 def call(name: str, *arguments: int | bytes | ctypes.Array[ctypes.c_char] | None) -> int:
-    """Make a system call; OSError when it fails."""
+    """Make a system call. Raises OSError if it fails."""
     words = [ctypes.c_long(one) if isinstance(one, int) else one for one in arguments]
     result = int(_syscall(ctypes.c_long(get_call_number(name)), *words))
     if result < 0:
@@ -181,12 +181,12 @@ def mount(source: str, target: str, kind: str | None, flags: int, options: str |
 
 
 def clone_tree(path: str) -> int:
-    """A descriptor of a copy of the mounts at and under a path, to be put somewhere with `attach_tree`."""
+    """Return a descriptor of a copy of the mounts at and under a path, for `attach_tree`."""
     return call("open_tree", AT_FDCWD, os.fsencode(path), OPEN_TREE_CLONE | os.O_CLOEXEC | AT_RECURSIVE)
 
 
 def attach_tree(tree: int, path: str) -> None:
-    """Put the mounts of a descriptor at a path, and close it."""
+    """Attach the mounts of a descriptor at a path, and close it."""
     try:
         call("move_mount", tree, b"", AT_FDCWD, os.fsencode(path), 0x4)  # MOVE_MOUNT_F_EMPTY_PATH
     finally:
@@ -201,6 +201,6 @@ def set_mount_attributes(path: str, attributes: int, *, tree: int = AT_FDCWD) ->
 
 
 def clear_read_only(tree: int) -> None:
-    """Make the topmost mount of a descriptor writable again, where it was we who took that away."""
+    """Make the topmost mount of a descriptor writable again, if we made it read-only."""
     wanted = ctypes.create_string_buffer(struct.pack("=QQQQ", 0, MOUNT_RDONLY, 0, 0), 32)
     call("mount_setattr", tree, b"", AT_EMPTY_PATH, wanted, 32)

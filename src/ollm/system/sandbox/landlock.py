@@ -1,4 +1,4 @@
-"""Landlock: which places a process and all it starts may read and write. Standard library only."""
+"""Landlock: restricts which places a process and its children may read and write. Standard library only."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ READ_DEVICES = (*PLAIN_DEVICES, "/dev/random", "/dev/urandom")
 
 
 def get_landlock_version() -> int:
-    """The version of Landlock's interface that this kernel speaks; 0 without Landlock."""
+    """Return the version of the kernel's Landlock interface, or 0 without Landlock."""
     try:
         return call("landlock_create_ruleset", None, 0, 1)
     except OSError:
@@ -31,8 +31,8 @@ def get_landlock_version() -> int:
 
 
 def restrict_box(box: Box, *, mounted: bool) -> None:
-    """Hold this thread and what it starts to a box. With mounts Landlock repeats what may be written; without them it
-    also holds what may be read."""
+    """Restrict this thread and its children to a box. With mounts, Landlock repeats the write restrictions; without
+    them, it also restricts reading."""
     version = get_landlock_version()
     writing = _get_writing_rights(version)
     if not version:
@@ -52,8 +52,8 @@ def restrict_box(box: Box, *, mounted: bool) -> None:
 
 
 def split_places(places: Places, top: str = "/", access: Access = "read") -> Iterator[str]:
-    """Directories and files that together are everything that may be read: Landlock can allow a folder, and not take
-    back a part of it. Links are left out, since it counts where they lead."""
+    """Iterate over directories and files that together cover everything readable: Landlock can allow a folder, but not
+    exclude a part of it. Links are skipped, since Landlock checks their targets."""
     inside = {path: one for path, one in places.items() if path.startswith(top.rstrip("/") + "/")}
     if access != "empty" and "empty" not in inside.values():
         yield top
@@ -72,8 +72,8 @@ def split_places(places: Places, top: str = "/", access: Access = "read") -> Ite
 
 
 def restrict_to_reading(readable: Iterable[str], version: int) -> None:
-    """From here on this thread and what it starts read below these paths only, and change nothing; but for cutting a
-    file that is opened to be read, which the filter of its system calls forbids."""
+    """Restrict this thread and its children to reading below these paths. Landlock still permits truncating a file
+    opened for reading, which the seccomp filter forbids."""
     reading = READ_FILE | READ_DIR
     everything = reading | _get_writing_rights(version) & ~TRUNCATE
     rules = [*((path, reading) for path in readable), (os.devnull, reading | WRITE_FILE)]

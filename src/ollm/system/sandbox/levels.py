@@ -1,7 +1,7 @@
-"""Finds out, by trying, what boxes the kernel lets us build, and makes the namespaces of a session.
+"""Detects by trying which sandboxes the kernel lets us build, and creates the namespaces of a session.
 
-A version proves nothing: some systems allow a user namespace and take its capabilities away, containers forbid single
-calls. So the very thing is done that a command needs, and seen whether it holds. Standard library only.
+A version proves nothing: some systems allow a user namespace but remove its capabilities, and containers forbid single
+calls. So the exact operations that a command needs are performed and the restrictions verified. Standard library only.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ _PROBE = "import sys; sys.path.append(sys.argv[1]); from ollm.system.sandbox.lev
 
 
 class FoundLevel(NamedTuple):
-    """The best level that worked, and why a better one could not be tried; empty if all were."""
+    """The best level that worked, and why a better one could not be tried, or "" if all were."""
 
     level: Level
     lacking: str = ""
 
 
 def detect_level() -> FoundLevel:
-    """Find the best level there is, in a process of its own."""
+    """Find the best available level, in a separate process."""
     if sys.platform == "darwin":
         from ollm.system.sandbox.seatbelt import is_seatbelt_there
 
@@ -62,7 +62,7 @@ def detect_level() -> FoundLevel:
 
 
 def main() -> None:
-    """Print the best level that works here, and the error that kept a better one from being tried, or 0."""
+    """Print the best level that works here, and the error that prevented trying a better one, or 0."""
     become_subreaper()
     signal.signal(signal.SIGALRM, _give_up)
     lacking, found = 0, LEVELS[-1]
@@ -86,8 +86,8 @@ def _give_up(_number: int, _frame: object) -> None:
 
 
 def _works(level: Level) -> bool:
-    """Try a command that writes outside, changes a protected file and reads a key; see if it is held. OSError if it
-    could not be tried."""
+    """Run a command that writes outside, changes a protected file and reads a key; return True if all are blocked.
+    Raises OSError if it could not be tried."""
     from ollm.system.sandbox import kernel
     from ollm.system.sandbox.box import find_bubblewrap
 
@@ -139,7 +139,7 @@ def _try(box: Box, level: Level) -> bool:
 
 
 def make_namespaces(box: Box) -> tuple[int, ...]:
-    """Descriptors of the namespaces that a session's boxes share: user, mount, network. They live as long as these."""
+    """Return descriptors of a session's shared namespaces: user, mount, network. They keep them alive."""
     from ollm.system.sandbox.mounts import build_base
 
     ours, theirs = socket.socketpair()

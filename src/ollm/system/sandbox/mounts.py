@@ -1,8 +1,8 @@
-"""Mount the file system of boxes: a base that all boxes of a session share, and what each command adds to it.
+"""Mounts the file system of sandboxes: a base that a session shares, and additions for each command.
 
-The base (user and network namespace, and the file system as every box sees it) is built once, by a process that ends
-when it is done: the descriptors of the namespaces keep them alive. Each command gets a copy of its mounts. Standard
-library only.
+The base (user and network namespace, and the file system as every sandbox sees it) is built once, by a process that
+then ends: the descriptors of the namespaces keep them alive. Each command gets a copy of its mounts. Standard library
+only.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ _SIOCGIFFLAGS, _SIOCSIFFLAGS, _IFF_UP = 0x8913, 0x8914, 1
 
 
 def build_base(box: Box) -> list[int]:
-    """Enter new namespaces and return descriptors of them: user, mount, network. The calling process is a child made
-    for this, and single-threaded."""
+    """Enter new namespaces and return descriptors of them: user, mount, network. Call it in a dedicated,
+    single-threaded child process."""
     os.umask(0o022)
     _become_ourselves_in_new_user_namespace()
     _lift_loopback()
@@ -72,13 +72,13 @@ def build_base(box: Box) -> list[int]:
 
 
 def _is_kept_aside(path: str, access: Access) -> bool:
-    """True for what is put back later: what stays writable, and what lies where the temporary places come."""
+    """Return True for places to restore later: writable ones, and those under the temporary places."""
     in_the_way = any(is_inside(path, place) for place in TEMPORARY_PLACES) and not os.path.islink(path)
     return access == "write" or (access == "read" and in_the_way)
 
 
 def _lay_out(path: str, places: Places, tree: int) -> None:
-    """Make one place what it is to be; those above it are done."""
+    """Set up one place; those above it are done."""
     access = places[path]
     outer, outer_access = find_access(os.path.dirname(path), places)
     if access == "empty":
@@ -93,7 +93,7 @@ def _lay_out(path: str, places: Places, tree: int) -> None:
 
 
 def empty_place(path: str) -> None:
-    """Put emptiness over a place. A directory keeps a copy of its mounts in the stash, to bring parts of it back."""
+    """Mount an empty place over a path. A directory's mounts are kept in the stash, to restore parts of it."""
     try:
         is_folder = stat.S_ISDIR(os.stat(path).st_mode)
     except OSError:
@@ -111,7 +111,7 @@ def empty_place(path: str) -> None:
 
 
 def show_again(path: str, outer: str, *, writable: bool = False) -> None:
-    """Bring back what was at a path before the place `outer` above it was emptied."""
+    """Restore a path from before the place `outer` above it was emptied."""
     source = f"{REAL}/{outer.replace('/', '%')}{path.removeprefix(outer)}"
     if os.path.islink(source):
         name = f"{SKELETONS}/{outer.replace('/', '%')}{path.removeprefix(outer)}"
@@ -128,7 +128,7 @@ def show_again(path: str, outer: str, *, writable: bool = False) -> None:
 
 
 def make_mount_point(path: str, outer: str, *, directory: bool) -> None:
-    """Make something to mount on, where the place has been emptied or a layer lies over it."""
+    """Create a mount point in a place that has been emptied or covered by a layer."""
     if os.path.lexists(path):
         return
     name = f"{SKELETONS}/{outer.replace('/', '%')}{path.removeprefix(outer)}" if outer else path
@@ -138,7 +138,7 @@ def make_mount_point(path: str, outer: str, *, directory: bool) -> None:
 
 
 def _become_ourselves_in_new_user_namespace() -> None:
-    """Root stays root over the files of all users; anyone else is only themselves in there."""
+    """Enter a new user namespace: root keeps its rights to all users' files, others map only themselves."""
     user, group = os.geteuid(), os.getegid()
     kernel.prctl(kernel.PR_SET_DUMPABLE, 1)
     everyone = user == 0 and _may_map_everyone()
@@ -155,7 +155,7 @@ def _become_ourselves_in_new_user_namespace() -> None:
 
 
 def _start_mapper() -> Callable[[], None]:
-    """A child that stays outside, from where alone all ids can be mapped; call the result once we are inside."""
+    """Start a child outside the namespace, which alone can map all ids. Call the result once we are inside."""
     process, maps = os.getpid(), {kind: _render_id_map(kind) for kind in ("uid", "gid")}
     reading, writing = os.pipe()
     child = os.fork()
@@ -178,14 +178,14 @@ def _start_mapper() -> Callable[[], None]:
 
 
 def _may_map_everyone() -> bool:
-    """Whether we hold the capabilities to set user and group ids (6 and 7) where we are."""
+    """Return True if we have the capabilities to set user and group ids (6 and 7) here."""
     with open("/proc/self/status", encoding="ascii", errors="replace") as status:
         line = next(line for line in status if line.startswith("CapEff:"))
     return int(line.split()[1], 16) >> 6 & 3 == 3
 
 
 def _render_id_map(kind: str) -> str:
-    """A map under which every id that exists here is itself."""
+    """Render a map of every id that exists here to itself."""
     with open(f"/proc/self/{kind}_map", encoding="ascii") as ids:
         ranges = [line.split() for line in ids]
     return "".join(f"{first} {first} {count}\n" for first, _, count in ranges)
@@ -207,9 +207,9 @@ def _lift_loopback() -> None:
 
 
 def _mount_scratch(places: list[str]) -> None:
-    """Lay a private layer in memory over each place: all that is there can be read, and what is written stays inside. A
-    socket of a running daemon cannot be connected to through it. The kernel lays nothing over a directory in which
-    other file systems are mounted: that one starts empty."""
+    """Mount a private in-memory layer over each place: its content stays readable, and writes stay inside. Sockets of
+    running daemons cannot be connected to through it. The kernel cannot cover a directory that contains other mounts:
+    such a directory starts empty."""
     kernel.mount("tmpfs", RUN, "tmpfs", kernel.MS_NOSUID | kernel.MS_NODEV, "mode=755")
     for number, place in enumerate(places):
         upper = f"{RUN}/{number}"
@@ -224,8 +224,8 @@ def _mount_scratch(places: list[str]) -> None:
 
 
 def _mount_run() -> None:
-    """An empty /run, where daemons have their sockets, with the little in it that programs need to be found and names
-    to be resolved. (The layers in memory of the scratch places stay under it, out of reach.)"""
+    """Mount an empty /run, where daemons have their sockets, with only the parts needed to find programs and resolve
+    names. (The in-memory layers of the scratch places stay under it, out of reach.)"""
     kept: list[tuple[str, int | str]] = []
     kernel.call("umount2", RUN.encode(), 2)  # detached: the layers in memory go on without a name
     for name in RUN_KEPT:
@@ -257,7 +257,7 @@ def _clone_devices() -> dict[str, int]:
 
 
 def _mount_devices(trees: dict[str, int]) -> None:
-    """A /dev with what every program may use: no disks, no other terminals, shared memory of its own."""
+    """Mount a /dev with harmless devices only: no disks, no other terminals, private shared memory."""
     kernel.mount("tmpfs", "/dev", "tmpfs", kernel.MS_NOSUID, "mode=755")
     for name, tree in trees.items():
         path = f"/dev/{name}"
@@ -278,7 +278,7 @@ def _mount_devices(trees: dict[str, int]) -> None:
 
 
 def mount_for_command(box: Box) -> None:
-    """Turn the copy of the session's mounts that this thread is in into those of one command."""
+    """Turn this thread's copy of the session's mounts into those of one command."""
     if box.kind == "reading":
         for path in (box.workspace, *box.writable, *box.caches):
             with suppress(OSError):
@@ -298,8 +298,8 @@ def mount_for_command(box: Box) -> None:
 
 
 def list_protections(box: Box) -> Iterator[tuple[str, bool]]:
-    """Paths to be mounted over themselves, outermost first: the protected ones read-only, and the folders above them
-    as they are, since a mounted folder can be neither moved nor removed."""
+    """Return paths to mount over themselves, outermost first: the protected ones read-only, and the folders above them
+    unchanged, since a mounted folder can be neither moved nor removed."""
     roots = (box.workspace, *(path for path in box.list_writable() if path not in box.approved))
     kept = set(_leave_out_approved(box, box.protected))
     leaves = [path for path in kept if not any(path != one and is_inside(path, one) for one in kept)]
@@ -320,7 +320,7 @@ def _find_slashes(path: str, start: int) -> list[int]:
 
 
 def _leave_out_approved(box: Box, paths: Iterable[str]) -> Iterator[str]:
-    """The same without what was approved; of a folder with something approved in it, the rest by name."""
+    """Iterate over paths without approved ones; a folder that contains one is replaced by its other entries."""
     for path in paths:
         if any(is_inside(path, one) for one in box.approved):
             continue
@@ -340,7 +340,7 @@ def _mount_over_itself(path: str, *, writable: bool) -> None:
 
 
 def _open(box: Box, path: str, *, writable: bool) -> None:
-    """Bring a path back from an emptied place, or make it writable where it is."""
+    """Restore a path from an emptied place, or make it writable in place."""
     inside = [root for root in (box.workspace, *box.writable) if is_inside(path, root)]
     emptied = [place for place in (*box.covered, *box.hidden) if is_inside(path, place) and _is_emptied(place)]
     if emptied and not any(len(root) > len(max(emptied, key=len)) for root in inside):
@@ -356,7 +356,7 @@ def _is_emptied(place: str) -> bool:
 
 
 def _hide(box: Box, path: str, places: Places) -> None:
-    """Hide what came to be after the session's mounts were made, and files named `.env`."""
+    """Hide paths created after the session's mounts were made, and files named `.env`."""
     shown = (*box.approved, *box.readable)
     place, access = find_access(path, places)
     while access == "empty" and not _is_emptied(place):
@@ -374,7 +374,7 @@ def _hide(box: Box, path: str, places: Places) -> None:
 
 
 def _replace_temporary_places(box: Box) -> None:
-    """Put an empty private directory over each temporary place, and back into it what a reading command needs."""
+    """Mount an empty private directory over each temporary place, and restore the paths a reading command needs."""
     wanted = [path for path, access in map_places(box).items() if access != "empty" or path in box.covered]
     for place in filter(os.path.isdir, TEMPORARY_PLACES):
         if is_inside(place, box.workspace):

@@ -1,4 +1,4 @@
-"""The files that steer tools, editors, agents, git and CI, by name: one list for policy and for the box. Of git's, also
+"""Names of the files that steer tools, editors, agents, git and CI: one list for policy and sandbox. For git, also
 those in a repository, and whether new ones start a program."""
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def steers_by_name(part: str) -> bool:
 
 
 def find_steering_name(path: str) -> str | None:
-    """The part of an absolute, resolved path that makes it one that steers tools or agents, or None."""
+    """Return the part of an absolute, resolved path that steers tools or agents, or None."""
     parts = [normalize_name(part) for part in path.split("/") if part]
     for position, part in enumerate(parts):
         if steers_by_name(part):
@@ -92,7 +92,7 @@ def find_steering_name(path: str) -> str | None:
 
 
 def _find_git_steering_name(below: list[str]) -> str | None:
-    """`.git` itself, what git runs or takes its settings from, and the same of submodules and worktrees."""
+    """Match `.git` itself, the files git runs or reads settings from, and those of submodules and worktrees."""
     if not below:
         return ".git"
     if below[0] in GIT_STEERING_NAMES:
@@ -111,14 +111,14 @@ def is_repository(names: Container[str]) -> bool:
 
 
 def list_git_parts(git: str, unlock: Callable[[str], None] = lambda _: None) -> list[str]:
-    """What steers git in a `.git`, and in the submodules and worktrees below it; a `.git` that is a file or a link.
-    `unlock` gets every folder before it is read."""
+    """List the paths that steer git in a `.git` and in the submodules and worktrees below it; a `.git` that is a file
+    or a link counts itself. `unlock` is called with every folder before it is read."""
     return [git] if os.path.islink(git) or not os.path.isdir(git) else _read_git_tree(git, unlock)[1]
 
 
 def _read_git_tree(git: str, unlock: Callable[[str], None] = lambda _: None) -> tuple[list[str], list[str]]:
-    """A repository and those of submodules and worktrees in it, and what steers git in them. A submodule's name may
-    have slashes in it: a folder is a repository if it has a HEAD."""
+    """Return a repository with those of its submodules and worktrees, and the paths that steer git in them. A
+    submodule's name may contain slashes: a folder is a repository if it has a HEAD."""
     repositories, found, waiting = list[str](), list[str](), [git]
     while waiting:
         folder = waiting.pop()
@@ -145,9 +145,9 @@ def _read_git_tree(git: str, unlock: Callable[[str], None] = lambda _: None) -> 
 
 
 class GitNames(NamedTuple):
-    """Files that settings of git include, and from the top of a worktree the folder of its hooks and words of programs,
-    of which some may be files. `paths` are those words that git would find there. `unread` are files of settings that
-    git cannot read: they may name anything."""
+    """Files that git settings include and, relative to the top of a worktree, its hooks folder and the words of
+    programs, some of which may be files. `paths` are the words that git would find there. `unread` are settings files
+    that git cannot read: they may name anything."""
 
     included: set[str]
     hooks: set[str]
@@ -160,8 +160,8 @@ KnownSettings = dict[str, tuple[object, list[tuple[str, str]]]]
 
 
 def read_git_names(git: str, known: KnownSettings) -> GitNames:
-    """Return what the settings in a `.git` and in the submodules and worktrees below it name; git itself reads those
-    that are not plainly harmless. `known` keeps what was read."""
+    """Return the names in the settings of a `.git` and of the submodules and worktrees below it. Git itself reads
+    settings that are not plainly harmless. `known` caches the results."""
     from ollm.system.sandbox.confined import find_include
 
     home = os.path.expanduser("~")
@@ -281,13 +281,13 @@ def _read_settings(file: str, home: str, known: KnownSettings) -> list[tuple[str
 
 
 def _get_git_key(name: str) -> str:
-    """The name of a setting without the part that is free."""
+    """Return the name of a setting without its free-form middle part."""
     return f"{name.partition('.')[0]}.{name.rpartition('.')[2]}"
 
 
 def is_harmless(path: str, roots: tuple[str, ...], repositories: Iterable[str]) -> bool:
-    """Return True if a new part of a git repository starts no program, judged by what is in it: `git init`, `clone` and
-    `worktree add` go on working. A pointer may lead only to a repository that is looked after itself."""
+    """Return True if a new part of a git repository starts no program, judged by its content: `git init`, `clone` and
+    `worktree add` keep working. A pointer may lead only to a repository that is itself watched."""
     name = os.path.basename(path)
     if os.path.islink(path):
         return False
@@ -306,15 +306,15 @@ def is_harmless(path: str, roots: tuple[str, ...], repositories: Iterable[str]) 
 
 
 def follow_pointer(path: str, prefix: str = "gitdir: ") -> str:
-    """Return where a pointer leads, if it is written as git writes it; a detour (`a/..`, a link) may lead elsewhere
-    tomorrow and counts as nowhere."""
+    """Return the target of a pointer, or "" if it is not written as git writes it: a detour (`a/..`, a link) may lead
+    elsewhere later."""
     text, above = read_pointer(path), os.path.dirname(path)
     target = os.path.realpath(os.path.join(above, text.removeprefix(prefix)))
     return target if text in (prefix + target, prefix + os.path.relpath(target, above)) else ""
 
 
 def _has_harmless_steps(file: str) -> bool:
-    """Whether a rebase under way runs no command: `git rebase` and `--continue` go on working."""
+    """Return True if a rebase in progress runs no command: `git rebase` and `--continue` keep working."""
     try:
         lines = read_regular(file).decode().splitlines() if os.path.lexists(file) else []
     except (OSError, UnicodeDecodeError):
@@ -324,7 +324,7 @@ def _has_harmless_steps(file: str) -> bool:
 
 
 def _has_harmless_settings(file: str) -> bool:
-    """Read git's configuration format strictly: whatever is not plain counts as harmful."""
+    """Return True if git settings are harmless. The format is read strictly: anything unusual is harmful."""
     section = ""
     try:
         lines = read_regular(file).decode().splitlines()
@@ -349,7 +349,7 @@ def _has_harmless_settings(file: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def normalize_name(name: str) -> str:
-    """A file's name as the most forgiving file system would compare it."""
+    """Normalize a filename as the most lenient file system would compare it."""
     if name.isascii():
         return name.lower().rstrip(". ") or name
     import unicodedata

@@ -1,4 +1,4 @@
-"""The agent's side of the box: the level, what goes into the box of a command, and what is looked after meanwhile."""
+"""The agent's side of the sandbox: its level, the box of each command, and the watch on steering files."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ LAUNCHERS = os.path.join(os.path.dirname(os.path.realpath(__file__)), "launchers
 
 
 class Sandbox:
-    """Describes the boxes of one workspace. The level is found when it is first asked for; `cache` is the folder that
-    keeps it until the machine is started anew, and what package managers download."""
+    """Creates the boxes of one workspace. The level is detected on first use; `cache` is the folder that stores it
+    until the next boot, and the downloads of package managers."""
 
     def __init__(
         self,
@@ -65,9 +65,9 @@ class Sandbox:
         report: Callable[[str], None] = lambda _: None,
     ) -> None:
         """`own` are the agent's own folders, hidden like the others; hooks and servers see those that are `shared`.
-        `executed` are files of the workspace that hooks and servers run: no command changes them. `programs` is the
-        PATH commands are found by. New files that steer tools are moved to `taken`, in the folder of the session.
-        `folders` are shared with others who look at the workspace. `report` tells the person."""
+        `executed` are workspace files that hooks and servers run: no command changes them. `programs` is the PATH for
+        commands. New files that steer tools are moved to `taken`, in the folder of the session. `folders` are shared
+        with other scans of the workspace. `report` shows a message to the user."""
         self.mode = mode
         self.workspace = os.path.realpath(workspace)
         self._home = os.path.realpath(home)
@@ -91,13 +91,13 @@ class Sandbox:
 
     @cached_property
     def level(self) -> Level:
-        """What the kernel holds for the commands of this workspace."""
+        """The sandbox level for the commands of this workspace."""
         if self.mode == "off" or self.unboxable is not None:
             return "none"
         return read_cached_level(self._level_file) or self.probe()
 
     def probe(self) -> Level:
-        """Try the levels. One is stored only if it works and every better one was tried."""
+        """Try the levels. A level is cached only if it works and every better one was tried."""
         from ollm.system.sandbox.levels import detect_level
 
         found, self._lacking = detect_level()
@@ -106,8 +106,8 @@ class Sandbox:
         return found
 
     async def start(self, start: Callable[[], Awaitable[T]]) -> T:
-        """Call `start`, which makes a box and starts a program in it. If it fails at a level that does not work any
-        more, the levels are tried again, and it is called again at another one."""
+        """Call `start`, which makes a box and starts a program in it. If that fails because the level no longer works,
+        detect the level again and call `start` once more at the new one."""
         try:
             return await start()
         except StartError as error:
@@ -116,7 +116,7 @@ class Sandbox:
         return await start()
 
     def _change_level(self) -> bool:
-        """True if another level works than the one we have. What was decided for a box is not run without one."""
+        """Return True if a different level works now. A command approved for a sandbox never runs without one."""
         before = self.level
         if before == "none":
             return False
@@ -129,19 +129,19 @@ class Sandbox:
 
     @property
     def known_level(self) -> str:
-        """The level as far as it is known without trying; empty when it is not."""
+        """The level if it is known without trying, else ""."""
         if "level" in self.__dict__ or self.mode == "off" or self.unboxable is not None:
             return self.level
         return read_cached_level(self._level_file) or ""
 
     @property
     def unboxable(self) -> str | None:
-        """Why no box can be drawn around this workspace, or None."""
+        """Why this workspace cannot be sandboxed, or None."""
         return explain_why_unboxable(self.workspace, self._home)
 
     @property
     def refusal(self) -> str:
-        """Why nothing may run: a box is required and there is none, or the levels could not be tried; else empty."""
+        """Why nothing may run, or "": a sandbox is required but missing, or the levels could not be tried."""
         if self.level != "none":
             return ""
         if self.mode == "require":
@@ -152,12 +152,12 @@ class Sandbox:
 
     @property
     def approves_itself(self) -> bool:
-        """Whether a shell command that would be asked about may run in its box instead."""
+        """True if a shell command that would need a confirmation may run in its sandbox instead."""
         return self._auto_approve and self.level in WHOLE_LEVELS
 
     @property
     def description(self) -> str:
-        """The level in a line for people."""
+        """One-line description of the level for users."""
         if self.mode == "off":
             return "off (sandbox.mode)"
         if self.unboxable is not None:
@@ -171,7 +171,7 @@ class Sandbox:
 
     @cached_property
     def visible(self) -> tuple[str, ...]:
-        """What every command sees of the homes beside the workspace, to read."""
+        """Paths in the homes, besides the workspace, that every command can read."""
         git = [self.git_settings.parent] if self._cache is not None else []
         for folder in git:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)  # written before the first command starts
@@ -181,7 +181,7 @@ class Sandbox:
         return tuple(path for path in dict.fromkeys(wanted) if os.path.lexists(path))
 
     def _list_foreign_programs(self) -> Iterator[str]:
-        """The folders of PATH without those that a command can replace by a link to anywhere."""
+        """List the folders of PATH, except those that a command could replace by a link."""
         own = (self.workspace, *self._writable)
         for entry in self._programs.split(":"):
             above = [entry, *map(str, Path(entry).parents)]
@@ -190,7 +190,7 @@ class Sandbox:
 
     @property
     def left_out(self) -> tuple[str, ...]:
-        """Folders of PATH that no command sees, because a home or a program's logins would be seen with them."""
+        """Folders of PATH hidden from every command, because they would expose a home or a program's logins."""
         return tuple(path for path in list_left_out(self._home, self._programs) if os.path.isdir(path))
 
     @cached_property
@@ -206,12 +206,12 @@ class Sandbox:
 
     @cached_property
     def caches(self) -> Path | None:
-        """Where package managers keep what they download in boxes."""
+        """The folder for package manager downloads in sandboxes."""
         return None if self._cache is None else self._cache / "box"
 
     @cached_property
     def watch(self) -> SteeringWatch:
-        """Looks after the files that steer tools."""
+        """Watch on the files that steer tools."""
 
         def find_folder() -> Path:
             assert self._taken is not None
@@ -234,8 +234,8 @@ class Sandbox:
         approved: Iterable[str] = (),
         program: Iterable[str] = (),
     ) -> Box | None:
-        """The box of a command, or None where there is none. `program` are the words of a hook or a server, which see
-        the folders they are kept in. Hand the process to `attach` when it runs."""
+        """Return the box of a command, or None without a sandbox. `program` are the words of a hook or a server, which
+        sees the folders that contain them. Pass the process to `attach` when it runs."""
         self._tell_level()
         if self.level == "none":
             return None
@@ -263,7 +263,7 @@ class Sandbox:
         )
 
     def _tell_level(self) -> None:
-        """Refuse to run anything without a box that there should be; say once what is missing from it."""
+        """Raise StartError if a sandbox is required but missing; report once what it lacks."""
         if self.refusal:
             raise StartError(self.refusal, "sandbox")
         if self.mode != "off" and (self.level == "none" or self._lacking) and not self._reported:
@@ -271,16 +271,16 @@ class Sandbox:
             self._report(f"Sandbox level {self.description}.")
 
     def attach(self, process: Ending) -> None:
-        """A command runs in a box: what it makes is looked at until nothing is left of it."""
+        """Watch the files of a sandboxed command until all its processes have ended."""
         if "watch" in self.__dict__:
             self.watch.attach(process)
 
     def look(self) -> list[TakenFile]:
-        """Move aside new files that steer tools; cheap when nothing has run since the last look."""
+        """Move aside new files that steer tools; cheap if nothing has run since the last check."""
         return self.watch.look() if "watch" in self.__dict__ and self._taken is not None else []
 
     def allow(self, paths: Iterable[str]) -> None:
-        """A person approved that a tool of ours writes these."""
+        """Exempt paths that a person approved for writing by one of our tools."""
         if "watch" in self.__dict__:
             self.watch.allow(paths)
 
@@ -291,8 +291,8 @@ class Sandbox:
         return (os.path.realpath(self.caches),)
 
     def _find_own_folders(self, words: tuple[str, ...]) -> Iterator[str]:
-        """The folders in which the words of a program lie, if those are not visible: a script's own folder, or the file
-        alone in a folder of the agent's own and directly in a home."""
+        """Find the folders that contain the words of a program, if not visible: a script's folder, or only the file if
+        it is directly in a home or in one of the agent's own folders."""
         if words:
             yield from filter(os.path.exists, self._shared)
         covered = [*self._covered, *self._own, *self._hidden]
@@ -304,12 +304,12 @@ class Sandbox:
 
     @property
     def network(self) -> Network:
-        """What commands that may change files can reach."""
+        """Network access of commands that may change files."""
         return self._network or ("none" if self._auto_approve else "all")
 
     def make_environment(self, box: Box | None, *, unasked: bool, programs: str = os.defpath) -> dict[str, str]:
-        """Variables to add for a command: where its temporary files and downloads go, git's settings without
-        credentials, and those that keep git, started unasked, from running programs a repository names."""
+        """Return variables to add for a command: locations of temporary files and downloads, and git's settings without
+        credentials. If it runs `unasked`, others keep git from running programs that a repository names."""
         if box is None:
             return {**make_git_environment(), "PATH": f"{LAUNCHERS}:{programs}"} if unasked else {}
         added = {"TMPDIR": box.scratch} if box.scratch and not box.wrapper else {}
@@ -341,7 +341,7 @@ class Sandbox:
             self._scratch = ""
 
     def _make_scratch(self) -> str:
-        """A private temporary directory, for a level without mounts of its own."""
+        """Create a private temporary directory, for a level without mounts."""
         if not self._scratch:
             import tempfile
 
@@ -368,7 +368,7 @@ def _store_level(cache: Path, found: Level) -> None:
 
 
 def read_cached_level(cache: Path | None) -> Level | None:
-    """What was found since the machine was started, by this user."""
+    """Return the level found since the last boot by this user, or None."""
     if cache is None:
         return None
     with suppress(OSError, ValueError, KeyError, TypeError):
@@ -380,7 +380,7 @@ def read_cached_level(cache: Path | None) -> Level | None:
 
 
 def _make_key() -> list[str]:
-    """What the level depends on. A container shares the machine's boot and often the home, and may do other things."""
+    """Return what the level depends on. A container shares the boot and often the home, but has other rights."""
     said = []
     for file in (BOOT_ID, SECURITY_LABEL):
         with suppress(OSError, ValueError):
@@ -394,7 +394,7 @@ def _make_key() -> list[str]:
 
 
 def _find_names(files: Iterable[Path]) -> Iterator[str]:
-    """Files by the name they are called by and, where that is a link, by their own."""
+    """Iterate over files by the name they are called by and, for links, also by their target."""
     for file in files:
         directory, name = os.path.split(file)
         yield os.path.join(os.path.realpath(directory), name)

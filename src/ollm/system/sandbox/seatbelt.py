@@ -1,4 +1,4 @@
-"""The box on macOS: a profile for sandbox-exec. Written by the documentation; nobody has run it on a Mac yet."""
+"""The sandbox on macOS: a profile for sandbox-exec. Based on documentation; not yet tested on a Mac."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ PROBE_SECONDS = 10
 
 
 def is_seatbelt_there() -> bool:
-    """Whether a profile that forbids writing holds a command to that."""
+    """Return True if sandbox-exec enforces a profile that forbids writing."""
     profile = "(version 1)(allow default)(deny file-write*)"
     try:
         done = subprocess.run([PROGRAM, "-p", profile, "/usr/bin/true"], timeout=PROBE_SECONDS, check=False)
@@ -23,12 +23,12 @@ def is_seatbelt_there() -> bool:
 
 
 def wrap_in_seatbelt(box: Box, argv: tuple[str, ...]) -> tuple[str, ...]:
-    """The same command, run in a box as far as sandbox-exec can draw one."""
+    """Wrap a command to run in a box, as far as sandbox-exec supports it."""
     return (PROGRAM, "-p", build_profile(box), *argv)
 
 
 def build_profile(box: Box) -> str:
-    """The rules of a box; of several that fit, the last counts."""
+    """Build the rules of a box; the last matching rule counts."""
     scratch = [place for place in (box.scratch,) if place]
     writable = [*scratch, *box.list_writable()]
     rules = [
@@ -52,13 +52,13 @@ def build_profile(box: Box) -> str:
 
 
 def _list_reading_rules(box: Box) -> list[str]:
-    """Rules for what is hidden and what is seen again in it; of several that fit, the last counts."""
+    """List rules for hidden paths and for visible paths inside them; the last matching rule counts."""
     verbs = {"empty": "deny", "read": "allow", "write": "allow"}
     return [f"({verbs[access]} file-read* (subpath {_quote(path)}))" for path, access in list_places(box).items()]
 
 
 def _quote(path: str) -> str:
-    """As it is: an escaped letter would name another path."""
+    """Quote a path without escaping letters: an escaped letter would name another path."""
     return json.dumps(path, ensure_ascii=False)
 
 

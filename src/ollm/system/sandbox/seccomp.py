@@ -1,4 +1,4 @@
-"""The system calls a boxed process may make: a BPF program put together here and handed to seccomp."""
+"""Filters the system calls of a sandboxed process: assembles a BPF program and passes it to seccomp."""
 
 from __future__ import annotations
 
@@ -56,12 +56,12 @@ Instruction = tuple[int, int, int, int]
 
 
 def fail_with(number: int) -> int:
-    """The action that makes a call fail with this error."""
+    """Return the action that makes a call fail with this error."""
     return 0x00050000 | number
 
 
 class CallFilter:
-    """A program for seccomp, built rule by rule; what no rule names is allowed."""
+    """A seccomp program, built rule by rule; calls without a rule are allowed."""
 
     def __init__(self) -> None:
         self._program: list[Instruction] = [
@@ -79,13 +79,13 @@ class CallFilter:
                 self._program += [(_EQUAL, 0, 1, number), (_RETURN, 0, 0, action)]
 
     def add_bit_rule(self, name: str, argument: int, bits: int, action: int) -> None:
-        """For calls where any of these bits is set in an argument."""
+        """Apply `action` to calls with any of these bits set in an argument."""
         self._add_call_body(name, [*_load(argument), (_ANY_BIT, 0, 1, bits), (_RETURN, 0, 0, action)])
 
     def forbid_cutting(self, name: str, argument: int, action: int) -> None:
-        """All there is to say about a call that opens files with the flags in this argument: `action` where it would
-        cut a file without being open to write, else it is allowed. Said first, it costs a few steps for each file
-        instead of all that follow."""
+        """Decide completely about a call that opens files with the flags in this argument: `action` if it would
+        truncate a file without opening it for writing, else allow. Added first, it costs a few steps per file instead
+        of all later rules."""
         cuts = [(_ANY_BIT, 0, 4, os.O_TRUNC), (_AND, 0, 0, os.O_ACCMODE), (_EQUAL, 2, 0, os.O_WRONLY)]
         tests = [*cuts, (_EQUAL, 1, 0, os.O_RDWR), (_RETURN, 0, 0, action), (_RETURN, 0, 0, ALLOW)]
         self._add_call_body(name, [*_load(argument), *tests])
@@ -97,14 +97,14 @@ class CallFilter:
         self._add_call_body(name, [*made, (_RETURN, 0, 0, action), (_RETURN, 0, 0, ALLOW)])
 
     def add_value_rule(self, name: str, argument: int, values: Iterable[int], action: int) -> None:
-        """For calls where an argument has one of these values."""
+        """Apply `action` to calls in which an argument has one of these values."""
         tests: list[Instruction] = []
         for value in values:
             tests += [(_EQUAL, 0, 1, value), (_RETURN, 0, 0, action)]
         self._add_call_body(name, [*_load(argument), *tests])
 
     def allow_only(self, name: str, allowed: Iterable[tuple[int, int | None]], action: int) -> None:
-        """Only calls whose first argument (and third, where one is given) is among these."""
+        """Allow only calls whose first argument (and third, if given) is among these."""
         body: list[Instruction] = []
         for first, third in allowed:
             then = [*_load(0), (_EQUAL, 0, 1 if third is None else 3, first)]
@@ -114,32 +114,32 @@ class CallFilter:
         self._add_call_body(name, [*body, (_RETURN, 0, 0, action)])
 
     def forbid_unix_datagrams(self, name: str) -> None:
-        """Sockets that send to an address in memory, which is only seen when it is too late. (What the kernel calls raw
-        are datagrams as well, and one of a pair can send elsewhere.)"""
+        """Forbid sockets that send to an address in memory, which is visible only when it is too late. (The kernel's
+        raw Unix sockets are datagram sockets as well, and one of a pair can send elsewhere.)"""
         kinds = [*_load(1), (_AND, 0, 0, 0xF), (_EQUAL, 1, 0, SOCK_DGRAM), (_EQUAL, 0, 1, SOCK_RAW)]
         tests = [*_load(0), (_EQUAL, 0, len(kinds) + 1, AF_UNIX), *kinds]
         self._add_call_body(name, [*tests, (_RETURN, 0, 0, fail_with(errno.EACCES))])
 
     def allow_for_self(self, name: str, argument: int, action: int) -> None:
-        """Only calls about the caller, which is 0 in this argument."""
+        """Allow only calls about the caller itself, given as 0 in this argument."""
         self._add_call_body(name, [*_load(argument), (_EQUAL, 1, 0, 0), (_RETURN, 0, 0, action)])
 
     def pretend_own(self, name: str, first: int, action: int) -> None:
-        """Giving a file to ourselves, as programs do that copy files with all that belongs to them, succeeds and does
-        nothing; any other owner or group (arguments `first` and the next) is answered with `action`."""
+        """Let a call that gives a file to ourselves succeed without effect, as needed by programs that copy files with
+        their metadata. Any other owner or group (arguments `first` and the next) gets `action`."""
         body: list[Instruction] = []
         for argument, own in ((first, os.geteuid()), (first + 1, os.getegid())):
             body += [*_load(argument), (_EQUAL, 2, 0, own), (_EQUAL, 1, 0, UNCHANGED), (_RETURN, 0, 0, action)]
         self._add_call_body(name, [*body, (_RETURN, 0, 0, fail_with(0))])
 
     def _add_call_body(self, name: str, body: list[Instruction]) -> None:
-        """`body`, run for this call only. It may fall through, so the call's number is loaded again after it."""
+        """Add `body` for this call only. It may fall through, so the call's number is loaded again after it."""
         number = get_call_number(name)
         if number >= 0:
             self._program += [(_EQUAL, 0, len(body) + 1, number), *body, (_LOAD, 0, 0, _NUMBER)]
 
     def install(self, *, listen: bool) -> int:
-        """Put the filter over this process for good; with `listen`, the descriptor its notifications come from."""
+        """Install the filter permanently; with `listen`, return the descriptor for its notifications."""
         program = [*self._program, (_RETURN, 0, 0, ALLOW)]
         code = b"".join(struct.pack("=HBBI", operation, yes, no, value) for operation, yes, no, value in program)
         kept = ctypes.create_string_buffer(code, len(code))
@@ -158,7 +158,7 @@ def _load(argument: int) -> list[Instruction]:
 
 
 def _forbid_changes_of_system(calls: CallFilter, *, alone: bool) -> None:
-    """What no box may do; `alone`: also what namespaces of its own would keep inside."""
+    """Forbid what no sandbox may do; with `alone`, also what separate namespaces would contain."""
     calls.add_rule(FORBIDDEN, fail_with(errno.EPERM))
     calls.add_bit_rule("clone", 0, ALL_NAMESPACES & ~0x80, fail_with(errno.EPERM))
     calls.add_value_rule("ioctl", 1, (*TERMINAL_INJECTIONS, *FILE_FLAG_CHANGES), fail_with(errno.EPERM))
@@ -172,10 +172,10 @@ def _forbid_changes_of_system(calls: CallFilter, *, alone: bool) -> None:
 def build_box_filter(
     *, network: bool, unix_sockets: bool, namespaces: bool, protects_files: bool = False
 ) -> CallFilter:
-    """The filter of a box. Files are opened and named at native speed; only connections to sockets, modes with setuid
-    or setgid, and without `namespaces` all modes and times of files go to the broker. There shared memory with a name,
-    owners and attributes of files are out as well, since no mount and no Landlock rule holds them. With
-    `protects_files` all calls that change files go to the broker."""
+    """Build the filter of a box. Files are opened and named at native speed; only connections to sockets, modes with
+    setuid or setgid, and without `namespaces` all modes and times of files go to the broker. Without `namespaces`,
+    named shared memory and changes of owners and attributes are also forbidden, since no mount or Landlock rule covers
+    them. With `protects_files`, all calls that change files go to the broker."""
     calls = CallFilter()
     if not protects_files:  # else the broker opens files, without such modes
         for name, flags in OPENING.items():
@@ -212,9 +212,9 @@ def build_box_filter(
 
 @cache
 def build_helper_filter() -> CallFilter:
-    """The filter of a program of our own that only reads: it names and cuts no file, changes nothing that is said about
-    one, and has no socket. That a file is not cut while it is opened to be read is said here, since Landlock would look
-    for that right at every directory up to the root, with each file."""
+    """Build the filter of our read-only helpers: they cannot name or truncate files, change metadata or use sockets.
+    Truncating a file opened for reading is forbidden here, since Landlock would check that right for each file at every
+    directory up to the root."""
     calls = CallFilter()
     calls.forbid_cutting("openat", 2, fail_with(errno.EPERM))
     calls.forbid_cutting("open", 1, fail_with(errno.EPERM))

@@ -21,7 +21,7 @@ MAX_SHOWN = 5
 
 
 class TakenFile(NamedTuple):
-    """A file or folder that was moved aside: its path, and the folder of the batch it is in now; none if it stays."""
+    """A file or folder that was moved aside: its path, and its batch folder, or "" if it stays."""
 
     path: str
     root: str
@@ -29,7 +29,7 @@ class TakenFile(NamedTuple):
 
 
 def describe_taken(taken: Iterable[TakenFile]) -> str:
-    """Say what was moved aside, and the command that puts it back; empty when nothing was."""
+    """Describe the moved files and the command that restores them, or return "" if there are none."""
     batches: dict[tuple[str, str], list[str]] = {}
     for file in taken:
         batches.setdefault((file.root, file.batch), []).append(file.path)
@@ -63,7 +63,7 @@ def _make_put_back_command(root: str, batch: str, paths: Iterable[str]) -> str:
 
 
 def make_batch(folder: Path) -> str:
-    """A new numbered folder."""
+    """Create a new numbered folder."""
     make_private_directory(folder)
     number = len(os.listdir(folder)) + 1
     while True:
@@ -82,8 +82,8 @@ def _make_like(folder: str, target: str, root: str) -> None:
 
 
 def move_aside(path: str, root: str, batch: str) -> bool:
-    """Move a file or folder out of the tree. Its folder is held open and reached without links, since a program that
-    still runs may swap it meanwhile; across file systems it loses its name first and is copied then."""
+    """Move a file or folder out of the tree. Its parent is held open and reached without links, since a running program
+    may swap it. Across file systems the file is first renamed, then copied."""
     target = os.path.join(batch, os.path.relpath(path, root))
     name = os.path.basename(path)
     try:

@@ -1,9 +1,9 @@
-"""Find the files that steer tools in the folders a box may write, and move aside those that a command makes.
+"""Finds the files that steer tools in the folders a sandbox may write, and moves aside those that a command creates.
 
-Those that exist are protected by mounts or, at level `landlock`, by the broker; a link, which no mount can hold, is put
-back. A new one is found after the command by the ctime of every folder (`FolderMemory`), which no program can forge,
-and moved to `~/.ollm/taken/{session}/{number}/` under its own path: never deleted, and one command puts it back.
-Background jobs and servers are looked after at every step's end. A record on disk says what was there before,
+Existing ones are protected by mounts or, at level `landlock`, by the broker; a link, which no mount can protect, is
+restored. A new one is found after the command by the ctime of every folder (`FolderMemory`), which no program can
+forge, and moved to `~/.ollm/taken/{session}/{number}/` under its own path: it is never deleted, and one command
+restores it. Background jobs and servers are checked at the end of every step. A record on disk lists the earlier state,
 so that after a crash the next start can do the same.
 """
 
@@ -44,7 +44,7 @@ FILE_CLOCK = getattr(time, "CLOCK_REALTIME_COARSE", time.CLOCK_REALTIME)  # by w
 
 
 class FolderFindings(NamedTuple):
-    """The paths in one folder that matter, and the names they were found among."""
+    """The relevant paths in one folder, and the names among which they were found."""
 
     names: FolderNames
     folders: list[str]
@@ -54,8 +54,8 @@ class FolderFindings(NamedTuple):
 
 
 class TreeNames:
-    """Finds the files that steer tools, and the `.env` files, among the names in folders. Only changed folders are gone
-    through again; links are not followed."""
+    """Finds the files that steer tools, and the `.env` files, among the names in folders. Only changed folders are
+    searched again; links are not followed."""
 
     def __init__(self, roots: Iterable[str], folders: FolderMemory, unlock: Callable[[str], None]) -> None:
         self._roots = tuple(roots)
@@ -68,7 +68,7 @@ class TreeNames:
         self.environment: list[str] = []
 
     def find_steering(self) -> list[str]:
-        """Return the outermost files and folders that steer tools, as of the last look at the folders."""
+        """Return the outermost files and folders that steer tools, as of the last scan of the folders."""
         if self._state is not self._folders.state:
             self._walk()
         return [*self._steering, *(part for git in self.repositories for part in list_git_parts(git, self._unlock))]
@@ -119,15 +119,15 @@ class TreeNames:
 
 
 class Ending(Protocol):
-    """A process in a box; `gone` when nothing is left of it."""
+    """A sandboxed process; `gone` when all its processes have ended."""
 
     @property
     def gone(self) -> bool: ...
 
 
 class SteeringWatch:
-    """Looks after the folders that working boxes may write. `find_folder` returns the session's folder for what is
-    taken, `records` is where the record is kept."""
+    """Watches the folders that working boxes may write. `find_folder` returns the session's folder for taken files;
+    `records` is where the record is kept."""
 
     def __init__(
         self,
@@ -164,7 +164,7 @@ class SteeringWatch:
         return self._names.environment
 
     def _unlock(self, folder: str, rights: int = 0o500) -> None:
-        """Open a folder in which we may not look or, with more `rights`, change anything: a command may leave one."""
+        """Add permissions to a folder that we cannot read or, with more `rights`, change: a command may leave one."""
         wanted = os.R_OK | os.X_OK | (os.W_OK if rights & 0o200 else 0)
         if not os.access(folder, wanted) and (root := self._find_root(folder)):
             self._keys.unlock(root, folder, rights)
@@ -173,8 +173,8 @@ class SteeringWatch:
         return next((root for root in self._roots if is_inside(path, root)), None)
 
     def begin(self, approved: Iterable[str] = (), *, shared: bool = False) -> list[str]:
-        """A command starts: return the paths to protect. What it was allowed to make is left alone. With `shared`, a
-        look that was taken for this very command is enough."""
+        """Prepare for a command and return the paths to protect. Paths it was allowed to create are left alone. With
+        `shared`, a scan made for this same command is enough."""
         with self._keys:
             return self._begin(approved, shared=shared)
 
@@ -200,7 +200,7 @@ class SteeringWatch:
         return [*(path for path, target in self._known.items() if target is None), *targets]
 
     def _make_placeholders(self) -> None:
-        """An approved file outside that is not there yet is made, since only what exists can be opened to a box."""
+        """Create approved outside files that do not exist yet, since only existing files can be opened to a sandbox."""
         for path in self._allowed - self._placeholders:
             if not any(is_inside(path, root) for root in self._roots) and os.path.isdir(os.path.dirname(path)):
                 with suppress(OSError):
@@ -215,21 +215,21 @@ class SteeringWatch:
         self._placeholders.clear()
 
     def attach(self, process: Ending) -> None:
-        """The command runs: look after it until nothing is left of it."""
+        """Watch the running command until all its processes have ended."""
         self._running = [*(one for one in self._running if not one.gone), process]
 
     def allow(self, paths: Iterable[str]) -> None:
-        """A person approved these paths for a tool of ours."""
+        """Exempt paths that a person approved for one of our tools."""
         self._allowed.update(paths)
 
     def look(self) -> list[TakenFile]:
-        """Move aside what came to be since the last look; also what was taken before and not told yet."""
+        """Move aside files created since the last check. The result includes earlier ones not yet reported."""
         with self._keys:
             taken, self._untold = [*self._untold, *self._look()], []
         return taken
 
     def close(self) -> list[TakenFile]:
-        """The last look of a session."""
+        """Make the last check of a session."""
         taken = self.look()
         if self._written:
             with suppress(OSError):
@@ -269,7 +269,7 @@ class SteeringWatch:
         return {path: os.readlink(path) if os.path.islink(path) else None for path in found if os.path.lexists(path)}
 
     def _expand(self, paths: Iterable[str]) -> Iterator[str]:
-        """Folders that a command may have written to, with all that is in them."""
+        """Iterate over paths and, for folders that a command may have written to, all their content."""
         for path in paths:
             yield path
             opened = any(is_inside(one, path) for one in self._allowed)
@@ -278,8 +278,8 @@ class SteeringWatch:
                     yield from (os.path.join(folder, name) for name in (*names, *files))
 
     def _read_git_names(self) -> None:
-        """Ask git for what the settings of every repository name; of the words of programs those count that are files
-        or that git would find there. Settings that git cannot read may name everything in the worktree."""
+        """Read the names in the settings of every repository. Words of programs count if they are files or if git would
+        find them there. If git cannot read the settings, they may name everything in the worktree."""
         self._names.find_steering()
         folders = [git for git in self._names.repositories if os.path.isdir(git) and not os.path.islink(git)]
         self._git_names = {git: read_git_names(git, self._settings) for git in folders}
@@ -296,8 +296,8 @@ class SteeringWatch:
         return [*tops, *([] if os.path.basename(git) == ".git" else [git])]
 
     def _list_executed(self) -> list[str]:
-        """What hooks and servers run, and what git's settings name: files that they include, and programs and hooks in
-        every worktree, also in one that was made since."""
+        """List the files that hooks and servers run, and those named in git's settings: included files, and programs
+        and hooks in every worktree, including new ones."""
         named: set[str] = set()
         for git, names in self._git_names.items():
             tops = self._list_worktrees(git)
@@ -308,7 +308,7 @@ class SteeringWatch:
         return [*self._executed, *(path for path in named if self._find_root(path))]
 
     def _find_linked_scripts(self, executed: Iterable[str]) -> Iterator[str]:
-        """Links by way of which a script that hooks or servers run, and that was not there, is there now."""
+        """Find links through which a previously missing script of a hook or server now exists."""
         for script in executed:
             root = self._find_root(script)
             if root is None or not os.path.lexists(script):
@@ -318,7 +318,7 @@ class SteeringWatch:
             yield from (path for path in above if os.path.islink(path))
 
     def _is_own_state(self, path: str) -> bool:
-        """True for the database and locks that this program itself keeps in the `.ollm` of a workspace."""
+        """Return True for the database and locks that ollm itself keeps in a workspace's `.ollm`."""
         folder, name = os.path.split(path)
         return self._is_own_folder(folder) and (name.startswith("memory.db") or name.endswith((".lock", ".gitignore")))
 
@@ -326,7 +326,7 @@ class SteeringWatch:
         return os.path.basename(path) == ".ollm" and os.path.dirname(path) in self._roots
 
     def _spare_own_state(self, path: str) -> list[str]:
-        """Return what is to be taken of a new path: of a workspace's `.ollm` all but the program's own state."""
+        """Return the parts of a new path to move aside: in a workspace's `.ollm`, all but ollm's own state."""
         if not self._is_own_folder(path) or os.path.islink(path) or not os.path.isdir(path):
             return [path]
         inside = [os.path.join(path, name) for name in os.listdir(path)]
@@ -348,7 +348,7 @@ class SteeringWatch:
         return any(is_inside(path, one) for one in self._allowed)
 
     def _put_back(self, path: str) -> list[TakenFile]:
-        """Make a link again. One that took the place of a folder above it is taken first."""
+        """Restore a link. A file or link that replaced a parent folder is moved aside first."""
         root = next(one for one in self._roots if is_inside(path, one))
         parts = os.path.relpath(path, root).split("/")
         above = [os.path.join(root, *parts[:count]) for count in range(1, len(parts))]
@@ -380,7 +380,7 @@ class SteeringWatch:
         return self._records / f"{os.getpid()}-{id(self):x}.json"
 
     def _write_record(self) -> None:
-        """Written and synced before the command starts, if anything has changed since the last one."""
+        """Write and sync the record before the command starts, if it has changed."""
         if self._records is None:
             return
         record = json.dumps(
@@ -399,7 +399,7 @@ class SteeringWatch:
             self._written = record
 
     def resume(self, record: dict[str, Any]) -> list[TakenFile]:
-        """Look as the process that wrote this record would have."""
+        """Perform the check that the process which wrote this record would have made."""
         self._known = dict(record["known"])
         self._allowed = set(record["allowed"])
         self._open = True
@@ -407,7 +407,7 @@ class SteeringWatch:
 
 
 def recover_taken(records: Path) -> list[TakenFile]:
-    """Move aside what commands of agents that were killed made; records of agents that still run are left alone."""
+    """Move aside files created by commands of killed agents; records of running agents are left alone."""
     taken: list[TakenFile] = []
     for file in sorted(records.glob("*.json")):
         try:
@@ -426,5 +426,5 @@ def recover_taken(records: Path) -> list[TakenFile]:
 
 
 def _is_there(path: str) -> bool:
-    """Return True if a name exists in its very folder; one that a link leads to is another's."""
+    """Return True if a name exists in its folder itself, not through a link above it."""
     return os.path.lexists(path) and os.path.realpath(os.path.dirname(path)) == os.path.dirname(path)

@@ -1,1 +1,1 @@
-"""What the file tools share: reading, encodings, matching edits, writing."""
+"""Shared code of the file tools: reading, encodings, matching edits, writing."""

@@ -1,5 +1,5 @@
-"""Changing a file (T3): its present content, the difference, and the new content, on disk or in the editor that has
-the file open."""
+"""Changing a file (T3): its current content, the diff, and the new content, on disk or in the editor that has the
+file open."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MAX_CHECKED_CHARS = 500_000
 
 
 class CurrentFile(Data, frozen=True):
-    """A file as it is now. `encoding` is None when it is not text."""
+    """The current state of a file. `encoding` is None if it is not text."""
 
     content: bytes
     status: os.stat_result
@@ -39,7 +39,7 @@ class CurrentFile(Data, frozen=True):
 
 
 class NewContent(Data, frozen=True):
-    """What a file is to become, as text and as bytes, and a sentence about it."""
+    """The new content of a file as text and as bytes, with a sentence about it."""
 
     text: str
     content: bytes
@@ -57,7 +57,7 @@ class FileChangingTool(Tool[EditLedger], frozen=True):
 
     @abstractmethod
     def read_before(self, context: ToolContext) -> CurrentFile | None:
-        """The file as it is; None for a new one. Raises ToolFailure if it must not be changed."""
+        """Read the current file, or return None for a new one. Raises ToolFailure if it must not be changed."""
 
     @abstractmethod
     def make_content(self, before: CurrentFile | None) -> NewContent: ...
@@ -99,7 +99,7 @@ def read_current(context: ToolContext, given: str) -> CurrentFile | None:
 
 
 def refuse_stale(context: ToolContext, ledger: EditLedger, given: str, now: CurrentFile) -> None:
-    """A file changed by others since the model saw it is not written; what it says now comes with the refusal."""
+    """Refuse to write a file that changed since the model read it. The refusal includes its current text if short."""
     path = context.boundary.check(given, "write")
     if not ledger.is_stale(path, now.status, now.content):
         return
@@ -115,7 +115,7 @@ def refuse_stale(context: ToolContext, ledger: EditLedger, given: str, now: Curr
 async def write_change(
     context: ToolContext, ledger: EditLedger, given: str, before: bytes | None, after: bytes
 ) -> None:
-    """Write it, keeping a copy to undo with first; a file that an editor has open is changed there."""
+    """Write the file after saving a copy for undo. A file open in an editor is changed there."""
     path = context.boundary.check(given, "write")
     copy = ledger.save_undo_copy(path, before, after)
     try:
@@ -140,7 +140,7 @@ def encode_text(given: str, text: str, encoding: Encoding) -> bytes:
 
 
 def describe_broken_change(context: ToolContext, given: str, before: str | None, after: str) -> str:
-    """A sentence when a file that parsed, or a new one, does not parse now; with a blank before it."""
+    """Return a sentence, with a leading space, if a new file or one that parsed before does not parse now."""
     if len(after) > MAX_CHECKED_CHARS or not context.says_broken():
         return ""
     from ollm.services.syntax_check import describe_lost_syntax
@@ -150,7 +150,7 @@ def describe_broken_change(context: ToolContext, given: str, before: str | None,
 
 
 def make_diff(given: str, before: str, after: str) -> str:
-    """A unified diff, or how many lines differ when it would be too long to read."""
+    """Make a unified diff, or count the differing lines if it would be too long to read."""
     old, new = _split_lines(before), _split_lines(after)
     head = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(old, new, strict=False)))
     rest = min(len(old), len(new)) - head
@@ -172,7 +172,7 @@ def _split_lines(text: str) -> list[str]:
 
 
 def _shift_hunk_header(header: str, start: int) -> str:
-    """A hunk header, counted from the start of the file and not of the part that was compared."""
+    """Shift a hunk header to count from the start of the file instead of the compared part."""
     parts = header.split()
     for index in (1, 2):
         first, comma, count = parts[index].partition(",")
@@ -184,7 +184,7 @@ MAX_ASKED_FILES = 50
 
 
 async def load_buffers(context: ToolContext, locations: Iterable[Location]) -> ToolContext:
-    """The context of one call, with what the editor has of the files it names."""
+    """Add the editor's content of the named files to the context of one call."""
     if context.editor is None:
         return context
     found: dict[Path, bytes | None] = {}
@@ -221,8 +221,8 @@ async def _load_buffer(context: ToolContext, path: Path, saved: bytes) -> dict[P
 
 
 async def write_buffer(context: ToolContext, path: Path, after: bytes) -> bool:
-    """Change a file in the editor that has it open; False when it is to be written to disk. Raises ToolFailure where
-    that would leave the editor with another text."""
+    """Change a file in the editor that has it open. Returns False if it must be written to disk. Raises ToolFailure if
+    that would leave the editor with a different text."""
     if context.editor is None:
         return False
     if context.editor.withholds(path):
@@ -239,8 +239,8 @@ async def write_buffer(context: ToolContext, path: Path, after: bytes) -> bool:
 
 
 def refuse_unsaved(context: ToolContext, given: str) -> None:
-    """An editor that only reads cannot be given a change, and on disk its unsaved text would stand in for the file's.
-    Raises ToolFailure."""
+    """Raise ToolFailure if a read-only editor has unsaved changes in the file. The editor cannot take the change, and
+    writing to disk would replace the file's text with the unsaved text."""
     if context.editor is None or context.editor.writes:
         return
     if context.buffers.get(context.boundary.check(given)) is not None:
@@ -252,5 +252,5 @@ def refuse_unsaved(context: ToolContext, given: str) -> None:
 
 
 def normalize_text(text: str) -> str:
-    """Text as editors hold it: without a byte order mark, with plain line ends."""
+    """Convert text to the form editors use: no byte order mark, plain line ends."""
     return text.removeprefix("\ufeff").replace("\r\n", "\n")

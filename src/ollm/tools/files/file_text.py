@@ -48,7 +48,7 @@ _WESTERN = (
 
 
 class Encoding(Data, frozen=True):
-    """How text is in a file. `exact` is False when decoding lost something, so that it must not be written back."""
+    """The encoding of a file's text. `exact` is False if decoding lost data, so that it must not be written back."""
 
     name: str = "utf-8"
     mark: bytes = b""
@@ -56,7 +56,7 @@ class Encoding(Data, frozen=True):
 
     @property
     def label(self) -> str:
-        """For people and models; empty for plain UTF-8."""
+        """Name for display, empty for plain UTF-8."""
         if not self.exact:
             return f"{self.name} with invalid bytes"
         if self.mark:
@@ -67,12 +67,12 @@ class Encoding(Data, frozen=True):
         return data.removeprefix(self.mark).decode(self.name, "strict" if self.exact else "replace")
 
     def encode(self, text: str) -> bytes:
-        """Raises UnicodeEncodeError for a character this encoding does not have."""
+        """Encode the text. Raises UnicodeEncodeError for a character this encoding lacks."""
         return self.mark + text.encode(self.name)
 
 
 def detect_encoding(data: bytes, *, whole: bool = True) -> Encoding | None:
-    """How these bytes are text, or None when they are not. A sample (not `whole`) may be cut inside a character."""
+    """Detect the encoding, or None if it is not text. A sample (not `whole`) may end inside a character."""
     for mark, name in _MARKS:
         if data.startswith(mark):
             return _check_encoding(Encoding(name=name, mark=mark), data, whole=whole)
@@ -98,7 +98,7 @@ def _try_decode(data: bytes, name: str, *, whole: bool) -> str | None:
 
 
 def _detect_utf16(data: bytes, *, whole: bool) -> Encoding | None:
-    """UTF-16 without a mark: text in which every second byte of most characters is zero."""
+    """Detect UTF-16 without a mark: text in which every second byte of most characters is zero."""
     even, odd = data[0::2].count(0), data[1::2].count(0)
     half = len(data) // 2
     for name, here, there in (("utf-16-le", odd, even), ("utf-16-be", even, odd)):
@@ -127,7 +127,7 @@ def _detect_legacy(data: bytes) -> Encoding | None:
 
 
 def _is_mostly_utf8(sample: bytes) -> bool:
-    """UTF-8 with a few bytes spoilt, rather than another encoding: most of what is not ASCII decodes well."""
+    """Return True for UTF-8 with a few bad bytes: most of the non-ASCII bytes decode well."""
     text = sample.decode("utf-8", "replace")
     spoilt = text.count("\ufffd")
     good = sum(1 for character in text if character > "\x7f") - spoilt
@@ -135,7 +135,7 @@ def _is_mostly_utf8(sample: bytes) -> bool:
 
 
 def detect_newline(text: str) -> str:
-    """The line end a text uses: CRLF only when every line has it."""
+    """Detect the line end of a text: CRLF only if every line has it."""
     crlf = text.count("\r\n")
     return "\r\n" if crlf and crlf == text.count("\n") else "\n"
 
@@ -171,12 +171,12 @@ def describe_kind(data: bytes) -> str:
 
 
 def find_media_type(data: bytes) -> str | None:
-    """The media type of a picture that models read, by its first bytes; None for anything else."""
+    """Find the media type of an image that models can read, by its first bytes. Returns None for other data."""
     return _MEDIA.get(describe_kind(data))
 
 
 def read_picture(file: BinaryIO) -> tuple[str, ImagePart] | None:
-    """What it is and the picture itself, or None; the file is at its start again."""
+    """Return a description and the image, or None. Rewinds the file."""
     start = file.read(16)
     media = find_media_type(start)
     data = start + file.read(MAX_PICTURE_BYTES) if media else b""
@@ -192,7 +192,7 @@ NOTE_CHARS, NOTE_LINES = 400, 3
 
 
 class LineRange(Data, frozen=True):
-    """Lines from `first` to `last`, both included, counting from 1. `numbered` puts its number before each."""
+    """Lines from `first` to `last`, inclusive, counting from 1. `numbered` puts a number before each line."""
 
     first: int = 1
     last: int | None = None
@@ -210,7 +210,7 @@ class LineRange(Data, frozen=True):
 
 
 class Excerpt(Data, frozen=True):
-    """What was read, as it is shown. `content` holds the file's bytes when all of it was read."""
+    """The text that was read, as displayed. `content` holds the file's bytes if all of it was read."""
 
     text: str
     count: int
@@ -219,7 +219,7 @@ class Excerpt(Data, frozen=True):
 
 
 async def read_text(given: str, file: BinaryIO, wanted: LineRange, settings: ToolSettings) -> Excerpt:
-    """Raises ToolFailure: BinaryFile, FileTooLarge, InvalidLineRange."""
+    """Read a range of lines. Raises ToolFailure: BinaryFile, FileTooLarge, InvalidLineRange."""
     size, limit = os.fstat(file.fileno()).st_size, settings.read_file.max_bytes
     if size > limit:
         if wanted.whole:
@@ -241,12 +241,12 @@ async def _read_stream(given: str, file: BinaryIO, wanted: LineRange, limits: Ou
 
 
 def render_lines(what: str, text: str, wanted: LineRange, limits: OutputSettings) -> str:
-    """A range of lines of any text, within the limits, with where to read on. Raises InvalidLineRange."""
+    """Render a range of lines within the limits, with where to continue reading. Raises InvalidLineRange."""
     return append_notes(_make_excerpt(what, _slice_text(text, wanted), wanted, limits, Encoding()))
 
 
 def append_notes(excerpt: Excerpt) -> str:
-    """The text as it is, and below it what else there is to say."""
+    """Append the notes below the text."""
     if not excerpt.notes:
         return excerpt.text
     end = "" if excerpt.text.endswith("\n") or not excerpt.text else "\n"
@@ -269,7 +269,7 @@ def make_too_large_failure(given: str, size: int, limit: int) -> ToolFailure:
 
 
 class _LineSlice(Data, frozen=True):
-    """The lines asked for, or as many as can be shown; `total` is known when the end of the file was seen."""
+    """The requested lines, or as many as can be shown; `total` is None unless the end of the file was reached."""
 
     text: str
     total: int | None

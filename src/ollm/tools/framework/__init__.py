@@ -1,1 +1,1 @@
-"""What every tool is built on: the Tool class, arguments, schemas, the registry, output limits."""
+"""The base of all tools: the Tool class, arguments, schemas, the registry, output limits."""

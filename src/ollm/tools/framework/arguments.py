@@ -1,7 +1,7 @@
-"""Arguments as models write them, made into a tool (T10.1, T12.1).
+"""Conversion of a model's arguments to a tool (T10.1, T12.1).
 
-What is plainly meant is understood: `"5"` for 5, snake_case, one string for a list, JSON inside a string, null for "not
-given". Everything else is told at once, one line per mistake, with what was expected and the nearest valid name.
+Obvious variants are accepted: `"5"` for 5, snake_case, one string for a list, JSON inside a string, null for "not
+given". All other mistakes are reported at once, one line each, with the expected value and the closest valid name.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ BOOLEAN_WORDS = {"true": True, "yes": True, "1": True, "false": False, "no": Fal
 
 
 def describe_tool(tool: type) -> str:
-    """The class's own docstring, on one line."""
+    """Return the class's docstring on one line."""
     return " ".join(inspect.cleandoc(tool.__doc__ or "").split())
 
 
 @lru_cache(maxsize=256)
 def build_parameters(tool: type) -> JsonObject:
-    """The JSON Schema a model is shown: without bounds, defaults and null."""
+    """Build the JSON Schema for the model, without bounds, defaults and null."""
     (reference,), parts = msgspec.json.schema_components([tool], ref_template="{name}")
     return _simplify_schema(reference, parts)
 
@@ -60,7 +60,7 @@ def _simplify_object(schema: JsonObject, parts: Mapping[str, JsonObject]) -> Jso
 
 
 def find_mistakes(value: Any, kind: type[msgspec.Struct]) -> list[str]:
-    """One line per mistake, the first twenty."""
+    """Describe the first twenty mistakes, one line each."""
     found = list(islice(_check_object(value, kind, ""), MAX_MISTAKES + 1))
     return found if len(found) <= MAX_MISTAKES else [*found[:MAX_MISTAKES], "and more."]
 
@@ -100,14 +100,14 @@ def _check_value(value: Any, kind: Any, path: str) -> Iterator[str]:
 
 
 def _strip_optional(kind: Any) -> Any:
-    """The type itself, without annotations and without `| None`."""
+    """Return the bare type, without annotations and `| None`."""
     kind = strip_annotation(kind)
     rest = [part for part in get_args(kind) if part is not type(None)]
     return _strip_optional(rest[0]) if get_origin(kind) in (Union, UnionType) and len(rest) == 1 else kind
 
 
 class ToolParameters(Protocol):
-    """What is asked of a tool's class here."""
+    """The parts of a tool's class used for parsing arguments."""
 
     name: ClassVar[str]
     aliases: ClassVar[Mapping[str, str]]
@@ -122,7 +122,7 @@ ToolType = TypeVar("ToolType", bound=ToolParameters)
 
 
 def parse_arguments(tool: type[ToolType], arguments: Any) -> ToolType:
-    """The tool with these arguments, or ToolFailure("ValidationError")."""
+    """Build the tool from these arguments. Raises ToolFailure("ValidationError")."""
     if tool.exclusive and isinstance(arguments, dict):
         arguments = drop_empty_rivals(arguments, tool.exclusive)
     try:
@@ -133,8 +133,8 @@ def parse_arguments(tool: type[ToolType], arguments: Any) -> ToolType:
 
 
 def drop_empty_rivals(arguments: JsonObject, rivals: tuple[str, ...]) -> JsonObject:
-    """Without the empty ones of parameters that exclude each other, where one of them says something: models fill in
-    all that they are shown."""
+    """Drop the empty ones among mutually exclusive parameters if another has a value: models fill in every parameter
+    they see."""
     empty = {name for name in rivals if name in arguments and arguments[name] in ("", 0, None, "null", "none")}
     says = any(name in arguments and name not in empty for name in rivals)
     return {name: value for name, value in arguments.items() if name not in empty} if says and empty else arguments
@@ -172,7 +172,7 @@ def _apply_aliases(given: JsonObject, aliases: Mapping[str, str], names: Mapping
 
 
 def _coerce_value(value: Any, schema: JsonObject) -> Any:  # noqa: PLR0911 - one return per kind of type
-    """The value in the form the schema wants, where that is plain; otherwise the value as it is."""
+    """Convert the value to the schema's form if that is unambiguous; otherwise return it unchanged."""
     match schema.get("type"):
         case "object" if value is not None:
             return _coerce_object(_decode_json(value) if isinstance(value, str) else value, schema)

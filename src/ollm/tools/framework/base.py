@@ -1,4 +1,4 @@
-"""What a tool is (T1, T10): the class is the tool, its fields are the parameters, an instance is one invocation."""
+"""The Tool class (T1, T10): the class is the tool, its fields are the parameters, an instance is one invocation."""
 
 from __future__ import annotations
 
@@ -38,48 +38,48 @@ PATH_ALIASES = {"file_path": "path", "filePath": "path", "file": "path", "filena
 
 
 async def _discard_change(_path: Path, _before: bytes, _after: bytes) -> None:
-    """Nobody wants to know."""
+    """Ignore a change."""
 
 
 def _discard_output(_text: str) -> None:
-    """Output that nobody listens to."""
+    """Ignore output."""
 
 
 async def _cannot_see_pictures() -> bool:
-    """A model that reads text only."""
+    """Return False, for a model that reads text only."""
     return False
 
 
 class EditorFiles(Protocol):
-    """The buffers of an editor. Paths are resolved ones that the boundary let through."""
+    """The buffers of an editor. Paths are resolved and approved by the boundary."""
 
     @property
     def writes(self) -> bool:
-        """True if it lets files be changed; else they can only be read there."""
+        """True if the editor accepts changes; otherwise its files are read-only."""
         ...
 
     def withholds(self, path: Path) -> bool:
-        """True if it gave this file before and does not answer now: what it has is not known."""
+        """Return True if the editor provided this file before but does not answer now, so its text is unknown."""
         ...
 
     async def read(self, path: Path) -> str | None:
-        """The text an editor has for a file; None when it has none to give."""
+        """Read the editor's text of a file, or None if it has none."""
         ...
 
     async def write(self, path: Path, text: str) -> bool:
-        """Put a text in place of a file's; False when the editor did not."""
+        """Replace the text of a file. Returns False if the editor did not."""
         ...
 
 
 class ToolContext(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a call runs. Files are reached through `boundary` alone; `emit` streams output as it comes (T9.4).
+    """The environment of a call. Files are accessed only through `boundary`; `emit` streams output on arrival (T9.4).
 
-    `sees` says whether the model that asks can see pictures; it may have to ask a server. A command runs in a box of
-    `sandbox`: the reading one when it runs `unasked` because it only reads; `approved` paths are open to this call,
-    and `outside` lets it run in none.
-    `says_broken`: whether a change says that the file no longer parses; some models are told so in another way.
-    `buffers` are the files of this call that `editor` has open: their text where it is not saved, else None;
-    `changed_in_editor` hears what became of one.
+    `sees` returns whether the model can see images; it may have to query a server. A command runs in a box of
+    `sandbox`: the reading one if it runs `unasked` because it only reads. `approved` paths are open to this call, and
+    `outside` lets it run without a box.
+    `says_broken`: whether a change reports that the file no longer parses; some models are informed in another way.
+    `buffers` are the files of this call that `editor` has open: their text if it is unsaved, else None.
+    `changed_in_editor` is called after a change in the editor.
     """
 
     boundary: Boundary
@@ -98,7 +98,7 @@ class ToolContext(msgspec.Struct, frozen=True, kw_only=True):
     changed_in_editor: Callable[[Path, bytes, bytes], Awaitable[None]] = _discard_change
 
     def open_file(self, given: str) -> BinaryIO:
-        """A file as an editor shows it, else as it is on disk, open for reading. Close it."""
+        """Open a file for reading: the editor's version if it is open there, else the one on disk. Close it."""
         file = self.boundary.open_file(given)
         unsaved = self.buffers.get(self.boundary.check(given)) if self.buffers else None
         if unsaved is None:
@@ -112,7 +112,7 @@ class ToolContext(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def open_bytes(content: bytes) -> BinaryIO:
-    """Bytes as a file that has a size and a descriptor like any other."""
+    """Write bytes to a temporary file, with a size and a descriptor like any other."""
     from tempfile import TemporaryFile
 
     file = TemporaryFile()  # noqa: SIM115 - whoever asked closes it
@@ -124,7 +124,7 @@ def open_bytes(content: bytes) -> BinaryIO:
 def build_confirmation(
     tool: str, description: str, locations: Sequence[Location], verdict: Verdict
 ) -> ConfirmationDetails | None:
-    """What a person is asked about a call; nothing when policy has decided by itself."""
+    """Build the question to the person about a call, or None if the policy has decided."""
     if verdict.decision != "ask":
         return None
     return ConfirmationDetails(
@@ -143,8 +143,8 @@ def build_confirmation(
 
 
 class SmallForm(Data, frozen=True):
-    """A tool in few words. Required parameters always stay; `parameters` are the optional ones it is of no use without,
-    `useful_parameters` those that a window of some size shows too. With `clear_name` the description can be left out.
+    """The short form of a tool. Required parameters are always shown; `parameters` are the essential optional ones,
+    `useful_parameters` are added in larger windows. With `clear_name` the description can be omitted.
     """
 
     description: str
@@ -155,7 +155,7 @@ class SmallForm(Data, frozen=True):
 
 
 class ToolMeta(msgspec.StructMeta, ABCMeta):
-    """Structs whose subclasses must say how they are summed up and run."""
+    """A metaclass for structs whose subclasses must define `summary` and `run`."""
 
 
 class Tool(
@@ -169,10 +169,10 @@ class Tool(
 ):
     """Base of all tools. The docstring of a subclass is the description the model reads.
 
-    What is known of a tool is on its class: policy, modes and the choice of what a model is shown follow from it.
-    `category` decides what runs without a question and which modes show it; `priority` is its place among the tools of
-    each mode, the most needed first; where the window is small the last ones are left out. Tools that need nothing more
-    than the context are `Tool[None]`.
+    All facts about a tool are on its class: policy, modes and the selection of tools follow from it. `category`
+    determines which tools run without confirmation and which modes show them. `priority` is the rank among the tools
+    of each mode, the most needed first; small windows omit the last ones. Tools that need only the context are
+    `Tool[None]`.
     """
 
     name: ClassVar[str]
@@ -189,29 +189,29 @@ class Tool(
 
     @classmethod
     def reshape(cls, arguments: JsonObject) -> JsonObject:
-        """A last chance to understand arguments of another form, before mistakes are told."""
+        """Convert arguments of another form, as a last attempt before mistakes are reported."""
         return arguments
 
     @abstractmethod
     def summary(self) -> str:
-        """One line that tells a person what this call does (T10.2)."""
+        """Describe this call in one line for the person (T10.2)."""
 
     def locations(self) -> list[Location]:
-        """What it touches (T10.3), as the model named it."""
+        """List the resources the call uses (T10.3), as the model named them."""
         return []
 
     def confirmation(self, verdict: Verdict) -> ConfirmationDetails | None:
-        """What to ask the person, or nothing when policy has decided by itself (T10.4)."""
+        """Build the question to the person, or None if the policy has decided (T10.4)."""
         return build_confirmation(self.name, self.summary(), self.locations(), verdict)
 
     async def list_changes(self, context: ToolContext, needs: Needs) -> tuple[FileChange, ...]:
-        """What this call would change, shown with the question. Raises ToolFailure where it would fail anyway, so that
-        nobody is asked about it."""
+        """List the changes this call would make, for the confirmation. Raises ToolFailure if the call would fail
+        anyway, so that the person is not asked in vain."""
         return ()
 
     @abstractmethod
     async def run(self, context: ToolContext, needs: Needs) -> ToolResult:
-        """Do it. Raises ToolFailure; may be cancelled at any await and then leaves nothing half done."""
+        """Run the call. Raises ToolFailure. May be cancelled at any await and then leaves no partial changes."""
 
 
 class Invocation(Protocol):
@@ -232,14 +232,14 @@ class Invocation(Protocol):
 
 
 class BoundTool(msgspec.Struct, Generic[Needs], frozen=True):
-    """An instance of a tool together with what its class was registered with."""
+    """An instance of a tool, with the dependencies its class was registered with."""
 
     tool: Tool[Needs]
     needs: Needs
 
     @property
     def params(self) -> JsonObject:
-        """Every parameter that has a value, defaults too: what policy judges and hooks read."""
+        """All parameters with a value, including defaults, for policy and hooks."""
         kind = type(self.tool)
         names = zip(kind.__struct_encode_fields__, kind.__struct_fields__, strict=True)
         values = ((outside, getattr(self.tool, name)) for outside, name in names)
@@ -262,7 +262,7 @@ class BoundTool(msgspec.Struct, Generic[Needs], frozen=True):
 
 
 class ToolDescription(Data, frozen=True):
-    """A tool as models, policy and dispatch know it before it is imported."""
+    """A tool as described to models, policy and dispatch before it is imported."""
 
     name: str
     description: str
@@ -291,7 +291,7 @@ class ToolSpec(ToolDescription, frozen=True, kw_only=True):
 
 
 def bind_tool(tool: type[Tool[Needs]], arguments: Any, needs: Needs) -> Invocation:
-    """Arguments read as those of a tool. Raises ToolFailure with one line per mistake."""
+    """Parse a tool's arguments. Raises ToolFailure with one line per mistake."""
     from ollm.tools.framework.arguments import parse_arguments
 
     return BoundTool(parse_arguments(tool, arguments), needs)
@@ -326,7 +326,7 @@ def make_spec(tool: type[Tool[Needs]], needs: Needs) -> ToolSpec:
 
 
 class ToolRegistry:
-    """Holds `ToolSpec`s. A tool class is registered together with what its `run` needs besides the context."""
+    """A registry of `ToolSpec`s. A tool class is registered with the dependencies of its `run`."""
 
     def __init__(self) -> None:
         self._specs: dict[str, ToolSpec] = {}
@@ -341,12 +341,12 @@ class ToolRegistry:
     def register(self, tool: type[Tool[Needs]], needs: Needs) -> None: ...
 
     def register(self, tool: ToolSpec | type[Tool[Any]], needs: Any = None) -> None:
-        """Add a tool; one of the same name is replaced (T1.2)."""
+        """Add a tool, replacing any tool of the same name (T1.2)."""
         spec = tool if isinstance(tool, ToolSpec) else make_spec(tool, needs)
         self._specs[spec.name] = spec
 
     def unregister(self, name: str) -> bool:
-        """Take a tool out; False when there was none of that name."""
+        """Remove a tool. Returns False if no tool has that name."""
         return self._specs.pop(name, None) is not None
 
     def get(self, name: str) -> ToolSpec | None:
@@ -356,11 +356,11 @@ class ToolRegistry:
         return [self._specs[name] for name in sorted(self._specs)]
 
     def get_function_schemas(self, names: tuple[str, ...] | None = None) -> tuple[ToolSchema, ...]:
-        """The tools as models are told of them, by name; `names` narrows them to a mode's set."""
+        """Return the tool schemas for models, sorted by name; `names` restricts them to a mode's set."""
         return tuple(spec.schema for spec in self.list() if names is None or spec.name in names)
 
     def find_nearest(self, name: str) -> tuple[str, ...]:
-        """Up to three tools whose names look like this one. The name of their server does not make two tools alike."""
+        """Find up to three tools with similar names. A shared server name does not count as similarity."""
         server = name.partition("__")[0] + "__"
         beside = {one.removeprefix(server): one for one in sorted(self._specs) if one.startswith(server)}
         if not beside:

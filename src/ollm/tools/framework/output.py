@@ -1,4 +1,4 @@
-"""Tool output as models and people get it (T9): clean, within limits, saying what was left out."""
+"""Tool output for models and people (T9): cleaned, within limits, with a note on omissions."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ _SUSPECT = compile_late(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
 def clean_text(text: str) -> str:
-    """Without terminal escape sequences and hidden sentences; what turns text round is shown as an escape, other
-    control characters as pictures (ESC is ␛), CRLF is LF."""
+    """Remove terminal escape sequences and hidden text. Direction controls become escapes, other control characters
+    become pictures (ESC is ␛), and CRLF becomes LF."""
     if not text.isascii():
         text = _DECEIVING.sub(_show_direction, text)
     if _is_plain(text):
@@ -53,8 +53,8 @@ def clean_text(text: str) -> str:
 
 
 def disarm_template_marks(text: str) -> str:
-    """Text of a stranger without the marks that chat templates put between messages: some servers read them wherever
-    they stand, so that a page could end its own message and begin one of the user's."""
+    """Remove chat template marks from untrusted text. Some servers interpret them anywhere, so that a page could end
+    its own message and begin one as the user."""
     return _TEMPLATE_MARK.sub(r"\g<0> ", text)
 
 
@@ -63,7 +63,7 @@ def _show_direction(found: re.Match[str]) -> str:
 
 
 def show_controls(text: str) -> str:
-    """Nothing taken away: control characters, also those of escape sequences, are shown as pictures (CRLF is LF)."""
+    """Show control characters, including those of escape sequences, as pictures. Nothing is removed (CRLF is LF)."""
     if _is_plain(text):
         return text
     text = text.replace("\r\n", "\n")
@@ -82,7 +82,7 @@ def _is_plain(text: str) -> bool:
 
 
 class StreamCleaner:
-    """Cleans output that comes in pieces, also where an escape sequence is split between two, and stops at 1 MiB."""
+    """A cleaner for streamed output that handles split escape sequences and stops at 1 MiB."""
 
     def __init__(self, emit: Callable[[str], None]) -> None:
         self._emit = emit
@@ -110,16 +110,16 @@ class StreamCleaner:
 
 
 class TrimmedOutput(Data, frozen=True):
-    """Text within its limits; `full` is the whole (at most 1 MiB: head and tail of more), or None when nothing
-    was left out."""
+    """Text within its limits; `full` is the whole text (at most 1 MiB: head and tail of more), or None if nothing
+    was omitted."""
 
     text: str
     full: str | None = None
 
 
 def trim_output(text: str, limits: OutputSettings, *, keep: Keep = "head", way_back: str = "") -> TrimmedOutput:
-    """Keep the head, or head and tail, and say how much was left out and how to get it (`way_back`, in which LINE
-    stands for the first line that is missing)."""
+    """Keep the head, or head and tail, and state how much was omitted and how to get it (`way_back`, in which LINE is
+    replaced by the first missing line)."""
     if len(text) <= limits.max_chars and text.count("\n", 0, len(text) - 1) < limits.max_lines:
         return TrimmedOutput(text=text)
     head, tail = _cut_ends(text, limits, 1.0 if keep == "head" else 0.5)
@@ -133,7 +133,7 @@ def trim_output(text: str, limits: OutputSettings, *, keep: Keep = "head", way_b
 
 
 def trim_for_session(text: str) -> str:
-    """What the session keeps of a long output: all of it, or head and tail of 1 MiB."""
+    """Trim a long output for the session: all of it, or head and tail of 1 MiB."""
     size = len(text.encode("utf-8", "replace"))
     if size <= MAX_KEPT_CHARS:
         return text
@@ -150,7 +150,7 @@ def _cut_ends(text: str, limits: OutputSettings, share: float) -> tuple[str, str
 
 
 def _take_tail(text: str, chars: int, lines: int) -> str:
-    """At most so much of the end, from the start of a line when one is near."""
+    """Take at most this much of the end, from the start of a line if one is near."""
     tail = text[max(len(text) - chars, 0) :] if chars else ""
     parts = tail.removesuffix("\n").rsplit("\n", lines)
     if len(parts) > lines:
@@ -160,7 +160,7 @@ def _take_tail(text: str, chars: int, lines: int) -> str:
 
 
 def take_head(text: str, chars: int, lines: int) -> str:
-    """At most so much; ends at a line break when one is near, and never parts a character from its marks."""
+    """Take at most this much, up to a line break if one is near, without splitting a character from its marks."""
     end = -1
     for _ in range(lines):
         following = text.find("\n", end + 1, chars)

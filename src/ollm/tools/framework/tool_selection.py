@@ -1,4 +1,4 @@
-"""Which tools a model is shown: those of its mode, as many as fit, so that a small one is not lost in them."""
+"""Selection of the tools shown to a model: those of its mode, as many as fit without confusing a small model."""
 
 from __future__ import annotations
 
@@ -47,9 +47,8 @@ USE_SCHEMA = ToolSchema(
 def split_by_budget(
     theirs: Sequence[ToolSchema], budget: float, cost: Cost, window: int, max_tools: int | None
 ) -> tuple[list[ToolSchema], list[ToolSchema]]:
-    """The tools from outside that are shown, and those that must be found. Servers that fit are shown whole, the
-    smallest first; what is left of the budget goes to the others in turn. `max_tools`: how many more the model can
-    handle."""
+    """Split external tools into shown and hidden ones. Servers that fit are shown completely, the smallest first; the
+    remaining budget goes to the others in turn. `max_tools`: how many more the model can handle."""
     if cost(theirs) <= budget and (max_tools is None or len(theirs) <= max_tools):
         return list(theirs), []
     prices = {tool.name: cost([tool]) for tool in theirs}
@@ -72,7 +71,7 @@ def split_by_budget(
 
 
 def group_by_server(tools: Sequence[ToolSchema]) -> dict[str, list[ToolSchema]]:
-    """By what is before `__` in the name; tools of extensions are a group of their own."""
+    """Group tools by the name before `__`. Tools of extensions form a separate group."""
     found: dict[str, list[ToolSchema]] = {}
     for tool in tools:
         server, mark, _ = tool.name.partition("__")
@@ -81,7 +80,7 @@ def group_by_server(tools: Sequence[ToolSchema]) -> dict[str, list[ToolSchema]]:
 
 
 def build_deferred_schemas(hidden: Sequence[ToolSchema], window: int) -> tuple[ToolSchema, ToolSchema]:
-    """`find_tool`, which names the servers whose tools are hidden, a line each, and `use_tool`."""
+    """Build `find_tool`, which lists the servers with hidden tools, one line each, and `use_tool`."""
     lines = [_describe_group(server, tools, window) for server, tools in group_by_server(hidden).items()]
     mark = "\n" if window >= BRIEF_WINDOW_TOKENS else ", "
     told = "Find more tools by what they do; use_tool calls them. There are:" + mark.replace(",", "") + mark.join(lines)
@@ -97,7 +96,7 @@ def _describe_group(server: str, tools: Sequence[ToolSchema], window: int) -> st
 
 
 def unwrap_call(name: str, arguments: JsonObject) -> tuple[str, JsonObject]:
-    """A call of `use_tool` as the call it stands for: policy, hooks and the record see nothing else."""
+    """Convert a call of `use_tool` to the call it wraps, the only one that policy, hooks and the record see."""
     inner, given = arguments.get("name"), arguments.get("arguments")
     if name != USE_TOOL or not isinstance(inner, str) or not inner or inner == USE_TOOL:
         return name, arguments
@@ -141,8 +140,8 @@ def make_find_spec(list_tools: Callable[[], Sequence[ToolSchema]]) -> ToolSpec:
 
 
 def find_tools(query: str, tools: Sequence[ToolSchema]) -> list[ToolSchema]:
-    """The tools whose names or descriptions hold words of the query, the best first. A word that few tools have says
-    more than one that many have, and a name more than a description."""
+    """Find tools whose names or descriptions contain words of the query, best first. Rare words count more than common
+    ones, and names more than descriptions."""
     words = list(dict.fromkeys(_split_words(query)))
     named = {tool.name: set(_split_words(tool.name)) for tool in tools}
     told = {tool.name: set(_split_words(tool.description)) for tool in tools}
@@ -165,7 +164,7 @@ def find_tools(query: str, tools: Sequence[ToolSchema]) -> list[ToolSchema]:
 
 
 def _split_words(text: str) -> list[str]:
-    """Lower-case words; `listOpenPages2` is four."""
+    """Split text into lower-case words; `listOpenPages2` is four words."""
     return re.findall(r"[^\W\d_]+|\d+", re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", text).lower())
 
 
@@ -179,7 +178,7 @@ def _has_word(word: str, words: set[str]) -> bool:
 
 
 def render_found_tools(found: Sequence[ToolSchema]) -> str:
-    """As many as fit a small window with their arguments, the first always; the others by name."""
+    """Render as many tools with arguments as fit a small window, at least the first, and the others by name."""
     lines: list[str] = []
     for tool in found:
         line = f"{tool.name}: {tool.description}\n  arguments: {_render_parameters(tool)}"
@@ -213,8 +212,8 @@ MAX_OPTIONAL_PARAMETERS = 4
 
 
 def shorten_schema(tool: ToolDescription, window: int) -> ToolSchema:
-    """The same tool in fewer words. Tools that do not say how keep their first sentence and their required parameters,
-    or the first ones where none is."""
+    """Shorten a tool's schema. Tools without a short form keep their first sentence and their required parameters, or
+    the first ones if none is required."""
     form = tool.small
     if form is None:
         required = tuple(tool.parameters.get("required", ()))
@@ -242,7 +241,7 @@ def _shorten_object(parameters: JsonObject, kept: tuple[str, ...]) -> JsonObject
 
 
 def _shorten_value(schema: JsonObject) -> JsonObject:
-    """Types, choices and references stay, words go. Of an object its required parameters stay, or all of them."""
+    """Keep types, choices and references, and drop text. An object keeps its required parameters, or else all."""
     small = {key: value for key, value in schema.items() if key in ("type", "enum", "const", "$ref")}
     for key in ("anyOf", "oneOf", "allOf", "prefixItems"):
         if isinstance(schema.get(key), list):
@@ -278,12 +277,12 @@ def select_tools(
     instruction_tokens: int = 0,
     permitted: AbstractSet[str] = frozenset(),
 ) -> tuple[ToolSchema, ...]:
-    """The tools of a mode by name: five to ten of ours, five where the window is small and four where it is tiny, under
-    1,500 tokens (twelve and 2,000 where there is much room), and with the instructions under 15 % of the window; the
-    last ones in few words where more does not fit. Those that extensions bring have 15 % to themselves, since a person
-    asked for them; the rest is found with `find_tool`. Those that are `permitted` by name are shown in every mode.
-    `most` is how many the model was seen to handle. Once something was `folded` away `recall` is one of them. A tool
-    that is not shown can still be called."""
+    """Select the tools of a mode, sorted by name: five to ten of ours (five in a small window, four in a tiny one)
+    under 1,500 tokens (twelve and 2,000 in a large window), and with the instructions under 15 % of the window. The
+    last ones are shortened if space runs out. Tools of extensions have a separate 15 %, since a person asked for them;
+    the rest is found with `find_tool`. Tools `permitted` by name are shown in every mode. `most` is the number of
+    tools the model was seen to handle. After a compaction (`folded`), `recall` is included. A hidden tool can still be
+    called."""
     by_name = {tool.name: tool for tool in tools if shows_tool(mode, tool.category) and window >= tool.min_window}
     placed = sorted((tool.priority[mode], tool.name) for tool in by_name.values() if mode in tool.priority)
     ours = [name for _, name in placed]
@@ -317,7 +316,7 @@ def select_tools(
 def _select_foreign(
     foreign: Sequence[ToolDescription], window: int, max_tools: int | None
 ) -> dict[str, tuple[ToolSchema, int]]:
-    """The tools from outside that are shown, with their tokens, and those that find the others where not all fit."""
+    """Select the external tools to show, with their tokens, and the tools for finding the rest if not all fit."""
     if not foreign:
         return {}
 
@@ -334,7 +333,7 @@ def _select_foreign(
 
 
 def _fit_schema(tool: ToolDescription, window: int, max_tokens: float) -> tuple[ToolSchema, int]:
-    """The schema and its tokens: in few words where the window is not wide or it takes more than `max_tokens`."""
+    """Return the schema and its tokens, shortened if the window is not wide or it exceeds `max_tokens`."""
     count = (
         TokenCounter().count_schema_texts
     )  # not the model's own: what is shown must not change with what is learnt of it

@@ -1,1 +1,1 @@
-"""What the search tools share: scope, ripgrep and its matches."""
+"""Shared code of the search tools: scope, ripgrep and its matches."""

@@ -1,4 +1,4 @@
-"""Runs ripgrep over files that were found, and says in words where a pattern is wrong."""
+"""Running ripgrep over discovered files, with clear errors for invalid patterns."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _WRAPPER = "(?:"
 
 
 class OutputCollector(Protocol):
-    """Takes what ripgrep prints."""
+    """A collector of ripgrep's output."""
 
     @property
     def is_full(self) -> bool: ...
@@ -60,13 +60,13 @@ CollectorT = TypeVar("CollectorT", bound=OutputCollector)
 
 @cache
 def find_ripgrep() -> str:
-    """The ripgrep that came with us, or the one on the PATH."""
+    """Find the bundled ripgrep, or the one on the PATH."""
     beside = [Path(sysconfig.get_path("scripts")), Path(sys.executable).parent]
     return next((str(folder / "rg") for folder in beside if (folder / "rg").is_file()), "rg")
 
 
 def group_by_directory(files: Sequence[str], directories: Sequence[str], in_part: frozenset[str]) -> list[str]:
-    """The same files as fewer words: a directory stands for all right in it, unless it is one of those `in_part`."""
+    """Shorten the file list: a directory stands for all files directly in it, unless it is in `in_part`."""
     whole = [f"./{directory}" for directory in directories if directory not in in_part]
     if len(whole) == len(directories):
         return whole
@@ -74,15 +74,15 @@ def group_by_directory(files: Sequence[str], directories: Sequence[str], in_part
 
 
 class HugeFileError(Exception):
-    """Ripgrep reads a file that is larger than what is searched."""
+    """Ripgrep is reading a file larger than the search limit."""
 
 
 async def collect_output(
     root: Path, options: Sequence[str], files: Sequence[str], make_collector: Callable[[], CollectorT]
 ) -> CollectorT:
-    """A collector fed with what ripgrep prints about the files, or all right in a directory (paths from the root),
-    until it is full. Only where ripgrep turns out to read a file that is too large it begins again and looks at the
-    size of each file first, which takes as long as reading a small one."""
+    """Feed a collector with ripgrep's output about the files, or all files directly in a directory (paths from the
+    root), until it is full. If ripgrep reads a file that is too large, restart and check the size of each file first,
+    which takes as long as reading a small file."""
     try:
         return await _fill_collector(root, options, files, make_collector())
     except HugeFileError:
@@ -147,13 +147,13 @@ async def _run_ripgrep(root: Path, options: Sequence[str], batch: Sequence[bytes
 
 
 def _must_ask_sizes(options: Sequence[str]) -> bool:
-    """True if the size of a file must be known before it is opened: a search over several lines takes all of it into
-    memory, and only Linux says which files a process has open."""
+    """Return True if file sizes must be checked before opening: a multi-line search loads the whole file into memory,
+    and only Linux shows which files a process has open."""
     return sys.platform != "linux" or "--multiline" in options
 
 
 class _FileSizeWatch:
-    """Looks now and then at the files that a running search has open, and ends it when one is too large."""
+    """A periodic check of the files a running search has open. It ends the search if one is too large."""
 
     def __init__(self, process: HelperProcess) -> None:
         self._process = process
@@ -187,7 +187,7 @@ def _has_huge_file(pid: int) -> bool:
 
 
 def make_pattern_failure(complaint: str) -> ToolFailure:
-    """ripgrep's words about a pattern, without the brackets it adds: the reason, the pattern, a mark below it."""
+    """Convert ripgrep's message about a pattern, without the brackets it adds: the reason, the pattern, a marker."""
     lines = complaint.removeprefix("rg: ").strip().splitlines()
     reason = next((line.removeprefix("error: ") for line in lines if line.startswith("error: ")), lines[0])
     shown = [line[4:] for line in lines if line.startswith("    ")]
@@ -202,7 +202,7 @@ def make_pattern_failure(complaint: str) -> ToolFailure:
 
 
 async def find_type_globs(name: str) -> tuple[str, ...]:
-    """The globs of a file type, or a ValidationError with the nearest names there are."""
+    """Find the globs of a file type. Raises a ValidationError with the closest names."""
     types = await asyncio.to_thread(_load_types)
     if name not in types:
         near = suggest_names(name, sorted(types), 3)
@@ -232,7 +232,7 @@ MAX_COUNTED_MATCHES = 10_000
 
 
 class FoundLine(NamedTuple):
-    """A line of a file: one that matches, or one near it. A match over several lines `starts` with the first."""
+    """A line of a file: a match or its context. A match over several lines `starts` with the first."""
 
     number: int
     text: str
@@ -241,8 +241,8 @@ class FoundLine(NamedTuple):
 
 
 class MatchCollector:
-    """Fed with ripgrep's output as it comes. Stops wanting more when far more was found than anyone reads. What it says
-    of files that were not to be searched is passed over."""
+    """A collector of matches from ripgrep's output. It is full when it has far more matches than anyone reads. Output
+    about files outside the search is ignored."""
 
     def __init__(self, wanted: Iterable[str]) -> None:
         self._paths = wanted
@@ -256,7 +256,7 @@ class MatchCollector:
 
     @cached_property
     def _wanted(self) -> frozenset[str]:
-        """Only asked for when something was found."""
+        """The paths to search, built only when there is a match."""
         return frozenset(self._paths)
 
     @property
@@ -271,7 +271,7 @@ class MatchCollector:
             self._buffer_part(part)
 
     def _buffer_part(self, part: bytes) -> None:
-        """A part of a line. One that is far too long is forgotten, not gathered."""
+        """Buffer a part of a line. A line that is far too long is discarded."""
         self._size += len(part)
         if self._size <= _MAX_RECORD_BYTES:
             self._waiting.append(part)
@@ -314,7 +314,7 @@ def _make_lines(data: Any, start: int, *, matches: bool) -> list[FoundLine]:
 
 
 def _trim_line(line: str, start: int) -> str:
-    """A line of readable length, with the match in it. `start` is in bytes, which is near enough."""
+    """Trim a line to a readable length around the match. `start` is in bytes, which is accurate enough."""
     if len(line) <= _MAX_LINE_CHARS:
         return line
     begin = max(min(start, len(line)) - _CHARS_BEFORE_MATCH, 0)

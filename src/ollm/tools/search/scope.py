@@ -1,4 +1,4 @@
-"""Where glob, grep and ls look: a directory (or one file), inside or approved, and how its paths are shown."""
+"""Scope of glob, grep and ls: a directory (or one file), inside or approved, and the display of its paths."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def drop_private_files(context: ToolContext, root: Path, paths: list[str]) -> list[str]:
-    """Those of the paths below a root that may be read without asking."""
+    """Keep the paths below a root that may be read without confirmation."""
     places = context.boundary.places
     if any(place and place.is_relative_to(root) for place in (places.user_home, places.ollm_home)):
         return [path for path in paths if explain_read_protection(root / path, places) is None]
@@ -52,7 +52,7 @@ DirectoryPath = Annotated[str, Meta(min_length=1, description="Directory to look
 
 
 class SearchScope(Data, frozen=True):
-    """A place to look in. `file` is set when a single file was named; `notes` are what there is to say about it."""
+    """A place to search. `file` is set if a single file was named; `notes` are remarks about the place."""
 
     root: Path
     workspace: Path
@@ -61,27 +61,27 @@ class SearchScope(Data, frozen=True):
 
     @property
     def within(self) -> str | None:
-        """The project whose rules apply, when the place is a part of it."""
+        """The project whose rules apply, if the place is part of it."""
         return str(self.workspace) if self.root.is_relative_to(self.workspace) else None
 
     def render_path(self, relative: str) -> str:
-        """A path below the root as the model may use it again: from the workspace, or absolute outside of it."""
+        """Render a path below the root for reuse by the model: relative to the workspace, or absolute outside it."""
         path = self.root / relative if relative else self.root
         inside = path.relative_to(self.workspace) if path.is_relative_to(self.workspace) else path
         return render_name(str(inside))
 
     def still_contains(self, relative: str) -> bool:
-        """True if a file that was read still lies where it was found: no link was put in its place meanwhile."""
+        """Return True if a file that was read is still below the root: no link has replaced it meanwhile."""
         return Path(os.path.realpath(self.root / relative)).is_relative_to(self.root)
 
 
 def render_name(name: str) -> str:
-    """A name for the model: line breaks and other controls made visible, bytes that are no text replaced."""
+    """Render a name for the model: control characters made visible, bytes that are not text replaced."""
     return show_controls(os.fsencode(name).decode("utf-8", "replace")).replace("\n", "␊").replace("\t", "␉")
 
 
 def render_link(name: str, path: str) -> str:
-    """A symbolic link with its target, which is not followed."""
+    """Render a symbolic link with its target, without following it."""
     try:
         return f"{name} -> {render_name(str(Path(path).readlink()))}"
     except OSError:
@@ -89,7 +89,7 @@ def render_link(name: str, path: str) -> str:
 
 
 async def resolve_scope(context: ToolContext, discovery: FileDiscoveryService, path: str) -> SearchScope:
-    """Resolve what the model named. A path that rules hide is looked into all the same, and that is said."""
+    """Resolve the path from the model. A path hidden by rules is searched anyway, with a note."""
     resolved = context.boundary.check(path)
     try:
         is_directory = resolved.is_dir()
@@ -117,7 +117,7 @@ async def _describe_ignored(context: ToolContext, discovery: FileDiscoveryServic
 
 
 class ReadableFiles(Data, frozen=True):
-    """Files that may be read without asking, and how many may not; `others` is what else there is to say."""
+    """Files that may be read without confirmation, and the number that may not; `others` are further remarks."""
 
     paths: list[str]
     directories: tuple[str, ...] = ()  # those that hold the paths

@@ -1,1 +1,1 @@
-"""What the web tools share: addresses, the client, pages, search backends."""
+"""Shared code of the web tools: addresses, the client, pages, search backends."""

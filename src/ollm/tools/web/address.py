@@ -1,4 +1,4 @@
-"""Where web_fetch may go: public unicast addresses, by a list of networks, and places opened by name."""
+"""Addresses allowed for web_fetch: public unicast by a list of networks, and places allowed by name."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _PORTS = {"http": 80, "https": 443}
 
 
 class WebTarget(Data, frozen=True):
-    """An address taken apart. `host` is ASCII, an IPv6 one without its brackets."""
+    """A parsed address. `host` is ASCII, an IPv6 address without its brackets."""
 
     scheme: str
     host: str
@@ -52,7 +52,7 @@ class WebTarget(Data, frozen=True):
 
     @property
     def host_and_port(self) -> str:
-        """host:port, as `allowPrivate` names it."""
+        """host:port, as written in `allowPrivate`."""
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
     @property
@@ -70,7 +70,7 @@ class WebTarget(Data, frozen=True):
 
 
 def parse_url(url: str) -> WebTarget:
-    """The parts of a URL, or ToolFailure("InvalidUrl") for anything that two programs might read differently."""
+    """Parse a URL. Raises ToolFailure("InvalidUrl") for anything that two programs might read differently."""
     url = url.strip(" ")
     if not url or _FORBIDDEN_CHARACTERS.search(url):
         raise _make_failure(url, "it is empty or contains spaces, control or invisible characters, or backslashes")
@@ -93,7 +93,7 @@ def parse_url(url: str) -> WebTarget:
 
 
 def is_public(address: Address) -> bool:
-    """Whether an address is a public unicast one."""
+    """Return True if an address is public unicast."""
     if isinstance(address, ipaddress.IPv4Address):
         return not is_within(address, _CLOSED_IPV4)
     if address.ipv4_mapped is not None:
@@ -108,7 +108,7 @@ def is_within(address: Address, networks: tuple[str, ...]) -> bool:
 
 
 def refuse_private(target: WebTarget, addresses: list[Address], allowed: tuple[str, ...]) -> None:
-    """Raises ToolFailure("AddressRefused") if any answer is not public, unless the place was opened by name."""
+    """Raise ToolFailure("AddressRefused") if any address is not public, unless the place is allowed by name."""
     if target.host_and_port.lower() in {place.lower() for place in allowed}:
         return
     closed = next((address for address in addresses if not is_public(address)), None)

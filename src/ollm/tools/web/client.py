@@ -1,4 +1,4 @@
-"""HTTP for the web tools (T6): every connection goes to an address that was checked, every answer has its limits."""
+"""HTTP for the web tools (T6): every connection goes to a checked address, every answer is limited."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _WBITS = {"gzip": 31, "x-gzip": 31, "deflate": 15}
 
 
 class WebResponse(Data, frozen=True):
-    """A whole answer. Header names are lower case; `url` is where the redirects led."""
+    """A whole answer. Header names are lower case; `url` is the address after redirects."""
 
     url: str
     status: int
@@ -45,7 +45,7 @@ class WebResponse(Data, frozen=True):
 
 
 class CheckedConnections(httpcore2.AsyncNetworkBackend):
-    """Resolves a name once, refuses it if any answer is not public, and connects to an address it has checked."""
+    """Connections to checked addresses: a name is resolved once and refused if any address is not public."""
 
     def __init__(self, target: WebTarget, allowed: tuple[str, ...]) -> None:
         self._target = target
@@ -89,11 +89,11 @@ async def fetch_url(
     content: bytes | None = None,
     same_host: bool = False,
 ) -> WebResponse:
-    """The answer after redirects, within the limits of the settings; with `same_host` a redirect to another host is
-    told and not followed: that is a call of its own, to be judged like any.
+    """Fetch a URL with redirects, within the limits of the settings. With `same_host` a redirect to another host is
+    reported and not followed: that needs a separate call, subject to policy.
 
-    Raises ToolFailure: InvalidUrl, AddressRefused, Timeout, NetworkError, TooLarge, HttpError (odd answers only;
-    the caller judges the status).
+    Raises ToolFailure: InvalidUrl, AddressRefused, Timeout, NetworkError, TooLarge, HttpError (malformed answers only;
+    the caller checks the status).
     """
     began = time.monotonic()
     try:
@@ -166,7 +166,7 @@ def _make_url(target: WebTarget) -> httpcore2.URL:
 
 
 async def _read_body(reply: httpcore2.Response, headers: Mapping[str, str], target: WebTarget, limit: int) -> bytes:
-    """Decoded as it comes, so that a small answer cannot grow without end."""
+    """Decode the body as it arrives, so that a small answer cannot grow without end."""
     decode = _make_decoder(headers.get("content-encoding", ""), target)
     body = bytearray()
     async for chunk in reply.aiter_stream():
@@ -178,7 +178,7 @@ async def _read_body(reply: httpcore2.Response, headers: Mapping[str, str], targ
 
 
 def _make_decoder(encoding: str, target: WebTarget) -> Callable[[bytes, int], list[bytes]]:
-    """A function from received bytes and the most that may come of them to decoded parts."""
+    """Make a function that decodes received bytes to parts, up to a maximum size."""
     name = encoding.strip().lower()
     if name in ("", "identity"):
         return lambda chunk, _max_bytes: [chunk]
@@ -188,7 +188,7 @@ def _make_decoder(encoding: str, target: WebTarget) -> Callable[[bytes, int], li
 
 
 class _Inflater:
-    """Unfolds gzip and deflate, never more than `max_bytes`."""
+    """A decoder for gzip and deflate that never returns more than `max_bytes`."""
 
     def __init__(self, name: str, target: WebTarget) -> None:
         self._name = name

@@ -1,4 +1,4 @@
-"""What an answer from the web says, as text (T6.1, T6.2): pages as Markdown, PDFs read, the rest as it is."""
+"""Text of a web answer (T6.1, T6.2): pages as Markdown, PDFs as text, other text unchanged."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _TEXT = re.compile(r"text/|application/(?:[\w.+-]*(?:json|xml|javascript|yaml|to
 
 
 async def extract_text(answer: WebResponse, selector: str | None, environment: Mapping[str, str]) -> str:
-    """Raises ToolFailure: BinaryFile for what is not text, InvalidPattern and NotFound for a selector."""
+    """Extract the text. Raises ToolFailure: BinaryFile if not text, InvalidPattern and NotFound for a selector."""
     media = answer.headers.get("content-type", "").partition(";")[0].strip().lower()
     if media == "application/pdf" or answer.body.startswith(b"%PDF-"):
         return await _convert_in_child(answer, answer.body, ["pdf"], environment)
@@ -40,7 +40,7 @@ async def extract_text(answer: WebResponse, selector: str | None, environment: M
 
 
 def decode_body(answer: WebResponse) -> str:
-    """The body as text: by its byte order mark, the header's charset, the page's own word, or the look of it."""
+    """Decode the body by its byte order mark, the header's charset, the page's own charset, or detection."""
     body = answer.body
     if body.startswith((codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         found = detect_encoding(body)
@@ -55,7 +55,7 @@ def decode_body(answer: WebResponse) -> str:
 
 
 def _is_charset(name: str) -> bool:
-    """A text encoding Python knows; its codecs of other kinds (`zip`, `rot13`) are none."""
+    """Return True for a text encoding Python supports, but not for its other codecs (`zip`, `rot13`)."""
     try:
         return bool(codecs.lookup(name)._is_text_encoding)  # noqa: SLF001 - the only place this is said
     except LookupError:

@@ -1,7 +1,7 @@
-"""Documents from strangers made into text, in a process of its own with little memory and time (T6.1, T6.2).
+"""Conversion of untrusted documents to text, in a separate process with little memory and time (T6.1, T6.2).
 
-Run as `python -m ollm.tools.web.page_text KIND [BASE_URL [SELECTOR]]` with the document on stdin; one JSON object comes
-out: {text} or {error, message}. Nothing here imports the rest of ollm.
+Run as `python -m ollm.tools.web.page_text KIND [BASE_URL [SELECTOR]]` with the document on stdin. The output is one
+JSON object: {text} or {error, message}. Nothing here imports the rest of ollm.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def main(arguments: list[str]) -> int:
 
 
 class DocumentRefused(Exception):  # noqa: N818 - an answer, not a fault
-    """The document cannot be shown as asked."""
+    """The document cannot be shown as requested."""
 
     def __init__(self, kind: str, message: str) -> None:
         super().__init__(message)
@@ -39,7 +39,7 @@ class DocumentRefused(Exception):  # noqa: N818 - an answer, not a fault
 
 
 def convert_html(page: str, base: str, selector: str) -> str:
-    """Markdown of a page, or of the elements a CSS selector picks."""
+    """Convert a page, or the elements matching a CSS selector, to Markdown."""
     from html_to_markdown import ConversionOptions, convert
 
     if selector:
@@ -52,7 +52,7 @@ def convert_html(page: str, base: str, selector: str) -> str:
 
 
 def select_elements(page: str, selector: str) -> str:
-    """The outermost elements that match, one after the other."""
+    """Select the outermost matching elements, in order."""
     from selectolax.lexbor import LexborHTMLParser, SelectolaxError
 
     try:
@@ -73,7 +73,7 @@ def select_elements(page: str, selector: str) -> str:
 
 
 def remove_tags(page: str) -> str:
-    """Plain text of a page too deep or too odd to convert."""
+    """Extract plain text from a page too deep or too odd to convert."""
     from html import unescape
 
     bare = re.sub(r"<(script|style)\b[^>]*>.*?</\1\s*>", " ", page, flags=re.IGNORECASE | re.DOTALL)
@@ -81,7 +81,7 @@ def remove_tags(page: str) -> str:
 
 
 def convert_pdf(data: bytes) -> str:
-    """The text of a PDF, page by page."""
+    """Extract the text of a PDF, page by page."""
     import io
     import logging
 

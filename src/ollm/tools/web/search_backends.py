@@ -1,4 +1,4 @@
-"""Where web_search looks (T6.6): SearXNG, Brave, Tavily, or the ddgs library. An extension may bring more."""
+"""Backends of web_search (T6.6): SearXNG, Brave, Tavily, or the ddgs library. An extension may add more."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ RATE_LIMITED_STATUSES = (429, 432, 433)  # Tavily says 432 and 433 when a plan i
 
 
 class SearchHit(Data, frozen=True):
-    """One result, as the backend wrote it."""
+    """One result, as returned by the backend."""
 
     title: str
     url: str
@@ -32,13 +32,13 @@ class SearchHit(Data, frozen=True):
 
 
 class SearchBackend(Protocol):
-    """Raises ToolFailure: HttpError, NetworkError, Timeout, NoBackend."""
+    """A search backend. Raises ToolFailure: HttpError, NetworkError, Timeout, NoBackend."""
 
     async def search(self, query: str, count: int) -> list[SearchHit]: ...
 
 
 class SearchRequest(Data, frozen=True):
-    """What a service is asked, and where its answer has the results and their texts."""
+    """The request to a service, and the location of the results and their texts in its answer."""
 
     path: str
     results: tuple[str, ...] = ("results",)
@@ -64,7 +64,7 @@ def build_request(service: str, key: str, query: str, count: int) -> SearchReque
 
 
 class SearchService(Data, frozen=True):
-    """A search service on the web: its name, where it is, and the key it takes."""
+    """A search service on the web: its name, address and key."""
 
     name: str
     base_url: str
@@ -72,7 +72,7 @@ class SearchService(Data, frozen=True):
     timeout: float = 30
 
     async def search(self, query: str, count: int) -> list[SearchHit]:
-        """The place the user configured may be a private one; where it redirects to not."""
+        """Search the service. The configured address may be private, but not the target of a redirect."""
         from ollm.tools.web.client import fetch_url
 
         asked = build_request(self.name, self.key, query, count)
@@ -107,7 +107,7 @@ class SearchService(Data, frozen=True):
 
 
 class Ddgs(Data, frozen=True):
-    """The ddgs library, which asks public search engines by itself."""
+    """The ddgs library, which queries public search engines itself."""
 
     timeout: float = 10
 
@@ -131,7 +131,7 @@ class Ddgs(Data, frozen=True):
 
 
 async def run_in_thread(work: Any) -> Any:
-    """The result of blocking work, in a thread that keeps nobody waiting when the call is cancelled."""
+    """Run blocking work in a thread that does not delay a cancelled call."""
     loop = asyncio.get_running_loop()
     done: asyncio.Future[Any] = loop.create_future()
 
@@ -153,7 +153,7 @@ async def run_in_thread(work: Any) -> Any:
 
 
 def parse_hits(document: Any, way: tuple[str, ...], snippet: str) -> list[SearchHit]:
-    """The results in an answer; those that are not as documented are passed over."""
+    """Parse the results in an answer, skipping malformed ones."""
     for name in way:
         document = document.get(name) if isinstance(document, dict) else None
     hits = []
@@ -171,14 +171,14 @@ def _as_text(value: Any) -> str:
 
 
 def find_default_backend(settings: WebSearchSettings) -> str:
-    """What is used when no backend is named: an address means SearXNG, else ddgs where it is installed."""
+    """Find the default backend: SearXNG if an address is set, else ddgs if it is installed."""
     if settings.base_url:
         return "searxng"
     return "ddgs" if find_spec("ddgs") else ""
 
 
 def select_backend(settings: WebSearchSettings, key: str | None, others: Mapping[str, SearchBackend]) -> SearchBackend:
-    """The backend the settings name, else the installed one, or ToolFailure("NoBackend") that says what to set."""
+    """Select the configured backend, else the installed one. Raises ToolFailure("NoBackend") with what to set."""
     name = (settings.backend or find_default_backend(settings)).lower()
     if name in others:
         return others[name]

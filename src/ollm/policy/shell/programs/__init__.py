@@ -1,4 +1,4 @@
-"""Knowledge of shell programs: one record each."""
+"""Shell program database: one record per program."""
 
 from __future__ import annotations
 
@@ -24,5 +24,5 @@ UNKNOWN_PROGRAM = Program()
 
 
 def get_program(name: str) -> Program:
-    """The record of a program; an empty one when nothing is known of it."""
+    """Return the record of a program, or an empty record if the program is unknown."""
     return PROGRAMS.get(name, UNKNOWN_PROGRAM)

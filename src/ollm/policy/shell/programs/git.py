@@ -1,4 +1,4 @@
-"""git: which of its commands only read, which options make even those run or write, and the commands it is handed."""
+"""git: its read-only commands, the options that make even those run or write, and commands passed to it."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ _PROGRAM_SETTINGS = (
 
 
 class GitCommand(Data, frozen=True):
-    """A git command line sorted out: where the subcommand is, and what its words do."""
+    """A parsed git command line: the index of the subcommand, and what its words do."""
 
     subcommand: int | None
     dangers: tuple[tuple[int, str], ...]
@@ -124,7 +124,7 @@ def _has_login(boundary: Boundary) -> bool:
 
 
 def _add_notes(part: CommandPart, start: int, judge: PathJudge) -> CommandPart:
-    """Say beforehand what the sandbox keeps it from, or does with what it brings."""
+    """Add a note about files the sandbox will move aside, or the reason why it must run outside."""
     texts = [word.text for word in part.words]
     if part.directories and (keys := explain_needed_keys(texts, start, part.directories[0], judge.boundary)):
         return msgspec.structs.replace(part, outside=keys)
@@ -136,7 +136,7 @@ def _changes_settings(words: Sequence[ShellWord], start: int | None) -> bool:
 
 
 def _shows_settings(words: Sequence[ShellWord], start: int | None) -> bool:
-    """`git config` writes with an action of that kind or a value after the name; everything else shows."""
+    """Return True unless `git config` writes: with a writing action, or with a value after the name."""
     rest = [word.text for word in words[(start or 0) + 1 :]]
     if any(re.match(_CHANGES_CONFIG, text) for text in rest):
         return False
@@ -146,7 +146,7 @@ def _shows_settings(words: Sequence[ShellWord], start: int | None) -> bool:
 
 
 def _check_writes(part: CommandPart, judge: PathJudge, subcommand: int | None) -> Objections:
-    """Protected files named to a git command that changes the work tree."""
+    """Check for protected files named to a git command that changes the work tree."""
     if subcommand is None or part.words[subcommand].text not in _WRITING_SUBCOMMANDS:
         return NO_OBJECTIONS
     words = [word for word in part.words[subcommand + 1 :] if not word.text.startswith("-")]
@@ -198,7 +198,7 @@ def _find_dangers(words: Sequence[ShellWord], start: int) -> WordDangers:
 
 
 def _ends_options(word: ShellWord) -> bool:
-    """`--$x` may be any option."""
+    """Return True for a literal `--`; `--$x` may be any option."""
     return word.static and word.text == "--"
 
 
@@ -219,7 +219,7 @@ def _find_option_dangers(name: str, text: str) -> Iterator[str]:
 
 
 def _is_listing(name: str, words: Sequence[ShellWord], start: int) -> bool:
-    """Subcommands that list or change, by their words."""
+    """Return True if a subcommand that can list or change only lists, judged by its words."""
     rest = [word.text for word in words[start + 1 :]]
     if name in _LISTING_OPTIONS and _has_only_list_options(name, rest):
         return True
@@ -244,7 +244,7 @@ def _has_only_list_options(name: str, rest: list[str]) -> bool:
 
 
 def _find_paths(name: str, words: Sequence[ShellWord], start: int) -> list[ShellWord]:
-    """Every operand: one that is a revision names no place outside. In `REV:PATH` the path counts."""
+    """Return every operand as a path: a revision names nothing outside. `REV:PATH` counts as PATH."""
     found: list[ShellWord] = []
     after = False
     for word in words[start + 1 :]:
@@ -260,7 +260,7 @@ def _find_paths(name: str, words: Sequence[ShellWord], start: int) -> list[Shell
 
 
 def _find_joined_files(name: str, word: ShellWord) -> list[ShellWord]:
-    """The file in `--contents=FILE` or `-fFILE`."""
+    """Find the file in `--contents=FILE` or `-fFILE`."""
     option, equals, path = word.text.partition("=")
     if not (equals and any(one.startswith(option[2:]) for one in _FILE_OPTIONS)) or not option.startswith("--"):
         letter = _FILE_LETTERS.get(name)
@@ -269,7 +269,7 @@ def _find_joined_files(name: str, word: ShellWord) -> list[ShellWord]:
 
 
 def _unwrap_git(_program: Program, words: Sequence[ShellWord]) -> list[InnerCommand]:
-    """Commands handed to git: in settings, `rebase --exec`, `bisect run`, `submodule foreach`, `grep -O`, filters."""
+    """Find commands passed to git: settings, `rebase --exec`, `bisect run`, `submodule foreach`, `grep -O`, filters."""
     texts = [word.text for word in words]
     inner: list[InnerCommand] = []
     for index, word in enumerate(words[1:], 1):
@@ -330,7 +330,7 @@ _LOGIN = re.compile(r"https?://")
 
 
 def explain_needed_keys(words: Sequence[str], start: int, directory: Path, boundary: Boundary) -> str:
-    """Return why a git command needs keys of the person, empty if it does not. `start` is its subcommand's place."""
+    """Return why a git command needs the user's keys, or "". `start` is the index of its subcommand."""
     name, rest = words[start], list(words[start + 1 :])
     both = " ".join(words[start : start + 2])
     if name not in (*_SIGNS_COMMITS, "tag") and _ASKS_REMOTES.isdisjoint((name, both)):
@@ -366,7 +366,7 @@ def _explain_remote(name: str, rest: Sequence[str], settings: Mapping[str, str])
 
 
 def _find_urls(name: str, rest: Sequence[str], settings: Mapping[str, str]) -> list[str]:
-    """The addresses it may reach: those in its words, else those of the remote that it names or takes by itself."""
+    """Find the URLs it may reach: those among its words, else those of the named or default remote."""
     operands = [word for word in rest if not word.startswith("-")]
     if name == "clone":
         return operands
@@ -384,7 +384,7 @@ def _find_urls(name: str, rest: Sequence[str], settings: Mapping[str, str]) -> l
 
 
 def _keep_settings(words: Sequence[str]) -> list[str]:
-    """The options before the subcommand that say where it runs and what is set."""
+    """Keep the options before the subcommand that set the directory or a setting."""
     return [word for option, value in pairwise(words) if option in ("-c", "-C") for word in (option, value)]
 
 

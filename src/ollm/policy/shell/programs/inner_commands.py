@@ -1,5 +1,5 @@
-"""Commands inside other commands, as the records tell where they are. Where a program finds its command is not
-followed word by word for those that only launch: every reading counts, and each can only forbid."""
+"""Commands inside other commands, located by the program records. For programs that only launch a command, its position
+is not determined exactly: every reading is considered, and each can only forbid."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _BACKTICKS = r"`([^`]+)`|(?:qx|%x)\s*[({\[/|!]([^)}\]/|!]+)"
 
 
 def find_called_commands(code: str) -> Iterator[str]:
-    """The commands in calls that start programs, and between backticks."""
+    """Find commands in calls that start programs, and between backticks."""
     for call in re.finditer(_CALL, code):
         strings = [one[1:-1] for one in re.findall(_STRING, call.group(1))]
         yield strings[0] if " " in strings[0] else " ".join(strings)
@@ -69,7 +69,7 @@ def make_guess(script: str) -> InnerCommand:
 
 
 def split_off_command(program: Program, words: Sequence[ShellWord]) -> tuple[ShellWord, ...] | None:
-    """Return the command that a harmless wrapper runs; None for other uses."""
+    """Return the command that a harmless wrapper runs, or None for other uses."""
     if program.wraps is None or not program.wraps.harmless:
         return None
     found, skip = scan_options(words, program.options), program.wraps.operands
@@ -82,7 +82,7 @@ def split_off_command(program: Program, words: Sequence[ShellWord]) -> tuple[She
 
 
 def unwrap_command(program: Program, words: Sequence[ShellWord]) -> list[InnerCommand]:
-    """The command behind a wrapper's own words, and those in its options."""
+    """Return the command after a wrapper's own words, and those in its options."""
     wrapper = program.wraps or Wrapping()
     found = scan_options(words, program.options)
     rest = [word for _, word in found.operands]
@@ -114,7 +114,7 @@ def join_script(words: Sequence[ShellWord]) -> InnerCommand:
 
 
 def _find_launched(how: Launching, words: Sequence[ShellWord]) -> list[InnerCommand]:
-    """Everything the words could make the program run."""
+    """Find everything the words could make the program run."""
     places = [index for index, word in enumerate(words[:MAX_WORDS]) if word.text in how.after]
     if how.after and not places:
         return []
@@ -145,12 +145,12 @@ def _find_starts(words: Sequence[ShellWord], own: int) -> list[int]:
 
 
 def _drop_dashes(words: Sequence[ShellWord]) -> tuple[ShellWord, ...]:
-    """`PROGRAM -- ARGUMENT…` runs the program with these arguments."""
+    """Drop `--`: `PROGRAM -- ARGUMENT…` runs the program with these arguments."""
     return tuple(word for word in words if word.text != "--")
 
 
 def strip_command_prefix(text: str) -> str:
-    """A command without what its host wants before it: `!` in an editor, `shell` in a debugger, `--exec=`."""
+    """Strip the prefix a host needs before a command: `!` in an editor, `shell` in a debugger, `--exec=`."""
     rest = re.sub(_COMMAND_PREFIX, "", text, count=1)
     return rest.rstrip("\"'") if rest.count('"') % 2 or rest.count("'") % 2 else rest
 
@@ -167,13 +167,13 @@ def _find_in_options(options: Sequence[str], words: Sequence[ShellWord]) -> list
 
 
 def abbreviates(text: str, options: Sequence[str]) -> bool:
-    """True if a word is one of these long options, written out or shortened."""
+    """Return True if a word is one of these long options, in full or abbreviated."""
     given = text.partition("=")[0]
     return given.startswith("--") and len(given) > 2 and any(one.startswith(given) for one in options)
 
 
 def unwrap_shell(_program: Program, words: Sequence[ShellWord]) -> list[InnerCommand]:
-    """`bash -c SCRIPT NAME ARGUMENT…`. A script's file is not looked into."""
+    """Unwrap `bash -c SCRIPT NAME ARGUMENT…`. Script files are not read."""
     words = [word for word in words if not re.fullmatch(r"\+[a-zA-Z]*", word.text)]
     found = scan_options(
         words, OptionGrammar(values="oO", long_values=("rcfile", "init-file"), known=("command",), stops=True)
@@ -202,7 +202,7 @@ def unwrap_alias(_program: Program, words: Sequence[ShellWord]) -> list[InnerCom
 
 
 def unwrap_callback(program: Program, words: Sequence[ShellWord]) -> list[InnerCommand]:
-    """`mapfile -C COMMAND`."""
+    """Unwrap `mapfile -C COMMAND`."""
     found = scan_options(words, program.options)
     return [make_guess(one.value.text) for one in found.options if one.name == "C" and one.value]
 
@@ -218,8 +218,8 @@ def unwrap_rest(_program: Program, words: Sequence[ShellWord]) -> list[InnerComm
 
 
 def unwrap_user_shell(program: Program, words: Sequence[ShellWord]) -> list[InnerCommand]:
-    """`su [-] [USER] [-c SCRIPT]`: options may also come after the user's name; `runuser -u USER COMMAND` runs
-    words."""
+    """Unwrap `su [-] [USER] [-c SCRIPT]`, with options also after the user's name, and `runuser -u USER COMMAND`, which
+    takes the command as words."""
     found = scan_options(words, msgspec.structs.replace(program.options, stops=False))
     if any(option.is_any(("u", "user")) for option in found.options if "user" in program.options.long_values):
         return unwrap_command(program, words)
@@ -228,7 +228,7 @@ def unwrap_user_shell(program: Program, words: Sequence[ShellWord]) -> list[Inne
 
 
 def unwrap_ssh(program: Program, words: Sequence[ShellWord]) -> list[InnerCommand]:
-    """The command for the other side, and those in settings: `-o ProxyCommand=…`."""
+    """Unwrap the remote command, and commands in settings: `-o ProxyCommand=…`."""
     found = scan_options(words, program.options)
     settings = [option.value.text for option in found.options if option.name == "o" and option.value]
     commands = [re.split(r"[=\s]", text, maxsplit=1)[1] for text in settings if re.match(r"\w+Command[=\s]", text)]

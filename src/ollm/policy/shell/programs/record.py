@@ -1,4 +1,4 @@
-"""The record of one shell program: its options, and what it reads, writes, runs, wraps and is granted for."""
+"""Record of a shell program: its options, what it reads, writes, runs and wraps, and how it is granted."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ WordDangers = list[tuple[int, str]]  # places of words, each with why it asks
 
 
 class InnerCommand(Data, frozen=True):
-    """A command inside another: as words or as a script to be parsed. `arguments` are `$0`, `$1` … of a script.
-    `more` says that words may be appended; a `guess` is one of several readings."""
+    """A command inside another: as words, or as a script to parse. `arguments` are `$0`, `$1` … of a script. `more`
+    means that words may be appended; a `guess` is one of several readings."""
 
     words: tuple[ShellWord, ...] = ()
     script: str | None = None
@@ -28,18 +28,18 @@ class InnerCommand(Data, frozen=True):
 
 
 class Reading(Data, frozen=True):
-    """Words of a program that only reads. Every operand is a path, and every option that the grammar does not know may
-    be anything.
+    """Words of a program that only reads. Every operand is a path, and an option that is not in the grammar may do
+    anything.
 
-    `danger`: options that run something or write. `names`: options that take the files to read from a file. `skip`: so
-    many operands are no paths (a pattern), unless one of `pattern_options` gives it. `paths` false: operands are text.
-    `read_options`: options whose value is a file read. `output`: the operand from which on files are written. `deep`:
-    options that make it read a whole tree, hidden files too, `selecting` those that do so for the names in their value,
-    `following` those that follow its links. `walks`: options with which it goes through trees, and `compares`: it goes
-    through directories without any. `responses`: `@FILE` stands for the words in a file. `setting`: operands with which
-    it sets or tells more, as an expression, and what that is. `evaluate` finds words that are code. `only_with`: it
-    reads only with one of these as its first word. `exact`: there is nothing about it to be mistaken in. `counts`: with
-    these options alone it prints a number.
+    `danger`: options that run something or write. `names`: options that take the list of files to read from a file.
+    `skip`: the number of leading operands that are not paths (a pattern), unless one of `pattern_options` gives it.
+    `paths` False: operands are text. `read_options`: options whose value is a file to read. `output`: the index of the
+    first operand that is written. `deep`: options that read a whole tree, including hidden files; `selecting`: those
+    that do so for the names in their value; `following`: those that follow links. `walks`: options that traverse trees;
+    `compares`: it traverses directories without any option. `responses`: `@FILE` stands for the words in a file.
+    `setting`: an expression for operands that set or reveal more, and a description. `evaluate` finds words that are
+    code. `only_with`: it only reads if its first word is one of these. `exact`: so simple that the analysis cannot be
+    wrong. `counts`: with only these options it prints a number.
     """
 
     danger: tuple[str, ...] = ()
@@ -63,10 +63,10 @@ class Reading(Data, frozen=True):
 
 
 class Writing(Data, frozen=True):
-    """`all` operands are written, the `last` one (the others are read), the `first` one, what `settings` like `of=…`
-    name, or only the values of `targets`, which are options. `skip` operands are no paths unless one of
-    `skip_options` stands for them. `moves`: sources are written too. `deep`: with these options it goes with everything
-    below. `needs`: only with one of these does it write."""
+    """Words of a program that writes. `all` operands are written, the `last` one (the others are read), the `first`
+    one, those named by `settings` like `of=…`, or only the values of the options in `targets`. The first `skip`
+    operands are not paths, unless one of `skip_options` replaces them. `moves`: sources are written too. `deep`:
+    options that include everything below. `needs`: it writes only with one of these."""
 
     shape: Literal["all", "last", "first", "option", "settings"]
     targets: tuple[str, ...] = ()
@@ -78,9 +78,9 @@ class Writing(Data, frozen=True):
 
 
 class Wrapping(Data, frozen=True):
-    """Options, then `operands` words of its own, then the command: as words, or `joined` into a script. `scripts` are
-    options whose value is a script, `logs` those that write a file. A `harmless` one changes nothing about what it
-    runs."""
+    """Words of a wrapper: options, then `operands` arguments, then the command, as words or `joined` into a script.
+    `scripts` are options whose value is a script, `logs` those that write a file. A `harmless` wrapper does not change
+    what it runs."""
 
     operands: int = 0
     assignments: bool = False
@@ -92,9 +92,9 @@ class Wrapping(Data, frozen=True):
 
 
 class Launching(Data, frozen=True):
-    """It starts what is somewhere in its words. `after`: the command is after one of these; right after the
-    name when there are none. `words`: it is the rest of the words, after at most so many `own` ones. `quoted`: it is
-    one word; with `marked` only behind a mark."""
+    """A program that starts a command found among its words. `after`: the command follows one of these, or the name if
+    there are none. `words`: the command is the rest of the words, after at most `own` others. `quoted`: the command is
+    one word; with `marked`, only after a mark."""
 
     after: tuple[str, ...] = ()
     own: int = MAX_WORDS
@@ -104,8 +104,8 @@ class Launching(Data, frozen=True):
 
 
 class Granting(Data, frozen=True):
-    """Number of words that name an operation, and the subcommands it holds for; others are granted word by word.
-    `third` are words whose next one belongs to the name. `never`: not by its name alone."""
+    """Number of words that name an operation, and the subcommands to which it applies; others are granted word by word.
+    `third` are words whose successor belongs to the name. `never`: not granted by its name alone."""
 
     depth: int = 0
     subcommands: tuple[str, ...] = ()
@@ -114,14 +114,14 @@ class Granting(Data, frozen=True):
 
 
 class Program(Data, frozen=True):
-    """Record of one program; a part that is None means that it does no such thing, or that nobody knows.
+    """Record of one program. A part that is None means that the program does no such thing, or that it is unknown.
 
-    `inspect` takes the place of what is done with words generally, `find_commands` that of unwrapping. `commands` are
-    options whose value is a command, `acting` others that make it run or use something else, `acting_words` such words
-    as an expression. `code`: its words may be programs in another language. `changes`: what it does to the shell.
-    `evaluates`: it looks into subscripts. `fed`: what its input is to it. `steering` letters and `flag_letters` are for
-    grants and rules, the latter by subcommand. `global_values` come before a subcommand with a value,
-    `harmless_globals` without an effect.
+    `inspect` replaces the general analysis of words, `find_commands` the general unwrapping. `commands` are options
+    whose value is a command, `acting` others that make it run or use something else; `acting_words` is an expression
+    for such words. `code`: its words may be programs in another language. `changes`: its effect on the shell.
+    `evaluates`: it evaluates subscripts. `fed`: how it uses its input. `steering` letters are for grants,
+    `flag_letters` for rules, by subcommand. `global_values` are options with a value before the subcommand,
+    `harmless_globals` those without an effect.
     """
 
     options: OptionGrammar = OptionGrammar()
@@ -149,7 +149,7 @@ class Program(Data, frozen=True):
 
     @property
     def runs_others(self) -> bool:
-        """True if it may start another program that it is told about."""
+        """True if it may start another program named in its words."""
         parts = (self.wraps, self.launches, self.find_commands)
         return any(part is not None for part in parts) or bool(self.commands or self.code or self.kind == "shell")
 
@@ -159,9 +159,9 @@ def split_names(text: str) -> tuple[str, ...]:
 
 
 def list_options(values: str = "", longs: str = "", joined: str = "", flags: str | None = None) -> OptionGrammar:
-    """Options of a program: letters that take a value, and long ones, written `name`, `name=` with a value and `name?`
-    where the value can only be behind an equals sign. `joined` are letters whose value can only be in the same word.
-    With `flags`, letters that stand alone, all options are listed."""
+    """Build the option grammar of a program: letters that take a value, and long options, written `name`, `name=` with
+    a value and `name?` if the value can only follow an equals sign. `joined` are letters whose value can only be in the
+    same word. `flags` are letters without a value; if given, the list of options is complete."""
     words = longs.split()
     return OptionGrammar(
         flags=flags,
@@ -176,9 +176,9 @@ def list_options(values: str = "", longs: str = "", joined: str = "", flags: str
 def read_files(
     values: str = "", longs: str = "", joined: str = "", *, flags: str | None = None, **facts: Any
 ) -> Program:
-    """The record of a program that reads files. Options that take no value and do no harm need not be listed: the
-    kernel holds it to reading. They are for programs that run without a sandbox (`exact`), and for those whose first
-    operand is no path (`skip`), since an option that is not known may take it for its value."""
+    """Build the record of a program that reads files. Harmless options without a value need not be listed, because the
+    kernel limits the program to reading. List them for programs that run without a sandbox (`exact`), and for those
+    whose first operand is not a path (`skip`), since an unknown option may take it as its value."""
     own = _take_own(facts)
     return Program(options=list_options(values, longs, joined, flags), reads=Reading(**facts), **own)
 
@@ -190,13 +190,13 @@ def read_text(values: str = "", longs: str = "", joined: str = "", **facts: Any)
 def write_files(
     shape: Literal["all", "last", "first", "option", "settings"], values: str = "", longs: str = "", **facts: Any
 ) -> Program:
-    """The record of a program that writes files: the options that take a value, and which words name them."""
+    """Build the record of a program that writes files: options with a value, and which words name the files."""
     own = _take_own(facts)
     return Program(options=_list_values(values, longs), writes=Writing(shape=shape, **facts), **own)
 
 
 def wrap_command(values: str = "", longs: str = "", **facts: Any) -> Program:
-    """The record of a program that runs the command behind its own options and words."""
+    """Build the record of a program that runs the command after its own options and words."""
     own = _take_own(facts)
     return Program(options=_list_values(values, longs, stops=True), wraps=Wrapping(**facts), **own)
 
@@ -211,7 +211,7 @@ def _list_values(values: str, longs: str, *, stops: bool = False) -> OptionGramm
 
 
 def _take_own(facts: dict[str, Any]) -> dict[str, Any]:
-    """The facts about the program as such, taken out of those about one part of it."""
+    """Remove and return the facts about the program itself, leaving those about one part of it."""
     return {name: facts.pop(name) for name in Program.__struct_fields__ if name in facts}
 
 
@@ -220,7 +220,7 @@ def share_record(names: str, record: Program) -> dict[str, Program]:
 
 
 class FileTargets(Data, frozen=True):
-    """Words that name files written and files read; `removed` ones go with everything in them."""
+    """Words that name files written and files read; `removed` ones include everything in them."""
 
     written: tuple[ShellWord, ...] = ()
     read: tuple[ShellWord, ...] = ()
@@ -228,7 +228,7 @@ class FileTargets(Data, frozen=True):
 
 
 def find_targets(program: Program, words: Sequence[ShellWord]) -> FileTargets:
-    """The words that name what would be written and read; nothing for a program that is not known to write."""
+    """Find the words that name files written and read; empty if the program is not known to write."""
     writer, found = program.writes, scan_options(words, program.options)
     if writer is None or (writer.needs and not any(option.is_any(writer.needs) for option in found.options)):
         return FileTargets()
@@ -249,7 +249,7 @@ def find_targets(program: Program, words: Sequence[ShellWord]) -> FileTargets:
 
 
 def _find_copy_targets(writer: Writing, operands: list[ShellWord], directories: list[ShellWord]) -> FileTargets:
-    """Copying writes the last operand, and each source's name inside it when it is a directory."""
+    """Return the files a copy writes: the last operand, and each source's name inside it if it is a directory."""
     sources, places = (operands, directories) if directories else (operands[:-1], operands[-1:])
     inside = [_join_name(place, source) for place in places for source in sources]
     moved = tuple(sources) if writer.moves else ()

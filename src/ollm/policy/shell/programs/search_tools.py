@@ -229,8 +229,8 @@ def _inspect_awk(part: CommandPart, judge: PathJudge) -> CommandPart:
 
 
 def _only_prints(program: str) -> bool:
-    """True if an awk program neither redirects what it prints nor runs anything. A statement goes on over the end of a
-    line behind a comma; and where a regular expression or a comment may be, it is not sure where a string begins."""
+    """Return True if an awk program neither redirects its output nor runs anything. A statement continues on the next
+    line after a comma. Where a regular expression or a comment may be, the start of a string is uncertain."""
     bare = re.sub(_AWK_STRING, "0", program)
     sure = not set(bare) & set('"/#\\')
     redirects = re.search(r"\bprintf?\b[^;}]*>" if sure else r"(?s)print.*>", bare if sure else program)
@@ -240,7 +240,7 @@ def _only_prints(program: str) -> bool:
 def _inspect_script(
     record: Program, name: str, part: CommandPart, judge: PathJudge, is_plain: Callable[[str], bool]
 ) -> CommandPart:
-    """A command of which one word is a program, unless options give it, and the others are files."""
+    """Inspect a command with one script word, unless options give the script; the other words are files."""
     reading = record.reads or Reading()
     found = scan_options(part.words, record.options)
     programs, files = _split_operands(found, reading)
@@ -266,7 +266,7 @@ def _inspect_script(
 
 
 def _split_operands(found: OptionScan, reading: Reading) -> tuple[list[tuple[int, ShellWord]], list[ShellWord]]:
-    """The programs, each with its place, and the files."""
+    """Return the scripts, each with its index, and the files."""
     giving = [option for option in found.options if option.is_any(reading.pattern_options)]
     if not giving:
         return list(found.operands[:1]), [word for _, word in found.operands[1:]]

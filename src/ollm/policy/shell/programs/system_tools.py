@@ -1,4 +1,4 @@
-"""Programs and shell builtins that tell something about the system, the shell or a text they are given."""
+"""Programs and shell builtins that print information about the system, the shell or a text."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _NAME_TESTS = frozenset({"-v", "-R"})
 
 
 def find_test_dangers(words: Sequence[ShellWord]) -> list[tuple[int, str]]:
-    """`-v NAME` evaluates the subscript of a name, and a word that is not known may be `-v`."""
+    """Find words after `-v`, which evaluates a name's subscript; an unknown word may be `-v`."""
     found = [(place, "its words are only known when it runs") for place, word in enumerate(words) if word.several]
     ends = len(words) - (words[0].text == "[")
     for place in range(2, ends):
@@ -44,7 +44,7 @@ def find_test_dangers(words: Sequence[ShellWord]) -> list[tuple[int, str]]:
 
 
 def find_printf_dangers(words: Sequence[ShellWord]) -> list[tuple[int, str]]:
-    """`%n` sets a variable, `PATH` too."""
+    """Find `%n`, which sets a variable, possibly `PATH`."""
     place = 2 if len(words) > 2 and words[1].text == "--" else 1
     if len(words) <= place:
         return []
@@ -58,13 +58,13 @@ def find_printf_dangers(words: Sequence[ShellWord]) -> list[tuple[int, str]]:
 
 
 def find_status_dangers(words: Sequence[ShellWord]) -> list[tuple[int, str]]:
-    """`exit 1` and `exit $?`: some shells evaluate what is written there and is no number."""
+    """Find exit statuses that are not numbers: some shells evaluate them. `exit 1` and `exit $?` are safe."""
     written = [(place, word) for place, word in enumerate(words[1:], 1) if word.static]
     return [(place, "its status is no number") for place, word in written if not word.text.isdecimal()]
 
 
 def find_jq_dangers(words: Sequence[ShellWord]) -> list[tuple[int, str]]:
-    """Modules and files that a jq program names."""
+    """Find modules and files that a jq program names."""
     places = [place for place, word in enumerate(words[1:], 1) if re.search(_JQ_MODULE, word.text)]
     return [(place, "the jq program may read other files") for place in places]
 
