@@ -25,9 +25,9 @@ def test_the_archive_is_not_part_of_all(tmp_path: Path) -> None:
     (tmp_path / "uv-receipt.toml").write_text("")
 
     assert describe_extra_install("postgres", tmp_path, "x") == "uv tool install --force 'x[all,postgres]'"
+    (tmp_path / "lib/python3.11/site-packages/psycopg").mkdir(parents=True)
+    assert describe_extra_install("mcp", tmp_path, "x") == "uv tool install --force 'x[all,postgres]'"
 
 
 def test_no_name_is_given_that_anybody_could_take(tmp_path: Path) -> None:
-    assert (
-        describe_extra_install("mcp", tmp_path, "") == "install ollm again with its extra [mcp], from where you got it"
-    )
+    assert describe_extra_install("mcp", tmp_path, "") == "reinstall ollm with the extra [mcp] from its original source"

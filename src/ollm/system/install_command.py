@@ -10,19 +10,21 @@ PACKAGE = "ollm-cli"
 
 def describe_extra_install(extra: str, prefix: Path | None = None, source: str | None = None) -> str:
     """Return the command to run. A uv or pipx tool is reinstalled with all extras, or it would lose its others."""
-    place = prefix or Path(sys.prefix)
+    environment = prefix or Path(sys.prefix)
     package = find_source() if source is None else source
     if not package:
-        return f"install ollm again with its extra [{extra}], from where you got it"
-    if (place / "uv-receipt.toml").exists():
-        return f"uv tool install --force '{package}[{choose_extras(extra)}]'"
-    if (place / "pipx_metadata.json").exists():
-        return f"pipx install --force '{package}[{choose_extras(extra)}]'"
+        return f"reinstall ollm with the extra [{extra}] from its original source"
+    if (environment / "uv-receipt.toml").exists():
+        return f"uv tool install --force '{package}[{choose_extras(extra, environment)}]'"
+    if (environment / "pipx_metadata.json").exists():
+        return f"pipx install --force '{package}[{choose_extras(extra, environment)}]'"
     return f"pip install '{package}[{extra}]'"
 
 
-def choose_extras(extra: str) -> str:
-    return "all,postgres" if extra == "postgres" else "all"
+def choose_extras(extra: str, environment: Path) -> str:
+    """Return the extras to install. `all` leaves out postgres, so an installed one is named too."""
+    has_postgres = extra == "postgres" or any(environment.glob("lib/python*/site-packages/psycopg"))
+    return "all,postgres" if has_postgres else "all"
 
 
 def find_source() -> str:
@@ -32,9 +34,9 @@ def find_source() -> str:
     from urllib.parse import unquote, urlsplit
 
     try:
-        told = json.loads(distribution(PACKAGE).read_text("direct_url.json") or "{}")
+        direct_url = json.loads(distribution(PACKAGE).read_text("direct_url.json") or "{}")
     except (PackageNotFoundError, ValueError):
         return ""
-    url = urlsplit(str(told.get("url", "")))
+    url = urlsplit(str(direct_url.get("url", "")))
     folder = Path(unquote(url.path))
     return str(folder) if url.scheme == "file" and folder.exists() and "'" not in str(folder) else ""
