@@ -14,7 +14,15 @@ from ollm.domain.clock import Clock, now
 from ollm.domain.errors import NotFoundError, StorageError, UsageError, suggest_storage_fix
 from ollm.domain.messages import JsonObject
 from ollm.domain.session import Session
-from ollm.store.session_files.places import SessionPlaces, iter_own_files, list_ids_in, parse_id
+from ollm.store.session_files.files import get_file_time
+from ollm.store.session_files.places import (
+    SessionPlaces,
+    iter_own_files,
+    keep_copies,
+    keep_copy,
+    list_ids_in,
+    parse_id,
+)
 from ollm.store.session_files.writer import SessionWriter
 from ollm.system.atomic import make_private_directory, replace_file, sync_directory
 from ollm.system.locks import read_owner
@@ -152,8 +160,6 @@ class SessionFiles:
         """Rename a second document, in the earlier version's directory, so that it no longer counts as one."""
         second = self._find_second_document(session_id)
         if second:
-            from ollm.store.session_files.places import keep_copies
-
             keep_copies(second.parent, session_id, self.clock)
             second.unlink()
 
@@ -209,14 +215,11 @@ class SessionFiles:
         found = list_ids_in(trash) if trash else []
         if not found:
             return []
-        from ollm.store.session_files.files import get_file_time
 
         return [name for name in found if trash and get_file_time(*trash.glob(f"{name}.*")) < oldest]
 
     def _move_files(self, session_id: str, source: Path, target: Path, at: datetime) -> None:
         import shutil
-
-        from ollm.store.session_files.places import keep_copy
 
         make_private_directory(target)
         for path in [found for found in iter_own_files(target, session_id) if found.suffix in (".json", ".journal")]:

@@ -17,7 +17,7 @@ from ollm.domain.messages import JsonObject, Message
 from ollm.store.session_files import document, journal
 from ollm.store.session_files.files import LAST_MESSAGE
 from ollm.store.session_files.journal import MarkSchedule
-from ollm.store.session_files.places import DocumentGuard, SessionPlaces
+from ollm.store.session_files.places import DocumentGuard, SessionPlaces, keep_copies, restore_journal
 from ollm.system.atomic import AppendFile, make_private_directory, replace_file
 from ollm.system.locks import OwnerLock
 
@@ -213,8 +213,6 @@ class SessionWriter:
         head = {**self.head, "metadata": {**self.head.get("metadata", {}), LAST_MESSAGE: self.last_number}}
         yield from document.iter_document(head, reader.iter_messages(), reader.iter_calls())
         if reader.damage.text:
-            from ollm.store.session_files.places import keep_copies
-
             kept = keep_copies(self.directory, self.session_id, now)
             self.reports.append(f"Not everything could be read ({reader.damage.text}); kept as {kept[-1].name}.")
 
@@ -230,7 +228,6 @@ class SessionWriter:
         self._displaced = False
 
     def _restore_files(self) -> None:
-        from ollm.store.session_files.places import restore_journal
 
         make_private_directory(self.directory)
         reports = [restore_journal(self._journal, now), self.document.restore()]
