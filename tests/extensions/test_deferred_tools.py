@@ -43,13 +43,15 @@ async def test_a_server_that_hung_is_not_waited_for_again(tmp_path: Path) -> Non
 
 
 async def test_a_tool_that_is_gone_is_not_replaced_by_another_of_its_server(tmp_path: Path) -> None:
-    async with running(tmp_path, [Answer(calls=[("odd__noise", {})]), "Done."]) as runner:
+    gone = Answer(calls=[("odd__noise", {}), ("docs__read_file", {"path": "a.py"})])
+    async with running(tmp_path, [gone, "Done."]) as runner:
         configure(runner, mcpServers={"odd": raw_entry(tmp_path, "odd", tools=[make_tool("die", "End it.")])})
         await runner.run("-p", "go")
 
-    said = runner.server.chats[1]["messages"][-1]["content"]
-    assert 'There is no tool named "odd__noise"' in said
-    assert "Did you mean" not in said
+    for said, name in zip(runner.server.chats[1]["messages"][-2:], ("odd__noise", "docs__read_file"), strict=True):
+        assert f'There is no tool named "{name}"' in said["content"]
+        assert "Did you mean" not in said["content"]
+        assert "Call " not in said["content"]
 
 
 @pytest.mark.soak

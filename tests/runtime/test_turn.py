@@ -207,12 +207,21 @@ async def test_a_long_prompt_that_is_refused_for_no_known_reason_is_sent_again_s
             await talk.say(f"{number} {LONG}")
         before, prompt = len(talk.server.chats), talk.conversation.parts.prompt
         server.refusals = [Answer(status=400, body=UNKNOWN)]
+        await talk.say("a passing fault")
+        repeated, unchanged = measure(talk.server.chats[before:])
+        full, before = prompt.model.window, len(talk.server.chats)
+        server.refusals = [Answer(status=400, body=UNKNOWN)] * 2
         events = await talk.say("and now?")
-        refused, taken = measure(talk.server.chats[before:])
+        refused, _, taken = measure(talk.server.chats[before:])
         window = prompt.model.window
-        server.refusals = [Answer(status=400, body=UNKNOWN), Answer(calls=[("ls", {"path": "."})])] * 2
+        server.refusals = [
+            *[Answer(status=400, body=UNKNOWN)] * 2,
+            Answer(calls=[("ls", {"path": "."})]),
+            Answer(status=400, body=UNKNOWN),
+        ]
         again = await talk.say("once more?")
 
+    assert (repeated, full) == (unchanged, 16384)
     assert taken < refused
     assert get_end(events).reason == "answered"
     assert sum(text.endswith("The prompt was long; trying a shorter one.") for text in tell_notices(events)) == 1

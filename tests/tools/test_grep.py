@@ -178,9 +178,8 @@ async def test_a_workspace_that_holds_the_home_is_searched_without_keys_and_our_
 
     prefix = "" if inside == "." else f"{inside}/"
     assert said.splitlines() == [
-        f"{prefix}.sshrc",
         f"{prefix}notes.txt",
-        "[3 files that may contain secrets (.env and the like) were skipped; name one to read it]",
+        "[4 files that may contain secrets (.env and the like) were skipped; name one to read it]",
     ]
     drive.person.approves = False
     assert error(await drive("grep", pattern="text", path=f"{prefix}.ssh"))[0] == "Denied"

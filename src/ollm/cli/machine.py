@@ -153,7 +153,7 @@ def inspect_hardware(root: Path = Path("/"), timeout_seconds: float = QUERY_TIME
 
 
 def suggest_models(hardware: Hardware) -> dict[str, str]:
-    """Map each server to the commands that start a coding model which fits this machine."""
+    """Map each server to the commands that start a coding model for this machine, or use one elsewhere."""
     size = choose_model_size(hardware)
     layers = " -ngl 99" if hardware.gpu else ""
     model = f"qwen2.5-coder:{size}"
@@ -161,6 +161,7 @@ def suggest_models(hardware: Hardware) -> dict[str, str]:
     return {
         "ollama": f"ollama pull {model} && ollm -m {model}",
         "llama.cpp": f"llama-server -hf {repository} -c {WINDOW_TOKENS} --jinja{layers}, then: ollm",
+        "elsewhere": "ollm config set provider.baseUrl http://HOST:8000/v1",
     }
 
 

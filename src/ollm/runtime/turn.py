@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from typing import TYPE_CHECKING
 
 from ollm.domain.context import Usage
@@ -161,9 +161,13 @@ class Turn:
         return await self._request_answer()
 
     async def _retry_shorter(self, error: RequestRefusedError) -> StreamedAnswer:
-        """Retry a long request that was refused for an unknown reason with a shorter one. If that is accepted, the
-        length was the reason, and the window is known."""
+        """Retry a long request that was refused for an unknown reason: first as it is, then shorter.
+
+        If only the shorter one is accepted, the length was the reason, and the window is known.
+        """
         prompt, self._retried_refusal = self._parts.prompt, True
+        with suppress(RequestRefusedError):
+            return await self._request_answer()
         refused = prompt.used_tokens
         self._emit(Notice(level="warning", text=f"{error.message} The prompt was long; trying a shorter one."))
         await self._parts.compactor.compact(prompt, self._emit, self._parts.state.model.summarise)

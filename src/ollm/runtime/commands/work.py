@@ -30,6 +30,8 @@ from ollm.tools.framework.base import ToolContext
 if TYPE_CHECKING:
     from ollm.runtime.parts import ConversationParts
 
+MAX_NOTE_CHARACTERS = 80  # of a note in the list
+
 
 async def take_back_edit(ledger: EditLedger, files: ToolContext, kind: CopyKind) -> UndoResult | None:
     """None when there is nothing left to take back, or to make again. Raises OllmError when the file was changed by
@@ -178,7 +180,8 @@ async def memory(conversation: ConversationParts, arguments: str) -> CommandRepl
     match found:
         case []:
             keys = notes.list_keys()
-            return CommandReply(text="\n".join(f"- {key}" for key in keys) or "Nothing in memory.", data=keys)
+            lines = [f"- {key}: {' '.join(str(notes.get(key)).split())[:MAX_NOTE_CHARACTERS]}" for key in keys]
+            return CommandReply(text="\n".join(lines) or "Nothing in memory.", data=keys)
         case ["get", key]:
             value = notes.get(key)
             if value is None:

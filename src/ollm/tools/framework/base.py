@@ -360,9 +360,8 @@ class ToolRegistry:
         return tuple(spec.schema for spec in self.list() if names is None or spec.name in names)
 
     def find_nearest(self, name: str) -> tuple[str, ...]:
-        """Find up to three tools with similar names. A shared server name does not count as similarity."""
-        server = name.partition("__")[0] + "__"
-        beside = {one.removeprefix(server): one for one in sorted(self._specs) if one.startswith(server)}
-        if not beside:
-            return tuple(suggest_names(name, sorted(self._specs), 3))
-        return tuple(beside[one] for one in suggest_names(name.removeprefix(server), list(beside), 3))
+        """Find up to three tools with similar names. A tool of an MCP server is compared with that server's tools."""
+        server, separator, _ = name.partition("__")
+        prefix = server + separator if separator else ""
+        beside = {one.removeprefix(prefix): one for one in sorted(self._specs) if one.startswith(prefix)}
+        return tuple(beside[one] for one in suggest_names(name.removeprefix(prefix), list(beside), 3))
