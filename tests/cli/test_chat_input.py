@@ -84,7 +84,7 @@ async def runs_a_command_of_ones_own(terminal: Terminal, runner: Runner) -> None
     terminal.type("!echo not this" + ENTER)
     await terminal.wait_for("exit 0 · the model sees this")
     terminal.type(ESCAPE + "a")
-    await terminal.wait_for("$ echo not this is not attached")
+    await terminal.wait_for("Not sent with the next message: $ echo not this")
     terminal.type("what is this?" + ENTER)
     await terminal.wait_for("With output.")
     assert sent(runner) == "what is this?\n\n[$ echo mine; exit 3]\n```\nmine\n```"

@@ -272,7 +272,8 @@ def _explain_name(part: str, path: Path) -> str | None:
 def _explain_use(path: Path, places: KnownDirectories) -> str | None:
     """Return the protection that follows from how programs use the file."""
     if (steering := find_steering_name(str(path))) is not None:
-        return f"{steering} steers tools or agents"
+        name = next((part for part in path.parts if part.casefold() == steering), steering)
+        return f"{name} steers tools or agents"
     if path in places.executed:
         return f"{path.name} is run by a hook or an MCP server"
     return next(filter(None, (explain_git_name(str(path), str(root)) for root in places.roots)), None)

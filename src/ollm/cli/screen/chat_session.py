@@ -124,7 +124,7 @@ class ConversationRunner:
     def detach_last(self) -> None:
         """Detach the newest output from the next message."""
         if self._attached:
-            self.print_aside(f"{self._attached.pop().name} is not attached", "dim")
+            self.print_aside(f"Not sent with the next message: {self._attached.pop().name}", "dim")
 
     async def _greet(self, conversation: Conversation) -> None:
         from ollm.runtime.commands import build_command_table

@@ -433,7 +433,7 @@ def _check_trees(found: OptionScan, reading: Reading, places: Sequence[ShellWord
 def _inspect_other(part: CommandPart, judge: PathJudge, name: str, program: Program) -> CommandPart:
     objections = Objections(remarks=(f"{name} {program.changes}",)) if program.changes else NO_OBJECTIONS
     if program.kind != "program" and _reads_script(part):
-        objections += Objections(remarks=(f"{name} runs what it reads",))
+        objections += Objections(remarks=(f"{name} can run any code",))
     named = find_targets(program, part.words)
     for word in named.written:
         objections += judge.check_write(word)
