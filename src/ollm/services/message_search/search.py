@@ -84,19 +84,21 @@ class Query(Data, frozen=True):
 def search_messages(
     texts: SessionTexts, queries: Iterable[str], limit: int, model: str = "", vectors: Sequence[Vector] = ()
 ) -> list[MessageMatch]:
-    """Find the texts that answer any of the queries, best first. Those of the current request come last.
+    """Find the texts that answer any of the queries, best first: exact words, then longer and similar ones.
 
-    `vectors` are the embeddings of the queries by `model`.
+    The request that is being answered is left out; what followed it comes last. `vectors` are the embeddings of the
+    queries by `model`.
     """
     texts.refresh()
     if not texts.session:
         return []
     nearest = [texts.find_nearest(model, vector, limit) for vector in vectors]
     parsed = [query for query in (_read_query(texts, query) for query in list(queries)[:MAX_QUERIES]) if query.terms]
-    found = _find_matches(texts, parsed, nearest)
-    if not found:
-        found = _find_matches(texts, _widen_queries(texts, parsed), nearest)
     working = texts.find_last_request()
+    found = _find_matches(texts, parsed, nearest)
+    rows = {match.text.row for match in found}
+    found += [match for match in _find_matches(texts, _widen_queries(texts, parsed), ()) if match.text.row not in rows]
+    found = [match for match in found if match.text.number != working or match.text.role != "user"]
     found.sort(key=lambda match: 0 < working <= match.text.number)
     return _add_neighbours(texts, found[:limit])
 
@@ -112,13 +114,15 @@ def _read_query(texts: SessionTexts, query: str) -> Query:
     return Query(terms=tuple(_make_term(texts, word, is_pair=word in pairs) for word in chosen))
 
 
-def _make_term(texts: SessionTexts, word: str, *, is_pair: bool = False, parts: Sequence[str] = ()) -> Term:
-    """Weigh a word. If it is not found, longer words stand for it, else similar ones or its `parts`."""
+def _make_term(
+    texts: SessionTexts, word: str, *, is_pair: bool = False, parts: Sequence[str] = (), widen: bool = False
+) -> Term:
+    """Weigh a word. If it is not found, or to widen, longer words stand for it, else similar ones or its `parts`."""
     count = texts.message_count
     common = max(MIN_COMMON, int(COMMON_SHARE * count))
     phrases = [quote_phrase(separate_words(word))]
     held, inexact = texts.count_matches(phrases[0], common), False
-    if not held and not is_pair:
+    if (widen or not held) and not is_pair:
         longer = texts.find_longer(word)
         inexact = not longer
         phrases += map(quote_phrase, longer or [*texts.find_alike(word), *parts])
@@ -136,13 +140,13 @@ def _make_term(texts: SessionTexts, word: str, *, is_pair: bool = False, parts: 
 
 
 def _widen_queries(texts: SessionTexts, queries: Sequence[Query]) -> list[Query]:
-    """Let words that are not found match words that contain them."""
+    """Let words match longer and similar words, and words that contain them."""
     terms = [term for query in queries for term in query.terms]
     wanted = [term.word for term in terms if len(term.word) >= MIN_PART_CHARS and not term.is_pair]
     parts = texts.find_containing(wanted) if wanted else {}
 
     def widen(term: Term) -> Term:
-        return _make_term(texts, term.word, parts=parts[term.word]) if parts.get(term.word) else term
+        return _make_term(texts, term.word, is_pair=term.is_pair, parts=parts.get(term.word, ()), widen=True)
 
     return [Query(terms=tuple(map(widen, query.terms))) for query in queries]
 
