@@ -95,12 +95,16 @@ def search_messages(
     nearest = [texts.find_nearest(model, vector, limit) for vector in vectors]
     parsed = [query for query in (_read_query(texts, query) for query in list(queries)[:MAX_QUERIES]) if query.terms]
     working = texts.find_last_request()
-    found = _find_matches(texts, parsed, nearest)
-    rows = {match.text.row for match in found}
-    found += [match for match in _find_matches(texts, _widen_queries(texts, parsed), ()) if match.text.row not in rows]
-    found = [match for match in found if match.text.number != working or match.text.role != "user"]
-    found.sort(key=lambda match: 0 < working <= match.text.number)
-    return _add_neighbours(texts, found[:limit])
+    found: dict[int, MessageMatch] = {}
+    for widened in (parsed, _widen_queries(texts, parsed)):
+        for match in _find_matches(texts, widened, nearest if widened is parsed else ()):
+            if match.text.number != working or match.text.role != "user":
+                found.setdefault(match.text.row, match)
+    if not found:
+        contained = _find_matches(texts, _widen_queries(texts, parsed, scan=True), ())
+        found = {match.text.row: match for match in contained if match.text.number != working}
+    ordered = sorted(found.values(), key=lambda match: 0 < working <= match.text.number)
+    return _add_neighbours(texts, ordered[:limit])
 
 
 def _read_query(texts: SessionTexts, query: str) -> Query:
@@ -139,11 +143,11 @@ def _make_term(
     )
 
 
-def _widen_queries(texts: SessionTexts, queries: Sequence[Query]) -> list[Query]:
-    """Let words match longer and similar words, and words that contain them."""
+def _widen_queries(texts: SessionTexts, queries: Sequence[Query], *, scan: bool = False) -> list[Query]:
+    """Let words match longer and similar words, and after a `scan` of all indexed words those that contain them."""
     terms = [term for query in queries for term in query.terms]
     wanted = [term.word for term in terms if len(term.word) >= MIN_PART_CHARS and not term.is_pair]
-    parts = texts.find_containing(wanted) if wanted else {}
+    parts = texts.find_containing(wanted) if scan and wanted else {}
 
     def widen(term: Term) -> Term:
         return _make_term(texts, term.word, is_pair=term.is_pair, parts=parts.get(term.word, ()), widen=True)
