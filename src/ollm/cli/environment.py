@@ -24,12 +24,13 @@ def check(workspace: str | None, as_json: bool) -> None:
     process = ProcessScope(workspace=resolve_workspace(workspace))
     for warning in process.sanitization.warnings:
         warn(warning)
-    found = process.sanitization.classify_variables(process.environment)
+    rules = sorted(process.sanitization.find_rules(process.environment).items())
+    passed = [name for name, rule in rules if rule is None]
     if as_json:
-        print_json({"passed": found.passed, "removed": found.removed})
+        print_json({"passed": passed, "removed": [{"name": name, "rule": rule} for name, rule in rules if rule]})
         return
-    rows = [(name, "passed") for name in found.passed]
-    rows += [(item.name, f"withheld: {item.rule}") for item in found.removed]
+    rows = [(name, "passed") for name in passed]
+    rows += [(name, f"withheld: {rule}") for name, rule in rules if rule]
     print_table(["variable", "result"], rows)
 
 

@@ -11,28 +11,18 @@ from __future__ import annotations
 import fnmatch
 import logging
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from ollm.config.settings import CORE_ALLOW, CORE_DENY, EnvironmentSettings
-from ollm.domain.struct import Data
 from ollm.services.redaction import MIN_KNOWN_VALUE_CHARS, find_secrets
 
 _log = logging.getLogger("ollm.environment")
 
-EXTRA_DENY_PATTERNS = (
-    *(
-        "*_CREDENTIALS",
-        "*API_KEY*",
-        "*APIKEY*",
-        "*ACCESS_KEY*",
-        "*SECRET_KEY*",
-        "*PRIVATE_KEY*",
-        "*AUTHTOKEN*",
-        "*_PWD",
-    ),
-    *("KEY", "KUBE_CONFIG_DATA", "KUBECONFIG_DATA", "*_KUBECONFIG_DATA"),
-    *("*_PAT", "*_DSN", "*PGPASSWORD*", "*CONNECTION_STRING*", "*CONNECTIONSTRING*", "*_CONNSTR", "npm_config_*auth*"),
-)
+EXTRA_DENY_PATTERNS = (  # noqa: SIM905 - shorter so
+    "*_CREDENTIALS *API_KEY* *APIKEY* *ACCESS_KEY* *SECRET_KEY* *PRIVATE_KEY* *AUTHTOKEN* *_PWD KEY KUBE_CONFIG_DATA"
+    " KUBECONFIG_DATA *_KUBECONFIG_DATA *_PAT *_DSN *PGPASSWORD* *CONNECTION_STRING* *CONNECTIONSTRING* *_CONNSTR"
+    " npm_config_*auth*"
+).split()
 # A word of a name that says secret by itself, and at the end of the last word also joined to another (DBPASSWORD).
 _WORDS = "PASSWORD|PASSWD|PASSPHRASE|PASSCODE|SECRET|TOKEN|CREDENTIAL|COOKIE|JWT|APIKEY|BEARER"
 SECRET_WORD = re.compile(rf"(?:(?:{_WORDS})S?|PASS|PW|AUTH|CREDS?)[0-9]*")
@@ -50,20 +40,6 @@ SHELL_CODE_RULE = "it is code or settings for every shell that is started"
 _WORD_ENDS = re.compile(r"[^A-Z0-9]+")
 _RANDOM_VALUE = re.compile(r"(?=\D*\d)(?=[^A-Za-z]*[A-Za-z])[A-Za-z0-9+/=_-]{16,}")
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
-
-
-class WithheldVariable(Data, frozen=True):
-    """A withheld variable, and the rule that applies."""
-
-    name: str
-    rule: str
-
-
-class EnvironmentReport(Data, frozen=True):
-    """The variables that pass and those withheld, by name."""
-
-    passed: tuple[str, ...]
-    removed: tuple[WithheldVariable, ...]
 
 
 class EnvironmentSanitizationService:
@@ -89,23 +65,12 @@ class EnvironmentSanitizationService:
 
     def sanitize(self, environment: Mapping[str, str]) -> dict[str, str]:
         """Return the variables that a tool may have."""
-        rules = self._find_rules(environment)
-        passed = {name: value for name, value in environment.items() if rules[name] is None}
-        if len(passed) < len(environment) and _log.isEnabledFor(logging.DEBUG):
-            _log.debug("withheld: %s", ", ".join(sorted(environment.keys() - passed.keys())))
-        return passed
-
-    def classify_variables(self, environment: Mapping[str, str]) -> EnvironmentReport:
-        """Report by name which variables pass, and why the others are withheld."""
-        rules = self._find_rules(environment)
-        verdicts = {name: rules[name] for name in sorted(environment)}
-        removed = tuple(WithheldVariable(name=name, rule=rule) for name, rule in verdicts.items() if rule is not None)
-        _log.debug("withheld: %s", ", ".join(item.name for item in removed))
-        return EnvironmentReport(passed=tuple(name for name, rule in verdicts.items() if rule is None), removed=removed)
+        rules = self.find_rules(environment)
+        return {name: value for name, value in environment.items() if rules[name] is None}
 
     def list_removed_values(self, environment: Mapping[str, str]) -> list[str]:
         """List the withheld values, for the redaction of logs and errors."""
-        rules = self._find_rules(environment)
+        rules = self.find_rules(environment)
         return [value for name, value in environment.items() if rules[name] is not None]
 
     def is_allowed(self, name: str) -> bool:
@@ -116,15 +81,15 @@ class EnvironmentSanitizationService:
         """Return True if a deny pattern or a secret word matches this name, regardless of the allow list."""
         return self._find_built_in_rule(name) is not None or self._deny.find_match(name) is not None
 
-    def _find_rules(self, environment: Mapping[str, str]) -> dict[str, str | None]:
-        """Return the rule against each variable, or None. Earlier results are cached."""
-        fresh = {name: value for name, value in environment.items() if (name, value) not in self._known}
-        if fresh:
-            if len(self._known) > MAX_KNOWN_VARIABLES:
-                self._known.clear()
-                fresh = dict(environment)
-            self._judge(fresh)
-        return {name: self._known[name, value] for name, value in environment.items()}
+    def find_rules(self, environment: Mapping[str, str]) -> dict[str, str | None]:
+        """Return the rule that withholds each variable, or None if it passes. Earlier results are cached."""
+        if len(self._known) > MAX_KNOWN_VARIABLES:
+            self._known.clear()
+        self._judge({name: value for name, value in environment.items() if (name, value) not in self._known})
+        rules = {name: self._known[name, value] for name, value in environment.items()}
+        if _log.isEnabledFor(logging.DEBUG):
+            _log.debug("withheld: %s", ", ".join(sorted(name for name, rule in rules.items() if rule)))
+        return rules
 
     def _judge(self, environment: Mapping[str, str]) -> None:
         unnamed = []
@@ -133,7 +98,7 @@ class EnvironmentSanitizationService:
             self._known[name, value] = rule
             if rule is None and not self.is_allowed(name) and len(value) >= MIN_KNOWN_VALUE_CHARS:
                 unnamed.append((name, value))
-        kinds = find_secrets(value for _, value in unnamed)
+        kinds = find_secrets(value for _, value in unnamed) if unnamed else {}
         for name, value in unnamed:
             if value in kinds:
                 self._known[name, value] = f"value: {kinds[value]}"
@@ -172,54 +137,30 @@ def _find_random_value(name: str, value: str) -> str | None:
 
 
 class _NamePatterns:
-    """Case-insensitive globs over whole names. Simple ones, which are most, are compared as text in bulk."""
+    """Case-insensitive globs over whole names."""
 
     def __init__(self, patterns: Sequence[str]) -> None:
-        self._plain: dict[str, dict[str, str]] = {"exact": {}, "start": {}, "end": {}, "inside": {}}
-        self._others: list[tuple[re.Pattern[str], str]] = []
-        for pattern in patterns:
-            text = pattern.upper()
-            middle = text.strip("*")
-            if any(letter in "*?[{}" for letter in middle):
-                self._others.append((re.compile(_translate_glob(text)), pattern))
-            else:
-                self._plain[_classify_pattern(text)].setdefault(middle, pattern)
-        self._starts, self._ends = tuple(self._plain["start"]), tuple(self._plain["end"])
+        self._tests = [(pattern, _make_test(pattern.upper())) for pattern in patterns]
 
     def find_match(self, name: str) -> str | None:
         """Find a pattern that matches, or return None."""
         upper = name.upper()
-        if upper in self._plain["exact"]:
-            return self._plain["exact"][upper]
-        if upper.endswith(self._ends):
-            return next(pattern for end, pattern in self._plain["end"].items() if upper.endswith(end))
-        if upper.startswith(self._starts):
-            return next(pattern for start, pattern in self._plain["start"].items() if upper.startswith(start))
-        for text, pattern in self._plain["inside"].items():
-            if text in upper:
-                return pattern
-        return next((pattern for expression, pattern in self._others if expression.fullmatch(upper)), None)
+        return next((pattern for pattern, fits in self._tests if fits(upper)), None)
 
 
-def _classify_pattern(text: str) -> str:
-    """Return the part of a variable name that a pattern is compared with."""
-    if text.startswith("*"):
-        return "inside" if text.endswith("*") else "end"
-    return "start" if text.endswith("*") else "exact"
+def _make_test(pattern: str) -> Callable[[str], object]:
+    """Make a test of upper-case names. Most patterns are simple enough to be compared as text."""
+    text = pattern.strip("*")
+    if any(letter in "*?[{}" for letter in text):
+        return re.compile(_translate_glob(pattern)).fullmatch
+    if pattern.startswith("*"):
+        return lambda name: text in name if pattern.endswith("*") else name.endswith(text)
+    return lambda name: name.startswith(text) if pattern.endswith("*") else name == text
 
 
-_SHELL_CODE_NAMES = (
-    "BASH_ENV",
-    "ENV",
-    "BASH_FUNC_*",
-    "PROMPT_COMMAND",
-    "PS0",
-    "PS4",
-    "SHELLOPTS",
-    "BASHOPTS",
-    "CDPATH",
+SHELL_CODE = _NamePatterns(
+    ("BASH_ENV", "ENV", "BASH_FUNC_*", "PROMPT_COMMAND", "PS0", "PS4", "SHELLOPTS", "BASHOPTS", "CDPATH")
 )
-SHELL_CODE = _NamePatterns(_SHELL_CODE_NAMES)
 
 
 def _warn_of_wide_patterns(patterns: list[str]) -> list[str]:

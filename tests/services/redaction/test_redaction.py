@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ollm.services.redaction import MARK, Redactor, find_secrets
-from ollm.services.redaction.shapes import classify_token, redact_tokens
+from ollm.services.redaction.shapes import redact_tokens
 from tests.covers import covers
 from tests.sizes import size
 
@@ -401,78 +401,71 @@ def test_only_the_secret_goes(text: str, clean: str) -> None:
     assert Redactor().redact(text) == clean
 
 
-EXAMPLES = {
-    "GitHub token": "ghp_" + "a1B2" * 9,
-    "GitLab token": "glpat-" + "a1B2" * 5,
-    "Slack token": "xoxb-123456789012-abcdefghij",
-    "AWS access key": "AKIAIOSFODNN7EXAMPLE",
-    "API key": "sk-proj-" + "abcdefghijklmnopqrstuvwxyz",
-    "Google key": "AIza" + "a1B2-" * 7,
-    "Stripe key": "sk_live_" + "a1B2" * 6,
-    "npm token": "npm_" + "a1B2" * 9,
-    "Hugging Face token": "hf_" + "a1B2" * 9,
-    "SendGrid key": "SG." + "a1B2" * 5 + "." + "a1B2" * 10,
-    "JSON web token": "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9PlFUP0THsR8U",
-    "Telegram token": "123456789:AA" + "a1B2c3D4" * 4 + "x",
-    "Shopify token": "shpat_" + "0a1b2c3d" * 4,
-    "Databricks token": "dapi" + "0a1b2c3d" * 4,
-    "Docker token": "dckr_pat_" + "a1B2" * 6,
-    "age key": "AGE-SECRET-KEY-1" + "QPZR" * 14 + "QP",
-}
+TOKENS = [
+    "ghp_" + "a1B2" * 9,
+    "glpat-" + "a1B2" * 5,
+    "xoxb-123456789012-abcdefghij",
+    "AKIAIOSFODNN7EXAMPLE",
+    "sk-proj-" + "abcdefghijklmnopqrstuvwxyz",
+    "AIza" + "a1B2-" * 7,
+    "sk_live_" + "a1B2" * 6,
+    "npm_" + "a1B2" * 9,
+    "hf_" + "a1B2" * 9,
+    "SG." + "a1B2" * 5 + "." + "a1B2" * 10,
+    "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9PlFUP0THsR8U",
+    "123456789:AA" + "a1B2c3D4" * 4 + "x",
+    "shpat_" + "0a1b2c3d" * 4,
+    "dapi" + "0a1b2c3d" * 4,
+    "dckr_pat_" + "a1B2" * 6,
+    "AGE-SECRET-KEY-1" + "QPZR" * 14 + "QP",
+    "github_pat_" + "a1B2" * 8,
+    "xapp-1-" + "A1B2" * 3,
+    "ya29." + "a1B2" * 6,
+    "whsec_" + "a1B2" * 6,
+    "pypi-AgE" + "a1B2" * 8,
+    "api_org_" + "a1B2" * 8,
+    "gsk_" + "a1B2" * 6,
+    "nvapi-" + "aB1_" * 16,
+    "SK" + "0a1b" * 8,
+    "key-" + "0a1b" * 8,
+    "pul-" + "a1b2c3d4" * 5,
+    "M" + "a1B2" * 6 + "." + "a1B2c3" + "." + "a1B2" * 7,
+    "dop_v1_" + "0a1b" * 12,
+    "lin_api_" + "a1B2" * 8,
+    "ntn_" + "a1B2" * 10,
+    "hvs." + "a1B2" * 6,
+    "a1B2c3D4e5F6g7.atlasv1." + "a1B2" * 10,
+    "glsa_" + "a1B2" * 8,
+    "NRAK-" + "A1B2C3D4E" * 3,
+    "sbp_" + "0a1b" * 10,
+    "ATATT" + "a1B2" * 6,
+    "figd_" + "a1B2" * 8,
+    "oy2" + "a" * 43,
+    "tskey-auth-" + "a1B2" * 3,
+    "HRKU-" + "a1B2" * 8,
+    "pat" + "a1B2c3D4e5F6g7" + "." + "0a1b" * 16,
+    "sq0atp-" + "a1B2" * 6,
+    "lsv2_pt_" + "0a1b" * 8 + "_" + "0a1b2c3d4e",
+    "a1B8Q~" + "a1B2" * 8,
+    "https://discord.com/api/webhooks/1234567890/" + "a1B2" * 8,
+]
 
 
 @covers("S10.7")
-@pytest.mark.parametrize(("kind", "token"), EXAMPLES.items())
-@pytest.mark.parametrize("around", ["{}", "see {} there", '"{}"', "line\\n{}", "({})", "x={}", "https://h/{}?a"])
-def test_a_token_is_known_by_its_shape_wherever_it_stands(kind: str, token: str, around: str) -> None:
-    assert token not in REDACT(around.format(token))
-    assert find_secrets([around.format(token)]) == {around.format(token): kind}
+@pytest.mark.parametrize("token", TOKENS)
+@pytest.mark.parametrize("around", ["{}", "see {} there", '"{}"', "line\\n{}", "({})", "x={}", "it is {}, they say"])
+def test_a_token_is_known_by_its_shape_wherever_it_stands(token: str, around: str) -> None:
+    text = around.format(token)
 
-
-MORE = {
-    "GitHub token": "github_pat_" + "a1B2_" * 5,
-    "Slack token": "xapp-1-" + "A1-" * 4,
-    "Google key": "ya29." + "a1B2" * 6,
-    "Stripe key": "whsec_" + "a1B2" * 6,
-    "PyPI token": "pypi-AgE" + "a1B2" * 8,
-    "Hugging Face token": "api_org_" + "a1B2" * 8,
-    "model service key": "gsk_" + "a1B2" * 6,
-    "NVIDIA key": "nvapi-" + "aB1_" * 16,
-    "Twilio key": "SK" + "0a1b" * 8,
-    "mail service key": "key-" + "0a1b" * 8,
-    "Pulumi token": "pul-" + "a1b2c3d4" * 5,
-    "Discord token": "M" + "a1B2" * 6 + "." + "a1B2c3" + "." + "a1B2" * 7,
-    "DigitalOcean token": "dop_v1_" + "0a1b" * 12,
-    "Linear key": "lin_api_" + "a1B2" * 8,
-    "Notion token": "ntn_" + "a1B2" * 10,
-    "vault token": "hvs." + "a1B2" * 6,
-    "Terraform token": "a1B2c3D4e5F6g7.atlasv1." + "a1B2" * 10,
-    "Grafana token": "glsa_" + "a1B2" * 8,
-    "monitoring key": "NRAK-" + "A1B2C3D4E" * 3,
-    "database service token": "sbp_" + "0a1b" * 10,
-    "Atlassian token": "ATATT" + "a1B2" * 6,
-    "Figma token": "figd_" + "a1B2" * 8,
-    "package registry token": "oy2" + "a" * 43,
-    "network service key": "tskey-auth-" + "a1B2" * 3,
-    "Heroku key": "HRKU-" + "a1B2" * 8,
-    "Airtable token": "pat" + "a1B2c3D4e5F6g7" + "." + "0a1b" * 16,
-    "Square token": "sq0atp-" + "a1B2" * 6,
-    "LangSmith key": "lsv2_pt_" + "0a1b" * 8 + "_" + "0a1b2c3d4e",
-    "Azure secret": "a1B8Q~" + "a1B2" * 8,
-    "web hook": "https://discord.com/api/webhooks/1234567890/" + "a1B2" * 8,
-}
-
-
-@pytest.mark.parametrize(("kind", "token"), MORE.items())
-def test_each_kind_of_token_is_known_and_taken_out(kind: str, token: str) -> None:
-    assert classify_token(token) == kind
-    assert redact_tokens(f"it is {token}, they say") == f"it is {MARK}, they say"
-    assert classify_token("x" + token) is None or kind in ("Telegram token", "web hook")
+    assert redact_tokens(text) == around.format(MARK)
+    assert find_secrets([text]) == {text: "token"}
 
 
 @pytest.mark.parametrize(
-    "token", ["ghp_" + "a" * 19, "AKIA" + "A" * 15, "AKIA" + "A" * 17, "sk-" + "a-" * 20, "SG.a.b"]
-)
-def test_what_is_too_short_or_goes_on_is_none(token: str) -> None:
-    assert classify_token(token) is None
-    assert redact_tokens(token) == token
+    "text",
+    ["ghp_" + "a" * 12, "AKIA" + "A" * 15, "AKIA" + "A" * 17, "sk-" + "a-" * 20, "SG.a.b", "npm_config_cache_min=10",
+     "hf_hub_download_v2_with_cache", "xghp_" + "a1B2" * 9, "pattern-matching.in-3-steps"],
+)  # fmt: skip
+def test_what_only_begins_like_a_token_stays(text: str) -> None:
+    assert redact_tokens(text) == text
+    assert find_secrets([text]) == {}

@@ -64,17 +64,14 @@ def _redact_tokens(text: str) -> str:
 
 
 def find_secrets(values: Iterable[str]) -> dict[str, str]:
-    """Find the values that contain a secret, with its kind: a known shape, or a value that would be redacted in a log.
-    All are scanned together first, to rule out impossible shapes once."""
-    from ollm.services.redaction.shapes import classify_credential, classify_token, find_possible
+    """Find the values that contain a secret, with its kind: a known shape, or a value that would be redacted in a
+    log."""
+    from ollm.services.redaction.shapes import classify_credential, holds_token
 
-    texts = list(values)
-    among = find_possible("\n".join(texts))
     kinds = {
         text: classify_credential(text)
-        or classify_token(text, among)
-        or (None if _redact_named(text) == text else "it names a secret")
-        for text in texts
+        or ("token" if holds_token(text) else None if _redact_named(text) == text else "it names a secret")
+        for text in values
     }
     return {text: kind for text, kind in kinds.items() if kind is not None}
 
