@@ -18,6 +18,7 @@ from tests.cli.command import ollm
 from tests.cli.running import Runner, running
 from tests.cli.terminal import CTRL_D, at_terminal
 from tests.servers.answers import Answer
+from tests.servers.postgres import free_port
 
 SECRET = "canary-51d0"
 
@@ -329,8 +330,9 @@ async def test_a_hook_is_boxed_unless_the_users_own_file_says_otherwise(tmp_path
 
 
 async def test_a_server_in_the_background_is_there_for_the_next_command(tmp_path: Path) -> None:
-    serve = "python3 -m http.server 8131 --bind 127.0.0.1"
-    ask = "for i in $(seq 50); do python3 -c \"import urllib.request as u; print(u.urlopen('http://127.0.0.1:8131/').status)\" 2>/dev/null && break; sleep 0.1; done"
+    port = free_port()  # taken from the machine if the box has no network of its own
+    serve = f"python3 -m http.server {port} --bind 127.0.0.1"
+    ask = f"for i in $(seq 50); do python3 -c \"import urllib.request as u; print(u.urlopen('http://127.0.0.1:{port}/').status)\" 2>/dev/null && break; sleep 0.1; done"
     calls = [
         Answer(calls=[("shell", {"command": serve, "background": True})]),
         Answer(calls=[("shell", {"command": ask})]),

@@ -273,10 +273,10 @@ def double(depth: int) -> dict[str, Any]:
 
 @pytest.mark.parametrize("schema", [nest(30), nest(60), nest(2000), double(25), double(60), TREE, PERSON], ids=range(7))
 def test_every_schema_is_walked_in_no_time(schema: dict[str, Any]) -> None:
-    began = time.perf_counter()
+    began = time.thread_time()
     found, fault = prepare_schema(schema)
 
-    assert time.perf_counter() - began < 0.5
+    assert time.thread_time() - began < 0.5
     assert bool(found) != bool(fault)
 
 
