@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as some
 from hypothesis import strategies as st
 
@@ -217,7 +217,6 @@ def read(text: str) -> object:
     return {} if entry is None else to_plain_value(entry)
 
 
-@settings(max_examples=200, deadline=None)
 @given(
     before=st.sampled_from(
         [

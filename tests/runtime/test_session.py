@@ -6,7 +6,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ollm.config.settings import ProviderTimeouts
@@ -98,7 +98,6 @@ async def test_a_resumed_session_goes_on_with_its_numbers_and_title(tmp_path: Pa
 
 # Feature: services-sessions, Property 13: a compression adds exactly one to compressionCount
 @covers("S3.8", "P13")
-@settings(max_examples=100, deadline=None)
 @given(rounds=st.lists(st.integers(0, 3), min_size=1, max_size=3), before=st.integers(0, 7))
 def test_each_compression_counts_one_more_also_where_the_history_is_shorter(rounds: list[int], before: int) -> None:
     """`rounds` holds the number of compressions between an opening of the session and its end."""

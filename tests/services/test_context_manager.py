@@ -6,7 +6,7 @@ import math
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ollm.domain.clock import parse_stamp
@@ -19,7 +19,6 @@ contents = st.builds(lambda text, times: f"{text}\n\t" * times + text, words, st
 entries = st.dictionaries(
     words, st.tuples(contents, st.integers(-100, 100) | st.floats(-1e6, 1e6), st.sampled_from(SOURCES)), max_size=12
 )
-many = settings(max_examples=150)
 
 
 def filled(wanted: dict[str, tuple[str, float, str]]) -> ContextManager:
@@ -30,7 +29,6 @@ def filled(wanted: dict[str, tuple[str, float, str]]) -> ContextManager:
 
 
 @covers("P18", "S5.1", "S5.2", "D274")
-@many
 @given(entries, words, words)
 def test_an_entry_that_was_removed_is_gone(others: dict[str, tuple[str, float, str]], key: str, content: str) -> None:
     """Feature: services-sessions, Property 18: Context add-remove round-trip."""
@@ -45,7 +43,6 @@ def test_an_entry_that_was_removed_is_gone(others: dict[str, tuple[str, float, s
 
 
 @covers("P19", "S5.3", "S5.6", "D260", "D275")
-@many
 @given(entries)
 def test_every_entry_comes_back_as_it_was_given(wanted: dict[str, tuple[str, float, str]]) -> None:
     """Feature: services-sessions, Property 19: Context retrieval completeness."""
@@ -70,7 +67,6 @@ def test_every_entry_comes_back_as_it_was_given(wanted: dict[str, tuple[str, flo
 
 
 @covers("P20", "S5.4", "S5.7")
-@many
 @given(entries)
 def test_the_system_prompt_is_told_all_of_them(wanted: dict[str, tuple[str, float, str]]) -> None:
     """Feature: services-sessions, Property 20: Context inclusion in system prompt."""
@@ -80,7 +76,6 @@ def test_the_system_prompt_is_told_all_of_them(wanted: dict[str, tuple[str, floa
 
 
 @covers("P21", "S5.5", "S5.8", "D620")
-@many
 @given(entries)
 def test_higher_priorities_come_first_and_ties_keep_insertion(wanted: dict[str, tuple[str, float, str]]) -> None:
     """Feature: services-sessions, Property 21: Context priority ordering."""

@@ -4,7 +4,7 @@ import time
 from typing import Any
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from ollm.config.settings import LoopSettings
@@ -263,7 +263,6 @@ def test_the_model_is_warned_one_repetition_before_a_loop_and_once() -> None:
     size=st.integers(1, 90),
     channel=st.sampled_from(["text", "thinking"]),
 )
-@settings(max_examples=150)
 def test_a_streamed_text_that_repeats_itself_is_stopped(unit: str, threshold: int, size: int, channel: Any) -> None:
     service = detector(threshold)
     service.record_turn()

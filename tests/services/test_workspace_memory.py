@@ -1,7 +1,7 @@
 """What a workspace remembers of a session: recent messages within four caps, and a rolling summary."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ollm.config.settings import ResumeSettings
@@ -55,7 +55,6 @@ def caps(draw: st.DrawFn) -> ResumeSettings:
 
 
 @covers("W56", "W61", "W63", "W66", "W67", "W127", "W151", "W152", "W153")
-@settings(max_examples=100)
 @given(messages=conversations(), limits=caps())
 def test_every_cap_holds_and_calls_keep_their_results(messages: list[PromptMessage], limits: ResumeSettings) -> None:
     kept = RecentWindow(limits, messages).collect_messages()
@@ -183,7 +182,6 @@ episodes = st.lists(
 
 
 @covers("W130", "W150")
-@settings(max_examples=100)
 @given(done=episodes, limit=st.integers(1, 5000))
 def test_it_never_grows_over_its_cap_and_is_the_same_each_time(done: list[Episode], limit: int) -> None:
     text = render_rolling_summary(done, PlanState(), limit)

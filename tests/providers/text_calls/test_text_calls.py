@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ollm.domain.messages import ImagePart, PromptMessage, ToolCall
@@ -130,7 +130,6 @@ def test_what_is_no_call_is_shown_as_it_was_written(text: str, size: int) -> Non
 
 
 @given(st.text(alphabet="abc {}[]<>`\"':,\n/=_|tolcajsn", max_size=200), st.integers(1, 9))
-@settings(max_examples=300)
 def test_no_text_is_lost_or_changed_however_it_is_cut(text: str, size: int) -> None:
     shown, calls, listener = heard(text, size)
 
@@ -140,7 +139,6 @@ def test_no_text_is_lost_or_changed_however_it_is_cut(text: str, size: int) -> N
 
 
 @given(st.sampled_from(["write_file"]), st.text(max_size=300), st.integers(1, 11))
-@settings(max_examples=200)
 def test_arguments_arrive_byte_for_byte(name: str, content: str, size: int) -> None:
     call = {"name": name, "arguments": {"path": "a", "content": content}}
     for text in (json.dumps(call), f"```json\n{json.dumps(call)}\n```", f"<tool_call>{json.dumps(call)}</tool_call>"):

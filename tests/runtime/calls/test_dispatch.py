@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ollm.config.settings import OutputSettings
@@ -218,7 +218,6 @@ CALLS = st.lists(
 
 
 @covers("T12.6", "T10.7")
-@settings(max_examples=100, deadline=None)
 @given(calls=CALLS, verdict=st.sampled_from([ALLOW, ASK, DENY]))
 def test_any_calls_get_exactly_one_finished_record_each(calls: list[tuple[str, Any]], verdict: Verdict) -> None:
     table = Table(Path("/tmp"), verdict)

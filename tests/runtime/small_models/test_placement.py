@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis.strategies import dictionaries, sampled_from, text
 
 from ollm.config.settings import FileDiscoverySettings
@@ -312,7 +312,6 @@ def test_a_name_is_found_only_as_a_whole() -> None:
 NAMES = text("abc./_- \n`$;é", min_size=1, max_size=12)
 
 
-@settings(max_examples=200)
 @given(
     files=dictionaries(NAMES, text("ab=\n `#'\"(", max_size=80), max_size=6),
     typed=text(max_size=60),

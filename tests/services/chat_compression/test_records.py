@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import msgspec
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ollm.domain.context import Checkpoint, RequestLine
@@ -93,7 +93,6 @@ def test_words_that_do_not_fit_are_shortened_oldest_first_and_marked() -> None:
     assert sizes[0] <= sizes[-1]
 
 
-@settings(max_examples=120, deadline=None)
 @given(
     st.lists(st.text(st.sampled_from("ab cd:\n-"), min_size=1, max_size=900), min_size=1, max_size=9),
     st.integers(300, 900),
@@ -117,7 +116,6 @@ def test_the_record_of_an_older_version_does_not_age() -> None:
     assert len(aged) == 2
 
 
-@settings(max_examples=150, deadline=None)
 @given(st.integers(2048, 65_536), st.integers(0, 1500), st.lists(st.integers(1, 400), max_size=60), st.integers(0, 900))
 def test_words_are_verbatim_while_the_request_is_under_60_percent(
     window: int, fixed: int, sizes: list[int], rest: int
@@ -159,7 +157,6 @@ def test_one_long_message_is_shortened_no_further_than_needed() -> None:
     assert 500 < count_lines((*before, last), cost) <= 600
 
 
-@settings(max_examples=150, deadline=None)
 @given(st.lists(st.text(min_size=1, max_size=300), max_size=12), st.integers(0, 600))
 def test_folded_lines_fit_and_only_old_ones_go(texts: list[str], tokens: int) -> None:
     lines = [RequestLine(number=n, text=text) for n, text in enumerate(texts)]

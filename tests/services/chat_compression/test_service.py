@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ollm.domain.context import Checkpoint, Strategy
@@ -20,7 +20,6 @@ from tests.services import contexts as make
 STRATEGIES: tuple[Strategy, ...] = ("summarize", "truncate", "hybrid")
 strategies = st.sampled_from(STRATEGIES)
 models = st.sampled_from([None, make.good, make.broken])
-many = settings(max_examples=120, deadline=None)
 counter = TokenCounter()
 
 
@@ -33,7 +32,6 @@ def squeezed(messages: list[PromptMessage], wanted: CompressionOptions, model: S
 
 
 @covers("P10", "S3.1", "S3.7")
-@many
 @given(make.contexts(), st.integers(1, 5000), st.floats(0.01, 1))
 def test_over_the_threshold_compression_is_needed(messages: list[PromptMessage], limit: int, share: float) -> None:
     """Feature: services-sessions, Property 10: Compression trigger threshold."""
@@ -43,7 +41,6 @@ def test_over_the_threshold_compression_is_needed(messages: list[PromptMessage],
 
 
 @covers("P11", "S3.2", "S3.3", "S3.6", "D173")
-@many
 @given(make.contexts(), strategies, st.integers(0, 600), models)
 def test_the_system_prompt_and_the_newest_tokens_stay_as_they_are(
     messages: list[PromptMessage], strategy: Strategy, recent: int, model: Summarise | None
@@ -63,7 +60,6 @@ def test_the_system_prompt_and_the_newest_tokens_stay_as_they_are(
 
 
 @covers("P12", "S3.4", "S3.5", "D178", "D179", "D180", "D181")
-@many
 @given(make.contexts(), strategies, st.integers(0, 600), models)
 def test_a_compression_makes_the_context_smaller_or_leaves_it_alone(
     messages: list[PromptMessage], strategy: Strategy, recent: int, model: Summarise | None
@@ -80,7 +76,6 @@ def test_a_compression_makes_the_context_smaller_or_leaves_it_alone(
 
 
 @covers("P12", "S3.4")
-@many
 @given(make.contexts(), strategies, st.integers(0, 200), st.integers(600, 3000))
 def test_a_long_old_answer_is_always_made_smaller(
     messages: list[PromptMessage], strategy: Strategy, recent: int, words: int
@@ -98,7 +93,6 @@ def test_a_long_old_answer_is_always_made_smaller(
 
 
 @covers("H37")
-@many
 @given(make.contexts(), strategies, st.integers(0, 300), models)
 def test_user_messages_and_pairs_of_call_and_result_survive(
     messages: list[PromptMessage], strategy: Strategy, recent: int, model: Summarise | None
@@ -111,7 +105,6 @@ def test_user_messages_and_pairs_of_call_and_result_survive(
     assert asked == answered
 
 
-@many
 @given(make.contexts(), strategies, models)
 def test_every_message_is_in_the_context_or_cited_in_it(
     messages: list[PromptMessage], strategy: Strategy, model: Summarise | None
@@ -174,7 +167,6 @@ def test_truncate_leaves_a_line_with_the_numbers_and_asks_no_model() -> None:
 
 
 @covers("D201")
-@many
 @given(make.contexts(), st.integers(0, 1500))
 def test_truncate_alone_gets_under_its_target_or_to_the_least_there_can_be(
     messages: list[PromptMessage], target: int

@@ -79,7 +79,7 @@ def model(path: str, groups: list[list[tuple[str, bool, str]]]) -> bool:
 
 
 @covers("S6.2", "S6.3", "S6.4", "P22")
-@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(tree=trees, git=lines, ollm=lines, deep_git=lines, deep_ollm=lines)
 def test_later_rules_win_and_ollmignore_comes_last(place, tree, git, ollm, deep_git, deep_ollm) -> None:
     """Feature: services-sessions, Property 22: files that .ollmignore, .gitignore or built-in rules match are left out."""

@@ -8,7 +8,7 @@ from itertools import permutations
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -209,7 +209,6 @@ def test_a_long_session_is_indexed_in_parts_and_searched_meanwhile(
         assert index.connection.execute("SELECT count(*) FROM entries").fetchone() == (len(NOISE) + 3,)
 
 
-@settings(max_examples=200, deadline=None)
 @given(text=st.text(max_size=6_000), query=st.text(max_size=80))
 def test_every_part_of_a_text_is_in_a_passage(text: str, query: str) -> None:
     passages = cut_passages(text)

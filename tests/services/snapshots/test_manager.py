@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from ollm.domain.context import (
     ActiveContext,
@@ -86,7 +86,6 @@ async def test_user_messages_are_kept_in_full_even_when_the_context_holds_them_s
 
 
 @covers("H325", "H332")
-@settings(max_examples=100, deadline=None)
 @given(make.contexts())
 def test_what_was_taken_comes_back_message_for_message(
     tmp_path_factory: pytest.TempPathFactory, messages: list[PromptMessage]
