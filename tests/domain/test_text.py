@@ -12,7 +12,7 @@ import ollm
 import ollm.app
 import ollm.services.snapshots
 import ollm.store.session_files
-from ollm.domain.lazy import Lazy, compile_late
+from ollm.domain.lazy import compile_late
 from ollm.domain.lazy_exports import lazy_exports
 from ollm.domain.line_diff import compare_words, parse_diff
 from ollm.domain.text import (
@@ -82,21 +82,6 @@ def test_it_matches_as_the_compiled_one_does() -> None:
     assert late.pattern == r"(\d+)b"
 
 
-def test_it_takes_bytes() -> None:
-    assert compile_late(rb"\{\s*+").match(b"{  ")
-
-
-def test_nothing_is_compiled_before_the_first_use() -> None:
-    late = compile_late("(")
-    with pytest.raises(re.error):
-        late.match("(")
-
-
-def test_a_method_is_looked_up_once() -> None:
-    late = compile_late("a")
-    assert late.match is late.match
-
-
 @pytest.mark.parametrize(
     ("text", "fields", "body"),
     [
@@ -150,38 +135,6 @@ def test_words_that_differ_are_found_on_each_side() -> None:
     assert compare_words("sum = price", "sum += price") == ([], [(4, 5)])
     assert compare_words("the old word here", "the new word here") == ([(4, 7)], [(4, 7)])
     assert compare_words("return x", "raise ValueError(y) from z") == ([], [])
-
-
-def test_a_part_is_built_by_the_first_who_asks_and_once_only() -> None:
-    built: list[object] = []
-
-    def build() -> object:
-        built.append(object())
-        return built[-1]
-
-    part = Lazy(build)
-
-    assert part.built is None
-    assert built == []
-    assert part.get() is part.get() is part.built
-    assert len(built) == 1
-
-
-def test_a_part_that_could_not_be_built_is_tried_again() -> None:
-    outcomes = [None, "built"]
-
-    def build() -> str:
-        outcome = outcomes.pop(0)
-        if outcome is None:
-            raise OSError
-        return outcome
-
-    part = Lazy(build)
-    try:
-        part.get()
-    except OSError:
-        assert part.built is None
-    assert part.get() == "built"
 
 
 @pytest.mark.parametrize("package", [ollm, ollm.app, ollm.services.snapshots, ollm.store.session_files])

@@ -1,6 +1,5 @@
 """What front ends hold of a conversation: answers, events, mentions."""
 
-import asyncio
 import os
 from collections.abc import AsyncIterator, Callable
 from datetime import UTC, datetime
@@ -23,15 +22,13 @@ from ollm.domain.events import (
     ToolOutput,
     TurnFinished,
 )
-from ollm.domain.messages import AnyPart, ImagePart, Message, Role, TextPart, ThinkingPart
+from ollm.domain.messages import AnyPart, Message, Role, TextPart, ThinkingPart
 from ollm.domain.session import TaskReport, TaskRequest
 from ollm.providers.base import AnyPiece, CallPiece, FinishPiece, ProgressPiece, TextPiece, ThinkingPiece
 from ollm.runtime.base import (
-    Attachment,
     EventStream,
     Status,
     TurnReport,
-    build_message_parts,
     get_recap_end,
 )
 from ollm.runtime.mentions import describe_missing, find_mentions, is_there, looks_like_path, suggest_neighbour
@@ -63,17 +60,6 @@ def test_a_recap_ends_before_a_running_turn_that_is_written_down(
 
     assert get_recap_end(status) == end
     assert (status.used, status.limit, status.trigger, status.fixed) == (0, 0, 0, 0)  # before anything was counted
-
-
-def test_what_is_put_beside_a_message_follows_it() -> None:
-    picture = ImagePart("image/png", "aGk=")
-
-    assert build_message_parts("look", ()) == (TextPart("look"),)
-    assert build_message_parts("look", (Attachment(name="a.txt", text="x"), Attachment(name="p", image=picture))) == (
-        TextPart("look"),
-        TextPart("\n\n[a.txt]\nx"),
-        picture,
-    )
 
 
 def message(role: Role, text: str) -> Message:
@@ -275,21 +261,6 @@ def test_what_went_wrong_is_told_without_secrets() -> None:
     assert told == ["no [redacted]", "[redacted] again", "sesame seeds", "[redacted]?", ""]
 
 
-def test_a_listener_hears_from_now_on_until_it_is_stopped_and_stopping_twice_is_once() -> None:
-    stream = EventStream(lambda: NOW)
-    stream.emit(notice("before"))
-    one: list[AnyEvent] = []
-    two: list[AnyEvent] = []
-    stop, _ = stream.add_listener(one.append), stream.add_listener(two.append)
-    stream.emit(notice("a"))
-    stop()
-    stop()
-    stream.emit(notice("b"))
-
-    assert [event.seq for event in one] == [2]
-    assert [event.seq for event in two] == [2, 3]
-
-
 def test_one_that_leaves_while_it_is_called_takes_no_event_from_the_others() -> None:
     stream = EventStream(lambda: NOW)
     heard: list[int] = []
@@ -300,19 +271,6 @@ def test_one_that_leaves_while_it_is_called_takes_no_event_from_the_others() -> 
     stream.emit(notice("b"))
 
     assert heard == [1, 2]
-
-
-async def test_a_subscription_gives_everything_and_ends_when_it_is_closed() -> None:
-    stream = EventStream(lambda: NOW)
-    subscription = stream.subscribe()
-    stream.emit(notice("a"))
-    stream.emit(notice("b"))
-    subscription.close()
-    stream.emit(notice("late"))
-
-    assert stream._listeners == []  # nothing is kept for one that nobody reads
-    async with asyncio.timeout(10):
-        assert [event.seq async for event in subscription] == [1, 2]
 
 
 def test_names_are_found_at_the_beginning_of_words_once_each(tmp_path: Path) -> None:

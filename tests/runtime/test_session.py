@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from ollm.config.settings import ProviderTimeouts
 from ollm.domain.context import CompressionRecord
-from ollm.domain.errors import NotFoundError
-from ollm.domain.messages import Message, TextPart, ToolCall, ToolCallPart
+from ollm.domain.messages import Message, TextPart, ToolCallPart
 from ollm.domain.model_facts import ModelFacts
 from ollm.domain.session import Session, SessionMetadata
 from ollm.domain.tools import ToolCallRecord
@@ -46,56 +45,6 @@ def compression(number: int) -> CompressionRecord:
     )
 
 
-async def test_before_the_first_message_there_is_none(tmp_path: Path) -> None:
-    session = open_session(tmp_path)
-
-    assert (session.id, session.title, session.load_page(None, 10)) == (None, "", [])
-    with pytest.raises(NotFoundError, match="No session yet"):
-        session.require_id()
-    await session.update_metadata({"title": "x"})
-    await session.ensure_saved()
-    await session.close()
-    assert not (tmp_path / "sessions").exists() or list((tmp_path / "sessions").iterdir()) == []
-
-
-async def test_a_session_is_created_for_its_model_and_workspace(tmp_path: Path) -> None:
-    session = open_session(tmp_path)
-    session_id = await session.create(MODEL)
-    await session.record_message("user", (TextPart("hello"),))
-
-    loaded = session.load()
-    assert session.id == session_id
-    assert (loaded.model, loaded.provider) == ("m", MODEL.provider.name)
-    assert (loaded.metadata.workspace, loaded.metadata.origin, loaded.metadata.context_window) == (
-        "/w",
-        "one-shot",
-        4096,
-    )
-    assert session.load_user_messages() == {1: "hello"}
-    assert [found["id"] for found in session.load_page(None, 10)] == [1]
-    await session.rename("another")
-    assert (session.title, session.load().metadata.title) == ("another", "another")
-    await session.close()
-    assert session.id is None
-    await session.close()
-
-
-async def test_a_resumed_session_goes_on_with_its_numbers_and_title(tmp_path: Path) -> None:
-    first = open_session(tmp_path)
-    session_id = await first.create(MODEL)
-    await first.record_message("user", (TextPart("hello"),))
-    await first.close()
-
-    again = open_session(tmp_path)
-    resumed = await again.resume(session_id, 0)
-
-    assert [message.text for message in resumed.session.messages] == ["hello"]
-    assert (resumed.damage, resumed.skipped, again.title) == (None, 0, "hello")
-    assert again.make_call_id() == "c1"
-    assert (await again.record_message("user", (TextPart("two"),))).id == 2
-    await again.close()
-
-
 # Feature: services-sessions, Property 13: a compression adds exactly one to compressionCount
 @covers("S3.8", "P13")
 @given(rounds=st.lists(st.integers(0, 3), min_size=1, max_size=3), before=st.integers(0, 7))
@@ -121,20 +70,6 @@ def test_each_compression_counts_one_more_also_where_the_history_is_shorter(roun
 
     with TemporaryDirectory() as place:
         asyncio.run(compress(Path(place)))
-
-
-async def test_calls_of_a_new_session_are_numbered_from_one_and_an_empty_one_stays_where_it_is_kept(
-    tmp_path: Path,
-) -> None:
-    for kept in (True, False):
-        session = open_session(tmp_path / str(kept))
-        await session.keep()
-        session_id = await session.create(MODEL)
-        assert session.make_call_id() == "c1"
-        if kept:
-            await session.keep()
-        await session.close()
-        assert [path.stem for path in (tmp_path / str(kept) / "sessions").glob("*.json")] == [session_id] * kept
 
 
 AT = "2026-01-27T10:00:00.000Z"
@@ -204,43 +139,3 @@ def test_calls_stand_beside_the_message_that_asked_and_unknown_ones_are_left_out
 
     assert [call["name"] for call in found["toolCalls"]] == ["ls"]
     assert found["parts"][0] == {"type": "text", "text": "m6"}
-
-
-@pytest.fixture
-async def recorder(tmp_path: Path) -> OpenSession:
-    session = open_session(tmp_path)
-    await session.create(MODEL)
-    return session
-
-
-async def test_messages_are_numbered_stamped_and_remembered_for_the_turn(recorder: OpenSession) -> None:
-    first = await recorder.record_message("user", (TextPart("one\ntwo"),))
-    second = await recorder.record_message("assistant", (TextPart("half"),), interrupted=True)
-
-    assert (first.id, first.timestamp, second.interrupted) == (1, "2026-01-02T00:00:00.000Z", True)
-    assert recorder.messages == [first, second]
-    assert recorder.title == "one"
-    recorder.begin_turn()
-    assert (recorder.messages, recorder.calls) == ([], {})
-    await recorder.record_message("user", (TextPart("another"),))
-    assert recorder.title == "one"
-
-
-async def test_an_answer_is_written_with_the_calls_that_start(recorder: OpenSession) -> None:
-    calls = [ToolCall(id="c4", name="ls", arguments={"path": "."})]
-
-    answer = await recorder.record_answer((TextPart("Looking"),), calls)
-
-    assert answer.parts == (TextPart("Looking"), ToolCallPart("c4"))
-    assert recorder.calls["c4"].message_id == answer.id
-    found = recorder.load()
-    assert [(call.id, call.status, call.message_id) for call in found.tool_calls] == [("c4", "running", answer.id)]
-    assert (await recorder.record_answer((TextPart("done"),), [])).call_ids == ()
-
-
-async def test_an_answer_under_way_is_kept_and_saving_folds(recorder: OpenSession) -> None:
-    await recorder.record_message("user", (TextPart("go"),))
-    await recorder.record_partial((TextPart("half an ans"),))
-    found = recorder.load()
-    assert [(m.text, m.interrupted) for m in found.messages] == [("go", False), ("half an ans", True)]
-    await recorder.save()

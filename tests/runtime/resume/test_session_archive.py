@@ -32,32 +32,6 @@ def talked() -> Talk:
     return talk
 
 
-def test_what_was_kept_comes_back() -> None:
-    talk = talked()
-    talk.counter.calibrate(1.4, 5)
-
-    kept = SavedContext.from_prompt(talk.prompt, 3)
-    again = read_saved_context(msgspec.json.encode(kept))
-
-    assert again == kept
-    assert (kept.model, kept.window, kept.mode, kept.last_number) == ("m", 4096, "code", 3)
-    assert kept.context == talk.prompt.get_active_context()
-    assert [entry.key for entry in kept.entries] == ["mine"]
-    assert kept.token_factor == 1.4
-    assert kept.ledger == talk.prompt.ledger.last is not None
-    assert (kept.goals_told, kept.armed) == (True, True)
-
-
-def test_goals_the_model_has_not_heard_of_and_a_taken_snapshot_are_remembered() -> None:
-    talk = talked()
-    talk.prompt.goals.set("Ship it")
-    talk.prompt.snapshot_armed = False
-
-    kept = SavedContext.from_prompt(talk.prompt, 3)
-
-    assert (kept.goals_told, kept.armed) == (False, False)
-
-
 def test_what_cannot_be_read_is_none() -> None:
     assert read_saved_context(None) is None
     assert read_saved_context(b"") is None
@@ -124,24 +98,6 @@ async def test_plain_messages_and_results_come_back_as_they_were() -> None:
     assert "Wrote all of it" in (await archive.read_message(3) or "")
     assert await archive.read_call_output("c1") == "Wrote all of it"
     assert await archive.read_message(9) is None
-
-
-async def test_a_page_is_asked_for_and_what_is_not_there_is_nothing() -> None:
-    asked: list[MessagePage | None] = []
-
-    async def load_page(page: MessagePage | None) -> Session:
-        asked.append(page)
-        return await load()
-
-    async def load_nothing(_page: MessagePage | None) -> None:
-        return None
-
-    await SessionArchive(load_page).read_message(2)
-    assert asked == [MessagePage(before=3, limit=1)]
-    nothing = SessionArchive(load_nothing)
-    assert (await nothing.read_message(1), await nothing.read_call_output("c1")) == (None, None)
-    assert (await nothing.search(["x"], 3)).passages == ()
-    assert await SessionArchive(load).read_call_output("c9") is None
 
 
 @pytest.mark.parametrize(

@@ -18,10 +18,9 @@ from ollm.store.session_index.database import (
     connect_in_memory,
     is_broken,
     remove_index,
-    run_transaction,
 )
 from ollm.store.session_index.search import SearchFilters, search_sessions
-from ollm.store.session_index.stamps import Stamp, read_stamp, read_stamps
+from ollm.store.session_index.stamps import read_stamp, read_stamps
 from ollm.store.session_index.texts import EntryIndexer, IndexEntry, erase_rows, holds_most, scrub
 from tests.covers import covers
 from tests.store.sessions.support import Home, many
@@ -52,15 +51,6 @@ def test_a_new_index_is_private_has_its_tables_and_deletes_for_good(tmp_path: Pa
     assert path.parent.stat().st_mode & 0o777 == 0o700
 
 
-def test_what_was_written_is_there_at_the_next_connection(tmp_path: Path) -> None:
-    connection, _ = connect(tmp_path / "index.db")
-    add_session(connection)
-    connection.close()
-
-    again, in_file = connect(tmp_path / "index.db")
-    assert (in_file, count_sessions(again)) == (True, 1)
-
-
 def test_an_older_index_is_built_anew(tmp_path: Path) -> None:
     connection, _ = connect(tmp_path / "index.db")
     add_session(connection)
@@ -69,28 +59,6 @@ def test_an_older_index_is_built_anew(tmp_path: Path) -> None:
 
     again, in_file = connect(tmp_path / "index.db")
     assert (in_file, count_sessions(again)) == (True, 0)
-
-
-def test_a_newer_index_is_left_alone(tmp_path: Path) -> None:
-    connection, _ = connect(tmp_path / "index.db")
-    add_session(connection)
-    connection.execute(f"PRAGMA user_version = {VERSION + 1}")
-    connection.close()
-    before = (tmp_path / "index.db").read_bytes()
-
-    apart, in_file = connect(tmp_path / "index.db")
-    assert (in_file, count_sessions(apart)) == (False, 0)
-    assert (tmp_path / "index.db").read_bytes() == before
-
-
-def test_a_broken_index_is_replaced_with_all_its_files(tmp_path: Path) -> None:
-    path = tmp_path / "index.db"
-    path.write_bytes(b"nonsense" * 1000)
-
-    connection, in_file = connect(path)
-    assert in_file
-    add_session(connection)
-    assert count_sessions(connection) == 1
 
 
 @pytest.mark.parametrize("what", ["link", "directory", "unreachable"])
@@ -109,33 +77,6 @@ def test_where_no_file_can_be_the_index_is_in_memory(tmp_path: Path, what: str) 
     assert not in_file
     assert "sessions" in tables(connection)
     assert not (tmp_path / "elsewhere").exists()
-
-
-def test_an_index_in_memory_is_empty_and_its_own() -> None:
-    one, other = connect_in_memory(), connect_in_memory()
-    add_session(one)
-
-    assert (count_sessions(one), count_sessions(other)) == (1, 0)
-
-
-def test_a_transaction_is_done_whole_or_not_at_all() -> None:
-    connection = connect_in_memory()
-
-    def fail() -> None:
-        add_session(connection)
-        raise KeyError("x")
-
-    with pytest.raises(KeyError):
-        run_transaction(connection, fail)
-    assert (count_sessions(connection), connection.in_transaction) == (0, False)
-
-    def work() -> str:
-        add_session(connection)
-        assert connection.in_transaction
-        return "done"
-
-    assert run_transaction(connection, work) == "done"
-    assert (count_sessions(connection), connection.in_transaction) == (1, False)
 
 
 @pytest.mark.parametrize(
@@ -162,14 +103,6 @@ def test_removing_takes_every_file_of_the_index_and_no_other(tmp_path: Path) -> 
 
 
 ONE = "aaaa0000-0000-4000-8000-000000000001"
-
-TWO = "bbbb0000-0000-4000-8000-000000000002"
-
-HERE = Path("/x/sessions")
-
-
-def sized(document: int, journal: int | None = None) -> Stamp:
-    return Stamp(HERE, (1, document, 5), None if journal is None else (2, journal, 7))
 
 
 @pytest.mark.parametrize(

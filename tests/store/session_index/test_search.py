@@ -7,14 +7,9 @@ from hypothesis import strategies as st
 from ollm.store.session_index import search as searching
 from ollm.store.session_index.search import SearchFilters, search_sessions
 from ollm.store.session_index.words import (
-    MAX_WORDS,
-    SearchWord,
     find_part,
     fold_text,
     make_snippet,
-    parse_words,
-    quote_phrase,
-    separate_words,
     split_words,
 )
 from tests.covers import covers
@@ -259,48 +254,6 @@ def test_all_that_is_found(searched, typed, options, found, total):
     hits = [f"{ids.index(hit['sessionId'])}.{hit['number']} {hit['role']} {hit['snippet']}" for hit in result.hits]
     ranked = typed not in ("==", "()")
     assert (hits, result.ranked, result.total, result.complete) == (found, ranked, total, True)
-
-
-def test_so_many_words_count() -> None:
-    assert len(parse_words("word " * (MAX_WORDS + 5))) == MAX_WORDS == 64
-
-
-def test_a_phrase_is_literal() -> None:
-    assert quote_phrase('say "hi" OR *') == '"say ""hi"" OR *"'
-    word = SearchWord("src/store", "src/", "store")
-    assert word.phrase == '"src/store"'
-    assert word.make_phrase("stores") == '"src/stores"'
-
-
-@pytest.mark.parametrize(
-    ("typed", "text", "begins"),
-    [
-        ("Sto", "a store", True),
-        ("sto", "restore", False),
-        ("sto", "my_store", True),
-        ("sto", "store", True),
-        ("./a", "b./ab", True),
-        ("./a", "b./b", False),
-        ("a.c", "abc", False),
-    ],
-)
-def test_where_a_word_begins(typed: str, text: str, begins: bool) -> None:
-    assert SearchWord(typed, typed, "").begins_in(text) is begins
-
-
-@pytest.mark.parametrize(
-    ("text", "given"),
-    [
-        ("plain [text]", "plain [text]"),
-        ("ä", "ä"),
-        ("a\ue000b", "a b"),
-        ("日本x", "日\x1f本\x1fx"),
-        ("a\ud800ä", "a?ä"),
-        ("a \u2066iso\u2069é", "a  iso é"),
-    ],
-)
-def test_text_as_the_index_is_given_it(text: str, given: str) -> None:
-    assert separate_words(text) == given
 
 
 @pytest.mark.parametrize(("text", "folded"), [("ABC", "abc"), ("ÄÉñ", "aen"), ("ß", "ß"), ("İx", "ix"), ("ﬁ", "ﬁ")])
