@@ -201,7 +201,7 @@ def test_the_doctor_says_which_server_why_its_window_and_what_next(home: Path, s
     assert found["ok"] is True
     assert found["server"]["type"] == "ollama"
     assert found["server"]["model"] == "qwen3:8b"
-    assert "configured server" in found["server"]["why"]
+    assert "as configured" in found["server"]["why"]
     assert (found["server"]["window"], found["server"]["trained"]) == (8192, 32768)
     assert found["facts"]["callForm"] == "unknown"
     assert found["facts"]["prefillPerSecond"] > 0
@@ -215,6 +215,8 @@ def test_the_doctor_says_which_server_why_its_window_and_what_next(home: Path, s
         assert f"\n{word}" in f"\n{text}"
     assert "tok/s, output: " in text
     assert "model-facts.json" in text
+    assert text.count(scripted) == 1
+    assert max(map(len, text.splitlines())) < 400
 
 
 def test_the_doctor_reports_a_configured_server_that_does_not_answer(home: Path) -> None:

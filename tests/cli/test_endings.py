@@ -147,17 +147,21 @@ async def test_a_signal_ends_a_turn_with_its_own_code_and_what_was_said_is_kept(
     tmp_path: Path, number: signal.Signals, code: int
 ) -> None:
     async with running(tmp_path, [SLOW]) as runner:
-        process = await runner.start("-p", "count")
+        process = await runner.start("-p", "count", "-o", "stream-json")
         assert process.stdout
-        await process.stdout.readexactly(10)
+        while b"word2" not in await process.stdout.readline():
+            pass
         process.send_signal(number)
-        assert await asyncio.wait_for(process.wait(), 60) == code
+        rest, _ = await asyncio.wait_for(process.communicate(), 60)
+        assert process.returncode == code
         await asyncio.wait_for(runner.server.left.wait(), 5)
         (session,) = runner.sessions()
     assert texts(session)[0] == ("user", "count")
     assert texts(session)[1][1].startswith("word0 word1")
     assert session["messages"][-1]["interrupted"] is True
     assert session["metadata"]["title"] == "count"
+    last = json.loads(rest.splitlines()[-1])
+    assert (last["type"], last["exitCode"], last["error"]["type"]) == ("error", code, "interrupted")
 
 
 async def test_a_turn_in_a_workspace_that_is_taken_over_ends_with_a_sentence(tmp_path: Path) -> None:

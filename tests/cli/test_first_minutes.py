@@ -110,6 +110,20 @@ def test_a_wrong_option_never_suggests_to_say_yes_to_everything(tmp_path: Path) 
     assert "--yes" not in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--context-window", "8192"), "ollm config set provider.contextWindow"),
+        (("resume",), "Choosing a session needs a terminal."),
+    ],
+)
+def test_what_cannot_be_done_so_is_answered_with_how(tmp_path: Path, words: tuple[str, ...], said: str) -> None:
+    done = ollm(*words, home=tmp_path, cwd=tmp_path)
+
+    assert done.returncode == 2
+    assert said in done.stderr
+
+
 async def test_a_backtest_keeps_the_built_in_rules(tmp_path: Path) -> None:
     async with running(tmp_path, [Answer(calls=[("ls", {})]), "done"]) as runner:
         await runner.run("-p", "look")

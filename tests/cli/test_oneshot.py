@@ -105,12 +105,15 @@ async def test_no_server_is_exit_3_with_what_to_do_and_keeps_the_words(tmp_path:
         (("-p", "hi", "--session", "abcd1234"), 1, "error"),
         (("-p", "write it"), 5, "answered"),
         (("-p", "read it"), 6, "loop"),
+        (("-p", "stall"), 124, "timeout"),
     ],
 )
 async def test_every_failure_is_an_object_in_json(
     tmp_path: Path, words: tuple[str, ...], code: int, reason: str
 ) -> None:
     def answer(request: Request) -> Answer:
+        if "stall" in str(request.body["messages"]):
+            return Answer(text="It stops here.", stall_after=1)
         if "write it" not in str(request.body["messages"]):
             return Answer(calls=[("read_file", {"path": "note.txt"})])
         refused = request.body["messages"][-1]["role"] == "tool"
@@ -118,12 +121,15 @@ async def test_every_failure_is_an_object_in_json(
 
     async with running(tmp_path, answer) as runner:
         (runner.workspace / "note.txt").write_text("hi\n")
+        runner.home.mkdir()
+        (runner.home / "config.yaml").write_text("provider: {timeouts: {stall: 1}}\n")
         whole = await runner.run(*words, "-o", "json")
         streamed = await runner.run(*words, "--output=stream-json")
 
     document, last = json.loads(whole.out), json.loads(streamed.out.splitlines()[-1])
     assert (whole.code, document["exitCode"], document["reason"]) == (code, code, reason)
     assert (streamed.code, last["type"], last["exitCode"], last["reason"]) == (code, "error", code, reason)
+    assert all(found["error"]["type"] and found["error"]["message"] for found in (document, last))
 
 
 @covers("S4.7", "S4.8", "P17", "D757", "D758", "D759", "D70")

@@ -113,6 +113,22 @@ async def test_words_typed_at_a_question_wait_in_the_input_and_answer_nothing(tm
     assert "already answered" not in terminal.text()
 
 
+async def test_a_line_that_begins_with_yes_or_no_answers_the_question_it_was_typed_at(tmp_path: Path) -> None:
+    writes = [Answer(calls=[("write_file", {"path": name, "content": "x\n"})]) for name in ("a.txt", "b.txt")]
+    async with running(tmp_path, [*writes, "Finished."]) as runner, at_terminal(runner, "chat") as terminal:
+        await ask(runner, terminal)
+        terminal.type("yes please" + ENTER)
+        await terminal.wait_for("› yes, please", "? Create b.txt", "[y] yes")
+        terminal.type("no, use tabs" + ENTER)
+        await terminal.wait_for("› no: use tabs", "Finished.")
+        terminal.type(CTRL_D)
+        await terminal.ended()
+
+    assert [file.name for file in runner.workspace.glob("*.txt")] == ["a.txt"]
+    assert "use tabs" in str(runner.server.chats[-1]["messages"][-1])
+    assert len(runner.server.chats) == 3
+
+
 async def test_a_question_takes_arrows_digits_and_enter_and_drops_other_keys(tmp_path: Path) -> None:
     def write(name: str) -> Answer:
         return Answer(calls=[("write_file", {"path": name, "content": "x\n"})])

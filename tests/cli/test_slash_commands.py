@@ -161,14 +161,36 @@ def test_no_command_is_left_out_of_these_tests() -> None:
 SHIFT_TAB = "\x1b[Z"
 
 
+async def test_a_slow_command_is_named_and_stopped_and_lines_typed_meanwhile_stay_apart(tmp_path: Path) -> None:
+    slow = Answer(text=" ".join(f"word{number}" for number in range(2000)), pace=0.05)
+    story = "\n".join(f"Item {number} of the list, told in a few words." for number in range(120))
+    async with running(tmp_path, [story, f"{story}\nEnd.", slow, "One.", "Two."], kind="vllm", window=16384) as runner:
+        async with at_terminal(runner, size=(80, 40)) as terminal:
+            await terminal.wait_for("code·ask")
+            terminal.type("go" + ENTER + "on" + ENTER)
+            await terminal.wait_for("End.", gone="Esc stops")
+            terminal.type("/compact" + ENTER)
+            await terminal.wait_for("compacting older messages")
+            terminal.type("\x03")
+            await terminal.wait_for("Stopped.", gone="compacting")
+            terminal.type("!echo begun; sleep 2" + ENTER)
+            await terminal.wait_for("\nbegun")
+            terminal.type("first" + ENTER + "second" + ENTER)
+            await terminal.wait_for("› first", "One.", "› second", "Two.")
+            terminal.type(CTRL_D)
+            await terminal.ended()
+
+
 async def test_notes_keys_levels_and_own_output_work_as_elsewhere(tmp_path: Path) -> None:
     write = Answer(calls=[("write_file", {"path": "a.txt", "content": "x"})])
     async with running(tmp_path, ["Seen.", write, "Done."]) as runner:
         runner.home.mkdir()
-        command = 'python3 -c \'import json, sys; print(json.load(sys.stdin)["mode"], "by me")\''
+        command = 'python3 -c \'import json, sys; print(json.load(sys.stdin)["mode"], "by me", "-" * 60)\''
         (runner.home / "config.yaml").write_text(json.dumps({"screen": {"statusCommand": command}}))
-        async with at_terminal(runner, size=(120, 40)) as terminal:
-            await terminal.wait_for("code·ask", "code by me")
+        async with at_terminal(runner, size=(80, 40)) as terminal:
+            await terminal.wait_for("code·ask", f"code by me {'-' * 60}")
+            terminal.type("/rename about tabs" + ENTER)
+            await terminal.wait_for("Renamed to about tabs.")
             terminal.type("#always use tabs" + ENTER)
             await terminal.wait_for("Remembered as note-1: always use tabs")
             terminal.type("?" + ENTER)
@@ -180,8 +202,6 @@ async def test_notes_keys_levels_and_own_output_work_as_elsewhere(tmp_path: Path
                 await terminal.wait_for(level)
             terminal.type("explain this" + ENTER)
             await terminal.wait_for("Seen.")
-            terminal.type("/rename about tabs" + ENTER)
-            await terminal.wait_for("Renamed to about tabs.")
             terminal.type("/cost" + ENTER)
             await terminal.wait_for("20 tokens read (0 from the cache), 5 written.")
             terminal.type("write it" + ENTER)

@@ -314,7 +314,7 @@ class ProcessScope:
         facts = await self.compare_set_window(choice.provider, choice.model, facts)
         if facts.served_window and facts.said_window == said and facts.served_window < said:
             size, why = facts.served_window, f"learnt: the server serves no more, though {said} was said"
-        model = Model(choice.provider, choice.model, size, facts, why=f"{choice.why}; window: {why}")
+        model = Model(choice.provider, choice.model, size, facts, why=f"Server: {choice.why}. Context window: {why}.")
         model.said_window, model.price = said, self.settings.provider.price
         parameters = facts.parameters or read_size(model.name)
         model.is_small = parameters is not None and parameters < BLOCKS_BELOW

@@ -89,6 +89,10 @@ def run_chat(options: Mapping[str, Any]) -> int:
             f"-p already has a prompt; {start.text[:40]!r} is a second one.", action="Quote it as one text."
         )
     if prompt is None and not (sys.stdin.isatty() and sys.stdout.isatty()):
+        if start.pick and not start.text:
+            raise UsageError(
+                "Choosing a session needs a terminal.", action="Use `ollm -p TEXT -c` or `ollm -p TEXT -r ID`."
+            )
         prompt = start.text or "-"
     if prompt is not None and start.daemon:
         raise UsageError("--daemon needs the interactive chat.", action="Drop it when you use -p.")

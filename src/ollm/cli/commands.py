@@ -68,6 +68,7 @@ OTHER_OPTIONS = {
     "--full-auto": "--approval accept-edits",
     "--print": "-p",
     "--output-format": "-o",
+    "--context-window": "`ollm config set provider.contextWindow TOKENS`",
 }
 """Options of other agents, and what they are called here."""
 

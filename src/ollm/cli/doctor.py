@@ -6,7 +6,7 @@ import asyncio
 import shutil
 import sys
 import textwrap
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -129,23 +129,19 @@ def _describe_diagnosis(found: Diagnosis) -> Iterator[tuple[str, str]]:
 
 def _describe_box(found: Diagnosis) -> Iterator[tuple[str, str]]:
     if found.visible:
-        yield (
-            "",
-            f"programs in it see of your home: {', '.join(_fold_paths(found.visible))} (sandbox.readable adds to it)",
-        )
+        parts = ", ".join(dict.fromkeys(map(_find_folder, found.visible)))
+        more = "(all: `ollm doctor --json`; sandbox.readable adds to it)"
+        yield "", f"programs in it see of your home: parts of {parts} {more}"
     if found.left_out:
         yield "", f"they do not see of your PATH, because more than programs is in it: {', '.join(found.left_out)}"
     if kept := found.box_cache:
         yield "", f"they keep {format_size(kept)} of downloads (`ollm doctor --clean` deletes them)"
 
 
-def _fold_paths(paths: Iterable[str]) -> Iterator[str]:
-    """Group paths by folder, written as `folder/{one,another}`."""
-    folders: dict[str, list[str]] = {}
-    for above, _, name in (path.rpartition("/") for path in paths):
-        folders.setdefault(above, []).append(name)
-    for above, names in folders.items():
-        yield f"{above}/{names[0]}" if len(names) == 1 else f"{above}/{{{','.join(names)}}}"
+def _find_folder(path: str) -> str:
+    """Find the folder in the home that a path belongs to, such as `~/.cargo`."""
+    home = str(Path.home())
+    return "~/" + path[len(home) + 1 :].partition("/")[0] if path.startswith(f"{home}/") else path
 
 
 def _describe_calls(facts: ModelFacts) -> str:

@@ -83,7 +83,7 @@ async def run_once(start: ChatArguments, question: Question, output: str, receiv
                 if isinstance(event, ConfirmationRequested):
                     await conversation.respond(event.correlation_id, ConfirmationAnswer(approved=False))
                 printer.show(event)
-        printer.cost = conversation.cost
+        printer.cost, printer.signal = conversation.cost, next(iter(received), 0)
         printer.close(conversation.session_id or "")
     return int(printer.exit_code)
 
@@ -185,7 +185,6 @@ class JsonPrinter(Printer):
         self._calls: list[dict[str, Any]] = []
         self._started: dict[str, ToolStarted] = {}
         self._usage: Any = {}
-        self._message = ""
 
     def show(self, event: AnyEvent) -> None:
         super().show(event)
@@ -203,7 +202,7 @@ class JsonPrinter(Printer):
             case Notice():
                 sys.stderr.write(f"ollm: {escape_controls(event.text)}\n")
             case TurnFinished():
-                self._usage, self._message = msgspec.to_builtins(event.usage), event.message
+                self._usage = msgspec.to_builtins(event.usage)
             case _:
                 pass
 
@@ -214,14 +213,13 @@ class JsonPrinter(Printer):
             "toolCalls": self._calls,
             "usage": self._usage,
             "reason": self.reason,
+            **self.describe_failure(),
         }
-        if self.exit_code:
-            document["exitCode"] = int(self.exit_code)
         if self.cost:
             document["cost"] = round(self.cost, 9)
-        if self._message:
-            document["message"] = self._message
-            sys.stderr.write(f"ollm: {escape_controls(self._message)}\n")
+        if self.message:
+            document["message"] = self.message
+            sys.stderr.write(f"ollm: {escape_controls(self.message)}\n")
         sys.stdout.write(escape_json(msgspec.json.encode(document).decode()) + "\n")
 
     def _serialize_call(self, event: ToolFinished) -> dict[str, Any]:
@@ -244,9 +242,9 @@ class StreamPrinter(Printer):
         sys.stdout.flush()
 
     def close(self, session_id: str) -> None:
-        if self.exit_code:
-            failed = {"type": "error", "sessionId": session_id, "reason": self.reason, "exitCode": int(self.exit_code)}
-            sys.stdout.write(msgspec.json.encode(failed).decode() + "\n")
+        if failure := self.describe_failure():
+            failed = {"type": "error", "sessionId": session_id, "reason": self.reason, **failure}
+            sys.stdout.write(escape_json(msgspec.json.encode(failed).decode()) + "\n")
 
 
 PRINTERS: dict[str, type[Printer]] = {"json": JsonPrinter, "stream-json": StreamPrinter}

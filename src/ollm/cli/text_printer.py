@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from ollm.domain.errors import ExitCode
 from ollm.domain.events import (
@@ -42,11 +43,13 @@ class Printer:
     reason: TurnReason = "answered"
     denied = 0
     ran = 0
+    message = ""  # why the turn failed
+    signal = 0  # that ended the turn
     cost = 0.0  # by the price in the settings
 
     def show(self, event: AnyEvent) -> None:
         if isinstance(event, TurnFinished):
-            self.reason = event.reason
+            self.reason, self.message = event.reason, event.message
         elif isinstance(event, ToolFinished):
             self.denied += event.status == "denied"
             self.ran += event.status != "denied"
@@ -57,6 +60,15 @@ class Printer:
         if self.reason == "answered" and self.denied and not self.ran:
             return ExitCode.DENIED
         return EXIT_CODES[self.reason]
+
+    def describe_failure(self) -> dict[str, Any]:
+        """Describe a failed turn for programs; {} after an answer."""
+        code = ExitCode.INTERRUPTED if self.signal else self.exit_code
+        if not code:
+            return {}
+        message = "All tool calls were denied." if code == ExitCode.DENIED else "Interrupted."
+        error = {"type": code.name.lower(), "message": self.message or message, "action": ""}
+        return {"exitCode": 128 + self.signal if self.signal else int(code), "error": error}
 
     def close(self, session_id: str) -> None:
         """Finish the output. Called once, after the turn."""

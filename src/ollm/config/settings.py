@@ -26,7 +26,7 @@ class SessionSettings(Data, frozen=True):
         True
     )
     trash_days: Annotated[
-        Count, Meta(description="Days to keep sessions removed by maxSessions in the trash; 0: none.")
+        Count, Meta(description="Days to keep sessions removed by maxSessions in the trash; 0: deleted at once.")
     ] = 30
 
 
@@ -65,7 +65,7 @@ class FileDiscoverySettings(Data, frozen=True):
     follow_symlinks: Annotated[bool, Meta(description="Follow links to directories.")] = False
     builtin_ignores: Annotated[tuple[str, ...], Meta(description="Names to always ignore.")] = BUILTIN_IGNORES
     project_map: Annotated[
-        Count, Meta(description="Maximum tokens for the project map of a trusted workspace; 0: none.")
+        Count, Meta(description="Maximum tokens for the project map of a trusted workspace; 0: no map.")
     ] = 0
 
 
@@ -272,7 +272,7 @@ class ScreenSettings(Data, frozen=True):
         Meta(description="Colours; auto: as the terminal's ground, else dark."),
     ] = "auto"
     status_command: Annotated[
-        str, Meta(description="Command that writes your part of the status line; it reads the status as JSON.")
+        str, Meta(description="Command that writes a line below the status line; it reads the status as JSON.")
     ] = ""
 
 

@@ -293,7 +293,7 @@ CATEGORY_RULES: dict[ToolCategory, tuple[Decision, Risk, str]] = {
     "notes": ("allow", Risk.LOW, "it only updates the agent's notes"),
     "write": ("ask", Risk.MEDIUM, "it changes files"),
     "web": ("ask", Risk.MEDIUM, "it sends data to another computer"),
-    "run": ("ask", Risk.HIGH, "it may modify files"),
+    "run": ("ask", Risk.HIGH, "it may change files or send data"),
 }
 READING_CATEGORIES: frozenset[ToolCategory] = frozenset({"read", "notes", "web"})
 FIND_TOOL = "find_tool"  # finds tools from outside by words: known wherever there are such tools

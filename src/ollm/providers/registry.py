@@ -109,9 +109,7 @@ class ProviderRegistry:
                 await server.provider.close()
         if chosen is not None:
             model = settings.model or pick_chat_model(await self._wait_for_models(chosen.provider))
-            return ProviderChoice(
-                chosen.provider, model, f"{chosen.place.label} is running at {chosen.provider.base_url}"
-            )
+            return ProviderChoice(chosen.provider, model, f"found {chosen.place.label} running")
         if settings.type:
             tried = ", ".join(place.url for place in self._places if place.type == settings.type)
             raise NoServerError(
@@ -178,7 +176,7 @@ class ProviderRegistry:
         kind = self._settings.type or await self._detect_kind(url)
         provider = self.build(kind, url, self._read_api_key())
         if self._settings.model:
-            return ProviderChoice(provider, self._settings.model, f"{url} is configured")
+            return ProviderChoice(provider, self._settings.model, "as configured")
         try:
             models = await self._wait_for_models(provider)
         except (OllmError, asyncio.CancelledError) as error:
@@ -187,7 +185,7 @@ class ProviderRegistry:
                 return ProviderChoice(
                     self.build(kind, url, self._read_api_key()),
                     UNNAMED_MODEL,
-                    f"{url} is configured; it lists no models",
+                    "as configured; it lists no models",
                 )
             raise
         if not models:
@@ -196,7 +194,7 @@ class ProviderRegistry:
                 f"The model server at {url} has no model.",
                 action="Load one there, or name one that it does not list: ollm -m NAME.",
             )
-        return ProviderChoice(provider, pick_chat_model(models), "the first model of the configured server")
+        return ProviderChoice(provider, pick_chat_model(models), "as configured; the model is the first it lists")
 
     async def _wait_for_models(self, provider: Provider) -> list[ModelInfo]:
         """List the server's models, waiting while it loads one."""

@@ -40,10 +40,10 @@ async def choose_window(
         return settings.context_window, "set by provider.contextWindow"
     info = await provider.describe(model)
     if info.window:
-        return info.window, "as served"
+        return info.window, "reported by the server"
     if provider.name in ("ollama", "embedded") and info.trained_window:
         if info.trained_window <= DEFAULT_WINDOW_TOKENS:
-            return info.trained_window, "as trained"
+            return info.trained_window, "all that the model supports"
         return (
             DEFAULT_WINDOW_TOKENS,
             f"requested; the model supports {info.trained_window}: set provider.contextWindow for more",

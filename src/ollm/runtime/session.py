@@ -90,6 +90,8 @@ class OpenSession:
             context_window=model.window,
             parent=self._parent,
         )
+        if self.title:
+            await self.rename(self.title)
         return self.id
 
     async def resume(self, session_id: str, since: int) -> LoadedSession:
@@ -186,8 +188,9 @@ class OpenSession:
             await self.service.update_metadata(self.id, changes)
 
     async def rename(self, title: str) -> None:
+        """Set the title: at once, or when the session begins."""
         self.title = title
-        await self.service.update_metadata(self.require_id(), {"title": title})
+        await self.update_metadata({"title": title})
 
     async def ensure_saved(self) -> None:
         """Check that all messages are on disk. Raises `UnsavedError` if something is in memory only."""

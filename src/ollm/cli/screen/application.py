@@ -23,6 +23,7 @@ from ollm.cli.screen import keys
 from ollm.cli.screen.output import ChatApplication, open_output
 from ollm.cli.screen.screen import ChatScreen, Find, Pick
 from ollm.cli.screen.themes import ScreenOptions
+from ollm.cli.screen.view import ScreenView
 
 
 class KeptRow(Window):
@@ -67,9 +68,10 @@ def make_optional_window(text: Text, *, wrap: bool) -> ConditionalContainer:
     return ConditionalContainer(window, filter=Condition(lambda: bool(text())))
 
 
-def build_chat_layout(buffer: Buffer, live: Text, question: Text, status: Text, prompt: Text) -> Layout:
+def build_chat_layout(buffer: Buffer, view: ScreenView) -> Layout:
     """Build an inline layout, only as tall as needed. The input is between two lines if there is room."""
     framed = Condition(lambda: get_app().output.get_size().rows >= FRAME_MIN_ROWS)
+    prompt = view.render_prompt
     search = SearchToolbar(forward_search_prompt="search: ", backward_search_prompt="search back: ")
     control = BufferControl(
         buffer,
@@ -88,8 +90,9 @@ def build_chat_layout(buffer: Buffer, live: Text, question: Text, status: Text, 
     menu = CompletionsMenu(max_height=8, scroll_offset=1)  # in the flow: a float has no room at the bottom of a screen
     if isinstance(menu.content, Window):
         menu.content.dont_extend_height = Always()  # a short list leaves no gap above the status line
-    above = [make_optional_window(live, wrap=False), make_optional_window(question, wrap=True)]
-    below: list[AnyContainer] = [rules[1], search, menu, KeptRow(status, "class:status")]
+    above = [make_optional_window(view.render_live, wrap=False), make_optional_window(view.render_question, wrap=True)]
+    status = [KeptRow(view.render_footer, "class:status"), make_optional_window(view.render_own_status, wrap=False)]
+    below: list[AnyContainer] = [rules[1], search, menu, *status]
     return Layout(HSplit([*above, rules[0], field, *below]), focused_element=field)
 
 
@@ -104,11 +107,8 @@ VI_WAIT_SECONDS = 1.0  # the same for keys of several letters
 def create_chat_screen(options: ScreenOptions, find_files: Find, pick: Pick) -> ChatScreen:
     """Create an inline screen, which keeps the terminal's scrollback and erases itself when done."""
     screen = ChatScreen(options, find_files, pick)
-    view = screen.view
     app = ChatApplication(
-        layout=build_chat_layout(
-            screen.buffer, view.render_live, view.render_question, view.render_footer, view.render_prompt
-        ),
+        layout=build_chat_layout(screen.buffer, screen.view),
         key_bindings=keys.build_key_bindings(screen),
         style=Style.from_dict(options.theme.toolkit),
         color_depth=None if options.theme.colour else ColorDepth.DEPTH_1_BIT,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import shlex
 import sys
 from collections.abc import Callable, Coroutine
 from contextlib import AbstractAsyncContextManager, suppress
@@ -17,7 +16,7 @@ from ollm.cli.screen.themes import ScreenOptions
 from ollm.cli.screen.transcript import Transcript
 from ollm.cli.signals import wait_for_input
 from ollm.domain.errors import BusyError, OllmError
-from ollm.domain.events import AnyEvent
+from ollm.domain.events import AnyEvent, CompressionError, Notice, PrefillProgress, SnapshotError
 from ollm.runtime.base import Attachment, CommandReply, Conversation, ForeignTurn, Status, get_recap_end
 from ollm.runtime.commands.base import SlashCommand
 
@@ -25,6 +24,7 @@ log = logging.getLogger("ollm.screen")
 Opener = Callable[[], AbstractAsyncContextManager[Conversation]]
 SHELL_COMMANDS = ("config", "doctor")  # commands of `ollm` itself, run as in a shell
 PICK_COMMANDS = ("sessions", "resume")  # without an argument the terminal shows these its own way
+COMMAND_EVENTS = (PrefillProgress, Notice, CompressionError, SnapshotError)  # the reply of a command tells the rest
 MAX_LEARNING_TURNS = 3  # turns after which no more commands of slow servers are looked for
 OPTION_COMMANDS = ("model", "mode", "approval")  # without an argument there is something to choose from
 
@@ -46,7 +46,9 @@ class ChatDisplay(Protocol):
 
     def show_header(self, status: Status) -> None: ...
 
-    def begin_turn(self) -> None: ...
+    def begin_turn(self, command: str) -> None:
+        """Show that a slash command runs, or with "" that the model works."""
+        ...
 
     def handle_event(self, event: AnyEvent) -> None: ...
 
@@ -82,6 +84,7 @@ class ConversationRunner:
         self._display = display
         self._attached: list[Attachment] = []
         self._own_commands: dict[str, SlashCommand] = {}
+        self._command: asyncio.Task[CommandReply] | None = None  # the slash command that runs
         self._wake = asyncio.Event()
 
     async def run(self, opener: Opener) -> None:
@@ -119,7 +122,13 @@ class ConversationRunner:
     async def run_now(self, text: str) -> None:
         if self.conversation:
             self._display.print(self._display.painter.paint_user_message(text))
-            await self.run_safely(self._run_slash_command(self.conversation, text))
+            await self.run_safely(self._run_slash_command(self.conversation, text, during_turn=True))
+
+    async def stop(self) -> None:
+        if self._command:
+            self._command.cancel()
+        elif self.conversation:
+            await self.conversation.cancel()
 
     def detach_last(self) -> None:
         """Detach the newest output from the next message."""
@@ -162,12 +171,13 @@ class ConversationRunner:
 
     async def _handle_input(self, conversation: Conversation, typed: str) -> None:
         self._display.print(self._display.painter.paint_user_message(typed))
-        await self._run_busy(self._dispatch_input(conversation, typed))
+        command = typed.partition(" ")[0] if typed.startswith("/") and not typed.startswith("//") else ""
+        await self._run_busy(self._dispatch_input(conversation, typed), command)
         self._display.refresh(await conversation.status())
 
-    async def _run_busy(self, work: Coroutine[Any, Any, None]) -> None:
+    async def _run_busy(self, work: Coroutine[Any, Any, None], command: str = "") -> None:
         self.busy = True
-        self._display.begin_turn()
+        self._display.begin_turn(command)
         try:
             await self.run_safely(work)
         finally:
@@ -192,18 +202,25 @@ class ConversationRunner:
             said = text.removeprefix("/") if typed.startswith("//") else text
             await self._run_turn(conversation, said, below_message=True)
 
-    async def _run_slash_command(self, conversation: Conversation, text: str) -> None:
+    async def _run_slash_command(self, conversation: Conversation, text: str, *, during_turn: bool = False) -> None:
         name, _, arguments = text[1:].partition(" ")
         if name in PICK_COMMANDS and not arguments.strip():
             await self._display.pick_session()
             return
         if name in SHELL_COMMANDS:
-            await self._run_own_command(shlex.join([sys.argv[0], name, *arguments.split()]), attach=False)
+            async with self._display.lend_terminal():
+                program = (sys.argv[0], name, *arguments.split())
+                process = await asyncio.create_subprocess_exec(*program, cwd=self._display.options.workspace)
+                await process.wait()
+            self._display.print("\n")
             return
         if name == "rewind" and not arguments.strip():
             await self._display.offer_messages()
             return
-        reply = await conversation.command(name, arguments.strip())
+        if during_turn:
+            reply = await conversation.command(name, arguments.strip())
+        else:
+            reply = await self._run_command(conversation, name, arguments.strip())
         if name == "copy":
             self._display.copy(reply.text)
             return
@@ -215,6 +232,25 @@ class ConversationRunner:
             await self._run_turn(conversation, reply.argument)
         elif reply.follow_up != "none":
             self._display.exit(reply)
+
+    async def _run_command(self, conversation: Conversation, name: str, arguments: str) -> CommandReply:
+        """Run a command, and show its progress and warnings meanwhile."""
+        following = asyncio.create_task(self._follow_command(conversation))
+        self._command = command = asyncio.create_task(conversation.command(name, arguments))
+        try:
+            await asyncio.wait([command])
+            return CommandReply(text="Stopped.") if command.cancelled() else command.result()
+        finally:
+            self._command = None
+            for task in (command, following):
+                task.cancel()
+            await asyncio.gather(command, following, return_exceptions=True)
+
+    async def _follow_command(self, conversation: Conversation) -> None:
+        async with conversation.follow_turn((await conversation.status()).last_event) as events:
+            async for event in events:
+                if isinstance(event, COMMAND_EVENTS):
+                    self._display.handle_event(event)
 
     def _offer_options(self, name: str, reply: CommandReply) -> bool:
         """Show the available options. Returns False if there is no choice."""
@@ -257,13 +293,12 @@ class ConversationRunner:
             async for event in events:
                 self._display.handle_event(event)
 
-    async def _run_own_command(self, command: str, *, attach: bool = True) -> None:
+    async def _run_own_command(self, command: str) -> None:
         if not command:
             return
         code, output = await run_own_command(command, self._display.options.workspace, self._display.lend_terminal())
-        if attach:
-            self._attached.append(output)
-            self.print_aside(f"exit {code} · the model sees this with your next message · Alt-A drops it\n", "dim")
+        self._attached.append(output)
+        self.print_aside(f"exit {code} · the model sees this with your next message · Alt-A drops it\n", "dim")
 
     async def run_safely(self, work: Coroutine[Any, Any, None]) -> None:
         """Report any failure of a turn, and continue the chat."""

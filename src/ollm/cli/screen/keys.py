@@ -29,15 +29,16 @@ class KeyFilters:
         self.here: Filter = has_focus(screen.buffer)
         self.typing: Filter = self.here & ~self.asking & ~self.choosing
         self.typed_ahead: Filter = Condition(self._is_typed_ahead)
-        self._first_letter_at: float | None = None
+        self._screen = screen
         screen.buffer.on_text_insert += self._note_first_letter
         self._last: dict[str, float] = {}
 
     def _note_first_letter(self, _: Buffer) -> None:
-        self._first_letter_at = self._first_letter_at or time.monotonic()
+        self._screen.first_letter_at = self._screen.first_letter_at or time.monotonic()
 
     def _is_typed_ahead(self) -> bool:
-        return self._first_letter_at is None or time.monotonic() - self._first_letter_at < TYPE_AHEAD_SECONDS
+        began = self._screen.first_letter_at
+        return began is None or time.monotonic() - began < TYPE_AHEAD_SECONDS
 
     def is_double_press(self, event: KeyPressEvent, key: str) -> bool:
         """Return True if a key is pressed twice within a second."""

@@ -42,6 +42,7 @@ TAIL_LINES = 5
 MAX_TAIL_CHARS = 4_000
 OPEN_LINES = 12
 STOP_HINT = " · Esc stops"
+WAITING_TEXT = "waiting for the model"
 WAITING = {"connecting": "connecting", "loading": "loading the model"}
 SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 Phase = Literal["idle", "waiting", "thinking", "answering", "tools"]
@@ -77,10 +78,12 @@ class LiveOutput:
         self._now = now
         self._tools: dict[str, RunningTool] = {}
         self._began = now()
+        self._doing = WAITING_TEXT
 
-    def begin(self) -> None:
-        """Begin a turn, or continue it after its tools."""
+    def begin(self, doing: str = WAITING_TEXT) -> None:
+        """Begin a turn or a command, or continue a turn after its tools."""
         self.phase = "waiting"
+        self._doing = doing
         self._began = self._now()
         self.progress = None
         self.at_start = True
@@ -173,7 +176,7 @@ class LiveOutput:
     def _describe_wait(self) -> str:
         progress = self.progress
         if progress is None:
-            return "waiting for the model"
+            return self._doing
         if progress.stage in WAITING:
             return WAITING[progress.stage]
         share = f" {100 * progress.processed // progress.total} %" if progress.processed and progress.total else ""
@@ -181,7 +184,7 @@ class LiveOutput:
             return f"compacting older messages{share}"
         left = (progress.seconds_left or 0) - (self._now() - self._heard)
         if progress.seconds_left and left < -max(3.0, progress.seconds_left / 2):
-            return "waiting for the model"  # it has read the prompt and writes what is not shown
+            return WAITING_TEXT  # it has read the prompt and writes what is not shown
         return f"reading the prompt{share}" + (f", about {left:.0f} s left" if left >= 1 else "")
 
     def _pick_spinner_frame(self) -> str:

@@ -162,6 +162,7 @@ class AnswerKeys:
         self._send = send
         self._accept_edits = accept_edits
         self._draft = ""
+        self._typed_at: ConfirmationRequested | None = None  # the question at which the input was begun
 
     def press(self, key: str) -> None:
         """Hold a key as an answer for a moment. If another follows at once, both go to the input line."""
@@ -193,9 +194,29 @@ class AnswerKeys:
         return True
 
     def type_instead(self, text: str) -> None:
-        """Insert typed text into the input line instead of answering."""
+        """Insert typed text into the input line instead of answering with a key."""
+        if not self._buffer.text:
+            self._typed_at = self._questions.current
         held, self._questions.held = self._questions.held, ""
         self._buffer.insert_text(held + text)
+
+    def take_words(self, text: str) -> bool:
+        """Answer with a line typed at the question: yes, no with a reason, or the text that it asks for. Returns False
+        for other lines, and for those begun before the question."""
+        asked = self._questions.current
+        if asked is None or asked is not self._typed_at:
+            return False
+        word, _, rest = text.strip().partition(" ")
+        choice = word.rstrip(",.:;!").lower()
+        if asked.details.typed:
+            self._respond(ConfirmationAnswer(approved=True, text=text.strip()))
+        elif choice in ("y", "yes"):
+            self._respond(ConfirmationAnswer(approved=True, text=rest))
+        elif choice in ("n", "no"):
+            self._respond(ConfirmationAnswer(approved=False, reason=rest))
+        else:
+            return False
+        return True
 
     def _choose(self, key: str) -> None:
         asked = self._questions

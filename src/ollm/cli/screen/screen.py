@@ -10,7 +10,6 @@ import base64
 import contextlib
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
-from contextlib import AbstractAsyncContextManager
 from typing import Any
 
 import msgspec
@@ -21,6 +20,7 @@ from prompt_toolkit.renderer import Renderer
 from ollm.cli.screen.chat_session import ConversationRunner, Opener
 from ollm.cli.screen.composing import Pastes
 from ollm.cli.screen.input_field import build_input
+from ollm.cli.screen.live import WAITING_TEXT
 from ollm.cli.screen.option_dialog import OptionDialog
 from ollm.cli.screen.paint import Painter
 from ollm.cli.screen.questions import AnswerKeys, ConfirmationQueue, paint_question
@@ -161,6 +161,7 @@ class ChatScreen:
         self._pick = pick
         self._began = 0.0
         self._mode_before_plan = "code"
+        self.first_letter_at: float | None = None  # when typing began since the terminal was last ours
         self._taken_back = ""  # what the input holds of messages that waited
         self._failure: OllmError | None = None
         self._group: asyncio.TaskGroup | None = None
@@ -234,9 +235,9 @@ class ChatScreen:
     def show_header(self, status: Status) -> None:
         self.print(render_header(status, read_git_branch(self.options.workspace), self.painter))
 
-    def begin_turn(self) -> None:
+    def begin_turn(self, command: str) -> None:
         self._began = asyncio.get_running_loop().time()
-        self.transcript.live.begin()
+        self.transcript.live.begin(f"running {command}" if command else WAITING_TEXT)
         self._printing.wake()
 
     def handle_event(self, event: AnyEvent) -> None:
@@ -275,7 +276,7 @@ class ChatScreen:
         try:
             async with asyncio.timeout(STATUS_COMMAND_SECONDS):
                 output, _ = await process.communicate(msgspec.json.encode(status))
-            self.view.own_part = make_printable(output.decode("utf-8", "replace").strip().partition("\n")[0])
+            self.view.own_status = make_printable(output.decode("utf-8", "replace").strip().partition("\n")[0])
             self.app.invalidate()
         except (TimeoutError, OSError):
             process.kill()
@@ -292,8 +293,11 @@ class ChatScreen:
         if chosen:
             self.exit(chosen)
 
-    def lend_terminal(self) -> AbstractAsyncContextManager[None]:
-        return self._printing.lend_terminal()
+    @contextlib.asynccontextmanager
+    async def lend_terminal(self) -> AsyncIterator[None]:
+        async with self._printing.lend_terminal():
+            yield
+        self.first_letter_at = None
 
     def _notify(self, text: str) -> None:
         """Ring, and show a desktop notification if the terminal supports it."""
@@ -320,6 +324,8 @@ class ChatScreen:
             return
         if self.questions.typing:
             self.answers.submit(text.strip())
+        elif self.answers.take_words(text):
+            return
         elif self.chat.can_run_now(text):
             self.spawn(self.chat.run_now(text))
         elif text.strip():
@@ -334,7 +340,7 @@ class ChatScreen:
             self.buffer.insert_text("\n".join([*waiting, *draft]))
         if self.chat.conversation:
             self.show_hint("Stopping…", 1.0)
-            self.spawn(self.chat.conversation.cancel())
+            self.spawn(self.chat.stop())
 
     def take_back_queued(self) -> None:
         """Return the newest queued message to the input, above those returned earlier."""

@@ -36,7 +36,6 @@ def format_status_line(
     queued: int,
     width: int,
     waited: float = 0.0,
-    own_part: str = "",
 ) -> str:
     """Format as many parts as fit, most important first. Without a status, show the time `waited` for it."""
     if status is None:
@@ -60,8 +59,7 @@ def format_status_line(
     if transcript.todos:
         done = sum(todo.status == "done" for todo in transcript.todos)
         parts.append(f"todo {done}/{len(transcript.todos)}")
-    title = own_part or make_printable(status.title)
-    return fill_line(join_parts(parts, width), f"⎇ {branch}" if branch else "", title, width)
+    return fill_line(join_parts(parts, width), f"⎇ {branch}" if branch else "", make_printable(status.title), width)
 
 
 def shorten_model(name: str) -> str:
@@ -127,7 +125,7 @@ class ScreenView:
         self.status: Status | None = None
         self.branch = ""
         self.hint = ""
-        self.own_part = ""  # of the status line, by the person's command
+        self.own_status = ""  # a line below the status line, by the person's command
         self._began = time.monotonic()
         self._transcript = transcript
         self._questions = questions
@@ -162,11 +160,12 @@ class ScreenView:
 
     def render_footer(self) -> StyleAndTextTuples:
         waited, queued = time.monotonic() - self._began, len(self._queue())
-        line = format_status_line(
-            self.status, self._transcript, self.branch, queued, get_width(), waited, self.own_part
-        )
+        line = format_status_line(self.status, self._transcript, self.branch, queued, get_width(), waited)
         shown = pad_cells(line, get_width() - 1)
         return style_status_line(shown, self._transcript.fill, self.status.approval if self.status else "")
+
+    def render_own_status(self) -> StyleAndTextTuples:
+        return [("class:status", f" {truncate_cells(self.own_status, get_width() - 2)}")] if self.own_status else []
 
     def render_prompt(self) -> StyleAndTextTuples:
         asks = "answer: " if self._questions.writing else "reason: "

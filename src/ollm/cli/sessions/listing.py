@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -81,7 +81,11 @@ def search(
         return
     if not hits:
         warn("no matches.")
-    short = shorten_ids([*process.session_files.places.list_ids(), *(hit["sessionId"] for hit in hits)])
+    print_hits(hits, process.session_files.places.list_ids())
+
+
+def print_hits(hits: list[dict[str, Any]], session_ids: Iterable[str]) -> None:
+    short = shorten_ids([*session_ids, *(hit["sessionId"] for hit in hits)])
     for hit in hits:
         when = format_age(hit["timestamp"])
         place = hit.get("archive")

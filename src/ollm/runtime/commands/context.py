@@ -36,7 +36,7 @@ MAX_FOUND_MESSAGES = 10
 
 @slash_command(
     "context",
-    usage="[show | snapshot | list | restore ID | add KEY TEXT | entries | remove KEY | clear | size N]",
+    usage="[show | snapshot | list | restore ID | add [--priority N] KEY TEXT | entries | remove KEY | clear | size N]",
     during_turn=("", "show", "list", "entries"),
 )
 async def context(conversation: ConversationParts, arguments: str) -> CommandReply:
