@@ -7,14 +7,16 @@ from collections.abc import Callable
 from prompt_toolkit.application.current import get_app
 from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.enums import EditingMode
-from prompt_toolkit.filters import Always, Condition
+from prompt_toolkit.filters import Always, Condition, Filter
 from prompt_toolkit.formatted_text import StyleAndTextTuples, fragment_list_width
 from prompt_toolkit.layout import AnyContainer, ConditionalContainer, HSplit, Layout, Window
 from prompt_toolkit.layout.controls import BufferControl, FormattedTextControl
 from prompt_toolkit.layout.dimension import Dimension
 from prompt_toolkit.layout.menus import CompletionsMenu
 from prompt_toolkit.layout.mouse_handlers import MouseHandlers
+from prompt_toolkit.layout.processors import ConditionalProcessor, Processor, Transformation, TransformationInput
 from prompt_toolkit.layout.screen import Char, Screen, WritePosition
+from prompt_toolkit.layout.utils import explode_text_fragments
 from prompt_toolkit.output import ColorDepth
 from prompt_toolkit.styles import Style
 from prompt_toolkit.widgets import SearchToolbar
@@ -68,7 +70,20 @@ def make_optional_window(text: Text, *, wrap: bool) -> ConditionalContainer:
     return ConditionalContainer(window, filter=Condition(lambda: bool(text())))
 
 
-def build_chat_layout(buffer: Buffer, view: ScreenView) -> Layout:
+class CursorCell(Processor):
+    """Draws a cursor in the input, for when the real one is elsewhere."""
+
+    def apply_transformation(self, transformation_input: TransformationInput) -> Transformation:
+        document, fragments = transformation_input.document, transformation_input.fragments
+        if transformation_input.lineno == document.cursor_position_row:
+            cells = explode_text_fragments([*fragments, ("", " ")])
+            column = transformation_input.source_to_display(document.cursor_position_col)
+            cells[column] = (f"{cells[column][0]} reverse", cells[column][1])
+            fragments = cells
+        return Transformation(fragments)
+
+
+def build_chat_layout(buffer: Buffer, view: ScreenView, is_streaming: Filter) -> Layout:
     """Build an inline layout, only as tall as needed. The input is between two lines if there is room."""
     framed = Condition(lambda: get_app().output.get_size().rows >= FRAME_MIN_ROWS)
     prompt = view.render_prompt
@@ -76,6 +91,7 @@ def build_chat_layout(buffer: Buffer, view: ScreenView) -> Layout:
     control = BufferControl(
         buffer,
         include_default_input_processors=True,
+        input_processors=[ConditionalProcessor(CursorCell(), is_streaming)],
         search_buffer_control=search.control,
         preview_search=True,
     )
@@ -84,6 +100,7 @@ def build_chat_layout(buffer: Buffer, view: ScreenView) -> Layout:
         height=Dimension(min=1, max=12),
         dont_extend_height=True,
         wrap_lines=True,
+        always_hide_cursor=is_streaming,
         get_line_prefix=lambda line, wrap: prompt() if (line, wrap) == (0, 0) else " " * fragment_list_width(prompt()),
     )
     rules = [ConditionalContainer(KeptRow(draw_rule), filter=framed) for _ in range(2)]
@@ -107,8 +124,13 @@ VI_WAIT_SECONDS = 1.0  # the same for keys of several letters
 def create_chat_screen(options: ScreenOptions, find_files: Find, pick: Pick) -> ChatScreen:
     """Create an inline screen, which keeps the terminal's scrollback and erases itself when done."""
     screen = ChatScreen(options, find_files, pick)
+
+    def is_streaming() -> bool:
+        return screen.chat.busy and screen.questions.current is None
+
     app = ChatApplication(
-        layout=build_chat_layout(screen.buffer, screen.view),
+        is_streaming,
+        layout=build_chat_layout(screen.buffer, screen.view, Condition(is_streaming)),
         key_bindings=keys.build_key_bindings(screen),
         style=Style.from_dict(options.theme.toolkit),
         color_depth=None if options.theme.colour else ColorDepth.DEPTH_1_BIT,

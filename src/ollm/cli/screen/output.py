@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from prompt_toolkit.application import Application
 from prompt_toolkit.data_structures import Point
@@ -15,8 +16,16 @@ ERASE_FROM_SECOND_CELL = "\x1b[C\x1b[J\x1b[D\x1b[K"
 
 
 class TmuxSafeOutput(Vt100_Output):
+    """Output to a terminal. While `held`, everything is collected and then written at once."""
+
+    held = False
+
     def erase_down(self) -> None:
         self.write_raw(ERASE_FROM_SECOND_CELL)
+
+    def flush(self) -> None:
+        if not self.held:
+            super().flush()
 
 
 def open_output() -> Vt100_Output:
@@ -27,9 +36,27 @@ def open_output() -> Vt100_Output:
 
 
 class ChatApplication(Application[None]):
-    """Chat application. `wraps_again`: the terminal rewraps lines on resize."""
+    """Chat application. `wraps_again`: the terminal rewraps lines on resize.
+
+    While `is_streaming` the cursor rests, hidden, on the first cell of the repainted area. Terminals that rewrap keep
+    it on that cell, so that the area is erased from its top even if it was rewrapped before the resize was reported."""
 
     wraps_again = False
+
+    def __init__(self, is_streaming: Callable[[], bool], **options: Any) -> None:
+        super().__init__(**options)
+        self._is_streaming = is_streaming
+
+    def _redraw(self, render_as_done: bool = False) -> None:
+        assert isinstance(self.output, TmuxSafeOutput)
+        self.output.held = True
+        super()._redraw(render_as_done)
+        self.output.held = False
+        if self._is_streaming() and self.renderer._last_screen:  # noqa: SLF001
+            self.output.write_raw("\r")
+            self.output.cursor_up(self.renderer._cursor_pos.y)  # noqa: SLF001
+            self.renderer._cursor_pos = Point(x=0, y=0)  # noqa: SLF001
+        self.output.flush()
 
     def _on_resize(self) -> None:
         renderer = self.renderer
