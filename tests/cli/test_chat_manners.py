@@ -3,12 +3,16 @@
 import asyncio
 import os
 import re
+import shutil
+import subprocess
 import sys
 from pathlib import Path
 
 import pexpect
 import psutil
+import pytest
 
+from tests.cli.command import SCRIPT
 from tests.cli.running import running
 from tests.cli.terminal import CTRL_D, ENTER, ESCAPE, Terminal, at_terminal, steady
 from tests.servers.answers import Answer
@@ -173,3 +177,30 @@ def test_a_crash_leaves_the_terminal_as_it_was(tmp_path: Path) -> None:
     child.close()
 
     assert (tmp_path / "before").read_text() == (tmp_path / "after").read_text()
+
+
+@pytest.mark.skipif(not shutil.which("tmux"), reason="needs tmux")
+async def test_narrowing_the_window_while_an_answer_is_written_leaves_no_cut_copy(tmp_path: Path) -> None:
+    """In tmux, which wraps lines again some time before it reports the new size."""
+    story = "\n\n".join(f"Paragraph {at} of a story that is long enough to take several lines." for at in range(9))
+    async with running(tmp_path, [Answer(text=story, pace=0.06)]) as runner:
+        tmux = ["tmux", "-f", "/dev/null", "-S", str(tmp_path / "socket")]
+
+        def control(*words: str) -> str:
+            line, environment = [*tmux, *words], runner.environment()
+            return subprocess.run(line, env=environment, capture_output=True, text=True, check=False).stdout
+
+        control("new-session", "-d", "-x", "80", "-y", "30", "-c", str(runner.workspace), SCRIPT, "tell a story")
+        try:
+            for columns in (76, 60, 48, 70, 52, 66, 40, 58):
+                await asyncio.sleep(0.7)
+                control("resize-window", "-x", str(columns))
+            async with asyncio.timeout(60):
+                while (
+                    "Paragraph 8 of" not in (shown := control("capture-pane", "-p", "-S", "-200")) or "writing" in shown
+                ):
+                    await asyncio.sleep(0.2)
+        finally:
+            control("kill-server")
+
+    assert [shown.count(f"Paragraph {at} of") for at in range(9)] == [1] * 9, shown

@@ -139,9 +139,11 @@ def _describe_box(found: Diagnosis) -> Iterator[tuple[str, str]]:
 
 
 def _find_folder(path: str) -> str:
-    """Find the folder in the home that a path belongs to, such as `~/.cargo`."""
+    """Find the folder of the home that a path belongs to, such as `~/.cargo`, or of another place."""
     home = str(Path.home())
-    return "~/" + path[len(home) + 1 :].partition("/")[0] if path.startswith(f"{home}/") else path
+    if path.startswith(f"{home}/"):
+        return "~/" + path[len(home) + 1 :].partition("/")[0]
+    return "/".join(path.split("/")[:3])
 
 
 def _describe_calls(facts: ModelFacts) -> str:
