@@ -19,6 +19,8 @@ from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 
+import msgspec
+
 import ollm
 from ollm.cli.main import run
 from tests.ordinary_user import give_up_permissions
@@ -57,6 +59,15 @@ def import_all() -> None:
             with suppress(ImportError):
                 import_module(name)
     del sys.modules[LOGS]
+    prepare_types(msgspec.Struct)
+
+
+def prepare_types(base: type) -> None:
+    """Have msgspec read the annotations of every type once, here, and not in each fork."""
+    for found in base.__subclasses__():
+        with suppress(Exception):
+            msgspec.json.Decoder(found)
+        prepare_types(found)
 
 
 def serve(control: socket.socket) -> None:
@@ -141,6 +152,7 @@ def main() -> None:
     import_all()
     leave_writes_in_memory()
     sys.path.remove(str(ROOT))
+    gc.collect()
     gc.freeze()
     serve(socket.socket(fileno=int(sys.argv[1])))
     run_and_leave()
