@@ -18,7 +18,10 @@ def test_a_seed_draws_the_same_places_again() -> None:
 
 
 @pytest.mark.parametrize(("expected", "noticed"), [("== 3", True), ("< 9", False), ("== 4", False)])
-def test_a_change_is_noticed_by_a_test_that_passes_without_it(expected: str, noticed: bool, tmp_path: Path) -> None:
+def test_a_change_is_noticed_by_a_test_that_passes_without_it(
+    expected: str, noticed: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")  # which takes most of the time of five runs
     (tmp_path / "src/ollm").mkdir(parents=True)
     (tmp_path / "src/ollm/counting.py").write_text("STEP = 1\n\n\ndef add(number):\n    return number + STEP\n")
     (tmp_path / "tests").mkdir()

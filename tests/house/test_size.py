@@ -1,6 +1,5 @@
 """The size of the repository stays within size_budget.toml."""
 
-import ast
 import tomllib
 from pathlib import Path
 
@@ -10,8 +9,6 @@ ROOT = Path(__file__).parents[2]
 BUDGET = tomllib.loads(Path(__file__).with_name("size_budget.toml").read_text(encoding="utf-8"))
 ADVICE = "delete something, or raise tests/house/size_budget.toml and give the reason in that commit"
 MAX_TEST_FILE_LINES = 500
-QUESTION_WORDS = {"what", "whether", "where", "how", "which"}
-Documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def count_lines(path: Path) -> int:
@@ -33,12 +30,3 @@ def test_a_test_file_can_be_read_in_one_go() -> None:
     sizes = {str(path.relative_to(ROOT / "tests")): count_lines(path) for path in (ROOT / "tests").rglob("*.py")}
 
     assert {name: size for name, size in sizes.items() if size > MAX_TEST_FILE_LINES and name not in allowed} == {}
-
-
-def test_docstrings_begin_with_a_verb_or_a_noun() -> None:
-    trees = [ast.parse(path.read_text(encoding="utf-8")) for path in (ROOT / "src").rglob("*.py")]
-    nodes = [node for tree in trees for node in ast.walk(tree) if isinstance(node, Documented)]
-    texts = [text for text in map(ast.get_docstring, nodes) if text]
-    asking = [text for text in texts if text.split()[0].strip(",.:").lower() in QUESTION_WORDS]
-
-    assert 100 * len(asking) <= BUDGET["docstrings"]["question_words_percent"] * len(texts)
