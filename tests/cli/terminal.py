@@ -9,7 +9,7 @@ import asyncio
 import os
 import re
 import signal
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
@@ -37,6 +37,15 @@ ENTER, ESCAPE, CTRL_A, CTRL_C, CTRL_D, CTRL_G, CTRL_O, CTRL_R, CTRL_X = (
 UP, DOWN, TAB, ALT_ENTER = "\x1b[A", "\x1b[B", "\t", "\x1b\r"
 
 
+def render_line(line: Mapping[int, Any], columns: int) -> str:
+    """The letters of a line; a wide one is followed by an empty cell."""
+    cells = [" "] * columns
+    for column, cell in line.items():
+        if column < columns:
+            cells[column] = cell.data
+    return "".join(cells)
+
+
 class Paper(pyte.HistoryScreen):
     """A terminal that answers when it is asked where its cursor is."""
 
@@ -45,6 +54,12 @@ class Paper(pyte.HistoryScreen):
         self._answer = answer
         self.title_now = ""
         self.bells = 0
+
+    @property
+    def display(self) -> list[str]:
+        """The lines of the screen. The library's own looks at the width of each letter, which costs most of a test."""
+        buffer, columns = self.buffer, self.columns
+        return [render_line(buffer[row], columns) for row in range(self.lines)]
 
     def write_process_input(self, data: str) -> None:
         self._answer(data.encode())
@@ -99,7 +114,7 @@ class Terminal:
 
     def text(self) -> str:
         """Everything that was printed, with what has scrolled away."""
-        past = ("".join(line[at].data for at in range(self.paper.columns)).rstrip() for line in self.paper.history.top)
+        past = (render_line(line, self.paper.columns).rstrip() for line in self.paper.history.top)
         return "\n".join([*past, self.screen()])
 
     async def wait_for(self, *wanted: str, gone: str = "") -> None:

@@ -13,6 +13,8 @@ import pytest
 from prompt_toolkit.application import create_app_session
 from prompt_toolkit.input import PipeInput, create_pipe_input
 
+from tests.cli.terminal import Paper, render_line
+
 PATIENCE = 60.0
 
 
@@ -22,6 +24,9 @@ class DrawnScreen:
     def __init__(self, patch: pytest.MonkeyPatch, keys: PipeInput) -> None:
         self.written = io.BytesIO()
         self.keys = keys
+        self._paper = Paper(80, 24, lambda _data: None)
+        self._stream = pyte.ByteStream(self._paper)
+        self._fed = 0
         patch.setattr(sys, "stdout", io.TextIOWrapper(self.written, encoding="utf-8", write_through=True))
 
     def type(self, text: str) -> None:
@@ -29,15 +34,20 @@ class DrawnScreen:
 
     def text(self) -> str:
         """Everything that was drawn, with what has scrolled away."""
-        paper = pyte.HistoryScreen(80, 24, history=5000)
-        pyte.ByteStream(paper).feed(self.written.getvalue())
-        past = ["".join(line[at].data for at in range(80)) for line in paper.history.top]
-        return "\n".join(line.rstrip() for line in [*past, *paper.display]).strip("\n")
+        new = self.written.getbuffer()[self._fed :].tobytes()
+        self._fed += len(new)
+        self._stream.feed(new)
+        past = [render_line(line, 80) for line in self._paper.history.top]
+        return "\n".join(line.rstrip() for line in [*past, *self._paper.display]).strip("\n")
+
+    def _shows(self, wanted: tuple[str, ...], gone: str) -> bool:
+        text = self.text()
+        return all(part in text for part in wanted) and gone not in text
 
     async def wait_for(self, *wanted: str, gone: str = "\0") -> None:
         try:
             async with asyncio.timeout(PATIENCE):
-                while not all(part in self.text() for part in wanted) or gone in self.text():
+                while not self._shows(wanted, gone):
                     await asyncio.sleep(0.02)
         except TimeoutError:
             raise AssertionError(f"waited for {wanted}, saw:\n{self.text()}") from None
