@@ -331,4 +331,5 @@ def test_a_parser_that_fails_says_why(monkeypatch: pytest.MonkeyPatch, program: 
     failed = parse_script.__wrapped__("ls")
 
     assert failed.statements == ()
+    assert failed.failed == (program not in ("cat", "echo"))
     assert failed.error.rpartition("/")[2] == told.rpartition("/")[2]

@@ -30,9 +30,10 @@ from ollm.system.sandbox.box import (
     list_visible_places,
 )
 from ollm.system.sandbox.bubblewrap import start_wrapped_host
+from ollm.system.sandbox.git_settings import is_harmless
 from ollm.system.sandbox.host import send_order, start_host
 from ollm.system.sandbox.levels import make_namespaces
-from ollm.system.sandbox.names import find_steering_name, is_harmless
+from ollm.system.sandbox.names import find_steering_name
 from ollm.system.sandbox.watch import SteeringWatch
 
 SECRET = "canary-9f3e"

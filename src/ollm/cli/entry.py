@@ -151,6 +151,9 @@ def _explain_refused_file(name: str) -> str:
 
 def _report_unexpected(error: Exception, debug: bool) -> int:
     _log_error(error)
+    if isinstance(error, RuntimeError) and "start new thread" in str(error):
+        _print_error("The system allows no more processes or threads.", "End other programs, or raise `ulimit -u`.")
+        return ExitCode.FAILED
     _print_error(f"internal error: {type(error).__name__}: {error}", _describe_traceback(error, debug))
     return ExitCode.FAILED
 

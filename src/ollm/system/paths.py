@@ -29,8 +29,7 @@ from ollm.system import beneath
 from ollm.system.sandbox.box import OTHER_PLACES, PREFIXES, PROGRAM_FOLDERS
 from ollm.system.sandbox.names import (
     SHELL_START_UP_FILES,
-    explain_git_name,
-    explain_login,
+    find_repository_part,
     find_steering_name,
     is_environment_file,
     normalize_name,
@@ -276,7 +275,14 @@ def _explain_use(path: Path, places: KnownDirectories) -> str | None:
         return f"{name} steers tools or agents"
     if path in places.executed:
         return f"{path.name} is run by a hook or an MCP server"
-    return next(filter(None, (explain_git_name(str(path), str(root)) for root in places.roots)), None)
+    from ollm.system.sandbox.git_settings import explain_git_name
+
+    for root in map(str, places.roots):
+        if part := find_repository_part(str(path), root):
+            return f"{part} steers git"
+        if reason := explain_git_name(str(path), root):
+            return reason
+    return None
 
 
 def explain_read_protection(path: Path, places: KnownDirectories) -> str | None:
@@ -285,6 +291,8 @@ def explain_read_protection(path: Path, places: KnownDirectories) -> str | None:
         for part in path.parts:
             if is_environment_file(part):
                 return f"{part} may contain secrets"
+    from ollm.system.sandbox.git_settings import explain_login
+
     logins = (explain_login(str(path), str(root)) for root in places.roots if path.is_relative_to(root))
     return next(filter(None, logins), None) or _explain_private_directory(path, places)
 

@@ -67,7 +67,8 @@ def analyse_command(command: str, start: Path, boundary: Boundary) -> CommandAna
         analyst.analyse_script(
             "".join(one for one in command if not is_hidden(one)), _ScriptContext(directories=(start,), guess=True)
         )
-    return CommandAnalysis(parts=tuple(analyst.parts), remarks=tuple(dict.fromkeys((*remarks, *analyst.remarks))))
+    told = tuple(dict.fromkeys((*remarks, *analyst.remarks)))
+    return CommandAnalysis(parts=tuple(analyst.parts), remarks=told, unread=analyst.unread)
 
 
 _QueuedCommand = tuple[tuple[ShellWord, ...], InnerCommand, tuple[str, ...]]
@@ -94,11 +95,14 @@ class _CommandAnalyser:
         self._judged: dict[str, Judgement] = {}
         self.parts: list[CommandPart] = []
         self.remarks: list[str] = []
+        self.unread = False
 
     def analyse_script(self, text: str, place: _ScriptContext) -> None:
         """Analyse a script. If it does not parse, search it for recognisable pieces, which can only forbid."""
         try:
-            error = _check_size(text, place) or parse_script(text).error
+            error = _check_size(text, place)
+            if not error:
+                error, self.unread = parse_script(text).error, self.unread or parse_script(text).failed
             if not error:
                 self._analyse_parsed(text, place)
         except RecursionError:

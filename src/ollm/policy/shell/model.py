@@ -72,10 +72,12 @@ class CommandPart(Data, frozen=True):
 
 
 class CommandAnalysis(Data, frozen=True):
-    """Analysis of a whole line. `remarks` are reasons to ask about the line as a whole."""
+    """Analysis of a whole line. `remarks` are reasons to ask about the line as a whole. If it is `unread`, it may name
+    anything, and no grant or approval level answers them."""
 
     parts: tuple[CommandPart, ...]
     remarks: tuple[str, ...] = ()
+    unread: bool = False
 
 
 _HARMLESS_NAMES = frozenset(

@@ -26,11 +26,12 @@ _RESERVED = frozenset(("if", "then", "else", "elif", "do", "while", "until", "ti
 
 
 class ParsedScript(Data, frozen=True):
-    """The statements of a text, or the reason why it could not be parsed."""
+    """The statements of a text, or the reason why it could not be parsed; `failed` if that says nothing about it."""
 
     source: bytes
     statements: tuple[Node, ...] = ()
     error: str = ""
+    failed: bool = False
 
     def get_text(self, node: Node) -> str:
         return self.source[node["Pos"] : node["End"]].decode("utf-8", "replace").strip()
@@ -54,7 +55,7 @@ def parse_script(text: str) -> ParsedScript:
     source = text.replace("\0", "").encode("utf-8", "replace")
     program = find_parser()
     if program is None:
-        return ParsedScript(source=source, error="the shell parser shfmt is not installed")
+        return ParsedScript(source=source, error="the shell parser shfmt is not installed", failed=True)
     try:
         done = subprocess.run(
             [program, "-ln", "bash", "--to-json"],
@@ -66,10 +67,11 @@ def parse_script(text: str) -> ParsedScript:
             cwd="/",
         )
     except (OSError, subprocess.SubprocessError) as error:
-        return ParsedScript(source=source, error=f"the shell parser could not be run: {error}")
+        return ParsedScript(source=source, error=f"the shell parser could not be run: {error}", failed=True)
     if done.returncode != 0:
         reason = done.stderr.decode("utf-8", "replace").strip().splitlines()
-        return ParsedScript(source=source, error=reason[0] if reason else "the shell parser gave up")
+        error_line = reason[0] if reason else "the shell parser gave up"
+        return ParsedScript(source=source, error=error_line, failed=done.returncode != 1 or not reason)
     try:
         statements = msgspec.json.decode(done.stdout).get("Stmts") or ()
     except (msgspec.DecodeError, RecursionError):

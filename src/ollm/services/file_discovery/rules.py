@@ -334,10 +334,9 @@ def _read_reference(file: str, prefix: str) -> str | None:
 
 def _read_config(root: str, home: str, config_home: str) -> tuple[str, bool]:
     """Read core.excludesFile and core.ignoreCase with git. Without git, return the default path."""
-    from ollm.system.sandbox.box import find_git_directories
-    from ollm.system.sandbox.confined import read_git_settings
+    from ollm.system.sandbox.git_settings import read_git_settings
 
-    said = dict(read_git_settings(home, directory=root, readable=[root, *find_git_directories(root)]) or ())
+    said = dict(read_git_settings(home, directory=root) or ())
     named = said.get("core.excludesfile")
     excludes_file = _expand_home(named, root, home) if named else f"{config_home}/git/ignore"
     return excludes_file, said.get("core.ignorecase", "") in ("true", "yes", "1")

@@ -239,10 +239,10 @@ class Box(NamedTuple):
 
     `covered` places (the homes) are empty except for what other fields restore: `visible` for every command of a
     session, `readable` for this one. A `working` box writes to the workspace, `writable` and `caches`, but not to the
-    `protected` files in them; a `reading` box writes to its temporary directory only, and does not see
-    `environment_files`. `hidden` places are empty. `approved` paths are open for this run. `scratch` is the private
-    temporary directory at levels that cannot mount one; `wrapper` is the program that makes the mounts for us. `since`
-    is the start time of the oldest running command: an older socket belongs to a daemon outside."""
+    `protected` files in them, and moves no `pinned` folder; a `reading` box writes to its temporary directory only, and
+    does not see `environment_files`. `hidden` places are empty. `approved` paths are open for this run. `scratch` is
+    the private temporary directory at levels that cannot mount one; `wrapper` is the program that makes the mounts for
+    us. `since` is the start time of the oldest running command: an older socket belongs to a daemon outside."""
 
     kind: Kind
     workspace: str
@@ -256,6 +256,7 @@ class Box(NamedTuple):
     hidden: tuple[str, ...] = ()
     approved: tuple[str, ...] = ()
     protected: tuple[str, ...] = ()
+    pinned: tuple[str, ...] = ()
     environment_files: tuple[str, ...] = ()
     scratch: str = ""
     wrapper: str = ""
@@ -273,7 +274,7 @@ class Box(NamedTuple):
     def session_part(self) -> Box:
         """The part that all commands of a session share."""
         none: tuple[str, ...] = ()
-        mine = self._replace(readable=none, approved=none, protected=none, environment_files=none)
+        mine = self._replace(readable=none, approved=none, protected=none, pinned=none, environment_files=none)
         return mine._replace(kind="working", network="none", since=0)
 
     def list_writable(self) -> list[str]:
@@ -353,18 +354,32 @@ def find_git_directories(workspace: str) -> list[str]:
     file `.git` names, or for a linked worktree the one elsewhere, if that names this workspace in turn (the file alone
     proves nothing)."""
     dot_git = os.path.join(workspace, ".git")
-    if os.path.islink(dot_git):
+    if os.path.islink(dot_git) or not os.path.lexists(dot_git):
         return []
     if os.path.isdir(dot_git):
         return [dot_git]
-    private = read_pointer(dot_git).removeprefix("gitdir: ")
-    private = os.path.realpath(os.path.join(workspace, private)) if private else ""
-    common = os.path.realpath(os.path.join(private, read_pointer(os.path.join(private, "commondir")) or "."))
-    if private and is_inside(private, workspace) and is_inside(common, workspace):
-        return [*dict.fromkeys((private, common))]
-    if not private or os.path.realpath(read_pointer(os.path.join(private, "gitdir")) or "/") != dot_git:
+    private, common = _follow_dot_git(dot_git)
+    if is_inside(private, workspace) and is_inside(common, workspace):
+        return [] if private == workspace else [*dict.fromkeys((private, common))]
+    if os.path.realpath(read_pointer(os.path.join(private, "gitdir")) or "/") != dot_git:
         return []
     return [common] if is_inside(private, common) else []
+
+
+def locate_repository(folder: str) -> tuple[str, list[str]]:
+    """Return the top of the worktree that a folder is in, and the directories in which git keeps its repository, as git
+    finds them; "" and none if it is in no worktree."""
+    while not os.path.lexists(dot_git := os.path.join(folder, ".git")):
+        if folder == (folder := os.path.dirname(folder)):
+            return "", []
+    return folder, [*dict.fromkeys(_follow_dot_git(dot_git))]
+
+
+def _follow_dot_git(dot_git: str) -> tuple[str, str]:
+    """Return the directory of a worktree that a `.git` is or names, and the one it shares with other worktrees."""
+    named = "" if os.path.isdir(dot_git) else read_pointer(dot_git).removeprefix("gitdir: ")
+    private = os.path.realpath(os.path.join(os.path.dirname(dot_git), named)) if named else os.path.realpath(dot_git)
+    return private, os.path.realpath(os.path.join(private, read_pointer(os.path.join(private, "commondir")) or "."))
 
 
 def read_regular(path: str) -> bytes:

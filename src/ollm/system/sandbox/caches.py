@@ -1,15 +1,13 @@
-"""Separate cache folders for package managers in sandboxes, and git's global settings without credentials.
+"""Separate cache folders for package managers in sandboxes.
 
 The user's own caches are never written, because their content later runs outside the sandbox.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import time
-from collections.abc import Iterable
 from pathlib import Path
 
 DAY_SECONDS = 86_400
@@ -35,14 +33,6 @@ VARIABLES = {
 # npm asks for a newer version at every start; without a network it is to take what it has soon
 SHORT_WAITS = {"npm_config_fetch_retry_mintimeout": "500", "npm_config_fetch_retry_maxtimeout": "1000"}
 BROWSERS = ("ms-playwright", "puppeteer", "Cypress")
-HARMLESS_SECTIONS = ("color.", "column.", "advice.")
-HARMLESS_SETTINGS = frozenset(
-    "user.name user.email init.defaultbranch core.autocrlf core.eol core.safecrlf core.quotepath core.abbrev "
-    "core.whitespace core.ignorecase pull.rebase pull.ff push.default merge.conflictstyle merge.ff diff.algorithm "
-    "diff.renames diff.mnemonicprefix diff.colormoved rebase.autosquash rebase.autostash rerere.enabled "
-    "fetch.prune branch.sort tag.sort log.date commit.verbose commit.cleanup status.short status.branch "
-    "status.showuntrackedfiles".split()
-)
 
 
 def make_cache_environment(folder: Path, home: str) -> dict[str, str]:
@@ -99,57 +89,3 @@ def clean_cache(folder: Path) -> int:
     size = sum(measure_cache(folder).values())
     shutil.rmtree(folder, ignore_errors=True)
     return size
-
-
-def write_git_settings(file: Path, home: str, workspace: str) -> str:
-    """Write the harmless part of git's global settings for a workspace, if changed, and return the path. The first line
-    records the state of every source file."""
-    from ollm.system.sandbox.box import find_git_directories
-    from ollm.system.sandbox.confined import list_global_files, list_included_files
-
-    repository = [os.path.join(git, "config") for git in find_git_directories(workspace)]  # conditions may look at it
-    sources = [*list_global_files(home), *repository]
-    try:
-        with file.open(encoding="utf-8", errors="surrogateescape") as kept:
-            states = json.loads(kept.readline().removeprefix("# "))
-        if [*states][: len(sources)] == sources and states == _describe_states(states):
-            return str(file)
-    except (OSError, ValueError, TypeError):
-        pass
-    from ollm.system.atomic import make_private_directory, replace_file
-
-    make_private_directory(file.parent)
-    states = _describe_states(list_included_files(sources, home))
-    lines = [f"# {json.dumps(states)}"]
-    if any(map(os.path.exists, list_global_files(home))):
-        lines += _read_harmless_settings(home, workspace)
-    replace_file(file, "\n".join([*lines, ""]).encode("utf-8", "surrogateescape"), durable=False)
-    return str(file)
-
-
-def _describe_states(files: Iterable[str]) -> dict[str, str]:
-    return {file: _describe_state(file) for file in files}
-
-
-def _describe_state(source: str) -> str:
-    try:
-        about = os.stat(source)
-    except OSError:
-        return "-"
-    return f"{about.st_mtime_ns}-{about.st_size}"
-
-
-def _read_harmless_settings(home: str, workspace: str) -> list[str]:
-    """Read the harmless settings in the workspace, since includes may depend on the folder."""
-    from ollm.system.sandbox.box import find_git_directories
-    from ollm.system.sandbox.confined import read_git_settings
-
-    readable = [workspace, *find_git_directories(workspace)]
-    lines = []
-    for name, value in read_git_settings(home, directory=workspace, readable=readable, scope=("--global",)) or ():
-        if (name in HARMLESS_SETTINGS or name.startswith(HARMLESS_SECTIONS)) and "://" not in value:
-            section, _, key = name.rpartition(".")
-            quoted = value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-            first, _, inner = section.partition(".")
-            lines += [f'[{first} "{inner}"]' if inner else f"[{first}]", f'\t{key} = "{quoted}"']
-    return lines

@@ -85,9 +85,6 @@ def make_helper_environment(environment: Mapping[str, str]) -> dict[str, str]:
     return {name: environment[name] for name in HELPER_VARIABLES if name in environment}
 
 
-GIT_CONFIG_VARIABLES = ("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM")
-
-
 def make_git_environment() -> dict[str, str]:
     """Return variables for git that override the settings of any repository."""
     variables = {
@@ -99,84 +96,3 @@ def make_git_environment() -> dict[str, str]:
     for number, (name, value) in enumerate(GIT_SETTINGS.items()):
         variables |= {f"GIT_CONFIG_KEY_{number}": name, f"GIT_CONFIG_VALUE_{number}": value}
     return variables
-
-
-Settings = list[tuple[str, str]]
-
-
-def read_git_settings(
-    home: str, *options: str, directory: str = "/", readable: Iterable[str] = (), scope: tuple[str, ...] = ()
-) -> Settings | None:
-    """Return git's settings in a directory by name, effective ones last; [] without git, or None if git cannot read
-    them. `options` come before its subcommand, `scope` after it. `readable` are the places of repositories."""
-    import shutil
-
-    if shutil.which("git") is None:
-        return []
-    places = [*readable]
-    files = [os.path.join(place, name) for place in places for name in ("config", "config.worktree")]
-    named = {name: os.environ[name] for name in GIT_CONFIG_VARIABLES if name in os.environ}
-    system = named.get("GIT_CONFIG_SYSTEM", "/etc/gitconfig")
-    included = list_included_files([*list_global_files(home), system, *files], home)
-    return _ask_git(home, [*options, "config", "--includes", *scope], directory, [*places, "/etc", *included], named)
-
-
-def read_settings_file(file: str, home: str) -> Settings | None:
-    """Return the settings in one git file, without its includes, or None if git cannot read it."""
-    alone = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
-    return _ask_git(home, ["config", "--no-includes", "--file", file], "/", [file, os.path.realpath(file)], alone)
-
-
-def list_global_files(home: str) -> list[str]:
-    """List the files in which git looks for a user's settings."""
-    if named := os.environ.get("GIT_CONFIG_GLOBAL"):
-        return [named]
-    above = os.environ.get("XDG_CONFIG_HOME") or os.path.join(home, ".config")
-    return [os.path.join(home, ".gitconfig"), os.path.join(above, "git", "config")]
-
-
-def list_included_files(files: Iterable[str], home: str) -> list[str]:
-    """Return git settings files with all files they include, under any condition."""
-    from ollm.system.sandbox.box import read_regular
-
-    found = dict.fromkeys(files)
-    waiting = [*found]
-    while waiting:
-        file = waiting.pop()
-        with suppress(OSError):
-            if b"include" not in read_regular(file).lower():
-                continue
-            pairs = read_settings_file(file, home) or ()
-            paths = [path for name, value in pairs if (path := find_include(name, value, file, home))]
-            waiting += [path for path in paths if path not in found]
-            found |= dict.fromkeys(paths)
-    return [*found]
-
-
-def find_include(name: str, value: str, file: str, home: str) -> str:
-    """Return the file that a setting includes, or ""."""
-    section, _, key = name.partition(".")
-    if section.lower() not in ("include", "includeif") or not key.endswith("path"):
-        return ""
-    value = os.path.join(home, value[2:]) if value.startswith("~/") else os.path.expanduser(value)
-    return os.path.normpath(os.path.join(os.path.dirname(file), value))
-
-
-def _ask_git(
-    home: str, arguments: list[str], directory: str, readable: Iterable[str], named: Mapping[str, str]
-) -> Settings | None:
-    import subprocess
-
-    def ask() -> subprocess.CompletedProcess[bytes]:
-        environment = {**make_helper_environment(os.environ), **named, **make_git_environment(), "HOME": home}
-        command = ["git", *arguments, "--null", "--list"]
-        return subprocess.run(command, cwd=directory, env=environment, capture_output=True, timeout=10, check=True)
-
-    try:
-        said = start_confined(ask, "git", readable).stdout.decode("utf-8", "surrogateescape")
-    except (OSError, ValueError, subprocess.SubprocessError):
-        return None
-    items = (item.partition("\n") for item in said.split("\0") if item)
-    found = [(name, value if newline else "true") for name, newline, value in items]
-    ours = {(name.lower(), value) for name, value in GIT_SETTINGS.items()}
-    return [setting for setting in found if setting not in ours]

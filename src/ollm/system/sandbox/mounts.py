@@ -303,9 +303,10 @@ def list_protections(box: Box) -> Iterator[tuple[str, bool]]:
     roots = (box.workspace, *(path for path in box.list_writable() if path not in box.approved))
     kept = set(_leave_out_approved(box, box.protected))
     leaves = [path for path in kept if not any(path != one and is_inside(path, one) for one in kept)]
+    pinned = [f"{folder}/" for folder in box.pinned if not any(is_inside(folder, one) for one in box.approved)]
     folders = {
         path[:at]
-        for path in leaves
+        for path in (*leaves, *pinned)
         for root in roots
         if is_inside(path, root)
         for at in _find_slashes(path, len(root) + 1)

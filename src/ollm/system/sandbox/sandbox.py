@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import suppress
 from functools import cached_property
@@ -28,6 +29,7 @@ from ollm.system.sandbox.box import (
     list_visible_places,
 )
 from ollm.system.sandbox.confined import make_git_environment
+from ollm.system.sandbox.git_settings import write_git_settings
 from ollm.system.sandbox.taken import TakenFile
 from ollm.system.sandbox.watch import Ending, SteeringWatch
 
@@ -256,6 +258,7 @@ class Sandbox:
             hidden=(*self._own, *self._hidden),
             approved=opened,
             protected=tuple(protected),
+            pinned=tuple(self.watch.list_pins()) if protected else (),
             environment_files=tuple(self.watch.find_environment_files()) if kind == "reading" else (),
             scratch="" if self.level == "full" else self._make_scratch(),
             wrapper=find_bubblewrap() if self.level == "bubblewrap" else "",
@@ -314,8 +317,6 @@ class Sandbox:
             return {**make_git_environment(), "PATH": f"{LAUNCHERS}:{programs}"} if unasked else {}
         added = {"TMPDIR": box.scratch} if box.scratch and not box.wrapper else {}
         if self._cache is not None:
-            from ollm.system.sandbox.caches import write_git_settings
-
             added |= self._cache_environment
             added["GIT_CONFIG_GLOBAL"] = write_git_settings(self.git_settings, self._home, self.workspace)
         return {**added, **make_git_environment(), "PATH": f"{LAUNCHERS}:{programs}"} if unasked else added
@@ -373,10 +374,20 @@ def read_cached_level(cache: Path | None) -> Level | None:
         return None
     with suppress(OSError, ValueError, KeyError, TypeError):
         kept = json.loads(cache.read_text(encoding="utf-8"))
-        if kept["key"] == _make_key() and kept["level"] in DESCRIPTIONS and kept["level"] != "none":
+        if kept["key"] == _make_key() and _is_credible(kept["level"]):
             level: Level = kept["level"]
             return level
     return None
+
+
+def _is_credible(level: object) -> bool:
+    """Return True for a stored level that is as good as this system allows. One that is too good fails when it is used,
+    and is then detected again; one that is worse would never be noticed."""
+    if level != "landlock" or sys.platform != "linux":
+        return level in (WHOLE_LEVELS if sys.platform == "linux" else ("seatbelt",))
+    from ollm.system.sandbox.levels import may_make_namespaces
+
+    return not may_make_namespaces()
 
 
 def _make_key() -> list[str]:

@@ -22,19 +22,24 @@ from ollm.system.atomic import make_private_directory, replace_file
 from ollm.system.beneath import FolderKeys
 from ollm.system.folders import FolderMemory, FolderNames
 from ollm.system.locks import get_process_start
-from ollm.system.sandbox.box import is_inside, list_names
+from ollm.system.sandbox.box import is_inside
+from ollm.system.sandbox.git_settings import (
+    GitNames,
+    is_harmless,
+    list_settings_files,
+    read_names,
+    read_shared_names,
+)
 from ollm.system.sandbox.names import (
+    GIT_PINS,
     GITHUB_STEERING_NAMES,
     REBASES,
-    GitNames,
-    KnownSettings,
     follow_pointer,
     is_environment_file,
-    is_harmless,
     is_repository,
     list_git_parts,
+    list_repositories,
     normalize_name,
-    read_git_names,
     steers_by_name,
 )
 from ollm.system.sandbox.taken import TakenFile, make_batch, move_aside
@@ -143,13 +148,14 @@ class SteeringWatch:
         self._folders = FolderMemory() if folders is None else folders
         self._keys = FolderKeys()
         self._names = TreeNames(self._roots, self._folders, self._unlock)
-        self._settings: KnownSettings = {}
-        self._git_names: dict[str, GitNames] = {}
+        self._git_names: dict[str, GitNames] = {}  # by repository; "" for settings that hold in all of them
+        self._shared_tops: list[str] = []
+        self._named: set[str] = set()
         self._find_folder = find_folder
         self._records = records
         self._known: dict[str, str | None] = {}  # path: the target of a link
         self._allowed: set[str] = set()
-        self._repositories: set[str] | None = None
+        self._repositories: dict[str, bool] = {}
         self._placeholders: set[str] = set()
         self._running: list[Ending] = []
         self._open = False
@@ -190,7 +196,7 @@ class SteeringWatch:
             self._read_git_names()
             found = self._find_steering().items()
             self._known = {path: target for path, target in found if os.path.basename(path) not in REBASES}
-            self._repositories = set(self._names.repositories)
+            self._repositories = self._list_repositories()
         self._open = True
         self._write_record()
         inside = [os.path.realpath(path) for path, target in self._known.items() if target is not None]
@@ -198,6 +204,13 @@ class SteeringWatch:
             path for path in inside if os.path.exists(path) and any(is_inside(path, root) for root in self._roots)
         ]
         return [*(path for path, target in self._known.items() if target is None), *targets]
+
+    def list_pins(self) -> list[str]:
+        """List the folders that make another one a repository: a command changes what is in them, but cannot move or
+        remove them, so that the repository is still known at the next command."""
+        gits = [git for one in self._names.repositories for git in list_repositories(one) if not os.path.islink(one)]
+        folders = [os.path.join(git, name) for git in gits if os.path.basename(git) != ".git" for name in GIT_PINS]
+        return [path for path in folders if os.path.isdir(path) and not os.path.islink(path)]
 
     def _make_placeholders(self) -> None:
         """Create approved outside files that do not exist yet, since only existing files can be opened to a sandbox."""
@@ -247,8 +260,7 @@ class SteeringWatch:
         self._folders.look()
         found = self._find_steering()
         changed = [path for path, target in self._known.items() if target is not None and found.get(path) != target]
-        repositories = self._names.repositories
-        new = [path for path in found if path not in self._known and not is_harmless(path, self._roots, repositories)]
+        new = [path for path in found if path not in self._known and not self._is_harmless(path)]
         new = [each for path in self._spare_folders(new) for each in self._spare_own_state(path)]
         new += [path for path in changed if os.path.lexists(path)]
         taken = self._take([path for path in dict.fromkeys(new) if not self._is_allowed(path)])
@@ -278,17 +290,22 @@ class SteeringWatch:
                     yield from (os.path.join(folder, name) for name in (*names, *files))
 
     def _read_git_names(self) -> None:
-        """Read the names in the settings of every repository. Words of programs count if they are files or if git would
-        find them there. If git cannot read the settings, they may name everything in the worktree."""
+        """Read what the settings of git name: those for every repository, and those of each one."""
+        home = os.path.expanduser("~")
         self._names.find_steering()
-        folders = [git for git in self._names.repositories if os.path.isdir(git) and not os.path.islink(git)]
-        self._git_names = {git: read_git_names(git, self._settings) for git in folders}
-        for git, names in self._git_names.items():
-            tops = self._list_worktrees(git)
-            there = [word for word in names.words if any(os.path.isfile(os.path.join(top, word)) for top in tops)]
-            names.words.intersection_update([*there, *names.paths])
-            if names.unread:
-                names.hooks.update(name for top in tops for name in list_names(top) if name != ".git")
+        shared, self._shared_tops = read_shared_names(self._roots, home)
+        self._git_names = {"": shared}
+        for git in self._names.repositories:
+            if os.path.isdir(git) and not os.path.islink(git):
+                self._git_names[git] = read_names(list_settings_files(git), home)
+        named = self._find_named()
+        self._named = named | set(map(os.path.realpath, named))
+
+    def _find_named(self) -> set[str]:
+        """Find the paths that the settings name in the worktrees that are there now."""
+        tops = {git: self._list_worktrees(git) for git in self._names.repositories}
+        tops[""] = [*self._shared_tops, *(top for some in tops.values() for top in some)]
+        return {path for git, names in self._git_names.items() for path in names.find_paths(tops.get(git, ()))}
 
     def _list_worktrees(self, git: str) -> list[str]:
         leading = [(one, follow_pointer(one) if os.path.isfile(one) else one) for one in self._names.repositories]
@@ -296,14 +313,8 @@ class SteeringWatch:
         return [*tops, *([] if os.path.basename(git) == ".git" else [git])]
 
     def _list_executed(self) -> list[str]:
-        """List the files that hooks and servers run, and those named in git's settings: included files, and programs
-        and hooks in every worktree, including new ones."""
-        named: set[str] = set()
-        for git, names in self._git_names.items():
-            tops = self._list_worktrees(git)
-            hooks, words = ([os.path.join(top, word) for top in tops for word in some] for some in names[1:3])
-            files = (word for word in words if not os.path.isdir(word))
-            named.update(names.included, map(os.path.normpath, (*hooks, *files)))
+        """List the files that hooks and servers run, and those that git's settings name, in new worktrees too."""
+        named = self._named | self._find_named()
         named = {path for path in named if not any(is_inside(root, path) for root in self._roots)}
         return [*self._executed, *(path for path in named if self._find_root(path))]
 
@@ -332,17 +343,23 @@ class SteeringWatch:
         inside = [os.path.join(path, name) for name in os.listdir(path)]
         return [each for each in inside if not self._is_own_state(each)]
 
+    def _list_repositories(self) -> dict[str, bool]:
+        """Return the repositories that do not have the usual name, and for each one if it has a HEAD, without which git
+        takes it for none."""
+        others = (git for git in self._names.repositories if os.path.basename(git) != ".git")
+        return {git: os.path.lexists(os.path.join(git, "HEAD")) for git in others}
+
     def _spare_folders(self, paths: list[str]) -> list[str]:
-        """Replace the parts of a folder that has become a repository by its HEAD, which made it one: the rest may have
-        been there before."""
-        made = set() if self._repositories is None else set(self._names.repositories) - self._repositories
-        heads = {
-            part: os.path.join(git, "HEAD")
-            for git in made
-            if os.path.basename(git) != ".git"
-            for part in list_git_parts(git)
-        }
-        return [heads.get(path, path) for path in paths]
+        """Leave out the parts of a folder that has become a repository, which may have been there before. If it starts
+        a program, its HEAD is taken instead."""
+        now, before = self._list_repositories(), self._repositories
+        parts = {part for git in now.keys() - before.keys() for part in list_git_parts(git)}
+        made = [git for git, whole in now.items() if whole and not before.get(git)]
+        harmful = [git for git in made if not all(map(self._is_harmless, list_git_parts(git)))]
+        return [*(path for path in paths if path not in parts), *(os.path.join(git, "HEAD") for git in harmful)]
+
+    def _is_harmless(self, path: str) -> bool:
+        return is_harmless(path, self._roots, self._names.repositories)
 
     def _is_allowed(self, path: str) -> bool:
         return any(is_inside(path, one) for one in self._allowed)
@@ -389,6 +406,7 @@ class SteeringWatch:
                 "executed": self._list_executed(),
                 "folder": str(self._find_folder()),
                 "known": self._known,
+                "repositories": self._repositories,
                 "allowed": sorted(self._allowed),
                 "process": [os.getpid(), get_process_start(os.getpid())],
             }
@@ -401,6 +419,8 @@ class SteeringWatch:
     def resume(self, record: dict[str, Any]) -> list[TakenFile]:
         """Perform the check that the process which wrote this record would have made."""
         self._known = dict(record["known"])
+        older = {os.path.dirname(path): True for path in self._known if os.path.basename(path) == "config"}
+        self._repositories = dict(record.get("repositories", older))
         self._allowed = set(record["allowed"])
         self._open = True
         return self.look()

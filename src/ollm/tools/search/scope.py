@@ -12,7 +12,6 @@ from msgspec import Meta
 from ollm.domain.errors import ToolFailure
 from ollm.domain.struct import Data
 from ollm.system.paths import explain_read_protection, is_environment_file, make_tool_failure
-from ollm.system.sandbox.names import explain_login
 from ollm.tools.framework.base import ToolContext
 from ollm.tools.framework.output import show_controls
 
@@ -27,6 +26,8 @@ def drop_private_files(context: ToolContext, root: Path, paths: list[str]) -> li
         return [path for path in paths if explain_read_protection(root / path, places) is None]
     text = "\0".join((*paths, ""))
     if "config\0" in text or "config.worktree\0" in text:
+        from ollm.system.sandbox.git_settings import explain_login
+
         paths = [path for path in paths if explain_login(str(root / path), str(context.workspace)) is None]
     if _is_harmless(text):
         return paths

@@ -18,7 +18,6 @@ from ollm.policy.shell.programs.record import Granting, InnerCommand, Program, W
 from ollm.policy.shell.words import ShellWord, make_part_of
 from ollm.system.paths import Boundary
 from ollm.system.sandbox.box import find_git_directories
-from ollm.system.sandbox.names import find_settings_with_login
 
 _GLOBAL_VALUES = "-c -C --git-dir --work-tree --namespace --config-env --super-prefix --attr-source"
 _HARMLESS_GLOBALS = (
@@ -119,6 +118,8 @@ def _inspect_git(part: CommandPart, judge: PathJudge) -> CommandPart:
 
 
 def _has_login(boundary: Boundary) -> bool:
+    from ollm.system.sandbox.git_settings import find_settings_with_login
+
     places = find_git_directories(str(boundary.workspace))
     return any(find_settings_with_login(place) for place in places)
 
@@ -389,9 +390,8 @@ def _keep_settings(words: Sequence[str]) -> list[str]:
 
 
 def _read_settings(options: Sequence[str], directory: Path, boundary: Boundary) -> dict[str, str] | None:
-    from ollm.system.sandbox.confined import read_git_settings
+    from ollm.system.sandbox.git_settings import read_git_settings
 
-    home, workspace = str(boundary.places.user_home or Path.home()), str(boundary.workspace)
-    readable = (workspace, *find_git_directories(workspace))
-    found = read_git_settings(home, *options, directory=str(directory), readable=readable)
+    home = str(boundary.places.user_home or Path.home())
+    found = read_git_settings(home, *options, directory=str(directory))
     return None if found is None else dict(found)

@@ -1,0 +1,383 @@
+"""Git's settings: the files that git reads, the paths that they name, and their logins.
+
+All readers of settings are here. We parse plain files ourselves and let git read the others; a file is read again only
+if it has changed. Includes are followed under any condition, since a command may meet one by switching a branch.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import stat
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from functools import lru_cache
+from pathlib import Path
+from typing import NamedTuple
+
+from ollm.system.sandbox.box import find_git_directories, is_inside, list_names, locate_repository, read_regular
+from ollm.system.sandbox.confined import GIT_SETTINGS, make_git_environment, make_helper_environment, start_confined
+from ollm.system.sandbox.names import GIT_SETTINGS_NAMES, REBASES, follow_pointer, list_repositories, normalize_name
+
+# What `git init`, `clone`, `submodule` and `worktree` write, and what starts no program
+NEW_REPOSITORY_KEYS = frozenset(
+    "core.repositoryformatversion core.filemode core.bare core.logallrefupdates core.ignorecase core.symlinks "
+    "core.precomposeunicode remote.url remote.fetch remote.tagopt branch.remote branch.merge branch.rebase user.name "
+    "user.email submodule.url submodule.active extensions.objectformat extensions.worktreeconfig "
+    "init.defaultbranch".split()
+)
+# What git may know of the user's settings in a sandbox
+HARMLESS_SECTIONS = ("color.", "column.", "advice.")
+HARMLESS_SETTINGS = frozenset(
+    "user.name user.email init.defaultbranch core.autocrlf core.eol core.safecrlf core.quotepath core.abbrev "
+    "core.whitespace core.ignorecase pull.rebase pull.ff push.default merge.conflictstyle merge.ff diff.algorithm "
+    "diff.renames diff.mnemonicprefix diff.colormoved rebase.autosquash rebase.autostash rerere.enabled "
+    "fetch.prune branch.sort tag.sort log.date commit.verbose commit.cleanup status.short status.branch "
+    "status.showuntrackedfiles".split()
+)
+UNNAMING_KEYS = NEW_REPOSITORY_KEYS | HARMLESS_SETTINGS
+REBASE_STEPS = frozenset(
+    "pick p reword r edit e squash s fixup f drop d label l reset t noop break b update-ref u".split()
+)
+FOLDER_SETTINGS = ("core.hookspath", "init.templatedir")  # every file in such a folder may run
+SCOPE_VARIABLES = ("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM")
+PROGRAM_VARIABLES = ("EDITOR", "VISUAL", "PAGER", "SSH_ASKPASS")  # that git runs, beside those named GIT_
+_LOGIN = re.compile(rb"(?i)extraheader|https?://[^/\s\"]*@|://[^/\s\"@]*:[^/\s\"]*@")
+
+Settings = list[tuple[str, str]]
+
+
+class GitNames(NamedTuple):
+    """What settings name. `files` are settings files, also those that others include. The rest is relative to the top
+    of a worktree: `folders` of programs, `paths` that may be missing, and `words` that count only if they are files.
+    `unread` are settings that git cannot read: they may name anything."""
+
+    files: frozenset[str] = frozenset()
+    folders: frozenset[str] = frozenset()
+    paths: frozenset[str] = frozenset()
+    words: frozenset[str] = frozenset()
+    unread: bool = False
+
+    def find_paths(self, tops: Iterable[str]) -> set[str]:
+        """Return the absolute paths that the settings name in worktrees. A program may change its folder first, so its
+        words are also joined to each other."""
+        found = set(self.files)
+        for top in tops:
+            joined = {os.path.join(top, word) for word in self.paths}
+            inner = {path for path in joined if os.path.isdir(path)}
+            joined |= {os.path.join(folder, word) for folder in inner for word in self.paths}
+            found.update(path for path in joined if not os.path.isdir(path))
+            found.update(os.path.join(top, folder) for folder in self.folders)
+            found.update(path for word in self.words if os.path.isfile(path := os.path.join(top, word)))
+            if self.unread:
+                found.update(os.path.join(top, name) for name in list_names(top) if name != ".git")
+        return set(map(os.path.normpath, found))
+
+
+def read_names(files: Iterable[str], home: str) -> GitNames:
+    """Return what settings files name, and what they include."""
+    read = read_files(files, home)
+    names = [_find_names(tuple(settings), home) for settings in read.values() if settings]
+    folders, paths, words = (frozenset[str]().union(*some) for some in zip(*names, strict=True)) if names else ((),) * 3
+    places = frozenset(path for file in read for path in (file, os.path.realpath(file)))
+    return GitNames(places, frozenset(folders), frozenset(paths), frozenset(words), None in read.values())
+
+
+def read_shared_names(places: Iterable[str], home: str) -> tuple[GitNames, list[str]]:
+    """Return what the settings name that hold in every repository in these places: the user's, the system's, those of
+    the environment, and those of a repository around a place; and the tops of the worktrees that they are for."""
+    around = [locate_repository(place) for place in places]
+    files = [file for _, folders in around for folder in folders for file in list_settings_files(folder)]
+    names = read_names([*list_global_files(home), *list_system_files(), *files], home)
+    folders, paths, words = _find_names(tuple(_read_environment()), home)
+    names = names._replace(folders=names.folders | folders, paths=names.paths | paths, words=names.words | words)
+    return names, [*places, *(top for top, _ in around if top)]
+
+
+def list_settings_files(git: str) -> list[str]:
+    """List the settings files of a repository and of the submodules and worktrees in it."""
+    return [os.path.join(folder, name) for folder in list_repositories(git) for name in GIT_SETTINGS_NAMES]
+
+
+def explain_git_name(path: str, root: str) -> str | None:
+    """Return why a file belongs to the settings of git, or None: they include or run it, or git cannot read them."""
+    home = os.path.expanduser("~")
+    names, tops = read_shared_names(dict.fromkeys((root, os.path.dirname(path))), home)
+    if names.unread:
+        return "git's settings could not be read, and may name it"
+    named = names.find_paths(tops)
+    if any(is_inside(path, one) and not is_inside(root, one) for one in named | set(map(os.path.realpath, named))):
+        return f"{os.path.basename(path)} is named by git's settings"
+    return None
+
+
+def list_global_files(home: str) -> list[str]:
+    """List the files in which git looks for a user's settings."""
+    if named := os.environ.get("GIT_CONFIG_GLOBAL"):
+        return [named]
+    above = os.environ.get("XDG_CONFIG_HOME") or os.path.join(home, ".config")
+    return [os.path.join(home, ".gitconfig"), os.path.join(above, "git", "config")]
+
+
+def list_system_files() -> list[str]:
+    """List the files in which git looks for the system's settings: where it is installed, or in /etc."""
+    import shutil
+
+    if named := os.environ.get("GIT_CONFIG_SYSTEM"):
+        return [named]
+    found = shutil.which("git") or "/usr/bin/git"
+    prefixes = (os.path.dirname(os.path.dirname(path)) for path in (found, os.path.realpath(found)))
+    return [*dict.fromkeys(("/etc/gitconfig", *(os.path.join(prefix, "etc/gitconfig") for prefix in prefixes)))]
+
+
+def _read_environment() -> Settings:
+    """Return the settings and programs that environment variables give to git."""
+    given = {name: value for name, value in os.environ.items() if name.startswith("GIT_") or name in PROGRAM_VARIABLES}
+    named = {key: name.lower() for key, name in given.items() if key.startswith("GIT_CONFIG_KEY_")}
+    return [(named.get(name.replace("_VALUE_", "_KEY_"), f"environment.{name}"), given[name]) for name in given]
+
+
+def read_files(files: Iterable[str], home: str) -> dict[str, Settings | None]:
+    """Return the settings in files, and in all that they include; None for a file that git cannot read."""
+    found: dict[str, Settings | None] = {}
+    waiting = [*files]
+    while waiting:
+        file = waiting.pop(0)
+        if file not in found:
+            found[file] = settings = _read_file(file, home)
+            waiting += filter(None, (_find_include(name, value, file, home) for name, value in settings or ()))
+    return found
+
+
+_read: dict[str, tuple[object, Settings]] = {}
+
+
+def _read_file(file: str, home: str) -> Settings | None:
+    try:
+        about = os.stat(file)
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    except OSError:
+        return None
+    if file == os.devnull or not stat.S_ISREG(about.st_mode):
+        return [] if file == os.devnull else None
+    state = about.st_ctime_ns, about.st_ino, about.st_size
+    if _read.get(file, (None,))[0] != state:
+        settings = _parse_plain_file(file)
+        if settings is None:
+            alone = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
+            arguments = ["config", "--no-includes", "--file", file]
+            settings = _ask_git(home, arguments, "/", [file, os.path.realpath(file)], alone)
+        if settings is None:
+            return None
+        _read[file] = state, settings
+    return _read[file][1]
+
+
+def _parse_plain_file(file: str) -> Settings | None:
+    """Return the settings in a file without quotes, escapes, comments after values and control characters, else None:
+    git has to read it."""
+    try:
+        text = read_regular(file).decode()
+    except (OSError, UnicodeDecodeError):
+        return None
+    found, section = Settings(), ""
+    for line in (line.strip(" \t") for line in text.split("\n")):
+        if header := re.fullmatch(r'\[([A-Za-z0-9-]+)(?: "([^"\\\]]*)")?\]', line):
+            section = header[1].lower() + ("." if header[2] is None else f".{header[2]}.")
+        elif setting := re.fullmatch(r"([A-Za-z][A-Za-z0-9-]*)(?:[ \t]*=[ \t]*([^\"\\#;]*))?", line):
+            found.append((section + setting[1].lower(), "true" if setting[2] is None else setting[2]))
+        elif line and line[0] not in "#;":
+            return None
+        if not line.replace("\t", " ").isprintable():
+            return None
+    return found if all("." in name for name, _ in found) else None
+
+
+def is_harmless(path: str, roots: tuple[str, ...], repositories: Iterable[str]) -> bool:
+    """Return True if a new part of a git repository starts no program, judged by its content: `git init`, `clone` and
+    `worktree add` keep working. A pointer may lead only to a repository that is itself watched."""
+    name = os.path.basename(path)
+    if os.path.islink(path):
+        return False
+    if name in REBASES:
+        return _has_harmless_steps(os.path.join(path, "git-rebase-todo"))
+    if name == "hooks":
+        with suppress(OSError):
+            return all(entry.endswith(".sample") for entry in os.listdir(path))
+    if name in ("commondir", "gitdir", ".git") and os.path.isfile(path):
+        target = follow_pointer(path, "gitdir: " if name == ".git" else "")
+        if name == "gitdir":  # of a worktree: names the `.git` in it
+            return os.path.basename(target) == ".git" and any(is_inside(target, root) for root in roots)
+        return any(target in list_repositories(git) for git in repositories if is_inside(target, git))
+    inside = any(is_inside(path, git) for git in repositories)
+    return name in GIT_SETTINGS_NAMES and inside and _has_harmless_settings(path)
+
+
+def _has_harmless_steps(file: str) -> bool:
+    """Return True if a rebase in progress runs no command: `git rebase` and `--continue` keep working."""
+    try:
+        lines = read_regular(file).decode().splitlines() if os.path.lexists(file) else []
+    except (OSError, UnicodeDecodeError):
+        return False
+    words = (line.split(None, 1)[0] for line in lines if line.strip())
+    return not os.path.islink(file) and all(word in REBASE_STEPS or word[0] == "#" for word in words)
+
+
+def _has_harmless_settings(file: str) -> bool:
+    """Return True if git settings start no program. The format is read strictly: anything unusual is harmful."""
+    settings = _parse_plain_file(file)
+    return settings is not None and all(_is_harmless(name, value, NEW_REPOSITORY_KEYS) for name, value in settings)
+
+
+def _is_harmless(name: str, value: str, keys: frozenset[str]) -> bool:
+    key = f"{name.partition('.')[0]}.{name.rpartition('.')[2]}"  # without its free-form middle part
+    return key in keys and "::" not in value and not value.startswith("-")
+
+
+def _find_include(name: str, value: str, file: str, home: str) -> str:
+    """Return the file that a setting includes, or ""."""
+    section, _, key = name.partition(".")
+    if section.lower() not in ("include", "includeif") or not key.endswith("path"):
+        return ""
+    path = os.path.join(os.path.dirname(file), _expand(value, home))
+    plain = os.path.normpath(path)
+    return plain if os.path.realpath(path) == os.path.realpath(plain) else os.path.realpath(path)
+
+
+def _expand(value: str, home: str) -> str:
+    return os.path.join(home, value[2:]) if value.startswith("~/") else os.path.expandvars(os.path.expanduser(value))
+
+
+@lru_cache(maxsize=256)
+def _find_names(settings: tuple[tuple[str, str], ...], home: str) -> tuple[frozenset[str], ...]:
+    """Return the folders, paths and words in settings. Any value may be a command, since no list of settings that run
+    programs is complete."""
+    folders, paths, words = set[str](), set[str](), set[str]()
+    for name, value in settings:
+        if name in FOLDER_SETTINGS:
+            folders.add(_expand(value, home))
+        elif not (name.startswith(HARMLESS_SECTIONS) or _is_harmless(name, value, UNNAMING_KEYS)):
+            script = f"git {value}" if name.startswith("alias.") and not value.startswith("!") else value
+            paths.update(_find_words(script, home))
+            words.add(value)
+    return frozenset(folders), frozenset(paths), frozenset(words)
+
+
+def _find_words(script: str, home: str) -> Iterator[str]:
+    """Find the words of a script that may be files. The first one of a command is searched in PATH, unless it has a
+    slash; the words after `git` are its own."""
+    import shlex
+    import shutil
+
+    with suppress(ValueError):
+        yield from (word for word in shlex.split(script) if "/" in word)
+    for command in re.split(r"[;|&(){}\n`]", script.removeprefix("!")):
+        first, *rest = (_expand(word, home) for word in re.findall(r"[^\s'\"=<>!]+", command) or [""])
+        yield from (word for word in (first, *rest) if "/" in word)
+        yield from (word for word in rest if word[:1] not in ("-", "$") and not first.startswith("git"))
+        if "/" not in first and (found := shutil.which(first)):
+            yield found
+
+
+def has_login(file: str) -> bool:
+    """Return True for settings of git with a login in an address, or a header that may be one."""
+    try:
+        return _LOGIN.search(read_regular(file)) is not None
+    except OSError:
+        return False
+
+
+def find_settings_with_login(git: str) -> str | None:
+    """Return a file of settings of a repository, or of one in it, that holds a login; also one that they include."""
+    files = list_settings_files(git) if os.path.isdir(git) else []
+    return next(filter(has_login, read_files(files, os.path.expanduser("~"))), None)
+
+
+def explain_login(path: str, root: str) -> str | None:
+    """Return why reading a file below a root shows a login of git, or None."""
+    name, above = normalize_name(os.path.basename(path)), os.path.dirname(path)
+    own = name in GIT_SETTINGS_NAMES and os.path.lexists(os.path.join(above, "HEAD"))
+    if not own:
+        files = [file for git in find_git_directories(root) for file in list_settings_files(git)]
+        own = path in read_files(files, os.path.expanduser("~"))
+    return f"{os.path.basename(path)} contains a login for git" if own and has_login(path) else None
+
+
+def read_git_settings(home: str, *options: str, directory: str = "/", scope: tuple[str, ...] = ()) -> Settings | None:
+    """Return git's settings in a directory by name, effective ones last; [] without git, or None if git cannot read
+    them. `options` come before its subcommand, `scope` after it."""
+    repositories = [directory, *locate_repository(directory)[1]]
+    files = [file for folder in repositories[1:] for file in list_settings_files(folder)]
+    named = {name: os.environ[name] for name in SCOPE_VARIABLES if name in os.environ}
+    included = read_files([*list_global_files(home), *list_system_files(), *files], home)
+    arguments = [*options, "config", "--includes", *scope]
+    return _ask_git(home, arguments, directory, [*repositories, "/etc", *included], named)
+
+
+def _ask_git(
+    home: str, arguments: list[str], directory: str, readable: Iterable[str], named: Mapping[str, str]
+) -> Settings | None:
+    import shutil
+    import subprocess
+
+    def ask() -> subprocess.CompletedProcess[bytes]:
+        environment = {**make_helper_environment(os.environ), **named, **make_git_environment(), "HOME": home}
+        command = ["git", *arguments, "--null", "--list"]
+        return subprocess.run(command, cwd=directory, env=environment, capture_output=True, timeout=10, check=True)
+
+    if shutil.which("git") is None:
+        return []
+    try:
+        said = start_confined(ask, "git", readable).stdout.decode("utf-8", "surrogateescape")
+    except (OSError, ValueError, subprocess.SubprocessError):
+        return None
+    items = (item.partition("\n") for item in said.split("\0") if item)
+    found = [(name, value if newline else "true") for name, newline, value in items]
+    ours = {(name.lower(), value) for name, value in GIT_SETTINGS.items()}
+    return [setting for setting in found if setting not in ours]
+
+
+def write_git_settings(file: Path, home: str, workspace: str) -> str:
+    """Write the harmless part of git's global settings for a workspace, if changed, and return the path. The first line
+    records the state of every source file."""
+    repository = [os.path.join(git, "config") for git in find_git_directories(workspace)]  # conditions may look at it
+    sources = [*list_global_files(home), *repository]
+    try:
+        with file.open(encoding="utf-8", errors="surrogateescape") as kept:
+            states = json.loads(kept.readline().removeprefix("# "))
+        if [*states][: len(sources)] == sources and states == _describe_states(states):
+            return str(file)
+    except (OSError, ValueError, TypeError):
+        pass
+    from ollm.system.atomic import make_private_directory, replace_file
+
+    make_private_directory(file.parent)
+    lines = [f"# {json.dumps(_describe_states(read_files(sources, home)))}"]
+    if any(map(os.path.exists, list_global_files(home))):
+        lines += _render_harmless_settings(read_git_settings(home, directory=workspace, scope=("--global",)) or ())
+    replace_file(file, "\n".join([*lines, ""]).encode("utf-8", "surrogateescape"), durable=False)
+    return str(file)
+
+
+def _describe_states(files: Iterable[str]) -> dict[str, str]:
+    return {file: _describe_state(file) for file in files}
+
+
+def _describe_state(source: str) -> str:
+    try:
+        about = os.stat(source)
+    except OSError:
+        return "-"
+    return f"{about.st_mtime_ns}-{about.st_size}"
+
+
+def _render_harmless_settings(settings: Iterable[tuple[str, str]]) -> Iterator[str]:
+    for name, value in settings:
+        if (name in HARMLESS_SETTINGS or name.startswith(HARMLESS_SECTIONS)) and "://" not in value:
+            section, _, key = name.rpartition(".")
+            quoted = value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+            first, _, inner = section.partition(".")
+            yield f'[{first} "{inner}"]' if inner else f"[{first}]"
+            yield f'\t{key} = "{quoted}"'
