@@ -107,7 +107,7 @@ async def test_who_cannot_go_on_starts_with_the_turns_that_run(
 
     first, second = await take(reader, 2)
 
-    assert first == f"id: {feed.run}-5\nevent: reset\ndata: {{}}\n\n"
+    assert first == f'id: {feed.run}-5\nevent: reset\ndata: {{"type":"reset"}}\n\n'
     assert "running" in second
     assert "text 5" in (await take(feed.follow(f"{feed.run}-2", ()), 3))[2]
 

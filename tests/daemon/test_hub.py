@@ -162,7 +162,7 @@ async def test_the_oldest_stream_makes_way_where_nothing_happens(
         found.hub.make_room_for_client()
         assert log.readers == [second]
         third = log.open_reader(0)
-        await found.hub.start_turn(session, MessageBody(text="hi"))
+        await found.hub.start_turn(found.hub.get(session), MessageBody(text="hi"))
         with pytest.raises(TooManyClientsError, match="2 clients are already connected") as full:
             found.hub.make_room_for_client()
         assert full.value.action == "Disconnect one, or raise daemon.maxClients."

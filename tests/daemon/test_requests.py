@@ -33,13 +33,13 @@ async def test_each_mistake_has_its_status_and_a_problem_document(tmp_path: Path
             (400, ("POST", "/sessions", {"workspacePath": "relative"}), {}),
             (400, ("POST", "/sessions", {"workspacePath": f"/{found.workspace}"}), {}),
             (400, ("POST", "/sessions", {"workspacePath": f"{found.workspace}/../project"}), {}),
-            (400, ("POST", "/sessions", {"workspacePath": "/nowhere/at/all"}), {}),
+            (404, ("POST", "/sessions", {"workspacePath": "/nowhere/at/all"}), {}),
             (400, ("POST", "/init", {"workspacePath": "a\0b"}), {}),
-            (400, ("GET", "/workspaces/%00/sessions", None), {}),
-            (400, ("GET", "/workspaces/project/sessions", None), {}),
-            (400, ("GET", "/workspaces/%252Ftmp/sessions", None), {}),
-            (400, ("GET", "/workspaces/%2Ftmp%2F..%2Ftmp/sessions", None), {}),
-            (400, ("GET", "/tools?workspace=/no/such/folder", None), {}),
+            (404, ("GET", "/workspaces/%00/sessions", None), {}),
+            (404, ("GET", "/workspaces/project/sessions", None), {}),
+            (404, ("GET", "/workspaces/%252Ftmp/sessions", None), {}),
+            (404, ("GET", "/workspaces/%2Ftmp%2F..%2Ftmp/sessions", None), {}),
+            (404, ("GET", "/tools?workspace=/no/such/folder", None), {}),
             (403, ("GET", "/health", None), {"headers": {"origin": "http://example.org"}}),
             (403, ("GET", "/health", None), {"headers": {"sec-fetch-site": "cross-site"}}),
             (404, ("GET", "/nothing", None), {}),
@@ -77,8 +77,8 @@ async def test_each_mistake_has_its_status_and_a_problem_document(tmp_path: Path
             assert reply.json["detail"]
             assert "access-control-allow-origin" not in reply.headers
         for path in ("/" + "a" * 300, "/" + "a/" * 3000 + "b", "/" + "ü" * 200):
-            assert (await found.ask("POST", "/init", {"workspacePath": path})).status in (400, 422)
-            assert (await found.ask("GET", f"/workspaces/{quote(path, safe='')}/sessions")).status == 400
+            assert (await found.ask("POST", "/init", {"workspacePath": path})).status in (404, 422)
+            assert (await found.ask("GET", f"/workspaces/{quote(path, safe='')}/sessions")).status == 404
         for path in ("/sessions/" + "a" * 300, "/sessions/%00", "/snapshots/" + "b" * 5000 + "/restore"):
             assert (await found.ask("GET" if "snap" not in path else "POST", path)).status in (404, 422, 400)
         with contextlib.suppress(asyncio.TimeoutError):
@@ -219,8 +219,8 @@ async def test_the_setup_is_shown_with_its_origin(tmp_path: Path, capfd: pytest.
     assert (verdict["decision"], len(verdict["parts"])) == ("ask", 1)
     assert (tested["calls"], tested["deny"], tested["changes"][0]["tool"]) == (1, 1, "ls")
     assert [problem.partition(" (")[0] for problem in tested["problems"]] == ["The rule in line 4 is invalid"]
-    assert broken.status == 422
-    assert broken.json["detail"].startswith("These rules cannot be used: line 1, column 10 is not YAML: ")
+    assert broken.json["problems"][0].startswith("These rules cannot be used: line 1, column 10 is not YAML: ")
+    assert broken.json["changes"] == []
     assert [model["name"] for server in models["servers"] for model in server["models"]] == ["scripted"]
     assert models["facts"][0]["key"].endswith("|scripted")
     assert settings.json["settings"]["sessions"]["maxSessions"] == 7

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -59,7 +60,7 @@ if (missing.error!.status !== 404 || !missing.error!.detail) throw new Error(JSO
 
 
 def run(command: list[str], place: Path) -> str:
-    done = subprocess.run(command, cwd=place, capture_output=True, text=True, timeout=300, check=False)
+    done = subprocess.run(command, cwd=place, capture_output=True, text=True, timeout=900, check=False)
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
     return done.stdout + done.stderr
 
@@ -105,3 +106,13 @@ async def test_a_generated_typescript_client_drives_a_session(tmp_path: Path) ->
         types = ["--strict", "--target", "es2022", "--module", "nodenext", "--lib", "es2023,dom"]
         run([str(generator.with_name("tsc")), *types, "drive.ts"], place)
         await asyncio.to_thread(run, ["node", "drive.js", *arguments], place)
+
+
+async def test_schemathesis_finds_nothing_with_all_its_checks(tmp_path: Path) -> None:
+    (tmp_path / ".ollm").mkdir()
+    (tmp_path / ".ollm" / "config.yaml").write_text("policy: {approval: read-only}\n")  # no command waits for an answer
+    async with daemon(tmp_path, ["hi"] * 500, "--tcp") as found:
+        url, token, *_ = await write_description(found, tmp_path / "fuzzed")
+        options = ["--header", f"Authorization: Bearer {token}", "--max-examples", "2", "--request-timeout", "5"]
+        command = [str(Path(sys.executable).with_name("st")), "run", f"{url}/schema/openapi.json", *options]
+        await asyncio.to_thread(run, command, tmp_path)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from ollm.archive.connection import translate_faults
 from ollm.domain.clock import parse_stamp
 from ollm.domain.errors import BusyError, DeniedError, OllmError
+from ollm.domain.session import MessageHit
 from ollm.domain.struct import Data
 from ollm.store.session_index.texts import IndexEntry
 from ollm.store.session_index.words import split_words
@@ -72,16 +73,7 @@ class ArchivedSession(ArchivedHead, frozen=True):
     in_use: str | None = None
 
 
-class ArchiveHit(Data, frozen=True):
-    """A message or call that a search found."""
-
-    session_id: str
-    message_id: int
-    number: int
-    role: str
-    timestamp: str
-    title: str
-    snippet: str
+class ArchiveHit(MessageHit, frozen=True):
     owner: str
     host: str
 

@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import re
-from typing import Any, cast
+from typing import Annotated, Any, cast
 from urllib.parse import unquote
 
 import msgspec
 from litestar import Litestar, Request
+from litestar._openapi.schema_generation import SchemaCreator
+from litestar._openapi.schema_generation.plugins.struct import StructSchemaPlugin
 from litestar.di import Provide
 from litestar.exceptions import HTTPException, SerializationException, ValidationException
 from litestar.handlers import HTTPRouteHandler
 from litestar.openapi import OpenAPIConfig
 from litestar.openapi.datastructures import ResponseSpec
 from litestar.openapi.plugins import JsonRenderPlugin
-from litestar.openapi.spec import Components, SecurityScheme
+from litestar.openapi.spec import Components, Schema, SecurityScheme
+from litestar.params import Parameter
 from litestar.plugins import PluginProtocol
 from litestar.plugins.core import MsgspecDIPlugin
 from litestar.response import Response
+from litestar.routes import HTTPRoute
+from litestar.types import ControllerRouterHandler
+from litestar.typing import FieldDefinition
 
 from ollm import __version__
 from ollm.daemon import checkpoint_routes, routes, setup_routes, web_routes
@@ -32,9 +38,9 @@ from ollm.daemon.auth import (
     Send,
     WebAccess,
 )
-from ollm.daemon.bodies import TITLES, Problem, TooLargeError, make_problem
-from ollm.daemon.hub import ClosingError, TooManyClientsError
-from ollm.daemon.service import BadFieldError, BadPathError, DaemonService
+from ollm.daemon.bodies import TITLES, UUID_FORMAT, Problem, TooLargeError, make_problem
+from ollm.daemon.hub import ClosingError, DaemonSession, TooManyClientsError
+from ollm.daemon.service import BadFieldError, BadPathError, DaemonService, parse_id
 from ollm.daemon.web_routes import serve_pages
 from ollm.domain.errors import (
     BusyError,
@@ -69,7 +75,24 @@ class DaemonApplication(Litestar):
 
     @staticmethod
     def _get_default_plugins(plugins: list[PluginProtocol]) -> list[PluginProtocol]:
-        return [*plugins, MsgspecDIPlugin()]
+        return [*plugins, MsgspecDIPlugin(), BodySchemas()]
+
+    def register(self, value: ControllerRouterHandler) -> None:  # type: ignore[override]  # as in Litestar
+        """Drop the OPTIONS answer of a path that gets another method; the new one names them all."""
+        for route in self.routes:
+            if isinstance(route, HTTPRoute) and isinstance(value, HTTPRouteHandler) and route.path in value.paths:
+                route.route_handlers = [one for one in route.route_handlers if "OPTIONS" not in one.http_methods]
+        super().register(value)
+
+
+class BodySchemas(StructSchemaPlugin):
+    """Describes that a body with an unknown field is refused."""
+
+    def to_openapi_schema(self, field_definition: FieldDefinition, schema_creator: SchemaCreator) -> Schema:
+        schema = super().to_openapi_schema(field_definition, schema_creator)
+        if field_definition.type_.__struct_config__.forbid_unknown_fields:
+            schema.additional_properties = False
+        return schema
 
 
 TOKEN = SecurityScheme(
@@ -90,12 +113,22 @@ def find_handlers() -> list[HTTPRouteHandler]:
     return found
 
 
+def parse_session(session_id: Annotated[str, Parameter(schema_extra=UUID_FORMAT)]) -> str:
+    return parse_id(session_id)
+
+
+def get_open_session(service: DaemonService, session: str) -> DaemonSession:
+    return service.hub.get(session)
+
+
 def build_application(service: DaemonService, token: str, web: WebAccess) -> Application:
     inner = DaemonApplication(
         route_handlers=find_handlers(),
         dependencies={
             "service": Provide(lambda: service, sync_to_thread=False),
             "web": Provide(lambda: web, sync_to_thread=False),
+            "session": Provide(parse_session, sync_to_thread=False),
+            "held": Provide(get_open_session, sync_to_thread=False),
         },
         exception_handlers={
             OllmError: handle_ollm_error,

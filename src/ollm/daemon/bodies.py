@@ -11,14 +11,19 @@ from msgspec import UNSET, Meta, UnsetType, field
 from ollm.domain.errors import NotFoundError, OllmError
 from ollm.domain.messages import ImagePart, Message
 from ollm.domain.model_facts import ModelFacts
-from ollm.domain.session import SessionSummary
+from ollm.domain.session import MessageHit, SessionSummary
 from ollm.domain.struct import Data
 from ollm.domain.tools import Decision, GrantScope, Risk, RuleReference, ToolCallRecord, VerdictPart
 from ollm.runtime.base import Attachment
 
-Text = Annotated[str, Meta(min_length=1, max_length=1_000_000)]
+PATH_PATTERN = r"(/([^./\x00][^/\x00]*|\.[^./\x00][^/\x00]*|\.\.[^/\x00]+))+/?"  # absolute, without `.`, `..` and `//`
+MAX_PATH_CHARS = 4096
+Text = Annotated[str, Meta(min_length=1)]  # as long as a request may be
 Name = Annotated[str, Meta(min_length=1, max_length=200)]
-Place = Annotated[str, Meta(min_length=1, max_length=4096)]
+UUID_FORMAT, BASE64_FORMAT = {"format": "uuid"}, {"format": "byte"}  # as the API's document says it; checked later
+NO_PATH_FORMAT = {"pattern": f"^({PATH_PATTERN})?$"}
+Place = Annotated[str, Meta(max_length=MAX_PATH_CHARS, extra_json_schema={"extra": {"pattern": f"^{PATH_PATTERN}$"}})]
+PlaceOrNone = Annotated[str, Meta(max_length=MAX_PATH_CHARS, extra_json_schema={"extra": NO_PATH_FORMAT})]
 
 
 class Problem(Data, frozen=True):
@@ -88,16 +93,7 @@ class ListedSession(SessionSummary, frozen=True):
     archive: ArchivePlace | UnsetType = UNSET
 
 
-class FoundMessage(Data, frozen=True):
-    """A message that was found; the words are between « and » in `snippet`."""
-
-    session_id: str
-    message_id: int
-    number: int
-    role: str
-    timestamp: str
-    title: str
-    snippet: str
+class FoundMessage(MessageHit, frozen=True):
     archive: ArchivePlace | UnsetType = UNSET
 
 
@@ -212,7 +208,7 @@ class SettingsReply(Data, frozen=True):
 
 class OpenBody(Data, frozen=True, forbid_unknown_fields=True):
     workspace_path: Place
-    session_id: str | None = None
+    session_id: Annotated[str, Meta(extra_json_schema={"extra": UUID_FORMAT})] | None = None
     full: bool = False
     force: bool = False
 
@@ -232,11 +228,11 @@ class AttachmentBody(Data, frozen=True, forbid_unknown_fields=True):
 
     name: Name
     media_type: Literal["text/plain", "image/png", "image/jpeg", "image/gif", "image/webp"]
-    data: bytes
+    data: Annotated[bytes, Meta(extra_json_schema={"extra": BASE64_FORMAT})]
     id: str | None = None
 
 
-class AttachmentReply(Data, frozen=True):
+class CreatedReply(Data, frozen=True):
     id: str
 
 
@@ -271,7 +267,7 @@ class CommandLine(Data, frozen=True):
 
 class CommandBody(Data, frozen=True, forbid_unknown_fields=True):
     name: Name
-    arguments: Annotated[str, Meta(max_length=100_000)] = ""
+    arguments: str = ""
 
 
 class AnswerBody(Data, frozen=True, forbid_unknown_fields=True):
@@ -330,10 +326,6 @@ class Accepted(Data, frozen=True):
     accepted: bool
 
 
-class SnapshotReply(Data, frozen=True):
-    id: str
-
-
 class LinkReply(Data, frozen=True):
     url: str
     expires_in_seconds: int
@@ -367,7 +359,7 @@ class TranscriptPage(Data, frozen=True):
 class RenderBody(Data, frozen=True, forbid_unknown_fields=True):
     """Markdown, or with `diff` a unified diff."""
 
-    text: Annotated[str, Meta(max_length=400_000)]
+    text: str
     diff: bool = False
 
 
@@ -387,21 +379,21 @@ class PolicyCheckBody(Data, frozen=True, forbid_unknown_fields=True):
 
     tool: Name
     params: dict[str, Any] = field(default_factory=dict)
-    workspace_path: Annotated[str, Meta(max_length=4096)] = ""
+    workspace_path: PlaceOrNone = ""
 
 
 class RevokeBody(Data, frozen=True, forbid_unknown_fields=True):
     """The number and the text of a grant, as `GET /policy` lists it."""
 
-    number: Annotated[int, Meta(ge=1)]
+    number: Annotated[float, Meta(ge=1, multiple_of=1)]  # JSON has no integers: 2.0 is 2
     grant: Name
 
 
 class BacktestBody(Data, frozen=True, forbid_unknown_fields=True):
     """Rules as they are in a config file, in YAML."""
 
-    rules: Annotated[str, Meta(min_length=1, max_length=200_000)]
-    workspace_path: Annotated[str, Meta(max_length=4096)] = ""
+    rules: Text
+    workspace_path: PlaceOrNone = ""
 
 
 MAX_ATTACHMENT_BYTES = 10_000_000

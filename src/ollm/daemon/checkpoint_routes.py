@@ -16,13 +16,13 @@ from ollm.app.closed_rewind import ClosedRewind
 from ollm.daemon.bodies import (
     Accepted,
     CheckpointLine,
+    CreatedReply,
     KeptFile,
     RestoreBody,
     RestoredFile,
     RestoreReply,
-    SnapshotReply,
 )
-from ollm.daemon.service import DaemonService, parse_id
+from ollm.daemon.service import DaemonService
 from ollm.domain.errors import BusyError, NotFoundError, OllmError
 from ollm.domain.session import SnapshotSummary
 from ollm.runtime.base import CommandReply
@@ -34,16 +34,15 @@ MessageNumber = Annotated[int, Parameter(ge=1, le=10**9)]
 
 
 @get("/sessions/{session_id:str}/checkpoints")
-async def list_checkpoints(service: DaemonService, session_id: str) -> list[CheckpointLine]:
+async def list_checkpoints(service: DaemonService, session: str) -> list[CheckpointLine]:
     """Every stretch in which the session changed files, oldest first."""
-    found = parse_id(session_id)
-    service.ensure_known(found)
-    workspace = service.find_workspace(found)
+    service.ensure_known(session)
+    workspace = service.find_workspace(session)
     if workspace is None:
         return []
     checkpoints = WorkspaceScope(service.make_process(workspace), workspace).create_checkpoints()
     return await asyncio.to_thread(
-        lambda: [make_line(checkpoints, group) for group in group_turns(checkpoints.list_records(found))]
+        lambda: [make_line(checkpoints, group) for group in group_turns(checkpoints.list_records(session))]
     )
 
 
@@ -64,14 +63,13 @@ def make_line(checkpoints: FileCheckpoints, records: Sequence[CheckpointRecord])
 
 @post("/sessions/{session_id:str}/checkpoints/{number:int}/restore", status_code=200)
 async def restore_checkpoint(
-    service: DaemonService, session_id: str, number: MessageNumber, data: RestoreBody
+    service: DaemonService, session: str, number: MessageNumber, data: RestoreBody
 ) -> RestoreReply:
     """Go back to before message `number`: talk, files or both. With dryRun nothing is touched."""
-    found = parse_id(session_id)
-    service.ensure_known(found)
-    held = service.hub.find(found)
+    service.ensure_known(session)
+    held = service.hub.find(session)
     if held is None:
-        return await restore_closed(service, found, number, data)
+        return await restore_closed(service, session, number, data)
     if held.running:
         raise BusyError("A turn is running in this session.", action="Wait for it, or cancel it.")
     words = [str(number), data.what, *(["force"] if data.force else [])]
@@ -106,21 +104,19 @@ def make_reply(body: RestoreBody, text: str, data: dict[str, Any]) -> RestoreRep
 
 
 @get("/sessions/{session_id:str}/snapshots")
-async def list_snapshots(service: DaemonService, session_id: str) -> list[SnapshotSummary]:
-    name = parse_id(session_id)
-    service.ensure_known(name)
-    return await open_stored(service).snapshots.list_snapshots(name)
+async def list_snapshots(service: DaemonService, session: str) -> list[SnapshotSummary]:
+    service.ensure_known(session)
+    return await open_stored(service).snapshots.list_snapshots(session)
 
 
 @post("/sessions/{session_id:str}/snapshots", status_code=201)
-async def take_snapshot(service: DaemonService, session_id: str) -> SnapshotReply:
-    name = parse_id(session_id)
-    service.ensure_known(name)
-    if service.hub.find(name):
-        return SnapshotReply(id=str((await run_context_command(service, name, "snapshot")).data["id"]))
-    stored = open_stored(service, name)
-    if made := await stored.take_snapshot(name):
-        return SnapshotReply(id=made.id)
+async def take_snapshot(service: DaemonService, session: str) -> CreatedReply:
+    service.ensure_known(session)
+    if service.hub.find(session):
+        return CreatedReply(id=str((await run_context_command(service, session, "snapshot")).data["id"]))
+    stored = open_stored(service, session)
+    if made := await stored.take_snapshot(session):
+        return CreatedReply(id=made.id)
     raise OllmError(stored.explain_refusal())
 
 

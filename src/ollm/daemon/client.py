@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from ollm.daemon.bodies import Accepted, AttachmentReply, InitReply, OpenReply, Problem, SessionLine
+from ollm.daemon.bodies import Accepted, CreatedReply, InitReply, OpenReply, Problem, SessionLine
 from ollm.domain.errors import BusyError, NoServerError, NotFoundError, OllmError, UnsavedError, UsageError
 from ollm.domain.events import AnyEvent, MessageRecorded, TurnFinished, TurnStarted
 from ollm.domain.tools import ConfirmationAnswer
@@ -171,9 +171,7 @@ class RemoteConversation:
         body: dict[str, Any] = {"name": attachment.name[-200:], "mediaType": kind}
         for start in range(0, max(len(content), 1), PIECE_BYTES):
             piece = {**body, "data": content[start : start + PIECE_BYTES]}
-            body["id"] = (
-                await self._client.call("POST", self._build_path("attachments"), piece, type=AttachmentReply)
-            ).id
+            body["id"] = (await self._client.call("POST", self._build_path("attachments"), piece, type=CreatedReply)).id
         return str(body["id"])
 
     async def _stream_turn(self, body: dict[str, Any]) -> AsyncIterator[AnyEvent]:

@@ -17,11 +17,16 @@ from weakref import WeakSet
 import msgspec
 
 from ollm.domain.events import AnyEvent, TurnFinished
+from ollm.domain.struct import Data
 
 MAX_KEPT_EVENTS = 5_000
 MAX_WAITING_EVENTS = 10_000
 PING_SECONDS = 15.0
 PING = b": ping\n\n"
+
+
+class StreamReset(Data, frozen=True, tag_field="type", tag="reset"):
+    """The events before this one are not kept: read the sessions anew."""
 
 
 class EventFrame:
@@ -32,8 +37,12 @@ class EventFrame:
 
     @cached_property
     def body(self) -> bytes:
-        name = str(type(self.event).__struct_config__.tag)
-        return b"event: %s\ndata: %s\n\n" % (name.encode(), msgspec.json.encode(self.event))
+        return encode_event(self.event)
+
+
+def encode_event(event: AnyEvent | StreamReset) -> bytes:
+    name = str(type(event).__struct_config__.tag)
+    return b"event: %s\ndata: %s\n\n" % (name.encode(), msgspec.json.encode(event))
 
 
 class EventReader:
@@ -157,7 +166,7 @@ class EventFeed(EventLog):
         number = self._parse(known)
         if number is not None:
             return self.open_reader(number, sessions)
-        first = self._make_head(self.last) + b"event: reset\ndata: {}\n\n"
+        first = self._make_head(self.last) + encode_event(StreamReset())
         reader = EventReader(self, sessions, one_turn=False, first=first)
         for frame in running:
             reader.put(b"", frame)

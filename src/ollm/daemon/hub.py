@@ -345,10 +345,9 @@ class Hub:
         self._timer = None
         self._watch_idle_sessions()
 
-    async def start_turn(self, session_id: str, message: MessageBody) -> int:
+    async def start_turn(self, held: DaemonSession, message: MessageBody) -> int:
         """Start a turn; returns the number of the last event before it."""
         self._refuse_when_closing()
-        held = self.get(session_id)
         return await held.begin_turn(lambda: self._run_turn(held, message, held.attachments.take(message.attachments)))
 
     async def _run_turn(self, held: DaemonSession, message: MessageBody, attachments: tuple[Attachment, ...]) -> None:
@@ -358,10 +357,6 @@ class Hub:
                 if isinstance(event, TurnStarted):
                     for problem in problems:
                         held.conversation.parts.stream.emit(Notice(level="warning", text=problem))
-
-    def follow_turn(self, session_id: str, after: int) -> EventReader:
-        """Read the events of the turn that began after number `after`; counts as a client from now on."""
-        return self.get(session_id).log.open_reader(after, one_turn=True)
 
     def follow_all(self, known: str | None, sessions: frozenset[str]) -> EventReader:
         """Read the events of all sessions, or of those named, after the known one; counts as a client."""

@@ -16,12 +16,14 @@ from litestar.response import Response, Stream
 
 from ollm import __version__
 from ollm.daemon.bodies import (
+    MAX_PATH_CHARS,
+    NO_PATH_FORMAT,
     Accepted,
     AnswerBody,
     AttachmentBody,
-    AttachmentReply,
     ChangeBody,
     CommandBody,
+    CreatedReply,
     FoundMessage,
     Health,
     HistoryMessage,
@@ -37,8 +39,9 @@ from ollm.daemon.bodies import (
     TurnReply,
     WorkspaceLine,
 )
-from ollm.daemon.event_log import EventReader
-from ollm.daemon.service import DaemonService, parse_id, parse_workspace
+from ollm.daemon.event_log import EventReader, StreamReset
+from ollm.daemon.hub import DaemonSession
+from ollm.daemon.service import BadPathError, DaemonService, parse_workspace
 from ollm.domain.errors import BusyError, NotFoundError
 from ollm.domain.events import AnyEvent
 from ollm.domain.session import Session
@@ -48,16 +51,29 @@ from ollm.runtime.session import load_history_page
 from ollm.store.session_files.store import SessionFiles
 
 Limit = Annotated[int, Parameter(ge=1, le=1000)]
+Folder = Annotated[str, Parameter(max_length=MAX_PATH_CHARS, schema_extra=NO_PATH_FORMAT)]
 MAX_NUMBER_DIGITS = 18
 MEDIA = {"json": "application/json", "markdown": "text/markdown", "html": "text/html"}
 
 
 EVENTS = ResponseSpec(
-    AnyEvent,  # type: ignore[arg-type]  # a union is a type here
+    AnyEvent | StreamReset,  # type: ignore[arg-type]  # a union is a type here
     media_type="text/event-stream",
-    description="Server-sent events: `data` is one of these, `event` its type, `id` its number.",
+    description="Server-sent events: `data` is JSON, `event` its type, `id` its number.",
     generate_examples=False,
 )
+
+
+@dataclass
+class EventsOperation(Operation):
+    """Describes each event of a stream as it is sent: Litestar describes the JSON in it."""
+
+    def __post_init__(self) -> None:
+        content = ((self.responses or {})["200"].content or {})["text/event-stream"]  # type: ignore[union-attr]
+        text = Schema(type=OpenAPIType.STRING)
+        data = Schema(type=OpenAPIType.STRING, content_media_type="application/json", content_schema=content.schema)
+        fields: dict[str, Reference | Schema] = {"id": text, "event": text, "data": data}
+        content.schema = Schema(type=OpenAPIType.OBJECT, properties=fields, required=["event", "data"])
 
 
 @dataclass
@@ -90,7 +106,11 @@ async def init(service: DaemonService, data: InitBody) -> InitReply:
 @get("/workspaces/{encoded_path:str}/sessions")
 async def workspace_sessions(service: DaemonService, encoded_path: str) -> list[SessionLine]:
     """Sessions of a workspace, newest first. The path is percent-encoded, slashes too."""
-    return await service.list_workspace_sessions(parse_workspace(unquote(encoded_path, errors="surrogateescape")))
+    try:
+        workspace = parse_workspace(unquote(encoded_path, errors="surrogateescape"))
+    except BadPathError as error:
+        raise NotFoundError(error.message, action=error.action) from error
+    return await service.list_workspace_sessions(workspace)
 
 
 @get("/workspaces")
@@ -110,7 +130,7 @@ async def list_sessions(
     limit: Limit = 50,
     offset: Annotated[int, Parameter(ge=0)] = 0,
     q: Annotated[str, Parameter(max_length=1000)] = "",
-    workspace: Annotated[str, Parameter(max_length=4096)] = "",
+    workspace: Annotated[str, Parameter(max_length=MAX_PATH_CHARS)] = "",
     status: Literal["all", "active", "closed", "archived", "unarchived", "chats"] = "all",
 ) -> Response[list[ListedSession]]:
     """A page of all sessions, last active first; `x-total-count` says how many there are.
@@ -149,14 +169,13 @@ async def open_session(service: DaemonService, data: OpenBody) -> OpenReply:
 
 
 @get("/sessions/{session_id:str}")
-async def show_session(service: DaemonService, session_id: str) -> Session:
-    return await service.read_session(parse_id(session_id))
+async def show_session(service: DaemonService, session: str) -> Session:
+    return await service.read_session(session)
 
 
 @get("/sessions/{session_id:str}/status")
-async def session_status(service: DaemonService, session_id: str) -> Status:
+async def session_status(held: DaemonSession) -> Status:
     """Return the status line of an open session."""
-    held = service.hub.get(parse_id(session_id))
     status = await held.conversation.status()
     running = held.turn_after if held.working else None
     message = held.turn_message if held.working else 0
@@ -164,55 +183,53 @@ async def session_status(service: DaemonService, session_id: str) -> Status:
 
 
 @patch("/sessions/{session_id:str}")
-async def change_session(service: DaemonService, session_id: str, data: ChangeBody) -> Session:
-    return await service.change(parse_id(session_id), data)
+async def change_session(service: DaemonService, session: str, data: ChangeBody) -> Session:
+    return await service.change(session, data)
 
 
 @delete("/sessions/{session_id:str}")
-async def end_session(service: DaemonService, session_id: str, erase: bool = False) -> None:
+async def end_session(service: DaemonService, session: str, erase: bool = False) -> None:
     """Close a session; with erase=true delete it for good."""
-    await service.close(parse_id(session_id), erase=erase)
+    await service.close(session, erase=erase)
 
 
 @post("/sessions/{session_id:str}/attachments", status_code=201)
-async def attach(service: DaemonService, session_id: str, data: AttachmentBody) -> AttachmentReply:
+async def attach(held: DaemonSession, data: AttachmentBody) -> CreatedReply:
     """A text or a picture for the next message, whole or piece by piece."""
-    return AttachmentReply(id=service.hub.get(parse_id(session_id)).attachments.add(data))
+    return CreatedReply(id=held.attachments.add(data))
 
 
 @post(
     "/sessions/{session_id:str}/messages",
     status_code=200,
     responses={200: EVENTS, 202: ResponseSpec(TurnReply, description="The turn began.", generate_examples=False)},
+    operation_class=EventsOperation,
 )
 async def send_message(
     service: DaemonService,
-    session_id: str,
+    held: DaemonSession,
     data: MessageBody,
     prefer: Annotated[str, Parameter(header="Prefer")] = "",
 ) -> Response[TurnReply] | Stream:
     """Begin a turn; its events follow as server-sent events, up to turn-finished. Going away stops nothing.
 
     With `Prefer: respond-async` the answer is 202 at once, and the events are on the other streams."""
-    found = parse_id(session_id)
-    service.hub.get(found)
     if "respond-async" in prefer:
-        after = await service.hub.start_turn(found, data)
+        after = await service.hub.start_turn(held, data)
         headers = {"preference-applied": "respond-async"}
         return Response(TurnReply(accepted=True, after=after), status_code=202, headers=headers)
     service.hub.make_room_for_client()
-    before = await service.hub.start_turn(found, data)
-    return make_event_stream(service.hub.follow_turn(found, before))
+    before = await service.hub.start_turn(held, data)
+    return make_event_stream(held.log.open_reader(before, one_turn=True))
 
 
-@get("/sessions/{session_id:str}/events", responses={200: EVENTS})
+@get("/sessions/{session_id:str}/events", responses={200: EVENTS}, operation_class=EventsOperation)
 async def session_events(
     service: DaemonService,
-    session_id: str,
+    held: DaemonSession,
     last_event_id: Annotated[str | None, Parameter(header="Last-Event-ID")] = None,
 ) -> Stream:
     """Everything that happens in a session; Last-Event-ID says what is known already."""
-    held = service.hub.get(parse_id(session_id))
     service.hub.make_room_for_client()
     known = parse_event_number(last_event_id) if last_event_id else held.log.last
     return make_event_stream(held.log.open_reader(known))
@@ -224,22 +241,20 @@ def parse_event_number(text: str) -> int:
 
 
 @post("/sessions/{session_id:str}/commands", status_code=200)
-async def run_command(service: DaemonService, session_id: str, data: CommandBody) -> CommandReply:
+async def run_command(held: DaemonSession, data: CommandBody) -> CommandReply:
     """Run a slash command."""
-    conversation = service.hub.get(parse_id(session_id)).conversation
-    return await conversation.command(data.name.removeprefix("/"), data.arguments)
+    return await held.conversation.command(data.name.removeprefix("/"), data.arguments)
 
 
 @post("/sessions/{session_id:str}/shell", status_code=200)
-async def run_shell(service: DaemonService, session_id: str, data: ShellBody) -> ShellReply:
+async def run_shell(held: DaemonSession, data: ShellBody) -> ShellReply:
     """Run a shell command of the person; policy may ask first. The session's record does not hold it."""
-    return await service.hub.get(parse_id(session_id)).run_shell(data.command)
+    return await held.run_shell(data.command)
 
 
 @post("/sessions/{session_id:str}/confirmations/{correlation_id:str}", status_code=200)
-async def answer(service: DaemonService, session_id: str, correlation_id: str, data: AnswerBody) -> Accepted:
+async def answer(held: DaemonSession, correlation_id: str, data: AnswerBody) -> Accepted:
     """Answer a question; the first answer wins."""
-    held = service.hub.get(parse_id(session_id))
     if correlation_id not in held.asked:
         raise NotFoundError(f"No question {correlation_id[:80]} in this session.")
     if not await held.conversation.respond(
@@ -250,17 +265,16 @@ async def answer(service: DaemonService, session_id: str, correlation_id: str, d
 
 
 @post("/sessions/{session_id:str}/cancel", status_code=200)
-async def cancel(service: DaemonService, session_id: str) -> Accepted:
-    held = service.hub.get(parse_id(session_id))
+async def cancel(held: DaemonSession) -> Accepted:
     running = held.running
     await held.cancel()
     return Accepted(accepted=running)
 
 
 @post("/sessions/{session_id:str}/typing", status_code=200)
-async def note_typing(service: DaemonService, session_id: str) -> Accepted:
+async def note_typing(service: DaemonService, session: str) -> Accepted:
     """Note that a person is typing: idle work stops."""
-    held = service.hub.find(parse_id(session_id))
+    held = service.hub.find(session)
     if held is not None:
         held.conversation.note_typing()
     return Accepted(accepted=held is not None)
@@ -269,14 +283,13 @@ async def note_typing(service: DaemonService, session_id: str) -> Accepted:
 @get("/sessions/{session_id:str}/history")
 async def history(
     service: DaemonService,
-    session_id: str,
+    session: str,
     before: Annotated[int | None, Parameter(ge=1)] = None,
     limit: Limit = 50,
 ) -> list[HistoryMessage]:
     """A page of the archive, oldest first, ending before message `before`."""
-    found = parse_id(session_id)
     page = await service.run_apart(
-        lambda process: load_history_page(lambda part: process.session_files.read(found, part), before, limit)
+        lambda process: load_history_page(lambda part: process.session_files.read(session, part), before, limit)
     )
     return msgspec.convert(page, list[HistoryMessage])
 
@@ -284,11 +297,10 @@ async def history(
 @get("/sessions/{session_id:str}/export", operation_class=ExportOperation)
 async def export(
     service: DaemonService,
-    session_id: str,
+    session: str,
     form: Annotated[Literal["json", "markdown", "html"], Parameter(query="format")] = "json",
 ) -> Response[bytes]:
-    found = parse_id(session_id)
-    content = await service.run_apart(lambda process: b"".join(iter_export(process.session_files, found, form)))
+    content = await service.run_apart(lambda process: b"".join(iter_export(process.session_files, session, form)))
     return Response(content, media_type=MEDIA[form])
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import re
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import UUID
 
 from ollm.app import ProcessScope, WorkspaceScope, print_warning
-from ollm.daemon.bodies import ChangeBody, OpenBody, OpenReply, SessionLine
+from ollm.daemon.bodies import PATH_PATTERN, ChangeBody, OpenBody, OpenReply, SessionLine
 from ollm.daemon.hub import Hub
 from ollm.domain.clock import to_epoch_ms
 from ollm.domain.errors import BusyError, NotFoundError, OllmError, UnsavedError
@@ -252,15 +253,14 @@ class DaemonService:
 
 def parse_workspace(path: str) -> Path:
     """Parse the absolute path of an existing directory; `..` and the like are refused, not resolved."""
-    plain = os.path.normpath(path) == path.rstrip("/") and path.startswith("/") and not path.startswith("//")
-    if "\0" in path or not plain:
+    if not re.fullmatch(PATH_PATTERN, path):
         raise BadPathError(f"{path[:200]!r} is not an absolute path.", action="Send an absolute path of a directory.")
     try:
         there = Path(path).is_dir()
-    except (OSError, ValueError) as error:
-        raise BadPathError(f"{path[:200]!r} cannot be a directory: {error}.") from error
+    except (OSError, ValueError):  # a name no file can have
+        there = False
     if not there:
-        raise BadPathError(f"{path[:200]!r} is not a directory.", action="Send the path of an existing directory.")
+        raise NotFoundError(f"{path[:200]!r} is not a directory.", action="Send the path of an existing directory.")
     return Path(path)
 
 

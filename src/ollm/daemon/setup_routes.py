@@ -28,7 +28,8 @@ from ollm.daemon.bodies import (
     VerdictReply,
 )
 from ollm.daemon.hub import TurnSpeed
-from ollm.daemon.service import DaemonService, parse_id, parse_workspace
+from ollm.daemon.routes import Folder
+from ollm.daemon.service import DaemonService, parse_workspace
 from ollm.domain.context import format_number_ranges
 from ollm.domain.errors import BusyError, UsageError
 from ollm.domain.messages import Message
@@ -127,23 +128,19 @@ def _make_picture(prompt: Prompt, messages: Sequence[Message], turns: list[TurnS
     )
 
 
-Folder = Annotated[str, Parameter(max_length=4096)]
-
-
 @get("/sessions/{session_id:str}/context")
-async def show_context(service: DaemonService, session_id: str) -> ContextPicture:
+async def show_context(service: DaemonService, session: str) -> ContextPicture:
     """Show what the model is sent: parts, messages, checkpoints, cuts, cache reuse and speed."""
-    found = parse_id(session_id)
-    service.ensure_known(found)
-    held = service.hub.find(found)
+    service.ensure_known(session)
+    held = service.hub.find(session)
     if held is not None:
-        newest = service.process.session_files.read(found, MessagePage(None, 1)).session.messages
+        newest = service.process.session_files.read(session, MessagePage(None, 1)).session.messages
         return _make_picture(held.conversation.parts.prompt, newest, list(held.speeds.turns), live=True)
-    workspace = service.find_workspace(found) or service.process.user_home
+    workspace = service.find_workspace(session) or service.process.user_home
     process = service.make_process(workspace)
-    session = process.session_files.read(found).session
-    prompt = await ClosedSession(process, workspace).build_prompt(session)
-    return _make_picture(prompt, session.messages, [], live=False)
+    stored = process.session_files.read(session).session
+    prompt = await ClosedSession(process, workspace).build_prompt(stored)
+    return _make_picture(prompt, stored.messages, [], live=False)
 
 
 @get("/tools")
@@ -190,10 +187,10 @@ async def revoke_grant(service: DaemonService, data: RevokeBody) -> Accepted:
     """Take back a grant, unless another has its number by now."""
 
     def revoke(scope: WorkspaceScope) -> Accepted:
-        grants = scope.create_policy().grants
-        if [str(one) for one in grants.list_saved()][data.number - 1 : data.number] != [data.grant]:
+        grants, number = scope.create_policy().grants, int(data.number)
+        if [str(one) for one in grants.list_saved()][number - 1 : number] != [data.grant]:
             raise BusyError("The grants have changed.", action="Read them again.")
-        grants.revoke(data.number)
+        grants.revoke(number)
         return Accepted(accepted=True)
 
     return await look(service, "", revoke)
@@ -212,22 +209,21 @@ async def check_policy(service: DaemonService, data: PolicyCheckBody) -> Verdict
 
 @post("/policy/backtest", status_code=200)
 async def backtest_policy(service: DaemonService, data: BacktestBody) -> BacktestReply:
-    """Count what these rules (YAML, as in a config file) would decide about every recorded call."""
+    """Count what these rules (YAML, as in a config file) would decide about every recorded call; `problems` says what
+    is wrong with them."""
     from ollm.app.policy_views import run_backtest
 
     def test_rules(scope: WorkspaceScope) -> BacktestReply:
         with tempfile.TemporaryDirectory(prefix="ollm-rules-") as folder:
             file = Path(folder) / "rules.yaml"
             file.write_text(data.rules, encoding="utf-8", errors="replace")
+            current = proposed = scope.create_policy()
             try:
                 proposed = scope.create_policy_from_file(file, builtin=True)
+                problems = [text.replace(f"at {file}:", "in line ") for text in proposed.rules.problems]
             except UsageError as error:
-                raise UsageError(
-                    f"These rules cannot be used: {describe_mistake(error.message, file)}.",
-                    action="Write them as in a config file.",
-                ) from error
-            problems = [text.replace(f"at {file}:", "in line ") for text in proposed.rules.problems]
-            found = run_backtest(scope.process, scope.create_policy(), proposed, problems.append)
+                problems = [f"These rules cannot be used: {describe_mistake(error.message, file)}."]
+            found = run_backtest(scope.process, current, proposed, problems.append)
         return msgspec.convert({**found, "problems": problems}, BacktestReply)
 
     return await look(service, data.workspace_path, test_rules)

@@ -26,7 +26,7 @@ from ollm.daemon.auth import (
     get_port,
 )
 from ollm.daemon.bodies import Accepted, LinkReply, LoginBody, LoginReply, RenderBody, RenderReply, TranscriptPage
-from ollm.daemon.routes import EVENTS, Limit, make_event_stream
+from ollm.daemon.routes import EVENTS, EventsOperation, Limit, make_event_stream
 from ollm.daemon.service import DaemonService, parse_id
 from ollm.daemon.transcript import prepare_rendering, read_transcript
 from ollm.domain.errors import DeniedError, UsageError
@@ -104,7 +104,8 @@ def hash_content(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-MAX_NAMED_SESSIONS = 100
+UUID_PATTERN = r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
+SESSION_LIST_PATTERN = f"^({UUID_PATTERN}(,{UUID_PATTERN})*)?$"
 
 
 @post("/web/ticket", status_code=201)
@@ -147,10 +148,10 @@ def get_request_port(request: Request[Any, Any, Any]) -> int:
     return port
 
 
-@get("/events", responses={200: EVENTS})
+@get("/events", responses={200: EVENTS}, operation_class=EventsOperation)
 async def all_events(
     service: DaemonService,
-    sessions: Annotated[str, Parameter(max_length=40 * MAX_NAMED_SESSIONS)] = "",
+    sessions: Annotated[str, Parameter(schema_extra={"pattern": SESSION_LIST_PATTERN})] = "",
     last_event_id: Annotated[str | None, Parameter(header="Last-Event-ID")] = None,
 ) -> Stream:
     """Everything that happens in the sessions that are open here, or in those named (ids with commas between).
@@ -164,14 +165,13 @@ async def all_events(
 @get("/sessions/{session_id:str}/transcript")
 async def show_transcript(
     service: DaemonService,
-    session_id: str,
+    session: str,
     before: Annotated[int | None, Parameter(ge=1)] = None,
     after: Annotated[int, Parameter(ge=0)] = 0,
     limit: Limit = 50,
 ) -> TranscriptPage:
     """A stretch of the archive as HTML, oldest first, between messages `after` and `before`."""
-    found = parse_id(session_id)
-    return await service.run_apart(lambda process: read_transcript(process, found, before, after, limit))
+    return await service.run_apart(lambda process: read_transcript(process, session, before, after, limit))
 
 
 @post("/web/render", status_code=200)

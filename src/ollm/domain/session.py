@@ -131,6 +131,18 @@ class SessionSummary(Data, frozen=True):
     origin: str | None = None
 
 
+class MessageHit(Data, frozen=True):
+    """A message or call that a search found; the words are between « and » in `snippet`."""
+
+    session_id: str
+    message_id: int
+    number: int
+    role: str
+    timestamp: str
+    title: str
+    snippet: str
+
+
 SnapshotTrigger = Literal["compression", "threshold", "mode", "manual", "restore", "rewind", "compact", "window"]
 
 

@@ -18,11 +18,10 @@ from ollm.cli.signals import wait_for_input
 from ollm.domain.errors import BusyError, OllmError
 from ollm.domain.events import AnyEvent, CompressionError, Notice, PrefillProgress, SnapshotError
 from ollm.runtime.base import Attachment, CommandReply, Conversation, ForeignTurn, Status, get_recap_end
-from ollm.runtime.commands.base import SlashCommand
+from ollm.runtime.commands.base import SHELL_COMMANDS, SlashCommand
 
 log = logging.getLogger("ollm.screen")
 Opener = Callable[[], AbstractAsyncContextManager[Conversation]]
-SHELL_COMMANDS = ("config", "doctor")  # commands of `ollm` itself, run as in a shell
 PICK_COMMANDS = ("sessions", "resume")  # without an argument the terminal shows these its own way
 COMMAND_EVENTS = (PrefillProgress, Notice, CompressionError, SnapshotError)  # the reply of a command tells the rest
 MAX_LEARNING_TURNS = 3  # turns after which no more commands of slow servers are looked for

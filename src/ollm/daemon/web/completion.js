@@ -18,6 +18,13 @@ export function listCommands(workspace) {
   return asked;
 }
 
+/** The slash command that a typed text is or stands for; empty if it is a message. @param {string} text */
+export function readCommand(text) {
+  const [, note] = /^#[ \t]*(\p{L}.*)$/u.exec(text) ?? [];
+  if (note) return `/memory note ${note}`;
+  return text === "?" ? "/help keys" : /^\/(?!\/)/.test(text) ? text : "";
+}
+
 export class Completion {
   /** @param {HTMLTextAreaElement} field @param {() => string} findWorkspace */
   constructor(field, findWorkspace) {

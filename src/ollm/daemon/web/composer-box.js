@@ -1,6 +1,6 @@
 // Where one types: text, files, what waits its turn, stop.
 import { post } from "./api.js";
-import { Completion } from "./completion.js";
+import { Completion, readCommand } from "./completion.js";
 import { fill, h, icon, iconButton } from "./dom.js";
 import { attempt, say } from "./toast.js";
 
@@ -80,13 +80,14 @@ export class Composer extends HTMLElement {
     const text = this.field?.value.trim() ?? "";
     if (!text && this.files.length) say("Write what to do with the files.");
     if (!text || !this.field) return;
-    const command = /^(!.|\/(?!\/))/.test(text);
-    const message = { text, files: command ? [] : this.files };
-    if (!command) this.files = [];
+    const command = readCommand(text);
+    const alone = command || /^!./.test(text); // files wait for the next message
+    const message = { text, files: alone ? [] : this.files };
+    if (!alone) this.files = [];
     this.field.value = "";
     this.grow();
     this.drawFiles();
-    if (this.running && !(command && text.startsWith("/"))) {
+    if (this.running && (!command || text.startsWith("#"))) {
       this.queue.push(message);
       this.drawQueue();
     } else this.dispatchEvent(new CustomEvent("send", { detail: message }));
@@ -114,7 +115,12 @@ export class Composer extends HTMLElement {
     this.running = running;
     if (this.stop) this.stop.hidden = !running;
     this.button?.setAttribute("aria-label", running ? "Queue" : "Send");
-    const next = ended ? this.queue.shift() : undefined;
+    if (ended) this.sendNext();
+  }
+
+  /** Send the first message of the queue, unless the model works. */
+  sendNext() {
+    const next = this.running ? undefined : this.queue.shift();
     this.drawQueue();
     if (next) this.dispatchEvent(new CustomEvent("send", { detail: next }));
   }

@@ -1,15 +1,19 @@
 // What a person sends: a message, a slash command, or a shell command; and the replies.
 import { post, request } from "./api.js";
-import { listCommands } from "./completion.js";
+import { listCommands, readCommand } from "./completion.js";
 import { Composer } from "./composer-box.js";
 import { h, iconButton, showCleanHtml } from "./dom.js";
 import { openSession } from "./open-session.js";
+import { say } from "./toast.js";
 
+const SENDING = matchMedia("(pointer: coarse)").matches ? ["Enter", "new line; the arrow sends (queued while the model works)"] : ["Enter, Shift-Enter", "send (queued while the model works), new line"];
 const KEYS = [
-  ["Enter, Shift-Enter", "send (queued while the model works), new line"],
+  SENDING,
   ["/ in the box", "list the commands; Tab or the arrows choose"],
   ["@", "attach a file or an image of the folder"],
   ["!command", "run a shell command; its output goes with your next message"],
+  ["#note", "remember a note for this folder"],
+  ["?", "show these keys"],
   ["//", "a message that starts with a slash"],
   ["Esc", "stop the model; queued messages come back to the box"],
   ["/ elsewhere", "search the sessions"],
@@ -19,7 +23,8 @@ const KEYS = [
 export async function sendTyped(page, message) {
   const { text } = message;
   if (text.startsWith("!") && text.length > 1) return runShell(page, text.slice(1).trim());
-  if (text.startsWith("/") && !text.startsWith("//")) return runCommand(page, text);
+  const command = readCommand(text);
+  if (command) return runCommand(page, text, command);
   const attachments = await Composer.upload(page.sessionId, message.files);
   await sendMessage(page.sessionId, text.replace(/^\/\//, "/"), attachments);
 }
@@ -41,29 +46,30 @@ async function runShell(page, command) {
   }
 }
 
-/** @param {any} page @param {string} text */
-async function runCommand(page, text) {
-  const [name, ...rest] = text.slice(1).split(" ");
-  if (["", "help"].includes(name) && !rest.length) return showHelp(page, text);
+/** @param {any} page @param {string} text As it was typed. @param {string} command */
+async function runCommand(page, text, command) {
+  const [name, ...rest] = command.slice(1).split(" ");
+  if (["", "help"].includes(name) && ["", "keys"].includes(rest.join(""))) return showHelp(page, text, !rest.length);
   const reply = await post(`/sessions/${page.sessionId}/commands`, { name, arguments: rest.join(" ") });
   if (reply.followUp === "send") await sendMessage(page.sessionId, reply.argument);
+  else page.composer.sendNext();
   if (reply.followUp === "exit") location.hash = "#/";
   if (reply.followUp === "open-session") location.hash = `#/session/${reply.argument}`;
   if (reply.followUp === "new-session") {
     const opened = await openSession(page.workspace);
     if (opened) location.hash = `#/session/${opened.sessionId}`;
   }
-  if (name === "copy") return navigator.clipboard.writeText(reply.text);
+  if (name === "copy") return navigator.clipboard.writeText(reply.text).then(() => say("Copied the last answer."));
   if (!reply.text) return;
   const shown = h("div", { class: "text" });
   showCleanHtml(shown, (await post("/web/render", { text: reply.text })).html);
   showReply(page, text, reply.ok, shown);
 }
 
-/** @param {any} page @param {string} typed */
-async function showHelp(page, typed) {
+/** @param {any} page @param {string} typed @param {boolean} all Commands too, not the keys alone. */
+async function showHelp(page, typed, all) {
   const rows = (/** @type {string[][]} */ lines) => h("table", { class: "rows" }, h("tbody", null, ...lines.map(([name, about]) => h("tr", null, h("td", null, h("code", null, name)), h("td", null, about)))));
-  const commands = await listCommands(page.workspace);
+  const commands = all ? await listCommands(page.workspace) : [];
   showReply(page, typed, true, h("div", null, rows(KEYS), rows(commands.map((one) => [`/${one.name} ${one.usage}`, one.help]))));
 }
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ollm.domain.errors import BusyError, UsageError
 from ollm.domain.text import suggest_names
 from ollm.runtime.base import CommandReply
-from ollm.runtime.commands.base import SlashCommand, WrongUsage
+from ollm.runtime.commands.base import SHELL_COMMANDS, SlashCommand, WrongUsage
 from ollm.runtime.commands.help_text import CustomCommands
 
 if TYPE_CHECKING:
@@ -25,9 +25,9 @@ def build_command_table() -> dict[str, SlashCommand]:
 
 
 def describe_commands(directories: tuple[Path, ...]) -> list[tuple[str, str, str]]:
-    """Name, usage and help of every command: ours, then the person's own in `directories`."""
+    """Name, usage and help of every command outside a terminal: ours, then the person's own in `directories`."""
     table, own = build_command_table(), CustomCommands(directories)
-    ours = [(command.name, command.usage, command.help) for command in table.values()]
+    ours = [(one.name, one.usage, one.help) for one in table.values() if one.name not in SHELL_COMMANDS]
     return ours + [(name, "[TEXT]", own.describe(name)) for name in own.list_names() if name not in table]
 
 

@@ -14,6 +14,7 @@ from ollm.runtime.base import CommandReply
 if TYPE_CHECKING:
     from ollm.runtime.parts import ConversationParts
 
+SHELL_COMMANDS = ("config", "doctor")  # commands of `ollm` itself, which a terminal runs as in a shell
 RunSlashCommand = Callable[["ConversationParts", str], Awaitable[CommandReply]]
 
 

@@ -369,7 +369,7 @@ class Client:
     def stream(
         self, method: str, path: str, body: bytes = b"", *, timeouts: Timeouts | None = None
     ) -> AbstractAsyncContextManager[Response]:
-        raise NotImplementedError
+        raise NotImplementedError  # implemented by PlainClient and SecureClient
 
     async def fetch(
         self, method: str, path: str, body: bytes = b"", *, timeouts: Timeouts | None = None
@@ -378,7 +378,7 @@ class Client:
             return await read_full_response(response)
 
     async def close(self) -> None:
-        raise NotImplementedError
+        raise NotImplementedError  # implemented by PlainClient and SecureClient
 
 
 class PlainClient(Client):
