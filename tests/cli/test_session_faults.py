@@ -18,6 +18,7 @@ from tests.cli.running import Ended, Runner, running, texts
 from tests.cli.terminal import CTRL_D, ENTER, at_terminal
 from tests.covers import covers
 from tests.ordinary_user import bound_by_permissions
+from tests.servers.answers import Answer
 from tests.store.sessions.support import Home
 
 UNLIMITED = resource.RLIM_INFINITY
@@ -328,3 +329,54 @@ def test_output_that_cannot_be_taken_ends_in_a_sentence_or_quietly(home: Home, c
     assert "internal error" not in done.stderr
     assert done.returncode == 1
     assert "Cannot write the output" in done.stderr
+
+
+@covers("P7", "S9.3")
+async def test_every_word_that_was_shown_outlives_a_kill(tmp_path: Path) -> None:
+    script = [Answer(text="One two three four and never more", stall_after=4), "Going on."]
+    async with running(tmp_path, script) as runner:
+        process = await runner.start("-p", "count")
+        shown = b""
+        while b"four" not in shown:
+            shown += await process.stdout.read(100)
+        process.kill()
+        await process.wait()
+        viewed = await runner.run("sessions", "view")
+        resumed = await runner.run("-p", "go on", "-c")
+    assert shown.decode().strip() in viewed.out
+    assert resumed.code == 0
+    assert [text for _, text in texts(runner.sessions()[0])] == ["count", shown.decode(), "go on", "Going on."]
+    assert not list((runner.home / "sessions").glob("*damaged*"))
+
+
+async def test_a_session_in_use_is_not_taken_for_none(tmp_path: Path) -> None:
+    async with running(tmp_path, [Answer(text="One two", stall_after=2), "Two."]) as runner:
+        process = await runner.start("-p", "count")
+        await process.stdout.read(3)
+        done = await runner.run("-p", "else", "-c", "--beside")
+        process.kill()
+        await process.wait()
+    assert "All sessions of this workspace are in use; starting a new one." in done.err
+    assert done.out == "Two.\n"
+
+
+@pytest.mark.parametrize("kind", ["link", "pipe"])
+async def test_a_document_that_is_no_file_is_named_and_nothing_waits_for_it(tmp_path: Path, kind: str) -> None:
+    async with running(tmp_path, ["One."]) as runner:
+        await runner.run("-p", "first")
+        (session,) = runner.sessions()
+        path = runner.home / "sessions" / f"{session['sessionId']}.json"
+        path.rename(tmp_path / "elsewhere.json")
+        path.symlink_to(tmp_path / "elsewhere.json") if kind == "link" else os.mkfifo(path)
+        resumed = await runner.run("-p", "second", "--session", session["sessionId"])
+        checked = await runner.run("sessions", "check")
+    why = "is a symbolic link and is not followed" if kind == "link" else "is not a regular file"
+    assert f"{path} cannot be opened: {path.name} {why}. The file was left as it is." in resumed.err
+    assert (resumed.code, checked.code, why in checked.out) == (1, 1, True)
+
+
+async def test_an_identifier_is_not_found_by_a_longer_one(tmp_path: Path) -> None:
+    async with running(tmp_path, ["One.", "Two."]) as runner:
+        await runner.run("-p", "the server says E404 again")
+        found = [await runner.run("sessions", "search", word) for word in ("E4041", "E404", "E40")]
+    assert ["E404" in done.out.replace("«", "").replace("»", "") for done in found] == [False, True, True]

@@ -34,7 +34,7 @@ from ollm.runtime.base import (
 from ollm.runtime.mentions import describe_missing, find_mentions, is_there, looks_like_path, suggest_neighbour
 from ollm.runtime.parts import TodoOwner
 from ollm.runtime.task_offer import offer_task
-from ollm.runtime.turn_calls import SAVE_INTERVAL_SECONDS, StreamedAnswer
+from ollm.runtime.turn_calls import StreamedAnswer
 
 
 @pytest.mark.parametrize(
@@ -149,7 +149,7 @@ class Heard:
 
     def __init__(self, step: float = 0.0) -> None:
         self.events: list[Event] = []
-        self.saved: list[tuple[AnyPart, ...]] = []
+        self.saved: list[object] = []
         self.checked: list[tuple[str, bool]] = []
         self.time, self.step = 0.0, step
         self.answer = StreamedAnswer(self.events.append, self.save, self.look)
@@ -158,8 +158,8 @@ class Heard:
         self.time += self.step
         return self.time
 
-    async def save(self, parts: tuple[AnyPart, ...]) -> None:
-        self.saved.append(parts)
+    async def save(self, part: type[AnyPart], text: str) -> None:
+        self.saved.append((part, text, len(self.events)))
 
     async def read(self, *pieces: AnyPiece, check: Callable[[str, bool], None] | None = None) -> StreamedAnswer:
         async def stream() -> AsyncIterator[AnyPiece]:
@@ -200,14 +200,11 @@ async def test_pieces_become_events_parts_and_the_end() -> None:
     assert heard.checked == [("h", True), ("m", True), ("a", False), ("b", False), ("again", True)]
 
 
-async def test_what_was_said_is_saved_every_two_seconds_and_not_more_often() -> None:
-    quick = Heard(step=SAVE_INTERVAL_SECONDS / 20)
-    await quick.read(*[TextPiece("x")] * 8)
-    assert quick.saved == []
-    slow = Heard(step=SAVE_INTERVAL_SECONDS)
-    await slow.read(TextPiece("a"), TextPiece("b"), FinishPiece())
+async def test_text_is_saved_before_it_is_shown() -> None:
+    heard = Heard()
+    await heard.read(ThinkingPiece("h"), TextPiece("a"), TextPiece("b"), FinishPiece())
 
-    assert slow.saved == [(TextPart("a"),), (TextPart("ab"),)]
+    assert heard.saved == [(ThinkingPart, "h", 0), (TextPart, "a", 1), (TextPart, "b", 2)]
 
 
 async def test_a_check_that_stops_it_leaves_what_was_said() -> None:

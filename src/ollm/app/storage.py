@@ -190,13 +190,14 @@ def find_wanted_session(storage: Storage) -> str | None:
     if not options.newest:
         return None
     unarchived = [found for found in storage.scope.context.list_sessions() if found.status != "archived"]
+    none = "All sessions of this workspace are in use" if unarchived else "No session in this workspace yet"
     if options.beside:
         unarchived = [found for found in unarchived if not files.is_open(found.session_id)]
     if options.interactive and unarchived:
         one_shots = storage.scope.context.list_one_shot_ids()
         unarchived = [found for found in unarchived if found.session_id not in one_shots] or unarchived
     if not unarchived:
-        storage.notices.append("No session in this workspace yet; starting a new one.")
+        storage.notices.append(f"{none}; starting a new one.")
         report_unused_memory(storage)
     return unarchived[0].session_id if unarchived else None
 

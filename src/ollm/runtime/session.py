@@ -10,7 +10,7 @@ import msgspec
 from ollm.domain.clock import Clock, format_stamp
 from ollm.domain.context import CompressionRecord
 from ollm.domain.errors import NotFoundError
-from ollm.domain.messages import AnyPart, Message, Role, ToolCall, ToolCallPart
+from ollm.domain.messages import AnyPart, Message, Role, TextPart, ThinkingPart, ToolCall, ToolCallPart
 from ollm.domain.session import FailedTurn, ParentCall, Session, SessionMetadata
 from ollm.domain.tools import ToolCallRecord
 from ollm.runtime.model.model import Model
@@ -134,8 +134,8 @@ class OpenSession:
             self.title = make_title(message)
         return message
 
-    async def record_partial(self, parts: tuple[AnyPart, ...]) -> None:
-        await self.service.record_partial(self.require_id(), parts)
+    async def record_text(self, part: type[TextPart | ThinkingPart], text: str) -> None:
+        await self.service.record_text(self.require_id(), part, text)
 
     async def record_tool_call(self, record: ToolCallRecord) -> None:
         """Record that a call starts or has ended. Its start may already be recorded with the answer."""

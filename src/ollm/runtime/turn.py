@@ -189,7 +189,7 @@ class Turn:
 
     async def _request_answer(self) -> StreamedAnswer:
         """Stream one answer. Text from before an error or a cancel is recorded as interrupted."""
-        answer = StreamedAnswer(self._emit, self._session.record_partial, self._parts.monotonic)
+        answer = StreamedAnswer(self._emit, self._session.record_text, self._parts.monotonic)
         whole = False
         try:
             async with aclosing(self._stream_answer()) as pieces:

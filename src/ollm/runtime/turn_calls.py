@@ -40,8 +40,7 @@ MAX_REFUSED_STEPS = 6  # in a row: blocks that are not taken are asked for anew,
 MAX_REFUSED_IN_TURN = 12
 
 RecordResults = Callable[[tuple[AnyPart, ...]], Awaitable[object]]
-SAVE_INTERVAL_SECONDS = 2.0
-SavePartial = Callable[[tuple[AnyPart, ...]], Awaitable[None]]
+SaveText = Callable[[type[TextPart | ThinkingPart], str], Awaitable[None]]
 
 
 class LoopStop(Exception):  # noqa: N818 - the end of a turn, not a fault
@@ -206,7 +205,7 @@ def unwrap_deferred_call(name: str, arguments: JsonObject) -> tuple[str, JsonObj
 class StreamedAnswer:
     """The result of one request, readable at any time, even after the stream stopped early."""
 
-    def __init__(self, emit: Callable[[Event], None], save: SavePartial, monotonic: Callable[[], float]) -> None:
+    def __init__(self, emit: Callable[[Event], None], save: SaveText, monotonic: Callable[[], float]) -> None:
         self.calls: list[CallPiece] = []
         self.usage = Usage()
         self.finish: FinishReason = "unknown"
@@ -216,22 +215,26 @@ class StreamedAnswer:
         self._emit = emit
         self._save = save
         self._monotonic = monotonic
-        self._saved_at = monotonic()
         self._written = ""
         self._passages: list[tuple[type[TextPart | ThinkingPart], list[str]]] = []
 
     async def read(self, pieces: AsyncIterator[AnyPiece], check_text: Callable[[str, bool], None]) -> None:
-        """Read the stream to its end. `check_text` gets every piece of text and may end it by raising."""
+        """Read the stream to its end, saving text before it is shown. `check_text` gets every piece of it and may end
+        the stream by raising."""
         async for piece in pieces:
             match piece:
                 case TextPiece(text=text):
                     self._append_text(TextPart, text)
+                    if not self._written:
+                        await self._save(TextPart, text)
                     self._emit(TextDelta(text=text))
                 case ThinkingPiece(text=text):
                     self._append_text(ThinkingPart, text)
+                    await self._save(ThinkingPart, text)
                     self._emit(ThinkingDelta(text=text))
                 case WrittenPiece(text=text):
                     self._written += text
+                    await self._save(TextPart, text)
                 case CallPiece():
                     self.calls.append(piece)
                 case ProgressPiece():
@@ -245,8 +248,6 @@ class StreamedAnswer:
                     )
                 case FinishPiece():
                     self.finish, self.usage, self.cut, self.limit = piece.reason, piece.usage, piece.cut, piece.limit
-            if isinstance(piece, TextPiece | ThinkingPiece | WrittenPiece):
-                await self._save_periodically()
             if isinstance(piece, TextPiece | ThinkingPiece):
                 check_text(piece.text, isinstance(piece, ThinkingPiece))
 
@@ -293,8 +294,3 @@ class StreamedAnswer:
         if not self._passages or self._passages[-1][0] is not kind:
             self._passages.append((kind, []))
         self._passages[-1][1].append(text)
-
-    async def _save_periodically(self) -> None:
-        if self._monotonic() - self._saved_at >= SAVE_INTERVAL_SECONDS:
-            await self._save(self.partial_parts)
-            self._saved_at = self._monotonic()

@@ -121,7 +121,9 @@ class AppendFile:
         self._descriptor: int | None = None
         self._identity = 0, 0
         self._distrusted = False
-        self._recent: deque[bytes] = deque()  # what was appended last: another program may cut the file or add to it
+        self._recent: deque[bytes | bytearray] = (
+            deque()
+        )  # what was appended last: another program may cut the file or add to it
         self._recent_start = 0
         self.good = 0
 
@@ -142,8 +144,9 @@ class AppendFile:
         self._descriptor = descriptor
         self._recent.clear()
 
-    def append(self, data: bytes) -> None:
-        """Append `data`. On an error none of it counts, and the next append starts at the same offset."""
+    def append(self, data: bytes, *, durable: bool = True) -> None:
+        """Append `data`. On an error none of it counts, and the next append starts at the same offset. Without
+        `durable` it outlives this process, but not a power failure before the next durable append."""
         if self._descriptor is None:
             self.open()
         if self._distrusted:
@@ -157,12 +160,16 @@ class AppendFile:
             self._cut_back()
             raise
         try:
-            sync(self._descriptor)
+            if durable:
+                sync(self._descriptor)
         except OSError:
             self._distrusted = True
             raise
         self.good = good = self.good + len(data)
-        self._recent.append(data)
+        if not durable and self._recent and isinstance(last := self._recent[-1], bytearray):
+            last += data
+        else:
+            self._recent.append(data if durable else bytearray(data))
         if good - self._recent_start > MAX_HELD_BYTES:
             self._trim_recent()
 
@@ -226,7 +233,7 @@ class AppendFile:
             yield more
         if not chunk.endswith(b"\n") and place < self._recent_start:
             yield b"\n"  # cut in a line: the next one begins anew
-        yield from self._recent
+        yield from map(bytes, self._recent)
 
     def _find_kept_end(self, descriptor: int) -> int:
         """Find the end of older appended data in the file; earlier if another program truncated it."""

@@ -220,3 +220,18 @@ def test_every_part_of_a_text_is_in_a_passage(text: str, query: str) -> None:
         assert 0 <= found <= place
         place = max(place, found + len(passage))
     assert place == len(text)
+
+
+def test_an_identifier_is_found_whole_or_by_its_beginning(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    session = home.recorded(*NOISE, "It fails with E404 now.", "Ticket ABC-1234 is open.", "Any news?")
+    assert find_texts(home, session, "E4041") == find_texts(home, session, "E405") == []
+    assert find_texts(home, session, "e404") == ["It fails with E404 now."]
+    assert find_texts(home, session, "1234") == ["Ticket ABC-1234 is open."]
+
+
+def test_a_hit_names_the_words_of_every_query(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    session = home.recorded(*NOISE, "The gateway listens on the purple socket.", "Any news?")
+    (match,) = find(home, session, "purple gateway", "listening socket")
+    assert set(match.words) >= {"purple", "gateway", "listens", "socket"}

@@ -301,6 +301,15 @@ class ChatRecordingService:
         at = self._get_activity_time(writer)
         self._attempts.attempt_write(session_id, writer.record_partial, at, _to_json(tuple(parts)))
 
+    async def record_text(self, session_id: str, part: type[TextPart | ThinkingPart], text: str) -> None:
+        """Save the next text of a partial answer before it is shown. It outlives this process; only a power failure
+        may take the last seconds of it."""
+        writer = self._writers.get(session_id) if not self._long.folding else None
+        if writer is None:
+            writer = await self._get_free_writer(session_id)
+        kind = "text" if part is TextPart else "thinking"
+        self._attempts.attempt_write(session_id, writer.record_text, self._get_activity_time(writer), kind, text)
+
     async def record_tool_call(self, session_id: str, call: ToolCallRecord) -> None:
         """Record a call when it starts (result None) and when it ends. The same id replaces the record."""
         writer = await self._get_free_writer(session_id)

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 import msgspec
 
 from ollm.domain.struct import Data
 from ollm.store.session_index.session_texts import IndexedText, PassageTable, SessionTexts, Vector
-from ollm.store.session_index.words import UNSPACED, fold_text, quote_phrase, separate_words
+from ollm.store.session_index.words import UNSPACED, fold_text, has_digit, quote_phrase, separate_words
 
 MAX_QUERIES = 5
 MAX_TERMS = 24  # of one query
@@ -57,6 +58,14 @@ class Term(Data, frozen=True):
     is_pair: bool
 
 
+class ScoredPassage(NamedTuple):
+    """The share of a query that a passage covers, and the terms it contains."""
+
+    share: float
+    passage: int
+    held: list[Term]
+
+
 class Query(Data, frozen=True):
     terms: tuple[Term, ...]
 
@@ -95,15 +104,19 @@ def search_messages(
     nearest = [texts.find_nearest(model, vector, limit) for vector in vectors]
     parsed = [query for query in (_read_query(texts, query) for query in list(queries)[:MAX_QUERIES]) if query.terms]
     working = texts.find_last_request()
-    found: dict[int, MessageMatch] = {}
-    for widened in (parsed, _widen_queries(texts, parsed)):
-        for match in _find_matches(texts, widened, nearest if widened is parsed else ()):
-            if match.text.number != working or match.text.role != "user":
-                found.setdefault(match.text.row, match)
-    if not found:
-        contained = _find_matches(texts, _widen_queries(texts, parsed, scan=True), ())
-        found = {match.text.row: match for match in contained if match.text.number != working}
-    ordered = sorted(found.values(), key=lambda match: 0 < working <= match.text.number)
+
+    def is_late(text: IndexedText) -> bool:
+        return 0 < working <= text.number
+
+    def find(widened: Sequence[Query], near: Sequence[Sequence[int]] = ()) -> list[MessageMatch]:
+        found = _find_matches(texts, widened, near, limit + 1, is_late)
+        return [match for match in found if match.text.number != working or match.text.role != "user"]
+
+    matches = find(parsed, nearest)
+    if sum(not is_late(match.text) for match in matches) < limit:
+        known = {match.text.row for match in matches}
+        matches += [match for match in find(_widen_queries(texts, parsed)) if match.text.row not in known]
+    ordered = sorted(matches or find(_widen_queries(texts, parsed, scan=True)), key=lambda match: is_late(match.text))
     return _add_neighbours(texts, ordered[:limit])
 
 
@@ -121,19 +134,20 @@ def _read_query(texts: SessionTexts, query: str) -> Query:
 def _make_term(
     texts: SessionTexts, word: str, *, is_pair: bool = False, parts: Sequence[str] = (), widen: bool = False
 ) -> Term:
-    """Weigh a word. If it is not found, or to widen, longer words stand for it, else similar ones or its `parts`."""
+    """Weigh a word. If it is not found, or to widen, longer words stand for it, else similar ones or its `parts`. A
+    word with a digit is an identifier: other ones of the same length or less are different things."""
     count = texts.message_count
     common = max(MIN_COMMON, int(COMMON_SHARE * count))
     phrases = [quote_phrase(separate_words(word))]
     held, inexact = texts.count_matches(phrases[0], common), False
+    is_identifier = has_digit(word)
     if (widen or not held) and not is_pair:
         longer = texts.find_longer(word)
         inexact = not longer
-        phrases += map(quote_phrase, longer or [*texts.find_alike(word), *parts])
-        held = texts.count_matches(f"({' OR '.join(phrases)})", common)
+        phrases += map(quote_phrase, longer or ([] if is_identifier else [*texts.find_alike(word), *parts]))
+        held = texts.count_matches(f"({' OR '.join(phrases)})", common) if len(phrases) > 1 else held
     rarity = 0.0 if held > common else math.log((count + 1) / min(max(held, 1), count)) / math.log(count + 1)
-    whole = is_pair or any(map(str.isdigit, word))
-    length_weight = 1.0 if whole else min(1.0, (len(word) - 1) / (FULL_WEIGHT_CHARS - 1))
+    length_weight = 1.0 if is_pair or is_identifier else min(1.0, (len(word) - 1) / (FULL_WEIGHT_CHARS - 1))
     return Term(
         word=word,
         phrases=tuple(phrases),
@@ -146,7 +160,8 @@ def _make_term(
 def _widen_queries(texts: SessionTexts, queries: Sequence[Query], *, scan: bool = False) -> list[Query]:
     """Let words match longer and similar words, and after a `scan` of all indexed words those that contain them."""
     terms = [term for query in queries for term in query.terms]
-    wanted = [term.word for term in terms if len(term.word) >= MIN_PART_CHARS and not term.is_pair]
+    words = [term.word for term in terms if not term.is_pair]
+    wanted = [word for word in words if len(word) >= MIN_PART_CHARS and not has_digit(word)]
     parts = texts.find_containing(wanted) if scan and wanted else {}
 
     def widen(term: Term) -> Term:
@@ -156,19 +171,22 @@ def _widen_queries(texts: SessionTexts, queries: Sequence[Query], *, scan: bool 
 
 
 def _find_matches(
-    texts: SessionTexts, queries: Sequence[Query], nearest: Sequence[Sequence[int]]
+    texts: SessionTexts,
+    queries: Sequence[Query],
+    nearest: Sequence[Sequence[int]],
+    limit: int,
+    is_late: Callable[[IndexedText], bool],
 ) -> list[MessageMatch]:
+    """Find up to `limit` matches, best first; late ones come last."""
     rows = list(dict.fromkeys(row for query in queries for row in texts.rank(query.phrases, MAX_CANDIDATES)))
     table = PassageTable(text for text in texts.read(rows) if not (text.call and text.text.startswith(OWN_CALL)))
     try:
         scores, best, leading = _score_passages(table, queries, rows)
-        ranked = sorted(scores, key=lambda row: (row not in leading, -scores[row], rows.index(row)))
-        matches = {}
-        for row in ranked:
-            passage, held = best[row]
-            phrases = [phrase for term in held for phrase in term.phrases]
-            shown, words = table.show(passage, phrases, max(MIN_SNIPPET_WORDS, SNIPPET_WORDS // len(queries)))
-            matches[row] = MessageMatch(text=table.owners[passage], passage=shown, words=words)
+        late = {row for row, (found, *_) in best.items() if is_late(table.owners[found.passage])}
+        place = {row: at for at, row in enumerate(rows)}
+        ranked = sorted(scores, key=lambda row: (row in late, row not in leading, -scores[row], place[row]))[:limit]
+        length = max(MIN_SNIPPET_WORDS, SNIPPET_WORDS // max(1, len(queries)))
+        matches = {row: _make_match(table, best[row], length) for row in ranked}
     finally:
         table.close()
     if not any(nearest):
@@ -176,14 +194,20 @@ def _find_matches(
     return _add_nearest(texts, matches, ranked, nearest)
 
 
+def _make_match(table: PassageTable, found: Sequence[ScoredPassage], length: int) -> MessageMatch:
+    """Make a match of the best passage, with the words of all queries that the text answers."""
+    shown = [table.show(one.passage, [phrase for term in one.held for phrase in term.phrases], length) for one in found]
+    words = dict.fromkeys(word for _, matched in shown for word in matched)
+    return MessageMatch(text=table.owners[found[0].passage], passage=shown[0][0], words=tuple(words))
+
+
 def _score_passages(
     table: PassageTable, queries: Sequence[Query], rows: Sequence[int]
-) -> tuple[dict[int, float], dict[int, tuple[int, list[Term]]], set[int]]:
-    """Score each text by its best passage for every query. Also returns the best passage of each text, and the best
+) -> tuple[dict[int, float], dict[int, list[ScoredPassage]], set[int]]:
+    """Score each text by its best passage for every query. Also returns these passages, the best first, and the best
     text of each query."""
     scores: dict[int, float] = {}
-    best: dict[int, tuple[int, list[Term]]] = {}
-    most: dict[int, float] = {}
+    best: dict[int, list[ScoredPassage]] = {}
     weights = {text.row: ROLE_WEIGHTS.get(text.role, 1.0) for text in table.owners.values()}
     leading: set[int] = set()
     for query in queries:
@@ -191,18 +215,19 @@ def _score_passages(
         for term in query.terms:
             for passage in table.find(" OR ".join(term.phrases)):
                 holding.setdefault(passage, []).append(term)
-        shares: dict[int, float] = {}
+        found: dict[int, ScoredPassage] = {}
         for passage, held in holding.items():
             share, row = query.weigh(held), table.owners[passage].row
             share += share and len(held) * TIE_SHARE
-            shares[row] = max(share, shares.get(row, 0.0))
-            if share > most.get(row, 0.0):
-                most[row], best[row] = share, (passage, held)
-        for row, share in shares.items():
-            if share:
-                scores[row] = scores.get(row, 0.0) + share * weights[row]
-        if any(shares.values()):
-            leading.add(max(shares, key=lambda row: (shares[row] * weights[row], -rows.index(row))))
+            if share and (row not in found or share > found[row].share):
+                found[row] = ScoredPassage(share, passage, held)
+        for row, one in found.items():
+            scores[row] = scores.get(row, 0.0) + one.share * weights[row]
+            best.setdefault(row, []).append(one)
+        if found:
+            leading.add(max(found, key=lambda row: (found[row].share * weights[row], -rows.index(row))))
+    for passages in best.values():
+        passages.sort(key=lambda one: -one.share)
     return scores, best, leading
 
 

@@ -84,6 +84,7 @@ class _CallKey(msgspec.Struct, rename="camel"):
     message_id: int
 
 
+PlacedEntry = tuple[int, bytes]  # the start of an entry, and the entry
 Key = TypeVar("Key")
 message_key_decoder = decode_late(_MessageKey)
 _call_key_decoder = decode_late(_CallKey)
@@ -221,7 +222,7 @@ class SessionDocument:
         """Read only the entries between these places."""
         self._only = messages, calls
 
-    def iter_messages(self) -> Iterator[bytes]:
+    def iter_messages(self) -> Iterator[PlacedEntry]:
         if self._only:
             yield from self._iter_between(*self._only[0])
             return
@@ -231,7 +232,7 @@ class SessionDocument:
                 self._calls_at = start if self._calls_at is None else self._calls_at
                 return
             if not data.startswith(CALL):
-                yield data.rstrip(b",\n")
+                yield start, data.rstrip(b",\n")
                 last = start
             elif self._calls_at is None:
                 self._calls_at = last  # the line in the middle is damaged, and the one before may hold a call too
@@ -239,7 +240,7 @@ class SessionDocument:
 
     def iter_calls(self) -> Iterator[bytes]:
         if self._only:
-            yield from self._iter_between(*self._only[1])
+            yield from (data for _, data in self._iter_between(*self._only[1]))
             return
         after_middle = False
         for _, data in self._iter_entries(self._find_calls() if self._calls_at is None else self._calls_at):
@@ -261,13 +262,16 @@ class SessionDocument:
             last = start
         return last
 
-    def _iter_between(self, place: int, until: int) -> Iterator[bytes]:
+    def read_message(self, place: int, size: int) -> bytes:
+        return self._file.read(place, place + size)
+
+    def _iter_between(self, place: int, until: int) -> Iterator[PlacedEntry]:
         for start, _, data in self._file.iter_lines(place):
             if start >= until:
                 return
-            yield data.rstrip(b",\n")
+            yield start, data.rstrip(b",\n")
 
-    def _iter_entries(self, place: int) -> Iterator[tuple[int, bytes]]:
+    def _iter_entries(self, place: int) -> Iterator[PlacedEntry]:
         """Iterate over the lines that may hold an entry, and the one between messages and calls. Report other
         content once per span."""
         strange = False
@@ -295,7 +299,7 @@ class SessionDocument:
                 self._damage.count_lost_entry(f"unreadable data at byte {start}")
         self._damage.note("the file is truncated")
 
-    def _iter_inside(self, start: int, end: int) -> Iterator[tuple[int, bytes]]:
+    def _iter_inside(self, start: int, end: int) -> Iterator[PlacedEntry]:
         """Iterate over the entries in a line that is too long for memory."""
         data = memoryview(mmap.mmap(self._file.require_descriptor(), 0, access=mmap.ACCESS_READ))[:end]
         try:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeGuard
 
 import msgspec
 
-from ollm.domain.lazy import decode_late
+from ollm.domain.lazy import compile_late, decode_late
 from ollm.domain.messages import JsonObject, Message
 from ollm.store.session_files.files import SessionFile
 
@@ -44,6 +44,7 @@ class JournalRecord(
     mark: JournalMark | None = None
     message: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
     continues: bool = False  # the message's parts go on where the partial answer stopped
+    piece: tuple[int, int] | None = None  # the number of the answer, and which of its records this is; older have none
     partial: Parts | None = None  # what an answer under way has grown by
     anew: bool = False  # the partial starts over
     call: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
@@ -59,6 +60,27 @@ class JournalMessage(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=Tr
     at: str
     message: Message
     tokens: int = 0
+
+
+PIECE_END = b'"}]}\n'
+_PIECE = compile_late(rb'\{"at":"[^"]*","piece":\[\d+,\d+\],"partial":\[\{"type":"(?:text|thinking)","text":"')
+_MAX_TORN_BYTES = 6  # of a character or an escape
+
+
+def encode_piece_start(at: str, piece: tuple[int, int], kind: str) -> bytes:
+    """Encode the beginning of a record that text is appended to as it is streamed, and `PIECE_END` ends."""
+    return b'{"at":"%s","piece":[%d,%d],"partial":[{"type":"%s","text":"' % (at.encode(), *piece, kind.encode())
+
+
+def complete_piece(data: bytes) -> bytes | None:
+    """Return a record of streamed text with the end it never got, or None for any other. A torn character is left
+    out."""
+    begin = _PIECE.match(data)
+    for end in range(len(data), max(begin.end(), len(data) - _MAX_TORN_BYTES), -1) if begin else ():
+        with contextlib.suppress(*DECODE_ERRORS):
+            parse_record(data[:end] + PIECE_END)
+            return data[:end] + PIECE_END
+    return None
 
 
 class _CallId(msgspec.Struct):

@@ -44,6 +44,7 @@ class LoadedSession(Data, frozen=True):
     message_count: int = 0  # finished ones that were read, and the number of the last
     last_number: int = 0
     journal_good: int = 0
+    journal_end: bytes = b""  # that the journal's last record lacks
 
     @property
     def unfinished(self) -> bool:
@@ -215,6 +216,7 @@ def make_loaded_session(stream: SessionStream, count: int) -> LoadedSession:
         last_number=reader.missing.last_number,
         partial=reader.partial,
         journal_good=reader.journal_good,
+        journal_end=reader.journal_end,
     )
 
 

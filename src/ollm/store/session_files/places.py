@@ -214,7 +214,7 @@ class DocumentGuard:
         """Watch the document in its current state."""
         self.close()
         with contextlib.suppress(OSError):
-            flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+            flags = os.O_RDONLY | os.O_NONBLOCK | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
             self._descriptor = os.open(self.path, flags)
             self._known = _identify(os.fstat(self._descriptor))
             if self._known[2] <= MAX_HELD_BYTES:

@@ -20,6 +20,7 @@ from ollm.store.session_files import journal
 from ollm.store.session_files.document import (
     DocumentSections,
     OddLayoutError,
+    PlacedEntry,
     SessionDocument,
     detect_own_layout,
     message_key_decoder,
@@ -40,6 +41,7 @@ from ollm.store.session_files.lenient import (
     fits_metadata,
     hash_message,
     is_torn_record,
+    is_valid_json,
     parse_object,
     parse_record_leniently,
 )
@@ -52,6 +54,15 @@ _OTHER_SESSION = "the journal holds messages that are not this session's"
 _DISORDER = "the journal's records are out of order"
 _NUMBER_TAIL_BYTES = 20
 _NO_MESSAGE = 0, b""
+
+
+class _Piece(NamedTuple):
+    """A record of an answer under way: which one it is, and where."""
+
+    number: int
+    anew: bool
+    start: int
+    end: int
 
 
 class SessionPart(NamedTuple):
@@ -77,6 +88,7 @@ class SessionReader:
     read = 0  # bytes of the entries that were taken
     mark: journal.JournalMark | None = None  # the last one, if only a part is read
     journal_good = 0  # bytes of whole journal records
+    journal_end = b""  # that the last of them lacks
     _entries: SessionDocument | DocumentScan | None = None
     _journal: SessionFile | None = None
     _document: SessionFile | None = None
@@ -98,8 +110,9 @@ class SessionReader:
         self._journal_range = 0, MAX_BYTES
         self._numbers = array("Q")  # of the journal's messages, and the place of each
         self._places = array("Q")
-        self._begun: dict[int, list[Range]] = {}  # for a message that continues a partial answer: where that is
-        self._partial_places: list[Range] = []
+        self._pieces: dict[int, list[_Piece]] = {}  # by the answer's number; 0 in journals of older versions
+        self._begun: dict[int, list[_Piece]] = {}  # for a message that continues a partial answer: where that is
+        self._next_pieces: dict[int, int] = {}  # and the number that follows its last piece
         self._mended: dict[int, bytes] = {}  # messages and calls of damaged records, by place
         self._call_places: dict[str, list[Range]] = {}
         try:
@@ -110,7 +123,7 @@ class SessionReader:
             if part:
                 self._narrow(part)
             self._read_journal()
-            self.partial = self._join_partial(self._partial_places)  # the answer under way
+            self.partial = self._join_partial(self._find_under_way())
         except BaseException:
             self.close()
             raise
@@ -176,15 +189,76 @@ class SessionReader:
         return begin is not None
 
     def iter_messages(self) -> Iterator[bytes]:
-        """Iterate over the messages by number; one that document and journal both contain comes once."""
-        held = self._entries.iter_messages() if self._entries else iter(())
-        return self._merge_messages(held) if self._numbers else held
+        """Iterate over the messages by number, each once. One whose number a different one has comes last, without."""
+        strays: list[Range] = []
+        held = self._iter_document_messages(strays) if self._entries else iter(())
+        yield from self._merge_messages(held) if self._numbers else (data for _, data in held)
+        for place in strays:
+            yield self._read_unnumbered(*place)
 
-    def _merge_messages(self, held: Iterator[bytes]) -> Iterator[bytes]:
+    def _read_unnumbered(self, place: int, size: int) -> bytes:
+        assert self._entries
+        data = self._entries.read_message(place, size)
+        with contextlib.suppress(ValueError, RecursionError):
+            return journal.encode_json({**parse_object(data), "id": 0})
+        return data
+
+    def _iter_document_messages(self, strays: list[Range]) -> Iterator[PlacedEntry]:
+        """Iterate over the document's messages with their numbers, or 0. From the first gap on, which a later message
+        may fill, they are sorted."""
+        assert self._entries
+        entries, numbers, places, last = self._entries.iter_messages(), array("Q"), array("Q"), self.skipped
+        for place, data in entries:
+            number = read_number(data)
+            if number and number != last + 1:
+                yield from self._sort_messages(itertools.chain(((place, data),), entries), numbers, places, strays)
+                return
+            last += number > 0
+            numbers.append(2 * last + (number == 0))
+            places.extend((place, len(data)))
+            yield number, data
+
+    def _sort_messages(
+        self, entries: Iterator[PlacedEntry], numbers: array[int], places: array[int], strays: list[Range]
+    ) -> Iterator[PlacedEntry]:
+        """Sort the remaining messages, after those with these `numbers`, which are doubled: odd ones follow a message
+        and have no number."""
+        done = len(numbers)
+
+        def read(at: int) -> bytes:
+            assert self._entries
+            return self._entries.read_message(places[2 * at], places[2 * at + 1])
+
+        for place, data in entries:
+            numbers.append(2 * read_number(data) or (numbers[-1] | 1 if numbers else 1))
+            places.extend((place, len(data)))
+        order = sorted(range(len(numbers)), key=numbers.__getitem__)
+        first: dict[int, int] = {}  # by the place of a repeated message
+        for before, at in itertools.pairwise(order):
+            original = first.get(before, before)
+            if numbers[before] == numbers[at] and numbers[at] % 2 == 0 and is_valid_json(read(original)):
+                first[at] = original
+        kept = [at for at in order if at not in first]
+        if any(later < at for at, later in itertools.pairwise(kept)):
+            self.damage.note("messages are out of order, and are sorted by number")
+        for at in kept:
+            if at >= done:
+                yield numbers[at] // 2 * (1 - numbers[at] % 2), read(at)
+        known: set[tuple[int, int]] = set()
+        for at, original in sorted(first.items()):
+            known.add((numbers[at], hash_message(read(original))))
+            if (key := (numbers[at], hash_message(read(at)))) in known:
+                self.damage.note(f"message {numbers[at] // 2} is in the document twice")
+            else:
+                self.damage.note(f"two messages have number {numbers[at] // 2}; one of them comes last")
+                known.add(key)
+                strays.append((places[2 * at], places[2 * at + 1]))
+
+    def _merge_messages(self, held: Iterator[PlacedEntry]) -> Iterator[bytes]:
         added = self._iter_journal_messages()
         number, data = next(added, _NO_MESSAGE)
-        for count, kept in enumerate(held, 1):
-            last = (read_number(kept) or count) if number else 0
+        for count, (found, kept) in enumerate(held, 1):
+            last = (found or count) if number else 0
             while number and number < last:
                 if number > self.skipped:
                     self.damage.note(f"message {number} is in the journal only")
@@ -233,11 +307,37 @@ class SessionReader:
         parts = journal.extend_parts(partial, more if isinstance(more, list) else [more])
         return journal.encode_json({**found, "parts": parts})
 
-    def _join_partial(self, places: list[Range]) -> journal.Parts:
+    def _join_partial(self, pieces: list[_Piece]) -> journal.Parts:
         parts: journal.Parts = []
-        for place in places:
-            parts = journal.extend_parts(parts, parse_record_leniently(self._read_entry(*place)).partial or [])
+        for piece in pieces:
+            data = self._read_entry(piece.start, piece.end)
+            parts = journal.extend_parts(parts, parse_record_leniently(data).partial or [])
         return parts
+
+    def _find_under_way(self) -> list[_Piece]:
+        """Put the pieces of all answers in order, and return those of the answer without a message."""
+        for place, pieces in self._begun.items():
+            self._sort_pieces(pieces, self._next_pieces.get(place, 0))
+        last = max(self._pieces, default=0)
+        under_way = self._pieces[last] if self._pieces and (last == 0 or last > max(self._numbers, default=0)) else []
+        if under_way:
+            self._sort_pieces(under_way, 0)
+        return under_way
+
+    def _sort_pieces(self, pieces: list[_Piece], following: int) -> None:
+        """Put the pieces of an answer in order, each once, from the last one on that starts anew."""
+        ordered = sorted(pieces)
+        if ordered != pieces:
+            self.damage.note(_DISORDER)
+        single = list({piece.number: piece for piece in reversed(ordered)}.values())[::-1]
+        if len(single) < len(ordered):
+            self.damage.note("a record is twice in the journal")
+        begin = max((place for place, piece in enumerate(single) if piece.anew), default=0)
+        pieces[:] = single[begin:]
+        numbers = [piece.number for piece in pieces]
+        first = numbers[0] if pieces and pieces[0].anew else 1
+        if numbers != list(range(first, following or first + max(1, len(numbers)))):
+            self.damage.note("the journal lacks a part of an answer")
 
     def _read_entry(self, start: int, end: int) -> bytes:
         """Read a message or call at a place found before."""
@@ -247,8 +347,14 @@ class SessionReader:
     def iter_calls(self) -> Iterator[bytes]:
         """Iterate over the calls in their newest state, in the order in which they were first requested."""
         waiting = dict(self._call_places)
+        known: set[str] = set()
         for data in self._entries.iter_calls() if self._entries else ():
-            updates = waiting.pop(_read_call_id(data), None) if waiting else None
+            call_id = _read_call_id(data)
+            if call_id in known and journal.read_call_number(call_id):  # others may repeat their ids
+                self.damage.note(f"tool call {call_id} is in the document twice")
+                continue
+            known.add(call_id)
+            updates = waiting.pop(call_id, None) if waiting else None
             yield self._apply_updates(data, updates) if updates else data
         for places in waiting.values():
             yield self._apply_updates(b"{}", places)
@@ -294,24 +400,24 @@ class SessionReader:
                 call = bytes(record.call)
                 self._call_places.setdefault(_read_call_id(call), []).append(self._note_place(place, data, call))
             if record.partial is not None:
-                self._partial_places = [] if record.anew else self._partial_places
-                self._partial_places.append((place, place + len(data)))
+                answer, number = record.piece or (0, 0)
+                pieces = self._pieces.setdefault(answer, [])
+                pieces.append(_Piece(number or len(pieces) + 1, record.anew, place, place + len(data)))
             if isinstance(record.message, msgspec.Raw):
-                self._add_message(place, data, bytes(record.message), record.continues)
+                self._add_message(place, data, bytes(record.message), record)
             if place >= self._head_place:
                 self._change_head(place, record)
         if stop != MAX_BYTES:
             for place, _, record in self._iter_records(self._head_place, MAX_BYTES):
                 self._change_head(place, record)
 
-    def _add_message(self, place: int, data: bytes, message: bytes, continues: bool) -> None:
-        if continues and not self._partial_places:
-            self.damage.note("the journal lacks the beginning of an answer")
-        if continues:
-            self._begun[len(self._numbers)] = self._partial_places
-        self._partial_places = []
+    def _add_message(self, place: int, data: bytes, message: bytes, record: journal.JournalRecord) -> None:
         before = self._numbers[-1] if self._numbers else MAX_MESSAGE_NUMBER - 1
-        self._numbers.append(read_number(message) or before + 1)
+        number, unnumbered = read_number(message) or before + 1, self._pieces.pop(0, None)
+        if record.continues:
+            self._begun[len(self._numbers)] = unnumbered or self._pieces.setdefault(number, [])
+            self._next_pieces[len(self._numbers)] = record.piece[1] if record.piece else 0
+        self._numbers.append(number)
         self._places.extend(self._note_place(place, data, message))
 
     def _note_place(self, place: int, data: bytes, entry: bytes) -> Range:
@@ -351,6 +457,7 @@ class SessionReader:
                 record = journal.parse_record(data)
             except journal.DECODE_ERRORS:
                 if end == size and is_torn_record(data):
+                    yield from self._complete_last(start, data)
                     return
                 found = list(find_records(data))
                 if sum(last - first for first, last, _ in found) == len(data.strip()):
@@ -365,6 +472,12 @@ class SessionReader:
                 strange = False
                 self.journal_good = end
                 yield start, data, record
+
+    def _complete_last(self, start: int, data: bytes) -> Iterator[tuple[int, bytes, journal.JournalRecord]]:
+        if whole := journal.complete_piece(data):
+            self._mended[start], self.journal_end = whole, journal.PIECE_END
+            self.journal_good = start + len(whole) - len(journal.PIECE_END)
+            yield start, whole, journal.parse_record(whole)
 
 
 def read_number(data: bytes) -> int:

@@ -71,8 +71,7 @@ def recover_session(
         loaded = _read_whole(paths, writer, DamageReport(), hold=hold)
         assert loaded
     if to_continue and not hold:
-        counts = loaded.message_count, loaded.last_number
-        end = _read_end(paths, writer, since, counts, surely=True)
+        end = _read_end(paths, writer, since, (loaded.message_count, loaded.last_number), surely=True)
         loaded = end or _read_whole(paths, writer, DamageReport(), hold=True) or loaded
     for path in places.directory.glob(f".{session_id}.*.tmp"):
         path.unlink(missing_ok=True)
@@ -183,9 +182,12 @@ def _rewrite(
 
 def refuse_read_only(stream: SessionStream, document: Path) -> None:
     if stream.read_only:
+        limit, fix = "cannot be opened", "Put a regular file in its place, or remove it with `ollm sessions delete`."
+        if document.is_file() and not document.is_symlink():
+            limit, fix = "can be viewed but not continued", "Save what is readable with `ollm sessions export`."
         raise DamagedError(
-            f"{document} can be viewed but not continued: {stream.read_only}. The file was left as it is.",
-            action="Save what is readable with `ollm sessions export`, or start a new session with `ollm --new`.",
+            f"{document} {limit}: {stream.read_only}. The file was left as it is.",
+            action=f"{fix} `ollm --new` starts a new session.",
         )
 
 

@@ -12,7 +12,7 @@ import msgspec
 
 from ollm.domain.lazy import decode_late
 from ollm.domain.messages import JsonObject
-from ollm.store.session_files.document import MAX_HEAD_BYTES, salvage_head
+from ollm.store.session_files.document import MAX_HEAD_BYTES, PlacedEntry, salvage_head
 from ollm.store.session_files.files import MAX_BYTES, DamageReport, SessionFile
 from ollm.store.session_files.lenient import MESSAGE, TooDeepError, find_end, find_entries, is_deeper_than, parse_object
 
@@ -62,17 +62,21 @@ class DocumentScan:
         self._data = memoryview(cleaned)
         return self._read_whole(self._data)
 
-    def iter_messages(self) -> Iterator[bytes]:
+    def iter_messages(self) -> Iterator[PlacedEntry]:
         return self._iter_bytes("messages")
 
     def iter_calls(self) -> Iterator[bytes]:
-        return self._iter_bytes("toolCalls")
+        return (data for _, data in self._iter_bytes("toolCalls"))
 
-    def _iter_bytes(self, name: str) -> Iterator[bytes]:
+    def read_message(self, place: int, size: int) -> bytes:
+        """Read a message at a place from `iter_messages`: among all of them, if the document was read whole."""
+        return bytes(self._whole["messages"][place] if self._whole else self._data[place : place + size])
+
+    def _iter_bytes(self, name: str) -> Iterator[PlacedEntry]:
         if self._whole:
-            return map(bytes, self._whole[name])
+            return enumerate(map(bytes, self._whole[name]))
         places = iter(self._places[name])
-        return (bytes(self._data[start:end]) for start, end in zip(places, places, strict=True))
+        return ((start, bytes(self._data[start:end])) for start, end in zip(places, places, strict=True))
 
     def _read_whole(self, data: memoryview) -> bool:
         """Read an undamaged document in any layout."""

@@ -31,6 +31,7 @@ KEEP_JOURNAL_FROM_BYTES = 8 << 20  # of document and journal: at the end such a 
 MAX_FOLDED_BYTES = 64 << 20  # a longer journal stays beside its document for good
 LOOK_EVERY_SECONDS = 0.05  # at a journal that is written to: many records at once are not looked after one by one
 MAX_BEFORE_MARK = 64  # records that wait
+SYNC_TEXT_SECONDS = 2.0  # between two syncs of streamed text: a power failure may take so much of it
 
 
 class SessionWriter:
@@ -50,7 +51,11 @@ class SessionWriter:
         self._journal = AppendFile(places.get_journal_path(session_id))
         self.document = DocumentGuard(places.get_document_path(session_id), now)
         self.reports: list[str] = []  # what other programs did to the files
-        self._line_open = False  # the journal's last record has no line feed
+        self._line_end = b""  # that the journal's last record lacks
+        self._pieces = 0  # records of the answer under way
+        self._streamed: list[str] = []  # text in the journal's last record, which is not in `_partial` yet
+        self._streamed_kind = ""
+        self._next_sync = 0.0
         self._displaced = False  # what was appended is under no name: another program removed the journal
         self.document_size = 0
         self._written = False  # the document exists
@@ -62,7 +67,7 @@ class SessionWriter:
     @property
     def is_empty(self) -> bool:
         """True if the session has no messages and no partial answer."""
-        return self.last_number == 0 and not self._partial
+        return self.last_number == 0 and not self.has_partial
 
     @property
     def is_saved(self) -> bool:
@@ -75,7 +80,7 @@ class SessionWriter:
 
     @property
     def has_partial(self) -> bool:
-        return bool(self._partial)
+        return bool(self._partial or self._streamed)
 
     @property
     def open(self) -> bool:
@@ -106,7 +111,7 @@ class SessionWriter:
         self._journal.open()
         if self._journal.good > loaded.journal_good:
             self._journal.truncate(loaded.journal_good)
-        self._line_open = not self._journal.ends_with(b"\n")
+        self._line_end = loaded.journal_end or (b"" if self._journal.ends_with(b"\n") else b"\n")
         self._marks.continue_journal(self._journal.path, loaded.calls_so_far, self.document.stamp)
 
     @contextmanager
@@ -122,7 +127,7 @@ class SessionWriter:
 
     def record_message(self, at: str, message: Message, tokens: int) -> None:
         """Add a message. Of one that continues a partial answer, only the new part is written."""
-        if self._partial:
+        if self.has_partial:
             self._finish_partial(at, msgspec.to_builtins(message), tokens)
             return
         if message.role == "user" and (self.pending or self._journal.good >= self._marks.next):
@@ -135,12 +140,52 @@ class SessionWriter:
     def record_partial(self, at: str, parts: Iterable[JsonObject]) -> None:
         """Record the growth of the unfinished answer."""
         parts = list(parts)
-        more = journal.compute_growth(self._partial, parts)
-        if more == []:
+        more = journal.compute_growth(self._take_streamed(), parts)
+        if more != []:
+            self._partial = parts
+            self._append_record(self._make_piece(at, parts if more is None else more, anew=more is None))
+        elif not self.deferred:
+            self.flush()
+
+    def record_text(self, at: str, kind: str, text: str) -> None:
+        """Record the next text of the unfinished answer: a plain write, which a kill does not undo. It is synced every
+        now and then."""
+        if self.deferred:
             return
-        anew = more is None
-        self._partial = parts
-        self._append_record(journal.JournalRecord(at=at, partial=parts if more is None else more, anew=anew))
+        if self.pending or self._displaced or not self._written or not self._write_text(at, kind, text):
+            self.record_partial(at, journal.extend_parts(self._take_streamed(), [{"type": kind, "text": text}]))
+        elif monotonic() >= self._next_sync:
+            self.flush()
+
+    def _write_text(self, at: str, kind: str, text: str) -> bool:
+        data = journal.encode_json(text)[1:-1]
+        if self._streamed_kind != kind or self._line_end != journal.PIECE_END:
+            self._take_streamed()
+            piece = self.last_number + 1, self._pieces + 1
+            data = self._line_end + journal.encode_piece_start(at, piece, kind) + data
+        try:
+            self._journal.append(data, durable=False)
+        except OSError:
+            return False
+        if not self._streamed:
+            self._pieces += 1
+            self._next_sync = monotonic() + SYNC_TEXT_SECONDS
+            journal.advance_head(self.head, at, 0)
+        self._line_end, self._streamed_kind = journal.PIECE_END, kind
+        self._streamed.append(text)
+        return True
+
+    def _take_streamed(self) -> journal.Parts:
+        """Add the streamed text to the partial answer, and return that."""
+        if self._streamed:
+            more = [{"type": self._streamed_kind, "text": "".join(self._streamed)}]
+            self._partial, self._streamed = journal.extend_parts(self._partial, more), []
+        return self._partial
+
+    def _make_piece(self, at: str, parts: journal.Parts, *, anew: bool) -> journal.JournalRecord:
+        self._pieces += 1
+        piece = self.last_number + 1, self._pieces
+        return journal.JournalRecord(at=at, piece=piece, partial=parts, anew=anew)
 
     def record_call(self, at: str, call: JsonObject, tokens: int) -> None:
         """Record a call, or its changes since it started."""
@@ -165,13 +210,13 @@ class SessionWriter:
         """Write the pending records. Raises `StorageError` and keeps them for another attempt."""
         if not self._written:
             self._write_document()
-        if self.pending:
+        if self.pending or self._line_end == journal.PIECE_END:
             try:
-                data = b"".join(self.pending)
-                self._journal.append(b"\n" + data if self._line_open else data)
+                self._journal.append(b"".join((self._line_end, *self.pending)))
             except OSError as error:
                 raise self._make_error(error) from error
-            self.pending, self._line_open = [], False
+            self._take_streamed()
+            self.pending, self._line_end = [], b""
             if monotonic() >= self._next_look:
                 self._displaced = not self._journal.is_in_place()
                 self._next_look = monotonic() + LOOK_EVERY_SECONDS
@@ -272,30 +317,33 @@ class SessionWriter:
         from ollm.store.session_files.reader import SessionReader
 
         lines: Path | None = self._journal.path
-        waiting = b"".join(self.pending)
+        waiting = b"".join((self._line_end, *self.pending)) if self.pending else b""
         if self._displaced or not self._journal.is_in_place():
             lines, waiting = None, self._journal.read_good() + waiting
         return SessionReader(document or self.document.path, lines, waiting=waiting, part=part)
 
     def _keep_interrupted(self) -> None:
         """Turn an answer that will not be finished into an interrupted message."""
-        if self._partial:
+        if parts := self._take_streamed():
             at = self.head["lastActivity"]
-            message = {"role": "assistant", "parts": self._partial, "timestamp": at, "id": self.last_number + 1}
+            message = {"role": "assistant", "parts": parts, "timestamp": at, "id": self.last_number + 1}
             self._finish_partial(at, {**message, "interrupted": True}, 0)
 
     def _finish_partial(self, at: str, message: JsonObject, tokens: int) -> None:
-        more = journal.compute_growth(self._partial, list(message["parts"]))
+        more = journal.compute_growth(self._take_streamed(), list(message["parts"]))
         shown = message if more is None else {**message, "parts": more}
         raw = msgspec.Raw(journal.encode_json(shown))
-        self._partial = []
+        piece = (message["id"], self._pieces + 1) if more is not None and self._pieces else None
+        self._partial, self._pieces = [], 0
         self.last_number = message["id"]
         self.message_count += 1
-        self._append_record(journal.JournalRecord(at=at, message=raw, continues=more is not None, tokens=tokens))
+        self._append_record(
+            journal.JournalRecord(at=at, message=raw, continues=more is not None, piece=piece, tokens=tokens)
+        )
 
     def _mark_when_due(self, at: str) -> None:
         """Mark the state before a message now and then, so that a resume need not read what precedes it."""
-        place = self._journal.good + self._line_open + sum(map(len, self.pending[:MAX_BEFORE_MARK]))
+        place = self._journal.good + len(self._line_end) + sum(map(len, self.pending[:MAX_BEFORE_MARK]))
         due = place >= self._marks.next and len(self.pending) < MAX_BEFORE_MARK
         if due and self._written and not self._running:
             numbers = self.message_count, self.last_number
@@ -327,12 +375,12 @@ class SessionWriter:
         try:
             self._journal.close()
             if self._partial:
-                record = journal.JournalRecord(at=self.head["lastActivity"], partial=self._partial, anew=True)
+                record = self._make_piece(self.head["lastActivity"], self._partial, anew=True)
                 replace_file(path, journal.encode_line(record))
             else:
                 path.unlink(missing_ok=True)
             self._journal.open()
-            self._line_open = False
+            self._line_end = b""
             self._marks.restart()
         except OSError as error:
             raise self._make_error(error) from error

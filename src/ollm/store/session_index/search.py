@@ -21,7 +21,7 @@ from ollm.store.session_index.texts import (
     make_sign_marks,
     unpack_text,
 )
-from ollm.store.session_index.words import SearchWord, fold_text, make_snippet, parse_words, quote_phrase
+from ollm.store.session_index.words import SearchWord, fold_text, has_digit, make_snippet, parse_words, quote_phrase
 
 MAX_RANKED_HITS = 20_000
 LOOK_SECONDS = 0.05
@@ -282,7 +282,8 @@ def find_longer_words(connection: sqlite3.Connection, word: SearchWord) -> list[
         late = len(terms) > MIN_READ_TERMS and time.monotonic() > until
         if late or texts > MAX_TEXTS or len(terms) > MAX_TERMS:
             return None
-    shorter = [word.ending[:-cut] for cut in range(1, MAX_ENDING_CHARS + 1) if len(word.ending) - cut >= MIN_STEM_CHARS]
+    cuts = range(1, MAX_ENDING_CHARS + 1) if not has_digit(word.ending) else ()
+    shorter = [word.ending[:-cut] for cut in cuts if len(word.ending) - cut >= MIN_STEM_CHARS]
     one = "SELECT 1 FROM temp.vocabulary WHERE term = ?"
     terms += [stem for stem in shorter if connection.execute(one, (stem,)).fetchone()]
     return [word.make_phrase(form) for form in find_words(terms)]

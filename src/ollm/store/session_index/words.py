@@ -106,6 +106,11 @@ def _parse_word(typed: str) -> SearchWord:
     return SearchWord(typed, cut[: found.start()], fold_text(found[0]))
 
 
+def has_digit(word: str) -> bool:
+    """Return True for a word with a digit: an identifier, which no shorter or similar word can stand for."""
+    return any(map(str.isdigit, word))
+
+
 def quote_phrase(words: str) -> str:
     """Make an FTS5 phrase of these words in sequence."""
     return '"' + words.replace("\0", " ").replace('"', '""') + '"'

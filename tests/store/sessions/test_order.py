@@ -1,0 +1,70 @@
+"""Messages and pieces of an answer that are out of order, repeated or missing are told and put right."""
+
+import pytest
+
+from ollm.domain.messages import Message, TextPart
+from tests.cli.running import running
+from tests.covers import covers
+from tests.store.sessions.support import AT, Home, said
+from tests.store.sessions.test_damage import DOCUMENT_KINDS, WORDS, DamagedSession, record_session
+
+
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory):
+    return record_session(Home(tmp_path_factory.mktemp("sound")))
+
+
+@covers("D606")
+@pytest.mark.parametrize(
+    ("kind", "told"), [("entries swapped", "out of order"), ("entry twice", "is in the document twice")]
+)
+async def test_messages_out_of_order_or_repeated_are_put_right_and_told_once(tmp_path, sound, kind, told) -> None:
+    session_id, files = sound
+    async with running(tmp_path, ["Going on.", "Still here."]) as runner:
+        files = files._replace(document=DOCUMENT_KINDS[kind](files.document))
+        damaged = DamagedSession(runner.home, session_id, files)
+        before = [await runner.run("sessions", *line) for line in (["list"], ["check"], ["view", session_id])]
+        resumed = await runner.run("-p", "go on", "--session", session_id)
+        again = await runner.run("-p", "and on", "--session", session_id)
+    assert [told in done.out + done.err for done in before] == [True] * 3
+    assert (resumed.err.count(told), again.err.count(told)) == (1, 0)
+    assert damaged.read() == ([*WORDS, "go on", "Going on.", "and on", "Still here."], None)
+    assert damaged.is_kept()
+
+
+PIECES = ["It is", " a long", " answer", " in pieces"]
+PIECE_KINDS = {
+    "swapped": ((0, 2, 1, 3), "out of order", "".join(PIECES)),
+    "first last": ((1, 2, 3, 0), "out of order", "".join(PIECES)),
+    "twice": ((0, 1, 2, 1, 3), "twice", "".join(PIECES)),
+    "missing": ((0, 1, 3), "lacks a part of an answer", "It is a long in pieces"),
+}
+
+
+@covers("D606")
+@pytest.mark.parametrize("finished", [False, True])
+@pytest.mark.parametrize("kind", PIECE_KINDS)
+async def test_pieces_of_an_answer_are_put_in_order_and_told(tmp_path, kind, finished) -> None:
+    order, told, text = PIECE_KINDS[kind]
+    async with running(tmp_path, ["Going on."]) as runner:
+        home = Home(runner.home)
+        service = home.service()
+        session_id = await service.create_session("m", "ollama")
+        await service.record_message(session_id, said("question"))
+        for end in range(1, len(PIECES) + 1):
+            await service.record_partial(session_id, [TextPart("".join(PIECES[:end]))])
+        if finished:
+            whole = (TextPart("".join(PIECES)),)
+            await service.record_message(session_id, Message(role="assistant", parts=whole, timestamp=AT))
+        *lines, last = home.journal(session_id).read_bytes().splitlines(keepends=True)
+        lines, last = (lines, last) if finished else ([*lines, last], b"")
+        first = len(lines) - len(PIECES)
+        service._writers.pop(session_id).abandon()
+        lines[first:] = [lines[first + place] for place in order]
+        home.journal(session_id).write_bytes(b"".join(lines) + last)
+        checked = await runner.run("sessions", "check")
+        resumed = await runner.run("-p", "go on", "--session", session_id)
+        after = await runner.run("sessions", "check")
+    texts = [message.text for message in home.files.read(session_id).session.messages]
+    assert (told in checked.out, told in resumed.err, after.code) == (True, True, 0)
+    assert texts == ["question", text, "go on", "Going on."]
