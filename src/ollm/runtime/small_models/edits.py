@@ -11,7 +11,6 @@ from ollm.domain.messages import put_in_fence
 from ollm.domain.struct import Data
 from ollm.runtime.small_models.placement import (
     ELLIPSIS,
-    MAX_DEFINITION_LINES,
     SIMILAR_SHARE,
     WHOLE_SHARE,
     AmbiguousError,
@@ -24,7 +23,6 @@ from ollm.runtime.small_models.placement import (
     place_block,
     place_definitions,
     place_keyed_lines,
-    place_part,
     place_section,
     place_similar,
     place_similar_line,
@@ -48,7 +46,6 @@ _SEARCH_MARK = re.compile(r"^[<=>]{5,9} ?SEARCH\b.*$", re.MULTILINE)
 _REPLACE_MARK = re.compile(r"^[<=>]{5,9} ?REPLACE\b.*$", re.MULTILINE)
 _MARKER = re.compile(r"^(?:<{7}|>{7}|[<=>]{5,9} ?(?:SEARCH|REPLACE)\b)", re.MULTILINE)
 _TOP_KEY = re.compile(r"^(\[+[^\]\n]+\]+|[\w\"'.-]+)[ \t]*(?:[:=]|$)", re.MULTILINE)
-_GAP = re.compile(r"^(?:\.\.\.|…)[ \t]*(?:\n|\Z)", re.MULTILINE)  # between the parts of a long file
 _GAP_LINE = re.compile(r"^\s*[\[(<]?(?:\.\.\.|…)[\])>]?\s*$")
 _HUNK = re.compile(r"^@@.*$", re.MULTILINE)
 _SHOWN = re.compile(
@@ -86,7 +83,7 @@ def _read_change(path: str, body: str, current: str | None) -> Change:
         return Change(mistake=mistake)
     if current is None or not current.strip() or is_whole_document(path, body, current):
         return Change(content=_end_with_newline(body))
-    if (part := _read_shown_parts(body, current) or _read_part(path, body, current)) is not None:
+    if (part := _read_part(path, body, current)) is not None:
         edits = tuple((old, new) for old, new in part if old != new)
         return Change(edits=edits) if edits else Change(mistake=HOLDS_MORE.format(path))
     if body.strip() and not has_ellipsis(body, current) and _may_be_whole(body, current):
@@ -226,28 +223,6 @@ def _read_part(path: str, body: str, current: str) -> tuple[tuple[str, str], ...
     if len(old) <= SMALL_LINES and not has_ellipsis(body, current) and not _begins_inside(new, old):
         return None
     return place_block(new, old) or place_similar(new, old)
-
-
-def _read_shown_parts(body: str, current: str) -> tuple[tuple[str, str], ...]:
-    """Place the parts of a long file that the model repeats as it has seen them, with `...` between them."""
-    if not _GAP.search(body) or _GAP.search(current):
-        return ()
-    old, joined = current.splitlines(), _GAP.sub("", body).strip("\n").splitlines()
-    if names := list_defined_names("\n".join(joined)):
-        shown = [found for found in find_definitions(old) if found.name in names]
-        if any(
-            found.end - found.start > MAX_DEFINITION_LINES and len(list_defined_names(found.text)) == 1
-            for found in shown
-        ):
-            return ()  # only its beginning was shown
-        return place_definitions(joined, old) or ()
-    edits: list[tuple[str, str]] = []
-    for part in filter(str.strip, _GAP.split(body)):
-        found = place_part(part.strip("\n").split("\n"), old)
-        if found is None:
-            return ()
-        edits += found
-    return tuple(edits)
 
 
 def _end_with_newline(text: str) -> str:

@@ -112,7 +112,7 @@ def place_definitions(new: list[str], old: list[str]) -> tuple[tuple[str, str], 
         if owner:
             _place_member(definition, owner, old, changes)
             continue
-        place = _find_namesake(definition, present) or _find_renamed(definition, present)
+        place = _find_namesake(definition, present)
         if place is None:
             added.append(definition)
         elif place.text != (text := _fit_definition(definition, place)):
@@ -140,7 +140,7 @@ def _place_member(member: Definition, owner: Definition, old: list[str], changes
     """Replace the method of the same name in its own class, or append it to that class."""
     inside = [found for found in find_definitions(old) if owner.start < found.start and found.end <= owner.end]
     members = [found for found in inside if found.indent == min(inner.indent for inner in inside)]
-    place = _find_namesake(member, inside) or _find_renamed(member, members)
+    place = _find_namesake(member, inside)
     if place:
         if place.text != (text := _fit_definition(member, place)):
             changes[place.start] = _Change(
@@ -178,17 +178,6 @@ def _fit_definition(definition: Definition, place: Definition) -> str:
     text = _indent_like(definition, place.indent)
     kept = [] if _list_decorators(definition) else list(takewhile(_DECORATOR.match, place.text.split("\n")))
     return "\n".join((*kept, text))
-
-
-def _find_renamed(definition: Definition, present: list[Definition]) -> Definition | None:
-    """Find the definition that differs only in its name; of several, the one with the closest name."""
-
-    def rename(text: str, name: str) -> str:
-        return re.sub(rf"\b{re.escape(name)}\b", "\0", text)
-
-    wanted = rename(definition.text, definition.name)
-    alike = [found for found in present if rename(found.text, found.name) == wanted]
-    return max(alike, key=lambda found: SequenceMatcher(None, found.name, definition.name).ratio(), default=None)
 
 
 def _open_partial_class(
@@ -405,32 +394,6 @@ def _match_lines(old: list[str], new: list[str]) -> tuple[list[Match], int]:
     found = SequenceMatcher(None, old, new, autojunk=False).get_matching_blocks()
     blocks = [block for block in found if any(line.strip() for line in old[block.a : block.a + block.size])]
     return blocks, sum(block.size for block in blocks)
-
-
-def place_part(new: list[str], old: list[str]) -> tuple[tuple[str, str], ...] | None:
-    """Place a part of the file that has changes between its first and last line. Every removed line must have a
-    replacement, and the place must be unique. Return no edits if nothing changes."""
-    size = len(new)
-    if any(old[start : start + size] == new for start in range(len(old) - size + 1)):
-        return ()
-    found: dict[tuple[int, int], int] = {}
-    for start in (number for number, line in enumerate(old) if line == new[0]):
-        for end in range(start + 2, min(len(old), start + size) + 1):
-            if old[end - 1] == new[-1] and (same := _count_kept(old[start:end], new)) * 2 > size:
-                found[start, end] = same
-    best = max(found.values(), default=0)
-    places = [place for place, same in found.items() if same == best]
-    if len(places) > 1:
-        raise AmbiguousError([start for start, _ in places])
-    return (make_edit_at(old, *places[0], "\n".join(new)),) if places else None
-
-
-def _count_kept(old: list[str], new: list[str]) -> int:
-    """Count the lines that stay. Return 0 if a line is removed without a replacement."""
-    steps = SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
-    if any(last - first > end - start for kind, first, last, start, end in steps if kind != "equal"):
-        return 0
-    return sum(last - first for kind, first, last, _, _ in steps if kind == "equal")
 
 
 def place_similar_line(new: list[str], old: list[str]) -> tuple[tuple[str, str], ...] | None:

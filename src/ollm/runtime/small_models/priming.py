@@ -1,8 +1,8 @@
 """Chooses the files that go with a request to a small model: their names, and the relevant text.
 
-Files that the user names come first; then those with the rarest tokens of the request, the imports of a named test or
-program, and a tiny project in full. Of a long file only the matching definitions and lines are shown. Tokens are
-compared verbatim, in any language, and only in text the user typed. Pure: names and texts in, text out.
+These are the files that the user names, otherwise those with the rarest tokens of the request. Of a long file only the
+matching definitions and lines are shown. Tokens are compared verbatim, in any language, and only in text the user
+typed. Pure: names and texts in, text out.
 """
 
 from __future__ import annotations
@@ -27,18 +27,12 @@ MAX_WHOLE_CHARS = 3_200
 MAX_SEARCHED_FILES = 400
 MAX_SEARCHED_CHARS = 60_000  # of one file
 MAX_FOUND_FILES = 3  # that the tokens lead to; more of them say nothing
-MAX_IMPORTED_FILES = 3
-MAX_TINY_FILES = 6
-MAX_TINY_CHARS = 2_400  # of all files of a project that is shown whole
-MAX_OTHER_LINES = 12  # that use a named definition in files which are not shown
 MAX_LINE_CHARS = 240
-MAX_COLUMNS = 20
 MAX_EXCERPT_LINES = 60
 MAX_HITS = 8  # lines a token may stand on and still say where to look
 NEAR_HIT = 0.25  # of what the best token says about a place, for another one to show its places too
 CONTEXT_LINES = 3
 MIN_TOKEN_CHARS = 3
-MIN_PART_CHARS = 4  # of a part of a name that is compared with a token
 LONG_WORD_CHARS = 8  # from which a plain word says as much as an identifier
 NEAR_SHARE = 0.6  # of the best file's score, for another one to be shown too
 DEFINED_SCORE = 3.0  # of a file that defines a token, or is called like it; holding it scores 1 at most
@@ -47,14 +41,8 @@ PROSE = (".md", ".rst", ".txt", ".markdown")  # shown first: a small model chang
 _TOKEN = re.compile(r"[^\W\d](?:[\w-]*\w)?|\d+\.\d[\d.]*\d|\d{3,}")
 _ASCII_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*[A-Za-z0-9_]")  # also between letters of scripts without blanks
 _QUOTED = re.compile(r"(?<!\w)(?:'([^'\n]{2,80})'|\"([^\"\n]{2,80})\"|`([^`\n]{2,80})`|[“„«]([^”“»\n]{2,80})[”“»])")
-_NAME_PART = re.compile(r"[A-Z]?[a-z\d]+|[A-Z\d]+|[^\W\d_A-Za-z]+")
 _IDENTIFIER = re.compile(r"[_\d]|[a-z][A-Z]|^[A-Z]{3}")
-_CONSTANT = re.compile(r"^([A-Z][A-Z\d_]+)\s*(?::[^=]+)?=")
 _OPENS = re.compile(r"[{\[(:]\s*$")
-_IMPORT = re.compile(
-    r"^\s*(?:from\s+\.*([\w.]*)\s+import\s+([\w, ]+)|import\s+([\w.]+))|(?:from|require\()\s*['\"]\./([\w./-]+)['\"]",
-    re.MULTILINE,
-)
 
 Span = tuple[int, int]
 ReadText = Callable[[str], str | None]
@@ -78,12 +66,7 @@ def prime_request(
     tokens = find_tokens(typed)
     texts = _read_searched(named, names, read)
     defined = {name: list_defined_names(text) for name, text in texts.items()}
-    chosen = [*named, *_find_imported(named, names, texts)]
-    chosen += _find_defining(tokens, chosen, defined)
-    if not chosen:
-        likely = find_by_tokens(tokens, texts, defined)
-        chosen = [*(name for name in _find_tiny_project(names, texts) if name not in likely), *likely]
-    chosen = list(dict.fromkeys(name for name in chosen if name in texts))
+    chosen = [name for name in named or find_by_tokens(tokens, texts, defined) if name in texts]
     listed = list(dict.fromkeys([*chosen, *named, *names]))[:MAX_NAMES]
     more = f" and {len(names) - len(listed)} more" if len(names) > len(listed) else ""
     parts = [f"Files here: {', '.join(sorted(listed))}{more}"]
@@ -97,8 +80,6 @@ def prime_request(
             whole += [name] if part.startswith(_render_whole(name, texts[name])) else []
             parts.append(part)
             left -= len(part)
-    if (others := _list_other_lines(tokens, whole, texts, defined)) and len(others) <= left:
-        parts.append(others)
     return Primed(text="\n\n".join(parts), whole=tuple(whole))
 
 
@@ -164,10 +145,6 @@ def _score_token(token: str, folded: Mapping[str, str], defined: Mapping[str, se
     for found in (defining, called):
         for name in found:
             scores[name] = scores.get(name, 0.0) + DEFINED_SCORE / len(found)
-    if not defining and len(plain) >= MIN_PART_CHARS:
-        near = [name for name, names in defined.items() if any(_has_part(other, plain) for other in names)]
-        for name in near if len(near) <= MAX_FOUND_FILES else ():
-            scores[name] = scores.get(name, 0.0) + _weigh(token) / len(near)
     return scores
 
 
@@ -175,51 +152,8 @@ def _holds(token: str, text: str) -> bool:
     return token in text and re.search(rf"(?<!\w){re.escape(token)}(?!\w)", text) is not None
 
 
-def _has_part(name: str, token: str) -> bool:
-    """Return True if a part of a name is the token, except for an ending of one or two letters."""
-    parts = (part.casefold() for part in _NAME_PART.findall(name) if len(part) >= MIN_PART_CHARS)
-    return any(
-        (part.startswith(token) or token.startswith(part)) and abs(len(part) - len(token)) <= 2 for part in parts
-    )
-
-
-def _find_defining(tokens: Sequence[str], chosen: Sequence[str], defined: Mapping[str, set[str]]) -> list[str]:
-    """Find one more file beside the named ones: the only one that defines an identifier of the request."""
-    found = []
-    for token in filter(is_identifier, tokens) if chosen else ():
-        defining = [name for name, names in defined.items() if token in names]
-        if len(defining) == 1 and defining[0] not in chosen:
-            found.append(defining[0])
-    return list(dict.fromkeys(found))[:1]
-
-
-def _find_imported(named: Sequence[str], names: Sequence[str], texts: Mapping[str, str]) -> list[str]:
-    """Find the project files that a named test or program, which no other file imports, imports itself."""
-    found: list[str] = []
-    for name in named:
-        imported = _list_imported(texts.get(name, ""), names)
-        using = (text for other, text in texts.items() if other != name and _stem(name) in text)
-        if imported and not any(name in _list_imported(text, names) for text in using):
-            found += imported
-    return [name for name in dict.fromkeys(found) if name not in named][:MAX_IMPORTED_FILES]
-
-
-def _list_imported(text: str, names: Sequence[str]) -> list[str]:
-    stems = []
-    for package, parts, module, path in _IMPORT.findall(text):
-        stem = (package or module).replace(".", "/") or path
-        stems += [stem, *(posixpath.join(stem, part.strip()) for part in parts.split(","))]
-    wanted = {f"{stem}{ending}" for stem in stems for ending in ("", ".py", ".js", ".ts", "/__init__.py")}
-    return [name for name in names if name in wanted or name.partition("/")[2] in wanted]
-
-
 def _stem(name: str) -> str:
     return posixpath.splitext(posixpath.basename(name))[0]
-
-
-def _find_tiny_project(names: Sequence[str], texts: Mapping[str, str]) -> list[str]:
-    tiny = len(names) <= MAX_TINY_FILES and sum(map(len, texts.values())) <= MAX_TINY_CHARS
-    return sorted(texts, key=lambda name: not name.endswith(PROSE)) if tiny else []
 
 
 def _render_files(tokens: Sequence[str], chosen: Sequence[str], texts: Mapping[str, str]) -> list[tuple[str, str]]:
@@ -230,7 +164,7 @@ def _render_files(tokens: Sequence[str], chosen: Sequence[str], texts: Mapping[s
     for name in (*short, *(name for name in chosen if name not in short)):
         text = texts[name]
         part = _render_whole(name, text) if name in short else _render_excerpt(name, text, tokens, mentioned)
-        rendered.append((name, part + _number_columns(name, text)))
+        rendered.append((name, part))
     return rendered
 
 
@@ -279,11 +213,7 @@ def _choose_spans(
         for hit in rare[token]:
             if not any(start <= hit < end for start, end in spans):
                 spans.append(_find_around(hit, lines, definitions))
-    spoken = [found for found in definitions if any(_has_part(found.name, token.casefold()) for token in tokens)]
-    spans += [(found.start, found.end) for found in spoken[:MAX_FOUND_FILES] if len(spoken) <= MAX_FOUND_FILES]
-    inner = [each for found in large for each in definitions if found.start < each.start and each.end <= found.end]
-    heads = [_find_head(found, lines) for found in inner]
-    return list(dict.fromkeys([*_find_constants(lines, spans, tokens), *spans, *((n, n + 1) for n in heads)]))
+    return list(dict.fromkeys(spans))
 
 
 def _find_opening(definition: Definition, definitions: Sequence[Definition]) -> Span:
@@ -308,17 +238,6 @@ def _find_around(hit: int, lines: list[str], definitions: Sequence[Definition]) 
     return max(0, hit - CONTEXT_LINES), min(len(lines), hit + CONTEXT_LINES + 1)
 
 
-def _find_constants(lines: list[str], spans: list[Span], tokens: Sequence[str]) -> list[Span]:
-    """Find lines that set constants which the shown parts use or a token names in part."""
-    used = {word for start, end in spans for line in lines[start:end] for word in _TOKEN.findall(line)}
-    constants = [(number, found[1]) for number, line in enumerate(lines) if (found := _CONSTANT.match(line))]
-    return [
-        (number, number + 1)
-        for number, name in constants
-        if name in used or any(_has_part(name, token.casefold()) for token in tokens)
-    ]
-
-
 def _fit_spans(spans: Iterable[Span]) -> list[Span]:
     """Return as many spans as fit, merged and in file order."""
     kept: list[Span] = []
@@ -332,27 +251,3 @@ def _fit_spans(spans: Iterable[Span]) -> list[Span]:
         if sum(end - start for start, end in merged) <= MAX_EXCERPT_LINES:
             kept = merged
     return kept
-
-
-def _list_other_lines(
-    tokens: Sequence[str], whole: Sequence[str], texts: Mapping[str, str], defined: Mapping[str, set[str]]
-) -> str:
-    """List lines that use a definition named in the request, in files not shown in full, as grep prints them."""
-    wanted = [token for token in tokens if any(token in names for names in defined.values())]
-    found = [
-        f"{name}:{number}:{line.strip()[:MAX_LINE_CHARS]}"
-        for name, text in texts.items()
-        if name not in whole and any(token in text for token in wanted)
-        for number, line in enumerate(text.splitlines(), 1)
-        if any(_holds(token, line) for token in wanted)
-    ]
-    more = [f"… and {len(found) - MAX_OTHER_LINES} more lines"] if len(found) > MAX_OTHER_LINES else []
-    return "\n".join((f"Lines with {', '.join(wanted)}:", *found[:MAX_OTHER_LINES], *more)) if found else ""
-
-
-def _number_columns(name: str, text: str) -> str:
-    """Number the columns of a table like awk: a small model miscounts them."""
-    head = text.partition("\n")[0].strip().split(",")
-    if not name.endswith(".csv") or not 1 < len(head) <= MAX_COLUMNS or any(not column.strip() for column in head):
-        return ""
-    return f"\nColumns: {', '.join(f'${number} {column.strip()}' for number, column in enumerate(head, 1))}"
