@@ -288,15 +288,8 @@ def _apply_floor(
 def _judge_remarks(command: str, analysis: CommandAnalysis) -> JudgedPart:
     reason = "; ".join(analysis.remarks)
     part = CommandPart(words=(), text=command, directories=None, remarks=analysis.remarks)
-    return JudgedPart(
-        part=part,
-        decision="ask",
-        reason=reason,
-        rule=_UNREADABLE,
-        risk=Risk.HIGH,
-        locked=analysis.unread,
-        plain=False,
-    )
+    judged = JudgedPart(part=part, decision="ask", reason=reason, rule=_UNREADABLE, risk=Risk.HIGH, plain=False)
+    return msgspec.structs.replace(judged, locked=analysis.unread)
 
 
 def _apply_grants(judged: JudgedPart, command: str, grants: Sequence[Grant], approval: Approval) -> JudgedPart:

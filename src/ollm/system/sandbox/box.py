@@ -379,7 +379,8 @@ def _follow_dot_git(dot_git: str) -> tuple[str, str]:
     """Return the directory of a worktree that a `.git` is or names, and the one it shares with other worktrees."""
     named = "" if os.path.isdir(dot_git) else read_pointer(dot_git).removeprefix("gitdir: ")
     private = os.path.realpath(os.path.join(os.path.dirname(dot_git), named)) if named else os.path.realpath(dot_git)
-    return private, os.path.realpath(os.path.join(private, read_pointer(os.path.join(private, "commondir")) or "."))
+    shared = read_pointer(os.path.join(private, "commondir"))
+    return private, os.path.realpath(os.path.join(private, shared)) if shared else private
 
 
 def read_regular(path: str) -> bytes:

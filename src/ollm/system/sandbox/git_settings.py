@@ -9,13 +9,17 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
+import shutil
 import stat
+import subprocess
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
+from ollm.system.atomic import make_private_directory, replace_file
 from ollm.system.sandbox.box import find_git_directories, is_inside, list_names, locate_repository, read_regular
 from ollm.system.sandbox.confined import GIT_SETTINGS, make_git_environment, make_helper_environment, start_confined
 from ollm.system.sandbox.names import GIT_SETTINGS_NAMES, REBASES, follow_pointer, list_repositories, normalize_name
@@ -80,19 +84,21 @@ def read_names(files: Iterable[str], home: str) -> GitNames:
     read = read_files(files, home)
     names = [_find_names(tuple(settings), home) for settings in read.values() if settings]
     folders, paths, words = (frozenset[str]().union(*some) for some in zip(*names, strict=True)) if names else ((),) * 3
-    places = frozenset(path for file in read for path in (file, os.path.realpath(file)))
+    places = frozenset((*read, *map(os.path.realpath, filter(os.path.lexists, read))))
     return GitNames(places, frozenset(folders), frozenset(paths), frozenset(words), None in read.values())
 
 
 def read_shared_names(places: Iterable[str], home: str) -> tuple[GitNames, list[str]]:
     """Return what the settings name that hold in every repository in these places: the user's, the system's, those of
     the environment, and those of a repository around a place; and the tops of the worktrees that they are for."""
-    around = [locate_repository(place) for place in places]
-    files = [file for _, folders in around for folder in folders for file in list_settings_files(folder)]
+    around = dict(map(locate_repository, places))
+    gits = {git for some in around.values() for git in some}
+    outer = [git for git in gits if not any(git != other and is_inside(git, other) for other in gits)]
+    files = [file for git in outer for file in list_settings_files(git)]
     names = read_names([*list_global_files(home), *list_system_files(), *files], home)
     folders, paths, words = _find_names(tuple(_read_environment()), home)
     names = names._replace(folders=names.folders | folders, paths=names.paths | paths, words=names.words | words)
-    return names, [*places, *(top for top, _ in around if top)]
+    return names, [*places, *filter(None, around)]
 
 
 def list_settings_files(git: str) -> list[str]:
@@ -107,7 +113,8 @@ def explain_git_name(path: str, root: str) -> str | None:
     if names.unread:
         return "git's settings could not be read, and may name it"
     named = names.find_paths(tops)
-    if any(is_inside(path, one) and not is_inside(root, one) for one in named | set(map(os.path.realpath, named))):
+    named |= set(map(os.path.realpath, named - names.files))
+    if any(is_inside(path, one) and not is_inside(root, one) for one in named):
         return f"{os.path.basename(path)} is named by git's settings"
     return None
 
@@ -122,8 +129,6 @@ def list_global_files(home: str) -> list[str]:
 
 def list_system_files() -> list[str]:
     """List the files in which git looks for the system's settings: where it is installed, or in /etc."""
-    import shutil
-
     if named := os.environ.get("GIT_CONFIG_SYSTEM"):
         return [named]
     found = shutil.which("git") or "/usr/bin/git"
@@ -131,6 +136,7 @@ def list_system_files() -> list[str]:
     return [*dict.fromkeys(("/etc/gitconfig", *(os.path.join(prefix, "etc/gitconfig") for prefix in prefixes)))]
 
 
+@cache
 def _read_environment() -> Settings:
     """Return the settings and programs that environment variables give to git."""
     given = {name: value for name, value in os.environ.items() if name.startswith("GIT_") or name in PROGRAM_VARIABLES}
@@ -176,8 +182,8 @@ def _read_file(file: str, home: str) -> Settings | None:
 
 
 def _parse_plain_file(file: str) -> Settings | None:
-    """Return the settings in a file without quotes, escapes, comments after values and control characters, else None:
-    git has to read it."""
+    """Return the settings in a file, or None if git has to read it: for escapes, quotes in a value, a comment after one
+    and control characters."""
     try:
         text = read_regular(file).decode()
     except (OSError, UnicodeDecodeError):
@@ -186,8 +192,9 @@ def _parse_plain_file(file: str) -> Settings | None:
     for line in (line.strip(" \t") for line in text.split("\n")):
         if header := re.fullmatch(r'\[([A-Za-z0-9-]+)(?: "([^"\\\]]*)")?\]', line):
             section = header[1].lower() + ("." if header[2] is None else f".{header[2]}.")
-        elif setting := re.fullmatch(r"([A-Za-z][A-Za-z0-9-]*)(?:[ \t]*=[ \t]*([^\"\\#;]*))?", line):
-            found.append((section + setting[1].lower(), "true" if setting[2] is None else setting[2]))
+        elif setting := re.fullmatch(r"([A-Za-z][A-Za-z0-9-]*)(?:[ \t]*=[ \t]*(\"[^\"\\]*\"|[^\"\\#;]*))?", line):
+            value = "true" if setting[2] is None else setting[2].strip('"')
+            found.append((section + setting[1].lower(), value))
         elif line and line[0] not in "#;":
             return None
         if not line.replace("\t", " ").isprintable():
@@ -268,9 +275,6 @@ def _find_names(settings: tuple[tuple[str, str], ...], home: str) -> tuple[froze
 def _find_words(script: str, home: str) -> Iterator[str]:
     """Find the words of a script that may be files. The first one of a command is searched in PATH, unless it has a
     slash; the words after `git` are its own."""
-    import shlex
-    import shutil
-
     with suppress(ValueError):
         yield from (word for word in shlex.split(script) if "/" in word)
     for command in re.split(r"[;|&(){}\n`]", script.removeprefix("!")):
@@ -319,9 +323,6 @@ def read_git_settings(home: str, *options: str, directory: str = "/", scope: tup
 def _ask_git(
     home: str, arguments: list[str], directory: str, readable: Iterable[str], named: Mapping[str, str]
 ) -> Settings | None:
-    import shutil
-    import subprocess
-
     def ask() -> subprocess.CompletedProcess[bytes]:
         environment = {**make_helper_environment(os.environ), **named, **make_git_environment(), "HOME": home}
         command = ["git", *arguments, "--null", "--list"]
@@ -351,8 +352,6 @@ def write_git_settings(file: Path, home: str, workspace: str) -> str:
             return str(file)
     except (OSError, ValueError, TypeError):
         pass
-    from ollm.system.atomic import make_private_directory, replace_file
-
     make_private_directory(file.parent)
     lines = [f"# {json.dumps(_describe_states(read_files(sources, home)))}"]
     if any(map(os.path.exists, list_global_files(home))):
