@@ -237,7 +237,7 @@ def test_opened_from_its_end_a_session_becomes_what_it_becomes_when_all_of_it_is
         journal = Home(tmp_path / "left").journal(session_id)
         journal.write_bytes(journal.read_bytes()[: chance.randint(0, journal.stat().st_size)])
     read = Home(tmp_path / "left").files.read(session_id).session
-    unfinished = Home(tmp_path / "left").files.read(session_id).unfinished
+    unfinished = Home(tmp_path / "left").files.read(session_id).is_unfinished
     known = len(read.messages) - unfinished, read.messages[-1].id - unfinished
 
     ends = []

@@ -223,7 +223,7 @@ class FileCheckpointObserver(TurnObserver, ChangeWatch):
         await self._settle()
         loop = asyncio.get_running_loop()
         began, message_id = loop.time(), self._find_message_id()
-        if not self._checkpoints.get().wanted:
+        if not self._checkpoints.get().is_enabled:
             await self._note_missed(self._session.id, message_id)
             return
         try:

@@ -163,7 +163,7 @@ class FileCheckpoints(ChangeSpans):
         return self._trees.off
 
     @property
-    def wanted(self) -> bool:
+    def is_enabled(self) -> bool:
         """True if the settings enable checkpoints."""
         return self._settings.enabled
 

@@ -47,7 +47,7 @@ class LoadedSession(Data, frozen=True):
     journal_end: bytes = b""  # that the journal's last record lacks
 
     @property
-    def unfinished(self) -> bool:
+    def is_unfinished(self) -> bool:
         return bool(self.partial)
 
 

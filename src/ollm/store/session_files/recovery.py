@@ -107,7 +107,7 @@ def _read_end(
             if (mark or known) and not loaded.read_only and (surely or _has_all_calls(loaded.session)):
                 numbers = [message.id for message in loaded.session.messages]
                 if max(numbers, default=0) >= last:
-                    count += sum(number > last for number in numbers) - loaded.unfinished
+                    count += sum(number > last for number in numbers) - loaded.is_unfinished
                     return msgspec.structs.replace(loaded, message_count=count)
     return None
 
@@ -212,7 +212,7 @@ def make_current_head(head: JsonObject, session: Session) -> JsonObject:
 def _finish_interrupted(writer: SessionWriter, loaded: LoadedSession, clock: Clock) -> LoadedSession:
     """Record as interrupted what the crash left open, and return the session with it."""
     session, at = loaded.session, format_stamp(clock())
-    if loaded.unfinished:
+    if loaded.is_unfinished:
         writer.record_message(at, session.messages[-1], 0)
     calls = [mark_interrupted(call) if call.status == "running" else call for call in session.tool_calls]
     changed = [call for call, before in zip(calls, session.tool_calls, strict=True) if call is not before]
