@@ -222,7 +222,7 @@ def wait_until(is_true: Callable[[], object]) -> None:
     until = time.monotonic() + WAIT_SECONDS
     while not is_true():
         assert time.monotonic() < until, "it did not happen"
-        time.sleep(0.05)
+        time.sleep(0.2)
 
 
 def start(machine: ArchiveMachine, *words: str) -> subprocess.Popen[bytes]:

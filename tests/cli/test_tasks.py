@@ -137,12 +137,12 @@ async def test_a_task_that_takes_too_long_is_stopped(tmp_path: Path) -> None:
     async with running(tmp_path, [TASK, Answer(text="late", delay=60), "Done without it."]) as runner:
         plant(runner)
         runner.home.mkdir()
-        (runner.home / "config.yaml").write_text("tools: {task: {maxSeconds: 5}}\n")
+        (runner.home / "config.yaml").write_text("tools: {task: {maxSeconds: 2}}\n")
 
         done = await runner.run("-p", "hello", "-o", "json")
 
         (call,) = json.loads(done.out)["toolCalls"]
-        assert call["result"]["llmContent"] == "Error Timeout: The task was stopped after 5 seconds."
+        assert call["result"]["llmContent"] == "Error Timeout: The task was stopped after 2 seconds."
         assert json.loads(done.out)["text"] == "Done without it."
 
 

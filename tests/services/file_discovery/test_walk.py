@@ -205,12 +205,12 @@ async def test_names_that_are_not_text_are_found_and_matched(service: FileDiscov
     assert found == {b"latin-\xe9", b"new\nline", b"\x1b[31m", b".gitignore"}
 
 
-async def test_ten_thousand_files_in_one_directory(service: FileDiscoveryService, root: Path) -> None:
+async def test_thousands_of_files_in_one_directory(service: FileDiscoveryService, root: Path) -> None:
     (root / "full").mkdir()
-    for number in range(10_000):
+    for number in range(3_000):
         (root / "full" / str(number)).touch()
 
-    assert len(await files(service, root)) == 10_000
+    assert len(await files(service, root)) == 3_000
 
 
 async def test_files_that_vanish_meanwhile_do_no_harm(service: FileDiscoveryService, root: Path) -> None:
