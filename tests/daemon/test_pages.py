@@ -3,16 +3,27 @@
 import asyncio
 import os
 import signal
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+import pytest_asyncio
 
 from tests.daemon.browser import Visitor, chromium, get_port, make_link, visit
 from tests.daemon.long_session import LONG, write_long_session
 from tests.daemon.running import Daemon, daemon
 from tests.servers.answers import Answer
 from tests.sizes import SOAK
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")  # of the one browser
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def browser() -> AsyncIterator[Any]:
+    async with chromium() as started:
+        yield started
+
 
 ANSWER = "It adds **floats**.\n\n```python\nreturn sum(prices)\n```\n"
 
@@ -69,9 +80,9 @@ async def rename_delete_and_undo(found: Daemon, visitor: Visitor, session: str) 
     assert (await found.ask("GET", f"/sessions/{session}")).status == 200
 
 
-async def test_one_logs_in_asks_confirms_and_sees_the_answer_rendered(tmp_path: Path) -> None:
+async def test_one_logs_in_asks_confirms_and_sees_the_answer_rendered(tmp_path: Path, browser: Any) -> None:
     script = [Answer(text=ANSWER, thinking="Let me see."), EDIT, "Written."]
-    async with daemon(tmp_path, script) as found, chromium() as browser, visit(browser, found) as visitor:
+    async with daemon(tmp_path, script) as found, visit(browser, found) as visitor:
         page = visitor.page
         session = await found.open()
         await visitor.open_session(session)
@@ -109,8 +120,10 @@ async def test_one_logs_in_asks_confirms_and_sees_the_answer_rendered(tmp_path: 
 
 
 @pytest.mark.skipif(not SOAK, reason="takes long: make soak")
-async def test_a_link_that_was_used_and_a_page_that_is_not_logged_in_say_what_to_do(tmp_path: Path) -> None:
-    async with daemon(tmp_path) as found, chromium() as browser:
+async def test_a_link_that_was_used_and_a_page_that_is_not_logged_in_say_what_to_do(
+    tmp_path: Path, browser: Any
+) -> None:
+    async with daemon(tmp_path) as found:
         link = await make_link(found)
         for address, words in (
             (link, ""),
@@ -133,9 +146,9 @@ async def serve_another_version(route: Any) -> None:
 
 @pytest.mark.soak
 @pytest.mark.skipif(not SOAK, reason="takes long: make soak")
-async def test_a_killed_daemon_is_found_again_and_the_page_goes_on(tmp_path: Path) -> None:
+async def test_a_killed_daemon_is_found_again_and_the_page_goes_on(tmp_path: Path, browser: Any) -> None:
     script = ["There.", "First answer.", Answer(text="never to be finished " * 50, pace=0.2), "Second answer."]
-    async with daemon(tmp_path, script) as found, chromium() as browser, visit(browser, found) as visitor:
+    async with daemon(tmp_path, script) as found, visit(browser, found) as visitor:
         page = visitor.page
         other = await found.open()
         await found.say(other, "Said elsewhere.")
@@ -171,8 +184,8 @@ async def test_a_killed_daemon_is_found_again_and_the_page_goes_on(tmp_path: Pat
 
 @pytest.mark.soak
 @pytest.mark.skipif(not SOAK, reason="takes long: make soak")
-async def test_two_browsers_see_the_same_and_one_answer_counts(tmp_path: Path) -> None:
-    async with daemon(tmp_path, [EDIT, "Done together."]) as found, chromium() as browser:
+async def test_two_browsers_see_the_same_and_one_answer_counts(tmp_path: Path, browser: Any) -> None:
+    async with daemon(tmp_path, [EDIT, "Done together."]) as found:
         async with visit(browser, found) as first, visit(browser, found) as second:
             session = await found.open()
             await asyncio.gather(first.open_session(session), second.open_session(session))
@@ -191,9 +204,9 @@ HOSTILE = """<img src=x onerror="alert(1)"><script>alert(1)</script> [a](javascr
 
 
 @pytest.mark.skipif(not SOAK, reason="takes long: make soak")
-async def test_hostile_words_stay_words_and_messages_queue(tmp_path: Path) -> None:
+async def test_hostile_words_stay_words_and_messages_queue(tmp_path: Path, browser: Any) -> None:
     script = [Answer(text=HOSTILE, thinking=HOSTILE), Answer(text="slow words " * 9, pace=0.15), "After the queue."]
-    async with daemon(tmp_path, script) as found, chromium() as browser, visit(browser, found) as visitor:
+    async with daemon(tmp_path, script) as found, visit(browser, found) as visitor:
         page = visitor.page
         session = await found.open()
         await visitor.open_session(session)
@@ -244,10 +257,10 @@ async def open_anew(found: Daemon, browser: Any, state: Any) -> tuple[float, lis
 
 
 @pytest.mark.skipif(not SOAK, reason="takes long: make soak")
-async def test_ten_thousand_messages_are_painted_at_once_and_any_of_them_is_found(tmp_path: Path) -> None:
+async def test_ten_thousand_messages_are_painted_at_once_and_any_of_them_is_found(tmp_path: Path, browser: Any) -> None:
     (tmp_path / "project").mkdir()
     write_long_session(tmp_path / ".ollm", tmp_path / "project", 10_000)
-    async with daemon(tmp_path) as found, chromium() as browser, visit(browser, found) as visitor:
+    async with daemon(tmp_path) as found, visit(browser, found) as visitor:
         page = visitor.page
         await page.wait_for_selector(".sessions li a")
         times = []
@@ -362,9 +375,9 @@ async def take_notes_and_show_help(found: Daemon, visitor: Visitor) -> None:
     assert len(found.server.chats) == asked
 
 
-async def test_the_box_completes_runs_commands_and_gets_queued_words_back(tmp_path: Path) -> None:
+async def test_the_box_completes_runs_commands_and_gets_queued_words_back(tmp_path: Path, browser: Any) -> None:
     script = ["I read it.", "A file.", SLOW]
-    async with daemon(tmp_path, script) as found, chromium() as browser, visit(browser, found) as visitor:
+    async with daemon(tmp_path, script) as found, visit(browser, found) as visitor:
         (found.workspace / "src").mkdir()
         (found.workspace / "src" / "calc.py").write_text("def add(a, b): ...\n")
         await visitor.open_session(await found.open())
@@ -405,9 +418,9 @@ async def rewind_by_a_click(found: Daemon, visitor: Visitor) -> None:
     assert await page.input_value(BOX) == "Run it"
 
 
-async def test_answers_show_their_rules_errors_stay_and_a_click_rewinds(tmp_path: Path) -> None:
+async def test_answers_show_their_rules_errors_stay_and_a_click_rewinds(tmp_path: Path, browser: Any) -> None:
     script = [Answer(calls=[("shell", {"command": "touch made.txt"})]), "It ran.", Answer(status=500)]
-    async with daemon(tmp_path, script) as found, chromium() as browser:
+    async with daemon(tmp_path, script) as found:
         async with visit(browser, found, viewport=PHONE) as visitor:
             page = visitor.page
             await visitor.open_session(await found.open())
