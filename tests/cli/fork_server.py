@@ -29,12 +29,17 @@ from tests.unsynced import leave_writes_in_memory
 ROOT = Path(__file__).parents[2]
 LOGS = "ollm.system.logs"  # a command takes its being loaded for a log that was begun
 LIBRARIES = (
+    "anyio._backends._asyncio",
     "click._textwrap",
     "click.shell_completion",
     "ctypes",
     "encodings.ascii",
     "encodings.utf_8_sig",
     "filelock",
+    "litestar._kwargs.kwargs_model",
+    "litestar.middleware.allowed_hosts",
+    "litestar.middleware.csrf",
+    "litestar.middleware.response_cache",
     "mcp.client.client",
     "prompt_toolkit.input.posix_utils",
     "prompt_toolkit.input.vt100",
@@ -43,9 +48,11 @@ LIBRARIES = (
     "rapidfuzz.fuzz",
     "rapidfuzz.process",
     "re2",
+    "rich._unicode_data.unicode17-0-0",
     "rich.table",
     "ruamel.yaml",
     "tempfile",
+    "uvicorn.lifespan.off",
 )
 NUMBER = struct.Struct("i")
 

@@ -20,7 +20,7 @@ BATCHES = 10
 @pytest.mark.parametrize("batch", range(BATCHES))
 async def test_random_trees_show_what_git_shows(plain: FileDiscoveryService, tmp_path: Path, batch: int) -> None:
     """Feature: services-sessions, Property 22: ignored files are not discovered, and nothing else is left out."""
-    for seed in range(batch, size(120, 20_000), BATCHES):
+    for seed in range(batch, size(100, 20_000), BATCHES):
         root = tmp_path / str(seed)
         RandomTree(seed, root).make()
 
