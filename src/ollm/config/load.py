@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
 from ollm.config.environment import Home, has_valid_log_level
 from ollm.config.settings import BUILTIN_IGNORES, Settings
-from ollm.config.validation import Mistake, SettingsReader, map_fields, read_config_file
+from ollm.config.validation import Mistake, SettingsReader, read_config_file
 from ollm.config.yaml_tree import SourcePosition, YamlEntry
 from ollm.domain.errors import UsageError
 from ollm.domain.struct import Data
@@ -51,6 +51,7 @@ VARIABLES = {
     "OLLM_CALL_FORM": "provider.callForm",
 }
 OLLAMA_PORT = 11434
+Section = TypeVar("Section", bound=msgspec.Struct)
 
 
 class RulePlace(Data, frozen=True):
@@ -125,25 +126,23 @@ def _combine_layers(layers: list[Layer], reading: SettingsReader) -> LoadedSetti
         if "rules" in layer.values.get("policy", {}):
             rules = [*(rules if adding else []), *_list_rule_places(layer)]
     return LoadedSettings(
-        settings=_build_settings(values),
+        settings=_build_struct(Settings, values),
         problems=tuple(reading.mistakes),
         sources=places,
         rule_places=tuple(rules),
     )
 
 
-def _build_settings(values: Mapping[str, Any]) -> Settings:
-    """Convert the sections that are set to their types; the others keep their defaults."""
-    changed = {name: value for name, value in values.items() if value != BASE_VALUES.get(name, {})}
-    if not changed:
-        return Settings()
-    names = dict(zip(Settings.__struct_encode_fields__, Settings.__struct_fields__, strict=True))
-    defaults = map_fields(Settings())
-    sections = {key: type(value) for key, value in defaults.items() if isinstance(value, msgspec.Struct)}
-    read: dict[str, Any] = {
-        names[key]: msgspec.convert(value, sections.get(key, Any)) for key, value in changed.items()
-    }
-    return Settings(**read)
+def _build_struct(kind: type[Section], values: Mapping[str, Any]) -> Section:
+    """Build a struct of checked values; other fields keep their defaults."""
+    names = zip(kind.__struct_encode_fields__, kind.__struct_fields__, strict=True)
+    return kind(**{name: _build_field(getattr(kind(), name), values[key]) for key, name in names if key in values})
+
+
+def _build_field(default: Any, value: Any) -> Any:
+    if isinstance(default, msgspec.Struct):
+        return _build_struct(type(default), value)
+    return tuple(value) if isinstance(default, tuple) else value
 
 
 def _list_rule_places(layer: Layer) -> list[RulePlace]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import sys
 import types
 import typing
 from functools import cache
@@ -59,8 +60,11 @@ def map_fields(settings: msgspec.Struct) -> dict[str, Any]:
 
 
 @cache
-def list_field_types(kind: type[msgspec.Struct]) -> dict[str, Any]:
-    return {field.encode_name: field.type for field in msgspec.structs.fields(kind)}
+def find_field_type(kind: type[msgspec.Struct], key: str) -> Any:
+    """Evaluate the annotation of one field, without those of the others."""
+    name = kind.__struct_fields__[kind.__struct_encode_fields__.index(key)]
+    alone = types.SimpleNamespace(__annotations__={name: kind.__annotations__[name]})
+    return typing.get_type_hints(alone, vars(sys.modules[kind.__module__]), include_extras=True)[name]
 
 
 class SettingsReader:
@@ -89,7 +93,7 @@ class SettingsReader:
             elif isinstance(section := defaults[key], msgspec.Struct):
                 values[key] = self.read_struct(type(section), child, name)
             else:
-                self._read_field(list_field_types(kind)[key], child, name, values, key)
+                self._read_field(find_field_type(kind, key), child, name, values, key)
         return values
 
     def report_mistake(self, place: SourcePosition, key: str, message: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any, Final, Literal
 
 from msgspec.structs import replace
@@ -24,8 +23,9 @@ OWNERS: dict[str, Kind] = {"llamacpp": LLAMA_CPP, "vllm": VLLM, "organization_ow
 def split_base_url(url: str) -> tuple[str, str]:
     """Split a URL into the server's root and the path of its API, `/v1` for a bare host."""
     trimmed = url.rstrip("/")
-    if versioned := re.fullmatch(r"(.*?)(/v\d+)", trimmed):
-        return versioned[1], versioned[2]
+    root, _, last = trimmed.rpartition("/")
+    if last.startswith("v") and last[1:].isdecimal():
+        return root, f"/{last}"
     has_path = "/" in trimmed.partition("://")[2]
     return trimmed, "" if has_path else "/v1"
 

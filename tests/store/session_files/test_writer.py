@@ -208,7 +208,8 @@ def list_marks(home: Home) -> list[tuple[int, int, int, int]]:
     """Newest first: where each stands, and what it says of messages, their last number and calls."""
     with home.journal(SESSION_ID).open("rb") as file:
         return [
-            (place, mark.count, mark.last, mark.calls) for place, mark in journal.iter_marks(SessionFile(file.fileno()))
+            (one.place, one.mark.count, one.mark.last, one.mark.calls)
+            for one in journal.iter_marks(SessionFile(file.fileno()))
         ]
 
 

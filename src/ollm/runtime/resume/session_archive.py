@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING
 
@@ -90,5 +89,7 @@ def render_archived_message(message: Message, calls: tuple[ToolCallRecord, ...])
 
 def render_archived_call(call: ToolCallRecord) -> str:
     """Render a call with its full arguments, strings unquoted."""
+    import json
+
     given = [f"{name}: {value if isinstance(value, str) else json.dumps(value)}" for name, value in call.args.items()]
     return "\n".join([f"[called {call.name} {call.id}]", *given])

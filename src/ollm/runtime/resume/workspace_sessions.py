@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Callable, Collection, Iterable
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -131,22 +130,22 @@ class WorkspaceContext:
 
     def load_origins(self) -> dict[str, str]:
         """Return where copied sessions come from: the path of the original folder, by session id."""
-        copied: dict[str, list[str]] = json.loads(self.database.get_fact("copied") or "{}")
+        copied = self._read_fact("copied")
         return {session_id: path for path, ids in copied.items() for session_id in ids}
 
     def adopt(self, session_id: str, origin: str) -> None:
         """Let a session from another folder, on another machine, belong here too."""
         with self.database.begin_transaction():
-            copied: dict[str, list[str]] = json.loads(self.database.get_fact("copied") or "{}")
+            copied = self._read_fact("copied")
             copied[origin] = sorted({*copied.get(origin, []), session_id})
-            self.database.set_fact("copied", json.dumps(copied))
+            self._write_fact("copied", copied)
 
     def load_aliases(self) -> set[str]:
         """Return this folder's path and its paths before it was moved."""
         return {
             str(self.path),
             replace_surrogates(str(self.path)),
-            *json.loads(self.database.get_fact("aliases") or "[]"),
+            *self._read_fact("aliases"),
         }
 
     def detect_move(self) -> None:
@@ -159,7 +158,7 @@ class WorkspaceContext:
             if before is not None and self._is_original(Path(before), identity):
                 self._begin_as_copy(before)
             elif before is not None:
-                self.database.set_fact("aliases", json.dumps(sorted({*self.load_aliases(), before} - {here})))
+                self._write_fact("aliases", sorted({*self.load_aliases(), before} - {here}))
             self.database.set_fact("path", here)
 
     def _is_original(self, other: Path, identity: str) -> bool:
@@ -176,11 +175,24 @@ class WorkspaceContext:
             theirs.close()
 
     def _begin_as_copy(self, before: str) -> None:
-        copied: dict[str, list[str]] = json.loads(self.database.get_fact("copied") or "{}")
+        copied = self._read_fact("copied")
         copied[before] = [record.session_id for record in self.database.list_sessions()]
-        self.database.set_fact("copied", json.dumps(copied))
+        self._write_fact("copied", copied)
         self.database.set_fact("id", make_id())
-        self.database.set_fact("aliases", "[]")
+        self._write_fact("aliases", [])
+
+    def _read_fact(self, name: str) -> Any:
+        text = self.database.get_fact(name)
+        if text is None:
+            return {}
+        import json
+
+        return json.loads(text)
+
+    def _write_fact(self, name: str, value: Any) -> None:
+        import json
+
+        self.database.set_fact(name, json.dumps(value))  # escapes what a path has that is not UTF-8
 
 
 def find_newest_number(record: ChatSession) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import mmap
 import re
 from collections.abc import Callable, Iterable, Iterator
@@ -360,6 +359,8 @@ def has_repeated_name(head: bytes) -> bool:
         found = dict(pairs)
         repeated = repeated or len(found) < len(pairs)
         return found
+
+    import json
 
     json.loads(head, object_pairs_hook=take_object, parse_int=str)
     return repeated

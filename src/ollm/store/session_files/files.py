@@ -5,7 +5,6 @@ from __future__ import annotations
 import codecs
 import contextlib
 import io
-import json
 import os
 import stat
 import time
@@ -403,6 +402,10 @@ _CHUNK_BYTES = 1 << 20
 def convert_to_utf8(descriptor: int) -> int | None:
     """Write the same text as UTF-8 to an unnamed file, or return None if it is already UTF-8 without a BOM."""
     beginning = os.pread(descriptor, 4, 0)
+    if beginning.isascii() and b"\0" not in beginning:
+        return None
+    import json
+
     name = json.detect_encoding(beginning)
     if name == "utf-8" or (name.endswith(("le", "be")) and b"{" not in beginning):  # zeros alone are damage
         return None

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple, TypeGuard
+from typing import Any, TypeGuard
 
 import msgspec
 
@@ -225,7 +225,7 @@ MARK_EVERY_BYTES = 1 << 18
 MARK_EVERY_MARKS = 8  # and no more of a journal than one part in so many is marks
 
 
-class PlacedMark(NamedTuple):
+class PlacedMark(msgspec.Struct, frozen=True):
     """A mark and the start of its line."""
 
     place: int

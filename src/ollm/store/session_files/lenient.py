@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import re
 from collections.abc import Callable, Iterator
 from typing import Any, get_args
@@ -240,6 +239,8 @@ def parse_object(data: bytes) -> JsonObject:
     in the file, not content, because JSON escapes them."""
     with contextlib.suppress(msgspec.MsgspecError, UnicodeDecodeError):
         return _object_decoder.decode(data)
+    import json
+
     found = json.loads(data.replace(b"\0", b"").decode("utf-8", "replace"), strict=False)
     if not isinstance(found, dict):
         raise ValueError("not an object")  # noqa: TRY004 - the caller treats all bad JSON alike
@@ -359,7 +360,6 @@ WINDOW_BYTES = 1 << 16
 _SPACE = b" \t\r\n"
 _TRAILING_ERROR = compile_late(r"trailing characters \(byte (\d+)\)")  # how the parser says where an object ended
 _ENTRY_START = compile_late(rb'\{\s*+"(?:id|role|parts|timestamp)"\s*+:')
-_loose_decoder = json.JSONDecoder(strict=False)
 
 
 class TooDeepError(Exception):
@@ -431,8 +431,10 @@ def _trim_end(data: memoryview, end: int) -> int:
 
 def _find_loose_end(chunk: bytes, start: int) -> int | None:
     """Find the end of an object that contains raw control characters."""
+    import json
+
     try:
-        return start + _loose_decoder.raw_decode(chunk.decode("latin-1"))[1]
+        return start + json.JSONDecoder(strict=False).raw_decode(chunk.decode("latin-1"))[1]
     except ValueError:
         return None
     except RecursionError as error:

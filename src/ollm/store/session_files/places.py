@@ -118,7 +118,7 @@ def match_prefix(ids: list[str], prefix: str, shown_by: str = "ollm sessions lis
 def list_ids_in(directory: Path) -> list[str]:
     """List the ids that have a document or a journal in `directory`."""
     try:
-        names = [path.name for path in directory.iterdir()]
+        names = [entry.name for entry in os.scandir(directory)]
     except FileNotFoundError:
         return []
     except OSError as error:

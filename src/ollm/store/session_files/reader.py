@@ -11,7 +11,7 @@ import os
 from array import array
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -56,7 +56,7 @@ _NUMBER_TAIL_BYTES = 20
 _NO_MESSAGE = 0, b""
 
 
-class _Piece(NamedTuple):
+class _Piece(msgspec.Struct, frozen=True, order=True):
     """A record of an answer under way: which one it is, and where."""
 
     number: int
@@ -65,7 +65,7 @@ class _Piece(NamedTuple):
     end: int
 
 
-class SessionPart(NamedTuple):
+class SessionPart(msgspec.Struct, frozen=True):
     """The messages between two numbers, with their calls. Some more are read: from a user message on, and at least
     `least`. With a `least` of 0 no messages are needed. `calls_after` adds calls of earlier messages."""
 

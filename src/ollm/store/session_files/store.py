@@ -8,7 +8,9 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
+
+import msgspec
 
 from ollm.domain.clock import Clock, now
 from ollm.domain.errors import NotFoundError, StorageError, UsageError, suggest_storage_fix
@@ -34,7 +36,7 @@ if TYPE_CHECKING:
     from ollm.store.session_files.recovery import Counts
 
 
-class MessagePage(NamedTuple):
+class MessagePage(msgspec.Struct, frozen=True):
     """A page of `limit` messages: the newest, or those before a number."""
 
     before: int | None

@@ -190,7 +190,7 @@ def read_changes(stamp: Stamp, session_id: str, row: Row | None, take: EntryInde
         number, calls = take.last_numbers if take else (before.last_number, 0)
         part = SessionPart(number, 1)
         if take and not row["text_stamp"]:
-            part = part._replace(calls_after=calls - 1)
+            part = SessionPart(number, 1, calls_after=calls - 1)
         with contextlib.suppress(DamageFoundError), _open_reader(stamp.directory, session_id, part) as reader:
             settled = row["stamp"] == stamp.text
             line = _read_entries(reader, session_id, take, before, settled) if reader.narrowed else None

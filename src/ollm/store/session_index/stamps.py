@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import NamedTuple
+
+import msgspec
 
 _ENDS = {".json": 0, ".journal": 1}
 ID_LENGTH = 36
@@ -14,7 +15,7 @@ LARGE_BYTES = 64_000_000  # a session from here on is not read to its end in one
 _HEXADECIMAL = dict.fromkeys(map(ord, "0123456789abcdef-"))
 
 
-class Stamp(NamedTuple):
+class Stamp(msgspec.Struct, frozen=True):
     """Inode, size and time of document and journal; `text` is their form in the index."""
 
     directory: Path

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
-from typing import NamedTuple
+
+import msgspec
 
 from ollm.system.http.client import (
     BadResponse,
@@ -85,7 +86,7 @@ async def iter_lines(chunks: AsyncGenerator[bytes, None], limit: int = MAX_LINE_
         yield bytes(pending).removesuffix(b"\r")
 
 
-class ServerEvent(NamedTuple):
+class ServerEvent(msgspec.Struct, frozen=True):
     """One server-sent event."""
 
     data: str

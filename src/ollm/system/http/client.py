@@ -8,9 +8,9 @@ from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from ipaddress import ip_address
-from typing import NamedTuple
 from urllib.parse import urlsplit
 
+import msgspec
 from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
 
 from ollm.domain.clock import monotonic
@@ -338,7 +338,7 @@ class FullResponse(Data, frozen=True):
     body: bytes
 
 
-class Response(NamedTuple):
+class Response(msgspec.Struct, frozen=True):
     """An answer whose body is still arriving. `iter_chunks` yields it as received; chunk boundaries have no meaning."""
 
     status: int
