@@ -14,7 +14,6 @@ import socket
 import subprocess
 import sys
 import tempfile
-from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -137,23 +136,6 @@ def _try(box: Box, level: Level) -> bool:
         if line_back.startswith(b"failed "):
             raise OSError(int(line_back.split()[1]), "the box could not be started")
     return b"exited 7" in report
-
-
-@cache
-def may_make_namespaces() -> bool:
-    """Try only what the best level needs and others do not, which takes a millisecond."""
-    from ollm.system.sandbox import kernel
-
-    child = os.fork()
-    if child == 0:
-        try:
-            kernel.call("unshare", kernel.CLONE_NEWUSER | kernel.CLONE_NEWNS | kernel.CLONE_NEWNET)
-            kernel.mount("none", "/", None, kernel.MS_REC | kernel.MS_PRIVATE)
-            kernel.set_mount_attributes("/", kernel.MOUNT_NOSUID)
-            os._exit(0)
-        finally:
-            os._exit(1)
-    return os.waitpid(child, 0)[1] == 0
 
 
 def make_namespaces(box: Box) -> tuple[int, ...]:

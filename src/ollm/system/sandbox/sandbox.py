@@ -14,6 +14,7 @@ from typing import Literal, TypeVar
 from ollm.domain.errors import StartError
 from ollm.system.folders import FolderMemory
 from ollm.system.sandbox.box import (
+    LEVELS,
     SCRATCH_PREFIX,
     WHOLE_LEVELS,
     Box,
@@ -374,20 +375,11 @@ def read_cached_level(cache: Path | None) -> Level | None:
         return None
     with suppress(OSError, ValueError, KeyError, TypeError):
         kept = json.loads(cache.read_text(encoding="utf-8"))
-        if kept["key"] == _make_key() and _is_credible(kept["level"]):
+        possible = LEVELS[:-1] if sys.platform == "linux" else ("seatbelt",)
+        if kept["key"] == _make_key() and kept["level"] in possible:
             level: Level = kept["level"]
             return level
     return None
-
-
-def _is_credible(level: object) -> bool:
-    """Return True for a stored level that is as good as this system allows. One that is too good fails when it is used,
-    and is then detected again; one that is worse would never be noticed."""
-    if level != "landlock" or sys.platform != "linux":
-        return level in (WHOLE_LEVELS if sys.platform == "linux" else ("seatbelt",))
-    from ollm.system.sandbox.levels import may_make_namespaces
-
-    return not may_make_namespaces()
 
 
 def _make_key() -> list[str]:
