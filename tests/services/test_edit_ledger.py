@@ -1,5 +1,6 @@
 """What the model knows of files, and copies to undo its edits."""
 
+import asyncio
 from pathlib import Path
 
 import pytest
@@ -7,9 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ollm.domain.errors import BusyError, StorageError
+from ollm.runtime.commands.work import take_back_edit
 from ollm.services import edit_ledger
-from ollm.services.edit_ledger import MAX_UNDO_COPIES, EditLedger, UndoResult, compute_digest, make_file_state
+from ollm.services.edit_ledger import MAX_UNDO_COPIES, EditLedger
 from ollm.system.paths import Boundary
+from ollm.tools.framework.base import ToolContext
 
 
 @pytest.fixture
@@ -59,9 +62,12 @@ def test_a_file_seen_in_part_is_known_by_its_state(ledger: EditLedger, work: Pat
     write(file, b"xy")
 
     assert ledger.is_stale(file, file.stat(), b"x")
-    state = make_file_state(before, b"x")
-    assert (state.inode, state.size, state.changed) == (before.st_ino, 1, before.st_mtime_ns)
-    assert (state.device, state.digest) == (before.st_dev, compute_digest(b"x"))
+
+
+def undo(ledger: EditLedger, work: Path) -> tuple[Path, bool] | None:
+    """The file, and whether it was removed."""
+    edit = asyncio.run(take_back_edit(ledger, ToolContext(boundary=Boundary.around(work)), "undo"))
+    return edit and (edit.path, edit.before is None)
 
 
 def peek(ledger: EditLedger) -> tuple[Path, bytes | None]:
@@ -71,46 +77,46 @@ def peek(ledger: EditLedger) -> tuple[Path, bytes | None]:
 
 
 def test_edits_are_taken_back_newest_first_and_a_new_file_is_removed(ledger: EditLedger, work: Path) -> None:
-    boundary, file = Boundary.around(work), work / "a"
+    file = work / "a"
     edit(ledger, file, b"one")
     edit(ledger, file, b"two\x00\n\n")
     edit(ledger, file, b"")
     assert peek(ledger) == (file, b"two\x00\n\n")
 
-    assert ledger.undo(boundary) == UndoResult(path=file, removed=False)
+    assert undo(ledger, work) == (file, False)
     assert file.read_bytes() == b"two\x00\n\n"
-    assert ledger.undo(boundary) == UndoResult(path=file, removed=False)
+    assert undo(ledger, work) == (file, False)
     assert peek(ledger) == (file, None)
-    assert ledger.undo(boundary) == UndoResult(path=file, removed=True)
+    assert undo(ledger, work) == (file, True)
     assert not file.exists()
-    assert ledger.undo(boundary) is None
+    assert undo(ledger, work) is None
     assert ledger.find_last_edit() is None
 
 
 def test_what_others_changed_since_is_left_alone_and_can_be_tried_again(ledger: EditLedger, work: Path) -> None:
-    boundary, file = Boundary.around(work), work / "a"
+    file = work / "a"
     write(file, b"one")
     edit(ledger, file, b"two")
     write(file, b"by hand")
 
     with pytest.raises(BusyError, match="has changed since the edit; not undone"):
-        ledger.undo(boundary)
+        undo(ledger, work)
     assert file.read_bytes() == b"by hand"
     write(file, b"two")
-    assert ledger.undo(boundary) is not None
+    assert undo(ledger, work) is not None
     assert file.read_bytes() == b"one"
 
 
 def test_an_edit_that_is_undone_already_is_passed_over(ledger: EditLedger, work: Path) -> None:
-    boundary, first, second = Boundary.around(work), work / "a", work / "b"
+    first, second = work / "a", work / "b"
     write(first, b"one")
     write(second, b"one")
     edit(ledger, first, b"two")
     ledger.save_undo_copy(second, b"one", b"never written")
     ledger.save_undo_copy(work / "c", None, b"never written")
 
-    assert ledger.undo(boundary) == UndoResult(path=first, removed=False)
-    assert ledger.undo(boundary) is None
+    assert undo(ledger, work) == (first, False)
+    assert undo(ledger, work) is None
 
 
 def test_a_file_that_was_removed_since_comes_back(ledger: EditLedger, work: Path) -> None:
@@ -119,7 +125,7 @@ def test_a_file_that_was_removed_since_comes_back(ledger: EditLedger, work: Path
     edit(ledger, file, b"two")
     file.unlink()
 
-    assert ledger.undo(Boundary.around(work)) == UndoResult(path=file, removed=False)
+    assert undo(ledger, work) == (file, False)
     assert file.read_bytes() == b"one"
 
 
@@ -161,7 +167,7 @@ def test_a_damaged_copy_is_named(ledger: EditLedger, work: Path) -> None:
     copy.write_bytes(b"{nonsense")
 
     with pytest.raises(StorageError, match=f"The undo copy {copy} is damaged"):
-        ledger.undo(Boundary.around(work))
+        undo(ledger, work)
 
 
 @given(st.lists(st.binary(max_size=20), min_size=1, max_size=6), st.none() | st.binary(max_size=20))
@@ -174,6 +180,6 @@ def test_undoing_everything_brings_back_the_beginning(edits: list[bytes], before
             write(file, before)
         for content in edits:
             edit(ledger, file, content)
-        while ledger.undo(Boundary.around(Path(folder))):
+        while undo(ledger, Path(folder)):
             pass
         assert (file.read_bytes() if file.exists() else None) == before

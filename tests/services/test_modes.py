@@ -14,7 +14,7 @@ from ollm.domain.tools import ToolCategory
 from ollm.services import budget as rules
 from ollm.services.goals import GoalKeeper, describe_goals, list_lasting_decisions, make_goals_checkpoint
 from ollm.services.mode_proposal import propose_mode
-from ollm.services.modes import MODES, make_mode_change, shows_tool, to_history_entry
+from ollm.services.modes import MODES, make_mode_change, shows_tool
 from ollm.services.token_counting import TokenCounter
 from tests.covers import covers
 
@@ -40,7 +40,7 @@ def test_assistant_shows_what_reads_and_what_extensions_bring() -> None:
 
 @covers("H150")
 def test_a_change_is_written_down_as_the_history_keeps_it() -> None:
-    step = to_history_entry(make_mode_change("assistant", "code", "auto", 0.95))
+    step = make_mode_change("assistant", "code", "auto", 0.95)
 
     assert list(step) == ["from", "to", "timestamp", "trigger", "confidence"]
     assert (step["from"], step["to"], step["trigger"], step["confidence"]) == ("assistant", "code", "auto", 0.95)

@@ -243,7 +243,7 @@ def failed(command: str, outcome: str = "exit 1") -> CommandOutcome:
 
 def test_a_plan_says_how_it_stands() -> None:
     steps = tuple(PlanStep(text=f"s{n}", done=n < 2) for n in range(8))
-    rest = "Now: s2\nThen: s3; s4; s5; s6; s7"
+    rest = "Now: s2\nThen: s3, s4, s5, s6, s7"
 
     assert render_rolling_summary([], PlanState(), 9000) == ""
     for plan, text in (

@@ -1,5 +1,6 @@
 """Which tools a model is shown, and how it finds the others."""
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -301,7 +302,7 @@ def cost(tools: Sequence[ToolSchema]) -> int:
     return 10 * len(tools)
 
 
-def split(names: list[str], budget: float, most: int | None = None) -> tuple[list[str], list[str]]:
+def split(names: list[str], budget: float, most: float = math.inf) -> tuple[list[str], list[str]]:
     shown, hidden = split_by_budget([tool(name) for name in names], budget, cost, WIDE, most)
     return [found.name for found in shown], [found.name for found in hidden]
 
@@ -309,25 +310,25 @@ def split(names: list[str], budget: float, most: int | None = None) -> tuple[lis
 @pytest.mark.parametrize(
     ("budget", "most", "shown"),
     [
-        (30, None, ["a__1", "a__2", "b__1"]),
+        (30, math.inf, ["a__1", "a__2", "b__1"]),
         (30, 3, ["a__1", "a__2", "b__1"]),
-        (29, None, []),  # the two that find the others take 20 of it, and 9 are too few
+        (29, math.inf, []),  # the two that find the others take 20 of it, and 9 are too few
         (30, 2, []),
-        (20, None, []),
+        (20, math.inf, []),
         (1000, 2, []),
         (1000, 3, ["a__1", "a__2", "b__1"]),
     ],
 )
-def test_all_that_fits_is_shown(budget: float, most: int | None, shown: list[str]) -> None:
+def test_all_that_fits_is_shown(budget: float, most: float, shown: list[str]) -> None:
     assert split(["a__1", "a__2", "b__1"], budget, most)[0] == shown
 
 
-def test_the_smallest_servers_are_shown_whole_and_the_others_in_turn() -> None:
+def test_servers_take_turns_the_smallest_first() -> None:
     names = ["a__1", "a__2", "a__3", "b__1", "c__1", "c__2", "c__3"]
 
     assert split(names, 30) == (["b__1"], [name for name in names if name != "b__1"])
     assert split(names, 50)[0] == ["b__1", "a__1", "c__1"]
-    assert split(names, 60)[0] == ["b__1", "a__1", "a__2", "a__3"]
+    assert split(names, 60)[0] == ["b__1", "a__1", "c__1", "a__2"]
     assert split(names, 1000, 4)[0] == ["b__1", "a__1"]
 
 

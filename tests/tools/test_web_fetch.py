@@ -5,7 +5,6 @@ import gzip
 import re
 import socket
 import time
-import zlib
 from collections.abc import AsyncIterator
 from io import BytesIO
 from pathlib import Path
@@ -309,10 +308,9 @@ async def test_a_page_that_never_ends_is_stopped_by_its_size(drive: Fetcher, ser
     assert error(await drive("web_fetch", url=server.url()))[0] == "TooLarge"
 
 
-@pytest.mark.parametrize("coding", ["gzip", "deflate"])
-async def test_a_zip_bomb_is_stopped_while_it_unfolds(drive: Fetcher, server: Server, coding: str) -> None:
-    bomb = gzip.compress(bytes(60_000_000), 1) if coding == "gzip" else zlib.compress(bytes(60_000_000), 1)
-    server.routes["/"] = reply(bomb, content_type="text/html", content_encoding=coding)
+async def test_a_zip_bomb_is_stopped_while_it_unfolds(drive: Fetcher, server: Server) -> None:
+    bomb = gzip.compress(bytes(60_000_000), 1)
+    server.routes["/"] = reply(bomb, content_type="text/html", content_encoding="gzip")
     started = time.perf_counter()
 
     kind, message = error(await drive("web_fetch", url=server.url()))
@@ -322,21 +320,14 @@ async def test_a_zip_bomb_is_stopped_while_it_unfolds(drive: Fetcher, server: Se
     assert time.perf_counter() - started < 15
 
 
-@pytest.mark.parametrize("coding", ["gzip", "deflate", "raw deflate", "identity"])
-async def test_compressed_pages_are_unfolded(drive: Fetcher, server: Server, coding: str) -> None:
-    raw = zlib.compressobj(wbits=-15)
-    bodies = {
-        "gzip": gzip.compress(b"hello"),
-        "deflate": zlib.compress(b"hello"),
-        "raw deflate": raw.compress(b"hello") + raw.flush(),
-        "identity": b"hello",
-    }
-    server.routes["/"] = reply(bodies[coding], content_type="text/plain", content_encoding=coding.removeprefix("raw "))
+@pytest.mark.parametrize(("coding", "body"), [("gzip", gzip.compress(b"hello")), ("identity", b"hello")])
+async def test_compressed_pages_are_unfolded(drive: Fetcher, server: Server, coding: str, body: bytes) -> None:
+    server.routes["/"] = reply(body, content_type="text/plain", content_encoding=coding)
 
     assert content(await drive("web_fetch", url=server.url())) == "hello"
 
 
-@pytest.mark.parametrize(("body", "coding"), [(b"not gzip at all", "gzip"), (b"x", "br")])
+@pytest.mark.parametrize(("body", "coding"), [(b"not gzip at all", "gzip"), (b"x", "br"), (b"x", "deflate")])
 async def test_broken_or_unasked_compression_is_an_error(
     drive: Fetcher, server: Server, body: bytes, coding: str
 ) -> None:
@@ -434,15 +425,12 @@ def limits(server: Server, **more: Any) -> WebFetchSettings:
     return WebFetchSettings(**{"allow_private": (server.place,), "timeout": 60, **more})
 
 
-@pytest.mark.parametrize("encoding", ["", "identity", "gzip", "x-gzip", "deflate", "bare deflate"])
+@pytest.mark.parametrize("encoding", ["", "identity", "gzip", "x-gzip"])
 async def test_an_answer_of_just_the_limit_is_taken_and_one_more_byte_is_not(server: Server, encoding: str) -> None:
     for size in (1000, 1001):
         body = b"x" * size
-        packer = {"gzip": 31, "x-gzip": 31, "deflate": 15, "bare deflate": -15}.get(encoding)
-        if packer:
-            squeeze = zlib.compressobj(wbits=packer)
-            body = squeeze.compress(body) + squeeze.flush()
-        server.routes["/"] = reply(body, **({"content_encoding": encoding.rsplit(maxsplit=1)[-1]} if encoding else {}))
+        body = gzip.compress(body) if encoding.endswith("gzip") else body
+        server.routes["/"] = reply(body, **({"content_encoding": encoding} if encoding else {}))
         if size == 1000:
             answer = await fetch_url(server.url(), limits(server, max_bytes=1000))
             assert (answer.status, answer.body, answer.redirected) == (200, b"x" * 1000, False)

@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ollm.domain.errors import OllmError, ToolFailure
+from ollm.domain.errors import ToolFailure
 from ollm.domain.tools import Location
+from ollm.runtime.commands.work import take_back_edit
 from ollm.services.edit_ledger import EditLedger
 from ollm.system.paths import Boundary
 from ollm.tools.files.file_change import (
@@ -168,35 +169,13 @@ async def test_undo_takes_edits_back_one_by_one_byte_for_byte(
     await drive("write_file", path="a.bin", content="new", overwrite=True)
     await drive("write_file", path="b.txt", content="created")
 
-    first = ledger.undo(drive.boundary)
-    second = ledger.undo(drive.boundary)
+    context = ToolContext(boundary=drive.boundary)
 
-    assert first is not None
-    assert first.removed
+    assert await take_back_edit(ledger, context, "undo")
     assert not (workspace / "b.txt").exists()
-    assert second is not None
+    assert await take_back_edit(ledger, context, "undo")
     assert path.read_bytes() == b"\xff\xfe\x00odd\r\nbytes"
-    assert ledger.undo(drive.boundary) is None
-
-
-async def test_undo_leaves_alone_what_others_changed_since(drive: Driver, workspace: Path, ledger: EditLedger) -> None:
-    await drive("write_file", path="a.txt", content="ours")
-    (workspace / "a.txt").write_text("theirs", encoding="utf-8")
-
-    with pytest.raises(OllmError, match="changed since"):
-        ledger.undo(drive.boundary)
-
-    assert (workspace / "a.txt").read_text(encoding="utf-8") == "theirs"
-
-
-async def test_undo_passes_over_an_edit_that_never_happened(drive: Driver, workspace: Path, ledger: EditLedger) -> None:
-    await drive("write_file", path="a.txt", content="one")
-    ledger.save_undo_copy(workspace / "b.txt", None, b"never written")
-
-    done = ledger.undo(drive.boundary)
-
-    assert done is not None
-    assert done.path.name == "a.txt"
+    assert await take_back_edit(ledger, context, "undo") is None
 
 
 async def test_a_refused_question_changes_nothing(drive: Driver, workspace: Path) -> None:
@@ -230,14 +209,15 @@ def test_undoing_every_write_brings_back_the_bytes_there_were(before: bytes | No
         ledger = EditLedger(lambda: Path(folder) / "undo")
         context = ToolContext(boundary=Boundary.around(workspace))
 
-        async def write() -> None:
+        async def write_and_undo() -> None:
             for text in contents:
                 with contextlib.suppress(ToolFailure):
                     await WriteFile(path="a.txt", content=text, overwrite=True).run(context, ledger)
 
-        asyncio.run(write())
-        while ledger.undo(context.boundary) is not None:
-            pass
+            while await take_back_edit(ledger, context, "undo"):
+                pass
+
+        asyncio.run(write_and_undo())
 
         assert (path.read_bytes() if path.exists() else None) == before
 

@@ -18,7 +18,7 @@ from ollm.runtime.prompt.prefix import count_instruction_tokens
 from ollm.runtime.prompt.prompt import Prompt, PromptModel
 from ollm.runtime.resume.resume import fill_prompt_for_viewing, find_last_mode
 from ollm.runtime.resume.saved_context import read_saved_context
-from ollm.services.modes import make_mode_change, to_history_entry
+from ollm.services.modes import make_mode_change
 from ollm.services.snapshots import SnapshotManager, read_context
 from ollm.services.token_counting import TokenCounter
 from ollm.store.snapshot_files import SnapshotFiles
@@ -71,7 +71,7 @@ class ClosedSession:
             step = {"step": "restore", "snapshotId": snapshot_id, "timestamp": format_stamp(self.process.clock())}
             changes = {"contextHistory": [*session.metadata.context_history, step]}
             if context.mode != now.mode:
-                mode = to_history_entry(make_mode_change(now.mode, context.mode, "manual", clock=self.process.clock))
+                mode = make_mode_change(now.mode, context.mode, "manual", clock=self.process.clock)
                 changes["modeHistory"] = [*session.metadata.mode_history, mode]
             await recording.update_metadata(session_id, changes)
         finally:

@@ -114,7 +114,6 @@ class CompressionResult(Data, frozen=True):
     message_ids: tuple[int, ...] = ()
     skipped: str = ""
     fallback: str = ""
-    notes: tuple[str, ...] = ()
 
 
 class GoalDecision(Data, frozen=True):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 MIN_SIMILARITY = 0.6  # share of letters in place
 MIN_PARTIAL_SCORE = 85  # for a name of which only a part was typed
@@ -32,6 +32,12 @@ def format_suggestion(typed: str, known: Iterable[str], otherwise: str = "") -> 
 
 def _fold_name(name: str) -> str:
     return name.casefold().replace("-", "").replace("_", "")
+
+
+def format_names(names: Sequence[str], most: int) -> str:
+    """List the first names, and count the others: `a, b and 3 more`."""
+    more = f" and {len(names) - most:,} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
 
 
 def format_count(count: int, noun: str, plural: str = "") -> str:

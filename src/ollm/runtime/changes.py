@@ -107,7 +107,7 @@ async def apply_mode(
     """Update tools, approval and history for the prompt's current mode."""
     mode = conversation.prompt.mode
     step = modes.make_mode_change(before, mode, trigger, confidence, clock=conversation.clock)
-    conversation.state.mode_history.append(modes.to_history_entry(step))
+    conversation.state.mode_history.append(step)
     conversation.policy.get().approval = modes.MODES[mode].approval or conversation.state.approval
     update_tools(conversation)
     await conversation.session.update_metadata({"modeHistory": conversation.state.mode_history})

@@ -35,7 +35,7 @@ class Job:
         self.started = self.last_output = monotonic()
         self._ended: float | None = None
         self._unread: HeadAndTail | None = HeadAndTail(MAX_UNREAD_CHARS)
-        self._capture: Capture | None = None
+        self.capture: Capture | None = None
         self._listener: Callable[[str], None] | None = None
 
     @property
@@ -57,13 +57,10 @@ class Job:
             if self._listener:
                 self._listener(text)
 
-    def attach_capture(self, capture: Capture) -> None:
-        self._capture = capture
-
     def take_output(self) -> str:
         """Return all output since the last call: head and tail if it exceeds a million characters."""
-        if self._capture:
-            self._capture.drain()
+        if self.capture:
+            self.capture.drain()
         unread, self._unread = self._unread, self._unread and HeadAndTail(MAX_UNREAD_CHARS)
         return unread.render_text() if unread else ""
 
@@ -108,17 +105,17 @@ class Job:
         asyncio.get_running_loop().call_later(seconds, self.process.request_end)
 
     def close(self) -> None:
-        if self._capture:
-            self._capture.close()
+        if self.capture:
+            self.capture.close()
 
     async def collect_output(self) -> None:
         """Collect the rest of the pipe, without waiting for an orphaned child that holds it open."""
         self._ended = self._ended or monotonic()
-        if self._capture:
+        if self.capture:
             with suppress(TimeoutError):
                 async with asyncio.timeout(DRAIN_TIMEOUT_SECONDS):  # wait_for of Python 3.11 may lose a cancel
-                    await self._capture.ended.wait()
-            self._capture.drain()
+                    await self.capture.ended.wait()
+            self.capture.drain()
 
     def discard_output(self) -> None:
         """Drop all output from now on."""
@@ -146,7 +143,7 @@ class BackgroundJobs:
             raise
         finally:
             os.close(writing)
-        job.attach_capture(Capture(reading, job.receive_output))
+        job.capture = Capture(reading, job.receive_output)
         return job
 
     def release_job(self, job: Job) -> None:

@@ -25,18 +25,13 @@ def compute_budget(window: int, fixed: int, checkpoints: int = 0, threshold: flo
         fixed=fixed,
         checkpoints=checkpoints,
         available=available,
-        trigger=compute_trigger(available, threshold),
+        trigger=math.floor(threshold * available + 1e-9),  # the addend cancels binary rounding
     )
 
 
 def compute_limit(window: int) -> int:
     """Compute the prompt limit: 85 % of the window, to leave room for an answer."""
     return window * 85 // 100
-
-
-def compute_trigger(available: int, threshold: float) -> int:
-    """Compute the message tokens above which compression starts. The tiny addend cancels binary rounding."""
-    return math.floor(threshold * available + 1e-9)
 
 
 def needs_compression(state: Budget, messages: int) -> bool:

@@ -50,19 +50,19 @@ class ContextManager:
         volatile: bool = False,
     ) -> bool:
         """Add an entry. Returns False and warns if it is invalid. An identical entry does not change the prompt."""
-        fault = _find_fault(key, content, priority, source, ttl_seconds)
-        if fault:
-            self._warn(f"Context entry {str(key)[:60]!r} was skipped: {fault}.")
-            return False
-        self._entries[key] = ContextEntry(
+        entry = ContextEntry(
             key=key,
             content=content,
             timestamp=format_stamp(self._clock()),
             priority=priority,
-            source=source,  # type: ignore[arg-type] # _fault looked it up
+            source=source,  # type: ignore[arg-type] # looked up below
             ttl_seconds=ttl_seconds,
             volatile=volatile,
         )
+        if fault := _find_fault(entry):
+            self._warn(f"Context entry {str(key)[:60]!r} was skipped: {fault}.")
+            return False
+        self._entries[key] = entry
         return True
 
     def add_entry(self, entry: ContextEntry) -> bool:
@@ -72,7 +72,7 @@ class ContextManager:
 
     def restore_entry(self, entry: ContextEntry) -> None:
         """Restore an earlier entry with its timestamp. If it has expired, the next turn drops it."""
-        if not _find_fault(entry.key, entry.content, entry.priority, entry.source, entry.ttl_seconds):
+        if not _find_fault(entry):
             self._entries[entry.key] = entry
 
     def remove_context(self, key: str) -> bool:
@@ -149,24 +149,21 @@ def _compute_expiry(entry: ContextEntry) -> float:
         return math.inf
 
 
-def _find_fault(key: object, content: object, priority: object, source: object, ttl: object) -> str:  # noqa: PLR0911 - one line a rule
-    if not isinstance(key, str) or not key.strip():
-        return "its key is empty"
-    if len(key) > MAX_KEY_CHARS:
-        return f"its key is longer than {MAX_KEY_CHARS} characters"
-    if re.search(_NOT_IN_KEYS, key):
-        return "its key contains control characters"
-    if not isinstance(content, str) or not content.strip():
-        return "it has no content"
-    if re.search(_NOT_IN_CONTENT, content):
-        return "its content contains control characters"
-    if not _is_number(priority):
-        return "its priority is not a finite number"
-    if source not in SOURCES:
-        return f"its source is not one of {', '.join(SOURCES)}"
-    if ttl is not None and not (_is_number(ttl) and ttl > 0):  # type: ignore[operator] # a number by then
-        return "its TTL is not a positive number of seconds"
-    return ""
+def _find_fault(entry: ContextEntry) -> str:
+    """Return the first rule that an entry breaks, or "". Hooks and extensions may pass values of any type."""
+    key, content, ttl = entry.key, entry.content, entry.ttl_seconds
+    named, filled = isinstance(key, str) and key.strip(), isinstance(content, str) and content.strip()
+    rules = {
+        "its key is empty": not named,
+        f"its key is longer than {MAX_KEY_CHARS} characters": named and len(key) > MAX_KEY_CHARS,
+        "its key contains control characters": named and re.search(_NOT_IN_KEYS, key),
+        "it has no content": not filled,
+        "its content contains control characters": filled and re.search(_NOT_IN_CONTENT, content),
+        "its priority is not a finite number": not _is_number(entry.priority),
+        f"its source is not one of {', '.join(SOURCES)}": entry.source not in SOURCES,
+        "its TTL is not a positive number of seconds": ttl is not None and not (_is_number(ttl) and ttl > 0),
+    }
+    return next((fault for fault, broken in rules.items() if broken), "")
 
 
 def _is_number(value: object) -> bool:

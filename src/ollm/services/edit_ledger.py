@@ -17,20 +17,9 @@ import msgspec
 from ollm.domain.errors import BusyError, StorageError
 from ollm.domain.struct import Data
 from ollm.system.atomic import make_private_directory, replace_file
-from ollm.system.paths import Boundary
 
 MAX_UNDO_COPIES = 200
 CopyKind = Literal["undo", "redo"]
-
-
-class FileState(Data, frozen=True):
-    """A file as last seen. `digest` is None if only part of it was read."""
-
-    device: int
-    inode: int
-    size: int
-    changed: int
-    digest: str | None = None
 
 
 class UndoCopy(Data, frozen=True):
@@ -60,13 +49,6 @@ class LastEdit(Data, frozen=True):
         return True
 
 
-class UndoResult(Data, frozen=True):
-    """Outcome of `/undo`: the file was restored, or removed because it was new."""
-
-    path: Path
-    removed: bool
-
-
 def compute_digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
@@ -81,20 +63,18 @@ class EditLedger:
 
     def __init__(self, folder: Callable[[], Path | None] = get_no_folder) -> None:
         self._folder = folder
-        self._seen: dict[Path, FileState] = {}
+        self._seen: dict[Path, str | tuple[int, ...]] = {}  # a digest, or the state of a file that was read in part
 
     def remember_file(self, path: Path, status: os.stat_result, content: bytes | None = None) -> None:
         """Remember a file that the model read or wrote. `content` is given if it saw all of it."""
-        self._seen[path] = make_file_state(status, content)
+        self._seen[path] = _identify_state(status) if content is None else compute_digest(content)
 
     def is_stale(self, path: Path, status: os.stat_result, content: bytes) -> bool:
         """Return True if the file differs from the version the model last saw, False if it never saw the file."""
         seen = self._seen.get(path)
-        if seen is None:
-            return False
-        if seen.digest is not None:
-            return seen.digest != compute_digest(content)
-        return seen != make_file_state(status, None)
+        if isinstance(seen, str):
+            return seen != compute_digest(content)
+        return seen is not None and seen != _identify_state(status)
 
     def save_undo_copy(self, path: Path, before: bytes | None, after: bytes) -> Path | None:
         """Save a file's content (`before`; None if new) before it becomes `after`. Returns the path of the copy."""
@@ -122,29 +102,13 @@ class EditLedger:
         return copy
 
     def find_last_edit(self, kind: CopyKind = "undo") -> LastEdit | None:
-        """Find the edit that `undo` would revert or redo."""
+        """Find the newest edit to revert, or to make again."""
         folder = self._folder()
         names = self._list_copies(folder, kind) if folder is not None else []
         if not names:
             return None
         head, before = _read_copy(names[-1])
         return LastEdit(copy=names[-1], path=Path(head.path), before=before if head.existed else None, after=head.after)
-
-    def undo(self, boundary: Boundary, kind: CopyKind = "undo") -> UndoResult | None:
-        """Revert or redo the last edit on disk, byte for byte. Returns None if there is none left.
-
-        Raises BusyError, and leaves the file alone, if others have changed it since.
-        """
-        while edit := self.find_last_edit(kind):
-            within = boundary.approve_paths([edit.path])
-            now = _read_content(within, str(edit.path))
-            if edit.changes_file(now):
-                self.save_opposite(edit, now)
-                _restore_file(edit, within)
-                edit.copy.unlink()
-                return UndoResult(path=edit.path, removed=edit.before is None)
-            edit.copy.unlink()
-        return None
 
     def save_opposite(self, edit: LastEdit, now: bytes | None) -> None:
         """Save the content that an undo or redo is about to replace."""
@@ -154,11 +118,8 @@ class EditLedger:
         return sorted(folder.glob(f"*.{kind}")) if folder.is_dir() else []
 
 
-def make_file_state(status: os.stat_result, content: bytes | None) -> FileState:
-    digest = None if content is None else compute_digest(content)
-    return FileState(
-        device=status.st_dev, inode=status.st_ino, size=status.st_size, changed=status.st_mtime_ns, digest=digest
-    )
+def _identify_state(status: os.stat_result) -> tuple[int, ...]:
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
 
 
 def _read_copy(copy: Path) -> tuple[UndoCopy, bytes]:
@@ -167,17 +128,3 @@ def _read_copy(copy: Path) -> tuple[UndoCopy, bytes]:
         return msgspec.json.decode(line, type=UndoCopy), before
     except msgspec.MsgspecError as error:
         raise StorageError(f"The undo copy {copy} is damaged.", action="Delete it to continue.") from error
-
-
-def _restore_file(edit: LastEdit, boundary: Boundary) -> None:
-    if edit.before is None:
-        boundary.remove_file(str(edit.path))
-    else:
-        boundary.write_file(str(edit.path), edit.before)
-
-
-def _read_content(boundary: Boundary, given: str) -> bytes | None:
-    if not Path(given).exists():
-        return None
-    with boundary.open_file(given) as file:
-        return file.read()

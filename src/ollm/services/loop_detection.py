@@ -72,10 +72,8 @@ class CallTracker:
 
     def complete(self, name: str, args: Mapping[str, Any], result: str) -> bool:
         """Add the result to the earliest such call without one. Returns True if the result is new."""
-        key, brought = (
-            _compute_digest(name.encode() + b"\0" + _encode_canonical(args)),
-            _compute_digest(result.encode("utf-8", "replace")),
-        )
+        key = _compute_digest(name.encode() + b"\0" + _encode_canonical(args))
+        brought = _compute_digest(result.encode("utf-8", "replace"))
         call = next((call for call in self._calls if call.key == key and call.result is None), None)
         if call is None:
             return False
@@ -155,8 +153,7 @@ COMPARED_CHARS = 2_000
 class OutputTracker:
     """The text of the last step, and the number of times it was repeated in a row."""
 
-    def __init__(self, threshold: int) -> None:
-        self._threshold = threshold
+    def __init__(self) -> None:
         self._last: str | None = None
         self._streak = 0
         self._called = False
@@ -175,14 +172,8 @@ class OutputTracker:
         self._called = True
         self._news = self._news or brought_news
 
-    def find_loop(self) -> LoopPattern | None:
-        return self._find_repetition(self._threshold)
-
-    def find_warning(self) -> LoopPattern | None:
-        return self._find_repetition(self._threshold - 1) if self._threshold > 2 else None
-
-    def _find_repetition(self, limit: int) -> LoopPattern | None:
-        if self._last is None or self._streak < limit:
+    def find_repetition(self, times: int) -> LoopPattern | None:
+        if self._last is None or self._streak < max(times, 2):
             return None
         details = f"the same text {self._streak} times in a row: “{shorten_text(self._last)}”"
         return LoopPattern(type="repeated-output", details=details, count=self._streak)
@@ -243,8 +234,6 @@ class StreamTracker:
         return LoopPattern(type="repeated-text", details=details, count=count)
 
 
-__all__ = ["LoopDetectionService", "LoopPattern", "format_advice"]
-
 Channel = Literal["text", "thinking"]
 
 
@@ -264,7 +253,7 @@ class LoopDetectionService:
         """Reset all state after a message from the user."""
         self._turns = 0
         self._calls = CallTracker(self.settings.repeat_threshold)
-        self._outputs = OutputTracker(self.settings.repeat_threshold)
+        self._outputs = OutputTracker()
         self._texts: dict[Channel, StreamTracker] = {}
         self._found: LoopPattern | None = None
         self._warned: set[str] = set()
@@ -301,19 +290,18 @@ class LoopDetectionService:
         """Return the current loop, or None. It stays until `reset`: no more calls may run."""
         if not self.settings.enabled:
             return None
-        return self._found or self.record_loop(
-            self._check_turn_limit() or self._calls.find_loop() or self._outputs.find_loop()
-        )
+        repeated = self._outputs.find_repetition(self.settings.repeat_threshold)
+        return self.record_loop(self._check_turn_limit() or self._calls.find_loop() or repeated)
 
     def check_for_warning(self) -> LoopPattern | None:
         """Return a loop that is about to form, each only once, or None."""
         if not self.settings.enabled or self._found:
             return None
-        pattern = self._calls.find_warning() or self._outputs.find_warning()
-        if (
-            pattern is None
-            or (key := pattern.type if pattern.type == "repeated-cycle" else pattern.details) in self._warned
-        ):
+        repeated = self._outputs.find_repetition(self.settings.repeat_threshold - 1)
+        if (pattern := self._calls.find_warning() or repeated) is None:
+            return None
+        key = pattern.type if pattern.type == "repeated-cycle" else pattern.details
+        if key in self._warned:
             return None
         self._warned.add(key)
         self._emit(LoopWarning(pattern=pattern.type, details=pattern.details, count=pattern.count))

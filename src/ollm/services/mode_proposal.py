@@ -41,14 +41,11 @@ class ModeProposal(Data, frozen=True):
 
 def propose_mode(text: str, current: ModeName) -> ModeProposal | None:
     """Propose the mode that a message clearly fits better than the current one, or return None."""
-    hits = {mode: _count_hits(mode, text[:MAX_LOOKED_CHARS]) for mode in MODE_SIGNS}
+    text = text[:MAX_LOOKED_CHARS]
+    hits = {mode: len({hit[0].lower() for hit in signs.finditer(text)}) for mode, signs in MODE_SIGNS.items()}
     best = max(hits, key=lambda mode: hits[mode])
     rivals = sum(hits.values()) - hits[best]
     confidence = 0.6 + 0.2 * hits[best] - 0.1 * rivals if hits[best] else 0.0
     if best == current or hits[current] >= hits[best] or confidence < MIN_CONFIDENCE_SHARE:
         return None
     return ModeProposal(mode=best, confidence=round(min(0.95, confidence), 2))
-
-
-def _count_hits(mode: ModeName, text: str) -> int:
-    return len({hit[0].lower() for hit in MODE_SIGNS[mode].finditer(text)})

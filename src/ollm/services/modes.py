@@ -56,12 +56,8 @@ def shows_tool(mode: ModeName, category: ToolCategory | None) -> bool:
 
 def make_mode_change(
     before: ModeName, after: ModeName, trigger: ModeTrigger, confidence: float = 1.0, *, clock: Clock = now
-) -> ModeChange:
-    """Make the entry for `modeHistory`."""
-    return ModeChange(from_=before, to=after, timestamp=format_stamp(clock()), trigger=trigger, confidence=confidence)
-
-
-def to_history_entry(step: ModeChange) -> dict[str, object]:
-    """Convert a mode change to session metadata."""
+) -> dict[str, object]:
+    """Make the entry for `modeHistory` in the session's metadata."""
+    step = ModeChange(from_=before, to=after, timestamp=format_stamp(clock()), trigger=trigger, confidence=confidence)
     kept: dict[str, object] = msgspec.to_builtins(step)
     return kept

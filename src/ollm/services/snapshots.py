@@ -181,7 +181,8 @@ class SnapshotManager:
         self._emit = emit
         self._clock = clock
         self._ids = ids
-        self._thresholds: list[_Threshold] = []
+        self._thresholds: list[tuple[float, Callback]] = []
+        self._share = 0.0  # of the context that was full at the last check
         self._disabled_notice_shown = False
 
     async def create_snapshot(
@@ -237,7 +238,7 @@ class SnapshotManager:
 
     def on_context_threshold(self, share: float, callback: Callback) -> None:
         """Call back when usage reaches `share`, and again only after it has dropped below."""
-        self._thresholds.append(_Threshold(share, callback))
+        self._thresholds.append((share, callback))
 
     def on_before_overflow(self, callback: Callback) -> None:
         """Call back when the context is 95 % full."""
@@ -245,10 +246,10 @@ class SnapshotManager:
 
     async def check_thresholds(self, current_tokens: int, max_tokens: int) -> None:
         """Check usage; called after each message."""
-        share = current_tokens / max_tokens if max_tokens > 0 else 0.0
-        for threshold in self._thresholds:
-            if threshold.check_crossing(share):
-                outcome = threshold.callback()
+        before, self._share = self._share, current_tokens / max_tokens if max_tokens > 0 else 0.0
+        for share, callback in self._thresholds:
+            if before < share <= self._share:
+                outcome = callback()
                 if inspect.isawaitable(outcome):
                     await outcome
 
@@ -276,17 +277,3 @@ class SnapshotManager:
         for entry in existing[: max(0, extra)]:
             self._files.delete(entry.id)
             self._emit(SnapshotDeleted(snapshot_id=entry.id))
-
-
-class _Threshold:
-    def __init__(self, share: float, callback: Callback) -> None:
-        self._share = share
-        self.callback = callback
-        self._armed = True
-
-    def check_crossing(self, share: float) -> bool:
-        """Return True once each time the share is reached from below."""
-        reached = share >= self._share
-        fires = reached and self._armed
-        self._armed = not reached
-        return fires

@@ -17,6 +17,7 @@ import msgspec
 from ollm.config.settings import ResumeSettings
 from ollm.domain.messages import JsonObject, PromptMessage, Role, ToolCall
 from ollm.domain.session import CommandOutcome, Episode, PlanState
+from ollm.domain.text import format_names
 from ollm.domain.tools import ToolCallRecord
 
 INTERRUPTED_TEXT = "[interrupted: this call has no result]"
@@ -160,7 +161,11 @@ def make_episode(
         reason=reason,
         files=list_changed_files(calls, writing_tools),
         commands=tuple(make_outcome(call) for call in calls if call.name == "shell" and "command" in call.args),
-        decisions=tuple(str(call.args.get("text", "")) for call in calls if is_decision(call)),
+        decisions=tuple(
+            str(call.args.get("text", ""))
+            for call in calls
+            if call.name == "goal" and call.args.get("action") == "decision" and call.status == "ok"
+        ),
         errors=tuple(f"{call.name}: {call.error.message}"[:MAX_COMMAND_CHARS] for call in calls if call.error),
     )
 
@@ -169,10 +174,6 @@ def list_changed_files(calls: Sequence[ToolCallRecord], writing_tools: Collectio
     """List the paths that were written, in the order of their first change."""
     paths = (str(call.args.get("path", "")) for call in calls if call.name in writing_tools and call.status == "ok")
     return tuple(dict.fromkeys(path for path in paths if path))
-
-
-def is_decision(call: ToolCallRecord) -> bool:
-    return call.name == "goal" and call.args.get("action") == "decision" and call.status == "ok"
 
 
 def make_outcome(call: ToolCallRecord) -> CommandOutcome:
@@ -199,9 +200,7 @@ def render_plan(plan: PlanState) -> list[str]:
         lines.append(f"Now: {clip(plan.current_step.text, MAX_LINE_CHARS)}")
     rest = [step.text for i, step in enumerate(plan.steps) if not step.done and i != plan.current_step_index]
     if rest:
-        lines.append(
-            "Then: " + "; ".join(clip(text, MAX_SHORT_CHARS) for text in rest[:5]) + format_more(len(rest) - 5)
-        )
+        lines.append(f"Then: {format_names([clip(text, MAX_SHORT_CHARS) for text in rest], 5)}")
     return lines
 
 
@@ -222,24 +221,15 @@ def render_unfinished(episodes: Sequence[Episode]) -> list[str]:
 def render_last_turn(last: Sequence[Episode]) -> list[str]:
     lines: list[str] = []
     for episode in last:
-        lines.append(f"Last request (#{episode.number}): {clip(join_lines(episode.request), MAX_REQUEST_CHARS)}")
-        if episode.answer:
-            lines.append(f"Answer: {clip(join_lines(episode.answer), MAX_REQUEST_CHARS)}")
-        lines += render_details(episode)
-    return lines
-
-
-def render_details(episode: Episode) -> list[str]:
-    lines = []
-    if episode.files:
-        lines.append("Files changed: " + ", ".join(episode.files[:8]) + format_more(len(episode.files) - 8))
-    if episode.commands:
-        shown = [f"`{clip(c.command, MAX_SHORT_CHARS)}` → {c.outcome}" for c in episode.commands[-4:]]
-        lines.append("Commands: " + "; ".join(shown))
-    if episode.decisions:
-        lines.append("Decided: " + "; ".join(clip(text, MAX_LINE_CHARS) for text in episode.decisions[-4:]))
-    if episode.errors:
-        lines.append("Errors: " + "; ".join(clip(join_lines(text), MAX_LINE_CHARS) for text in episode.errors[-3:]))
+        parts = {
+            f"Last request (#{episode.number})": [clip(join_lines(episode.request), MAX_REQUEST_CHARS)],
+            "Answer": [clip(join_lines(episode.answer), MAX_REQUEST_CHARS)],
+            "Files changed": [format_names(episode.files, 8)],
+            "Commands": [f"`{clip(c.command, MAX_SHORT_CHARS)}` → {c.outcome}" for c in episode.commands[-4:]],
+            "Decided": [clip(text, MAX_LINE_CHARS) for text in episode.decisions[-4:]],
+            "Errors": [clip(join_lines(text), MAX_LINE_CHARS) for text in episode.errors[-3:]],
+        }
+        lines += [f"{name}: {'; '.join(texts)}" for name, texts in parts.items() if any(texts)]
     return lines
 
 
@@ -263,7 +253,7 @@ def append_earlier_turns(text: str, earlier: Sequence[Episode], limit: int) -> s
 def render_earlier_turn(episode: Episode) -> str:
     parts = [f"- #{episode.number} {clip(join_lines(episode.request), MAX_SHORT_CHARS)}"]
     if episode.files:
-        parts.append(f"changed {', '.join(episode.files[:3])}{format_more(len(episode.files) - 3)}")
+        parts.append(f"changed {format_names(episode.files, 3)}")
     if episode.decisions:
         parts.append(f"decided: {clip(join_lines(episode.decisions[-1]), MAX_SHORT_CHARS)}")
     if bad := [command for command in episode.commands if not command.ok]:
@@ -277,10 +267,6 @@ def join_lines(text: str) -> str:
 
 def clip(text: str, limit: int) -> str:
     return text if len(text) <= limit else text[: max(0, limit - 1)] + "…" if limit > 0 else ""
-
-
-def format_more(count: int) -> str:
-    return f" and {count} more" if count > 0 else ""
 
 
 def to_record(message: PromptMessage) -> dict[str, Any]:

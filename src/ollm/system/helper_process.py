@@ -29,10 +29,6 @@ class HelperProcess:
             assert pipe is not None
             self._transports.append(await _connect_pipe(reader, pipe))
 
-    @property
-    def pid(self) -> int:
-        return self._process.pid
-
     def kill(self) -> None:
         with suppress(ProcessLookupError):
             self._process.kill()

@@ -19,23 +19,6 @@ from ollm.tools.files.file_change import CurrentFile, FileChangingTool, NewConte
 from ollm.tools.files.file_text import describe_kind
 from ollm.tools.framework.base import SmallForm, ToolContext
 
-_OTHER_NAMES = {
-    "oldText": "target",
-    "old_text": "target",
-    "old_string": "target",
-    "oldString": "target",
-    "search": "target",
-    "old": "target",
-    "find": "target",
-    "newText": "replacement",
-    "new_text": "replacement",
-    "new_string": "replacement",
-    "newString": "replacement",
-    "replace": "replacement",
-    "new": "replacement",
-    "replace_all": "replaceAll",
-}
-
 NO_CHANGE_MESSAGE = (
     "Edit {} changes nothing: target and replacement are equal. To add a line, take the line before it as target, and "
     "that line with the new one as replacement."
@@ -68,12 +51,11 @@ class EditFile(FileChangingTool, frozen=True):
     @classmethod
     def reshape(cls, arguments: JsonObject) -> JsonObject:
         """Accept a single edit beside the path, and other tools' names for target and replacement."""
-        named = {key: _OTHER_NAMES.get(key, key) for key in arguments}
-        if "edits" not in arguments and "target" in named.values():
-            edit = {named[key]: value for key, value in arguments.items() if named[key] in _OTHER_NAMES.values()}
-            rest = {key: value for key, value in arguments.items() if named[key] not in _OTHER_NAMES.values()}
-            return {**rest, "edits": [edit]}
-        edits = arguments.get("edits")
+        if "edits" not in arguments:
+            edit = {_name_field(key): value for key, value in arguments.items() if _name_field(key)}
+            rest = {key: value for key, value in arguments.items() if not _name_field(key)}
+            return {**rest, "edits": [edit]} if "target" in edit else arguments
+        edits = arguments["edits"]
         listed = [edits] if isinstance(edits, dict) else edits
         if not isinstance(listed, list):
             return arguments
@@ -107,8 +89,18 @@ class EditFile(FileChangingTool, frozen=True):
         return NewContent(text=text, content=encode_text(self.path, text, before.encoding), summary=summary)
 
 
+def _name_field(key: str) -> str:
+    """Name the field that a key of any tool means (`old_string`, `newText`, `search`), or return ""."""
+    word = key.replace("_", "").lower()
+    if word == "replaceall":
+        return "replaceAll"
+    if word.startswith(("target", "old", "search", "find")):
+        return "target"
+    return "replacement" if word.startswith(("replace", "new")) else ""
+
+
 def _rename_keys(edit: JsonObject) -> JsonObject:
-    return {_OTHER_NAMES.get(key, key) if _OTHER_NAMES.get(key) not in edit else key: edit[key] for key in edit}
+    return {key if (name := _name_field(key)) in edit else name or key: edit[key] for key in edit}
 
 
 MAX_SEARCHED_LINES = 50_000

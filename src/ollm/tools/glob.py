@@ -9,7 +9,7 @@ from msgspec import Meta
 
 from ollm.domain.errors import ToolFailure
 from ollm.domain.text import format_count
-from ollm.domain.tools import Location, ToolResult
+from ollm.domain.tools import ToolResult
 from ollm.tools.framework.base import Count, SmallForm, Tool, ToolContext
 from ollm.tools.search.scope import (
     DirectoryPath,
@@ -46,9 +46,6 @@ class Glob(Tool["FileDiscoveryService"], frozen=True):
 
     def summary(self) -> str:
         return f"Find files matching {self.pattern}" + ("" if self.path == "." else f" in {self.path}")
-
-    def locations(self) -> list[Location]:
-        return [Location(target=self.path)]
 
     async def run(self, context: ToolContext, needs: FileDiscoveryService) -> ToolResult:
         scope = await resolve_scope(context, needs, self.path)

@@ -12,7 +12,7 @@ from msgspec import Meta
 from ollm.domain.errors import ToolFailure
 from ollm.domain.files import DiscoveryOptions
 from ollm.domain.text import format_count
-from ollm.domain.tools import Location, ToolResult
+from ollm.domain.tools import ToolResult
 from ollm.tools.framework.base import Count, SmallForm, Text, Tool, ToolContext
 from ollm.tools.search.ripgrep import (
     MAX_COUNTED_MATCHES,
@@ -22,7 +22,6 @@ from ollm.tools.search.ripgrep import (
     PrintedText,
     collect_output,
     find_type_globs,
-    group_by_directory,
 )
 from ollm.tools.search.scope import (
     ReadableFiles,
@@ -68,9 +67,6 @@ class Grep(Tool["FileDiscoveryService"], frozen=True):
         place = "" if self.path == "." else f" in {self.path}"
         return f"Search for {self.pattern!r}{place}" + (f" ({self.file_pattern})" if self.file_pattern else "")
 
-    def locations(self) -> list[Location]:
-        return [Location(target=self.path)]
-
     async def run(self, context: ToolContext, needs: FileDiscoveryService) -> ToolResult:
         if "\0" in self.pattern:
             raise ToolFailure("InvalidPattern", "The pattern contains a NUL character.")
@@ -89,7 +85,7 @@ class Grep(Tool["FileDiscoveryService"], frozen=True):
             if (scope.root / scope.file).stat().st_size > MAX_SEARCHED_BYTES:
                 most = f"{MAX_SEARCHED_BYTES >> 30} GiB"
                 raise ToolFailure("TooLarge", f"{self.path} is larger than {most}; search it with a shell command.")
-            return ReadableFiles(paths=[scope.file])
+            return ReadableFiles(paths=[scope.file], searched=[scope.file])
         named = (self.file_pattern,) if self.file_pattern else ()
         typed = await find_type_globs(self.file_type) if self.file_type else ()
         options = DiscoveryOptions(root=str(scope.root), within=scope.within)
@@ -97,8 +93,7 @@ class Grep(Tool["FileDiscoveryService"], frozen=True):
 
     async def _search_lines(self, scope: SearchScope, found: ReadableFiles, notes: list[str], most: int) -> ToolResult:
         options = [*self._build_options(), "--json", f"--context={self.context_lines}"]
-        searched = _list_search_paths(found)
-        matches = await collect_output(scope.root, options, searched, lambda: MatchCollector(found.paths))
+        matches = await collect_output(scope.root, options, found.searched, MatchCollector(found.paths))
         kept = {path: lines for path, lines in sorted(matches.files.items()) if scope.still_contains(path)}
         total = f"at least {MAX_COUNTED_MATCHES:,}" if matches.is_full else f"{matches.count:,}"
         words = f"{total} {'match' if matches.count == 1 else 'matches'} in {format_count(len(kept), 'file')}"
@@ -115,7 +110,7 @@ class Grep(Tool["FileDiscoveryService"], frozen=True):
     ) -> ToolResult:
         option = "--files-with-matches" if self.output == "files" else "--count-matches"
         options = [*self._build_options(), option, "--with-filename", "--null"]
-        printed = await collect_output(scope.root, options, _list_search_paths(found), PrintedText)
+        printed = await collect_output(scope.root, options, found.searched, PrintedText())
         wanted = set(found.paths)
         counted = sorted((path, count) for path, count in _parse_counts(printed.text, self.output) if path in wanted)
         counts = {path: count for path, count in counted if scope.still_contains(path)}
@@ -146,12 +141,6 @@ class Grep(Tool["FileDiscoveryService"], frozen=True):
         text = f"No match for {self.pattern!r} in {format_count(searched, 'file')}."
         longest = max(_WORDS.findall(self.pattern), key=len, default="")
         return f"{text} Try a shorter pattern, such as {longest}." if longest and longest != self.pattern else text
-
-
-def _list_search_paths(found: ReadableFiles) -> list[str]:
-    if found.in_part is None:
-        return found.paths
-    return group_by_directory(found.paths, found.directories, found.in_part)
 
 
 def _render_matches(scope: SearchScope, files: dict[str, list[FoundLine]], most: int) -> Iterator[str]:

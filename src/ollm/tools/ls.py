@@ -11,7 +11,7 @@ from msgspec import Meta
 
 from ollm.domain.files import DiscoveryOptions, FileEntry
 from ollm.domain.struct import Data
-from ollm.domain.tools import Location, ToolResult
+from ollm.domain.tools import ToolResult
 from ollm.tools.framework.base import Count, SmallForm, Tool, ToolContext
 from ollm.tools.search.scope import (
     DirectoryPath,
@@ -47,9 +47,6 @@ class Ls(Tool["FileDiscoveryService"], frozen=True):
     def summary(self) -> str:
         return f"List {self.path}" + (" and what is below" if self.recursive else "")
 
-    def locations(self) -> list[Location]:
-        return [Location(target=self.path)]
-
     async def run(self, context: ToolContext, needs: FileDiscoveryService) -> ToolResult:
         scope = await resolve_scope(context, needs, self.path)
         if scope.file is not None:
@@ -68,7 +65,7 @@ class Ls(Tool["FileDiscoveryService"], frozen=True):
         children = _group_by_parent(answer.entries + links)
         tree = _DirectoryTree(scope=scope, depth=depth, children=children, unreadable=set(answer.unreadable))
         lines = tree.render_lines("", 0) or ["(empty)"]
-        notes = [*scope.notes, *tree.list_notes()]
+        notes = [*scope.notes, *(["the directory cannot be read"] if "." in answer.unreadable else [])]
         count = f"{len(tree.children[''])} entries" if len(tree.children[""]) != 1 else "1 entry"
         return ToolResult(llm_content=render_with_notes(lines, notes), return_display=f"{self.path}: {count}")
 
@@ -111,9 +108,6 @@ class _DirectoryTree(Data, frozen=True):
             return f"{name}  {format_size(os.lstat(entry.path).st_size)}"
         except OSError:
             return f"{name}  (gone)"
-
-    def list_notes(self) -> list[str]:
-        return ["the directory cannot be read"] if "." in self.unreadable else []
 
 
 def _group_by_parent(entries: tuple[FileEntry, ...]) -> dict[str, list[FileEntry]]:

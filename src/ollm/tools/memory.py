@@ -44,7 +44,7 @@ class Memory(Tool["ToolServices"], frozen=True):
     async def run(self, context: ToolContext, needs: ToolServices) -> ToolResult:
         store = needs.global_notes if self.scope == "global" else needs.notes
         if self.action == "list":
-            return _render_keys(store.list_keys())
+            return _make_result("\n".join(store.list_keys()) or "Memory is empty.")
         self._check_key()
         match self.action:
             case "set":
@@ -90,11 +90,6 @@ class Memory(Tool["ToolServices"], frozen=True):
         near = suggest_names(self.key, store.list_keys(), 3)
         hint = f" Similar: {', '.join(near)}." if near else ""
         return ToolFailure("NotFound", f'No memory "{self.key}".{hint}')
-
-
-def _render_keys(keys: list[str]) -> ToolResult:
-    text = "\n".join(keys) if keys else "Memory is empty."
-    return ToolResult(llm_content=text, return_display=text)
 
 
 def _make_result(text: str) -> ToolResult:

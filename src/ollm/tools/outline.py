@@ -14,8 +14,8 @@ from msgspec import Meta
 from ollm.config.settings import OutputSettings
 from ollm.domain.errors import ToolFailure
 from ollm.domain.files import DiscoveryOptions
-from ollm.domain.text import format_count, format_suggestion, suggest_names
-from ollm.domain.tools import Location, ToolResult
+from ollm.domain.text import format_count, format_names, format_suggestion, suggest_names
+from ollm.domain.tools import ToolResult
 from ollm.services.code_map.syntax_tree import (
     CodeDefinition,
     find_parse_error,
@@ -69,9 +69,6 @@ class Outline(Tool["ToolServices"], frozen=True):
     def summary(self) -> str:
         return f"Outline {self.path}"
 
-    def locations(self) -> list[Location]:
-        return [Location(target=self.path)]
-
     async def run(self, context: ToolContext, needs: ToolServices) -> ToolResult:
         scope = await resolve_scope(context, needs.discovery, self.path)
         most = self.max_tokens or needs.code_map.settings.max_tokens
@@ -104,7 +101,6 @@ class Outline(Tool["ToolServices"], frozen=True):
 
 
 MAX_OUTLINED_BYTES = 10 * 1024 * 1024
-MAX_LISTED_MATCHES = 12
 
 
 async def render_file_outline(path: str, file: BinaryIO, max_tokens: int, count: Callable[[str], int]) -> str:
@@ -142,11 +138,9 @@ async def find_symbol_lines(path: str, file: BinaryIO, symbol: str, *, numbered:
 
 
 def list_matches(found: Sequence[CodeDefinition]) -> str:
-    listed = ", ".join(
-        f"{match.signature if match.kind == 'impl' else match.full_name} (lines {match.first} to {match.last})"
-        for match in found[:MAX_LISTED_MATCHES]
-    )
-    return f"{listed}, …" if len(found) > MAX_LISTED_MATCHES else listed
+    names = [match.signature if match.kind == "impl" else match.full_name for match in found]
+    lines = [f"(lines {match.first} to {match.last})" for match in found]
+    return format_names([" ".join(pair) for pair in zip(names, lines, strict=True)], MAX_LISTED_PLACES)
 
 
 def _is_overloaded(found: Sequence[CodeDefinition]) -> bool:
@@ -160,7 +154,7 @@ def _make_unknown_failure(path: str, symbol: str, definitions: Sequence[CodeDefi
         told = f"{path} cannot be parsed here; find {symbol} with grep and read it with startLine."
         return ToolFailure("NotFound", told)
     names = list(dict.fromkeys(found.full_name for found in definitions))
-    listed = f"it defines {', '.join(names[:20])}{', …' if len(names) > 20 else ''}." if names else "see outline."
+    listed = f"it defines {format_names(names, 20)}." if names else "see outline."
     return ToolFailure("NotFound", f"{path} does not define {symbol}; {format_suggestion(symbol, names, listed)}")
 
 
@@ -252,9 +246,8 @@ async def find_symbol_file(context: ToolContext, needs: ToolServices, path: str,
         raise ToolFailure("NotFound", f"No file in {path} defines {symbol}{await suggest_symbol(symbol, names)}")
     if len(places) > 1:
         listed = [f"{scope.render_path(file)} (line {match.line})" for file, match in places.items()]
-        more = f" and {len(listed) - MAX_LISTED_PLACES} more" if len(listed) > MAX_LISTED_PLACES else ""
-        told = ", ".join(listed[:MAX_LISTED_PLACES])
-        raise ToolFailure("NotFound", f"{symbol} is defined in {told}{more}. Say which with path.")
+        told = format_names(listed, MAX_LISTED_PLACES)
+        raise ToolFailure("NotFound", f"{symbol} is defined in {told}. Say which with path.")
     return scope.render_path(next(iter(places)))
 
 

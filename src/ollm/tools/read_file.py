@@ -11,7 +11,7 @@ from msgspec import Meta
 from ollm.domain.errors import ToolFailure
 from ollm.domain.messages import JsonObject
 from ollm.domain.text import format_count
-from ollm.domain.tools import Location, Risk, ToolResult
+from ollm.domain.tools import Risk, ToolResult
 from ollm.tools.files.file_text import Excerpt, LineRange, append_notes, read_picture, read_text
 from ollm.tools.framework.base import PATH_ALIASES, Count, SmallForm, Text, Tool, ToolContext
 
@@ -47,9 +47,6 @@ class ReadFile(Tool["ToolServices"], frozen=True):
     def summary(self) -> str:
         return f"Read {self.symbol} in {self.path}" if self.symbol else f"Read {self.path}{self._line_range.words}"
 
-    def locations(self) -> list[Location]:
-        return [Location(target=self.path)]
-
     @property
     def _line_range(self) -> LineRange:
         return LineRange(first=self.start_line or 1, last=self.end_line, numbered=self.line_numbers)
@@ -65,7 +62,8 @@ class ReadFile(Tool["ToolServices"], frozen=True):
                 return ToolResult(llm_content=f"[{words}]", return_display=words, images=(picture[1],))
             excerpt = await read_text(self.path, file, self._line_range, context.settings)
             needs.edits.remember_file(context.boundary.check(self.path), os.fstat(file.fileno()), excerpt.content)
-        result = ToolResult(llm_content=append_notes(excerpt), return_display=self._render_display(excerpt))
+        display = "; ".join([f"{self.path}: {format_count(excerpt.count, 'line')}", *excerpt.notes])
+        result = ToolResult(llm_content=append_notes(excerpt), return_display=display)
         return await self._shorten_file(excerpt, result, context, needs)
 
     async def _shorten_file(
@@ -96,6 +94,3 @@ class ReadFile(Tool["ToolServices"], frozen=True):
         head = f"[{self.path}{lines.words}{more}]\n"
         words = f"{symbol} in {self.path}{lines.words}"
         return ToolResult(llm_content=head + append_notes(excerpt), return_display=words)
-
-    def _render_display(self, excerpt: Excerpt) -> str:
-        return f"{self.path}: {format_count(excerpt.count, 'line')}" + "".join(f"; {note}" for note in excerpt.notes)

@@ -90,7 +90,8 @@ class Recall(Tool[Archive], frozen=True):
         return f"Recall call {self.call_id}" if self.call_id is not None else f"Recall message {self.message_id}"
 
     async def run(self, context: ToolContext, needs: Archive) -> ToolResult:
-        given = [name for name, value in self._selectors.items() if value is not None]
+        selectors = {"queries": self.queries, "messageId": self.message_id, "callId": self.call_id}
+        given = [name for name, value in selectors.items() if value is not None]
         if len(given) != 1:
             got = "none" if not given else " and ".join(given)
             raise ToolFailure("ValidationError", f"Give exactly one of queries, messageId and callId; got {got}.")
@@ -106,10 +107,6 @@ class Recall(Tool[Archive], frozen=True):
         return self._render_part(
             await needs.read_message(self.message_id), f"message {self.message_id}", context.settings.output
         )
-
-    @property
-    def _selectors(self) -> dict[str, object]:
-        return {"queries": self.queries, "messageId": self.message_id, "callId": self.call_id}
 
     def _render_part(self, text: str | None, what: str, limits: OutputSettings) -> ToolResult:
         if text is None:

@@ -14,6 +14,7 @@ import msgspec
 from msgspec import Meta
 
 from ollm.domain.errors import ToolFailure
+from ollm.domain.text import format_names
 from ollm.domain.tools import ConfirmationDetails, ErrorInfo, Location, Risk, ToolResult, Verdict
 from ollm.services.background_jobs import BackgroundJobs, Ending, Job
 from ollm.system.processes import ProcessCommand, StartError
@@ -129,8 +130,9 @@ class Shell(Tool[BackgroundJobs], frozen=True):
         if context.sandbox is not None:
             programs = environment.get("PATH", os.defpath)
             environment |= context.sandbox.make_environment(box, unasked=context.unasked, programs=programs)
+        bash = next((path for path in SHELLS if os.access(path, os.X_OK)), "/bin/sh")
         return ProcessCommand(
-            argv=(_find_shell(), "-c", self.command or ""),
+            argv=(bash, "-c", self.command or ""),
             cwd=place,
             environment=environment,
             terminal=self.pty,
@@ -182,8 +184,8 @@ class Shell(Tool[BackgroundJobs], frozen=True):
             await job.collect_output()
             return _report_finished(job.take_output(), job, context, note=f"{self.id} has ended")
         output = job.take_output()
-        status = f"[{self.id} is running for {job.seconds:.1f} s{'' if output else '; no new output'}]"
-        text = _add_lines(output, [status.strip("[]"), _take_aside(context)])
+        status = f"{self.id} is running for {job.seconds:.1f} s{'' if output else '; no new output'}"
+        text = _add_lines(output, [status, _take_aside(context)])
         return ToolResult(llm_content=text, return_display=text)
 
     def _make_start_failure(self, error: StartError) -> ToolFailure:
@@ -194,7 +196,6 @@ class Shell(Tool[BackgroundJobs], frozen=True):
 
 
 def _report_finished(output: str, job: Job, context: ToolContext, note: str = "") -> ToolResult:
-
     code = job.exit_code
     words = [word for word in (note, "" if output else "no output", _describe_exit_code(code)) if word]
     hint = explain_box_failure(job.command.box, job.process.denied, output, code)
@@ -214,7 +215,8 @@ def _take_aside(context: ToolContext) -> str:
 def _add_lines(output: str, lines: list[str]) -> str:
     """Append bracketed lines of ours below the output."""
     said = "\n".join(f"[{line}]" for line in lines if line)
-    return f"{output}{_find_missing_newline(output)}{said}" if said else output
+    end = "" if not said or not output or output.endswith("\n") else "\n"
+    return f"{output}{end}{said}"
 
 
 def _describe_exit_code(code: int | None) -> str:
@@ -223,14 +225,6 @@ def _describe_exit_code(code: int | None) -> str:
     if code > 128 and code - 128 in set(signal.Signals):
         return f"exit code {code}, {signal.Signals(code - 128).name}"
     return f"exit code {code}"
-
-
-def _find_missing_newline(output: str) -> str:
-    return "" if not output or output.endswith("\n") else "\n"
-
-
-def _find_shell() -> str:
-    return next((path for path in SHELLS if os.access(path, os.X_OK)), "/bin/sh")
 
 
 WAY_OUT = "If it needs more, call shell with outside: true and say why; the user is asked."
@@ -317,5 +311,4 @@ def _explain_read_only(box: Box, output: str) -> str:
 
 def _list_paths(box: Box, denied: Sequence[str]) -> str:
     names = [os.path.relpath(path, box.workspace) if is_inside(path, box.workspace) else path for path in denied]
-    more = f" and {len(names) - MAX_NAMES} more" if len(names) > MAX_NAMES else ""
-    return f"{', '.join(names[:MAX_NAMES])}{more}"
+    return format_names(names, MAX_NAMES)

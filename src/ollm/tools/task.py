@@ -9,6 +9,7 @@ from msgspec import Meta
 
 from ollm.domain.errors import ToolFailure
 from ollm.domain.session import TaskReport, TaskRequest
+from ollm.domain.text import format_names
 from ollm.domain.tools import Location, ToolResult
 from ollm.tools.framework.base import SmallForm, Tool, ToolContext
 
@@ -64,8 +65,6 @@ def render_display(report: TaskReport, done: Sequence[str]) -> str:
 
 def render_report(report: TaskReport) -> str:
     """Render the report, with the files it is based on below it."""
-    named = ", ".join(report.files[:MAX_NAMED_FILES])
-    more = f" and {len(report.files) - MAX_NAMED_FILES} more" if len(report.files) > MAX_NAMED_FILES else ""
-    notes = [f"It looked at {named}{more}." if named else "", report.problem]
+    notes = [f"It looked at {format_names(report.files, MAX_NAMED_FILES)}." if report.files else "", report.problem]
     told = " ".join(filter(None, notes))
     return f"{report.text}\n[{told}]" if told else report.text

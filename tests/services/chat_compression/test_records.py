@@ -10,9 +10,9 @@ from ollm.domain.context import Checkpoint, RequestLine
 from ollm.runtime.prompt.compaction import make_caps
 from ollm.services import budget
 from ollm.services.chat_compression.records import (
-    CheckpointManager,
     RecordCaps,
     WordRarity,
+    age_checkpoints,
     count_lines,
     count_tokens,
     fold_lines,
@@ -49,17 +49,13 @@ def make_requests(count: int, text: str = "Please mend part_{n} and keep port {n
 
 @covers("H730")
 def test_a_record_is_left_alone_while_it_fits_and_several_become_one_whose_words_only_grow() -> None:
-    manager = CheckpointManager(counter)
     asked = make_requests(6)
     first, second = made(1, TEXT, *asked[:4]), made(2, TEXT, *asked[4:])
     caps = RecordCaps(words=500, shortened=500, summaries=300)
 
-    assert manager.age((first,), caps).checkpoints == (first,)
-    assert manager.age((first,), caps).changed == ()
+    assert age_checkpoints((first,), caps, counter) == (first,)
 
-    both = manager.age((first, second), caps)
-    (merged,) = both.checkpoints
-    assert both.changed == (merged,)
+    (merged,) = age_checkpoints((first, second), caps, counter)
     assert cost(merged.text) <= caps.summaries
     assert merged.text.count("Goal:") == 1
     before = first.message.content.partition("Summary of messages")[0]
@@ -72,7 +68,7 @@ def test_words_that_fit_survive_a_merge_of_the_summaries_verbatim() -> None:
     asked = make_requests(20)
     records = [made(n, TEXT, *asked[n * 5 : n * 5 + 5]) for n in range(4)]
 
-    (merged,) = CheckpointManager(counter).age(records, RecordCaps(words=900, shortened=10, summaries=100)).changed
+    (merged,) = age_checkpoints(records, RecordCaps(words=900, shortened=10, summaries=100), counter)
 
     assert merged.requests == asked
     assert f"#20 {asked[19].text}" in merged.message.content
@@ -82,7 +78,7 @@ def test_words_that_do_not_fit_are_shortened_oldest_first_and_marked() -> None:
     asked = make_requests(30, "Request {n} is about part_{n}. " + FILLER)
     record = made(1, "Goal:\n- go on", *asked)
 
-    (merged,) = CheckpointManager(counter).age([record], RecordCaps(words=2000, shortened=960, summaries=90)).changed
+    (merged,) = age_checkpoints([record], RecordCaps(words=2000, shortened=960, summaries=90), counter)
 
     kept = [line.number for line in merged.requests]
     assert kept == list(range(31 - len(kept), 31))
@@ -100,7 +96,7 @@ def test_words_that_do_not_fit_are_shortened_oldest_first_and_marked() -> None:
 def test_together_they_never_take_more_than_their_caps_and_keep_every_number(texts: list[str], cap: int) -> None:
     standing = [made(number, text) for number, text in enumerate(texts, 1)]
 
-    aged = CheckpointManager(counter).age(standing, RecordCaps(0, 0, cap)).checkpoints
+    aged = age_checkpoints(standing, RecordCaps(0, 0, cap), counter)
 
     assert count_tokens(aged) <= max(cap + 40, standing[0].tokens)
     assert {n for old in aged for n in old.message_ids} == {n for old in standing for n in old.message_ids}
@@ -110,7 +106,7 @@ def test_together_they_never_take_more_than_their_caps_and_keep_every_number(tex
 def test_the_record_of_an_older_version_does_not_age() -> None:
     line = Checkpoint(id="user-messages", text="User messages 1-9.", message_ids=(1, 9), timestamp="", tokens=30)
 
-    aged = CheckpointManager(counter).age((line, *map(made, range(1, 9))), RecordCaps(0, 0, 600)).checkpoints
+    aged = age_checkpoints((line, *map(made, range(1, 9))), RecordCaps(0, 0, 600), counter)
 
     assert aged[0] is line
     assert len(aged) == 2
@@ -126,7 +122,7 @@ def test_words_are_verbatim_while_the_request_is_under_60_percent(
     words = count_lines(asked, cost)
     whole = fixed + record.tokens + rest
 
-    (aged,) = CheckpointManager(counter).age([record], make_caps(state, [record], rest, 0, counter)).checkpoints
+    (aged,) = age_checkpoints([record], make_caps(state, [record], rest, 0, counter), counter)
 
     if words <= 0.3 * (state.limit - fixed) - 1 or whole < 0.6 * window - 1:
         assert aged.requests == record.requests
@@ -140,7 +136,7 @@ def test_records_make_room_for_a_long_message_being_worked_on() -> None:
     state = budget.compute_budget(8192, 500)
     record = made(1, TEXT, *make_requests(100))
 
-    (aged,) = CheckpointManager(counter).age([record], make_caps(state, [record], 4200, 4000, counter)).checkpoints
+    (aged,) = age_checkpoints([record], make_caps(state, [record], 4200, 4000, counter), counter)
 
     assert aged.tokens < record.tokens / 2
     assert aged.requests[-1].number == 100

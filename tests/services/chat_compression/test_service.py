@@ -192,17 +192,6 @@ def test_truncate_alone_removes_the_oldest_also_what_the_user_said(target: int) 
     assert 1 in shorter[1].sources
 
 
-@covers("D201")
-def test_truncate_alone_cuts_the_newest_only_when_nothing_else_is_left() -> None:
-    messages = [make.SYSTEM, make.user(1, "one\n" * 50), make.assistant(2, "words\n" * 400)]
-
-    shorter = ChatCompressionService(counter).truncate(messages, 120)
-
-    assert counter.count_messages(shorter) <= 120
-    assert 'recall {"messageId": 2' in shorter[-1].content
-    assert shorter[1].sources == (1,)
-
-
 @covers("D610", "D611", "S10.3")
 def test_without_a_model_a_digest_written_by_the_engine_stands_in() -> None:
     result = squeezed(make.talk(20, lines=4), options(), make.broken)

@@ -23,7 +23,7 @@ from ollm.runtime.commands.base import (
     split_subcommand,
     split_words,
 )
-from ollm.services.edit_ledger import CopyKind, EditLedger, LastEdit, UndoResult
+from ollm.services.edit_ledger import CopyKind, EditLedger, LastEdit
 from ollm.services.goals import describe_goals
 from ollm.tools.framework.base import ToolContext
 
@@ -33,11 +33,9 @@ if TYPE_CHECKING:
 MAX_NOTE_CHARACTERS = 80  # of a note in the list
 
 
-async def take_back_edit(ledger: EditLedger, files: ToolContext, kind: CopyKind) -> UndoResult | None:
-    """None when there is nothing left to take back, or to make again. Raises OllmError when the file was changed by
-    others since, or the editor does not let it be changed."""
-    if files.editor is None:
-        return ledger.undo(files.boundary, kind)
+async def take_back_edit(ledger: EditLedger, files: ToolContext, kind: CopyKind) -> LastEdit | None:
+    """Revert or repeat the last edit, byte for byte. Returns None if there is none left. Raises OllmError if others
+    have changed the file since, or the editor does not let it be changed."""
     while edit := ledger.find_last_edit(kind):
         context = await open_context(files, edit.path)
         now = read_shown(context, edit.path)
@@ -47,7 +45,7 @@ async def take_back_edit(ledger: EditLedger, files: ToolContext, kind: CopyKind)
             await _restore_file(edit, context)
         edit.copy.unlink()
         if changes:
-            return UndoResult(path=edit.path, removed=edit.before is None)
+            return edit
     return None
 
 
@@ -231,7 +229,7 @@ async def swap_edit(conversation: ConversationParts, kind: CopyKind) -> CommandR
         return None
     inside = done.path.is_relative_to(conversation.workspace)
     name = done.path.relative_to(conversation.workspace) if inside else done.path
-    did = "Deleted" if done.removed else "Undid the last edit of" if kind == "undo" else "Redid the edit of"
+    did = "Deleted" if done.before is None else "Undid the last edit of" if kind == "undo" else "Redid the edit of"
     back = "/redo brings it back" if kind == "undo" else "/undo takes it back"
     return CommandReply(text=f"{did} `{name}`; {back}.\n\n{change}".rstrip(), data={"path": str(done.path)})
 

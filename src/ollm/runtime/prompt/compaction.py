@@ -30,7 +30,7 @@ from ollm.runtime.prompt.messages import MessageLimiter, shrink_last_step
 from ollm.services import budget as rules
 from ollm.services.chat_compression import records as kept
 from ollm.services.chat_compression.folding import remove_aside
-from ollm.services.chat_compression.records import CheckpointManager, RecordCaps, count_tokens
+from ollm.services.chat_compression.records import RecordCaps, age_checkpoints, count_tokens
 from ollm.services.goals import GOALS_CHECKPOINT_ID, list_lasting_decisions, make_goals_checkpoint
 from ollm.services.token_counting import TokenCounter
 
@@ -165,8 +165,7 @@ def _update_records(view: ContextView, result: CompressionResult, counter: Token
     messages = result.compressed_messages[1 + len(result.checkpoints) :]
     request, rest = map(counter.count_messages, (view.request_messages, messages))
     caps = make_caps(view.budget, kept, rest + sum(goal.tokens for goal in goals), request, counter)
-    aged = CheckpointManager(counter).age(kept, caps)
-    records = (*aged.checkpoints, *goals)
+    records = (*age_checkpoints(kept, caps, counter), *goals)
     return msgspec.structs.replace(view.context, messages=messages, checkpoints=records, folded=True)
 
 
@@ -375,8 +374,6 @@ class Compactor:
         await self._keep(self._build_record(result, trigger, counts))
 
     def _report(self, result: CompressionResult, emit: Emit) -> None:
-        for note in result.notes:
-            emit(Notice(level="info", text=note))
         if result.fallback:
             emit(
                 CompressionError(
@@ -458,5 +455,5 @@ def shorten_records(context: ActiveContext, over: int, counter: TokenCounter) ->
     """Shorten the records by `over` tokens, whatever is lost: the current message needs the space."""
     allowed = max(0, count_tokens(context.checkpoints) - over)
     words = allowed * 3 // 4
-    aged = CheckpointManager(counter).age(context.checkpoints, RecordCaps(words, words, allowed - words))
-    return msgspec.structs.replace(context, checkpoints=aged.checkpoints)
+    records = age_checkpoints(context.checkpoints, RecordCaps(words, words, allowed - words), counter)
+    return msgspec.structs.replace(context, checkpoints=records)

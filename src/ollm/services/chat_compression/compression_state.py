@@ -19,7 +19,6 @@ from ollm.services.chat_compression.records import fold_lines
 from ollm.services.token_counting import TokenCounter
 
 MIN_SAVING_TOKENS = 12  # tokens
-MAX_FOLDED_LINES = 8
 
 Cost = Callable[[PromptMessage], int]
 
@@ -72,7 +71,6 @@ class CompressionState:
         self._original: dict[int, Group] = {}  # by identity: calls hold plain JSON and have no hash
         self.checkpoints = list(options.checkpoints)
         self.locked = options.locked
-        self.notes: list[str] = []
         self.total = self._count_tokens()
         self.target = self.total // 2 if options.target_tokens is None else options.target_tokens
 
@@ -186,50 +184,8 @@ class CompressionState:
             saved = self.count_group(before) + self.count_group(group) - self.count_group(line)
             lines.extend([line] if saved > 0 else filter(None, (before, group)))
             self.total -= max(0, saved)
-        self.old = _limit_lines(lines)
+        self.old = lines
         self.total = self._count_tokens()
-
-    def truncate_to_target(self) -> None:
-        """Truncate as in `truncate`, then remove the user's old words, oldest first, and last cut the newest group."""
-        self.truncate()
-        if self.total > self.target:
-            self._merge_oldest()
-        if self.total > self.target:
-            self._cut_newest()
-
-    def _merge_oldest(self) -> None:
-        """Merge the oldest groups into one line of numbers until the rest fits."""
-        for count in range(1, len(self.old) + 1):
-            merged = folding.merge_folded_lines([message for group in self.old[:count] for message in group])
-            rest = self.old[count:]
-            total = self.total - sum(map(self.count_group, self.old[:count])) + self.count_group((merged,))
-            if total <= self.target or not rest:
-                self.old, self.total = [(merged,), *rest], total
-                return
-
-    def _cut_newest(self) -> None:
-        """Shorten messages of the recent window, longest first. `recall` finds the omitted text."""
-        messages = [message for group in self.recent for message in group]
-        over = self.total - self.target
-        for place in sorted(range(len(messages)), key=lambda place: -self._counter.count_text(messages[place].content)):
-            size = self._counter.count_text(messages[place].content)
-            if over > 0:
-                messages[place] = shorten_message(messages[place], size - over, self._counter.count_text)
-                over -= size - self._counter.count_text(messages[place].content)
-        self.recent = group_messages(messages)
-        self.total = self._count_tokens()
-
-
-def _limit_lines(groups: Sequence[Group]) -> list[Group]:
-    """Limit the number of folded lines: merge the oldest into one with only their numbers."""
-    lines = [group for group in groups if folding.is_folded_line(group[0])]
-    if len(lines) <= MAX_FOLDED_LINES:
-        return list(groups)
-    merging = {id(group) for group in lines[: len(lines) - MAX_FOLDED_LINES // 2]}
-    merged = (folding.merge_folded_lines([group[0] for group in lines if id(group) in merging]),)
-    first = next(place for place, group in enumerate(groups) if id(group) in merging)
-    rest = [group for group in groups[first:] if id(group) not in merging]
-    return [*groups[:first], merged, *rest]
 
 
 def group_messages(messages: Sequence[PromptMessage]) -> list[Group]:

@@ -92,7 +92,9 @@ def shorten_request(text: str, tokens: int, cost: TextCost, rarity: WordRarity) 
 
 def _split_sentences(text: str) -> list[str]:
     """Split prose into sentences. Long blocks of pasted lines are replaced with their line count."""
-    prose = _FENCE.sub(_replace_fence, strip_markers(text[:MAX_SCANNED_CHARS]))
+    prose = _FENCE.sub(
+        lambda block: f" [{block[0].count(chr(10))} lines of code] ", strip_markers(text[:MAX_SCANNED_CHARS])
+    )
     lines: list[str] = []
     pasted: list[str] = []
     for line in [*prose.splitlines(), ""]:
@@ -105,10 +107,6 @@ def _split_sentences(text: str) -> list[str]:
         lines.append(line)
     found = [" ".join(part.split()) for line in lines for part in _SENTENCE.split(line)]
     return [part for part in found if part] or [" ".join(text.split())]
-
-
-def _replace_fence(block: re.Match[str]) -> str:
-    return f" [{block.group().count(chr(10))} lines of code] "
 
 
 def _clip(sentence: str, tokens: int, cost: TextCost, rarity: WordRarity) -> str:
@@ -176,45 +174,29 @@ class RecordCaps(msgspec.Struct, frozen=True):
     summaries: int
 
 
-class AgingResult(msgspec.Struct, frozen=True):
-    """The current checkpoints, and the ones that were merged or shortened."""
-
-    checkpoints: tuple[Checkpoint, ...]
-    changed: tuple[Checkpoint, ...] = ()
-
-
-class CheckpointManager:
-    """Keeps records within their shares of the window. Pure apart from token counting."""
-
-    def __init__(self, counter: TokenCounter) -> None:
-        self._counter = counter
-
-    def age(self, checkpoints: Sequence[Checkpoint], caps: RecordCaps) -> AgingResult:
-        """Merge all but pinned records into one, within the caps."""
-        pinned = [old for old in checkpoints if old.id in PINNED_IDS]
-        rest = [old for old in checkpoints if old.id not in PINNED_IDS]
-        lines = [line for old in rest for line in old.requests]
-        words = count_lines(lines, self._counter.count_text)
-        fits = words <= caps.words
-        if not rest or (fits and len(rest) == 1 and self._counter.count_text(rest[0].text) <= caps.summaries):
-            return AgingResult(tuple(checkpoints))
-        if not fits:
-            lines = list(fold_lines(lines, caps.shortened, self._counter.count_text))
-        merged = self._merge(rest, lines, caps.summaries - count_tokens(pinned))
-        return AgingResult((*pinned, merged), (merged,))
-
-    def _merge(self, records: Sequence[Checkpoint], lines: Sequence[RequestLine], tokens: int) -> Checkpoint:
-        whole = merge_summaries([old.text for old in records])
-        text = shorten_summary(whole, max(MIN_CHECKPOINT_TOKENS // 2, tokens), self._counter)
-        merged = msgspec.structs.replace(
-            records[-1],
-            text=text,
-            requests=tuple(lines),
-            message_ids=tuple(sorted({number for old in records for number in old.message_ids})),
-            engine_written=all(old.engine_written for old in records),
-            age="medium" if len(text) * 2 > len(whole) else "compact",
-        )
-        return msgspec.structs.replace(merged, tokens=self._counter.count_message(merged.message))
+def age_checkpoints(
+    checkpoints: Sequence[Checkpoint], caps: RecordCaps, counter: TokenCounter
+) -> tuple[Checkpoint, ...]:
+    """Merge all but pinned records into one, within the caps."""
+    pinned = [old for old in checkpoints if old.id in PINNED_IDS]
+    rest = [old for old in checkpoints if old.id not in PINNED_IDS]
+    lines: Sequence[RequestLine] = [line for old in rest for line in old.requests]
+    fits = count_lines(lines, counter.count_text) <= caps.words
+    if not rest or (fits and len(rest) == 1 and counter.count_text(rest[0].text) <= caps.summaries):
+        return tuple(checkpoints)
+    if not fits:
+        lines = fold_lines(lines, caps.shortened, counter.count_text)
+    whole = merge_summaries([old.text for old in rest])
+    text = shorten_summary(whole, max(MIN_CHECKPOINT_TOKENS // 2, caps.summaries - count_tokens(pinned)), counter)
+    merged = msgspec.structs.replace(
+        rest[-1],
+        text=text,
+        requests=tuple(lines),
+        message_ids=tuple(sorted({number for old in rest for number in old.message_ids})),
+        engine_written=all(old.engine_written for old in rest),
+        age="medium" if len(text) * 2 > len(whole) else "compact",
+    )
+    return *pinned, msgspec.structs.replace(merged, tokens=counter.count_message(merged.message))
 
 
 def merge_summaries(texts: Sequence[str]) -> str:

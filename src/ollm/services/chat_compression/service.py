@@ -12,8 +12,20 @@ from ollm.domain.clock import Clock, NewId, format_stamp, make_id, now
 from ollm.domain.context import Checkpoint, CompressionResult, RequestLine
 from ollm.domain.messages import PromptMessage
 from ollm.services.chat_compression import summary
-from ollm.services.chat_compression.compression_state import CompressionOptions, CompressionState, Summarise
-from ollm.services.chat_compression.folding import Group, find_facts, find_missing, list_numbers, write_digest
+from ollm.services.chat_compression.compression_state import (
+    CompressionOptions,
+    CompressionState,
+    Summarise,
+    group_messages,
+)
+from ollm.services.chat_compression.folding import (
+    Group,
+    find_facts,
+    find_missing,
+    list_numbers,
+    merge_folded_lines,
+    write_digest,
+)
 from ollm.services.token_counting import TokenCounter
 
 MAX_ATTEMPTS = 2
@@ -65,32 +77,34 @@ class ChatCompressionService:
             created=outcome[0],
             message_ids=work.list_gone_numbers(),
             fallback=outcome[1],
-            notes=tuple(work.notes),
         )
 
     async def summarize(self, messages: Sequence[PromptMessage], target_tokens: int) -> list[PromptMessage]:
         """Summarise all old messages in one checkpoint."""
-        return await self._compress_with("summarize", messages, target_tokens)
+        options = CompressionOptions(
+            strategy="summarize", target_tokens=target_tokens, preserve_recent_tokens=target_tokens // 2
+        )
+        return list((await self.compress(messages, options)).compressed_messages)
 
     def truncate(self, messages: Sequence[PromptMessage], target_tokens: int) -> list[PromptMessage]:
-        """Replace the oldest messages, including the user's, with lines of their numbers until the rest fits. Uses no
-        model. The system prompt stays unchanged."""
-        options = CompressionOptions(strategy="truncate", target_tokens=target_tokens, preserve_recent_tokens=0)
-        work = CompressionState(messages, options, self._counter)
-        before = work.total
-        work.truncate_to_target()
-        return list(work.build_messages()) if work.total < before else list(messages)
+        """Replace the oldest messages, including the user's, with a line of their numbers until the rest fits. Uses no
+        model. The system prompt and the last message with its calls stay unchanged."""
+        start = 1 if messages and messages[0].role == "system" else 0
+        groups = group_messages(messages[start:])
+        shorter = list(messages)
+        for count in range(1, len(groups)):
+            if self._counter.count_messages(shorter) <= target_tokens:
+                break
+            gone, rest = ([m for group in part for m in group] for part in (groups[:count], groups[count:]))
+            shorter = [*messages[:start], merge_folded_lines(gone), *rest]
+        return (
+            shorter if self._counter.count_messages(shorter) < self._counter.count_messages(messages) else [*messages]
+        )
 
     async def hybrid(self, messages: Sequence[PromptMessage], options: CompressionOptions) -> list[PromptMessage]:
         """Fold old tool output first, then summarise as many of the oldest messages as needed."""
         result = await self.compress(messages, msgspec.structs.replace(options, strategy="hybrid"))
         return list(result.compressed_messages)
-
-    async def _compress_with(
-        self, strategy: str, messages: Sequence[PromptMessage], target: int
-    ) -> list[PromptMessage]:
-        options = CompressionOptions(strategy=strategy, target_tokens=target, preserve_recent_tokens=target // 2)  # type: ignore[arg-type] # the callers name one
-        return list((await self.compress(messages, options)).compressed_messages)
 
     async def _reduce_context(
         self, work: CompressionState, options: CompressionOptions
@@ -117,24 +131,22 @@ class ChatCompressionService:
         asked = work.list_past_requests()
         if not asked or work.total <= work.target:
             return None
-        record = self._count_record(
-            self._record("", list_numbers([group[0] for group in asked]), work.request_lines(asked))
-        )
+        record = self._record("", list_numbers([group[0] for group in asked]), work.request_lines(asked))
         work.replace_groups(asked, (), record)
         return record
 
-    def _record(self, text: str, ids: Sequence[int], asked: tuple[RequestLine, ...]) -> Checkpoint:
-        return Checkpoint(
+    def _record(
+        self, text: str, ids: Sequence[int], asked: tuple[RequestLine, ...], *, engine_written: bool = True
+    ) -> Checkpoint:
+        record = Checkpoint(
             id=self._ids(),
             text=text,
             message_ids=tuple(sorted(set(ids))),
             timestamp=format_stamp(self._clock()),
             tokens=0,
-            engine_written=True,
+            engine_written=engine_written,
             requests=asked,
         )
-
-    def _count_record(self, record: Checkpoint) -> Checkpoint:
         return msgspec.structs.replace(record, tokens=self._counter.count_message(record.message))
 
     async def _make_checkpoint(
@@ -157,8 +169,7 @@ class ChatCompressionService:
         gone = [message for group in (*chosen, *past) for message in group]
         ids = (*list_numbers(gone), *(number for old in earlier for number in old.message_ids))
         requests = (*(line for old in earlier for line in old.requests), *asked)
-        record = msgspec.structs.replace(self._record(text, ids, requests), engine_written=engine_written)
-        return self._count_record(record), fallback
+        return self._record(text, ids, requests, engine_written=engine_written), fallback
 
     async def _get_summary(
         self,

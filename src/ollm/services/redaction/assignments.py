@@ -188,11 +188,6 @@ def is_prose(value: str) -> bool:
     return len(words) > 2 and not _PROSE.isdisjoint(words)
 
 
-def looks_mixed(value: str) -> bool:
-    """Return True if letters and digits are mixed as in no ordinary word."""
-    return _MIXED.fullmatch(value) is not None
-
-
 def redact_assignments(text: str) -> str:
     parts: list[str] = []
     position = looked_at = 0
@@ -257,7 +252,7 @@ def _find_unseparated_value(text: str, before: str, place: AssignmentContext, en
         return value.span() if value and is_secret(value[0], place, quoted=True) else None
     if said := _IS.match(text, end):
         value = _INLINE_VALUE.match(text, said.end())
-        return _trim_span(value) if value and looks_mixed(value[0].rstrip(".,;!?")) else None
+        return _trim_span(value) if value and _MIXED.fullmatch(value[0].rstrip(".,;!?")) else None
     space = _SPACE.match(text, end)
     if space is None:
         return None

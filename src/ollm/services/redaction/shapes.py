@@ -106,7 +106,8 @@ def classify_credential(value: str) -> str | None:
         value = _decode_base64(value)
     if _BEGIN in value and _PRIVATE.search(value):
         return "private key"
-    if "=" in value and _names_a_secret(value.lower()) and _CONNECTION_STRING.search(value):
+    hinted = "=" in value and any(word in value.lower() for word in ("pass", "pwd", "key", "shared", "token", "secret"))
+    if hinted and _CONNECTION_STRING.search(value):
         return "connection string with a password"
     found = _URL_PASSWORD.search(value) if "://" in value and "@" in value else None
     return "URL with a password" if found and _is_secret(found["token"] or found["password"]) else None
@@ -120,10 +121,6 @@ def _decode_base64(value: str) -> str:
         return base64.b64decode(value + "=" * (-len(value.rstrip()) % 4)).decode()
     except ValueError:
         return ""
-
-
-def _names_a_secret(lowered: str) -> bool:
-    return any(word in lowered for word in ("password", "pwd", "key", "shared", "token", "secret"))
 
 
 # After `scheme://`: `user:password@` (the password may hold @) or a long token alone before the @.

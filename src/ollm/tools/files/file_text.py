@@ -15,6 +15,7 @@ from ollm.config.settings import OutputSettings, ToolSettings
 from ollm.domain.errors import ToolFailure
 from ollm.domain.messages import ImagePart
 from ollm.domain.struct import Data
+from ollm.domain.text import format_count
 from ollm.tools.framework.output import show_controls, take_head
 
 SAMPLE_BYTES = 64 * 1024
@@ -268,23 +269,17 @@ def make_too_large_failure(given: str, size: int, limit: int) -> ToolFailure:
     )
 
 
-class _LineSlice(Data, frozen=True):
-    """The requested lines, or as many as can be shown; `total` is None unless the end of the file was reached."""
-
-    text: str
-    total: int | None
-
-
 def count_lines(text: str) -> int:
     return text.count("\n") + (not text.endswith("\n") and bool(text))
 
 
-def _slice_text(text: str, wanted: LineRange) -> _LineSlice:
+def _slice_text(text: str, wanted: LineRange) -> tuple[str, int | None]:
+    """Return the requested lines and the number of all lines."""
     if wanted.whole:
-        return _LineSlice(text=text, total=count_lines(text))
+        return text, count_lines(text)
     start = _find_offset(text, wanted.first - 1)
     end = len(text) if wanted.last is None else _find_offset(text, wanted.last - wanted.first + 1, start)
-    return _LineSlice(text=text[start:end], total=count_lines(text))
+    return text[start:end], count_lines(text)
 
 
 def _find_offset(text: str, lines: int, start: int = 0) -> int:
@@ -305,7 +300,10 @@ async def _decode_stream(encoding: Encoding, sample: bytes, file: BinaryIO) -> A
     yield decoder.decode(b"", final=True)
 
 
-async def _slice_stream(chunks: AsyncIterator[str], wanted: LineRange, limits: OutputSettings) -> _LineSlice:
+async def _slice_stream(
+    chunks: AsyncIterator[str], wanted: LineRange, limits: OutputSettings
+) -> tuple[str, int | None]:
+    """Return as many of the requested lines as can be shown, and the number of all lines, or None before the end."""
     passed, taken, ended = 0, "", True  # whole lines passed before `taken` starts
     most = limits.max_lines + 1  # one more than is shown tells that there are more
     wanted_lines = most if wanted.last is None else min(wanted.last - wanted.first + 1, most)
@@ -313,7 +311,7 @@ async def _slice_stream(chunks: AsyncIterator[str], wanted: LineRange, limits: O
         taken += chunk
         skip = min(wanted.first - 1 - passed, taken.count("\n"))
         if skip > 0:
-            taken, passed = _drop_lines(taken, skip), passed + skip
+            taken, passed = taken.split("\n", skip)[skip], passed + skip
         at_start = passed == wanted.first - 1
         if at_start and (taken.count("\n") >= wanted_lines or len(taken) > limits.max_chars):
             ended = False
@@ -322,27 +320,23 @@ async def _slice_stream(chunks: AsyncIterator[str], wanted: LineRange, limits: O
             taken = taken[-1:]  # the middle of a long line that is not wanted
     total = passed + count_lines(taken) if ended else None
     inside = passed == wanted.first - 1
-    return _LineSlice(text=taken[: _find_offset(taken, wanted_lines)] if inside else "", total=total)
-
-
-def _drop_lines(text: str, count: int) -> str:
-    return text.split("\n", count)[count]
+    return (taken[: _find_offset(taken, wanted_lines)] if inside else ""), total
 
 
 def _make_excerpt(
-    given: str, part: _LineSlice, wanted: LineRange, limits: OutputSettings, encoding: Encoding
+    given: str, part: tuple[str, int | None], wanted: LineRange, limits: OutputSettings, encoding: Encoding
 ) -> Excerpt:
-    if part.total is not None and wanted.first > max(part.total, 1):
-        lines = "1 line" if part.total == 1 else f"{part.total:,} lines"
+    text, total = show_controls(part[0]), part[1]
+    if total is not None and wanted.first > max(total, 1):
+        lines = format_count(total, "line")
         raise ToolFailure("InvalidLineRange", f"startLine {wanted.first} is past the end: {given} has {lines}.")
-    text = show_controls(part.text)
     if wanted.numbered:
         text = _number_lines(text, wanted.first)
     chars, lines_allowed = max(limits.max_chars - NOTE_CHARS, 1), max(limits.max_lines - NOTE_LINES, 1)
-    count = part.total if part.total is not None and wanted.whole else count_lines(text)
+    count = total if total is not None and wanted.whole else count_lines(text)
     fits = len(text) <= chars and count <= lines_allowed
     shown = text if fits else take_head(text, chars, lines_allowed)
-    notes = [] if fits else [_describe_cut(shown, wanted.first, part.total)]
+    notes = [] if fits else [_describe_cut(shown, wanted.first, total)]
     if encoding.label:
         notes.append(f"encoding: {encoding.label}")
     return Excerpt(text=shown, count=count if fits else count_lines(shown), notes=tuple(notes))

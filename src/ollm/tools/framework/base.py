@@ -197,8 +197,9 @@ class Tool(
         """Describe this call in one line for the person (T10.2)."""
 
     def locations(self) -> list[Location]:
-        """List the resources the call uses (T10.3), as the model named them."""
-        return []
+        """List the resources the call uses (T10.3), as the model named them: by default its `path`."""
+        path = getattr(self, "path", None)
+        return [Location(target=path)] if path else []
 
     def confirmation(self, verdict: Verdict) -> ConfirmationDetails | None:
         """Build the question to the person, or None if the policy has decided (T10.4)."""
@@ -300,18 +301,9 @@ def bind_tool(tool: type[Tool[Needs]], arguments: Any, needs: Needs) -> Invocati
 def describe_class(tool: type[Tool[Any]]) -> ToolDescription:
     from ollm.tools.framework.arguments import build_parameters, describe_tool
 
-    return ToolDescription(
-        name=tool.name,
-        description=describe_tool(tool),
-        parameters=build_parameters(tool),
-        category=tool.category,
-        risk=tool.risk,
-        reads_only=tool.reads_only,
-        priority=tool.priority,
-        keep=tool.keep,
-        small=tool.small,
-        min_window=tool.min_window,
-    )
+    facts: dict[str, Any] = {name: getattr(tool, name, "") for name in ToolDescription.__struct_fields__}
+    facts |= {"description": describe_tool(tool), "parameters": build_parameters(tool)}
+    return ToolDescription(**facts)
 
 
 def add_parser(description: ToolDescription, parse: Callable[[Any], Invocation]) -> ToolSpec:

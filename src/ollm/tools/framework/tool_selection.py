@@ -6,12 +6,14 @@ import math
 import re
 from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
+from itertools import chain, zip_longest
 from typing import ClassVar
 
 import msgspec
 
 from ollm.domain.context import ModeName
 from ollm.domain.messages import JsonObject
+from ollm.domain.text import format_names
 from ollm.domain.tools import Risk, ToolResult, ToolSchema
 from ollm.services.modes import shows_tool
 from ollm.services.token_counting import TokenCounter
@@ -45,29 +47,20 @@ USE_SCHEMA = ToolSchema(
 
 
 def split_by_budget(
-    theirs: Sequence[ToolSchema], budget: float, cost: Cost, window: int, max_tools: int | None
+    theirs: Sequence[ToolSchema], budget: float, cost: Cost, window: int, max_tools: float = math.inf
 ) -> tuple[list[ToolSchema], list[ToolSchema]]:
-    """Split external tools into shown and hidden ones. Servers that fit are shown completely, the smallest first; the
-    remaining budget goes to the others in turn. `max_tools`: how many more the model can handle."""
-    if cost(theirs) <= budget and (max_tools is None or len(theirs) <= max_tools):
+    """Split external tools into shown and hidden ones. If not all fit, the servers take turns, the smallest first.
+    `max_tools`: how many more the model can handle."""
+    if cost(theirs) <= budget and len(theirs) <= max_tools:
         return list(theirs), []
-    prices = {tool.name: cost([tool]) for tool in theirs}
-    budget -= cost(build_deferred_schemas(theirs, window))
-    left = len(theirs) if max_tools is None else max_tools - 2
-    groups = [(sum(prices[tool.name] for tool in tools), tools) for tools in group_by_server(theirs).values()]
-    groups.sort(key=lambda group: group[0])
-    shown: dict[str, ToolSchema] = {}
-    for price, tools in groups:
-        if price <= budget and len(tools) <= left:
-            shown |= {tool.name: tool for tool in tools}
-            budget, left = budget - price, left - len(tools)
-    waiting = [[tool for tool in tools if tool.name not in shown] for _, tools in groups]
-    for place in range(max(map(len, waiting), default=0)):
-        for tool in (tools[place] for tools in waiting if place < len(tools)):
-            if prices[tool.name] <= budget and left > 0:
-                shown[tool.name] = tool
-                budget, left = budget - prices[tool.name], left - 1
-    return list(shown.values()), [tool for tool in theirs if tool.name not in shown]
+    budget, max_tools = budget - cost(build_deferred_schemas(theirs, window)), max_tools - MIN_FOREIGN_TOOLS
+    groups = sorted(group_by_server(theirs).values(), key=cost)
+    shown: list[ToolSchema] = []
+    for tool in filter(None, chain.from_iterable(zip_longest(*groups))):
+        if cost([tool]) <= budget and len(shown) < max_tools:
+            shown.append(tool)
+            budget -= cost([tool])
+    return shown, [tool for tool in theirs if tool not in shown]
 
 
 def group_by_server(tools: Sequence[ToolSchema]) -> dict[str, list[ToolSchema]]:
@@ -123,7 +116,8 @@ class FindTool(Tool[Callable[[], Sequence[ToolSchema]]], frozen=True):
     async def run(self, context: ToolContext, needs: Callable[[], Sequence[ToolSchema]]) -> ToolResult:
         tools = needs()
         found = find_tools(self.query, tools)[:MAX_FOUND_TOOLS]
-        text = render_found_tools(found) if found else render_names(self.query, tools)
+        names = format_names([tool.name for tool in tools], MAX_LISTED_NAMES)
+        text = render_found_tools(found) if found else f"No tool fits {self.query!r}. There are: {names}."
         return ToolResult(llm_content=text, return_display=", ".join(tool.name for tool in found) or "nothing found")
 
 
@@ -142,25 +136,15 @@ def make_find_spec(list_tools: Callable[[], Sequence[ToolSchema]]) -> ToolSpec:
 def find_tools(query: str, tools: Sequence[ToolSchema]) -> list[ToolSchema]:
     """Find tools whose names or descriptions contain words of the query, best first. Rare words count more than common
     ones, and names more than descriptions."""
-    words = list(dict.fromkeys(_split_words(query)))
-    named = {tool.name: set(_split_words(tool.name)) for tool in tools}
-    told = {tool.name: set(_split_words(tool.description)) for tool in tools}
-    weights = {
-        word: math.log(1 + len(tools) / sum(_has_word(word, named[name] | told[name]) for name in named))
-        for word in words
-        if any(_has_word(word, named[name] | told[name]) for name in named)
-    }
-
-    def score(tool: ToolSchema) -> float:
-        points = sum(
-            weight * (3 * _has_word(word, named[tool.name]) + _has_word(word, told[tool.name]))
-            for word, weight in weights.items()
-        )
-        return points + 100 * (query.strip().lower() == tool.name.lower())
-
-    ranked = sorted(((score(tool), tool) for tool in tools), key=lambda pair: (-pair[0], pair[1].name))
-    best = ranked[0][0] if ranked else 0
-    return [tool for points, tool in ranked if points and points * 3 >= best]
+    words = {tool.name: (set(_split_words(tool.name)), set(_split_words(tool.description))) for tool in tools}
+    scores = {name: 100.0 * (query.strip().lower() == name.lower()) for name in words}
+    for word in dict.fromkeys(_split_words(query)):
+        hits = {name: 3 * _has_word(word, named) + _has_word(word, told) for name, (named, told) in words.items()}
+        weight = math.log(1 + len(tools) / max(1, sum(map(bool, hits.values()))))
+        scores = {name: score + weight * hits[name] for name, score in scores.items()}
+    best = max(scores.values(), default=0)
+    ranked = sorted(tools, key=lambda tool: (-scores[tool.name], tool.name))
+    return [tool for tool in ranked if scores[tool.name] and scores[tool.name] * 3 >= best]
 
 
 def _split_words(text: str) -> list[str]:
@@ -198,12 +182,6 @@ def _render_parameters(tool: ToolSchema) -> str:
 
     described = ToolDescription(name=tool.name, description=tool.description, parameters=tool.parameters)
     return msgspec.json.encode(shorten_schema(described, 0).parameters).decode()[:MAX_SCHEMA_CHARACTERS]
-
-
-def render_names(query: str, tools: Sequence[ToolSchema]) -> str:
-    names = [tool.name for tool in tools]
-    more = f" and {len(names) - MAX_LISTED_NAMES} more" if len(names) > MAX_LISTED_NAMES else ""
-    return f"No tool fits {query!r}. There are: {', '.join(names[:MAX_LISTED_NAMES])}{more}."
 
 
 SMALL_WINDOW_TOKENS = 8_000
@@ -271,7 +249,7 @@ def select_tools(
     mode: ModeName,
     tools: Sequence[ToolDescription],
     window: int,
-    most: int | None = None,
+    most: float | None = None,
     *,
     folded: bool = False,
     instruction_tokens: int = 0,
@@ -284,49 +262,39 @@ def select_tools(
     tools the model was seen to handle. After a compaction (`folded`), `recall` is included. A hidden tool can still be
     called."""
     by_name = {tool.name: tool for tool in tools if shows_tool(mode, tool.category) and window >= tool.min_window}
-    placed = sorted((tool.priority[mode], tool.name) for tool in by_name.values() if mode in tool.priority)
-    ours = [name for _, name in placed]
+    ours = sorted(name for name in by_name if mode in by_name[name].priority)
+    ours.sort(key=lambda name: by_name[name].priority[mode])
     least, limit, max_tokens = next(row[1:] for row in TOOL_LIMITS if window < row[0])
-    if most is not None:
-        least, limit = min(least, most), min(limit, most)
+    most = math.inf if most is None else most
+    least, limit = int(min(least, most)), int(min(limit, most))
     foreign = [tool for tool in tools if tool.category is None and (tool.name in by_name or tool.name in permitted)]
-    if foreign and most is not None:
+    if foreign:
         most = max(most, least + MIN_FOREIGN_TOOLS)
-    theirs = _select_foreign(foreign, window, None if most is None else most - least)
+    theirs = _select_foreign(foreign, window, most - least)
     if folded and "recall" in ours:
-        least = least + 1 if most is None else min(least + 1, most)
+        least = int(min(least + 1, most))
         limit = max(limit, least)  # it takes the place of no tool from outside
         ours.remove("recall")
         ours.insert(least - 1, "recall")
     shown: dict[str, ToolSchema] = {}
-    left = {
-        True: min(max_tokens, MAX_WINDOW_SHARE * window - instruction_tokens),
-        False: MAX_WINDOW_SHARE * window,
-    }  # for ours, for theirs
+    share = MAX_WINDOW_SHARE * window
+    left = {True: min(max_tokens, share - instruction_tokens), False: share}  # for ours, for theirs
     for name in [*ours[:least], *theirs, *ours[least:]]:
         own = name not in theirs
         schema, price = _fit_schema(by_name[name], window, left[True]) if own else theirs[name]
-        fits = price <= left[own] and len(shown) < limit + len(theirs)
-        if (len(shown) < least and own) or (fits and (most is None or len(shown) < most)):
+        fits = price <= left[own] and len(shown) < min(limit + len(theirs), most)
+        if fits or (own and len(shown) < least):
             shown[name] = schema
             left[own] -= price
     return tuple(shown[name] for name in sorted(shown))
 
 
 def _select_foreign(
-    foreign: Sequence[ToolDescription], window: int, max_tools: int | None
+    foreign: Sequence[ToolDescription], window: int, max_tools: float
 ) -> dict[str, tuple[ToolSchema, int]]:
     """Select the external tools to show, with their tokens, and the tools for finding the rest if not all fit."""
-    if not foreign:
-        return {}
-
-    count_exactly = TokenCounter().count_schema_texts
+    count = TokenCounter().count_schema_texts
     schemas = [tool.schema if window >= WIDE_WINDOW_TOKENS else shorten_schema(tool, window) for tool in foreign]
-    prices = {schema.name: count_exactly([schema]) for schema in schemas}
-
-    def count(tools: Sequence[ToolSchema]) -> int:
-        return sum(prices[tool.name] if tool.name in prices else count_exactly([tool]) for tool in tools)
-
     shown, hidden = split_by_budget(schemas, MAX_WINDOW_SHARE * window, count, window, max_tools)
     finders = build_deferred_schemas(hidden, window) if hidden else ()
     return {schema.name: (schema, count([schema])) for schema in (*finders, *shown)}
@@ -334,9 +302,7 @@ def _select_foreign(
 
 def _fit_schema(tool: ToolDescription, window: int, max_tokens: float) -> tuple[ToolSchema, int]:
     """Return the schema and its tokens, shortened if the window is not wide or it exceeds `max_tokens`."""
-    count = (
-        TokenCounter().count_schema_texts
-    )  # not the model's own: what is shown must not change with what is learnt of it
+    count = TokenCounter().count_schema_texts  # not the model's: what is shown must not change with what is learnt
     if window >= WIDE_WINDOW_TOKENS:
         price = count([tool.schema])
         if price <= max_tokens:

@@ -9,8 +9,8 @@ import subprocess
 import sys
 import sysconfig
 from bisect import bisect_right
-from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
-from contextlib import aclosing, suppress
+from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
+from contextlib import aclosing
 from functools import cache, cached_property
 from itertools import accumulate
 from pathlib import Path
@@ -20,15 +20,13 @@ import msgspec
 
 from ollm.domain.errors import ToolFailure
 from ollm.domain.text import format_count, suggest_names
-from ollm.system.helper_process import HelperProcess, start_helper
+from ollm.system.helper_process import start_helper
 from ollm.system.sandbox.confined import make_helper_environment, start_confined
 
 _ARGUMENT_BYTES = 1_000_000  # of the 2 MB that a command line may have
 _ARGUMENT_COST = 16  # bytes an argument takes besides its own
 _CHUNK_BYTES = 1 << 18
 MAX_SEARCHED_BYTES = 4 << 30  # a larger file, which may be a hole on the disk, is left out
-_SIZE_LIMIT = f"--max-filesize={MAX_SEARCHED_BYTES}"
-_LOOK_EVERY_SECONDS = 0.5  # at what a search reads; most have ended by then
 _WRAPPER = "(?:"
 
 
@@ -65,33 +63,9 @@ def find_ripgrep() -> str:
     return next((str(folder / "rg") for folder in beside if (folder / "rg").is_file()), "rg")
 
 
-def group_by_directory(files: Sequence[str], directories: Sequence[str], in_part: frozenset[str]) -> list[str]:
-    """Shorten the file list: a directory stands for all files directly in it, unless it is in `in_part`."""
-    whole = [f"./{directory}" for directory in directories if directory not in in_part]
-    if len(whole) == len(directories):
-        return whole
-    return [*whole, *(path for path in files if path.rpartition("/")[0] in in_part)]
-
-
-class HugeFileError(Exception):
-    """Ripgrep is reading a file larger than the search limit."""
-
-
-async def collect_output(
-    root: Path, options: Sequence[str], files: Sequence[str], make_collector: Callable[[], CollectorT]
-) -> CollectorT:
+async def collect_output(root: Path, options: Sequence[str], files: Sequence[str], collector: CollectorT) -> CollectorT:
     """Feed a collector with ripgrep's output about the files, or all files directly in a directory (paths from the
-    root), until it is full. If ripgrep reads a file that is too large, restart and check the size of each file first,
-    which takes as long as reading a small file."""
-    try:
-        return await _fill_collector(root, options, files, make_collector())
-    except HugeFileError:
-        return await _fill_collector(root, [_SIZE_LIMIT, *options], files, make_collector())
-
-
-async def _fill_collector(
-    root: Path, options: Sequence[str], files: Sequence[str], collector: CollectorT
-) -> CollectorT:
+    root), until it is full."""
     for batch in _split_batches(files):
         async with aclosing(_run_ripgrep(root, options, batch)) as printed:
             async for chunk in printed:
@@ -112,8 +86,6 @@ def _split_batches(files: Sequence[str]) -> Iterator[list[bytes]]:
 
 
 async def _run_ripgrep(root: Path, options: Sequence[str], batch: Sequence[bytes]) -> AsyncGenerator[bytes, None]:
-    if _must_ask_sizes(options):
-        options = [_SIZE_LIMIT, *options]
     command: list[str | bytes] = [
         find_ripgrep(),
         "--no-config",
@@ -123,6 +95,7 @@ async def _run_ripgrep(root: Path, options: Sequence[str], batch: Sequence[bytes
         "--max-depth=1",
         "--no-messages",
         "--color=never",
+        f"--max-filesize={MAX_SEARCHED_BYTES}",
         *options,
         "--",
         *batch,
@@ -131,59 +104,14 @@ async def _run_ripgrep(root: Path, options: Sequence[str], batch: Sequence[bytes
         process = await start_helper(command, root)
     except FileNotFoundError as error:
         raise ToolFailure("NotFound", "ripgrep (rg) is not installed; grep needs it.") from error
-    watch = _FileSizeWatch(process) if _SIZE_LIMIT not in options else None
     try:
         while chunk := await process.output.read(_CHUNK_BYTES):
             yield chunk
-        if watch and watch.has_ended_it:
-            raise HugeFileError
         complaint = (await process.errors.read()).decode("utf-8", "replace")
         if await process.wait() == 2 and "error" in complaint:
             raise make_pattern_failure(complaint)
     finally:
-        if watch:
-            watch.stop()
         await process.close()
-
-
-def _must_ask_sizes(options: Sequence[str]) -> bool:
-    """Return True if file sizes must be checked before opening: a multi-line search loads the whole file into memory,
-    and only Linux shows which files a process has open."""
-    return sys.platform != "linux" or "--multiline" in options
-
-
-class _FileSizeWatch:
-    """A periodic check of the files a running search has open. It ends the search if one is too large."""
-
-    def __init__(self, process: HelperProcess) -> None:
-        self._process = process
-        self.has_ended_it = False
-        self._plan_check()
-
-    def _plan_check(self) -> None:
-        self._planned = asyncio.get_running_loop().call_later(_LOOK_EVERY_SECONDS, self._check_sizes)
-
-    def _check_sizes(self) -> None:
-        if _has_huge_file(self._process.pid):
-            self.has_ended_it = True
-            self._process.kill()
-        else:
-            self._plan_check()
-
-    def stop(self) -> None:
-        self._planned.cancel()
-
-
-def _has_huge_file(pid: int) -> bool:
-    try:
-        opened = list(Path(f"/proc/{pid}/fd").iterdir())
-    except OSError:
-        return True
-    sizes = [0]
-    for link in opened:
-        with suppress(OSError):  # closed meanwhile
-            sizes.append(link.stat().st_size)
-    return max(sizes) > MAX_SEARCHED_BYTES
 
 
 def make_pattern_failure(complaint: str) -> ToolFailure:

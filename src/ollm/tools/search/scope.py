@@ -31,7 +31,7 @@ def drop_private_files(context: ToolContext, root: Path, paths: list[str]) -> li
         paths = [path for path in paths if explain_login(str(root / path), str(context.workspace)) is None]
     if _is_harmless(text):
         return paths
-    return [path for path in paths if not _may_hold_secrets(path)]
+    return [path for path in paths if _is_harmless(path) or not any(map(is_environment_file, path.split("/")))]
 
 
 def describe_skipped(count: int) -> str:
@@ -39,10 +39,6 @@ def describe_skipped(count: int) -> str:
     if count > 1:
         files = f"{count:,} files that may contain secrets (.env and the like) were"
     return f"{files} skipped; name one to read it"
-
-
-def _may_hold_secrets(path: str) -> bool:
-    return not _is_harmless(path) and any(is_environment_file(part) for part in path.split("/"))
 
 
 def _is_harmless(text: str) -> bool:
@@ -118,31 +114,24 @@ async def _describe_ignored(context: ToolContext, discovery: FileDiscoveryServic
 
 
 class ReadableFiles(Data, frozen=True):
-    """Files that may be read without confirmation, and the number that may not; `others` are further remarks."""
+    """Files that may be read without confirmation, and remarks about the others. `searched` names them for a search:
+    a directory stands for all files directly in it."""
 
     paths: list[str]
-    directories: tuple[str, ...] = ()  # those that hold the paths
-    in_part: frozenset[str] | None = None  # directories of which not every file is here; None: it may be any
-    skipped: int = 0
-    others: tuple[str, ...] = ()
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        return (describe_skipped(self.skipped), *self.others) if self.skipped else self.others
+    searched: list[str]
+    notes: tuple[str, ...] = ()
 
 
 def select_readable(context: ToolContext, scope: SearchScope, found: PathMatches) -> ReadableFiles:
-    kept = drop_private_files(context, scope.root, found.paths)
-    in_part = found.in_part
-    if in_part is not None and len(kept) < len(found.paths):
-        in_part |= {path.rpartition("/")[0] for path in set(found.paths).difference(kept)}
-    return ReadableFiles(
-        paths=kept,
-        directories=found.directories,
-        in_part=in_part,
-        skipped=len(found.paths) - len(kept),
-        others=found.notes,
-    )
+    kept = searched = drop_private_files(context, scope.root, found.paths)
+    skipped = set(found.paths).difference(kept)
+    notes = (describe_skipped(len(skipped)), *found.notes) if skipped else found.notes
+    if found.in_part is not None:
+        in_part = found.in_part | {path.rpartition("/")[0] for path in skipped}
+        searched = [f"./{directory}" for directory in found.directories if directory not in in_part]
+        if len(searched) < len(found.directories):
+            searched += [path for path in kept if path.rpartition("/")[0] in in_part]
+    return ReadableFiles(paths=kept, searched=searched, notes=notes)
 
 
 def render_with_notes(lines: Iterable[str], notes: Iterable[str]) -> str:

@@ -7,7 +7,7 @@ import ipaddress
 import socket
 import time
 import zlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 from urllib.parse import urljoin
 
@@ -22,7 +22,7 @@ from ollm.tools.web.address import Address, WebTarget, parse_url, refuse_private
 MAX_REDIRECTS = 5
 MAX_HEADER_BYTES = 64 * 1024
 _REDIRECT_STATUSES = (301, 302, 303, 307, 308)
-_WBITS = {"gzip": 31, "x-gzip": 31, "deflate": 15}
+GZIP_FORMAT = 31  # of zlib
 
 
 class WebResponse(Data, frozen=True):
@@ -140,11 +140,13 @@ async def _send_request(target: WebTarget, settings: WebFetchSettings, sent: _We
     if literal := target.literal_address:
         refuse_private(target, [literal], settings.allow_private)
     backend = CheckedConnections(target, settings.allow_private)
-    headers = {"User-Agent": "ollm", "Accept-Encoding": "gzip, deflate", "Accept": "*/*", **sent.headers}
-    async with httpcore2.AsyncConnectionPool(network_backend=backend, ssl_context=_make_ssl_context(target)) as pool:
-        async with pool.stream(
-            sent.method, _make_url(target), headers=list(headers.items()), content=sent.content
-        ) as reply:
+    headers = {"User-Agent": "ollm", "Accept-Encoding": "gzip", "Accept": "*/*", **sent.headers}
+    secure = httpcore2.default_ssl_context() if target.scheme == "https" else None
+    url = httpcore2.URL(
+        scheme=target.scheme.encode(), host=target.host.encode(), port=target.port, target=target.path.encode()
+    )
+    async with httpcore2.AsyncConnectionPool(network_backend=backend, ssl_context=secure) as pool:
+        async with pool.stream(sent.method, url, headers=list(headers.items()), content=sent.content) as reply:
             received = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in reply.headers}
             if sum(len(name) + len(value) for name, value in reply.headers) > MAX_HEADER_BYTES:
                 raise ToolFailure(
@@ -155,58 +157,21 @@ async def _send_request(target: WebTarget, settings: WebFetchSettings, sent: _We
             return WebResponse(url=target.url, status=reply.status, headers=received, body=body)
 
 
-def _make_ssl_context(target: WebTarget) -> Any:
-    return httpcore2.default_ssl_context() if target.scheme == "https" else None
-
-
-def _make_url(target: WebTarget) -> httpcore2.URL:
-    return httpcore2.URL(
-        scheme=target.scheme.encode(), host=target.host.encode(), port=target.port, target=target.path.encode()
-    )
-
-
 async def _read_body(reply: httpcore2.Response, headers: Mapping[str, str], target: WebTarget, limit: int) -> bytes:
     """Decode the body as it arrives, so that a small answer cannot grow without end."""
-    decode = _make_decoder(headers.get("content-encoding", ""), target)
+    encoding = headers.get("content-encoding", "").strip().lower()
+    if encoding not in ("", "identity", "gzip", "x-gzip"):
+        raise ToolFailure("HttpError", f"{target.url} came encoded as {encoding[:40]!r}, which was not requested.")
+    unpack = zlib.decompressobj(GZIP_FORMAT).decompress if encoding.endswith("gzip") else None
     body = bytearray()
     async for chunk in reply.aiter_stream():
-        for part in decode(chunk, limit + 1 - len(body)):
-            body += part
-            if len(body) > limit:
-                raise ToolFailure("TooLarge", f"{target.url} has more than {limit:,} bytes; reading stopped there.")
-    return bytes(body)
-
-
-def _make_decoder(encoding: str, target: WebTarget) -> Callable[[bytes, int], list[bytes]]:
-    """Make a function that decodes received bytes to parts, up to a maximum size."""
-    name = encoding.strip().lower()
-    if name in ("", "identity"):
-        return lambda chunk, _max_bytes: [chunk]
-    if name not in _WBITS:
-        raise ToolFailure("HttpError", f"{target.url} came encoded as {name[:40]!r}, which was not requested.")
-    return _Inflater(name, target).inflate
-
-
-class _Inflater:
-    """A decoder for gzip and deflate that never returns more than `max_bytes`."""
-
-    def __init__(self, name: str, target: WebTarget) -> None:
-        self._name = name
-        self._target = target
-        self._inflate = zlib.decompressobj(_WBITS[name])
-        self._bare = name != "deflate"  # some servers send deflate without its wrapper
-
-    def inflate(self, chunk: bytes, max_bytes: int) -> list[bytes]:
         try:
-            return [self._inflate.decompress(chunk, max(max_bytes, 1))]
+            body += unpack(chunk, limit + 1 - len(body)) if unpack else chunk
         except zlib.error as error:
-            if self._bare:
-                raise ToolFailure("HttpError", f"{self._target.url} came as broken {self._name}: {error}.") from error
-            self._bare = True
-            self._inflate = zlib.decompressobj(-15)
-            return self.inflate(chunk, max_bytes)
-        finally:
-            self._bare = True
+            raise ToolFailure("HttpError", f"{target.url} came as broken gzip: {error}.") from error
+        if len(body) > limit:
+            raise ToolFailure("TooLarge", f"{target.url} has more than {limit:,} bytes; reading stopped there.")
+    return bytes(body)
 
 
 def _describe_error(error: Exception) -> str:
