@@ -219,13 +219,15 @@ async def test_a_formatter_over_fifty_files_is_taken_back_in_the_chat(tmp_path: 
         before = write_project(runner.workspace)
         async with at_terminal(runner, "chat", "--approval", "yolo", size=(100, 40)) as terminal:
             await terminal.wait_for("scripted @")
+            terminal.type("!echo attached" + ENTER)
+            await terminal.wait_for("the model sees this")
             terminal.type("format everything" + ENTER)
             await terminal.wait_for("Formatted.")
             after = read_files(runner.workspace)
             assert after != before
             await press_escape_twice(terminal)
             terminal.type(ENTER)
-            await terminal.wait_for("Rewound to before message 1.", "54 files restored.", "› format everything")
+            await terminal.wait_for("Rewound to before message 1.", "54 files restored.", "\n› format everything\n───")
             assert read_files(runner.workspace) == before
             terminal.type("\x15/redo" + ENTER)
             await terminal.wait_for("Undid the rewind to before message 1.")

@@ -8,10 +8,12 @@ import pytest
 
 from ollm.app import open_conversation
 from ollm.cli.daemon import open_remote_conversation
-from ollm.cli.line_chat import LineReader, choose_session, parse_answer
+from ollm.cli.line_chat import LineReader, choose_session
+from ollm.cli.screen.questions import parse_answer
 from ollm.cli.sessions.session_list import SessionChoice, SessionListItem
 from ollm.cli.start import ChatArguments
 from ollm.domain.errors import OllmError
+from ollm.domain.tools import ConfirmationAnswer, ConfirmationDetails
 from ollm.runtime.base import Conversation, ConversationOptions
 from ollm.runtime.commands import build_command_table
 from tests.cli.command import ollm
@@ -259,13 +261,23 @@ async def test_entries_have_priorities_and_a_paused_plan_is_told(tmp_path: Path)
         assert "The plan is paused: do not continue it unless asked." in str(chat["messages"])
 
 
-def test_a_plain_answer_that_is_not_offered_is_a_no_with_its_words() -> None:
-    assert parse_answer("y", details()).approved
-    assert parse_answer("s", details(grant="x")).scope == "session"
-    assert not parse_answer("s", details()).approved
-    assert not parse_answer("a", details(grant="x", locked=True)).approved
-    assert parse_answer("use tabs", details()).reason == "use tabs"
-    assert parse_answer(None, details()).reason == ""
+@pytest.mark.parametrize(
+    ("line", "asked", "answer"),
+    [
+        ("Yes.", details(), ConfirmationAnswer(approved=True)),
+        ("s", details(grant="x"), ConfirmationAnswer(approved=True, scope="session")),
+        ("no: use tabs", details(), ConfirmationAnswer(approved=False, reason="use tabs")),
+        ("no idea", details(typed=True), ConfirmationAnswer(approved=True, text="no idea")),
+        ("/no", details(typed=True), ConfirmationAnswer(approved=False)),
+        ("s", details(), None),
+        ("a", details(grant="x", locked=True), None),
+        ("a new plan", details(grant="x"), None),
+    ],
+)
+def test_a_typed_line_answers_only_with_what_is_offered(
+    line: str, asked: ConfirmationDetails, answer: ConfirmationAnswer | None
+) -> None:
+    assert parse_answer(line, asked) == answer
 
 
 def item(number: int, **more: object) -> SessionListItem:

@@ -53,7 +53,7 @@ def list_archived_rows(
         rows: list[dict[str, Any]] = msgspec.json.decode(state.get_fact("listed") or "[]")
     here = set(process.session_files.places.list_ids())
     shown = (row for row in rows if tasks or row["origin"] != "task")
-    return [_make_row(row) for row in shown if row["sessionId"] not in here]
+    return [make_row(row) for row in shown if row["sessionId"] not in here]
 
 
 def refresh_list(process: ArchiveHost) -> None:
@@ -65,7 +65,7 @@ def refresh_list(process: ArchiveHost) -> None:
         archive.state.save_listed(list_sessions(connection, tasks=True))
 
 
-def _make_row(row: dict[str, Any]) -> dict[str, Any]:
+def make_row(row: dict[str, Any]) -> dict[str, Any]:
     names = ("sessionId", "startTime", "lastActivity", "model", "messageCount", "tokenCount", "title", "workspace")
     place = {"owner": row["owner"], "host": row["host"], "inUse": row["inUse"]}
     kept = {name: row[name] for name in names}

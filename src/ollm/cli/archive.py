@@ -7,10 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import click
+import msgspec
 
 from ollm.app import ProcessScope
 from ollm.app.workspace import WorkspaceScope
 from ollm.archive.connection import translate_faults
+from ollm.archive.listing import make_row
 from ollm.archive.reading import list_sessions, search_messages
 from ollm.archive.team_archive import PushReport, TeamArchive, push_fork
 from ollm.cli.completion import complete_session
@@ -18,16 +20,14 @@ from ollm.cli.options import (
     confirm_or_fail,
     json_option,
     print_json,
-    print_table,
     resolve_workspace,
     warn,
     workspace_option,
     yes_option,
 )
-from ollm.cli.sessions.listing import cut_text, make_progress, parse_since
-from ollm.domain.clock import format_age
+from ollm.cli.sessions.listing import make_progress, parse_since, print_hits, print_sessions
 from ollm.domain.errors import BusyError, ExitCode, UsageError
-from ollm.domain.text import format_count, shorten_ids
+from ollm.domain.text import format_count
 from ollm.system.terminal_text import make_printable
 
 
@@ -199,9 +199,6 @@ def print_report(report: PushReport) -> None:
         print("Nothing to send; the archive is up to date.")
 
 
-TITLE_CELLS, MODEL_CELLS, WORKSPACE_CELLS = 44, 20, 28
-
-
 @archive.command("list", short_help="List the sessions in the archive.")
 @click.option("--limit", type=click.IntRange(min=1, max=1000), default=100, show_default=True, help="Maximum to show.")
 @click.option("--all", "tasks", is_flag=True, help="Include the sessions of tasks.")
@@ -217,22 +214,7 @@ def list_archived(limit: int, tasks: bool, as_json: bool) -> None:
     if not found:
         warn("the archive holds no session that you may see.")
         return
-    short = shorten_ids(row.session_id for row in found)
-    rows = [
-        (
-            short[row.session_id],
-            ("● " if row.in_use else "")
-            + ("↳ " if row.origin == "task" else "")
-            + cut_text(f"! {row.title or row.damaged}" if row.damaged else row.title or "(no title)", TITLE_CELLS),
-            format_age(row.last_activity),
-            f"{row.owner} on {row.host}",
-            cut_text(row.model, MODEL_CELLS),
-            row.message_count,
-            cut_text(row.workspace or "", WORKSPACE_CELLS, keep_end=True),
-        )
-        for row in found
-    ]
-    print_table(("ID", "TITLE", "LAST ACTIVE", "FROM", "MODEL", "MESSAGES", "WORKSPACE"), rows)
+    print_sessions([make_row(row) for row in msgspec.to_builtins(found)])
 
 
 @archive.command(short_help="Search all messages in the archive.")
@@ -251,13 +233,7 @@ def search(text: tuple[str, ...], role: str | None, since: str | None, limit: in
     if as_json:
         print_json(hits)
         return
-    if not hits:
-        warn("no matches.")
-    short = shorten_ids(hit.session_id for hit in hits)
-    for hit in hits:
-        where = f"{short[hit.session_id]} #{hit.number} {hit.role}, {format_age(hit.timestamp)}"
-        print(f"{where}, {make_printable(f'{hit.owner} on {hit.host}')}  {make_printable(hit.title)}")
-        print(f"    {make_printable(hit.snippet)}")
+    print_hits([{**hit, "archive": hit} for hit in msgspec.to_builtins(hits)], ())
 
 
 @archive.command(short_help="Get a session from the archive, to continue it here.")

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import shutil
 import sys
-import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -36,7 +34,7 @@ from ollm.providers.server_errors import lists_no_models, make_unknown_model_err
 from ollm.providers.window import FALLBACK_WINDOW_TOKENS, choose_window, measure_speed
 from ollm.store.model_facts import make_facts_key
 from ollm.system.sandbox.caches import clean_cache, measure_cache
-from ollm.system.terminal_text import make_printable
+from ollm.system.terminal_text import make_printable, wrap_words
 from ollm.tools.ls import format_size
 
 if TYPE_CHECKING:
@@ -44,7 +42,6 @@ if TYPE_CHECKING:
 
 MAX_DISK_ROWS = 8
 LABEL_CELLS = 10
-MIN_ROW_CELLS = 30
 COPIED_ROWS = ("ollama", "llama.cpp")  # commands
 
 
@@ -80,15 +77,7 @@ def _wrap_row(name: str, text: str) -> str:
     label = f"{name:<{LABEL_CELLS}}"
     if name in COPIED_ROWS or not text or text[0] == " " or not sys.stdout.isatty():
         return label + text
-    width = max(MIN_ROW_CELLS, shutil.get_terminal_size().columns - 1)
-    return textwrap.fill(
-        text,
-        width,
-        initial_indent=label,
-        subsequent_indent=" " * LABEL_CELLS,
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
+    return wrap_words(label + text, " " * LABEL_CELLS)
 
 
 def _describe_diagnosis(found: Diagnosis) -> Iterator[tuple[str, str]]:

@@ -7,12 +7,12 @@ import os
 import signal
 import sys
 from collections.abc import AsyncIterator, Coroutine, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
-from ollm.cli.screen.composing import attach_mentions, run_own_command
-from ollm.cli.screen.questions import KEY_SCOPES, describe_allowed, list_choices, split_parts
+from ollm.cli.screen.composing import attach_mentions, parse_input, run_own_command
+from ollm.cli.screen.questions import KEY_SCOPES, describe_allowed, list_choices, parse_answer, split_parts
 from ollm.cli.sessions.session_list import SessionChoice, SessionListItem, filter_sessions
 from ollm.cli.signals import ShutdownHandler, wait_for_input
 from ollm.cli.text_printer import TextPrinter
@@ -129,7 +129,7 @@ class LineChat:
         status = await self._conversation.status()
         await self._greet(status)
         if status.turn_after is not None:
-            await self._run_safely(self._follow_turn(status.turn_after))
+            await self._run_safely(self._show(self._conversation.follow_turn(status.turn_after)))
         while (text := await self._read_line()) is not None:
             after = await self._handle_input(text.strip()) if text.strip() else None
             if after:
@@ -155,23 +155,19 @@ class LineChat:
 
     async def _show_remote_turn(self, begun: ForeignTurn) -> None:
         print(f"\n(from another terminal) {escape_controls(begun.text)}")
-        await self._run_safely(self._follow_turn(begun.after, asked=False))
+        await self._run_safely(self._show(self._conversation.follow_turn(begun.after), asks=False))
         print("> ", end="", flush=True)
 
-    async def _handle_input(self, text: str) -> CommandReply | None:
+    async def _handle_input(self, typed: str) -> CommandReply | None:
         """Handle a typed line. Returns a reply if it ends this chat, else None."""
-        if text == "/quit":
-            return EXIT_REPLY
-        if text.startswith("!"):
-            await self._run_own_command(text[1:].strip())
-        elif text.startswith("/") and not text.startswith("//"):
+        kind, text = parse_input(typed)
+        if kind == "command":
             return await self._run_slash_command(text)
-        else:
-            await self._run_safely(self._run_turn(text.removeprefix("/") if text.startswith("//") else text))
+        await self._run_safely(self._run_turn(text) if kind == "message" else self._run_own_command(text))
         return None
 
     async def _run_slash_command(self, text: str) -> CommandReply | None:
-        name, _, arguments = text[1:].partition(" ")
+        name, _, arguments = text.partition(" ")
         try:
             reply = await self._conversation.command(name, arguments.strip())
         except OllmError as error:
@@ -188,22 +184,23 @@ class LineChat:
         for line in [*problems, *(f"+ {attachment.name}" for attachment in found)]:
             print(escape_controls(line))
         attachments, self._attached = (*found, *self._attached), []
-        async with self._conversation.turn(text, attachments) as events:
-            await self._print_events(events)
+        await self._show(self._conversation.turn(text, attachments))
 
-    async def _follow_turn(self, after: int, *, asked: bool = True) -> None:
-        """Follow a running turn. Questions of a turn started elsewhere are answered there."""
-        async with self._conversation.follow_turn(after) as events:
-            await self._print_events(events, asked=asked)
-
-    async def _print_events(self, events: AsyncIterator[AnyEvent], *, asked: bool = True) -> None:
+    async def _show(self, turn: AbstractAsyncContextManager[AsyncIterator[AnyEvent]], *, asks: bool = True) -> None:
+        """Print a turn. `asks`: its questions are answered here."""
         printer = TextPrinter()
-        async for event in events:
-            printer.show(event)
-            if isinstance(event, ConfirmationRequested) and asked:
-                said = await self._lines.ask(format_question(event.details))
-                await self._conversation.respond(event.correlation_id, parse_answer(said, event.details))
+        async with turn as events:
+            async for event in events:
+                printer.show(event)
+                if isinstance(event, ConfirmationRequested) and asks:
+                    await self._ask(event)
         printer.close("")
+
+    async def _ask(self, event: ConfirmationRequested) -> None:
+        line = await self._lines.ask(format_question(event.details))
+        answer = parse_answer("/no" if line is None else line, event.details)
+        refusal = ConfirmationAnswer(approved=False, reason=(line or "").strip())
+        await self._conversation.respond(event.correlation_id, answer or refusal)
 
     async def _run_safely(self, work: Coroutine[Any, Any, None]) -> None:
         self._busy = True
@@ -248,14 +245,3 @@ def format_question(details: ConfirmationDetails) -> str:
         return "\n".join([*lines, "Your answer (/no to refuse): "])
     offered = [f"[{key}] {text}" for key, text in list_choices(details).items() if key in KEY_SCOPES]
     return "\n".join([*lines, f"{' · '.join(offered)}, or type a reason to refuse: "])
-
-
-def parse_answer(said: str | None, details: ConfirmationDetails) -> ConfirmationAnswer:
-    """Parse an answer. Anything but an offered letter means no, with the typed text as the reason."""
-    word = (said or "").strip()
-    key = word.lower()
-    if details.typed and said is not None and key not in ("/n", "/no"):
-        return ConfirmationAnswer(approved=True, text=word)
-    if key in KEY_SCOPES and key in list_choices(details):
-        return ConfirmationAnswer(approved=True, scope=KEY_SCOPES[key], prefix=key == "p")
-    return ConfirmationAnswer(approved=False, reason="" if key in ("n", "no", "") else word)

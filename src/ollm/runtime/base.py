@@ -135,7 +135,7 @@ class Conversation(Protocol):
         ...
 
     async def cancel(self) -> None:
-        """Stop the running turn; its `TurnFinished` still comes."""
+        """Stop the running turn, whose `TurnFinished` still comes, or a slow command."""
         ...
 
     async def command(self, name: str, arguments: str = "") -> CommandReply:

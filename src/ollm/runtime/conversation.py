@@ -48,6 +48,7 @@ class LocalConversation:
         self.closed = False
         self._warned: set[str] = set()
         self._in_turn = False
+        self._commands: set[asyncio.Task[CommandReply]] = set()
         self._stopped_at = 0.0
         self.idle = IdleSummary(parts)
 
@@ -133,8 +134,11 @@ class LocalConversation:
         self.idle.cancel()
 
     async def cancel(self) -> None:
-        """Stop the turn. Its work is then saved, and a second cancel right after does not interrupt that."""
+        """Stop the turn or a command. The turn's work is then saved; a second cancel right after does not interrupt
+        that."""
         self.note_typing()
+        for command in self._commands:
+            command.cancel()
         if self._turn and not self._turn.done():
             self._stop(self._turn)
 
@@ -151,7 +155,15 @@ class LocalConversation:
         if not self.busy:
             await self.idle.discard()
         before = self._read_lasting_state()
-        reply = await run_command(self.parts, name, arguments, busy=self.busy)
+        command = asyncio.create_task(run_command(self.parts, name, arguments, busy=self.busy), name=f"/{name}")
+        self._commands.add(command)
+        command.add_done_callback(self._commands.discard)
+        try:
+            reply = await command
+        except asyncio.CancelledError:
+            if (task := asyncio.current_task()) and task.cancelling():
+                raise
+            reply = CommandReply(text="Stopped.", ok=False)
         if self._read_lasting_state() != before and not self.closed:
             await self._open_session()
             for observer in self._observers:

@@ -23,14 +23,14 @@ _STRIPPED = compile_late(
 )
 
 
-def wrap_words(text: str) -> str:
-    """Wrap each line between words to the width of the terminal."""
+def wrap_words(text: str, indent: str = "") -> str:
+    """Wrap each line between words to the width of the terminal, with `indent` before continued lines."""
     import shutil
     import textwrap
 
     width = max(_MIN_LINE_CELLS, shutil.get_terminal_size().columns - 1)
-    lines = (textwrap.fill(line, width, break_long_words=False, break_on_hyphens=False) for line in text.splitlines())
-    return "\n".join(lines)
+    wrapper = textwrap.TextWrapper(width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+    return "\n".join(map(wrapper.fill, text.splitlines()))
 
 
 def strip_controls(text: str) -> str:

@@ -5,32 +5,28 @@ from __future__ import annotations
 import asyncio
 import logging
 import sys
-from collections.abc import Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import AbstractAsyncContextManager, suppress
 from typing import Any, Protocol
 
-from ollm.cli.screen.composing import Pastes, attach_mentions, run_own_command
+from ollm.cli.screen.composing import InputKind, Pastes, attach_mentions, parse_input, run_own_command
 from ollm.cli.screen.paint import Painter
 from ollm.cli.screen.recap import RECAP_MESSAGES, collect_turn_outputs, pick_last_turns, render_recap
 from ollm.cli.screen.themes import ScreenOptions
 from ollm.cli.screen.transcript import Transcript
 from ollm.cli.signals import wait_for_input
 from ollm.domain.errors import BusyError, OllmError
-from ollm.domain.events import AnyEvent, CompressionError, Notice, PrefillProgress, SnapshotError
+from ollm.domain.events import AnyEvent, CompressionError, Event, Notice, PrefillProgress, SnapshotError
 from ollm.runtime.base import Attachment, CommandReply, Conversation, ForeignTurn, Status, get_recap_end
 from ollm.runtime.commands.base import SHELL_COMMANDS, SlashCommand
 
 log = logging.getLogger("ollm.screen")
 Opener = Callable[[], AbstractAsyncContextManager[Conversation]]
+TurnEvents = AbstractAsyncContextManager[AsyncIterator[AnyEvent]]
 PICK_COMMANDS = ("sessions", "resume")  # without an argument the terminal shows these its own way
 COMMAND_EVENTS = (PrefillProgress, Notice, CompressionError, SnapshotError)  # the reply of a command tells the rest
 MAX_LEARNING_TURNS = 3  # turns after which no more commands of slow servers are looked for
 OPTION_COMMANDS = ("model", "mode", "approval")  # without an argument there is something to choose from
-
-
-def is_note(typed: str) -> bool:
-    """Return True for `#text` or `# text` on one line. `#12` and multi-line Markdown are messages."""
-    return typed.startswith("#") and "\n" not in typed.strip() and typed[1:].strip()[:1].isalpha()
 
 
 class ChatDisplay(Protocol):
@@ -59,7 +55,7 @@ class ChatDisplay(Protocol):
 
     async def pick_session(self) -> None: ...
 
-    def offer_options(self, name: str, options: dict[str, str], current: str) -> None: ...
+    def offer_options(self, name: str, data: dict[str, Any]) -> bool: ...
 
     async def offer_messages(self) -> None: ...
 
@@ -83,7 +79,6 @@ class ConversationRunner:
         self._display = display
         self._attached: list[Attachment] = []
         self._own_commands: dict[str, SlashCommand] = {}
-        self._command: asyncio.Task[CommandReply] | None = None  # the slash command that runs
         self._wake = asyncio.Event()
 
     async def run(self, opener: Opener) -> None:
@@ -105,7 +100,7 @@ class ConversationRunner:
 
     async def _show_remote_turn(self, conversation: Conversation, begun: ForeignTurn) -> None:
         self._display.print(self._display.painter.paint_user_message(begun.text) + "\n")
-        await self._run_busy(self._follow_turn(conversation, begun.after))
+        await self._run_busy(self._show(conversation.follow_turn(begun.after)))
         self._display.refresh(await conversation.status())
 
     def submit(self, text: str) -> None:
@@ -121,13 +116,7 @@ class ConversationRunner:
     async def run_now(self, text: str) -> None:
         if self.conversation:
             self._display.print(self._display.painter.paint_user_message(text))
-            await self.run_safely(self._run_slash_command(self.conversation, text, during_turn=True))
-
-    async def stop(self) -> None:
-        if self._command:
-            self._command.cancel()
-        elif self.conversation:
-            await self.conversation.cancel()
+            await self.run_safely(self._run_slash_command(self.conversation, text[1:], during_turn=True))
 
     def detach_last(self) -> None:
         """Detach the newest output from the next message."""
@@ -151,7 +140,7 @@ class ConversationRunner:
         self._display.refresh(status)
         await self.run_safely(self._learn_commands(conversation))
         if status.turn_after is not None:
-            await self._run_busy(self._follow_turn(conversation, status.turn_after))
+            await self._run_busy(self._show(conversation.follow_turn(status.turn_after)))
 
     async def refresh(self) -> None:
         if self.conversation:
@@ -170,8 +159,9 @@ class ConversationRunner:
 
     async def _handle_input(self, conversation: Conversation, typed: str) -> None:
         self._display.print(self._display.painter.paint_user_message(typed))
-        command = typed.partition(" ")[0] if typed.startswith("/") and not typed.startswith("//") else ""
-        await self._run_busy(self._dispatch_input(conversation, typed), command)
+        kind, text = parse_input(typed)
+        command = f"/{text.partition(' ')[0]}" if kind == "command" else ""
+        await self._run_busy(self._dispatch_input(conversation, kind, self._display.pastes.unfold(text)), command)
         self._display.refresh(await conversation.status())
 
     async def _run_busy(self, work: Coroutine[Any, Any, None], command: str = "") -> None:
@@ -183,26 +173,18 @@ class ConversationRunner:
             self.busy = False
             self._display.end_turn()
 
-    async def _dispatch_input(self, conversation: Conversation, typed: str) -> None:
-        text = self._display.pastes.unfold(typed)
-        if typed.startswith("!"):
-            self._display.print("\n")
-            await self._run_own_command(text[1:].strip())
-        elif is_note(typed):
-            self._display.print("\n")
-            await self._run_slash_command(conversation, f"/memory note {typed[1:].strip()}")
-        elif typed.strip() == "?":
-            self._display.print("\n")
-            await self._run_slash_command(conversation, "/help keys")
-        elif typed.startswith("/") and not typed.startswith("//"):
-            self._display.print("\n")
-            await self._run_slash_command(conversation, text)
+    async def _dispatch_input(self, conversation: Conversation, kind: InputKind, text: str) -> None:
+        if kind == "message":
+            await self._run_turn(conversation, text, below_message=True)
+            return
+        self._display.print("\n")
+        if kind == "shell":
+            await self._run_own_command(text)
         else:
-            said = text.removeprefix("/") if typed.startswith("//") else text
-            await self._run_turn(conversation, said, below_message=True)
+            await self._run_slash_command(conversation, text)
 
     async def _run_slash_command(self, conversation: Conversation, text: str, *, during_turn: bool = False) -> None:
-        name, _, arguments = text[1:].partition(" ")
+        name, _, arguments = text.partition(" ")
         if name in PICK_COMMANDS and not arguments.strip():
             await self._display.pick_session()
             return
@@ -216,14 +198,12 @@ class ConversationRunner:
         if name == "rewind" and not arguments.strip():
             await self._display.offer_messages()
             return
-        if during_turn:
-            reply = await conversation.command(name, arguments.strip())
-        else:
-            reply = await self._run_command(conversation, name, arguments.strip())
+        run = conversation.command if during_turn else self._run_command
+        reply = await run(name, arguments.strip())
         if name == "copy":
             self._display.copy(reply.text)
             return
-        if name in OPTION_COMMANDS and not arguments.strip() and self._offer_options(name, reply):
+        if name in OPTION_COMMANDS and not arguments.strip() and self._display.offer_options(name, reply.data):
             return
         if reply.text:
             self._display.print(self._display.painter.paint_answer(reply.text, first=False) + "\n")
@@ -232,33 +212,18 @@ class ConversationRunner:
         elif reply.follow_up != "none":
             self._display.exit(reply)
 
-    async def _run_command(self, conversation: Conversation, name: str, arguments: str) -> CommandReply:
+    async def _run_command(self, name: str, arguments: str) -> CommandReply:
         """Run a command, and show its progress and warnings meanwhile."""
-        following = asyncio.create_task(self._follow_command(conversation))
-        self._command = command = asyncio.create_task(conversation.command(name, arguments))
+        assert self.conversation
+        following = asyncio.create_task(self._follow_command(self.conversation))
         try:
-            await asyncio.wait([command])
-            return CommandReply(text="Stopped.") if command.cancelled() else command.result()
+            return await self.conversation.command(name, arguments)
         finally:
-            self._command = None
-            for task in (command, following):
-                task.cancel()
-            await asyncio.gather(command, following, return_exceptions=True)
+            following.cancel()
+            await asyncio.gather(following, return_exceptions=True)
 
     async def _follow_command(self, conversation: Conversation) -> None:
-        async with conversation.follow_turn((await conversation.status()).last_event) as events:
-            async for event in events:
-                if isinstance(event, COMMAND_EVENTS):
-                    self._display.handle_event(event)
-
-    def _offer_options(self, name: str, reply: CommandReply) -> bool:
-        """Show the available options. Returns False if there is no choice."""
-        data = reply.data if isinstance(reply.data, dict) else {}
-        about = data.get("about", {})
-        options = {str(option): str(about.get(option, "")) for option in data.get("options", ())}
-        if len(options) > 1:
-            self._display.offer_options(name, options, str(data.get(name, "")))
-        return len(options) > 1
+        await self._show(conversation.follow_turn((await conversation.status()).last_event), COMMAND_EVENTS)
 
     async def _run_turn(self, conversation: Conversation, text: str, *, below_message: bool = False) -> None:
         """Send a message. The names of its attachments are shown directly below it."""
@@ -271,26 +236,21 @@ class ConversationRunner:
             self._display.print("\n")
         attachments, self._attached = (*found, *self._attached), []
         try:
-            await self._send(conversation, text, attachments)
+            await self._show(conversation.turn(text, attachments))
             await self._learn_commands(conversation)
         except BusyError:
             running = (await conversation.status()).turn_after
             if running is None:
                 raise
             self.print_aside("another terminal is chatting here; your message is next", "dim")
-            await self._follow_turn(conversation, running)
-            await self._send(conversation, text, attachments)
+            await self._show(conversation.follow_turn(running))
+            await self._show(conversation.turn(text, attachments))
 
-    async def _follow_turn(self, conversation: Conversation, after: int) -> None:
-        """Follow a turn that was already running, or that another terminal started."""
-        async with conversation.follow_turn(after) as events:
+    async def _show(self, turn: TurnEvents, kinds: tuple[type[Event], ...] = (Event,)) -> None:
+        async with turn as events:
             async for event in events:
-                self._display.handle_event(event)
-
-    async def _send(self, conversation: Conversation, text: str, attachments: tuple[Attachment, ...]) -> None:
-        async with conversation.turn(text, attachments) as events:
-            async for event in events:
-                self._display.handle_event(event)
+                if isinstance(event, kinds):
+                    self._display.handle_event(event)
 
     async def _run_own_command(self, command: str) -> None:
         if not command:

@@ -8,6 +8,7 @@ import re
 import sys
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
+from typing import Literal
 
 from ollm.domain.errors import OllmError, UsageError
 from ollm.domain.messages import ImagePart
@@ -27,6 +28,23 @@ FOLD_CHARACTERS = 1_200
 MAX_LISTED_FILES = 200
 PICTURES = {".png": "png", ".jpg": "jpeg", ".jpeg": "jpeg", ".gif": "gif", ".webp": "webp"}
 _RESOURCE = re.compile(r"(?:^|(?<=[\s(]))@([A-Za-z0-9][A-Za-z0-9_-]*):([^\s\"]+)")
+
+
+InputKind = Literal["shell", "command", "message"]
+
+
+def parse_input(typed: str) -> tuple[InputKind, str]:
+    """Return what was typed and its text without a mark: `!` runs in the shell, `/` is a command, `//` a message that
+    begins with a slash, `?` lists the keys, `#` on one line before a letter is a note, all else is a message."""
+    if typed.startswith("!"):
+        return "shell", typed[1:].strip()
+    if typed.startswith("#") and "\n" not in typed.strip() and typed[1:].strip()[:1].isalpha():
+        return "command", f"memory note {typed[1:].strip()}"
+    if typed.strip() == "?":
+        return "command", "help keys"
+    if typed.startswith("/") and not typed.startswith("//"):
+        return "command", typed[1:]
+    return "message", typed[1:] if typed.startswith("//") else typed
 
 
 class Pastes:

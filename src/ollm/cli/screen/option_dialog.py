@@ -106,14 +106,14 @@ class OptionDialog:
             self._insert(text)
         return True
 
-    def offer_options(self, name: str, options: dict[str, str], current: str) -> None:
-        """Offer the arguments of a command, each with its meaning."""
-
-        def take(chosen: str) -> None:
-            self._chat.submit(f"/{name} {chosen}")
-
-        labels = {option: option for option in options}
-        self.open(OptionList(f"Choose the {TITLES.get(name, name)}", labels, take, current=current, about=options))
+    def offer_options(self, name: str, data: dict[str, Any]) -> bool:
+        """Offer the arguments of a command, each with its meaning. Returns False if there is no choice."""
+        options = [str(option) for option in data["options"]]
+        if len(options) > 1:
+            title, labels = f"Choose the {TITLES.get(name, name)}", dict(zip(options, options, strict=True))
+            take = lambda chosen: self._chat.submit(f"/{name} {chosen}")  # noqa: E731
+            self.open(OptionList(title, labels, take, current=str(data[name]), about=data.get("about", {})))
+        return len(options) > 1
 
     async def offer_calls(self, show: Callable[[str, str], None]) -> None:
         """Offer the calls from before the last turn with calls, newest first."""

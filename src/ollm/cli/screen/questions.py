@@ -146,6 +146,21 @@ def find_choice(pressed: str, choices: dict[str, str]) -> str:
     return pressed if pressed in choices else ""
 
 
+def parse_answer(line: str, details: ConfirmationDetails) -> ConfirmationAnswer | None:
+    """Parse a typed answer: yes, no with a reason, an offered letter, or the text that the question asks for."""
+    word, _, rest = line.strip().partition(" ")
+    key = word.rstrip(",.:;!").lower()
+    if details.typed and key not in ("/n", "/no"):
+        return ConfirmationAnswer(approved=True, text=line.strip())
+    if key in ("y", "yes"):
+        return ConfirmationAnswer(approved=True, text=rest)
+    if key in ("n", "no", "/n", "/no"):
+        return ConfirmationAnswer(approved=False, reason=rest)
+    if not rest and key in KEY_SCOPES and key in list_choices(details):
+        return ConfirmationAnswer(approved=True, scope=KEY_SCOPES[key], prefix=key == "p")
+    return None
+
+
 class AnswerKeys:
     """Keys at a question, and the input draft kept meanwhile. `send` receives the question's id and the answer;
     `accept_edits` approves all later edits."""
@@ -201,22 +216,12 @@ class AnswerKeys:
         self._buffer.insert_text(held + text)
 
     def take_words(self, text: str) -> bool:
-        """Answer with a line typed at the question: yes, no with a reason, or the text that it asks for. Returns False
-        for other lines, and for those begun before the question."""
-        asked = self._questions.current
-        if asked is None or asked is not self._typed_at:
-            return False
-        word, _, rest = text.strip().partition(" ")
-        choice = word.rstrip(",.:;!").lower()
-        if asked.details.typed:
-            self._respond(ConfirmationAnswer(approved=True, text=text.strip()))
-        elif choice in ("y", "yes"):
-            self._respond(ConfirmationAnswer(approved=True, text=rest))
-        elif choice in ("n", "no"):
-            self._respond(ConfirmationAnswer(approved=False, reason=rest))
-        else:
-            return False
-        return True
+        """Answer with a line typed at the question. Returns False for a line that is no answer or was begun before."""
+        current = self._questions.current
+        answer = parse_answer(text, current.details) if current and current is self._typed_at else None
+        if answer:
+            self._respond(answer)
+        return answer is not None
 
     def _choose(self, key: str) -> None:
         asked = self._questions

@@ -279,7 +279,8 @@ class ChatScreen:
             self.view.own_status = make_printable(output.decode("utf-8", "replace").strip().partition("\n")[0])
             self.app.invalidate()
         except (TimeoutError, OSError):
-            process.kill()
+            with contextlib.suppress(ProcessLookupError):
+                process.kill()
 
     def exit(self, reply: CommandReply) -> None:
         self.next, self.chat.leaving = reply, True
@@ -340,7 +341,7 @@ class ChatScreen:
             self.buffer.insert_text("\n".join([*waiting, *draft]))
         if self.chat.conversation:
             self.show_hint("Stopping…", 1.0)
-            self.spawn(self.chat.stop())
+            self.spawn(self.chat.conversation.cancel())
 
     def take_back_queued(self) -> None:
         """Return the newest queued message to the input, above those returned earlier."""

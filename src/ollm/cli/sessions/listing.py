@@ -79,12 +79,12 @@ def search(
     if as_json:
         print_json(hits)
         return
-    if not hits:
-        warn("no matches.")
     print_hits(hits, process.session_files.places.list_ids())
 
 
 def print_hits(hits: list[dict[str, Any]], session_ids: Iterable[str]) -> None:
+    if not hits:
+        warn("no matches.")
     short = shorten_ids([*session_ids, *(hit["sessionId"] for hit in hits)])
     for hit in hits:
         when = format_age(hit["timestamp"])
@@ -134,14 +134,20 @@ def show_sessions(
     if not rows:
         warn("no sessions" + (" in the trash." if trash else " yet."))
         return
-    headings = ("ID", "TITLE", "LAST ACTIVE", "MODEL", "MESSAGES", "TOKENS", "WORKSPACE")
-    print_table(headings, [_format_cells(row, short) for row in rows])
+    print_sessions(rows, short)
     if not trash and (unread := process.session_index.unread):
         size = sum(unread.values()) // 1_000_000
         warn(f"{len(unread)} large sessions ({size:,} MB) are not read yet; run `ollm sessions list` again to read on.")
     for row in rows:
         if row["damaged"] and "archive" not in row:
             warn(f"session {row['sessionId']} is damaged: {make_printable(row['damaged'])}.")
+
+
+def print_sessions(rows: list[dict[str, Any]], short: Mapping[str, str] | None = None) -> None:
+    """Print sessions as a table. `short` maps ids to prefixes that are unique in a longer list."""
+    short = short or shorten_ids(row["sessionId"] for row in rows)
+    headings = ("ID", "TITLE", "LAST ACTIVE", "MODEL", "MESSAGES", "TOKENS", "WORKSPACE")
+    print_table(headings, [_format_cells(row, short) for row in rows])
 
 
 def _add_archived(process: Any, rows: list[dict[str, Any]], *, tasks: bool) -> list[dict[str, Any]]:
@@ -178,14 +184,16 @@ def _list_trashed(process: Any) -> list[dict[str, Any]]:
 
 def _format_cells(row: dict[str, Any], short: Mapping[str, str]) -> tuple[str, ...]:
     mark = {"active": "● ", "archived": "▫ "}.get(row["status"], "")
-    title = "! " + row["damaged"] if row["damaged"] else row["title"]
+    title = row["title"] if "archive" in row else row["damaged"] or row["title"]
+    title = f"! {title or row['damaged']}" if row["damaged"] else title
     if row.get("origin") == "task":
         mark = "↳ "
+    origin = ""
     if place := row.get("archive"):
-        mark, title = f"☁ {mark}", f"{title or '(no title)'} ({place['owner']} on {place['host']})"
+        mark, origin = f"☁ {'● ' if place['inUse'] else ''}{mark}", f" ({place['owner']} on {place['host']})"
     return (
         short[row["sessionId"]],
-        mark + cut_text(title or "(no title)", TITLE_CELLS),
+        mark + cut_text(title or "(no title)", TITLE_CELLS - len(origin)) + origin,
         format_age(row["lastActivity"]),
         cut_text(row["model"], MODEL_CELLS),
         str(row["messageCount"]),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from ollm.domain.errors import OllmError, UsageError
@@ -63,7 +64,8 @@ async def run_rewind(conversation: ConversationParts, arguments: str) -> Command
         return list_messages(conversation)
     request = parse_rewind(arguments)
     session = conversation.session.load()
-    text = changes.find_user_message(session, request.number).text
+    message = changes.find_user_message(session, request.number)
+    text = join_typed_text(part.text for part in message.parts if isinstance(part, TextPart))
     plan, note = await plan_files(conversation, request)
     scope = request.scope or ("both" if plan and (plan.steps or plan.skipped) else "talk")
     if not request.yes:
@@ -113,8 +115,13 @@ def list_messages(conversation: ConversationParts) -> CommandReply:
 
 
 def shorten_message(message: dict[str, Any]) -> str:
-    texts = (part.get("text", "") for part in message["parts"] if part["type"] == "text")
-    return make_printable(" ".join(" ".join(texts).split()))[:MAX_SHOWN_CHARS]
+    text = join_typed_text(part["text"] for part in message["parts"] if part["type"] == "text")
+    return make_printable(" ".join(text.split()))[:MAX_SHOWN_CHARS]
+
+
+def join_typed_text(texts: Iterable[str]) -> str:
+    """Join the parts of a message without its attachments."""
+    return " ".join(text for text in texts if not text.startswith("\n\n["))
 
 
 async def plan_files(conversation: ConversationParts, request: RewindRequest) -> tuple[RestorePlan | None, str]:
