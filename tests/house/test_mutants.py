@@ -22,6 +22,7 @@ def test_a_change_is_noticed_by_a_test_that_passes_without_it(
     expected: str, noticed: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")  # which takes most of the time of five runs
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")  # bytecode of the same second and size would count as current
     (tmp_path / "src/ollm").mkdir(parents=True)
     (tmp_path / "src/ollm/counting.py").write_text("STEP = 1\n\n\ndef add(number):\n    return number + STEP\n")
     (tmp_path / "tests").mkdir()
