@@ -11,52 +11,16 @@ from xdist.scheduler import LoadFileScheduling
 
 QUICK_SECONDS = 0.05
 
-# The longest first; whoever is not named comes after them. A run ends well when its last files are short.
-LONG_FILES = (
-    "tests/cli/test_blocks.py",
-    "tests/cli/policy/test_red_team.py",
-    "tests/cli/test_long_chat.py",
-    "tests/cli/test_oneshot_models.py",
-    "tests/cli/test_settings_by_effect.py",
-    "tests/cli/test_oneshot.py",
-    "tests/cli/test_sandbox.py",
-    "tests/policy/test_verdicts.py",
-    "tests/cli/test_giant_sessions.py",
-    "tests/cli/test_first_minutes.py",
-    "tests/cli/test_services_by_effect.py",
-    "tests/cli/test_chat_sessions.py",
-    "tests/cli/test_tasks.py",
-    "tests/cli/test_chat.py",
-    "tests/services/chat_compression/test_service.py",
-    "tests/services/file_discovery/test_like_git.py",
-    "tests/cli/screen/test_screen.py",
-    "tests/cli/test_hostile_input.py",
-    "tests/cli/test_damage.py",
-    "tests/cli/test_workspace_memory.py",
-    "tests/policy/test_shell.py",
-    "tests/daemon/test_openapi.py",
-    "tests/daemon/test_pages.py",
-    "tests/cli/sessions/test_rewind.py",
-    "tests/daemon/test_endings.py",
-    "tests/cli/test_mcp.py",
-    "tests/cli/test_resume.py",
-    "tests/services/redaction/test_redaction.py",
-    "tests/services/test_loop_detection.py",
-    "tests/extensions/mcp/test_connection.py",
-    "tests/system/test_sandbox_work.py",
-    "tests/archive/test_row_security.py",
-    "tests/cli/test_small_models.py",
-    "tests/daemon/test_hub.py",
-    "tests/cli/screen/test_input_field.py",
-    "tests/cli/test_questions.py",
-    "tests/integration/test_recorded_model_servers.py",
+# Rooms whose files take long come first, so that the last files of a run are short and the workers end together.
+LONG_ROOMS = (
+    *("policy", "cli", "archive", "extensions", "daemon", "acp", "app", "house"),
+    *("system", "services", "integration", "runtime", "providers"),
 )
 
 
 def order_files(items: list[pytest.Item]) -> None:
-    """Those that take long first, so that the workers end together."""
-    places = {name: place for place, name in enumerate(LONG_FILES)}
-    items.sort(key=lambda item: places.get(item.nodeid.partition("::")[0], len(places)))
+    places = {f"tests/{name}": place for place, name in enumerate(LONG_ROOMS)}
+    items.sort(key=lambda item: places.get("/".join(item.nodeid.split("/", 2)[:2]), len(places)))
 
 
 class _Collected(list[str]):
