@@ -25,17 +25,9 @@ def list_shown(mode: ModeName) -> tuple[ToolCategory | None, ...]:
     return tuple(category for category in ALL if shows_tool(mode, category))
 
 
-def test_code_and_debug_show_every_tool() -> None:
-    assert list_shown("code") == ALL == list_shown("debug")
-
-
 def test_plan_shows_only_tools_that_read_and_sets_read_only() -> None:
     assert list_shown("plan") == ("read", "notes", "web")
     assert MODES["plan"].approval == "read-only"
-
-
-def test_assistant_shows_what_reads_and_what_extensions_bring() -> None:
-    assert list_shown("assistant") == ("read", "notes", "web", None)
 
 
 @covers("H150")
@@ -69,16 +61,6 @@ def test_a_very_long_message_is_judged_quickly() -> None:
     propose_mode("why does " + "x " * 500_000 + " fail", "code")
 
 
-def test_completing_the_newest_goal_brings_back_the_one_before() -> None:
-    goals = GoalKeeper()
-    goals.set("Big")
-    goals.set("Small")
-    assert goals.complete() == "Goal completed: Small"
-
-    assert goals.stack.active is not None
-    assert goals.stack.active.text == "Big"
-
-
 @covers("H445", "H446")
 def test_locked_and_architecture_decisions_outlive_their_goal() -> None:
     goals = GoalKeeper()
@@ -91,10 +73,6 @@ def test_locked_and_architecture_decisions_outlive_their_goal() -> None:
 
     assert [decision.text for decision in list_lasting_decisions(goals.stack)] == ["Use SQLite", "Three floors"]
     assert describe_goals(goals.stack).splitlines() == ["Goal: Second", "Decided: Use SQLite", "Decided: Three floors"]
-
-
-def test_without_goals_nothing_is_said() -> None:
-    assert describe_goals(GoalKeeper().stack) == ""
 
 
 @covers("H444")

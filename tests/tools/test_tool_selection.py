@@ -10,21 +10,19 @@ import pytest
 
 from ollm.app import create_tool_registry
 from ollm.domain.context import ModeName
-from ollm.domain.tools import Risk, ToolSchema
+from ollm.domain.tools import ToolSchema
 from ollm.providers.text_calls.rendering import add_tool_list, build_call_schema, make_example_call
 from ollm.runtime.prompt.prefix import build_instructions, count_instruction_tokens
 from ollm.services.token_counting import TokenCounter
 from ollm.tools.catalogue import list_categories
-from ollm.tools.framework.base import SmallForm, ToolContext, ToolDescription, ToolSpec
+from ollm.tools.framework.base import SmallForm, ToolDescription, ToolSpec
 from ollm.tools.framework.tool_selection import (
     BARE_WINDOW_TOKENS,
     MAX_FOUND_CHARACTERS,
-    MAX_FOUND_TOOLS,
     MAX_SCHEMA_CHARACTERS,
     SMALL_WINDOW_TOKENS,
     build_deferred_schemas,
     find_tools,
-    make_find_spec,
     render_found_tools,
     select_tools,
     shorten_schema,
@@ -417,19 +415,3 @@ def test_what_a_small_window_does_not_bear_is_named_alone() -> None:
 
     assert said.count("arguments: ") == 1
     assert "Less near, shown when you ask by name: t1, t2, t3." in said
-
-
-async def test_finding_is_a_call_that_only_reads(context: ToolContext) -> None:
-    spec = make_find_spec(lambda: TOOLS)
-    call = spec.parse({"query": "log"})
-
-    assert (spec.name, spec.category, spec.risk, spec.reads_only) == ("find_tool", "read", Risk.LOW, True)
-    assert (call.params, call.summary(), call.locations()) == ({"query": "log"}, "Find a tool: log", [])
-    result = await call.run(context)
-    assert result.return_display == "git__log"
-    assert result.llm_content.startswith("git__log: Show the history.")
-    nothing = await spec.parse({"query": "zebra"}).run(context)
-    assert nothing.return_display == "nothing found"
-    assert nothing.llm_content.startswith("No tool fits 'zebra'.")
-    many = make_find_spec(lambda: [tool(f"log{number}") for number in range(9)])
-    assert (await many.parse({"query": "log"}).run(context)).return_display.count("log") == MAX_FOUND_TOOLS == 5

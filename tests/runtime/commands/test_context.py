@@ -136,54 +136,6 @@ async def test_compacting_never_makes_the_prompt_larger(talking: Talking, turns:
     assert ("recall" in tools) == bool(counts)
 
 
-async def test_compacting_nothing_is_said(talking: Talking) -> None:
-    async with talking([]) as talk:
-        assert (await talk.run("/compact")).text == "Nothing to compact."
-
-
-async def test_what_commands_about_the_context_say_in_full(talking: Talking) -> None:
-    long = "x" * 20_001
-    async with talking([Answer(calls=[("ls", {})]), "The parser is elsewhere."]) as talk:
-        (talk.workspace / "a```b").write_text("")
-        await talk.say("Where is the lexer?")
-        await talk.say(long)
-        call = talk.document["toolCalls"][0]["id"]
-
-        assert (await talk.run("/expand 1")).text == "Where is the lexer?"
-        assert (await talk.run("/expand 3")).text == "[ls c1]\na```b  0 B"
-        assert (await talk.run(f"/expand {call}")).text == "`ls`\n\n~~~\na```b  0 B\n~~~"
-        assert (await talk.run("/expand 5")).text == long[:-1]
-        assert (await talk.run("/expand lexer")).text == (
-            "| number | who | what |\n| --- | --- | --- |\n| 1 | user | Where is the lexer? |"
-        )
-        for line, said in (
-            ("/expand", "Usage: /expand NUMBER|CALL|WORDS."),
-            ("/expand 99", "No message or call '99'."),
-            ("/expand 7 zzz", "No message or call '7 zzz'."),
-            ("/expand ²", "No message or call '²'."),
-            ("/context size 511", "Usage: /context size N (512 tokens or more)."),
-            ("/context size ²", "Usage: /context size N (512 tokens or more)."),
-            ("/context size", "Usage: /context size N (512 tokens or more)."),
-            ("/context nope", "Usage: /context [show | snapshot"),
-            ("/context add k", "Usage: /context add [--priority N] KEY TEXT."),
-            ("/context restore", "Usage: /context restore ID."),
-            ("/context remove", "No context entry ''."),
-        ):
-            with pytest.raises(UsageError) as told:
-                await talk.run(line)
-            assert str(told.value).startswith(said)
-        assert (await talk.run("/context size 512")).text.startswith("Context window set to 512 tokens. A context")
-        assert (await talk.run("/context size 9000")).text == "Context window set to 9,000 tokens."
-        assert (await talk.run("/context entries")).text == "No context entries."
-        await talk.run(f"/context add key {'y' * 81}")
-        assert (await talk.run("/context entries")).text.endswith(f"| key | 50 | user | {'y' * 80} |")
-        assert (await talk.run("/context clear")).text == "Removed 1 context entry."
-        taken = await talk.run("/context snapshot")
-        assert (await talk.run("/context list")).text.startswith(
-            f"| snapshot | taken | tokens | why | what |\n| --- | --- | --- | --- | --- |\n| {taken.data['id'][:8]} | just now |"
-        )
-
-
 async def test_a_reused_part_is_told_where_the_server_says_so(talking: Talking) -> None:
     async with talking(["one", "two"]) as talk:
         await talk.say("hello")

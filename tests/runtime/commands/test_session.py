@@ -139,63 +139,6 @@ async def test_init_asks_for_a_file_about_the_project(talking: Talking) -> None:
     assert reply.argument.endswith(" in German")
 
 
-HISTORY = """\
-**#1 user** just now
-
-~~~
-what is here?
-~~~
-
-**#2 assistant** just now
-
-> let me
-> look
-
-`ls` {} · ok · just now
-
-~~~
-(empty)
-~~~
-
-**#4 assistant** just now
-
-Nothing here.
-
-**#5 user** just now
-
-~~~
-and?
-~~~
-
-**#6 assistant** just now
-
-`read_file` {"path":"gone"} · failed · just now
-
-~~~
-Error FileNotFound: gone does not exist.
-~~~
-
-**#8 assistant** just now
-
-No."""
-
-
-async def test_the_history_word_for_word_and_what_it_takes(talking: Talking) -> None:
-    gone = Answer(calls=[("read_file", {"path": "gone"})])
-    async with talking([Answer(calls=[("ls", {})], thinking="let me\nlook"), "Nothing here.", gone, "No."]) as talk:
-        await talk.say("what is here?")
-        await talk.say("and?")
-
-        for line in ("/history", "/history 8", "/history 99", "/history all"):
-            assert (await talk.run(line)).text == HISTORY
-        assert (await talk.run("/history 7")).text == (
-            "1 earlier messages: `/history all`.\n\n" + HISTORY[HISTORY.index("**#2") :]
-        )
-        for line in ("/history 0", "/history all x", "/history 3 x", "/history ²", "/history 1234567890"):
-            with pytest.raises(UsageError, match=r"Usage: /history \[N"):
-                await talk.run(line)
-
-
 async def test_long_histories_are_shown_from_their_end_and_a_silent_answer_is_not_copied(talking: Talking) -> None:
     async with talking(["said", Answer(text=" ", calls=[("ls", {})]), " \n"]) as talk:
         await talk.say("one")

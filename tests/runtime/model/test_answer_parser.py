@@ -61,25 +61,6 @@ async def parse(parser: AnswerParser, *pieces: AnyPiece) -> tuple[str, list[AnyP
     return text, [piece for piece in shown if not isinstance(piece, TextPiece)], taken
 
 
-async def test_words_pass_and_the_end_is_kept_back() -> None:
-    parser, end = AnswerParser(TOOLS), FinishPiece("stop", Usage(prompt_tokens=5))
-
-    text, others, _ = await parse(parser, ThinkingPiece("hm"), TextPiece("Hel"), TextPiece("lo"), end)
-
-    assert (text, others, parser.finish) == ("Hello", [ThinkingPiece("hm")], end)
-    assert (parser.calls, parser.native, parser.form, parser.call_failed) == ([], False, None, False)
-    assert parser.full_text == parser.shown_text == "Hello"
-
-
-async def test_a_native_call_is_kept_and_its_arguments_are_mended() -> None:
-    parser = AnswerParser(TOOLS)
-
-    text, _, _ = await parse(parser, TextPiece("x"), CallPiece("read_file", "{'path': 'a.txt',}"), FinishPiece("stop"))
-
-    assert (text, parser.native) == ("x", True)
-    assert parser.calls == [CallPiece("read_file", {"path": "a.txt"})]
-
-
 async def test_words_that_might_have_begun_a_call_are_shown_beside_a_native_one() -> None:
     parser = AnswerParser(TOOLS)
     held = "<tool_c"
@@ -90,16 +71,6 @@ async def test_words_that_might_have_begun_a_call_are_shown_beside_a_native_one(
 
     assert text == f"See: {held}"
     assert parser.calls == [CallPiece("read_file", {"path": "a"})]
-
-
-async def test_a_call_written_as_text_is_taken_out_of_it() -> None:
-    parser = AnswerParser(TOOLS)
-
-    text, _, _ = await parse(parser, TextPiece("Reading.\n"), TextPiece(FENCE), FinishPiece("stop"))
-
-    assert parser.calls == [CallPiece("read_file", {"path": "a.txt"})]
-    assert (parser.form, parser.native) == ("fence", False)
-    assert "read_file" not in text
 
 
 async def test_to_speak_is_a_call_too_for_a_model_that_writes_its_calls() -> None:

@@ -5,7 +5,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 
 from ollm.domain.context import ContextEntry
@@ -14,8 +13,6 @@ from ollm.extensions.loader import ContextSource
 from ollm.runtime.observers import extensions
 from ollm.runtime.observers.extensions import ExtensionObserver, McpObserver
 from ollm.services.context_manager import ContextManager
-from ollm.tools.framework.base import ToolSpec
-from ollm.tools.framework.tool_selection import make_find_spec
 from tests.runtime.talking import Talking
 
 
@@ -178,22 +175,3 @@ async def test_what_servers_say_of_themselves_is_an_entry_within_its_share(
             "mcp.long": "The MCP server long says: " + "x" * longest,
             "mcp.short": "The MCP server short says: Use me.",
         }
-
-
-async def test_tools_that_came_join_before_a_turn_and_before_a_request(talking: Talking) -> None:
-    def make(name: str) -> ToolSpec:
-        return msgspec.structs.replace(make_find_spec(list), name=name, category=None, description="Reach far.")
-
-    async with talking([]) as talk:
-        parts, servers = talk.conversation.parts, Servers({})
-        observer = McpObserver(servers, parts)  # type: ignore[arg-type]
-        for name, join in (("far_one", lambda: observer.before_turn("hello")), ("far_two", observer.before_request)):
-            servers.list_specs = lambda name=name: [make(name)]  # type: ignore[method-assign]
-            servers.changed = False
-            await join()
-            assert parts.registry.get().get(name) is None
-            servers.changed = True
-            await join()
-            assert parts.registry.get().get(name) is not None
-            assert name in {tool.name for tool in parts.prompt.tools}
-        assert parts.registry.get().get("far_one") is None

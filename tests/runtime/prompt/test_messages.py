@@ -21,13 +21,12 @@ from ollm.runtime.prompt.messages import (
     MIN_RESULT_TOKENS,
     NO_RESULT,
     MessageLimiter,
-    UserMessages,
     cut_message,
     format_result_text,
     render_message,
     shrink_last_step,
 )
-from ollm.runtime.prompt.prefix import RequestBuilder, demote_system_message
+from ollm.runtime.prompt.prefix import demote_system_message
 from ollm.services.budget import compute_budget, compute_result_cap, compute_step_cap
 from ollm.services.token_counting import TokenCounter
 from tests.covers import covers
@@ -49,34 +48,7 @@ async def test_a_message_longer_than_half_the_window_stands_as_head_tail_and_num
     assert talk.prompt.capture_state().user_messages[1].endswith(" LAST")
 
 
-def test_earlier_ones_are_read_once_and_only_when_asked_for() -> None:
-    asked: list[int] = []
-
-    def load() -> dict[int, str]:
-        asked.append(1)
-        return {1: "one", 2: "two as archived"}
-
-    words = UserMessages(load)
-    words.add_message(2, "two")
-    words.add_message(3, "three")
-    assert asked == []
-
-    assert words.load_all() == {1: "one", 2: "two", 3: "three"}
-    words.load_all().clear()
-    assert words.load_all() == {1: "one", 2: "two", 3: "three"}
-    assert asked == [1]
-    assert UserMessages().load_all() == {}
-
-
 counter = TokenCounter()
-
-SYSTEM = PromptMessage(role="system", content="Be brief.")
-
-
-def builder(*records: PromptMessage) -> RequestBuilder:
-    made = RequestBuilder(counter)
-    made.set_prefix(SYSTEM, records, (SYSTEM, PromptMessage(role="user", content="a worked call")))
-    return made
 
 
 def test_only_the_first_message_is_a_system_message() -> None:
@@ -85,39 +57,6 @@ def test_only_the_first_message_is_a_system_message() -> None:
     assert demote_system_message(note) == PromptMessage(role="user", content="a note", sources=(3,))
     said = make.user(1, "x")
     assert demote_system_message(said) is said
-
-
-def test_a_request_is_the_prefix_and_the_messages() -> None:
-    record = PromptMessage(role="user", content="minutes")
-    note = PromptMessage(role="system", content="a note")
-
-    sent = builder(record).build_request_messages([make.user(1, "hello"), note], None)
-
-    assert sent == (SYSTEM, record, make.user(1, "hello"), PromptMessage(role="user", content="a note"))
-
-
-def test_what_stood_is_told_from_what_is_new() -> None:
-    made = builder()
-    made.build_request_messages([make.user(1, "hello")], None)
-    made.build_request_messages([make.user(1, "hello"), make.assistant(2, "hi")], None)
-
-    last = made.ledger.last
-    assert last is not None
-    assert last.broken_by is None
-    assert 0 < last.reused_share <= 1
-    assert len(made.ledger.entries) == 2
-
-
-def test_after_a_restart_the_messages_are_read_anew_and_the_cause_is_kept() -> None:
-    made = builder()
-    made.build_request_messages([make.user(1, "hello " * 50)], None)
-    made.restart()
-    sent = made.build_request_messages([make.user(9, "other")], "compression")
-
-    assert sent[1:] == (make.user(9, "other"),)
-    assert made.ledger.last is not None
-    assert made.ledger.last.broken_by == "compression"
-    assert made.ledger.last.reused_share < 1
 
 
 def is_failed(record: ToolCallRecord | None) -> bool:
@@ -160,12 +99,6 @@ DONE = ToolCallRecord(
     timestamp="",
     result=RecordedResult(llm_content="a.txt", images=(PICTURE,)),
 )
-
-
-def test_a_message_of_the_user_comes_with_its_pictures_and_its_number() -> None:
-    said = Message(id=7, role="user", parts=(TextPart("See."), PICTURE), timestamp="")
-
-    assert render_message(said, {}) == [PromptMessage(role="user", content="See.", images=(PICTURE,), sources=(7,))]
 
 
 def test_each_result_is_a_message_and_the_last_one_tells_what_was_said_with_them() -> None:

@@ -6,8 +6,6 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from ollm.config.settings import SessionSettings
-from ollm.domain.errors import NotFoundError
 from ollm.domain.events import Event
 from ollm.domain.messages import Message, TextPart, ThinkingPart, ToolCallPart
 from ollm.domain.tools import RecordedResult, ToolCallRecord
@@ -154,14 +152,6 @@ async def test_what_happens_to_a_session_is_told_in_events(tmp_path):
     assert sorted(path.name for path in (tmp_path / "sessions").iterdir()) == [f"{session_id}.json"]
 
 
-async def test_a_session_closed_without_a_message_is_removed(tmp_path):
-    recording = service(tmp_path)
-    session_id = await recording.create_session("m", "ollama")
-    assert (tmp_path / "sessions" / f"{session_id}.json").exists()
-    await recording.close_session(session_id)
-    assert list((tmp_path / "sessions").iterdir()) == []
-
-
 async def test_a_history_that_grows_costs_only_its_new_items(tmp_path):
     recording = service(tmp_path)
     session_id = await recording.create_session("m", "ollama")
@@ -224,64 +214,6 @@ async def test_the_token_count_is_what_the_session_s_model_would_count(tmp_path:
     assert json.loads((tmp_path / "sessions" / f"{session_id}.json").read_bytes())["metadata"]["tokenCount"] == expected
 
 
-async def test_what_is_recorded_needs_an_open_session(tmp_path: Path) -> None:
-    recording = service(tmp_path)
-    with pytest.raises(NotFoundError, match="is not open"):
-        await recording.record_message("550e8400-e29b-41d4-a716-446655440000", said("x"))
-    await recording.close_session("550e8400-e29b-41d4-a716-446655440000")
-    await recording.ensure_saved("550e8400-e29b-41d4-a716-446655440000")
-
-
-async def test_a_session_open_already_is_given_as_it_stands(tmp_path: Path) -> None:
-    recording = service(tmp_path)
-    session_id = await recording.create_session("m", "ollama")
-    await recording.record_message(session_id, said("one"))
-
-    loaded = await recording.open_session(session_id)
-
-    assert [message.text for message in loaded.session.messages] == ["one"]
-    assert recording.read_user_words(session_id) == {1: "one"}
-
-
-async def test_calls_that_start_are_written_with_the_answer(tmp_path: Path) -> None:
-    events: list[Event] = []
-    recording = service(tmp_path, events)
-    session_id = await recording.create_session("m", "ollama")
-    await recording.record_message(session_id, said("go"))
-    asked = Message(role="assistant", parts=(ToolCallPart(id="c1"),), timestamp=AT)
-
-    message = await recording.record_message(
-        session_id, asked, [ToolCallRecord(id="c1", name="ls", args={}, timestamp=AT)]
-    )
-
-    found = await service(tmp_path).get_session(session_id)
-    assert message.id == 2
-    assert [(call.id, call.message_id, call.status) for call in found.tool_calls] == [("c1", 2, "running")]
-    assert [type(event).__name__ for event in events][-2:] == ["MessageRecorded", "ToolCallRecorded"]
-
-
-async def test_without_auto_save_words_wait_for_the_end_of_the_turn(tmp_path: Path) -> None:
-    recording = ChatRecordingService(files(tmp_path), SessionSettings(auto_save=False))
-    session_id = await recording.create_session("m", "ollama")
-    await recording.record_message(session_id, said("one"))
-    assert (await service(tmp_path).get_session(session_id)).messages == ()
-
-    await recording.end_turn(session_id)
-
-    assert [m.text for m in (await service(tmp_path).get_session(session_id)).messages] == ["one"]
-
-
-async def test_in_a_directory_of_its_own_sessions_are_indexed_beside_it(tmp_path: Path) -> None:
-    recording = ChatRecordingService.in_directory(tmp_path / "mine")
-    session_id = await recording.create_session("m", "ollama")
-    await recording.record_message(session_id, said("one"))
-    await recording.close_session(session_id)
-
-    assert [found.session_id for found in await recording.list_sessions()] == [session_id]
-    assert (tmp_path / "index.db").exists()
-    assert await recording.delete_oldest_sessions(0) == [session_id]
-
-
 async def test_a_session_from_elsewhere_is_named_by_its_first_words(tmp_path: Path) -> None:
     recording = service(tmp_path)
     session_id = await recording.create_session("m", "ollama")
@@ -311,17 +243,6 @@ async def test_arguments_nested_deeper_than_can_be_written_leave_the_rest_of_the
 @pytest.fixture
 def home(tmp_path: Path) -> Home:
     return Home(tmp_path)
-
-
-def test_whole_sessions_give_no_finding_and_each_is_counted(home: Home) -> None:
-    for number in range(3):
-        home.recorded(f"number {number}")
-    seen: list[tuple[int, int]] = []
-
-    assert check_sessions(home.files, repair=False, progress=lambda done, total: seen.append((done, total))) == []
-    assert check_sessions(home.files, repair=True) == []
-    assert seen == [(1, 3), (2, 3), (3, 3)]
-    assert check_sessions(Home(home.root / "empty").files, repair=True) == []
 
 
 def test_a_cut_document_is_told_and_mended_with_the_damaged_file_kept(home: Home) -> None:

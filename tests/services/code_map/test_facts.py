@@ -22,7 +22,7 @@ from ollm.services.code_map.syntax_tree import (
 )
 from ollm.services.token_counting import TokenCounter
 from tests.services.code_map.full_outlines import NAMES, describe_file, get_file
-from tests.services.code_map.samples import OUTLINES, PYTHON, RUST
+from tests.services.code_map.samples import OUTLINES, RUST
 
 
 def names(root: Path, folder: Path, *paths: str) -> dict[str, list[str]]:
@@ -59,13 +59,6 @@ def test_a_damaged_cache_is_made_anew_and_is_private(tmp_path: Path) -> None:
 
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
-
-
-def test_where_nothing_can_be_remembered_everything_is_read(tmp_path: Path) -> None:
-    (tmp_path / "a.py").write_text("def one(): pass\n")
-    (tmp_path / "file").write_text("no directory")
-
-    assert names(tmp_path, tmp_path / "file", "a.py") == {"a.py": ["one"]}
 
 
 def test_links_and_what_is_no_file_are_left_out(tmp_path: Path) -> None:
@@ -175,44 +168,7 @@ def test_a_large_file_is_looked_through_for_a_word_as_far_as_it_is_read(tmp_path
     assert read_large_files(tmp_path, ["near.py"], "") == []
 
 
-def test_what_is_known_is_written_again_only_when_something_changed(tmp_path: Path) -> None:
-    root, folder = tmp_path / "project", tmp_path / "cache"
-    root.mkdir()
-    (root / "a.py").write_text("def one(): pass\n")
-    names(root, folder, "a.py")
-    (file,) = folder.iterdir()
-    os.utime(file, ns=(1, 1))
-
-    names(root, folder, "a.py")
-    assert file.stat().st_mtime_ns == 1
-    (root / "a.py").write_text("def other(): pass\n")
-    names(root, folder, "a.py")
-    assert file.stat().st_mtime_ns > 1
-
-
 COUNT = TokenCounter().count_text
-
-LONG = "".join(f"class C{number}:\n    def run_it(self): pass\n    def end_it(self): pass\n" for number in range(100))
-
-
-def test_what_stands_inside_others_goes_first() -> None:
-    lines = fit_outline(outline_text("a.py", LONG.encode()), 900, COUNT)
-
-    assert lines[:2] == ["    1 class C0", "    4 class C1"]
-    assert lines[-1] == "… 200 more definitions not shown"
-    assert COUNT("\n".join(lines)) <= 920
-
-
-def test_then_the_end_is_cut() -> None:
-    lines = fit_outline(outline_text("a.py", LONG.encode()), 50, COUNT)
-
-    assert lines[0] == "    1 class C0"
-    assert lines[-1].endswith("more definitions not shown")
-    assert COUNT("\n".join(lines)) <= 70
-
-
-def test_without_need_nothing_is_cut() -> None:
-    assert len(fit_outline(outline_text("a.py", PYTHON.encode()), 1000, COUNT)) == 5
 
 
 @pytest.mark.parametrize("name", NAMES)

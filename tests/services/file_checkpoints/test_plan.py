@@ -11,27 +11,16 @@ import pytest
 from ollm.config.settings import CheckpointSettings, FileDiscoverySettings
 from ollm.domain.clock import now
 from ollm.services.file_checkpoints.change_spans import LookFurther, renew_files
-from ollm.services.file_checkpoints.records import CheckpointRecord, EditorChange, collect_garbage
-from ollm.services.file_checkpoints.restore import (
-    RestoreResult,
-    drop_paths,
-    find_changes,
-    join_results,
-    make_editor_change,
-    make_step,
-)
+from ollm.services.file_checkpoints.records import collect_garbage
 from ollm.services.file_checkpoints.service import FileCheckpoints
 from ollm.services.file_checkpoints.tree import (
     CHANGED_SINCE_CUT_OFF,
     IGNORED,
     CheckpointPlace,
     PathChange,
-    RestorePlan,
-    SkippedPath,
     TreeEntry,
     compare_trees,
     drop_hidden,
-    order_steps,
     plan_steps,
 )
 from ollm.services.file_discovery.service import FileDiscoveryService
@@ -41,18 +30,6 @@ from tests.services.file_checkpoints.trees import OTHER, SESSION, make_checkpoin
 FILE, CHANGED, FOLDER = TreeEntry("f", 0o644, b"1"), TreeEntry("f", 0o644, b"2"), TreeEntry("d", 0o755, b"t")
 
 LARGE = TreeEntry("x", 0o644, b"is too large (5 bytes)\0007")
-
-
-def test_what_goes_goes_from_the_bottom_and_what_comes_comes_from_the_top() -> None:
-    steps = [
-        PathChange("a", FOLDER, FILE),
-        PathChange("a/b", FILE, None),
-        PathChange("c", FILE, FOLDER),
-        PathChange("c/d", None, FILE),
-        PathChange("e", FILE, CHANGED),
-    ]
-
-    assert [step.path for step in order_steps(steps)] == ["c", "a/b", "a", "a", "c", "c/d", "e"]
 
 
 def test_what_cannot_be_brought_back_or_is_not_ours_stays() -> None:
@@ -250,24 +227,6 @@ def test_what_they_did_before_is_no_obstacle(tmp_path: Path) -> None:
     assert ([step.path for step in plan.steps], plan.skipped) == (["sub/x"], ())
 
 
-def make_record(number: int, message: int, *changes: tuple[str, str, str]) -> CheckpointRecord:
-    found = tuple(EditorChange(path=path, before=before, after=after) for path, before, after in changes)
-    return CheckpointRecord(number=number, kind="turn", message_id=message, started="", in_editor=found)
-
-
-def test_the_first_state_and_the_last_count_from_a_message_or_a_record_on() -> None:
-    records = [
-        make_record(1, 1, ("a", "0", "1")),
-        make_record(2, 3, ("a", "1", "2"), ("b", "x", "y"), ("a", "2", "3")),
-        make_record(3, 5, ("a", "3", "1")),
-    ]
-
-    assert find_changes(records, 1, None)["a"] == EditorChange(path="a", before="0", after="1")
-    assert find_changes(records, 2, None)["a"] == EditorChange(path="a", before="1", after="1")
-    assert set(find_changes(records, 5, None)) == {"a"}
-    assert find_changes(records, 1, 3) == {"a": EditorChange(path="a", before="3", after="1")}
-
-
 def test_what_an_editor_did_not_save_is_kept_and_told(tmp_path: Path) -> None:
     (tmp_path / "tree").mkdir()
     checkpoints = make_checkpoints(tmp_path)
@@ -287,33 +246,6 @@ def test_what_an_editor_did_not_save_is_kept_and_told(tmp_path: Path) -> None:
     assert change.after is not None
     assert checkpoints.read_entry(change.path, change.before) == b"before"
     assert checkpoints.read_entry(change.path, change.after) == b"after"
-
-
-def test_one_content_takes_the_place_of_another_and_the_mode_stays(tmp_path: Path) -> None:
-    (tmp_path / "a").write_text("x")
-    (tmp_path / "a").chmod(0o640)
-
-    there = make_step("a", tmp_path / "a", "01", "02")
-    gone = make_step("b", tmp_path / "b", "03", "04")
-
-    assert there == PathChange("a", TreeEntry("f", 0o640, b"\1"), TreeEntry("f", 0o640, b"\2"))
-    assert gone == PathChange("b", TreeEntry("f", 0o644, b"\3"), TreeEntry("f", 0o644, b"\4"))
-    assert make_editor_change(there) == EditorChange(path="a", before="01", after="02")
-
-
-def test_paths_go_from_a_plan_and_results_are_told_together() -> None:
-    steps = tuple(PathChange(path, None, TreeEntry("f", 0o644, b"")) for path in "abc")
-    skipped = tuple(SkippedPath(path=path, why="why") for path in "bde")
-    plan = RestorePlan(message_id=1, current=b"", target=b"", steps=steps, skipped=skipped)
-
-    left = drop_paths(plan, iter("bd"))
-
-    assert [step.path for step in left.steps] == ["a", "c"]
-    assert [one.path for one in left.skipped] == ["e"]
-    both = join_results(
-        RestoreResult(restored=steps[:1], skipped=skipped[:1]), RestoreResult(restored=steps[1:], skipped=skipped[1:])
-    )
-    assert (both.restored, both.skipped) == (steps, skipped)
 
 
 def cut_off_turn(place: Path, command: str) -> None:

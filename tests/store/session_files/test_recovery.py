@@ -17,10 +17,7 @@ from ollm.services.chat_recording.library import check_sessions
 from ollm.store.session_files import recovery
 from ollm.store.session_files.places import (
     SessionPlaces,
-    list_ids_in,
-    make_unreadable_error,
     match_prefix,
-    parse_id,
 )
 from ollm.store.session_files.store import SessionFiles
 from ollm.store.session_files.writer import (
@@ -74,45 +71,6 @@ def places(tmp_path: Path) -> SessionPlaces:
     return found
 
 
-@pytest.mark.parametrize("text", ["", ONE[:-1], ONE + "0", ONE.replace("a", "g"), f"{ONE}\n{ONE}"])
-def test_what_is_no_uuid_is_no_id(text: str) -> None:
-    with pytest.raises(NotFoundError) as caught:
-        parse_id(text)
-    assert caught.value.message == f"{text[:80]!r} is not a session id."
-    assert caught.value.action == "List them with `ollm sessions list`."
-
-
-def test_ids_are_listed_once_from_both_directories(places: SessionPlaces) -> None:
-    assert places.legacy is not None
-    for path in (places.directory / f"{ONE}.json", places.directory / f"{ONE}.journal", places.legacy / f"{ONE}.json"):
-        path.write_text("")
-    (places.legacy / f"{OTHER}.journal").write_text("")
-    for name in ("notes.json", f"{TWO}.lock", f"{TWO}.json.damaged-1", f"x{TWO}.json"):
-        (places.directory / name).write_text("")
-
-    assert places.list_ids() == [ONE, OTHER]
-    assert SessionPlaces(directory=places.directory).list_ids() == [ONE]
-    assert places.shorten_id(OTHER) == OTHER[:8]
-    assert places.shorten_id(TWO) == TWO
-
-
-def test_every_file_with_the_name_is_found_in_every_directory(places: SessionPlaces) -> None:
-    assert places.legacy is not None
-    assert places.trash is not None
-    wanted = [
-        places.directory / f"{ONE}.json",
-        places.directory / f".{ONE}.json.1-0af3.tmp",
-        places.legacy / f"{ONE}.json.damaged-2026-01-27T100000-000Z-2",
-        places.trash / f"{ONE}.journal",
-    ]
-    others = [places.directory / name for name in (f"{ONE}.json.bak", f".{ONE}.json.swp", f"{ONE}.json.damaged-mine")]
-    for path in (*wanted, *others, places.directory / f"{TWO}.json"):
-        path.write_text("")
-
-    assert sorted(places.iter_files(ONE)) == sorted(wanted)
-    assert list(SessionPlaces(directory=places.directory / "none").iter_files(ONE)) == []
-
-
 def test_a_session_in_the_trash_is_said_to_be_there(places: SessionPlaces) -> None:
     assert places.trash is not None
     (places.directory / f"{ONE}.json").write_text("")
@@ -145,19 +103,6 @@ def test_a_prefix_finds_the_one_session() -> None:
         match_prefix([f"aaaa0000-0000-4000-8000-{number:012}" for number in range(30)], "aaaa")
     assert many.value.message.startswith("aaaa matches 30 sessions:")
     assert many.value.message.count("\n") == 20
-
-
-def test_a_directory_that_is_none_is_named(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-
-    assert list_ids_in(tmp_path / "missing") == []
-    with pytest.raises(StorageError) as caught:
-        list_ids_in(tmp_path / "file")
-    assert caught.value.message == f"Cannot read {tmp_path / 'file'}: Not a directory."
-    assert caught.value.action == "Move the file away, or set `sessions.dataDir` to a directory."
-    refused = make_unreadable_error(tmp_path, PermissionError(13, "Permission denied"))
-    assert refused.message == f"Cannot read {tmp_path}: Permission denied."
-    assert refused.action == "Check the permissions of the directory."
 
 
 SESSION_ID = "aaaa0000-0000-4000-8000-000000000001"
