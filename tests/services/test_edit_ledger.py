@@ -37,33 +37,6 @@ def edit(ledger: EditLedger, path: Path, after: bytes | None) -> None:
     write(path, after or b"")
 
 
-def test_a_file_that_was_never_seen_is_not_stale(ledger: EditLedger, work: Path) -> None:
-    write(work / "a", b"x")
-
-    assert not ledger.is_stale(work / "a", (work / "a").stat(), b"x")
-
-
-def test_a_file_seen_whole_is_known_by_its_bytes(ledger: EditLedger, work: Path) -> None:
-    file = work / "a"
-    write(file, b"x")
-    ledger.remember_file(file, file.stat(), b"x")
-    file.touch()
-
-    assert not ledger.is_stale(file, file.stat(), b"x")
-    assert ledger.is_stale(file, file.stat(), b"y")
-
-
-def test_a_file_seen_in_part_is_known_by_its_state(ledger: EditLedger, work: Path) -> None:
-    file = work / "a"
-    write(file, b"x")
-    before = file.stat()
-    ledger.remember_file(file, before)
-    assert not ledger.is_stale(file, before, b"x")
-    write(file, b"xy")
-
-    assert ledger.is_stale(file, file.stat(), b"x")
-
-
 def undo(ledger: EditLedger, work: Path) -> tuple[Path, bool] | None:
     """The file, and whether it was removed."""
     edit = asyncio.run(take_back_edit(ledger, ToolContext(boundary=Boundary.around(work)), "undo"))
