@@ -1,14 +1,11 @@
 """T3: write_file through dispatch, on disk and in an editor that has the file open."""
 
-import asyncio
-import contextlib
 import os
-import tempfile
 from pathlib import Path
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ollm.domain.errors import ToolFailure
@@ -27,7 +24,6 @@ from ollm.tools.files.file_change import (
     write_change,
 )
 from ollm.tools.framework.base import ToolContext
-from ollm.tools.write_file import WriteFile
 from tests.covers import covers
 from tests.tools.drive import Driver, content, error
 
@@ -194,32 +190,6 @@ async def test_a_protected_file_is_written_only_after_a_question(drive: Driver, 
 
     assert drive.person.asked[0].locked
     assert (workspace / ".env").read_text(encoding="utf-8") == "A=1\n"
-
-
-@settings(deadline=None)
-@given(before=st.none() | st.binary(max_size=200), contents=st.lists(st.text(max_size=40), min_size=1, max_size=3))
-def test_undoing_every_write_brings_back_the_bytes_there_were(before: bytes | None, contents: list[str]) -> None:
-    memory = Path("/dev/shm")
-    with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as folder:
-        workspace = Path(folder).resolve() / "workspace"
-        workspace.mkdir()
-        path = workspace / "a.txt"
-        if before is not None:
-            path.write_bytes(before)
-        ledger = EditLedger(lambda: Path(folder) / "undo")
-        context = ToolContext(boundary=Boundary.around(workspace))
-
-        async def write_and_undo() -> None:
-            for text in contents:
-                with contextlib.suppress(ToolFailure):
-                    await WriteFile(path="a.txt", content=text, overwrite=True).run(context, ledger)
-
-            while await take_back_edit(ledger, context, "undo"):
-                pass
-
-        asyncio.run(write_and_undo())
-
-        assert (path.read_bytes() if path.exists() else None) == before
 
 
 TEXT = st.text(alphabet="ab \n\t", max_size=60)

@@ -45,7 +45,7 @@ class TrackedCall(msgspec.Struct):
     """One call: digests of its name and arguments and, once known, of its result."""
 
     key: bytes
-    shown: str
+    label: str
     result: bytes | None = None
 
 
@@ -106,7 +106,7 @@ class CallTracker:
         if self._streak < limit:
             return None
         changing = ", with a different result each time" if self._is_polling else ""
-        details = f"{self._calls[-1].shown} was called {self._streak} times in a row{changing}"
+        details = f"{self._calls[-1].label} was called {self._streak} times in a row{changing}"
         return LoopPattern(type="repeated-tool", details=details, count=self._streak)
 
     def _find_cycle(self, rounds: int) -> LoopPattern | None:
@@ -114,7 +114,7 @@ class CallTracker:
         for period in CYCLE_PERIODS:
             tail = calls[-period * rounds :]
             if len(tail) == period * rounds and rounds > 1 and _is_cycle(tail, period):
-                names = " → ".join(call.shown for call in tail[:period])
+                names = " → ".join(call.label for call in tail[:period])
                 details = f"the same {period} calls were repeated {rounds} times: {names}"
                 return LoopPattern(type="repeated-cycle", details=details, count=rounds)
         return None

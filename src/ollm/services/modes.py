@@ -17,7 +17,7 @@ class Mode(Data, frozen=True):
     """A mode. `tools` are the categories it shows, by default all."""
 
     name: ModeName
-    told: str
+    role: str
     tools: frozenset[ToolCategory] | None = None
     approval: Approval | None = None
 
@@ -25,22 +25,22 @@ class Mode(Data, frozen=True):
 MODES: dict[ModeName, Mode] = {
     "assistant": Mode(
         name="assistant",
-        told="You answer questions and explain. Look things up with your tools before you state facts about this code.",
+        role="You answer questions and explain. Look things up with your tools before you state facts about this code.",
         tools=READING_CATEGORIES,
     ),
     "plan": Mode(
         name="plan",
-        told="You plan and change nothing. Read what you need, then give numbered steps and the files they touch.",
+        role="You plan and change nothing. Read what you need, then give numbered steps and the files they touch.",
         tools=READING_CATEGORIES,
         approval="read-only",
     ),
     "code": Mode(
         name="code",
-        told="You write and change code. Read before you edit, keep edits small, and run what proves that they work.",
+        role="You write and change code. Read before you edit, keep edits small, and run what proves that they work.",
     ),
     "debug": Mode(
         name="debug",
-        told="You find causes. Reproduce the fault first, look at evidence, change one thing at a time, prove the fix.",
+        role="You find causes. Reproduce the fault first, look at evidence, change one thing at a time, prove the fix.",
     ),
 }
 

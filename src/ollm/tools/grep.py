@@ -85,7 +85,7 @@ class Grep(Tool["FileDiscoveryService"], frozen=True):
             if (scope.root / scope.file).stat().st_size > MAX_SEARCHED_BYTES:
                 most = f"{MAX_SEARCHED_BYTES >> 30} GiB"
                 raise ToolFailure("TooLarge", f"{self.path} is larger than {most}; search it with a shell command.")
-            return ReadableFiles(paths=[scope.file], searched=[scope.file])
+            return ReadableFiles(paths=[scope.file], search_paths=[scope.file])
         named = (self.file_pattern,) if self.file_pattern else ()
         typed = await find_type_globs(self.file_type) if self.file_type else ()
         options = DiscoveryOptions(root=str(scope.root), within=scope.within)
@@ -93,7 +93,7 @@ class Grep(Tool["FileDiscoveryService"], frozen=True):
 
     async def _search_lines(self, scope: SearchScope, found: ReadableFiles, notes: list[str], most: int) -> ToolResult:
         options = [*self._build_options(), "--json", f"--context={self.context_lines}"]
-        matches = await collect_output(scope.root, options, found.searched, MatchCollector(found.paths))
+        matches = await collect_output(scope.root, options, found.search_paths, MatchCollector(found.paths))
         kept = {path: lines for path, lines in sorted(matches.files.items()) if scope.still_contains(path)}
         total = f"at least {MAX_COUNTED_MATCHES:,}" if matches.is_full else f"{matches.count:,}"
         words = f"{total} {'match' if matches.count == 1 else 'matches'} in {format_count(len(kept), 'file')}"
@@ -110,7 +110,7 @@ class Grep(Tool["FileDiscoveryService"], frozen=True):
     ) -> ToolResult:
         option = "--files-with-matches" if self.output == "files" else "--count-matches"
         options = [*self._build_options(), option, "--with-filename", "--null"]
-        printed = await collect_output(scope.root, options, found.searched, PrintedText())
+        printed = await collect_output(scope.root, options, found.search_paths, PrintedText())
         wanted = set(found.paths)
         counted = sorted((path, count) for path, count in _parse_counts(printed.text, self.output) if path in wanted)
         counts = {path: count for path, count in counted if scope.still_contains(path)}

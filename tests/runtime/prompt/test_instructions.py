@@ -40,7 +40,7 @@ def test_instructions_take_little_of_a_small_window(window: int, limit: int, mod
     text = build_instructions(window, mode)
 
     assert TokenCounter(factor=1.2).count_text(text) < limit
-    assert MODES[mode].told in text
+    assert MODES[mode].role in text
 
 
 @pytest.mark.parametrize("mode", MODES)

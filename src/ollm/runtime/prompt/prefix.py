@@ -237,7 +237,7 @@ def build_instructions(window: int, mode: ModeName) -> str:
         (rules for below, rules in RULES_BY_WINDOW if window < below),
         (*CORE_RULES, *WORKING_RULES, *DETAILED_RULES, *LONG_WORK_RULES),
     )
-    return "\n".join((rules[0], MODES[mode].told, *rules[1:]))
+    return "\n".join((rules[0], MODES[mode].role, *rules[1:]))
 
 
 def count_instruction_tokens(window: int, mode: ModeName) -> int:

@@ -142,38 +142,36 @@ def detect_newline(text: str) -> str:
 
 
 MAX_PICTURE_BYTES = 5 * 1024 * 1024
-_KINDS = (
-    (b"\x89PNG\r\n\x1a\n", "a PNG picture"),
-    (b"\xff\xd8\xff", "a JPEG picture"),
-    (b"GIF87a", "a GIF picture"),
-    (b"GIF89a", "a GIF picture"),
-    (b"%PDF-", "a PDF document"),
-    (b"PK\x03\x04", "a ZIP archive (or an office document)"),
-    (b"\x1f\x8b", "gzip data"),
-    (b"BZh", "bzip2 data"),
-    (b"\xfd7zXZ", "xz data"),
-    (b"\x28\xb5\x2f\xfd", "zstandard data"),
-    (b"\x7fELF", "an executable"),
-    (b"SQLite format 3\0", "an SQLite database"),
-    (b"\0asm", "a WebAssembly module"),
+_KINDS = (  # the first bytes, their description, and the media type of an image that models can read
+    (b"\x89PNG\r\n\x1a\n", "a PNG picture", "image/png"),
+    (b"\xff\xd8\xff", "a JPEG picture", "image/jpeg"),
+    (b"GIF87a", "a GIF picture", "image/gif"),
+    (b"GIF89a", "a GIF picture", "image/gif"),
+    (b"%PDF-", "a PDF document", None),
+    (b"PK\x03\x04", "a ZIP archive (or an office document)", None),
+    (b"\x1f\x8b", "gzip data", None),
+    (b"BZh", "bzip2 data", None),
+    (b"\xfd7zXZ", "xz data", None),
+    (b"\x28\xb5\x2f\xfd", "zstandard data", None),
+    (b"\x7fELF", "an executable", None),
+    (b"SQLite format 3\0", "an SQLite database", None),
+    (b"\0asm", "a WebAssembly module", None),
 )
-_MEDIA = {
-    "a PNG picture": "image/png",
-    "a JPEG picture": "image/jpeg",
-    "a GIF picture": "image/gif",
-    "a WebP picture": "image/webp",
-}
+
+
+def _find_kind(data: bytes) -> tuple[str, str | None]:
+    if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
+        return "a WebP picture", "image/webp"
+    return next(((words, media) for start, words, media in _KINDS if data.startswith(start)), ("binary data", None))
 
 
 def describe_kind(data: bytes) -> str:
-    if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
-        return "a WebP picture"
-    return next((words for start, words in _KINDS if data.startswith(start)), "binary data")
+    return _find_kind(data)[0]
 
 
 def find_media_type(data: bytes) -> str | None:
     """Find the media type of an image that models can read, by its first bytes. Returns None for other data."""
-    return _MEDIA.get(describe_kind(data))
+    return _find_kind(data)[1]
 
 
 def read_picture(file: BinaryIO) -> tuple[str, ImagePart] | None:

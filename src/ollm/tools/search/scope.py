@@ -114,24 +114,24 @@ async def _describe_ignored(context: ToolContext, discovery: FileDiscoveryServic
 
 
 class ReadableFiles(Data, frozen=True):
-    """Files that may be read without confirmation, and remarks about the others. `searched` names them for a search:
+    """Files that may be read without confirmation, and remarks about the others. `search_paths` name them for a search:
     a directory stands for all files directly in it."""
 
     paths: list[str]
-    searched: list[str]
+    search_paths: list[str]
     notes: tuple[str, ...] = ()
 
 
 def select_readable(context: ToolContext, scope: SearchScope, found: PathMatches) -> ReadableFiles:
-    kept = searched = drop_private_files(context, scope.root, found.paths)
+    kept = search_paths = drop_private_files(context, scope.root, found.paths)
     skipped = set(found.paths).difference(kept)
     notes = (describe_skipped(len(skipped)), *found.notes) if skipped else found.notes
     if found.in_part is not None:
         in_part = found.in_part | {path.rpartition("/")[0] for path in skipped}
-        searched = [f"./{directory}" for directory in found.directories if directory not in in_part]
-        if len(searched) < len(found.directories):
-            searched += [path for path in kept if path.rpartition("/")[0] in in_part]
-    return ReadableFiles(paths=kept, searched=searched, notes=notes)
+        search_paths = [f"./{directory}" for directory in found.directories if directory not in in_part]
+        if len(search_paths) < len(found.directories):
+            search_paths += [path for path in kept if path.rpartition("/")[0] in in_part]
+    return ReadableFiles(paths=kept, search_paths=search_paths, notes=notes)
 
 
 def render_with_notes(lines: Iterable[str], notes: Iterable[str]) -> str:
