@@ -233,7 +233,7 @@ async def test_a_hook_that_does_not_read_is_no_fault(runner: HookRunner) -> None
 
 
 async def test_plain_words_count_where_a_hook_was_written_for_claude_code(runner: HookRunner) -> None:
-    assert (await runner.run(hook("echo words", claude=True), {})).told == "words"
+    assert (await runner.run(hook("echo words", claude=True), {})).text == "words"
     assert (await runner.run(hook("echo words"), {})).failure.startswith("its output is not JSON")
     assert (await runner.run(hook("""echo ' {"message": "m"}' """, claude=True), {})).message == "m"
 

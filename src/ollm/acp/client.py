@@ -30,7 +30,7 @@ class EditorBuffers:
         self._abilities = abilities
         self.session_id = ""  # known when the session is open
         self.report: Callable[[str], None] = log.warning
-        self._given: set[Path] = set()  # what the editor holds: the disk may have another text
+        self._editor_files: set[Path] = set()  # what the editor holds: the disk may have another text
         self._unread: set[Path] = set()  # what it was not asked for, or did not answer about
         self._plain_ends: set[Path] = set()  # what it gives with plain line ends, whatever they are on disk
         self._quiet_until = 0.0
@@ -40,7 +40,7 @@ class EditorBuffers:
         return self._abilities.writes_files
 
     def withholds(self, path: Path) -> bool:
-        return path in self._given and path in self._unread
+        return path in self._editor_files and path in self._unread
 
     async def read(self, path: Path) -> str | None:
         if not self._abilities.reads_files:
@@ -52,7 +52,7 @@ class EditorBuffers:
         try:
             async with asyncio.timeout(READ_TIMEOUT_SECONDS):
                 text = await self._editor.read_text_file(self.session_id, str(path))
-                self._given.add(path)
+                self._editor_files.add(path)
                 self._note_line_ends(path, text)
         except TimeoutError:
             self._quiet_until = time.monotonic() + QUIET_SECONDS
@@ -98,7 +98,7 @@ class EditorBuffers:
     def _refuse_write(self, path: Path, why: str) -> bool:
         """Raise ToolFailure for a file that came from the editor. Other files are written to disk."""
         log.warning("The editor did not write a file: %s", why, extra={"operation": "write"})
-        if path in self._given:
+        if path in self._editor_files:
             raise ToolFailure("PermissionDenied", f"The editor did not write {path.name}: {why}")
         self.report(f"The editor did not write {path.name} ({why}): it is written on disk.")
         return False

@@ -77,13 +77,13 @@ class WorkspaceTrust:
     def __init__(self, book: TrustBook, workspace: Path) -> None:
         self._book = book
         self._workspace = workspace
-        self._asked = False
+        self._was_asked = False
 
     def take_question(self) -> JsonObject | None:
         """Return the trust question as a tool call, or None if it was already asked or is not needed."""
-        if self._asked:
+        if self._was_asked:
             return None
-        self._asked = True
+        self._was_asked = True
         state = self._book.get_state(self._workspace)
         return build_trust_question(state) if state.unanswered else None
 

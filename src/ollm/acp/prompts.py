@@ -59,7 +59,7 @@ class PromptReader:
         self._boundary = boundary
         self._words: list[str] = []
         self._typed: list[str] = []
-        self._known: set[str] = set()  # what the editor itself names
+        self._editor_names: set[str] = set()  # what the editor itself names
         self._attachments: list[Attachment] = []
         self._saved: dict[int, str] = {}
 
@@ -83,7 +83,7 @@ class PromptReader:
             raise UsageError(f"A prompt cannot hold {kind}.", action="Send text, files or images.")
 
     def _mention(self, name: str) -> None:
-        self._known.add(name)
+        self._editor_names.add(name)
         self._words.append(f"@{name}")
 
     def _attach_file(self, name: str) -> None:
@@ -98,7 +98,7 @@ class PromptReader:
         text, workspace = join_words(self._words), self._boundary.workspace
         if not text.strip() and not self._attachments:
             raise UsageError("The prompt is empty.")
-        named = [name for name in find_mentions("\n".join(self._typed), workspace) if name not in self._known]
+        named = [name for name in find_mentions("\n".join(self._typed), workspace) if name not in self._editor_names]
         for name in named:
             self._attach_file(name)
         problems = describe_missing_files(named, workspace)

@@ -109,7 +109,7 @@ class EditorSession:
         self._begin_views()
         self._first: Status | None = None  # as it was opened, before anything was chosen
         self._models: tuple[str, ...] = ()
-        self._shown: Status | None = None
+        self._last_status: Status | None = None
         self._work: asyncio.Task[object] | None = None  # the prompt that is worked on
         self._turn_runs = False
         self._cancelled = self._stopping = False
@@ -131,7 +131,7 @@ class EditorSession:
         """Describe the current modes and options."""
         if not self._models:
             self._models = await self._list_models()
-        status = self._shown = await self.conversation.status()
+        status = self._last_status = await self.conversation.status()
         self._first = self._first or status
         modes = [{"id": level, "name": level, "description": ABOUT_APPROVALS[level]} for level in APPROVALS]
         return {
@@ -204,8 +204,8 @@ class EditorSession:
 
     async def refresh(self) -> None:
         """Send the editor any state that changed since the last update."""
-        before, now = self._shown, await self.conversation.status()
-        self._shown = now
+        before, now = self._last_status, await self.conversation.status()
+        self._last_status = now
         if before is None or before.approval != now.approval:
             await self._send({"sessionUpdate": "current_mode_update", "currentModeId": now.approval})
         if before is None or (before.approval, before.mode, before.model) != (now.approval, now.mode, now.model):
@@ -372,7 +372,7 @@ class EditorSession:
         reply = await self.conversation.command(name, value)
         status = await self.conversation.status()
         if name == "approval" and status.approval != value:
-            self._shown = None
+            self._last_status = None
             await self._send(render_chunk("agent_thought_chunk", f"{reply.text}\n"))
         await self.refresh()
 

@@ -75,7 +75,7 @@ class StdioTransport:
         self._drained = asyncio.Event()
         self._broken = False
         self._unanswered: set[Any] = set()
-        self._asked: set[Any] = set()  # what the editor has not answered
+        self._unanswered_ids: set[Any] = set()  # what the editor has not answered
         self._idle = asyncio.Event()
         self._idle.set()
         self._writer = threading.Thread(target=self._write_all, name="acp writer", daemon=True)
@@ -90,7 +90,7 @@ class StdioTransport:
         if "method" not in message:
             self._unanswered.discard(message.get("id"))
         elif "id" in message:
-            self._asked.add(message["id"])
+            self._unanswered_ids.add(message["id"])
         line = encode_message(message)
         self._waiting_bytes += len(line)
         self._outgoing.put(line)
@@ -129,8 +129,8 @@ class StdioTransport:
 
     def _complete_answer(self, message: dict[str, Any]) -> None:
         """Add the null result that JavaScript programs may omit. Raises BadMessage if no request has this id."""
-        asked = message["id"] in self._asked
-        self._asked.discard(message["id"])
+        asked = message["id"] in self._unanswered_ids
+        self._unanswered_ids.discard(message["id"])
         if "result" not in message and "error" not in message:
             if not asked:
                 raise BadMessage(INVALID_REQUEST, "Neither a request nor an answer to one.", message["id"])

@@ -205,7 +205,7 @@ class UpdateRenderer:
         self._output: dict[str, str] = {}
         self._shown_at: dict[str, float] = {}
         self._changes: dict[str, tuple[FileChange, ...]] = {}
-        self._asked: dict[str, str] = {}  # calls by the question about them
+        self._calls_by_question: dict[str, str] = {}  # calls by the question about them
 
     def get_kind(self, call_id: str) -> str:
         return self._kinds.get(call_id, "other")
@@ -229,10 +229,10 @@ class UpdateRenderer:
         """Remember what a question would change, to show it with the result."""
         match event:
             case ConfirmationRequested():
-                self._asked[event.correlation_id] = event.details.call_id
+                self._calls_by_question[event.correlation_id] = event.details.call_id
                 self._changes[event.details.call_id] = event.details.changes
             case ConfirmationResolved():
-                call_id = self._asked.pop(event.correlation_id, "")
+                call_id = self._calls_by_question.pop(event.correlation_id, "")
                 if event.outcome == "approved" and call_id in self._kinds:
                     return [make_call_update(call_id, status="in_progress")]
         return []

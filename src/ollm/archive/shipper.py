@@ -48,7 +48,7 @@ class ArchiveShipper:
         self._linger = linger
         self._run = archive.host.home.run
         self._leases: dict[str, float] = {}
-        self._told: set[str] = set()
+        self._reported: set[str] = set()
         self._busy_at = time.monotonic()
         self._woken_at = 0.0
 
@@ -122,13 +122,13 @@ class ArchiveShipper:
         unsent = self.archive.list_unsent()
         if self.archive.settings.push != "live":
             unsent = {name: stamp for name, stamp in unsent.items() if not self._is_open(name)}
-        wanted = [name for name in unsent if f"{name} {unsent[name].text}" not in self._told]
+        wanted = [name for name in unsent if f"{name} {unsent[name].text}" not in self._reported]
         if not wanted and not self.archive.state.list_tombstones():
             return False
         self._busy_at = time.monotonic()
         report = self.archive.push(connection, wanted)
         for name, why in report.skipped.items():
-            self._told.add(f"{name} {unsent[name].text}")
+            self._reported.add(f"{name} {unsent[name].text}")
             log.warning("%s", why, extra={"operation": "ship"})
             self._tell(why)
         return True
@@ -192,8 +192,8 @@ class ArchiveShipper:
         return time.monotonic() - self._busy_at > self._linger and not self._is_needed()
 
     def _tell(self, text: str) -> None:
-        if text not in self._told:
-            self._told.add(text)
+        if text not in self._reported:
+            self._reported.add(text)
             replace_file(self._run / TROUBLE_NAME, text.encode(), durable=False)
 
     def _note_error(self, error: OllmError) -> None:

@@ -112,7 +112,7 @@ class RemoteConversation:
         self._id = opened.session_id
         self._workspace = workspace
         self._last = 0
-        self._left = False
+        self._client_left = False
         self._told_typing = -TYPING_SECONDS
         self._telling: asyncio.Task[None] | None = None  # held, or it may vanish half done
 
@@ -135,7 +135,7 @@ class RemoteConversation:
         try:
             yield events()
         finally:
-            if not finished and not self._left:
+            if not finished and not self._client_left:
                 await self.cancel()
 
     @asynccontextmanager
@@ -255,7 +255,7 @@ class RemoteConversation:
 
     async def close(self) -> None:
         """Close the connection; the session stays open in the daemon, and its turn continues."""
-        self._left = True
+        self._client_left = True
         if self._telling is not None:
             self._telling.cancel()
         await self._client.close()

@@ -119,7 +119,7 @@ class DaemonSession:
         self.workspace = workspace
         self.log = EventLog()
         self.attachments = PendingAttachments()
-        self.asked: set[str] = set()  # the questions there were, answered or not
+        self.question_ids: set[str] = set()  # the questions there were, answered or not
         self.open_questions: set[str] = set()
         self.speeds = TurnSpeeds()
         self.turn: asyncio.Task[Any] | None = None
@@ -194,7 +194,7 @@ class DaemonSession:
 
     def _record_event(self, event: AnyEvent) -> None:
         if isinstance(event, ConfirmationRequested):
-            self.asked.add(event.correlation_id)
+            self.question_ids.add(event.correlation_id)
             self.open_questions.add(event.correlation_id)
         if isinstance(event, ConfirmationResolved):
             self.open_questions.discard(event.correlation_id)

@@ -255,7 +255,7 @@ async def run_shell(held: DaemonSession, data: ShellBody) -> ShellReply:
 @post("/sessions/{session_id:str}/confirmations/{correlation_id:str}", status_code=200)
 async def answer(held: DaemonSession, correlation_id: str, data: AnswerBody) -> Accepted:
     """Answer a question; the first answer wins."""
-    if correlation_id not in held.asked:
+    if correlation_id not in held.question_ids:
         raise NotFoundError(f"No question {correlation_id[:80]} in this session.")
     if not await held.conversation.respond(
         correlation_id, msgspec.convert(data, ConfirmationAnswer, from_attributes=True)

@@ -45,12 +45,12 @@ class FileNames:
     """Finds the files of the workspace asked about last; a list of them counts for a moment."""
 
     def __init__(self) -> None:
-        self._known: tuple[Path, float, PathFinder, PathFinder] | None = None
+        self._listing: tuple[Path, float, PathFinder, PathFinder] | None = None
 
     def find(self, scope: WorkspaceScope, typed: str) -> list[str]:
-        known = self._known
+        known = self._listing
         if known is None or known[0] != scope.path or time.monotonic() > known[1]:
-            known = self._known = self._list(scope)
+            known = self._listing = self._list(scope)
         _, _, files, directories = known
         inside = [f"{name}/" for name in directories.find_best(typed, MAX_FOUND_DIRECTORIES)] if typed else []
         return [*inside, *files.find_best(typed, MAX_FOUND_FILES)]
@@ -71,16 +71,16 @@ class DaemonService:
         self._indexing = ThreadPoolExecutor(1, "ollm-indexing")  # the index takes one writer at a time
         self.file_names = FileNames()
         self._archive_away_until = 0.0
-        self._warned: set[str] = set()
-        self._untold: dict[str, list[str]] = {}  # notices by workspace, until a session is open there
+        self._reported: set[str] = set()
+        self._pending_notices: dict[str, list[str]] = {}  # notices by workspace, until a session is open there
 
     def make_process(self, workspace: Path | None = None) -> ProcessScope:
         """Read the current settings and files. Problems of the settings are reported once."""
         return ProcessScope(self.process.environment, workspace=workspace, warn=self._warn)
 
     def _warn(self, text: str) -> None:
-        if text not in self._warned:
-            self._warned.add(text)
+        if text not in self._reported:
+            self._reported.add(text)
             print_warning(text)
 
     async def run_apart(
@@ -110,7 +110,7 @@ class DaemonService:
     @contextmanager
     def _open_scope(self, workspace: Path) -> Iterator[WorkspaceScope]:
         scope = WorkspaceScope(self.make_process(workspace), workspace)
-        scope.report = self._untold.setdefault(os.path.realpath(workspace), []).append
+        scope.report = self._pending_notices.setdefault(os.path.realpath(workspace), []).append
         try:
             yield scope
         finally:
@@ -143,7 +143,7 @@ class DaemonService:
         )
         session_id, resumed = await self.hub.open(options)
         notices = self.hub.get(session_id).conversation.parts.notices
-        notices += [text for text in self._untold.pop(os.path.realpath(workspace), []) if text not in notices]
+        notices += [text for text in self._pending_notices.pop(os.path.realpath(workspace), []) if text not in notices]
         return OpenReply(session_id=session_id, resumed=resumed)
 
     def _describe_or_pull(self, process: ProcessScope, session_id: str, workspace: Path) -> Session:

@@ -27,7 +27,7 @@ from ollm.daemon.auth import (
 )
 from ollm.daemon.bodies import Accepted, LinkReply, LoginBody, LoginReply, RenderBody, RenderReply, TranscriptPage
 from ollm.daemon.routes import EVENTS, EventsOperation, Limit, make_event_stream
-from ollm.daemon.service import DaemonService, parse_id
+from ollm.daemon.service import DaemonService
 from ollm.daemon.transcript import prepare_rendering, read_transcript
 from ollm.domain.errors import DeniedError, UsageError
 from ollm.services.session_export.html import render_diff_as_html, render_markdown_as_html
@@ -104,10 +104,6 @@ def hash_content(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-UUID_PATTERN = r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
-SESSION_LIST_PATTERN = f"^({UUID_PATTERN}(,{UUID_PATTERN})*)?$"
-
-
 @post("/web/ticket", status_code=201)
 async def create_ticket(web: WebAccess, request: Request[Any, Any, Any]) -> LinkReply:
     """A link for a browser, good once and for a minute. Over the Unix socket only."""
@@ -151,13 +147,13 @@ def get_request_port(request: Request[Any, Any, Any]) -> int:
 @get("/events", responses={200: EVENTS}, operation_class=EventsOperation)
 async def all_events(
     service: DaemonService,
-    sessions: Annotated[str, Parameter(schema_extra={"pattern": SESSION_LIST_PATTERN})] = "",
+    sessions: str = "",
     last_event_id: Annotated[str | None, Parameter(header="Last-Event-ID")] = None,
 ) -> Stream:
     """Everything that happens in the sessions that are open here, or in those named (ids with commas between).
 
     It goes on after Last-Event-ID, or begins with `reset` and the events of running turns."""
-    named = frozenset(parse_id(one) for one in sessions.split(",") if one)
+    named = frozenset(one for one in sessions.lower().split(",") if one)
     service.hub.make_room_for_client()
     return make_event_stream(service.hub.follow_all(last_event_id, named), **{"x-ollm-pages": load_files()[0]})
 

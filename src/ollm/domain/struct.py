@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
 import msgspec
+
+T = TypeVar("T")
 
 
 class Data(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
@@ -11,3 +16,12 @@ class Data(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
 
 class SparseData(msgspec.Struct, frozen=True, rename="camel", kw_only=True, omit_defaults=True):
     """Like `Data`, but fields with their default value are not written."""
+
+
+def convert_or_describe(value: Mapping[str, Any], kind: type[T], expected: Mapping[str, str]) -> T | str:
+    """Convert a mapping; for a wrong field return a sentence with what is `expected` of it."""
+    try:
+        return msgspec.convert(value, kind)
+    except msgspec.ValidationError as error:
+        key = str(error).partition("`$.")[2].partition("`")[0].partition("[")[0]
+        return f"{key}: expected {expected[key]}"

@@ -27,7 +27,7 @@ LAST_OUTPUT_SECONDS = 0.5  # seconds for output that is still in the pipe when t
 
 
 class HookReply(Data, frozen=True):
-    """Reply of a hook. `failure` is the reason the reply is invalid; `ask` the reason a person must confirm; `told` is
+    """Reply of a hook. `failure` is the reason the reply is invalid; `ask` the reason a person must confirm; `text` is
     text for the model, `notice` for the person; `updated_input` are arguments under Claude Code's names."""
 
     go_on: bool = True
@@ -36,7 +36,7 @@ class HookReply(Data, frozen=True):
     arguments: dict[str, Any] | None = None
     failure: str = ""
     ask: str = ""
-    told: str = ""
+    text: str = ""
     notice: str = ""
     updated_input: dict[str, Any] | None = None
 
@@ -73,7 +73,7 @@ class HookRunner:
                 failure=f"it exited with code {code}: {decode_output(errors) or decode_output(out)}".rstrip(": ")
             )
         plain = hook.claude and not out.lstrip().startswith(b"{")  # words for the model
-        return HookReply(told=decode_output(out)) if plain else read_reply(out)
+        return HookReply(text=decode_output(out)) if plain else read_reply(out)
 
     def _build_command(self, hook: Hook) -> ProcessCommand:
         """Build the command. It runs in the sandbox unless the user's own settings exempt it."""
@@ -294,7 +294,7 @@ def read_claude_reply(found: Mapping[str, Any]) -> dict[str, Any]:
     elif found.get("continue") is False:
         reply |= {"go_on": False, "message": reason or str(found.get("message") or "")}
     if text := special.get("additionalContext"):
-        reply["told"] = str(text)[:MAX_TEXT_CHARACTERS]
+        reply["text"] = str(text)[:MAX_TEXT_CHARACTERS]
     if found.get("systemMessage"):
         reply["notice"] = str(found["systemMessage"])
     if isinstance(special.get("updatedInput"), Mapping):

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
-from typing import Any, Literal, get_args
+from typing import Annotated, Any, Literal, get_args
 
 import msgspec
+from msgspec import Meta
 
-from ollm.domain.struct import Data
+from ollm.domain.struct import Data, convert_or_describe
 
 HookEvent = Literal[
     "session-start",
@@ -44,16 +45,23 @@ class Hook(Data, frozen=True):
     that the user's own settings let run outside the sandbox."""
 
     event: HookEvent
-    command: str
+    command: Annotated[str, Meta(pattern=r"\S")]
     tools: tuple[str, ...] = ()
     required: bool = False
-    timeout: float = DEFAULT_TIMEOUT_SECONDS
+    timeout: Annotated[float, Meta(gt=0, le=MAX_TIMEOUT_SECONDS)] = DEFAULT_TIMEOUT_SECONDS
     boxed: bool = True
     matcher: str = ""
     claude: bool = False
 
     def applies_to(self, tool: str | None) -> bool:
         return tool is None or not self.tools or any(fnmatchcase(tool, pattern) for pattern in self.tools)
+
+
+EXPECTED = {
+    "command": "text",
+    "tools": "a list of names",
+    "timeout": f"seconds, at most {MAX_TIMEOUT_SECONDS:g}",
+}
 
 
 def read_hooks(
@@ -100,32 +108,20 @@ def _list_entries(entries: Any) -> list[Any]:
     return list(entries) if isinstance(entries, list | tuple) else [entries]
 
 
-def read_hook(event: HookEvent, entry: Any) -> Hook | str:  # noqa: PLR0911 - one line a rule
+def read_hook(event: HookEvent, entry: Any) -> Hook | str:
     if isinstance(entry, str):
         entry = {"command": entry}
     if not isinstance(entry, Mapping):
         return "expected a command, or a mapping with one"
     if unknown := sorted(set(entry) - KEYS):
         return f"unknown key {unknown[0]}; available: {', '.join(sorted(KEYS))}"
-    command, tools, timeout = (
-        entry.get("command"),
-        entry.get("tools", ()),
-        entry.get("timeout", DEFAULT_TIMEOUT_SECONDS),
-    )
-    if not isinstance(command, str) or not command.strip():
-        return "command: expected text"
-    tools = (tools,) if isinstance(tools, str) else tools
-    if not isinstance(tools, list | tuple) or not all(isinstance(name, str) for name in tools):
-        return "tools: expected a list of names"
-    if not isinstance(timeout, int | float) or isinstance(timeout, bool) or not 0 < timeout <= MAX_TIMEOUT_SECONDS:
-        return f"timeout: expected seconds, at most {MAX_TIMEOUT_SECONDS:g}"
     if entry.get("sandbox") not in (None, True, "on", *SANDBOX_OFF):
         return "sandbox: expected off"
-    return Hook(
-        event=event,
-        command=command,
-        tools=tuple(tools),
-        required=entry.get("required") is True,
-        timeout=float(timeout),
-        boxed=entry.get("sandbox") not in SANDBOX_OFF,
-    )
+    tools = entry.get("tools", ())
+    own = {
+        "event": event,
+        "tools": (tools,) if isinstance(tools, str) else tools,
+        "required": entry.get("required") is True,
+        "boxed": entry.get("sandbox") not in SANDBOX_OFF,
+    }
+    return convert_or_describe({"command": None, **entry, **own}, Hook, EXPECTED)

@@ -39,7 +39,7 @@ class Hooks:
         self._hooks = tuple(hooks)
         self._runner = runner
         self._context = context
-        self._told: set[str] = set()
+        self._reported_commands: set[str] = set()
         self._notifying: set[asyncio.Task[list[HookReply]]] = set()
 
     async def before_tool(self, tool: str, arguments: JsonObject) -> HookDecision:
@@ -90,7 +90,7 @@ class Hooks:
             self._tell_model(hook, reply)
 
     def _get_words(self, reply: HookReply) -> str:
-        return "\n".join(text for text in ("" if reply.go_on else reply.message, reply.told) if text)
+        return "\n".join(text for text in ("" if reply.go_on else reply.message, reply.text) if text)
 
     def _tell_model(self, hook: Hook, reply: HookReply) -> None:
         if words := self._get_words(reply):
@@ -124,8 +124,8 @@ class Hooks:
             **build_claude_fields(hook.event, data, context.session(), context.workspace, context.transcript()),
         }
         reply = await self._runner.get().run(hook, document)
-        if reply.failure and hook.command not in self._told:
-            self._told.add(hook.command)
+        if reply.failure and hook.command not in self._reported_commands:
+            self._reported_commands.add(hook.command)
             context.emit(Notice(level="warning", text=f"The hook {hook.command!r} failed: {reply.failure}."))
         elif reply.message and reply.go_on:
             context.emit(Notice(level="info", text=reply.message))

@@ -109,8 +109,8 @@ def _describe_tool(file: Path, attribute: str, listed: str) -> str:
     facts = _read_constants(found)
     name = facts.get("name") if isinstance(facts.get("name"), str) else listed
     may = "says that it only reads" if facts.get("reads_only") is True else "may change things"
-    told = " ".join((ast.get_docstring(found) or "").split("\n")[0].split())
-    return f"  tool {name}: {told} It {may}, and asks before it runs unless a rule allows it."
+    summary = " ".join((ast.get_docstring(found) or "").split("\n")[0].split())
+    return f"  tool {name}: {summary} It {may}, and asks before it runs unless a rule allows it."
 
 
 def _find_class(file: Path, attribute: str) -> ast.ClassDef | None:

@@ -159,12 +159,12 @@ class CatalogueFile:
     def __init__(self, file: Path, clock: Clock = now) -> None:
         self._file = file
         self._clock = clock
-        self._read: dict[str, Catalogue] | None = None  # what was read first: a start asks for every server
+        self._catalogues: dict[str, Catalogue] | None = None  # what was read first: a start asks for every server
 
     def get(self, server: McpServer) -> Catalogue | None:
-        if self._read is None:
-            self._read = self._read_all()
-        return self._read.get(_make_key(server))
+        if self._catalogues is None:
+            self._catalogues = self._read_all()
+        return self._catalogues.get(_make_key(server))
 
     def is_fresh(self, found: Catalogue) -> bool:
         try:
@@ -181,7 +181,7 @@ class CatalogueFile:
         from ollm.system.atomic import make_private_directory, replace_file
 
         others = {key: kept for key, kept in self._read_all().items() if not key.startswith(f"{server.name}:")}
-        self._read = None
+        self._catalogues = None
         make_private_directory(self._file.parent)
         replace_file(self._file, msgspec.json.encode({**others, _make_key(server): found}))
 

@@ -57,19 +57,19 @@ class LoginFile:
 
     def __init__(self, file: Path) -> None:
         self.file = file
-        self._opened: dict[str, LoginRecord | None] = {}  # asked of the keyring once
+        self._records: dict[str, LoginRecord | None] = {}  # asked of the keyring once
 
     def get(self, server: McpServer) -> LoginRecord | None:
         found = self._read_all().get(server.name)
         if found is not None and found.keyring:
-            if server.name not in self._opened:
-                self._opened[server.name] = _open_record(self.file, server.name, found)
-            found = self._opened[server.name]
+            if server.name not in self._records:
+                self._records[server.name] = _open_record(self.file, server.name, found)
+            found = self._records[server.name]
         return found if found is not None and found.url == server.url and found.tokens else None
 
     def put(self, name: str, record: LoginRecord) -> None:
         secrets = LoginSecrets(tokens=record.tokens, client=record.client)
-        self._opened.pop(name, None)
+        self._records.pop(name, None)
         if write_secret(_make_secret_name(self.file, name), msgspec.json.encode(secrets).decode()):
             record = msgspec.structs.replace(record, keyring=True, tokens=None, client=None)
         else:

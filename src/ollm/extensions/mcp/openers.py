@@ -195,8 +195,8 @@ def _parse_message(line: bytes) -> Any:
 
 class _StderrTail(asyncio.Protocol):
     def __init__(self, kept: bytearray) -> None:
-        self._kept = kept
+        self._tail = kept
 
     def data_received(self, data: bytes) -> None:
-        self._kept += data
-        del self._kept[:-MAX_STDERR_BYTES]
+        self._tail += data
+        del self._tail[:-MAX_STDERR_BYTES]

@@ -48,13 +48,13 @@ class McpServers:
         self._servers = {server.name: server for server in servers if not server.disabled}
         self._connect = connect
         self._connections: dict[str, McpConnection] = {}  # of those that were needed
-        self._kept = kept
+        self._store = kept
         self._tell = tell
-        self._known: dict[str, Catalogue] = {}
+        self._catalogues: dict[str, Catalogue] = {}
         self._hung: list[str] = []  # servers that did not answer at their last start
         for name, server in self._servers.items():
             if (found := kept.get(server)) is not None and not found.hung:
-                self._known[name] = found
+                self._catalogues[name] = found
             elif found is not None and kept.is_fresh(found):
                 self._hung.append(name)
         self._asking: dict[str, asyncio.Task[None]] = {}
@@ -62,13 +62,13 @@ class McpServers:
         self._waited_for: dict[str, None] = {}
         self._late: set[str] = set()  # servers that a turn went on without
         self._first_wait = first_wait
-        self._changed = False
+        self._tools_changed = False
 
     def list_specs(self) -> list[ToolSpec]:
         """List the tools of every known server, running or not."""
         return [
             spec
-            for name, found in self._known.items()
+            for name, found in self._catalogues.items()
             for spec in build_specs(
                 self._servers[name],
                 found,
@@ -80,16 +80,16 @@ class McpServers:
     async def before_turn(self) -> bool:
         """Query servers with unknown or outdated offers; wait once for unknown ones. Returns True if tools changed."""
         for name in self._servers:
-            found = self._known.get(name)
+            found = self._catalogues.get(name)
             changed, usable = self._take_offer_change(name)
             unasked = name not in self._asking and usable
-            if changed or (unasked and (found is None or not self._kept.is_fresh(found))):
+            if changed or (unasked and (found is None or not self._store.is_fresh(found))):
                 self._ask_beside(name)
         for name in self._hung:
             self._tell(f"The MCP server {name} did not answer last time; not waiting. Try `ollm mcp test {name}`.")
         self._waited_for |= dict.fromkeys(self._hung)
         self._hung.clear()
-        unknown = [task for name, task in self._asking.items() if name not in {**self._known, **self._waited_for}]
+        unknown = [task for name, task in self._asking.items() if name not in {**self._catalogues, **self._waited_for}]
         if unknown:
             self._waited_for = dict.fromkeys(self._asking)
             await asyncio.wait(unknown, timeout=FIRST_WAIT_SECONDS if self._first_wait is None else self._first_wait)
@@ -117,11 +117,11 @@ class McpServers:
         return asking
 
     def _take_change(self) -> bool:
-        changed, self._changed = self._changed, False
+        changed, self._tools_changed = self._tools_changed, False
         return changed
 
     def _report_late_servers(self) -> None:
-        late = {name for name, task in self._asking.items() if not task.done() and name not in self._known}
+        late = {name for name, task in self._asking.items() if not task.done() and name not in self._catalogues}
         for name in sorted(late):
             self._tell(f"The MCP server {name} is still starting; its tools come when it is ready.")
         self._late |= late
@@ -130,24 +130,24 @@ class McpServers:
         """Query a server for its offers. Raises ToolFailure if that is not possible."""
         line = self._get_connection(name)
         found = await line.ask(lambda client: fetch_catalogue(client, line.server))
-        self._changed = self._changed or found.tools != getattr(self._known.get(name), "tools", None)
-        self._known[name] = found
-        self._kept.put(line.server, found)
+        self._tools_changed = self._tools_changed or found.tools != getattr(self._catalogues.get(name), "tools", None)
+        self._catalogues[name] = found
+        self._store.put(line.server, found)
         return found
 
     def get_instructions(self) -> dict[str, str]:
         """Return the instructions of each known server."""
-        return {name: found.instructions for name, found in self._known.items() if found.instructions}
+        return {name: found.instructions for name, found in self._catalogues.items() if found.instructions}
 
     def list_states(self) -> list[McpServerState]:
         return [
-            McpServerState(server, self._is_connected(name), self._known.get(name), self._failures.get(name, ""))
+            McpServerState(server, self._is_connected(name), self._catalogues.get(name), self._failures.get(name, ""))
             for name, server in self._servers.items()
         ]
 
     def list_resources(self) -> list[str]:
         """List the known resources, each as `server:uri`."""
-        return [f"{name}:{uri}" for name, found in self._known.items() for uri in found.uris]
+        return [f"{name}:{uri}" for name, found in self._catalogues.items() for uri in found.uris]
 
     async def read_resource(self, name: str, uri: str) -> str:
         """Read a resource as text."""
@@ -157,7 +157,7 @@ class McpServers:
 
     def list_prompt_arguments(self, name: str, prompt: str) -> tuple[str, ...]:
         """Return a prompt's argument names in order, or nothing if the prompt is unknown."""
-        offered = self._known[name].prompts if name in self._known else ()
+        offered = self._catalogues[name].prompts if name in self._catalogues else ()
         return next((each.arguments for each in offered if each.name == prompt), ())
 
     async def get_prompt(self, name: str, prompt: str, arguments: dict[str, str]) -> str:
@@ -167,7 +167,7 @@ class McpServers:
         return "\n\n".join(extract_text([message.content]) for message in answer.messages)
 
     def _check_prompt(self, name: str, prompt: str, arguments: dict[str, str]) -> None:
-        offered = {each.name: each for each in self._known[name].prompts} if name in self._known else {}
+        offered = {each.name: each for each in self._catalogues[name].prompts} if name in self._catalogues else {}
         if not offered:
             return
         if prompt not in offered:
@@ -197,7 +197,7 @@ class McpServers:
             found = await self.ask_server(name)
         except OllmError as error:
             if isinstance(error, ToolFailure) and error.kind == "Timeout":
-                self._kept.note_hang(line.server)
+                self._store.note_hang(line.server)
             if name not in self._failures:
                 self._tell(str(error))
             self._failures[name] = str(error)

@@ -6,39 +6,24 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from msgspec import field
+from msgspec import Meta, field
 
 from ollm.domain.errors import UsageError
-from ollm.domain.struct import Data
+from ollm.domain.struct import Data, convert_or_describe
 from ollm.system.atomic import read_small_file
 
 NAME_PATTERN = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]|_(?!_)){0,31}")
 VARIABLE_PATTERN = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
-KEYS = {
-    "command",
-    "args",
-    "env",
-    "cwd",
-    "url",
-    "headers",
-    "type",
-    "timeout",
-    "startTimeout",
-    "disabled",
-    "enabled",
-    "include",
-    "exclude",
-    "sandbox",
-}
 URL_KEYS = ("url", "httpUrl", "serverUrl")  # as other clients name it
 SSE = "sse"
-TYPES = {None, "stdio", "http", "streamable-http", "streamableHttp", SSE}
+TYPES = ("stdio", "http", "streamable-http", "streamableHttp", SSE)
 SANDBOX_OFF = (False, "off")
 DEFAULT_TIMEOUT_SECONDS = 120.0
 DEFAULT_START_SECONDS = 30.0
 MAX_TIMEOUT_SECONDS = 3600.0
+Seconds = Annotated[float, Meta(gt=0, le=MAX_TIMEOUT_SECONDS)]
 
 
 class McpServer(Data, frozen=True):
@@ -48,15 +33,15 @@ class McpServer(Data, frozen=True):
     let run outside the sandbox."""
 
     name: str
-    command: str = ""
+    command: Annotated[str, Meta(pattern=r"\S")] = ""
     args: tuple[str, ...] = ()
     env: dict[str, str] = field(default_factory=dict)
     cwd: str = ""
-    url: str = ""
+    url: Annotated[str, Meta(pattern=r"^https?://[^/\s]")] = ""
     transport: str = ""
     headers: dict[str, str] = field(default_factory=dict)
-    timeout: float = DEFAULT_TIMEOUT_SECONDS
-    start_timeout: float = DEFAULT_START_SECONDS
+    timeout: Seconds = DEFAULT_TIMEOUT_SECONDS
+    start_timeout: Seconds = DEFAULT_START_SECONDS
     disabled: bool = False
     boxed: bool = True
     include: tuple[str, ...] = ()
@@ -73,6 +58,21 @@ class McpServer(Data, frozen=True):
     def place(self) -> str:
         """Address or command in one line for display, without the values of variables and headers."""
         return self.url or " ".join((self.command, *self.args))
+
+
+EXPECTED = {
+    "command": "a program",
+    "args": "a list",
+    "env": "a mapping of names to values",
+    "cwd": "a path",
+    "url": "a URL such as http://localhost:8000/mcp",
+    "headers": "a mapping of names to values",
+    "timeout": f"seconds up to {MAX_TIMEOUT_SECONDS:g}",
+    "startTimeout": f"seconds up to {MAX_TIMEOUT_SECONDS:g}",
+    "include": "a list of tool names",
+    "exclude": "a list of tool names",
+}
+KEYS = {*EXPECTED, "type", "sandbox", "disabled", "enabled"}
 
 
 def read_servers(configured: Mapping[str, Any]) -> tuple[tuple[McpServer, ...], tuple[str, ...]]:
@@ -101,70 +101,38 @@ def read_server(name: str, entry: Any) -> McpServer | str:
     if not isinstance(entry, Mapping):
         return "expected a mapping with command or url"
     address = next((entry[key] for key in URL_KEYS if entry.get(key)), None)
-    entry = {**{key: value for key, value in entry.items() if key not in URL_KEYS}, "url": address}
-    if fault := _find_fault(entry):
-        unknown = sorted(str(key) for key in set(entry) - KEYS)
-        return f"{fault} (unknown key {unknown[0]}; known: {', '.join(sorted(KEYS))})" if unknown else fault
-    return McpServer(
-        name=name,
-        command=entry.get("command") or "",
-        args=tuple(str(argument) for argument in entry.get("args") or ()),
-        env={key: str(value) for key, value in (entry.get("env") or {}).items()},
-        cwd=entry.get("cwd") or "",
-        url=entry.get("url") or "",
-        transport=_read_transport(entry) if entry.get("url") else "",
-        headers={key: str(value) for key, value in (entry.get("headers") or {}).items()},
-        timeout=float(entry.get("timeout", DEFAULT_TIMEOUT_SECONDS)),
-        start_timeout=float(entry.get("startTimeout", DEFAULT_START_SECONDS)),
-        disabled=entry.get("disabled") is True or entry.get("enabled") is False,
-        boxed=entry.get("sandbox") not in SANDBOX_OFF,
-        include=_read_patterns(entry, "include"),
-        exclude=_read_patterns(entry, "exclude"),
-    )
+    given = {**{key: value for key, value in entry.items() if key not in URL_KEYS}, "url": address}
+    given = {key: _make_texts(value) for key, value in given.items() if value is not None}
+    own = {
+        "name": name,
+        "transport": SSE if given.get("type") == SSE else "",  # older clients write `http` for both transports
+        "disabled": given.get("disabled") is True or given.get("enabled") is False,
+        "boxed": given.get("sandbox") not in SANDBOX_OFF,
+    }
+    found = convert_or_describe({**given, **own}, McpServer, EXPECTED)
+    if ("command" in given) == ("url" in given):
+        found = "expected either command or url"
+    elif isinstance(found, McpServer):
+        found = _find_fault(given) or found
+    unknown = sorted(str(key) for key in set(given) - KEYS)
+    if isinstance(found, str) and unknown:
+        return f"{found} (unknown key {unknown[0]}; known: {', '.join(sorted(KEYS))})"
+    return found
 
 
-def _find_fault(entry: Mapping[str, Any]) -> str:  # noqa: PLR0911 - one line a rule
-    command, url = entry.get("command"), entry.get("url")
-    if (command is None) == (url is None):
-        return "expected either command or url"
-    if command is not None and not (isinstance(command, str) and command.strip()):
-        return "command: expected a program"
-    if url is not None and not (isinstance(url, str) and re.match(r"https?://[^/\s]", url)):
-        return "url: expected a URL such as http://localhost:8000/mcp"
-    if entry.get("sandbox") not in (None, True, "on", *SANDBOX_OFF):
+def _find_fault(given: Mapping[str, Any]) -> str:
+    if given.get("sandbox", True) not in (True, "on", *SANDBOX_OFF):
         return "sandbox: expected off"
-    if entry.get("type") not in TYPES:
+    if given.get("type", "stdio") not in TYPES:
         return "type: expected stdio, http or sse"
-    if entry.get("type") == SSE and url is None:
-        return "type: sse needs a url"
-    if not isinstance(entry.get("args") or [], list | tuple):
-        return "args: expected a list"
-    if not isinstance(entry.get("cwd") or "", str):
-        return "cwd: expected a path"
-    for key in ("env", "headers"):
-        if not isinstance(entry.get(key) or {}, Mapping):
-            return f"{key}: expected a mapping of names to values"
-    return _find_limit_fault(entry)
+    return "type: sse needs a url" if given.get("type") == SSE and "url" not in given else ""
 
 
-def _read_transport(entry: Mapping[str, Any]) -> str:
-    """Read the transport. Older clients write `http` for both transports, so only `sse` is trusted."""
-    return SSE if entry.get("type") == SSE else ""
-
-
-def _find_limit_fault(entry: Mapping[str, Any]) -> str:
-    for key in ("timeout", "startTimeout"):
-        seconds = entry.get(key, 1)
-        if not isinstance(seconds, int | float) or isinstance(seconds, bool) or not 0 < seconds <= MAX_TIMEOUT_SECONDS:
-            return f"{key}: expected seconds up to {MAX_TIMEOUT_SECONDS:g}"
-    for key in ("include", "exclude"):
-        if not isinstance(entry.get(key) or [], list | tuple):
-            return f"{key}: expected a list of tool names"
-    return ""
-
-
-def _read_patterns(entry: Mapping[str, Any], key: str) -> tuple[str, ...]:
-    return tuple(str(pattern) for pattern in entry.get(key) or ())
+def _make_texts(value: Any) -> Any:
+    """Make the elements of a list and the values of a mapping text: YAML reads `[8080]` as a number."""
+    if isinstance(value, Mapping):
+        return {str(key): str(item) for key, item in value.items()}
+    return [str(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def expand_variables(text: str, variables: Mapping[str, str]) -> str:
