@@ -34,6 +34,12 @@ def _fold_name(name: str) -> str:
     return name.casefold().replace("-", "").replace("_", "")
 
 
+def shorten_line(text: str, most: int) -> str:
+    """Put a text on one line of at most `most` characters."""
+    line = " ".join(text[: 20 * most].split())
+    return line if len(line) <= most else f"{line[: most - 1].rstrip()}…"
+
+
 def format_names(names: Sequence[str], most: int) -> str:
     """List the first names, and count the others: `a, b and 3 more`."""
     more = f" and {len(names) - most:,} more" if len(names) > most else ""

@@ -17,6 +17,7 @@ import msgspec
 from ollm.config.settings import LoopSettings
 from ollm.domain.events import Event, LoopDetected, LoopWarning
 from ollm.domain.struct import Data
+from ollm.domain.text import shorten_line
 
 LoopType = Literal["repeated-tool", "repeated-output", "repeated-cycle", "repeated-text", "turn-limit"]
 MAX_SHOWN_CHARS = 120
@@ -28,12 +29,6 @@ class LoopPattern(Data, frozen=True):
     type: LoopType
     details: str
     count: int
-
-
-def shorten_text(text: str) -> str:
-    """Shorten a text to one recognizable line."""
-    line = " ".join(text[: 4 * MAX_SHOWN_CHARS].split())
-    return line if len(line) <= MAX_SHOWN_CHARS else f"{line[:MAX_SHOWN_CHARS]}…"
 
 
 CYCLE_PERIODS = range(2, 6)
@@ -67,7 +62,9 @@ class CallTracker:
             self._streak += 1
         else:
             self._streak, self._results = 1, set()
-        self._calls.append(TrackedCall(key, f"{name} {shorten_text(text[:500].decode('utf-8', 'replace'))}"))
+        self._calls.append(
+            TrackedCall(key, f"{name} {shorten_line(text[:500].decode('utf-8', 'replace'), MAX_SHOWN_CHARS)}")
+        )
         return self._is_new(key)
 
     def complete(self, name: str, args: Mapping[str, Any], result: str) -> bool:
@@ -175,7 +172,7 @@ class OutputTracker:
     def find_repetition(self, times: int) -> LoopPattern | None:
         if self._last is None or self._streak < max(times, 2):
             return None
-        details = f"the same text {self._streak} times in a row: “{shorten_text(self._last)}”"
+        details = f"the same text {self._streak} times in a row: “{shorten_line(self._last, MAX_SHOWN_CHARS)}”"
         return LoopPattern(type="repeated-output", details=details, count=self._streak)
 
 
@@ -228,7 +225,7 @@ class StreamTracker:
         stretch = max(self._times * period, MIN_STRETCH_CHARS)
         if before < 0 or stretch > len(text) or text[-stretch:-period] != text[period - stretch :]:
             return None
-        unit = shorten_text(text[-period:]) or "blank space"
+        unit = shorten_line(text[-period:], MAX_SHOWN_CHARS) or "blank space"
         count = stretch // period
         details = f"{self._what} repeats the same text at least {count} times: “{unit}”"
         return LoopPattern(type="repeated-text", details=details, count=count)

@@ -26,7 +26,7 @@ from ollm.domain.events import (
 from ollm.domain.messages import PromptMessage
 from ollm.domain.session import ContextSnapshot, SnapshotMetadata, SnapshotTrigger
 from ollm.domain.struct import Data
-from ollm.domain.text import format_count
+from ollm.domain.text import format_count, shorten_line
 
 if TYPE_CHECKING:
     from ollm.domain.session import SnapshotSummary
@@ -106,9 +106,7 @@ def _make_metadata(state: ContextState, users: int) -> SnapshotMetadata:
 def _describe_context(context: ActiveContext, full_texts: dict[int, str]) -> str:
     last = next((m for m in reversed(context.messages) if m.role == "user"), None)
     asked = full_texts.get(last.sources[0] if last.sources else 0, last.content) if last else ""
-    excerpt = " ".join(asked.split())
-    if len(excerpt) > MAX_ASKED_CHARACTERS:
-        excerpt = f"{excerpt[: MAX_ASKED_CHARACTERS - 1].rstrip()}…"
+    excerpt = shorten_line(asked, MAX_ASKED_CHARACTERS)
     return (
         f"{format_count(len(context.messages), 'message')}, {format_count(len(context.checkpoints), 'checkpoint')}"
         + (f"; last asked: {excerpt}" if excerpt else "")

@@ -17,7 +17,7 @@ import msgspec
 from ollm.config.settings import ResumeSettings
 from ollm.domain.messages import JsonObject, PromptMessage, Role, ToolCall
 from ollm.domain.session import CommandOutcome, Episode, PlanState
-from ollm.domain.text import format_names
+from ollm.domain.text import format_names, shorten_line
 from ollm.domain.tools import ToolCallRecord
 
 INTERRUPTED_TEXT = "[interrupted: this call has no result]"
@@ -222,12 +222,12 @@ def render_last_turn(last: Sequence[Episode]) -> list[str]:
     lines: list[str] = []
     for episode in last:
         parts = {
-            f"Last request (#{episode.number})": [clip(join_lines(episode.request), MAX_REQUEST_CHARS)],
-            "Answer": [clip(join_lines(episode.answer), MAX_REQUEST_CHARS)],
+            f"Last request (#{episode.number})": [shorten_line(episode.request, MAX_REQUEST_CHARS)],
+            "Answer": [shorten_line(episode.answer, MAX_REQUEST_CHARS)],
             "Files changed": [format_names(episode.files, 8)],
             "Commands": [f"`{clip(c.command, MAX_SHORT_CHARS)}` → {c.outcome}" for c in episode.commands[-4:]],
             "Decided": [clip(text, MAX_LINE_CHARS) for text in episode.decisions[-4:]],
-            "Errors": [clip(join_lines(text), MAX_LINE_CHARS) for text in episode.errors[-3:]],
+            "Errors": [shorten_line(text, MAX_LINE_CHARS) for text in episode.errors[-3:]],
         }
         lines += [f"{name}: {'; '.join(texts)}" for name, texts in parts.items() if any(texts)]
     return lines
@@ -251,18 +251,14 @@ def append_earlier_turns(text: str, earlier: Sequence[Episode], limit: int) -> s
 
 
 def render_earlier_turn(episode: Episode) -> str:
-    parts = [f"- #{episode.number} {clip(join_lines(episode.request), MAX_SHORT_CHARS)}"]
+    parts = [f"- #{episode.number} {shorten_line(episode.request, MAX_SHORT_CHARS)}"]
     if episode.files:
         parts.append(f"changed {format_names(episode.files, 3)}")
     if episode.decisions:
-        parts.append(f"decided: {clip(join_lines(episode.decisions[-1]), MAX_SHORT_CHARS)}")
+        parts.append(f"decided: {shorten_line(episode.decisions[-1], MAX_SHORT_CHARS)}")
     if bad := [command for command in episode.commands if not command.ok]:
         parts.append(f"`{clip(bad[-1].command, 40)}` → {bad[-1].outcome}")
     return "; ".join(parts)
-
-
-def join_lines(text: str) -> str:
-    return " ".join(text.split())
 
 
 def clip(text: str, limit: int) -> str:

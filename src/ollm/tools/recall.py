@@ -10,7 +10,7 @@ from msgspec import Meta
 from ollm.config.settings import OutputSettings
 from ollm.domain.errors import ToolFailure
 from ollm.domain.struct import Data
-from ollm.domain.text import format_count
+from ollm.domain.text import format_count, shorten_line
 from ollm.domain.tools import ToolResult
 from ollm.tools.files.file_text import LineRange, count_lines, render_lines
 from ollm.tools.framework.base import Count, SmallForm, Tool, ToolContext
@@ -121,11 +121,7 @@ class Recall(Tool[Archive], frozen=True):
         )
 
     def _quote_queries(self) -> str:
-        shown = (
-            query if len(query) <= SHOWN_QUERY_CHARS else f"{query[:SHOWN_QUERY_CHARS]}…"
-            for query in self.queries or ()
-        )
-        return ", ".join(f"“{query}”" for query in shown)
+        return ", ".join(f"“{shorten_line(query, SHOWN_QUERY_CHARS)}”" for query in self.queries or ())
 
     async def _search(self, archive: Archive, queries: Sequence[str]) -> ToolResult:
         wanted = [query for query in queries if query.strip()]

@@ -11,7 +11,7 @@ from msgspec import Meta
 from ollm.config.settings import WebSearchSettings
 from ollm.domain.errors import ToolFailure
 from ollm.domain.struct import Data
-from ollm.domain.text import format_count
+from ollm.domain.text import format_count, shorten_line
 from ollm.domain.tools import FileChange, Risk, ToolResult
 from ollm.tools.framework.base import SmallForm, Tool, ToolContext
 from ollm.tools.framework.output import clean_text, disarm_template_marks
@@ -70,8 +70,7 @@ class WebSearch(Tool[WebSearchNeeds], frozen=True):
 
 
 def _render_hit(hit: SearchHit) -> str:
-    snippet = _clean_line(hit.snippet)
-    short = snippet if len(snippet) <= MAX_SNIPPET_CHARS else snippet[:MAX_SNIPPET_CHARS].rstrip() + "…"
+    short = shorten_line(_clean_line(hit.snippet), MAX_SNIPPET_CHARS)
     return "\n   ".join(line for line in (_clean_line(hit.title), clean_text(hit.url)[:500], short) if line)
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ollm.domain.line_diff import compare_words, parse_diff
 from ollm.domain.messages import ImagePart, Message, TextPart, ThinkingPart, ToolCallPart
-from ollm.domain.text import format_count
+from ollm.domain.text import format_count, shorten_line
 from ollm.domain.tools import ToolCallRecord, describe_call
 from ollm.services.session_export.markdown import (
     ROLE_NAMES,
@@ -329,6 +329,5 @@ def _render_pieces(source: ExportSource) -> Iterator[str]:
 
 
 def _render_entry(message: Message) -> str:
-    line = next((line.strip() for line in message.text.splitlines() if line.strip()), "(no text)")
-    short = line if len(line) <= MAX_ENTRY_CHARS else f"{line[: MAX_ENTRY_CHARS - 1]}…"
-    return f'<li><a href="#m{message.id}">{escape(short)}</a></li>\n'
+    line = next((line for line in message.text.splitlines() if line.strip()), "(no text)")
+    return f'<li><a href="#m{message.id}">{escape(shorten_line(line, MAX_ENTRY_CHARS))}</a></li>\n'
