@@ -12,7 +12,7 @@ import msgspec
 from bench.row import Row, pair, seconds
 from bench.simulation import Simulation, simulate
 from ollm.domain.messages import Message, PromptMessage, TextPart
-from ollm.runtime.resume.saved_context import SavedContext
+from ollm.runtime.resume.workspace_record import SavedContext
 from ollm.services.chat_compression.compression_state import CompressionOptions
 from ollm.services.chat_compression.service import ChatCompressionService
 from ollm.services.token_counting import TokenCounter

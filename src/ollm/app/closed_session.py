@@ -17,7 +17,7 @@ from ollm.runtime.base import ConversationOptions
 from ollm.runtime.prompt.prefix import count_instruction_tokens
 from ollm.runtime.prompt.prompt import Prompt, PromptModel
 from ollm.runtime.resume.resume import fill_prompt_for_viewing, find_last_mode
-from ollm.runtime.resume.saved_context import read_saved_context
+from ollm.runtime.resume.workspace_record import read_saved_context
 from ollm.services.modes import make_mode_change
 from ollm.services.snapshots import SnapshotManager, read_context
 from ollm.services.token_counting import TokenCounter

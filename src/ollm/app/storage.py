@@ -17,7 +17,7 @@ from ollm.domain.events import Notice
 from ollm.runtime.base import EventStream
 from ollm.runtime.changes import pause_plan
 from ollm.runtime.parts import Plan, TodoOwner
-from ollm.runtime.resume.saved_context import read_saved_context
+from ollm.runtime.resume.workspace_record import read_saved_context
 from ollm.runtime.session import OpenSession
 from ollm.services.context_manager import ContextManager
 from ollm.services.goals import GoalKeeper

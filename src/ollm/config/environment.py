@@ -9,50 +9,34 @@ from pathlib import Path
 LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
 
 
-class HomePath:
-    """A path below the home, made on first use."""
-
-    def __init__(self, relative: str) -> None:
-        self._relative = relative
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        self._name = name
-
-    def __get__(self, home: Home, owner: type) -> Path:
-        path = home.root / self._relative
-        home.__dict__[self._name] = path
-        return path
-
-
 class Home:
     """`~/.ollm`, or the directory in OLLM_HOME. A plain class, because it is needed first and must cost no import."""
 
-    config = HomePath("config.yaml")
-    grants = HomePath("grants.yaml")
-    trust = HomePath("trust.json")
-    input_history = HomePath("input-history")
-    sessions = HomePath("sessions")
-    legacy_sessions = HomePath("session-data")  # of an earlier version; still listed and resumable
-    snapshots = HomePath("context-snapshots")
-    index = HomePath("index.db")
-    archive_state = HomePath("archive.db")  # of the team archive; absent if none was ever set
-    global_db = HomePath("global.db")
-    models = HomePath("models")
-    model_facts = HomePath("model-facts.json")  # learned; may be deleted at any time
-    mcp_logins = HomePath("mcp-logins.json")  # tokens of MCP servers
-    trash = HomePath("trash")
-    undo = HomePath("undo")
-    taken = HomePath("taken")  # files that steer tools and that a command made, moved aside by session
-    checkpoints = HomePath("checkpoints")  # saved files, one folder a workspace
-    log = HomePath("logs/ollm.log")
-    run = HomePath("run")
-    extensions = HomePath("extensions")
-    skills = HomePath("skills")
-    cache = HomePath("cache")  # may be deleted at any time
-    workspaces = HomePath("workspaces")
-
     def __init__(self, root: Path) -> None:
         self.root = root
+        self.config = root / "config.yaml"
+        self.grants = root / "grants.yaml"
+        self.trust = root / "trust.json"
+        self.input_history = root / "input-history"
+        self.sessions = root / "sessions"
+        self.legacy_sessions = root / "session-data"  # of an earlier version; still listed and resumable
+        self.snapshots = root / "context-snapshots"
+        self.index = root / "index.db"
+        self.archive_state = root / "archive.db"  # of the team archive; absent if none was ever set
+        self.global_db = root / "global.db"
+        self.models = root / "models"
+        self.model_facts = root / "model-facts.json"  # learned; may be deleted at any time
+        self.mcp_logins = root / "mcp-logins.json"  # tokens of MCP servers
+        self.trash = root / "trash"
+        self.undo = root / "undo"
+        self.taken = root / "taken"  # files that steer tools and that a command made, moved aside by session
+        self.checkpoints = root / "checkpoints"  # saved files, one folder a workspace
+        self.log = root / "logs" / "ollm.log"
+        self.run = root / "run"
+        self.extensions = root / "extensions"
+        self.skills = root / "skills"
+        self.cache = root / "cache"  # may be deleted at any time
+        self.workspaces = root / "workspaces"
 
     def resolve_path(self, text: str) -> Path:
         """Resolve a path from the settings: `~/.ollm/…` moves with the home, a relative path is below it."""

@@ -207,7 +207,7 @@ class OpenAICompatible(ServerProvider):
                 f"The model server at {self.base_url} sent no answer.",
                 action="Check that provider.baseUrl is the address of its API, and its log.",
             )
-        if not done and not assembly.ended:
+        if not done and not assembly.is_complete:
             raise self._make_broken_error()
         for piece in assembly.finish():
             yield piece
@@ -357,7 +357,7 @@ class CallFragments:
         return "".join(self._written)
 
     @property
-    def ended(self) -> bool:
+    def is_complete(self) -> bool:
         return self.whole is not None or (
             bool(self.arguments_text.strip()) and isinstance(parse_arguments(self.arguments_text), dict)
         )
@@ -380,14 +380,14 @@ class StreamAssembler:
         self.writing = False  # the model has begun: text, thinking or a fragment of a call came
 
     @property
-    def ended(self) -> bool:
+    def is_complete(self) -> bool:
         """True if the server gave the reason it stopped."""
         return self._reason is not None
 
     @property
     def calls_complete(self) -> bool:
         """True if calls were made and all of them are complete."""
-        return bool(self._calls) and all(call.ended for call in self._calls)
+        return bool(self._calls) and all(call.is_complete for call in self._calls)
 
     def add_chunk(self, chunk: dict[str, Any]) -> list[AnyPiece]:
         before = self._call_characters, self._reason
@@ -406,8 +406,8 @@ class StreamAssembler:
 
     def _read_choice(self, choice: dict[str, Any]) -> list[AnyPiece]:
         delta = as_mapping(choice.get("delta")) or as_mapping(choice.get("message"))
-        if ended := as_text(choice.get("finish_reason")):
-            self._reason = REASONS.get(ended, "unknown")
+        if reason := as_text(choice.get("finish_reason")):
+            self._reason = REASONS.get(reason, "unknown")
         for entry in as_entries(delta.get("tool_calls")):
             self._add_fragment(entry)
             self.writing = True

@@ -27,7 +27,7 @@ from ollm.runtime.base import (
 )
 from ollm.runtime.changes import get_approval, update_tools
 from ollm.runtime.parts import ConversationParts
-from ollm.runtime.resume.saved_context import RESUMED_ENTRY_KEY
+from ollm.runtime.resume.workspace_record import RESUMED_ENTRY_KEY
 from ollm.runtime.turn import Turn
 from ollm.services import budget as rules
 from ollm.tools.framework.base import Tool, ToolSpec

@@ -25,13 +25,13 @@ from ollm.providers.base import (
     ThinkingPiece,
     WrittenPiece,
 )
+from ollm.runtime.base import Step, render_steps
 from ollm.services.loop_detection import LoopPattern, format_advice
 from ollm.tools.framework.tool_selection import unwrap_call
 
 if TYPE_CHECKING:
     from ollm.runtime.parts import ConversationParts
     from ollm.runtime.small_models.guide import TurnGuide
-    from ollm.runtime.turn_actions import Step
 
 REFUSED = "NotDone"  # the error type of a step that was refused before it ran
 STEP_FAILED = "Not run, because {} before it was not done: {}"
@@ -86,14 +86,10 @@ class TurnCalls:
             return self._guide.describe_steps()
         if not any(step.kind != "run" or step.exit_code for step in self._steps):
             return ""
-        from ollm.runtime.turn_actions import render_steps
-
         return render_steps(self._steps, MAX_TOLD_STEPS)
 
     def _note_steps(self, calls: Sequence[ToolCall], records: Sequence[ToolCallRecord]) -> None:
         """Record only successful steps, whatever the model claims."""
-        from ollm.runtime.turn_actions import Step
-
         for call, record in zip(calls, records, strict=False):
             result, path, command = record.result, call.arguments.get("path"), call.arguments.get("command")
             if result is None or record.error is not None:

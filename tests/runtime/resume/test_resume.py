@@ -28,7 +28,7 @@ from ollm.runtime.resume.resume import (
     resume_prompt,
     tell_where_it_stood,
 )
-from ollm.runtime.resume.saved_context import RESUMED_ENTRY_KEY, SavedContext
+from ollm.runtime.resume.workspace_record import RESUMED_ENTRY_KEY, SavedContext
 from ollm.services.workspace_memory import to_record
 from tests.runtime.prompt.test_prompt import Talk
 from tests.runtime.talking import Talking

@@ -10,12 +10,12 @@ from ollm.domain.messages import Message, TextPart, ToolCallPart, ToolResultPart
 from ollm.domain.session import Session, SessionMetadata
 from ollm.domain.tools import RecordedResult, ToolCallRecord
 from ollm.runtime.resume import session_archive
-from ollm.runtime.resume.saved_context import SavedContext, read_last_number, read_saved_context
 from ollm.runtime.resume.session_archive import (
     SessionArchive,
     get_call_output,
     render_archived_message,
 )
+from ollm.runtime.resume.workspace_record import SavedContext, read_last_number, read_saved_context
 from ollm.services.message_search import MessageMatch
 from ollm.store.session_files.store import MessagePage
 from ollm.store.session_index.session_texts import IndexedText, Vector

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from ollm.domain.session import ChatSession
-from ollm.runtime.resume.saved_context import SavedContext, read_saved_context
+from ollm.runtime.resume.workspace_record import SavedContext, read_saved_context
 from ollm.store.workspace_db import WorkspaceDatabase
 from tests.cli.command import SCRIPT
 from tests.runtime.talking import Talk, Talking

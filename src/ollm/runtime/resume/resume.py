@@ -19,7 +19,7 @@ from ollm.domain.struct import Data
 from ollm.runtime.changes import PAUSED_TEXT, find_open_rewinds
 from ollm.runtime.prompt.messages import render_message
 from ollm.runtime.prompt.prompt import Prompt
-from ollm.runtime.resume.saved_context import RESUMED_ENTRY_KEY, SavedContext
+from ollm.runtime.resume.workspace_record import RESUMED_ENTRY_KEY, SavedContext
 from ollm.services.chat_compression.folding import USER_LINE_ID, merge_folded_lines
 from ollm.services.modes import MODES
 from ollm.services.workspace_memory import from_records

@@ -16,7 +16,7 @@ from ollm.domain.errors import BusyError, OllmError, UsageError
 from ollm.domain.messages import replace_surrogates
 from ollm.domain.session import ChatSession, Episode, PlanState, Session, SessionSummary
 from ollm.runtime.prompt.messages import render_message
-from ollm.runtime.resume.saved_context import read_last_number
+from ollm.runtime.resume.workspace_record import read_last_number
 from ollm.services.workspace_memory import RecentWindow, from_records, make_episode, render_rolling_summary, to_record
 from ollm.store.workspace_db import WorkspaceDatabase
 

@@ -14,12 +14,12 @@ from ollm.domain.messages import JsonObject, ToolCall
 from ollm.domain.struct import Data
 from ollm.domain.tools import ToolCallRecord
 from ollm.providers.base import CallPiece
+from ollm.runtime.base import Step, compare_file, render_steps
 from ollm.runtime.small_models.blocks import FILE_BLOCK, read_blocks
 from ollm.runtime.small_models.edits import fits_into, read_change
 from ollm.runtime.small_models.guard import BlockGuard
 from ollm.runtime.small_models.priming import MAX_SEARCHED_FILES, prime_request
 from ollm.runtime.small_models.project_files import ProjectFiles
-from ollm.runtime.turn_actions import Step, compare_file, render_steps
 
 PARTS = ("priming", "guard", "temperature")
 PRIMED_SHARE = 0.3  # of the window, for what goes with a request
