@@ -54,8 +54,8 @@ def _complete_from(collect: Callable[[click.Context, str], Offer]) -> Completer:
         with redirect_stderr(io.StringIO()), suppress(OllmError, OSError, TimeoutError):
             found = dict(collect(context, incomplete)).items()
             fitting = [(name, about) for name, about in found if name.startswith(incomplete)][:MAX_ITEMS]
-            told = {name: " ".join(make_printable(about).split())[:HELP_CHARACTERS] for name, about in fitting}
-            return [CompletionItem(name, help=about) for name, about in told.items()]
+            descriptions = {name: " ".join(make_printable(about).split())[:HELP_CHARACTERS] for name, about in fitting}
+            return [CompletionItem(name, help=about) for name, about in descriptions.items()]
         return []
 
     return complete

@@ -133,9 +133,9 @@ def start_daemon(files: RunFiles, *, tcp: bool = False) -> int:
     deadline = time.monotonic() + START_TIMEOUT_SECONDS
     while not is_listening(files):
         if process.poll() is not None or time.monotonic() > deadline:
-            said = written.read_bytes()[before:].decode(errors="replace")[-500:].strip().removeprefix("ollm: ")
+            output = written.read_bytes()[before:].decode(errors="replace")[-500:].strip().removeprefix("ollm: ")
             raise OllmError(
-                f"The daemon did not start{f': {said}' if said else ' and could not say why.'}",
+                f"The daemon did not start{f': {output}' if output else ' and could not say why.'}",
                 action="Run `ollm daemon run` to see the error.",
             )
         time.sleep(0.02)

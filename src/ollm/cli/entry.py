@@ -52,7 +52,7 @@ def main(arguments: list[str]) -> int:
 
 
 def _tell_untold() -> None:
-    """Print what was moved aside when the workspace was opened, if no conversation has told it."""
+    """Print what was moved aside when the workspace was opened, if no conversation has shown it."""
     if (process := sys.modules.get("ollm.app.process")) is not None:
         for text in process.take_untold():
             print(f"ollm: {text}", file=sys.stderr)
@@ -92,8 +92,8 @@ def _print_error_document(arguments: list[str], error: OllmError, code: int) -> 
     from ollm.app import redact_error
     from ollm.system.terminal_text import escape_json
 
-    told = {"type": type(error).__name__, "message": redact_error(error.message), "action": redact_error(error.action)}
-    document = {"sessionId": error.session_id, "reason": REASONS.get(code, "error"), "error": told, "exitCode": code}
+    info = {"type": type(error).__name__, "message": redact_error(error.message), "action": redact_error(error.action)}
+    document = {"sessionId": error.session_id, "reason": REASONS.get(code, "error"), "error": info, "exitCode": code}
     full = {"text": "", "toolCalls": [], "usage": {}} if output == "json" else {"type": "error"}
     print(escape_json(json.dumps({**full, **document}, ensure_ascii=False)))
 

@@ -120,11 +120,11 @@ def _explain_path(path: str, workspace: str | None, *, as_json: bool) -> None:
     import asyncio
 
     with open_files(workspace) as (root, discovery):
-        said = asyncio.run(discovery.explain(str(root), path))
+        why = asyncio.run(discovery.explain(str(root), path))
     if as_json:
-        print_json(said)
+        print_json(why)
     else:
-        print(f"{make_printable(path)} is {'shown' if said.shown else 'not shown'}: {make_printable(said.reason)}.")
+        print(f"{make_printable(path)} is {'shown' if why.shown else 'not shown'}: {make_printable(why.reason)}.")
 
 
 def _show_ignored(paths: tuple[str, ...], workspace: str | None, *, as_json: bool) -> None:

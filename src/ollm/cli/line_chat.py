@@ -75,9 +75,9 @@ async def choose_session(lines: list[SessionListItem], typed: LineReader) -> Ses
     shown = unarchived
     while True:
         print(format_list(shown))
-        said = await typed.ask(QUESTION)
-        word = (said or "").strip()
-        if said is None or word.lower() == "q":
+        line = await typed.ask(QUESTION)
+        word = (line or "").strip()
+        if line is None or word.lower() == "q":
             return SessionChoice(action="leave")
         if not word:
             return SessionChoice(action="new")
@@ -215,8 +215,8 @@ class LineChat:
         if not command:
             return
         code, output = await run_own_command(command, self._workspace, nullcontext())
-        said = await self._lines.ask(f"exit {code}; attach the output to your next message? [Y/n] ")
-        if said is not None and said.strip().lower() not in ("n", "no"):
+        answer = await self._lines.ask(f"exit {code}; attach the output to your next message? [Y/n] ")
+        if answer is not None and answer.strip().lower() not in ("n", "no"):
             self._attached.append(output)
 
     def _interrupt_turn(self) -> None:

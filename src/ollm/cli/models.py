@@ -73,14 +73,14 @@ def show_progress(name: str, expected: int) -> Iterator[Progress]:
 
 
 def _make_line_progress(name: str, expected: int) -> Progress:
-    told = -1
+    last_quarter = -1
 
     def tell(done: int, total: int) -> None:
-        nonlocal told
+        nonlocal last_quarter
         whole = total or expected
         quarter = 4 * done // whole if whole else 0
-        if quarter > told:
-            told = quarter
+        if quarter > last_quarter:
+            last_quarter = quarter
             share = f" {25 * quarter} % of {format_size(whole)}" if whole else ""
             print(f"ollm: downloading {name}{share}", file=sys.stderr, flush=True)
 

@@ -65,15 +65,15 @@ def revoke(number: int | None, everything: bool, yes: bool, as_json: bool) -> No
         raise UsageError("Give a grant number, or --all.", action="List them with `ollm policy show`.")
     book = GrantBook(ProcessScope().home.grants)
     if number is not None:
-        taken = [str(book.revoke(number))]
+        revoked = [str(book.revoke(number))]
     else:
-        taken = [str(grant) for grant in book.list_saved()]
-        confirm_or_fail(f"Revoke {'the grant' if len(taken) == 1 else f'all {len(taken):,} grants'}?", yes)
+        revoked = [str(grant) for grant in book.list_saved()]
+        confirm_or_fail(f"Revoke {'the grant' if len(revoked) == 1 else f'all {len(revoked):,} grants'}?", yes)
         book.revoke_all()
     if as_json:
-        print_json({"revoked": taken})
+        print_json({"revoked": revoked})
     else:
-        print("\n".join(f"Revoked: {text}" for text in taken) or "Nothing to revoke.")
+        print("\n".join(f"Revoked: {text}" for text in revoked) or "Nothing to revoke.")
 
 
 @policy.command()

@@ -129,7 +129,7 @@ class Terminal:
         self._draft = ""
         for text in filter(None, (self._take_text(), *self._typed_ahead)):
             screen.chat.submit(text)
-        self._ending.attach(screen.leave, lambda: asked_to_close(screen.chat.conversation))
+        self._ending.attach(screen.leave, lambda: is_close_requested(screen.chat.conversation))
         with self._report_unsaved():
             await screen.run(self._open_and_track)
         self._left, self._typed_ahead = screen.left or self._left, screen.chat.queue
@@ -273,7 +273,7 @@ def keep_late_warnings(conversation: Conversation, late: list[str]) -> None:
         local.parts.stream.add_listener(keep)
 
 
-def asked_to_close(conversation: Conversation | None) -> bool:
+def is_close_requested(conversation: Conversation | None) -> bool:
     """Return True if another process wants this workspace; the daemon checks its own."""
     asked = getattr(conversation, "asked_to_close", None)
     return bool(asked and asked())
@@ -339,20 +339,20 @@ def _ask_daemon(lease: Lease, owner: LeaseOwner) -> bool:
     """Ask the daemon to release the workspace; False if it does not hold it or someone uses it."""
     if not owner.is_daemon or not lease.ask_owner_to_close(only_when_idle=True):
         return False
-    asked, told = time.monotonic(), False
+    began, is_shown = time.monotonic(), False
     try:
-        while (waited := time.monotonic() - asked) < DAEMON_TIMEOUT_SECONDS:
+        while (waited := time.monotonic() - began) < DAEMON_TIMEOUT_SECONDS:
             refused = not lease.is_requested
             if lease.find_other_owner() is None:
                 return True
             if refused and (waited > REFUSED_SECONDS or not lease.ask_owner_to_close(only_when_idle=True)):
                 return False
-            if waited > QUIET_SECONDS and not told:
-                told = True
+            if waited > QUIET_SECONDS and not is_shown:
+                is_shown = True
                 print(ASKING_DAEMON, end="", flush=True)
             time.sleep(RETRY_INTERVAL_SECONDS)
         lease.withdraw_request()
         return False
     finally:
-        if told:
+        if is_shown:
             print("\r\x1b[K", end="", flush=True)

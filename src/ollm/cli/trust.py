@@ -90,10 +90,10 @@ def ask_trust(book: TrustBook, workspace: Path) -> None:
         return
     print(format_question(state))
     try:
-        said = input("Trust them? Only if you know who wrote them. [y/N] ").strip().lower()
+        answer = input("Trust them? Only if you know who wrote them. [y/N] ").strip().lower()
     except EOFError:
         return
-    if said in ("y", "yes"):
+    if answer in ("y", "yes"):
         book.trust(workspace)
     else:
         book.decline(workspace)

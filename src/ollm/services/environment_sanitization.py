@@ -66,6 +66,8 @@ class EnvironmentSanitizationService:
     def sanitize(self, environment: Mapping[str, str]) -> dict[str, str]:
         """Return the variables that a tool may have."""
         rules = self.find_rules(environment)
+        if _log.isEnabledFor(logging.DEBUG):  # only here: a log line needs the redactor, which needs the rules
+            _log.debug("withheld: %s", ", ".join(sorted(name for name, rule in rules.items() if rule)))
         return {name: value for name, value in environment.items() if rules[name] is None}
 
     def list_removed_values(self, environment: Mapping[str, str]) -> list[str]:
@@ -86,10 +88,7 @@ class EnvironmentSanitizationService:
         if len(self._known) > MAX_KNOWN_VARIABLES:
             self._known.clear()
         self._judge({name: value for name, value in environment.items() if (name, value) not in self._known})
-        rules = {name: self._known[name, value] for name, value in environment.items()}
-        if _log.isEnabledFor(logging.DEBUG):
-            _log.debug("withheld: %s", ", ".join(sorted(name for name, rule in rules.items() if rule)))
-        return rules
+        return {name: self._known[name, value] for name, value in environment.items()}
 
     def _judge(self, environment: Mapping[str, str]) -> None:
         unnamed = []

@@ -320,13 +320,13 @@ def test_questions_wait_in_order_and_take_keys_only_after_a_quiet_moment() -> No
     questions = ConfirmationQueue(clock)
     questions.handle_event(asked("a", grant="shell:ls"))
     questions.handle_event(asked("b", locked=True, grant="shell:rm"))
-    assert not questions.armed, "somebody may be in mid-sentence"
+    assert not questions.takes_keys, "somebody may be in mid-sentence"
     clock.time += 0.3
     questions.note_typing()
     clock.time += 0.3
-    assert not questions.armed
+    assert not questions.takes_keys
     clock.time += 0.2
-    assert questions.armed
+    assert questions.takes_keys
     assert read(questions).startswith(
         "› 1 [y] yes\n  2 [s] yes, for this session\n  3 [a] always in this workspace (shell:ls)"
     )
@@ -337,7 +337,7 @@ def test_questions_wait_in_order_and_take_keys_only_after_a_quiet_moment() -> No
     assert not find_choice("9", questions.choices)
 
     questions.handle_event(ConfirmationResolved(correlation_id="a", outcome="approved"))
-    assert not questions.armed, "the next question needs its own moment"
+    assert not questions.takes_keys, "the next question needs its own moment"
     clock.time += 1
     assert list(questions.choices) == ["y", "n"], "what is protected is asked about every time"
 

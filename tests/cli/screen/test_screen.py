@@ -37,7 +37,7 @@ class Open:
     async def wait_armed(self) -> None:
         """Until the next key answers."""
         async with asyncio.timeout(PATIENCE):
-            while not self.screen.questions.armed:
+            while not self.screen.questions.takes_keys:
                 await asyncio.sleep(0.02)
 
 

@@ -13,10 +13,10 @@ def truncate_cells(text: str, cells: int) -> str:
         return text
     if text.isascii():
         return text[:cells]
-    taken = 0
+    used = 0
     for place, letter in enumerate(text):
-        taken += get_cwidth(letter)
-        if taken > cells:
+        used += get_cwidth(letter)
+        if used > cells:
             return text[:place]
     return text
 

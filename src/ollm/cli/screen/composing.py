@@ -164,7 +164,7 @@ TerminalContext = AbstractAsyncContextManager[None]
 
 async def run_own_command(command: str, workspace: Path, terminal: TerminalContext) -> tuple[int, Attachment]:
     """Run a command on the terminal. Returns its exit code and the end of its output as an attachment."""
-    kept = b""
+    output = b""
     async with terminal:
         process = await asyncio.create_subprocess_shell(
             command, cwd=workspace, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT
@@ -172,13 +172,13 @@ async def run_own_command(command: str, workspace: Path, terminal: TerminalConte
         assert process.stdout
         try:
             while data := await process.stdout.read(65536):
-                kept = (kept + data)[-MAX_OUTPUT_BYTES:]
+                output = (output + data)[-MAX_OUTPUT_BYTES:]
                 sys.stdout.buffer.write(data)
                 sys.stdout.flush()
         finally:
             if process.returncode is None:
                 await wait_or_kill(process)
-    return process.returncode or 0, Attachment(name=f"$ {command}", text=kept.decode("utf-8", "replace"))
+    return process.returncode or 0, Attachment(name=f"$ {command}", text=output.decode("utf-8", "replace"))
 
 
 async def wait_or_kill(process: asyncio.subprocess.Process) -> None:

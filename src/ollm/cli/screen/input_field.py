@@ -37,9 +37,9 @@ class ChatCompleter(Completer):
         return [Completion(_quote_path(path), start_position=-len(word)) for path in self._find(word)[:MAX_COMPLETIONS]]
 
     def _complete_commands(self, typed: str) -> Iterable[Completion]:
-        for name, told in self._commands():
+        for name, about in self._commands():
             if name.startswith(typed):
-                yield Completion(name, start_position=-len(typed), display=f"/{name}", display_meta=told)
+                yield Completion(name, start_position=-len(typed), display=f"/{name}", display_meta=about)
 
 
 def _quote_path(path: str) -> str:

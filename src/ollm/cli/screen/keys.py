@@ -23,7 +23,7 @@ class KeyFilters:
     """Conditions under which keys apply."""
 
     def __init__(self, screen: ChatScreen) -> None:
-        self.asking: Filter = Condition(lambda: screen.questions.armed)
+        self.asking: Filter = Condition(lambda: screen.questions.takes_keys)
         self.choosing: Filter = Condition(lambda: screen.choosing)
         self.vi: Filter = Condition(lambda: screen.options.vi)
         self.here: Filter = has_focus(screen.buffer)
@@ -80,7 +80,8 @@ def list_input_keys(screen: ChatScreen, filters: KeyFilters) -> list[Binding]:
             buffer.insert_text("\n")
             return
         text = buffer.text
-        buffer.reset(append_to_history=bool(text.strip()) and not text.startswith(" ") and not screen.questions.typing)
+        is_message = bool(text.strip()) and not text.startswith(" ") and not screen.questions.takes_text
+        buffer.reset(append_to_history=is_message)
         screen.submit(text)
 
     return [
@@ -155,7 +156,7 @@ def list_choice_keys(screen: ChatScreen, filters: KeyFilters) -> list[Binding]:
 
 def list_stop_keys(screen: ChatScreen, filters: KeyFilters) -> list[Binding]:
     def escape(event: KeyPressEvent) -> None:
-        if screen.questions.typing:
+        if screen.questions.takes_text:
             screen.answers.cancel_typing()
         elif event.current_buffer.complete_state:
             event.current_buffer.cancel_completion()

@@ -61,10 +61,10 @@ class OptionList:
             style, mark = ("class:chosen", "›") if place == self.place else ("", " ")
             word = truncate_cells(f"{mark} {self.labels[place]}", width - 1)
             room = width - 1 - widest - len("›   ")
-            told = self._about.get(self.values[place], "")
+            about = self._about.get(self.values[place], "")
             lines.append((style, word))
-            if told and room >= MIN_ABOUT_CELLS:
-                lines.append(("class:hint", " " * (widest + 4 - get_cwidth(word)) + shorten_line(told, room)))
+            if about and room >= MIN_ABOUT_CELLS:
+                lines.append(("class:hint", " " * (widest + 4 - get_cwidth(word)) + shorten_line(about, room)))
             lines.append(("", "\n"))
         return [*lines, ("class:hint", truncate_cells(f"  {self._hint}", width - 1))]
 

@@ -250,8 +250,8 @@ def get_view(line: SessionListItem) -> View:
 
 def format_preview(text: str, width: int) -> list[str]:
     """Format the first lines of a session's preview, shortened between words if too long."""
-    said = (line.strip() for line in text.splitlines())
-    lines = [flatten_markdown(make_printable(line)) for line in said if line and not line.endswith(":")]
+    texts = (line.strip() for line in text.splitlines())
+    lines = [flatten_markdown(make_printable(line)) for line in texts if line and not line.endswith(":")]
     return [f"  {shorten_line(line, width - 2)}" for line in lines[:PREVIEW_LINES]]
 
 

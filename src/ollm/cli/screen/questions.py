@@ -42,7 +42,7 @@ class ConfirmationQueue:
     question asks for is being typed.
 
     A question takes keys only after a pause in typing, so that a person in mid-sentence cannot say yes by accident.
-    `held` is a key that answers unless another follows at once. `place` is the selected answer, None before an arrow.
+    `held_key` answers unless another key follows at once. `place` is the selected answer, None before an arrow.
     """
 
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
@@ -51,12 +51,12 @@ class ConfirmationQueue:
         self._quiet_since = 0.0
         self.refusing = False
         self.writing = False
-        self.held = ""
+        self.held_key = ""
         self.place: int | None = None
         self._answered = ""  # the question whose answer is on its way
 
     @property
-    def typing(self) -> bool:
+    def takes_text(self) -> bool:
         """True if the input line belongs to the question."""
         return self.refusing or self.writing
 
@@ -65,9 +65,9 @@ class ConfirmationQueue:
         return self._waiting[0] if self._waiting else None
 
     @property
-    def armed(self) -> bool:
+    def takes_keys(self) -> bool:
         """True if the next key answers."""
-        if self.current is None or self.typing or self.current.correlation_id == self._answered:
+        if self.current is None or self.takes_text or self.current.correlation_id == self._answered:
             return False
         return self._now() - self._quiet_since >= QUIET_SECONDS
 
@@ -81,7 +81,7 @@ class ConfirmationQueue:
 
     def note_typing(self) -> None:
         """Note that the person is typing something else."""
-        if not self.typing:
+        if not self.takes_text:
             self._quiet_since = self._now()
 
     def handle_event(self, event: AnyEvent) -> None:
@@ -95,7 +95,7 @@ class ConfirmationQueue:
     def _forget(self, correlation_id: str) -> None:
         if self.current and self.current.correlation_id == correlation_id:
             self.refusing = self.writing = False
-            self.held, self.place = "", None
+            self.held_key, self.place = "", None
             self._quiet_since = self._now()
         self._waiting = deque(asked for asked in self._waiting if asked.correlation_id != correlation_id)
 
@@ -106,9 +106,9 @@ class ConfirmationQueue:
         """Render the answers below the question as style and text, or return [] without a question."""
         if self.current is None:
             return []
-        if self.typing:
+        if self.takes_text:
             return [("class:question", f"  {TYPING_HINTS[self.writing]}")]
-        if not self.armed:
+        if not self.takes_keys:
             return [("class:question", "  …")]
         details, lines = self.current.details, []
         if details.diff.count("\n") > LONG_DIFF_LINES:
@@ -181,38 +181,38 @@ class AnswerKeys:
 
     def press(self, key: str) -> None:
         """Hold a key as an answer for a moment. If another follows at once, both go to the input line."""
-        asked = self._questions
-        if asked.held:
+        questions = self._questions
+        if questions.held_key:
             self.type_instead(key)
             return
-        asked.held = key
-        asyncio.get_running_loop().call_later(HOLD_SECONDS, self._take_if_held, asked.current, key)
+        questions.held_key = key
+        asyncio.get_running_loop().call_later(HOLD_SECONDS, self._take_if_held, questions.current, key)
 
     def _take_if_held(self, asked: ConfirmationRequested | None, key: str) -> None:
-        if self._questions.held == key and self._questions.current is asked:
+        if self._questions.held_key == key and self._questions.current is asked:
             self.take_held()
 
     def take_held(self) -> bool:
         """Answer with the held key if it is a valid choice. Returns True if there was one."""
-        key, self._questions.held = self._questions.held, ""
+        key, self._questions.held_key = self._questions.held_key, ""
         self._choose(find_choice(key, self._questions.choices))
         return bool(key)
 
     def take_selected(self) -> bool:
         """Answer with Enter. Returns False if text was typed and no arrow pressed: the text is then sent."""
-        asked = self._questions
+        questions = self._questions
         if self.take_held():
             return True
-        if asked.place is None and self._buffer.text.strip():
+        if questions.place is None and self._buffer.text.strip():
             return False
-        self._choose(list(asked.choices)[asked.place or 0])
+        self._choose(list(questions.choices)[questions.place or 0])
         return True
 
     def type_instead(self, text: str) -> None:
         """Insert typed text into the input line instead of answering with a key."""
         if not self._buffer.text:
             self._typed_at = self._questions.current
-        held, self._questions.held = self._questions.held, ""
+        held, self._questions.held_key = self._questions.held_key, ""
         self._buffer.insert_text(held + text)
 
     def take_words(self, text: str) -> bool:
@@ -224,9 +224,9 @@ class AnswerKeys:
         return answer is not None
 
     def _choose(self, key: str) -> None:
-        asked = self._questions
-        if key == "n" or (key == "y" and asked.current and asked.current.details.typed):
-            asked.refusing, asked.writing = key == "n", key == "y"
+        questions = self._questions
+        if key == "n" or (key == "y" and questions.current and questions.current.details.typed):
+            questions.refusing, questions.writing = key == "n", key == "y"
             self._draft = self._buffer.text
             self._buffer.reset()
         elif key == ALL_EDITS_KEY:

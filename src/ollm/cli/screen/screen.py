@@ -320,10 +320,10 @@ class ChatScreen:
         return bool(self.chat.queue) and document.is_cursor_at_the_end and document.text in ("", self._taken_back)
 
     def submit(self, text: str) -> None:
-        if text.strip().lower() in LEAVE_WORDS and not self.questions.typing:
+        if text.strip().lower() in LEAVE_WORDS and not self.questions.takes_text:
             self.leave()
             return
-        if self.questions.typing:
+        if self.questions.takes_text:
             self.answers.submit(text.strip())
         elif self.answers.take_words(text):
             return

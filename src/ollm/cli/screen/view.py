@@ -169,7 +169,7 @@ class ScreenView:
 
     def render_prompt(self) -> StyleAndTextTuples:
         asks = "answer: " if self._questions.writing else "reason: "
-        return [("class:prompt", asks if self._questions.typing else "› ")]
+        return [("class:prompt", asks if self._questions.takes_text else "› ")]
 
 
 def style_status_line(line: str, fill: ContextFill, approval: str) -> StyleAndTextTuples:

@@ -162,8 +162,8 @@ def make_archived_item(row: dict[str, Any]) -> SessionListItem:
 
 def extract_last_words(messages: Sequence[dict[str, Any]]) -> str:
     """Return the last words of the person or the model on one line, without Markdown."""
-    said = (str(message.get("content") or "") for message in reversed(messages) if message.get("role") != "tool")
-    return flatten_markdown(next((text for text in said if text.strip()), ""))[:200]
+    texts = (str(message.get("content") or "") for message in reversed(messages) if message.get("role") != "tool")
+    return flatten_markdown(next((text for text in texts if text.strip()), ""))[:200]
 
 
 def flatten_markdown(text: str) -> str:
