@@ -137,7 +137,11 @@ async def goes_back(terminal: Terminal, runner: Runner) -> None:
     terminal.type(" again" + ENTER)
     await terminal.wait_for("Last.")
     said = [m["content"] for m in runner.server.chats[-1]["messages"] if m["role"] == "user"]
-    assert [text.partition("\n")[0] for text in said] == ["read @src/note.txt", "from the editor", "what is this?"]
+    assert [text.partition("\n")[0] for text in said] == [
+        "read @src/note.txt",
+        "from the editor",
+        "what is this? again",
+    ]
 
 
 async def leaves(terminal: Terminal) -> None:

@@ -17,13 +17,14 @@ from tests.servers.answers import Answer
 SCRIPT = str(Path(__file__).parents[1] / "servers" / "mcp_server.py")
 
 
-def of(kind: str, **more: Any) -> dict[str, Any]:
-    return {"command": sys.executable, "args": [SCRIPT, kind], **more}
+def of(*words: str, **more: Any) -> dict[str, Any]:
+    return {"command": sys.executable, "args": [SCRIPT, *words], **more}
 
 
-def left_over(kind: str) -> list[int]:
+def left_over(mark: str) -> list[int]:
+    """Servers started with this word; other tests may run theirs meanwhile."""
     found = ((process.pid, process.info["cmdline"] or []) for process in psutil.process_iter(["cmdline"]))
-    return [pid for pid, words in found if SCRIPT in words and kind in words]
+    return [pid for pid, words in found if SCRIPT in words and mark in words]
 
 
 async def test_a_model_calls_a_server_under_policy_limits_and_an_environment_without_secrets(
@@ -39,7 +40,7 @@ async def test_a_model_calls_a_server_under_policy_limits_and_an_environment_wit
     async with running(tmp_path, [Answer(calls=calls), "Done.", Answer(calls=calls[:1]), "I see."]) as runner:
         configure(
             runner,
-            mcpServers={"good": of("good", env={"GIVEN": "${MCP_TEST_SECRET}"})},
+            mcpServers={"good": of("good", str(tmp_path), env={"GIVEN": "${MCP_TEST_SECRET}"})},
             policy={"rules": [{"tool": "good__variables", "action": "allow"}]},
         )
         done = await runner.run("-p", "add", "--yes")
@@ -53,13 +54,13 @@ async def test_a_model_calls_a_server_under_policy_limits_and_an_environment_wit
         assert len(long) < 31_000
         assert "GIVEN" in variables.split()
         assert "MCP_TEST_SECRET" not in variables.split()
-        assert left_over("good") == []
+        assert left_over(str(tmp_path)) == []
 
         kept = runner.home / "cache" / "mcp.json"
         kept.write_text(re.sub(r'"timestamp":"20..', '"timestamp":"2001', kept.read_text()))
         refused = await runner.run("-p", "add")
         assert "Traceback" not in refused.err
-        assert left_over("good") == []
+        assert left_over(str(tmp_path)) == []
         assert "Error Denied" in runner.server.chats[3]["messages"][-1]["content"]
 
 
