@@ -268,6 +268,30 @@ def test_files_that_git_settings_name_are_protected_like_the_settings(place: Pla
         assert shell(engine, f"echo x > {path}").locked == locked, path
 
 
+def test_a_change_of_git_settings_counts_at_the_next_call(place: Place) -> None:
+    git, engine = place.workspace / ".git", place.engine(ALLOW, approval="yolo")
+    (git / "modules/a").mkdir(parents=True)
+    (git / "config").write_text("[include]\n\tpath = ../shared.cfg\n[core]\n\teditor = 'run it'\n")
+
+    def is_locked(path: str) -> bool:
+        return engine.evaluate(PolicyRequest(tool="write_file", params={"path": path})).locked
+
+    paths = {
+        "checks/new": lambda: (place.workspace / "shared.cfg").write_text("[core]\n\thooksPath = checks\n"),
+        "tools/x": lambda: (git / "config.worktree").write_text("[core]\n\tpager = sh tools/x\n"),
+        "sub/x": lambda: subprocess.run(
+            f"git init -q --bare {git}/modules/a/b && git config -f {git}/modules/a/b/config core.hooksPath sub",
+            shell=True,
+            check=True,
+        ),
+        "'run it'": lambda: (place.workspace / "'run it'").touch(),
+    }
+    for path, change in paths.items():
+        assert not is_locked(path), path
+        change()
+        assert is_locked(path), path
+
+
 def test_a_repository_is_protected_whatever_its_folder_is_called(tmp_path: Path) -> None:
     place = Place(tmp_path)
     line = ["git", "init", "-q", "--separate-git-dir", place.workspace / "gd", place.workspace]

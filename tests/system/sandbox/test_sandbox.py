@@ -68,7 +68,7 @@ def test_a_program_sees_its_own_folder_and_no_more_of_what_is_hidden(tmp_path: P
     for name in ("hook.sh", "config.yaml", "tools/server.py", "extensions/x.py"):
         (own / name).parent.mkdir(parents=True, exist_ok=True)
         (own / name).touch()
-    sandbox = make(tmp_path, own=(own,), shared=(own / "extensions",))
+    sandbox = make(tmp_path, hidden=(own,), shared=(own / "extensions",))
 
     box = sandbox.make_box("working", program=("python3", f"{own}/tools/server.py", f"{own}/hook.sh", "/etc/hosts"))
 

@@ -358,7 +358,7 @@ def find_git_directories(workspace: str) -> list[str]:
         return []
     if os.path.isdir(dot_git):
         return [dot_git]
-    private, common = _follow_dot_git(dot_git)
+    private, common = follow_dot_git(dot_git)
     if is_inside(private, workspace) and is_inside(common, workspace):
         return [] if private == workspace else [*dict.fromkeys((private, common))]
     if os.path.realpath(read_pointer(os.path.join(private, "gitdir")) or "/") != dot_git:
@@ -366,16 +366,7 @@ def find_git_directories(workspace: str) -> list[str]:
     return [common] if is_inside(private, common) else []
 
 
-def locate_repository(folder: str) -> tuple[str, list[str]]:
-    """Return the top of the worktree that a folder is in, and the directories in which git keeps its repository, as git
-    finds them; "" and none if it is in no worktree."""
-    while not os.path.lexists(dot_git := os.path.join(folder, ".git")):
-        if folder == (folder := os.path.dirname(folder)):
-            return "", []
-    return folder, [*dict.fromkeys(_follow_dot_git(dot_git))]
-
-
-def _follow_dot_git(dot_git: str) -> tuple[str, str]:
+def follow_dot_git(dot_git: str) -> tuple[str, str]:
     """Return the directory of a worktree that a `.git` is or names, and the one it shares with other worktrees."""
     named = "" if os.path.isdir(dot_git) else read_pointer(dot_git).removeprefix("gitdir: ")
     private = os.path.realpath(os.path.join(os.path.dirname(dot_git), named)) if named else os.path.realpath(dot_git)

@@ -13,14 +13,14 @@ import shlex
 import shutil
 import stat
 import subprocess
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from ollm.system.atomic import make_private_directory, replace_file
-from ollm.system.sandbox.box import find_git_directories, is_inside, list_names, locate_repository, read_regular
+from ollm.system.sandbox.box import find_git_directories, follow_dot_git, is_inside, list_names, read_regular
 from ollm.system.sandbox.confined import GIT_SETTINGS, make_git_environment, make_helper_environment, start_confined
 from ollm.system.sandbox.names import GIT_SETTINGS_NAMES, REBASES, follow_pointer, list_repositories, normalize_name
 
@@ -50,6 +50,13 @@ PROGRAM_VARIABLES = ("EDITOR", "VISUAL", "PAGER", "SSH_ASKPASS")  # that git run
 _LOGIN = re.compile(rb"(?i)extraheader|https?://[^/\s\"]*@|://[^/\s\"@]*:[^/\s\"]*@")
 
 Settings = list[tuple[str, str]]
+Visit = Callable[[str], None]  # is called with every path on which a result depends
+T = TypeVar("T")
+MAX_REMEMBERED = 200
+
+
+def _ignore(_path: str) -> None:
+    pass
 
 
 class GitNames(NamedTuple):
@@ -79,44 +86,92 @@ class GitNames(NamedTuple):
         return set(map(os.path.normpath, found))
 
 
-def read_names(files: Iterable[str], home: str) -> GitNames:
+_remembered: dict[tuple[object, ...], tuple[dict[str, object], Any]] = {}
+
+
+def _remember(make: Callable[..., T], *arguments: object) -> T:
+    """Return what a function returned for these arguments, until one of the paths that it visited has changed."""
+    key = (make, *arguments)
+    states, value = _remembered.get(key, ({"": ""}, None))
+    if all(_get_state(path) == state for path, state in states.items()):
+        return value  # type: ignore[no-any-return]
+    if len(_remembered) >= MAX_REMEMBERED:
+        _remembered.clear()
+    states = {}
+    value = make(*arguments, lambda path: states.setdefault(path, _get_state(path)))
+    _remembered[key] = states, value
+    return value
+
+
+def _get_state(path: str) -> list[int] | None:
+    try:
+        about = os.stat(path)
+    except OSError:
+        return None
+    return [about.st_ctime_ns, about.st_ino, about.st_size]
+
+
+def read_names(files: Iterable[str], home: str, visit: Visit = _ignore) -> GitNames:
     """Return what settings files name, and what they include."""
-    read = read_files(files, home)
+    read = read_files(files, home, visit)
     names = [_find_names(tuple(settings), home) for settings in read.values() if settings]
     folders, paths, words = (frozenset[str]().union(*some) for some in zip(*names, strict=True)) if names else ((),) * 3
     places = frozenset((*read, *map(os.path.realpath, filter(os.path.lexists, read))))
     return GitNames(places, frozenset(folders), frozenset(paths), frozenset(words), None in read.values())
 
 
-def read_shared_names(places: Iterable[str], home: str) -> tuple[GitNames, list[str]]:
+def read_shared_names(places: Iterable[str], home: str, visit: Visit = _ignore) -> tuple[GitNames, list[str]]:
     """Return what the settings name that hold in every repository in these places: the user's, the system's, those of
     the environment, and those of a repository around a place; and the tops of the worktrees that they are for."""
-    around = dict(map(locate_repository, places))
+    around = dict(_locate_repository(place, visit) for place in places)
     gits = {git for some in around.values() for git in some}
     outer = [git for git in gits if not any(git != other and is_inside(git, other) for other in gits)]
-    files = [file for git in outer for file in list_settings_files(git)]
-    names = read_names([*list_global_files(home), *list_system_files(), *files], home)
+    files = [file for git in outer for file in list_settings_files(git, visit)]
+    names = read_names([*list_global_files(home), *list_system_files(), *files], home, visit)
     folders, paths, words = _find_names(tuple(_read_environment()), home)
     names = names._replace(folders=names.folders | folders, paths=names.paths | paths, words=names.words | words)
     return names, [*places, *filter(None, around)]
 
 
-def list_settings_files(git: str) -> list[str]:
+def _locate_repository(folder: str, visit: Visit = _ignore) -> tuple[str, list[str]]:
+    """Return the top of the worktree that a folder is in, and the directories in which git keeps its repository, as git
+    finds them; "" and none if it is in no worktree."""
+    visit(os.path.join(folder, ".git"))
+    while not os.path.lexists(dot_git := os.path.join(folder, ".git")):
+        if folder == (folder := os.path.dirname(folder)):
+            return "", []
+        visit(os.path.join(folder, ".git"))
+    places = dict.fromkeys(follow_dot_git(dot_git))
+    visit(os.path.join(next(iter(places)), "commondir"))
+    return folder, [*places]
+
+
+def list_settings_files(git: str, visit: Visit = _ignore) -> list[str]:
     """List the settings files of a repository and of the submodules and worktrees in it."""
-    return [os.path.join(folder, name) for folder in list_repositories(git) for name in GIT_SETTINGS_NAMES]
+    return [os.path.join(folder, name) for folder in list_repositories(git, visit) for name in GIT_SETTINGS_NAMES]
 
 
 def explain_git_name(path: str, root: str) -> str | None:
     """Return why a file belongs to the settings of git, or None: they include or run it, or git cannot read them."""
-    home = os.path.expanduser("~")
-    names, tops = read_shared_names(dict.fromkeys((root, os.path.dirname(path))), home)
-    if names.unread:
+    named = _remember(_find_named, root, os.path.dirname(path), os.path.expanduser("~"))
+    if named is None:
         return "git's settings could not be read, and may name it"
-    named = names.find_paths(tops)
-    named |= set(map(os.path.realpath, named - names.files))
-    if any(is_inside(path, one) and not is_inside(root, one) for one in named):
+    if any(is_inside(path, one) for one in named):
         return f"{os.path.basename(path)} is named by git's settings"
     return None
+
+
+def _find_named(root: str, folder: str, home: str, visit: Visit) -> set[str] | None:
+    """Return the paths that settings name for a folder below a root, or None if git cannot read them."""
+    names, tops = read_shared_names(dict.fromkeys((root, folder)), home, visit)
+    if names.unread:
+        return None
+    for word in (*names.paths, *names.words, *names.folders):
+        for top in tops:
+            visit(os.path.join(top, word))
+    named = names.find_paths(tops)
+    named |= set(map(os.path.realpath, named - names.files))
+    return {one for one in named if not is_inside(root, one)}
 
 
 def list_global_files(home: str) -> list[str]:
@@ -131,7 +186,12 @@ def list_system_files() -> list[str]:
     """List the files in which git looks for the system's settings: where it is installed, or in /etc."""
     if named := os.environ.get("GIT_CONFIG_SYSTEM"):
         return [named]
-    found = shutil.which("git") or "/usr/bin/git"
+    return _list_installed_files(os.environ.get("PATH"))
+
+
+@cache
+def _list_installed_files(programs: str | None) -> list[str]:
+    found = shutil.which("git", path=programs) or "/usr/bin/git"
     prefixes = (os.path.dirname(os.path.dirname(path)) for path in (found, os.path.realpath(found)))
     return [*dict.fromkeys(("/etc/gitconfig", *(os.path.join(prefix, "etc/gitconfig") for prefix in prefixes)))]
 
@@ -144,13 +204,14 @@ def _read_environment() -> Settings:
     return [(named.get(name.replace("_VALUE_", "_KEY_"), f"environment.{name}"), given[name]) for name in given]
 
 
-def read_files(files: Iterable[str], home: str) -> dict[str, Settings | None]:
+def read_files(files: Iterable[str], home: str, visit: Visit = _ignore) -> dict[str, Settings | None]:
     """Return the settings in files, and in all that they include; None for a file that git cannot read."""
     found: dict[str, Settings | None] = {}
     waiting = [*files]
     while waiting:
         file = waiting.pop(0)
         if file not in found:
+            visit(file)
             found[file] = settings = _read_file(file, home)
             waiting += filter(None, (_find_include(name, value, file, home) for name, value in settings or ()))
     return found
@@ -303,16 +364,21 @@ def explain_login(path: str, root: str) -> str | None:
     """Return why reading a file below a root shows a login of git, or None."""
     name, above = normalize_name(os.path.basename(path)), os.path.dirname(path)
     own = name in GIT_SETTINGS_NAMES and os.path.lexists(os.path.join(above, "HEAD"))
-    if not own:
-        files = [file for git in find_git_directories(root) for file in list_settings_files(git)]
-        own = path in read_files(files, os.path.expanduser("~"))
+    own = own or path in _remember(_list_all_files, root, os.path.expanduser("~"))
     return f"{os.path.basename(path)} contains a login for git" if own and has_login(path) else None
+
+
+def _list_all_files(root: str, home: str, visit: Visit) -> frozenset[str]:
+    """List the settings files of the repository at a root, and those that they include."""
+    visit(os.path.join(root, ".git"))
+    files = [file for git in find_git_directories(root) for file in list_settings_files(git, visit)]
+    return frozenset(read_files(files, home, visit))
 
 
 def read_git_settings(home: str, *options: str, directory: str = "/", scope: tuple[str, ...] = ()) -> Settings | None:
     """Return git's settings in a directory by name, effective ones last; [] without git, or None if git cannot read
     them. `options` come before its subcommand, `scope` after it."""
-    repositories = [directory, *locate_repository(directory)[1]]
+    repositories = [directory, *_locate_repository(directory)[1]]
     files = [file for folder in repositories[1:] for file in list_settings_files(folder)]
     named = {name: os.environ[name] for name in SCOPE_VARIABLES if name in os.environ}
     included = read_files([*list_global_files(home), *list_system_files(), *files], home)
@@ -348,28 +414,17 @@ def write_git_settings(file: Path, home: str, workspace: str) -> str:
     try:
         with file.open(encoding="utf-8", errors="surrogateescape") as kept:
             states = json.loads(kept.readline().removeprefix("# "))
-        if [*states][: len(sources)] == sources and states == _describe_states(states):
+        if [*states][: len(sources)] == sources and all(_get_state(source) == state for source, state in states.items()):
             return str(file)
-    except (OSError, ValueError, TypeError):
+    except (OSError, ValueError, TypeError, AttributeError):
         pass
     make_private_directory(file.parent)
-    lines = [f"# {json.dumps(_describe_states(read_files(sources, home)))}"]
+    states = {source: _get_state(source) for source in read_files(sources, home)}
+    lines = [f"# {json.dumps(states)}"]
     if any(map(os.path.exists, list_global_files(home))):
         lines += _render_harmless_settings(read_git_settings(home, directory=workspace, scope=("--global",)) or ())
     replace_file(file, "\n".join([*lines, ""]).encode("utf-8", "surrogateescape"), durable=False)
     return str(file)
-
-
-def _describe_states(files: Iterable[str]) -> dict[str, str]:
-    return {file: _describe_state(file) for file in files}
-
-
-def _describe_state(source: str) -> str:
-    try:
-        about = os.stat(source)
-    except OSError:
-        return "-"
-    return f"{about.st_mtime_ns}-{about.st_size}"
 
 
 def _render_harmless_settings(settings: Iterable[tuple[str, str]]) -> Iterator[str]:

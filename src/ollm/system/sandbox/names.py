@@ -101,35 +101,39 @@ def is_repository(names: Container[str]) -> bool:
 def list_git_parts(git: str, unlock: Callable[[str], None] = lambda _: None) -> list[str]:
     """List the paths that steer git in a `.git` and in the submodules and worktrees below it; a `.git` that is a file
     or a link counts itself. `unlock` is called with every folder before it is read."""
-    return [git] if os.path.islink(git) or not os.path.isdir(git) else _read_git_tree(git, unlock)[1]
+    if os.path.islink(git) or not os.path.isdir(git):
+        return [git]
+    repositories, found = _read_git_tree(git, unlock)
+    for folder in repositories:
+        for name in GIT_FOLDERS:
+            unlock(os.path.join(folder, name))
+        parts = (os.path.join(folder, part) for part in (*GIT_STEERING_NAMES, *map("/".join, GIT_STEERING_PATHS)))
+        found += filter(os.path.lexists, parts)
+        found += filter(os.path.islink, (os.path.join(folder, name) for name in (*GIT_NESTED, "info")))
+    return found
 
 
-def list_repositories(git: str) -> list[str]:
-    """Return a repository and those of its submodules and worktrees."""
-    return _read_git_tree(git)[0]
+def list_repositories(git: str, visit: Callable[[str], None] = lambda _: None) -> list[str]:
+    """Return a repository and those of its submodules and worktrees. `visit` is called with every folder before it is
+    read."""
+    return _read_git_tree(git, visit)[0]
 
 
-def _read_git_tree(git: str, unlock: Callable[[str], None] = lambda _: None) -> tuple[list[str], list[str]]:
-    """Return a repository with those of its submodules and worktrees, and the paths that steer git in them. A
+def _read_git_tree(git: str, visit: Callable[[str], None]) -> tuple[list[str], list[str]]:
+    """Return a repository with those of its submodules and worktrees, and the paths that may steer git between them. A
     submodule's name may contain slashes: a folder is a repository if it has a HEAD or looks like one."""
     repositories, found, waiting = list[str](), list[str](), [git]
     while waiting:
         folder = waiting.pop()
-        unlock(folder)
+        visit(folder)
         places = [folder]
         if folder == git or os.path.lexists(os.path.join(folder, "HEAD")) or is_repository(list_names(folder)):
             repositories.append(folder)
-            for name in GIT_FOLDERS:
-                unlock(os.path.join(folder, name))
-            parts = (os.path.join(folder, part) for part in (*GIT_STEERING_NAMES, *map("/".join, GIT_STEERING_PATHS)))
-            found += filter(os.path.lexists, parts)
-            places = [os.path.join(folder, name) for name in (*GIT_NESTED, "info")]
-            found += filter(os.path.islink, places)
-            places = [place for place in places[:-1] if not os.path.islink(place)]
+            places = [os.path.join(folder, name) for name in GIT_NESTED]
         for place in places:
-            unlock(place)
+            visit(place)
             with suppress(OSError):
-                for entry in os.scandir(place):
+                for entry in () if os.path.islink(place) else os.scandir(place):
                     if entry.is_dir(follow_symlinks=False):
                         waiting.append(entry.path)
                     elif entry.is_symlink() or entry.name in GIT_STEERING_NAMES:

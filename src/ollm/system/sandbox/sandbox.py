@@ -51,7 +51,6 @@ class Sandbox:
         workspace: Path,
         home: Path,
         *,
-        own: Iterable[Path] = (),
         shared: Iterable[Path] = (),
         mode: Mode = "auto",
         network: Network | None = None,
@@ -67,19 +66,16 @@ class Sandbox:
         folders: FolderMemory | None = None,
         report: Callable[[str], None] = lambda _: None,
     ) -> None:
-        """`own` are the agent's own folders, hidden like the others; hooks and servers see those that are `shared`.
-        `executed` are workspace files that hooks and servers run: no command changes them. `programs` is the PATH for
-        commands. New files that steer tools are moved to `taken`, in the folder of the session. `folders` are shared
-        with other scans of the workspace. `report` shows a message to the user."""
+        """Of the `hidden` folders hooks and servers see those that are `shared`. `executed` are workspace files that
+        they run: no command changes them. `programs` is the PATH for commands. New files that steer tools are moved to
+        `taken`, in the folder of the session. `folders` are shared with other scans of the workspace."""
         self.mode = mode
         self.workspace = os.path.realpath(workspace)
         self._home = os.path.realpath(home)
         self._network = network
-        self._readable = tuple(os.path.realpath(path) for path in readable)
-        self._writable = tuple(os.path.realpath(path) for path in writable)
-        self._own = tuple(os.path.realpath(path) for path in own)
-        self._shared = tuple(os.path.realpath(path) for path in shared)
-        self._hidden = tuple(os.path.realpath(path) for path in hidden)
+        self._readable, self._writable, self._shared, self._hidden = (
+            tuple(map(os.path.realpath, paths)) for paths in (readable, writable, shared, hidden)
+        )
         self._executed = tuple(dict.fromkeys(_find_names(executed)))
         self._auto_approve = auto_approve
         self._programs = programs
@@ -90,7 +86,6 @@ class Sandbox:
         self._report = report
         self._reported = False
         self._lacking = ""  # why a better level could not be tried
-        self._scratch = ""
 
     @cached_property
     def level(self) -> Level:
@@ -256,12 +251,12 @@ class Sandbox:
             readable=tuple(self._find_own_folders(words)),
             writable=self._writable,
             caches=self._make_caches(),
-            hidden=(*self._own, *self._hidden),
+            hidden=self._hidden,
             approved=opened,
             protected=tuple(protected),
             pinned=tuple(self.watch.list_pins()) if protected else (),
             environment_files=tuple(self.watch.find_environment_files()) if kind == "reading" else (),
-            scratch="" if self.level == "full" else self._make_scratch(),
+            scratch="" if self.level == "full" else self._scratch,
             wrapper=find_bubblewrap() if self.level == "bubblewrap" else "",
             since=self.watch.since if kind == "working" else 0,
         )
@@ -296,10 +291,10 @@ class Sandbox:
 
     def _find_own_folders(self, words: tuple[str, ...]) -> Iterator[str]:
         """Find the folders that contain the words of a program, if not visible: a script's folder, or only the file if
-        it is directly in a home or in one of the agent's own folders."""
+        it is directly in a home or a hidden folder."""
         if words:
             yield from filter(os.path.exists, self._shared)
-        covered = [*self._covered, *self._own, *self._hidden]
+        covered = [*self._covered, *self._hidden]
         for word in (word for word in words if "/" in word):
             path = os.path.realpath(os.path.join(self._home, word[2:]) if word.startswith("~/") else word)
             if os.path.exists(path) and any(is_inside(path, place) for place in covered):
@@ -336,19 +331,17 @@ class Sandbox:
             from ollm.system.sandbox.caches import limit_once_a_day
 
             limit_once_a_day(self.caches)
-        if self._scratch:
+        if scratch := self.__dict__.pop("_scratch", ""):
             import shutil
 
-            shutil.rmtree(self._scratch, ignore_errors=True)
-            self._scratch = ""
+            shutil.rmtree(scratch, ignore_errors=True)
 
-    def _make_scratch(self) -> str:
-        """Create a private temporary directory, for a level without mounts."""
-        if not self._scratch:
-            import tempfile
+    @cached_property
+    def _scratch(self) -> str:
+        """A private temporary directory, for a level without mounts."""
+        import tempfile
 
-            self._scratch = os.path.realpath(tempfile.mkdtemp(prefix=SCRATCH_PREFIX))
-        return self._scratch
+        return os.path.realpath(tempfile.mkdtemp(prefix=SCRATCH_PREFIX))
 
 
 DESCRIPTIONS: dict[Level, str] = {
