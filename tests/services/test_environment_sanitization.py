@@ -237,12 +237,10 @@ def test_the_rule_is_named_and_the_value_is_not() -> None:
 @covers("D366")
 def test_names_are_logged_at_debug_level_only_and_values_never(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.DEBUG, "ollm"):
-        SERVICE.find_rules({"A_KEY": "sesame-street", "PLAIN": "open"})
-        SERVICE.sanitize({"B_KEY": "sesame-street"})
+        SERVICE.sanitize({"A_KEY": "sesame-street", "PLAIN": "open"})
 
     assert {record.levelname for record in caplog.records} == {"DEBUG"}
     assert "A_KEY" in caplog.text
-    assert "B_KEY" in caplog.text
     assert "sesame" not in caplog.text
 
 
