@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-
-import msgspec
+from typing import NamedTuple
 
 _ENDS = {".json": 0, ".journal": 1}
 ID_LENGTH = 36
@@ -15,7 +14,7 @@ LARGE_BYTES = 64_000_000  # a session from here on is not read to its end in one
 _HEXADECIMAL = dict.fromkeys(map(ord, "0123456789abcdef-"))
 
 
-class Stamp(msgspec.Struct, frozen=True):
+class Stamp(NamedTuple):
     """Inode, size and time of document and journal; `text` is their form in the index."""
 
     directory: Path
