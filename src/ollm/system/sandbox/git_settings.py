@@ -93,7 +93,7 @@ def _remember(make: Callable[..., T], *arguments: object) -> T:
     """Return what a function returned for these arguments, until one of the paths that it visited has changed."""
     key = (make, *arguments)
     states, value = _remembered.get(key, ({"": ""}, None))
-    if all(_get_state(path) == state for path, state in states.items()):
+    if _are_unchanged(states):
         return value  # type: ignore[no-any-return]
     if len(_remembered) >= MAX_REMEMBERED:
         _remembered.clear()
@@ -101,6 +101,10 @@ def _remember(make: Callable[..., T], *arguments: object) -> T:
     value = make(*arguments, lambda path: states.setdefault(path, _get_state(path)))
     _remembered[key] = states, value
     return value
+
+
+def _are_unchanged(states: Mapping[str, object]) -> bool:
+    return all(_get_state(path) == state for path, state in states.items())
 
 
 def _get_state(path: str) -> list[int] | None:
@@ -414,7 +418,7 @@ def write_git_settings(file: Path, home: str, workspace: str) -> str:
     try:
         with file.open(encoding="utf-8", errors="surrogateescape") as kept:
             states = json.loads(kept.readline().removeprefix("# "))
-        if [*states][: len(sources)] == sources and all(_get_state(source) == state for source, state in states.items()):
+        if [*states][: len(sources)] == sources and _are_unchanged(states):
             return str(file)
     except (OSError, ValueError, TypeError, AttributeError):
         pass
