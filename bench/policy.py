@@ -23,7 +23,7 @@ def rows() -> Iterable[Row]:
         workspace = Path(directory)
         (workspace / "src").mkdir()
         (workspace / "src/a.py").write_text("x")
-        engine = PolicyEngine(RuleSet(), Boundary.around(workspace, user_home=workspace / "home"), trusted=True)
+        engine = PolicyEngine(RuleSet(), Boundary.around(workspace, user_home=workspace / "home"))
         yield _calls(engine, workspace)
         yield _commands(engine)
         yield _known_commands(engine)

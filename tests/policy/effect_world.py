@@ -109,7 +109,7 @@ class EffectWorld:
         directory, empty = os.open(self.workspace, os.O_PATH | os.O_DIRECTORY), os.open(os.devnull, os.O_RDWR)
         reading, writing = os.pipe()
         fields = {
-            "box": self._box.to_fields(),
+            "box": self._box,
             "argv": [shutil.which("timeout") or "timeout", "-k1", str(SECONDS), "bash", "-c", line],
             "environment": {"PATH": os.defpath, "HOME": str(self.home), **make_git_environment()},
         }

@@ -284,7 +284,7 @@ def test_a_change_of_git_settings_counts_at_the_next_call(place: Place) -> None:
             shell=True,
             check=True,
         ),
-        "'run it'": lambda: (place.workspace / "'run it'").touch(),
+        "'run it'": (place.workspace / "'run it'").touch,
     }
     for path, change in paths.items():
         assert not is_locked(path), path

@@ -208,7 +208,7 @@ class World:
         watch = self.make_watch()
         protected = tuple(watch.begin(approved)) if kind == "working" else ()
         box = self.box(kind, network, approved, protected)._replace(since=watch.since)
-        fields = {"box": box.to_fields(), "argv": ["/bin/bash", "-c", line], "environment": environment}
+        fields = {"box": box, "argv": ["/bin/bash", "-c", line], "environment": environment}
         control = start_wrapped_host(box)[0] if box.wrapper else self._control
         send_order(control, json.dumps(fields).encode(), [directory, empty, writing, writing])
         os.close(writing)

@@ -91,7 +91,7 @@ class ChildProcess:
             "argv": command.argv,
             "environment": dict(command.environment),
             "terminal": command.terminal,
-            "box": command.box and command.box.to_fields(),
+            "box": command.box,
             "session": session,
         }
         body = json.dumps(fields).encode()
@@ -216,7 +216,7 @@ class ProcessHost:
         with ours, Path(os.devnull).open("rb") as empty:
             with theirs:
                 socket.send_fds(self._connect_pool(), [b"s"], [theirs.fileno(), *[empty.fileno()] * 4])
-            body = json.dumps({"namespaces": box.to_fields()}).encode()
+            body = json.dumps({"namespaces": box}).encode()
             ours.sendall(struct.pack("!I", len(body)) + body)
             ours.setblocking(False)
             await _wait_readable(ours)

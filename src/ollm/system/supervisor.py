@@ -62,7 +62,7 @@ def supervise(control: socket.socket, descriptors: list[int], waking: int, runne
             supervisor.watch()
 
 
-def _send_namespaces(fields: dict[str, Any], control: socket.socket) -> None:
+def _send_namespaces(fields: list[Any], control: socket.socket) -> None:
     from ollm.system.sandbox.levels import make_namespaces
 
     try:

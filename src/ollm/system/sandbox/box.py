@@ -262,13 +262,10 @@ class Box(NamedTuple):
     wrapper: str = ""
     since: float = 0
 
-    def to_fields(self) -> dict[str, Any]:
-        return self._asdict()
-
     @classmethod
-    def from_fields(cls, fields: dict[str, Any]) -> Box:
-        whole: Any = {name: tuple(value) if isinstance(value, list) else value for name, value in fields.items()}
-        return cls(**whole)
+    def from_fields(cls, fields: list[Any]) -> Box:
+        """Read a box that was written as JSON."""
+        return cls._make(tuple(value) if isinstance(value, list) else value for value in fields)
 
     @property
     def session_part(self) -> Box:

@@ -193,14 +193,20 @@ def attach_tree(tree: int, path: str) -> None:
         os.close(tree)
 
 
+def bind(source: str, target: str, *, attributes: int = 0, writable: bool = False) -> None:
+    """Mount a path, with the mounts under it, at another one too, with added attributes; or `writable`, if we made it
+    read-only before."""
+    tree = clone_tree(source)
+    if attributes:
+        set_mount_attributes("", attributes, tree=tree)
+    if writable:  # the topmost mount alone
+        wanted = ctypes.create_string_buffer(struct.pack("=QQQQ", 0, MOUNT_RDONLY, 0, 0), 32)
+        call("mount_setattr", tree, b"", AT_EMPTY_PATH, wanted, 32)
+    attach_tree(tree, target)
+
+
 def set_mount_attributes(path: str, attributes: int, *, tree: int = AT_FDCWD) -> None:
     """Add attributes to every mount at and under a path (or, with an empty path, of the descriptor `tree`)."""
     flags = AT_RECURSIVE | (AT_EMPTY_PATH if tree != AT_FDCWD else 0)
     wanted = ctypes.create_string_buffer(struct.pack("=QQQQ", attributes, 0, 0, 0), 32)
     call("mount_setattr", tree, os.fsencode(path), flags, wanted, 32)
-
-
-def clear_read_only(tree: int) -> None:
-    """Make the topmost mount of a descriptor writable again, if we made it read-only."""
-    wanted = ctypes.create_string_buffer(struct.pack("=QQQQ", 0, MOUNT_RDONLY, 0, 0), 32)
-    call("mount_setattr", tree, b"", AT_EMPTY_PATH, wanted, 32)

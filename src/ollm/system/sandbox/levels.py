@@ -126,7 +126,7 @@ def _try(box: Box, level: Level) -> bool:
     namespaces = make_namespaces(box) if level == "full" else ()
     directory = os.open(box.workspace, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     empty = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
-    fields = {"box": box.to_fields(), "argv": ["/bin/sh", "-c", line], "environment": {}, "session": ""}
+    fields = {"box": box, "argv": ["/bin/sh", "-c", line], "environment": {}, "session": ""}
     runner, report = BoxRunner(), list[bytes]()
     runner.start(fields, json.dumps(fields).encode(), [directory, empty, empty, empty, *namespaces])
     while not runner.finished:

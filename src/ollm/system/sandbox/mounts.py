@@ -49,6 +49,7 @@ LINKS = {
 RUN = "/run"
 STASH = "/run/.box"  # covered in every command: what empty places held, and the directories that stand in for them
 EMPTY, SKELETONS, REAL = f"{STASH}/empty", f"{STASH}/skeletons", f"{STASH}/real"
+READ_ONLY = kernel.MOUNT_RDONLY | kernel.MOUNT_NOSUID | kernel.MOUNT_NODEV
 _SIOCGIFFLAGS, _SIOCSIFFLAGS, _IFF_UP = 0x8913, 0x8914, 1
 
 
@@ -62,7 +63,7 @@ def build_base(box: Box) -> list[int]:
     places = list_places(box)
     trees = {path: kernel.clone_tree(path) for path, access in places.items() if _is_kept_aside(path, access)}
     devices = _clone_devices()
-    kernel.set_mount_attributes("/", kernel.MOUNT_RDONLY | kernel.MOUNT_NOSUID | kernel.MOUNT_NODEV)
+    kernel.set_mount_attributes("/", READ_ONLY)
     _mount_scratch([place for place in TEMPORARY_PLACES if os.path.isdir(place)])
     _mount_run()
     _mount_devices(devices)
@@ -84,7 +85,7 @@ def _lay_out(path: str, places: Places, tree: int) -> None:
     if access == "empty":
         empty_place(path)
     elif tree >= 0:
-        held = kernel.MOUNT_NOSUID | kernel.MOUNT_NODEV | (kernel.MOUNT_RDONLY if access == "read" else 0)
+        held = READ_ONLY if access == "read" else kernel.MOUNT_NOSUID | kernel.MOUNT_NODEV
         kernel.set_mount_attributes("", held, tree=tree)
         make_mount_point(path, outer if outer_access == "empty" else "", directory=stat.S_ISDIR(os.fstat(tree).st_mode))
         kernel.attach_tree(tree, path)
@@ -99,15 +100,13 @@ def empty_place(path: str) -> None:
     except OSError:
         return  # a link that leads nowhere has nothing to hide
     if not is_folder:
-        kernel.attach_tree(kernel.clone_tree("/dev/null"), path)
+        kernel.bind("/dev/null", path)
         return
     name = path.replace("/", "%")
     for folder in (REAL, SKELETONS):
         os.makedirs(f"{folder}/{name}", exist_ok=True)
-    kernel.attach_tree(kernel.clone_tree(path), f"{REAL}/{name}")
-    tree = kernel.clone_tree(f"{SKELETONS}/{name}")
-    kernel.set_mount_attributes("", kernel.MOUNT_RDONLY | kernel.MOUNT_NOSUID | kernel.MOUNT_NODEV, tree=tree)
-    kernel.attach_tree(tree, path)
+    kernel.bind(path, f"{REAL}/{name}")
+    kernel.bind(f"{SKELETONS}/{name}", path, attributes=READ_ONLY)
 
 
 def show_again(path: str, outer: str, *, writable: bool = False) -> None:
@@ -118,13 +117,9 @@ def show_again(path: str, outer: str, *, writable: bool = False) -> None:
         os.makedirs(os.path.dirname(name), exist_ok=True)
         with suppress(FileExistsError):
             os.symlink(os.readlink(source), name)
-        return
-    with suppress(FileNotFoundError):
-        tree = kernel.clone_tree(source)
-        if writable:
-            kernel.clear_read_only(tree)
-        make_mount_point(path, outer, directory=stat.S_ISDIR(os.fstat(tree).st_mode))
-        kernel.attach_tree(tree, path)
+    elif os.path.exists(source):
+        make_mount_point(path, outer, directory=os.path.isdir(source))
+        kernel.bind(source, path, writable=writable)
 
 
 def make_mount_point(path: str, outer: str, *, directory: bool) -> None:
@@ -290,11 +285,12 @@ def mount_for_command(box: Box) -> None:
         _open(box, path, writable=True)
     if box.kind == "working":
         for path, writable in list_protections(box):
-            _mount_over_itself(path, writable=writable)
+            with suppress(FileNotFoundError):
+                kernel.bind(path, path, attributes=0 if writable else kernel.MOUNT_RDONLY)
     places = map_places(box)
     for path in (*box.hidden, *box.environment_files):
         _hide(box, path, places)
-    kernel.attach_tree(kernel.clone_tree(EMPTY), STASH)
+    kernel.bind(EMPTY, STASH)
 
 
 def list_protections(box: Box) -> Iterator[tuple[str, bool]]:
@@ -332,14 +328,6 @@ def _leave_out_approved(box: Box, paths: Iterable[str]) -> Iterator[str]:
             yield path
 
 
-def _mount_over_itself(path: str, *, writable: bool) -> None:
-    with suppress(FileNotFoundError):
-        tree = kernel.clone_tree(path)
-        if not writable:
-            kernel.set_mount_attributes("", kernel.MOUNT_RDONLY, tree=tree)
-        kernel.attach_tree(tree, path)
-
-
 def _open(box: Box, path: str, *, writable: bool) -> None:
     """Restore a path from an emptied place, or make it writable in place."""
     inside = [root for root in (box.workspace, *box.writable) if is_inside(path, root)]
@@ -347,9 +335,7 @@ def _open(box: Box, path: str, *, writable: bool) -> None:
     if emptied and not any(len(root) > len(max(emptied, key=len)) for root in inside):
         show_again(path, max(emptied, key=len), writable=writable)
     elif writable and not inside and os.path.exists(path):
-        tree = kernel.clone_tree(path)
-        kernel.clear_read_only(tree)
-        kernel.attach_tree(tree, path)
+        kernel.bind(path, path, writable=True)
 
 
 def _is_emptied(place: str) -> bool:
@@ -369,7 +355,7 @@ def _hide(box: Box, path: str, places: Places) -> None:
     try:
         real = os.path.realpath(path, strict=True)
         if real not in ("/dev/null", box.workspace) and not stat.S_ISCHR(os.stat(real).st_mode):
-            kernel.attach_tree(kernel.clone_tree(EMPTY if os.path.isdir(real) else "/dev/null"), real)
+            kernel.bind(EMPTY if os.path.isdir(real) else "/dev/null", real)
     except FileNotFoundError:
         return  # removed in the meantime
 
@@ -387,7 +373,7 @@ def _replace_temporary_places(box: Box) -> None:
         if not os.path.isdir(private):
             os.mkdir(private)
             os.chmod(private, 0o1777)  # noqa: S103 - as /tmp is
-        kernel.attach_tree(kernel.clone_tree(private), place)
+        kernel.bind(private, place)
         for path, tree in trees:
             make_mount_point(path, "", directory=stat.S_ISDIR(os.fstat(tree).st_mode))
             kernel.attach_tree(tree, path)
