@@ -75,7 +75,7 @@ def run_tests(tree: Path, tests: Sequence[str], *more: str) -> tuple[bool, str]:
         )
     except subprocess.TimeoutExpired:
         return False, ""
-    failed = re.search(r"^(?:FAILED|ERROR) (\S+)", done.stdout, re.MULTILINE)
+    failed = re.search(r"^(?:FAILED|ERROR) (.+?)(?: - |$)", done.stdout, re.MULTILINE)  # an id may hold blanks
     return done.returncode == 0, failed[1] if failed else ""
 
 
