@@ -18,6 +18,7 @@ from ollm.domain.clock import parse_stamp
 from ollm.domain.messages import Message, TextPart
 from tests.cli.command import ollm
 from tests.cli.inside import Inside
+from tests.cli.running import running
 from tests.cli.sessions.samples import full_session, json_of
 from tests.covers import covers
 from tests.store.sessions.support import AT, Home, said
@@ -389,3 +390,11 @@ def test_what_is_not_in_the_trash_cannot_be_restored(inside: Inside, stored: Hom
     session = stored.recorded("hi")
 
     assert "ollm sessions list --trash" in inside.fail("sessions", "restore", session, code=1)
+
+
+async def test_a_session_is_named_by_what_the_person_wrote_beside_pasted_code_and_logs(tmp_path: Path) -> None:
+    pasted = "```\nfor each line in lines\n```\n> they said it works\nERROR: no such table\n| a | b |\n"
+    async with running(tmp_path, ["So."]) as runner:
+        await runner.run("-p", f"{pasted}Why does this import fail? It worked yesterday.\nThanks")
+
+    assert runner.sessions()[0]["metadata"]["title"] == "Why does this import fail?"
