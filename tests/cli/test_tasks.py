@@ -232,6 +232,17 @@ async def test_an_agent_of_an_untrusted_workspace_is_not_used(tmp_path: Path) ->
         assert "Be strict" not in json.dumps(runner.server.chats)
 
 
+async def test_at_most_three_agents_of_a_message_are_asked(tmp_path: Path) -> None:
+    async with running(tmp_path, ["I do not know."]) as runner:
+        done = await runner.run("-p", "@agent-a (@agent-B x@agent-z @agent-c @agent-a @agent-d go")
+
+        assert done.out == "I do not know.\n"
+        for name in "abc":
+            assert done.err.count(f"There is no agent named {name};") == 1
+        assert "@agent-d was not asked: a message has at most 3 agents." in done.err
+        assert "agent named z" not in done.err
+
+
 async def test_an_agent_that_writes_asks_as_its_parent_would(tmp_path: Path) -> None:
     write = Answer(calls=[("write_file", {"path": "made.txt", "content": "x"})])
     call = Answer(calls=[("task", {"prompt": "Write it", "agent": "reviewer"})])

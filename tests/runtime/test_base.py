@@ -4,13 +4,10 @@ import os
 from collections.abc import AsyncIterator, Callable
 from datetime import UTC, datetime
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
 from ollm.domain.context import Usage
-from ollm.domain.errors import OllmError, ToolFailure
 from ollm.domain.events import (
     AnyEvent,
     Event,
@@ -18,12 +15,9 @@ from ollm.domain.events import (
     PrefillProgress,
     TextDelta,
     ThinkingDelta,
-    ToolFinished,
-    ToolOutput,
     TurnFinished,
 )
 from ollm.domain.messages import AnyPart, Message, Role, TextPart, ThinkingPart
-from ollm.domain.session import TaskReport, TaskRequest
 from ollm.providers.base import AnyPiece, CallPiece, FinishPiece, ProgressPiece, TextPiece, ThinkingPiece
 from ollm.runtime.base import (
     EventStream,
@@ -33,7 +27,6 @@ from ollm.runtime.base import (
 )
 from ollm.runtime.mentions import describe_missing, find_mentions, is_there, looks_like_path, suggest_neighbour
 from ollm.runtime.parts import TodoOwner
-from ollm.runtime.task_offer import offer_task
 from ollm.runtime.turn_calls import StreamedAnswer
 
 
@@ -96,52 +89,6 @@ def test_todos_of_before_the_first_message_go_over_to_the_session_once() -> None
 
     assert (owner.get(), owner.get()) == ("s1", "s1")
     assert moved == [(draft, "s1")]
-
-
-class Starter:
-    def __init__(self, outcome: Any = None) -> None:
-        self.asked: list[TaskRequest] = []
-        self.outcome = outcome
-
-    async def run(self, request: TaskRequest, emit: Any) -> TaskReport:
-        self.asked.append(request)
-        emit("looking")
-        if isinstance(self.outcome, BaseException):
-            raise self.outcome
-        return TaskReport(text="It is in a.py.", session_id="s1", steps=2, files=("a.py",))
-
-
-def make_parts(starter: Starter | None, form: str = "blocks", used: int = 60) -> Any:
-    events: list[Any] = []
-    return SimpleNamespace(
-        tasks=SimpleNamespace(get=lambda: starter) if starter else None,
-        model=SimpleNamespace(facts=SimpleNamespace(call_form=form)),
-        prompt=SimpleNamespace(used_tokens=used, compute_budget=lambda: SimpleNamespace(limit=100)),
-        stream=SimpleNamespace(emit=events.append, events=events),
-    )
-
-
-@pytest.mark.parametrize(
-    ("outcome", "kind", "message"),
-    [(ToolFailure("Denied", "not here"), "Denied", "not here"), (OllmError("no disk"), "Interrupted", "no disk")],
-)
-async def test_agents_that_are_named_are_asked_three_at_most_and_failures_are_told(
-    outcome: Exception, kind: str, message: str
-) -> None:
-    starter = Starter(outcome)
-    parts = make_parts(starter, "native")
-
-    assert await offer_task(parts, "@agent-a (@agent-B x@agent-z @agent-c @agent-a @agent-d go") == ""
-
-    assert [request.agent for request in starter.asked] == ["a", "b", "c"]
-    assert {request.prompt for request in starter.asked} == {"a (B x@agent-z c a d go"}
-    warned, *rest = parts.stream.events
-    assert warned.text == "@agent-d was not asked: a message has at most 3 agents."
-    ended = [event for event in rest if isinstance(event, ToolFinished)]
-    assert [(event.status, event.name, event.result.error.type) for event in ended] == [("failed", "task", kind)] * 3
-    assert {event.result.error.message for event in ended} == {message}
-    assert [event.text for event in rest if isinstance(event, ToolOutput)] == ["looking"] * 3
-    assert len({event.call_id for event in ended}) == 3
 
 
 class Heard:

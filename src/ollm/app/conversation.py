@@ -21,24 +21,21 @@ from ollm.runtime.conversation import LocalConversation
 from ollm.runtime.observers.housekeeping import (
     EmbeddingObserver,
     FileWatchObserver,
-    LazyObserver,
     ModelFactsObserver,
     PageCacheObserver,
 )
 from ollm.runtime.parts import ConversationParts, ConversationState
 from ollm.runtime.prompt.compaction import Compactor
 from ollm.runtime.prompt.prompt import Prompt, PromptModel
+from ollm.runtime.resume.workspace_record import WorkspaceMemory
 from ollm.services.budget import compute_result_cap
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
     from ollm.app.tasks import TaskOrigin, TaskRunner
     from ollm.domain.context import CompressionRecord
     from ollm.extensions.hooks import Hooks
     from ollm.runtime.base import TurnObserver
     from ollm.runtime.model.model import Model
-    from ollm.runtime.resume.workspace_record import WorkspaceMemory
     from ollm.store.session_files.loading import LoadedSession
     from ollm.tools.framework.base import EditorFiles
 
@@ -138,7 +135,6 @@ class ConversationScope:
         self.storage = Storage(scope, options)
         self.toolbox = create_toolbox(self.storage, stack, attached, task)
         self.prompts = PromptFactory(self.storage, Lazy(lambda: self.toolbox.hooks))
-        self.resumed_at = 0
         self.asked_to_close: Callable[..., bool] = lambda **_: False
 
     async def open(self) -> LocalConversation:
@@ -160,12 +156,11 @@ class ConversationScope:
             await self.prompts.add_project_map(model.window)
         parts = self.build_parts(model)
         update_tools(parts)
-        observers = self.create_observers(parts)
         self.stack.callback(self.scope.close)
-        if resumed:
-            self.resumed_at = await resume_session(storage, parts, resumed)
-            for observer in observers:
-                await observer.session_opened(resumed.session.session_id, resumed=True)
+        resumed_at = await resume_session(storage, parts, resumed) if resumed else 0
+        observers = self.create_observers(parts, resumed_at)
+        for observer in observers if resumed else ():
+            await observer.session_opened(storage.session.require_id(), resumed=True)
         return LocalConversation(parts, observers)
 
     async def find_wanted_session(self) -> str | None:
@@ -221,13 +216,20 @@ class ConversationScope:
             self.storage.notices.append(f"This session used {resumed.session.model}; continuing with {model.name}.")
         return model
 
-    def create_observers(self, parts: ConversationParts) -> list[TurnObserver]:
-        """Create the observers of turns, in calling order."""
+    def create_observers(self, parts: ConversationParts, resumed_at: int) -> list[TurnObserver]:
+        """Create the observers of turns, in calling order. `resumed_at` is the number of the newest message."""
         if self.task:
             return []  # its parent's turn is the one that is told of
         toolbox = self.toolbox
         observers: list[TurnObserver] = [
-            LazyObserver(lambda opened: self.create_workspace_memory(parts, opened), self.process.clock),
+            WorkspaceMemory(
+                Lazy(lambda: self.scope.context.database),  # which looks whether the folder was moved
+                self.process.settings.resume,
+                parts,
+                self.scope.list_writing_tools,
+                resumed_at=resumed_at,
+                at_end=self.options.one_shot,
+            ),
             PageCacheObserver(toolbox.pages),
             ModelFactsObserver(parts.state, parts.prompt, parts.stream.emit, self.process.save_model_facts),
         ]
@@ -261,21 +263,6 @@ class ConversationScope:
             from ollm.runtime.observers.extensions import McpObserver
 
             yield McpObserver(toolbox.mcp, parts)
-
-    def create_workspace_memory(self, parts: ConversationParts, opened: datetime) -> WorkspaceMemory:
-        """Create the writer of the workspace's record of this session."""
-        from ollm.runtime.resume.workspace_record import WorkspaceMemory
-
-        return WorkspaceMemory(
-            self.scope.context.database,  # which looks whether the folder was moved
-            self.process.settings.resume,
-            parts,
-            self.process.clock,
-            self.scope.list_writing_tools,
-            opened=opened,
-            resumed_at=self.resumed_at,
-            at_end=self.options.one_shot,
-        )
 
     def build_parts(self, model: Model) -> ConversationParts:
         storage, toolbox = self.storage, self.toolbox

@@ -241,7 +241,7 @@ class EventStream:
             timestamp=format_stamp(self._clock()),
         )
         for listener in tuple(self._listeners):
-            listener(sent)  # type: ignore[arg-type]  # every Event that exists is in AnyEvent
+            listener(sent)
 
     def add_listener(self, listener: Listener) -> Callable[[], None]:
         """Call `listener` for every event from now on. Return a function that removes it."""

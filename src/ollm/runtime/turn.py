@@ -220,11 +220,7 @@ class Turn:
     async def _observe_cut(self, answer: StreamedAnswer) -> bool:
         """Count the usage. Return True if the window turned out to be smaller than assumed."""
         used, prompt = answer.usage, self._parts.prompt
-        self._usage = Usage(
-            prompt_tokens=self._usage.prompt_tokens + used.prompt_tokens,
-            completion_tokens=self._usage.completion_tokens + used.completion_tokens,
-            reused_tokens=self._usage.reused_tokens + used.reused_tokens,
-        )
+        self._usage = self._usage + used
         prompt.correct_sent_forms(self._parts.state.model.counted)
         before = prompt.model.window
         if cut := prompt.observe_usage(used, await self._count_exact_tokens(used)):

@@ -13,11 +13,8 @@ import pytest
 from ollm.app import open_conversation
 from ollm.domain.events import Event, Notice
 from ollm.domain.model_facts import ModelFacts
-from ollm.runtime.base import ConversationOptions, TurnObserver, TurnReport
-from ollm.runtime.observers.housekeeping import (
-    LazyObserver,
-    ModelFactsObserver,
-)
+from ollm.runtime.base import ConversationOptions, TurnReport
+from ollm.runtime.observers.housekeeping import ModelFactsObserver
 from ollm.runtime.parts import ConversationState
 from tests.covers import covers
 from tests.runtime.model.test_model import offline
@@ -27,48 +24,6 @@ from tests.servers.openai import ScriptedServer
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
 REPORT = TurnReport(session_id="s", messages=(), calls=(), reason="answered")
-
-
-class Noting(TurnObserver):
-    def __init__(self) -> None:
-        self.heard: list[str] = []
-
-    async def session_opened(self, session_id: str, *, resumed: bool) -> None:
-        self.heard.append(f"opened {session_id} {resumed}")
-
-    async def after_turn(self, report: TurnReport) -> None:
-        self.heard.append("turn")
-
-    async def context_changed(self) -> None:
-        self.heard.append("changed")
-
-    async def session_closed(self, session_id: str) -> None:
-        self.heard.append(f"closed {session_id}")
-
-
-class Scene:
-    def __init__(self) -> None:
-        self.inner = Noting()
-        self.built: list[datetime] = []
-        self.observer = LazyObserver(self.build, lambda: NOW)
-
-    def build(self, opened: datetime) -> TurnObserver:
-        self.built.append(opened)
-        return self.inner
-
-
-async def test_an_observer_is_built_when_the_first_turn_ends_and_told_what_it_missed() -> None:
-    scene = Scene()
-    await scene.observer.session_opened("s", resumed=False)
-    await scene.observer.before_turn("x")
-    assert scene.built == []
-
-    await scene.observer.after_turn(REPORT)
-    await scene.observer.after_turn(REPORT)
-    await scene.observer.session_closed("s")
-
-    assert scene.built == [NOW]
-    assert scene.inner.heard == ["opened s False", "turn", "turn", "closed s"]
 
 
 class SceneModelFacts:

@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 
 from ollm.config.settings import OutputSettings
-from ollm.domain.clock import Clock, format_stamp, monotonic, now
+from ollm.domain.clock import Clock, format_stamp, make_id, monotonic, now
 from ollm.domain.errors import OllmError, ToolFailure
 from ollm.domain.events import Event, Notice, ToolFinished, ToolOutput, ToolStarted
 from ollm.domain.messages import UNPARSED_KEY, JsonObject, ToolCall, replace_surrogates
@@ -138,7 +138,7 @@ class ToolCallRun:
             unasked=self._permit.unasked,
             approved=self._permit.approved,
             outside=self._permit.outside,
-            call_id=self.record.id,
+            call_id=self.record.id if self._services.record is not discard_record else "",
         )
         try:
             if context.approved and context.sandbox is not None:
@@ -414,7 +414,8 @@ class Dispatch:
     async def run_unrecorded(self, name: str, arguments: JsonObject) -> ToolCallRecord:
         """Run a call for the user with the same policy and sandbox, but without a record or a file checkpoint."""
         services = msgspec.structs.replace(self._services, record=discard_record, changes=ChangeWatch())
-        (record,) = await Dispatch(services).run([ToolCall(id="own", name=name, arguments=arguments)], 0)
+        call = ToolCall(id=f"own-{make_id()}", name=name, arguments=arguments)
+        (record,) = await Dispatch(services).run([call], 0)
         return record
 
     def look_after_boxes(self) -> None:

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from ollm.domain.errors import OllmError, UsageError
 from ollm.domain.struct import Data
 from ollm.runtime import rewind
@@ -48,11 +50,8 @@ async def show_changes(conversation: ConversationParts, arguments: str) -> Comma
         who = "This session" if number is None else f"Message {number}"
         return CommandReply(text=f"{who} changed no files.", data={"diffs": [], "turns": []})
     diffs = [diff for section in found for diff in section.diffs]
-    turns = [
-        {"messageId": one.message_id, "kind": one.kind, "title": one.title, "diffs": one.diffs, "note": one.note}
-        for one in found
-    ]
-    return CommandReply(text="\n\n".join(map(render_section, found)), data={"diffs": diffs, "turns": turns})
+    data = {"diffs": diffs, "turns": msgspec.to_builtins(found)}
+    return CommandReply(text="\n\n".join(map(render_section, found)), data=data)
 
 
 def render_section(section: DiffSection) -> str:

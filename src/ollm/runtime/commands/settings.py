@@ -152,8 +152,7 @@ async def show_skills(conversation: ConversationParts, arguments: str) -> Comman
     if not found:
         return CommandReply(text="No skills. Put one into `.ollm/skills/NAME/SKILL.md` or `~/.ollm/skills`.", data=[])
     rows = [(skill.name, skill.description, skill.path) for skill in found]
-    data = [{"name": skill.name, "description": skill.description, "path": skill.path} for skill in found]
-    return CommandReply(text=render_table(("skill", "description", "file"), rows), data=data)
+    return CommandReply(text=render_table(("skill", "description", "file"), rows), data=msgspec.to_builtins(found))
 
 
 @slash_command("agents", during_turn=True)

@@ -19,10 +19,8 @@ from ollm.runtime.prompt.prompt import Prompt
 from ollm.runtime.prompt.token_meter import DOUBT_SHARES
 
 if TYPE_CHECKING:
-    from datetime import datetime
     from pathlib import Path
 
-    from ollm.domain.clock import Clock
     from ollm.domain.files import ChangeKind
     from ollm.domain.lazy import Lazy
     from ollm.runtime.session import OpenSession
@@ -31,42 +29,6 @@ if TYPE_CHECKING:
     from ollm.services.file_discovery.service import FileDiscoveryService
     from ollm.services.message_search.embeddings import SessionEmbedder
     from ollm.tools.web_fetch import PageCache
-
-
-class LazyObserver(TurnObserver):
-    """A stand-in for an observer with nothing to do until the first turn of a new session ends. Builds it then, so
-    that startup stays fast. `build` gets the time the session was opened."""
-
-    def __init__(self, build: Callable[[datetime], TurnObserver], clock: Clock) -> None:
-        self._build = build
-        self._clock = clock
-        self._opened: tuple[str, datetime] | None = None
-        self._observer: TurnObserver | None = None
-
-    async def session_opened(self, session_id: str, *, resumed: bool) -> None:
-        self._opened = session_id, self._clock()
-        if resumed:
-            await self._build_observer(resumed=True)
-
-    async def after_turn(self, report: TurnReport) -> None:
-        if observer := self._observer or await self._build_observer():
-            await observer.after_turn(report)
-
-    async def context_changed(self) -> None:
-        if observer := self._observer or await self._build_observer():
-            await observer.context_changed()
-
-    async def session_closed(self, session_id: str) -> None:
-        if self._observer:
-            await self._observer.session_closed(session_id)
-
-    async def _build_observer(self, *, resumed: bool = False) -> TurnObserver | None:
-        if self._opened is None:
-            return None
-        session_id, opened = self._opened
-        self._observer = self._build(opened)
-        await self._observer.session_opened(session_id, resumed=resumed)
-        return self._observer
 
 
 class PageCacheObserver(TurnObserver):

@@ -7,13 +7,12 @@ written while it is small, once as much text again was added, and at the end.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from datetime import datetime
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from ollm.config.settings import ResumeSettings
-from ollm.domain.clock import Clock, to_epoch_ms
+from ollm.domain.clock import to_epoch_ms
 from ollm.domain.context import ActiveContext, ContextEntry, ModeName
 from ollm.domain.model_facts import ModelFacts
 from ollm.domain.session import ChatSession, Episode
@@ -24,10 +23,11 @@ from ollm.runtime.prompt.messages import render_message
 from ollm.runtime.prompt.prefix import LedgerEntry
 from ollm.runtime.prompt.token_meter import CountedPrompt
 from ollm.services.workspace_memory import RecentWindow, from_records, make_episode, render_rolling_summary, to_record
-from ollm.store.workspace_db import WorkspaceDatabase
 
 if TYPE_CHECKING:
+    from ollm.domain.lazy import Lazy
     from ollm.runtime.prompt.prompt import Prompt
+    from ollm.store.workspace_db import WorkspaceDatabase
 
 SMALL_RECORD_CHARS = 16_384
 RESUMED_ENTRY_KEY = "resumed"  # the context entry that tells where a session was left
@@ -36,27 +36,23 @@ RESUMED_ENTRY_KEY = "resumed"  # the context entry that tells where a session wa
 class WorkspaceMemory(TurnObserver):
     """Writes the workspace record. A new session is written with its first turn: until then only the archive has it.
 
-    `opened` is when the session was opened, `resumed_at` the number of its newest message then. With `at_end`, for a
-    session of a single turn, everything is written when it closes."""
+    `resumed_at` is the number of the newest message when the session was opened. With `at_end`, for a session of a
+    single turn, everything is written when it closes."""
 
     def __init__(
         self,
-        database: WorkspaceDatabase,
+        database: Lazy[WorkspaceDatabase],
         settings: ResumeSettings,
         conversation: ConversationParts,
-        clock: Clock,
         list_writing_tools: Callable[[], Collection[str]],
         *,
-        opened: datetime,
         resumed_at: int,
         at_end: bool,
     ) -> None:
         self._database = database
         self._settings = settings
         self._conversation = conversation
-        self._clock = clock
         self._list_writing_tools = list_writing_tools
-        self._opened = to_epoch_ms(opened)
         self._resumed_at = resumed_at
         self._at_end = at_end
         self._window = RecentWindow(settings)
@@ -67,8 +63,8 @@ class WorkspaceMemory(TurnObserver):
         self._last_number = 0
 
     async def session_opened(self, session_id: str, *, resumed: bool) -> None:
-        known = self._database.get_session(session_id) if resumed else None
-        at, model = self._opened, self._conversation.state.model.name
+        known = self._database.get().get_session(session_id) if resumed else None
+        at, model = to_epoch_ms(self._conversation.clock()), self._conversation.state.model.name
         if known is None:
             self._record = ChatSession(
                 session_id=session_id, title="", model=model, status="active", created_at=at, updated_at=at
@@ -80,7 +76,7 @@ class WorkspaceMemory(TurnObserver):
     async def after_turn(self, report: TurnReport) -> None:
         if self._record is None or report.request is None:
             return
-        now = to_epoch_ms(self._clock())
+        now = to_epoch_ms(self._conversation.clock())
         self._add_turn(report, now)
         plan = self._conversation.plan.get_state()
         waiting = report.reason != "answered" or plan.done_count < len(plan.steps)
@@ -114,13 +110,13 @@ class WorkspaceMemory(TurnObserver):
         if self._record is not None:
             self._last_number = self._last_number or self._resumed_at
             context = SavedContext.from_prompt(self._conversation.prompt, self._last_number)
-            with self._database.begin_transaction():
+            with self._database.get().begin_transaction():
                 self._save_record(self._record)
-                self._database.save_context(self._record.session_id, msgspec.json.encode(context))
+                self._database.get().save_context(self._record.session_id, msgspec.json.encode(context))
 
     async def session_closed(self, session_id: str) -> None:
-        if self._record is not None:
-            now = to_epoch_ms(self._clock())
+        if self._record is not None and (self._last_number or self._database.built):
+            now = to_epoch_ms(self._conversation.clock())
             plan = msgspec.structs.replace(
                 self._conversation.plan.get_state(), awaiting_continuation=self._record.plan.awaiting_continuation
             )
@@ -129,24 +125,24 @@ class WorkspaceMemory(TurnObserver):
 
     def _write(self, *, whole: bool) -> None:
         """Write the new episodes, and with `whole` also the record made from all of them."""
-        with self._database.begin_transaction():
-            self._database.add_episodes(self._episodes)
+        with self._database.get().begin_transaction():
+            self._database.get().add_episodes(self._episodes)
             if whole:
                 self._write_record()
         self._episodes.clear()
 
     def _write_record(self) -> None:
         assert self._record is not None
-        episodes = self._database.list_episodes(self._record.session_id)
+        episodes = self._database.get().list_episodes(self._record.session_id)
         summary = render_rolling_summary(episodes, self._record.plan, self._settings.summary_chars)
         recent = tuple(to_record(message) for message in self._window.collect_messages())
         if self._last_number:
             context = SavedContext.from_prompt(self._conversation.prompt, self._last_number)
-            self._database.save_context(self._record.session_id, msgspec.json.encode(context))
+            self._database.get().save_context(self._record.session_id, msgspec.json.encode(context))
         self._save_record(msgspec.structs.replace(self._record, summary=summary, recent_messages=recent))
 
     def _save_record(self, record: ChatSession) -> None:
-        self._database.put_session(record)
+        self._database.get().put_session(record)
         self._record = record
         self._written = sum(len(str(message)) for message in record.recent_messages)
         self._said = 0
