@@ -99,7 +99,9 @@ def _remember(make: Callable[..., T], *arguments: object) -> T:
         _remembered.clear()
     states = {}
     value = make(*arguments, lambda path: states.setdefault(path, _get_state(path)))
-    _remembered[key] = states, value
+    # a new entry changes its folder too
+    needed = {path: state for path, state in states.items() if state or os.path.dirname(path) not in states}
+    _remembered[key] = needed, value
     return value
 
 
@@ -157,7 +159,7 @@ def list_settings_files(git: str, visit: Visit = _ignore) -> list[str]:
 
 def explain_git_name(path: str, root: str) -> str | None:
     """Return why a file belongs to the settings of git, or None: they include or run it, or git cannot read them."""
-    named = _remember(_find_named, root, os.path.dirname(path), os.path.expanduser("~"))
+    named = _remember(_find_named, root, os.path.dirname(path))
     if named is None:
         return "git's settings could not be read, and may name it"
     if any(is_inside(path, one) for one in named):
@@ -165,9 +167,9 @@ def explain_git_name(path: str, root: str) -> str | None:
     return None
 
 
-def _find_named(root: str, folder: str, home: str, visit: Visit) -> set[str] | None:
+def _find_named(root: str, folder: str, visit: Visit) -> set[str] | None:
     """Return the paths that settings name for a folder below a root, or None if git cannot read them."""
-    names, tops = read_shared_names(dict.fromkeys((root, folder)), home, visit)
+    names, tops = read_shared_names(dict.fromkeys((root, folder)), os.path.expanduser("~"), visit)
     if names.unread:
         return None
     for word in (*names.paths, *names.words, *names.folders):
@@ -368,15 +370,15 @@ def explain_login(path: str, root: str) -> str | None:
     """Return why reading a file below a root shows a login of git, or None."""
     name, above = normalize_name(os.path.basename(path)), os.path.dirname(path)
     own = name in GIT_SETTINGS_NAMES and os.path.lexists(os.path.join(above, "HEAD"))
-    own = own or path in _remember(_list_all_files, root, os.path.expanduser("~"))
+    own = own or path in _remember(_list_all_files, root)
     return f"{os.path.basename(path)} contains a login for git" if own and has_login(path) else None
 
 
-def _list_all_files(root: str, home: str, visit: Visit) -> frozenset[str]:
+def _list_all_files(root: str, visit: Visit) -> frozenset[str]:
     """List the settings files of the repository at a root, and those that they include."""
     visit(os.path.join(root, ".git"))
     files = [file for git in find_git_directories(root) for file in list_settings_files(git, visit)]
-    return frozenset(read_files(files, home, visit))
+    return frozenset(read_files(files, os.path.expanduser("~"), visit))
 
 
 def read_git_settings(home: str, *options: str, directory: str = "/", scope: tuple[str, ...] = ()) -> Settings | None:
