@@ -1,5 +1,5 @@
 """The sandbox around every child process: namespaces, seccomp and Landlock, entered before the command runs.
 
-`box` describes one, `levels` detects what the kernel supports, `host` and `command` start the command inside. Standard
-library only: supervisors have nothing else.
+`box` describes one, `levels` detects what the kernel supports, `host` starts the command inside. Standard library
+only: supervisors have nothing else.
 """

@@ -166,13 +166,7 @@ MAX_LINKS = 40
 TERMINAL = os.makedev(5, 0)  # /dev/tty: the caller's own, not ours
 
 
-class OpenedFile(NamedTuple):
-    """An open file for the caller, with the flags it requested."""
-
-    descriptor: int
-    flags: int
-
-
+OpenedFile = tuple[int, int]  # for the caller: its descriptor, and the flags that were asked for
 # Makes a call. What may take its time is returned, to be called in a thread of its own.
 Work = Callable[[], "OpenedFile | Work | None"]
 
@@ -271,7 +265,7 @@ class FileCalls:
             self._check(place.above)
             try:
                 ours = flags | NEW | os.O_CLOEXEC
-                return OpenedFile(os.open(place.name, ours, mode & ~caller.umask, dir_fd=place.folder), flags)
+                return os.open(place.name, ours, mode & ~caller.umask, dir_fd=place.folder), flags
             except FileExistsError:
                 if only_new:
                     raise
@@ -284,11 +278,11 @@ class FileCalls:
         if stat.S_ISLNK(about.st_mode):
             raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
         if about.st_rdev == TERMINAL and self._terminal >= 0:
-            return OpenedFile(os.dup(self._terminal), flags)
+            return os.dup(self._terminal), flags
         self._check(os.readlink(f"/proc/self/fd/{found}"))
         if stat.S_ISFIFO(about.st_mode) and flags & os.O_ACCMODE == os.O_WRONLY and not flags & os.O_NONBLOCK:
-            return lambda: OpenedFile(_open_again(found, flags), flags)  # it opens when its other end does
-        return OpenedFile(_open_again(found, flags, mode), flags)
+            return lambda: (_open_again(found, flags), flags)  # it opens when its other end does
+        return _open_again(found, flags, mode), flags
 
     def _truncate(self, found: int, length: int) -> None:
         self._check(os.readlink(f"/proc/self/fd/{found}"))
@@ -426,13 +420,14 @@ class Broker:
 
     def _hand_over(self, identity: int, opened: OpenedFile) -> None:
         """Install one of our open files in the caller."""
-        request = struct.pack("=QIIII", identity, _SEND_TOO, opened.descriptor, 0, opened.flags & os.O_CLOEXEC)
+        descriptor, flags = opened
+        request = struct.pack("=QIIII", identity, _SEND_TOO, descriptor, 0, flags & os.O_CLOEXEC)
         try:
             ioctl(self._listener, _ADD_DESCRIPTOR, request)
         except OSError as error:
             self._send(identity, error)
         finally:
-            os.close(opened.descriptor)
+            os.close(descriptor)
 
     def _prepare_connection(self, caller: Caller) -> Work:
         """Connect the caller's socket to a copy of the address. A socket with a path must belong to the box and be no

@@ -52,7 +52,7 @@ _LOGIN = re.compile(rb"(?i)extraheader|https?://[^/\s\"]*@|://[^/\s\"@]*:[^/\s\"
 Settings = list[tuple[str, str]]
 Visit = Callable[[str], None]  # is called with every path on which a result depends
 T = TypeVar("T")
-MAX_REMEMBERED = 200
+MAX_REMEMBERED = 4000
 
 
 def _ignore(_path: str) -> None:
@@ -90,7 +90,8 @@ _remembered: dict[tuple[object, ...], tuple[dict[str, object], Any]] = {}
 
 
 def _remember(make: Callable[..., T], *arguments: object) -> T:
-    """Return what a function returned for these arguments, until one of the paths that it visited has changed."""
+    """Return what a function returned for these arguments, until one of the paths that it visited has changed. None,
+    for what could not be read, is not remembered."""
     key = (make, *arguments)
     states, value = _remembered.get(key, ({"": ""}, None))
     if _are_unchanged(states):
@@ -101,7 +102,8 @@ def _remember(make: Callable[..., T], *arguments: object) -> T:
     value = make(*arguments, lambda path: states.setdefault(path, _get_state(path)))
     # a new entry changes its folder too
     needed = {path: state for path, state in states.items() if state or os.path.dirname(path) not in states}
-    _remembered[key] = needed, value
+    if value is not None:
+        _remembered[key] = needed, value
     return value
 
 
@@ -117,13 +119,13 @@ def _get_state(path: str) -> list[int] | None:
     return [about.st_ctime_ns, about.st_ino, about.st_size]
 
 
-def read_names(files: Iterable[str], home: str, visit: Visit = _ignore) -> GitNames:
-    """Return what settings files name, and what they include."""
+def read_names(files: Iterable[str], home: str, visit: Visit = _ignore, more: Iterable[Settings] = ()) -> GitNames:
+    """Return what settings files name, with those that they include, and `more` settings."""
     read = read_files(files, home, visit)
-    names = [_find_names(tuple(settings), home) for settings in read.values() if settings]
-    folders, paths, words = (frozenset[str]().union(*some) for some in zip(*names, strict=True)) if names else ((),) * 3
+    named = [_find_names(tuple(settings), home) for settings in ([], *more, *read.values()) if settings is not None]
+    folders, paths, words = (frozenset[str]().union(*some) for some in zip(*named, strict=True))
     places = frozenset((*read, *map(os.path.realpath, filter(os.path.lexists, read))))
-    return GitNames(places, frozenset(folders), frozenset(paths), frozenset(words), None in read.values())
+    return GitNames(places, folders, paths, words, None in read.values())
 
 
 def read_shared_names(places: Iterable[str], home: str, visit: Visit = _ignore) -> tuple[GitNames, list[str]]:
@@ -133,10 +135,8 @@ def read_shared_names(places: Iterable[str], home: str, visit: Visit = _ignore) 
     gits = {git for some in around.values() for git in some}
     outer = [git for git in gits if not any(git != other and is_inside(git, other) for other in gits)]
     files = [file for git in outer for file in list_settings_files(git, visit)]
-    names = read_names([*list_global_files(home), *list_system_files(), *files], home, visit)
-    folders, paths, words = _find_names(tuple(_read_environment()), home)
-    names = names._replace(folders=names.folders | folders, paths=names.paths | paths, words=names.words | words)
-    return names, [*places, *filter(None, around)]
+    files = [*list_global_files(home), *list_system_files(), *files]
+    return read_names(files, home, visit, [_read_environment()]), [*places, *filter(None, around)]
 
 
 def _locate_repository(folder: str, visit: Visit = _ignore) -> tuple[str, list[str]]:
@@ -218,34 +218,27 @@ def read_files(files: Iterable[str], home: str, visit: Visit = _ignore) -> dict[
         file = waiting.pop(0)
         if file not in found:
             visit(file)
-            found[file] = settings = _read_file(file, home)
+            found[file] = settings = _remember(_read_file, file, home)
             waiting += filter(None, (_find_include(name, value, file, home) for name, value in settings or ()))
     return found
 
 
-_read: dict[str, tuple[object, Settings]] = {}
-
-
-def _read_file(file: str, home: str) -> Settings | None:
+def _read_file(file: str, home: str, visit: Visit) -> Settings | None:
+    visit(file)
     try:
-        about = os.stat(file)
+        regular = stat.S_ISREG(os.stat(file).st_mode)
     except (FileNotFoundError, NotADirectoryError):
         return []
     except OSError:
         return None
-    if file == os.devnull or not stat.S_ISREG(about.st_mode):
+    if file == os.devnull or not regular:
         return [] if file == os.devnull else None
-    state = about.st_ctime_ns, about.st_ino, about.st_size
-    if _read.get(file, (None,))[0] != state:
-        settings = _parse_plain_file(file)
-        if settings is None:
-            alone = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
-            arguments = ["config", "--no-includes", "--file", file]
-            settings = _ask_git(home, arguments, "/", [file, os.path.realpath(file)], alone)
-        if settings is None:
-            return None
-        _read[file] = state, settings
-    return _read[file][1]
+    settings = _parse_plain_file(file)
+    if settings is None:
+        alone = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
+        arguments = ["config", "--no-includes", "--file", file]
+        settings = _ask_git(home, arguments, "/", [file, os.path.realpath(file)], alone)
+    return settings
 
 
 def _parse_plain_file(file: str) -> Settings | None:

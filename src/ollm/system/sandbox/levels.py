@@ -15,7 +15,6 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import NamedTuple
 
 from ollm.system.process_tree import become_subreaper, kill_all
 from ollm.system.sandbox.box import LEVELS, Box, Level
@@ -26,21 +25,15 @@ _PACKAGES = str(Path(__file__).parents[3])
 _PROBE = "import sys; sys.path.append(sys.argv[1]); from ollm.system.sandbox.levels import main; main()"
 
 
-class FoundLevel(NamedTuple):
-    """The best level that worked, and why a better one could not be tried, or "" if all were."""
-
-    level: Level
-    lacking: str = ""
-
-
-def detect_level() -> FoundLevel:
-    """Find the best available level, in a separate process."""
+def detect_level() -> tuple[Level, str]:
+    """Return the best level that works, tried in a separate process, and why a better one could not be tried, or "" if
+    all were."""
     if sys.platform == "darwin":
         from ollm.system.sandbox.seatbelt import is_seatbelt_there
 
-        return FoundLevel("seatbelt" if is_seatbelt_there() else "none")
+        return "seatbelt" if is_seatbelt_there() else "none", ""
     if sys.platform != "linux":
-        return FoundLevel("none")
+        return "none", ""
     try:
         done = subprocess.run(
             [sys.executable, "-I", "-S", "-c", _PROBE, _PACKAGES],
@@ -53,12 +46,12 @@ def detect_level() -> FoundLevel:
             check=False,
         )
     except (OSError, subprocess.SubprocessError) as error:
-        return FoundLevel("none", getattr(error, "strerror", "") or "the test of the sandbox took too long")
+        return "none", getattr(error, "strerror", "") or "the test of the sandbox took too long"
     said, _, number = done.stdout.decode("ascii", "replace").strip().partition(" ")
     for level in LEVELS:
         if level == said:
-            return FoundLevel(level, os.strerror(int(number)) if int(number or 0) else "")
-    return FoundLevel("none", "the test of the sandbox ended early")
+            return level, os.strerror(int(number)) if int(number or 0) else ""
+    return "none", "the test of the sandbox ended early"
 
 
 def main() -> None:
