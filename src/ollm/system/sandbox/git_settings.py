@@ -13,6 +13,7 @@ import shlex
 import shutil
 import stat
 import subprocess
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import cache, lru_cache
@@ -53,6 +54,7 @@ Settings = list[tuple[str, str]]
 Visit = Callable[[str], None]  # is called with every path on which a result depends
 T = TypeVar("T")
 MAX_REMEMBERED = 4000
+CLOCK_STEP_NS = 20_000_000  # times of files are no more exact than that
 
 
 def _ignore(_path: str) -> None:
@@ -86,23 +88,23 @@ class GitNames(NamedTuple):
         return set(map(os.path.normpath, found))
 
 
-_remembered: dict[tuple[object, ...], tuple[dict[str, object], Any]] = {}
+_remembered: dict[tuple[object, ...], tuple[dict[str, list[int] | None], Any]] = {}
 
 
 def _remember(make: Callable[..., T], *arguments: object) -> T:
-    """Return what a function returned for these arguments, until one of the paths that it visited has changed. None,
-    for what could not be read, is not remembered."""
+    """Return what a function returned for these arguments, until one of the paths that it visited has changed. What
+    could not be read (None) or has changed just now, and may change again within a step of the clock, is not kept."""
     key = (make, *arguments)
-    states, value = _remembered.get(key, ({"": ""}, None))
+    states, value = _remembered.get(key, ({"": []}, None))
     if _are_unchanged(states):
         return value  # type: ignore[no-any-return]
     if len(_remembered) >= MAX_REMEMBERED:
         _remembered.clear()
-    states = {}
+    states, settled = {}, time.time_ns() - CLOCK_STEP_NS
     value = make(*arguments, lambda path: states.setdefault(path, _get_state(path)))
     # a new entry changes its folder too
     needed = {path: state for path, state in states.items() if state or os.path.dirname(path) not in states}
-    if value is not None:
+    if value is not None and all(state is None or state[0] < settled for state in states.values()):
         _remembered[key] = needed, value
     return value
 
