@@ -5,21 +5,24 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from functools import cached_property
 from typing import TYPE_CHECKING
 
-from ollm.app.interrupted_restore import FoundRestore, Step, find_restore, make_step, recover_restore
+from ollm.app.interrupted_restore import FoundRestore, find_restore, make_step, recover_restore
 from ollm.app.workspace import WorkspaceScope
-from ollm.domain.clock import format_stamp
+from ollm.domain.lazy import Lazy
 from ollm.domain.struct import Data
 from ollm.runtime.changes import describe_redo, find_redoable_step, find_user_message, is_rewound, make_redo_step
 from ollm.runtime.commands.base import fence_text
 from ollm.runtime.rewind import (
+    RewindFlow,
+    Step,
     changes_nothing,
     describe_nothing,
     describe_outcome,
     describe_plan,
     describe_result,
+    find_scope,
+    make_rewind_step,
     render_diffs,
     to_plain_data,
 )
@@ -28,13 +31,11 @@ from ollm.services.file_checkpoints.restore import InterruptedRestore, RestoreSc
 if TYPE_CHECKING:
     from ollm.app.closed_session import ClosedSession
     from ollm.domain.session import Session
-    from ollm.services.chat_recording.service import ChatRecordingService
-    from ollm.services.file_checkpoints.records import CheckpointRecord
     from ollm.services.file_checkpoints.restore import RestoreKind, RestoreResult
-    from ollm.services.file_checkpoints.service import FileCheckpoints
     from ollm.services.file_checkpoints.tree import RestorePlan
 
 SEEN_WITH = "with `ollm sessions view`"
+NO_CHANGES = "No files were changed since then."
 
 
 class RewindOutcome(Data, frozen=True):
@@ -56,130 +57,84 @@ class ClosedRewind:
         self._closed = closed
         self._session_id = session_id
         self._scope = WorkspaceScope(closed.process, closed.workspace)
-
-    @cached_property
-    def _checkpoints(self) -> FileCheckpoints:
-        return self._scope.create_checkpoints()
+        self._checkpoints = Lazy(self._scope.create_checkpoints)
 
     async def run(
         self, number: int, *, files: bool, force: bool, dry_run: bool, talk: bool = True, diff: bool = False
     ) -> RewindOutcome:
-        """Rewind to before a message."""
+        """Rewind to before a message. A preview (`dry_run`) writes nothing and completes no interrupted rewind."""
         what: RestoreScope = "both" if files and talk else "files" if files else "talk"
-        if dry_run:
-            return await self._preview(number, what, force=force, diff=diff)
-        found = await recover_restore(self._scope)
-        killed = found.restore if not force else None
-        if killed and self._is_own(killed, "rewind") and (killed.message_id, killed.scope) == (number, what):
-            return self._repeat(found, killed)
-        async with self._open_session(found) as (recording, session):
+        async with self._begin(dry_run=dry_run) as (found, session, flow):
+            killed = found.restore if not force and not dry_run else None
+            if killed and self._is_own(killed, "rewind") and (killed.message_id, killed.scope) == (number, what):
+                return self._repeat(found, killed)
             with found.add_to_errors():
                 find_user_message(session, number, SEEN_WITH)
-                plan = await self._plan(number, what, force=force)
+                plan = await flow.plan(number, force=force) if files else None
+            if dry_run:
+                text = found.join_text(*await self._describe_preview(number, what, plan, diff=diff))
+                return self._make_outcome(number, what, text, plan, dry_run=True)
             if changes_nothing(plan, talk=talk and not is_rewound(session, number)):
                 text = found.join_text(describe_nothing(number, plan, files_only=what == "files"))
                 return self._make_outcome(number, what, text, plan)
-            step: Step = {"step": "rewind" if talk else "rewind-files", "before": number}
-            result = None
-            if plan is not None:
-                record, result, restore_id = await self._restore_files(session, plan, what, "rewind")
-                step |= {"record": record.number, "restoreId": restore_id}
-            if talk:
-                prompt = await self._closed.build_prompt(session)
-                made = await self._closed.snapshots.create_snapshot(prompt.capture_state(), "rewind")
-                step["snapshotId"] = made.id if made else None
-            await self._record_step(recording, session, step)
-            if plan is not None and talk:
-                self._checkpoints.finish_restore()
+            result = await flow.run(make_rewind_step(number, what), what, plan)
         head = f"Rewound to before message {number}." if talk else describe_outcome(number, result)
-        said = describe_result(result) if result else "No files were changed since then." if files else ""
+        said = describe_result(result) if result else NO_CHANGES if files else ""
         return self._make_outcome(number, what, found.join_text(head, said), result)
 
-    async def _preview(self, number: int, what: RestoreScope, *, force: bool, diff: bool) -> RewindOutcome:
-        """Preview a rewind. Writes nothing, and does not complete an interrupted one."""
-        session = self._read_session()
-        found = await find_restore(self._scope)
-        find_user_message(session, number, SEEN_WITH)
-        plan = await self._plan(number, what, force=force)
-        lines = [found.text] if found.text else []
-        if what != "files":
-            lines.append(f"Would remove message {number} and everything after it from the context.")
-        if what != "talk":
-            lines.append(describe_plan(plan) if plan else "No files were changed since then.")
-        if plan and diff and (diffs := await asyncio.to_thread(render_diffs, self._checkpoints, plan.files)):
-            lines += ["", fence_text("\n".join(diffs), "diff")]
-        return self._make_outcome(number, what, "\n".join(lines), plan, dry_run=True)
+    async def _describe_preview(
+        self, number: int, what: RestoreScope, plan: RestorePlan | None, *, diff: bool
+    ) -> list[str]:
+        talk = f"Would remove message {number} and everything after it from the context." if what != "files" else ""
+        lines = [talk, "" if what == "talk" else describe_plan(plan) if plan else NO_CHANGES]
+        if plan and diff and (diffs := await asyncio.to_thread(render_diffs, self._checkpoints.get(), plan.files)):
+            lines.append("\n" + fence_text("\n".join(diffs), "diff"))
+        return lines
 
     async def redo(self, *, force: bool, dry_run: bool) -> RewindOutcome:
         """Undo the last rewind."""
-        if dry_run:
-            return await self._preview_redo(force=force)
-        found = await recover_restore(self._scope)
-        if found.restore and self._is_own(found.restore, "redo"):
-            return self._repeat(found, found.restore)
-        async with self._open_session(found) as (recording, session):
+        async with self._begin(dry_run=dry_run) as (found, session, flow):
+            killed = found.restore
+            if killed and self._is_own(killed, "redo"):
+                return self._repeat(found, killed, dry_run=dry_run)
             with found.add_to_errors():
-                step = find_redoable_step(session, force=force)
-                plan = await self._plan_redo(step, force=force)
-            done: Step = {}
-            result = None
-            if plan is not None:
-                what: RestoreScope = "both" if step["step"] == "rewind" else "files"
-                _, result, restore_id = await self._restore_files(session, plan, what, "redo")
-                done = {"restoreId": restore_id, "left": len(result.skipped)}
-            await self._record_step(recording, session, make_redo_step(step, done))
-            if plan is not None:
-                self._checkpoints.finish_restore()
-        text = found.join_text(describe_redo(step), describe_result(result) if result else "")
-        return self._make_outcome(int(step["before"]), find_scope(step), text, result)
-
-    async def _preview_redo(self, *, force: bool) -> RewindOutcome:
-        session = self._read_session()
-        found = await find_restore(self._scope)
-        killed = found.restore
-        if killed and killed.kind == "redo":
-            return self._repeat(found, killed, dry_run=True)
-        own = killed and self._is_own(killed, "rewind")
-        step = make_step([], killed) if killed and own else find_redoable_step(session, force=force)
-        plan = await self._plan_redo(step, force=force)
-        what = f"Would take back the rewind to before message {step['before']}."
-        text = found.join_text(what, describe_plan(plan) if plan else "")
-        return self._make_outcome(int(step["before"]), find_scope(step), text, plan, dry_run=True)
-
-    def _read_session(self) -> Session:
-        return self._closed.process.session_files.read(self._session_id).session
+                undone = dry_run and killed and self._is_own(killed, "rewind")
+                step = make_step([], killed) if killed and undone else find_redoable_step(session, force=force)
+                plan = await flow.plan_redo(step, force=force)
+            done: RestorePlan | RestoreResult | None = plan
+            if dry_run:
+                lines = [f"Would take back the rewind to before message {step['before']}."]
+                lines += [describe_plan(plan)] if plan else []
+            else:
+                done = result = await flow.run(make_redo_step(step, {}), find_scope(step), plan)
+                lines = [describe_redo(step), *([describe_result(result)] if result else [])]
+        text = found.join_text(*lines)
+        return self._make_outcome(int(step["before"]), find_scope(step), text, done, dry_run=dry_run)
 
     @asynccontextmanager
-    async def _open_session(self, found: FoundRestore) -> AsyncIterator[tuple[ChatRecordingService, Session]]:
+    async def _begin(self, *, dry_run: bool) -> AsyncIterator[tuple[FoundRestore, Session, RewindFlow]]:
+        """Complete an interrupted rewind and open the session; only look at both for a preview."""
         recording = self._closed.create_recording_service()
-        with found.add_to_errors():
-            session = (await recording.open_session(self._session_id)).session
+        found = await (find_restore if dry_run else recover_restore)(self._scope)
+        if dry_run:
+            session = self._closed.process.session_files.read(self._session_id).session
+        else:
+            with found.add_to_errors():
+                session = (await recording.open_session(self._session_id)).session
+
+        async def record(step: Step) -> None:
+            if step["step"] == "rewind":
+                prompt = await self._closed.build_prompt(session)
+                made = await self._closed.snapshots.create_snapshot(prompt.capture_state(), "rewind")
+                step["snapshotId"] = made.id if made else None
+            await recording.update_metadata(self._session_id, self._closed.add_step(session, step))
+
         try:
-            yield recording, session
+            yield found, session, RewindFlow(session, self._checkpoints, record)
         finally:
-            await recording.close_session(self._session_id)
+            if not dry_run:
+                await recording.close_session(self._session_id)
             self._scope.close()
-
-    async def _plan(self, number: int, what: RestoreScope, *, force: bool) -> RestorePlan | None:
-        if what == "talk":
-            return None
-        return await asyncio.to_thread(self._checkpoints.plan_rewind, self._session_id, number, force=force)
-
-    async def _plan_redo(self, step: Step, *, force: bool) -> RestorePlan | None:
-        if step.get("record") is None:
-            return None
-        return await asyncio.to_thread(self._checkpoints.plan_redo, self._session_id, step["record"], force=force)
-
-    async def _restore_files(
-        self, session: Session, plan: RestorePlan, what: RestoreScope, kind: RestoreKind
-    ) -> tuple[CheckpointRecord, RestoreResult, str]:
-        newest = max((message.id for message in session.messages), default=0)
-        return await asyncio.to_thread(self._checkpoints.restore, self._session_id, newest, plan, what, kind)
-
-    async def _record_step(self, recording: ChatRecordingService, session: Session, step: Step) -> None:
-        stamped = {**step, "timestamp": format_stamp(self._closed.process.clock())}
-        history = [*session.metadata.context_history, stamped]
-        await recording.update_metadata(self._session_id, {"contextHistory": history})
 
     def _is_own(self, killed: InterruptedRestore, kind: RestoreKind) -> bool:
         return (killed.session_id, killed.kind) == (self._session_id, kind)
@@ -201,9 +156,3 @@ class ClosedRewind:
         return RewindOutcome(
             session_id=self._session_id, message_id=number, what=what, dry_run=dry_run, text=text, **data
         )
-
-
-def find_scope(step: Step) -> RestoreScope:
-    if step["step"] != "rewind":
-        return "files"
-    return "both" if step.get("record") is not None else "talk"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import AsyncExitStack
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ollm.app.process import ProcessScope
 from ollm.app.workspace import WorkspaceScope
@@ -68,8 +68,7 @@ class ClosedSession:
         try:
             now = await self.build_prompt(session)
             context = await self.snapshots.restore_snapshot(snapshot_id, now.capture_state())
-            step = {"step": "restore", "snapshotId": snapshot_id, "timestamp": format_stamp(self.process.clock())}
-            changes = {"contextHistory": [*session.metadata.context_history, step]}
+            changes = self.add_step(session, {"step": "restore", "snapshotId": snapshot_id})
             if context.mode != now.mode:
                 mode = make_mode_change(now.mode, context.mode, "manual", clock=self.process.clock)
                 changes["modeHistory"] = [*session.metadata.mode_history, mode]
@@ -77,6 +76,11 @@ class ClosedSession:
         finally:
             await recording.close_session(session_id)
         return session_id
+
+    def add_step(self, session: Session, step: dict[str, Any]) -> dict[str, Any]:
+        """Return the metadata of the session with one more step of its context."""
+        stamped = {**step, "timestamp": format_stamp(self.process.clock())}
+        return {"contextHistory": [*session.metadata.context_history, stamped]}
 
     def explain_refusal(self) -> str:
         """Return the notices that explain a refusal."""

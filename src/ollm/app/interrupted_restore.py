@@ -5,20 +5,18 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ollm.domain.clock import format_stamp
 from ollm.domain.errors import BusyError, NotFoundError, OllmError
 from ollm.domain.struct import Data
 from ollm.domain.text import format_count
 from ollm.runtime.changes import find_open_rewinds, make_redo_step
-from ollm.runtime.rewind import describe_result, filter_files
+from ollm.runtime.rewind import Step, describe_result, filter_files
 from ollm.services.file_checkpoints.restore import InterruptedRestore
 
 if TYPE_CHECKING:
     from ollm.app.workspace import WorkspaceScope
-
-Step = dict[str, Any]
 
 
 class FoundRestore(Data, frozen=True):

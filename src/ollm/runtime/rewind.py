@@ -1,8 +1,9 @@
-"""Describes the effects of a rewind on files, for the chat, the command and the daemon."""
+"""Rewinds a session, open or closed, and describes the effects on files for the chat, the command and the daemon."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ollm.domain.errors import StorageError
@@ -10,12 +11,78 @@ from ollm.domain.text import format_count
 from ollm.system.terminal_text import make_printable
 
 if TYPE_CHECKING:
-    from ollm.services.file_checkpoints.restore import RestoreResult
+    from ollm.domain.lazy import Lazy
+    from ollm.domain.session import Session
+    from ollm.runtime.editor_rewind import EditorRewind
+    from ollm.services.file_checkpoints.restore import RestoreKind, RestoreResult, RestoreScope
     from ollm.services.file_checkpoints.service import FileCheckpoints
     from ollm.services.file_checkpoints.tree import PathChange, RestorePlan, SkippedPath
 
 MAX_LISTED_PATHS = 20
 MAX_DIFF_CHARS = 200_000
+Step = dict[str, Any]
+
+
+class RewindFlow:
+    """Rewind and redo of one session. `record` changes the context as a step says and records the step; `editor` has
+    files open that are not saved."""
+
+    def __init__(
+        self,
+        session: Session,
+        checkpoints: Lazy[FileCheckpoints],
+        record: Callable[[Step], Awaitable[None]],
+        editor: EditorRewind | None = None,
+    ) -> None:
+        self._session = session
+        self._checkpoints = checkpoints
+        self._record = record
+        self._editor = editor
+
+    async def plan(self, number: int, record: int | None = None, *, force: bool) -> RestorePlan | None:
+        """Plan the files of a rewind to before message `number`, or of the redo of `record`."""
+        checkpoints, session_id = self._checkpoints.get(), self._session.session_id
+        if record is None:
+            plan = await asyncio.to_thread(checkpoints.plan_rewind, session_id, number, force=force)
+        else:
+            plan = await asyncio.to_thread(checkpoints.plan_redo, session_id, record, force=force)
+        if self._editor is None:
+            return plan
+        from ollm.services.file_checkpoints.restore import find_changes
+
+        number = plan.message_id if plan else number
+        changes = find_changes(checkpoints.list_records(session_id), number, record)
+        return await self._editor.revise_plan(plan, changes, number, force=force)
+
+    async def plan_redo(self, step: Step, *, force: bool) -> RestorePlan | None:
+        return await self.plan(step["before"], step["record"], force=force) if step.get("record") is not None else None
+
+    async def run(self, step: Step, scope: RestoreScope, plan: RestorePlan | None) -> RestoreResult | None:
+        """Restore the files of the plan, and do and record the step."""
+        result = None
+        if plan is not None and scope != "talk":
+            kind: RestoreKind = "rewind" if step["step"].startswith("rewind") else "redo"
+            newest = max((message.id for message in self._session.messages), default=0)
+            write = self._editor.write if self._editor and plan.in_editor else None
+            record, result, restore_id = await asyncio.to_thread(
+                self._checkpoints.get().restore, self._session.session_id, newest, plan, scope, kind, write
+            )
+            done = {"record": record.number} if kind == "rewind" else {"left": len(result.skipped)}
+            step |= {"restoreId": restore_id, **done}
+        await self._record(step)
+        if result and scope != "files":
+            await asyncio.to_thread(self._checkpoints.get().finish_restore)
+        return result
+
+
+def make_rewind_step(number: int, scope: RestoreScope) -> Step:
+    return {"step": "rewind-files" if scope == "files" else "rewind", "before": number}
+
+
+def find_scope(step: Step) -> RestoreScope:
+    if step["step"] != "rewind":
+        return "files"
+    return "both" if step.get("record") is not None else "talk"
 
 
 def describe_plan(plan: RestorePlan) -> str:

@@ -19,8 +19,6 @@ from ollm.system.terminal_text import make_printable
 if TYPE_CHECKING:
     from ollm.domain.context import ActiveContext
     from ollm.runtime.parts import ConversationParts
-    from ollm.services.file_checkpoints.records import CheckpointRecord
-    from ollm.services.file_checkpoints.restore import RestoreKind, RestoreResult
     from ollm.services.file_checkpoints.tree import RestorePlan
 
 log = logging.getLogger(__name__)
@@ -85,23 +83,32 @@ async def carry_out(
     conversation: ConversationParts, number: int, scope: RewindScope, plan: RestorePlan | None, data: dict[str, Any]
 ) -> list[str]:
     """Go back; what was done, in words, and for programs in `data`."""
-    said: list[str] = []
-    step: dict[str, Any] = {}
-    result = None
-    if plan and scope != "talk":
-        record, result, restore_id = await restore_files(conversation, plan, scope, "rewind")
-        said.append(rewind.describe_result(result))
-        data |= rewind.to_plain_data(result)
-        step = {"record": record.number, "restoreId": restore_id}
-    if scope == "files":
-        await changes.record_step(conversation, {"step": "rewind-files", "before": number, **step})
-        if plan:
-            await tell_model(conversation, f"The user put files back as they were before message {number}", data)
-        return [rewind.describe_outcome(number, result), *said]
-    await changes.rewind_context(conversation, number, step)
-    if step:
-        await asyncio.to_thread(conversation.checkpoints.get().finish_restore)
-    return [f"Rewound to before message {number}.", *said]
+    result = await create_flow(conversation).run(rewind.make_rewind_step(number, scope), scope, plan)
+    data |= rewind.to_plain_data(result) if result else {}
+    said = [rewind.describe_result(result)] if result else []
+    if scope != "files":
+        return [f"Rewound to before message {number}.", *said]
+    await tell_model(conversation, f"The user put files back as they were before message {number}", data)
+    return [rewind.describe_outcome(number, result), *said]
+
+
+def create_flow(conversation: ConversationParts, before: ActiveContext | None = None) -> rewind.RewindFlow:
+    """Create the rewind of this conversation. `before` is the context that a redo brings back."""
+
+    async def record(step: rewind.Step) -> None:
+        if step["step"] == "rewind":
+            await changes.rewind_context(conversation, step["before"], step)
+        elif before is not None:
+            await changes.redo_context(conversation, before, step)
+        else:
+            await changes.record_step(conversation, step)
+
+    files, editor = conversation.files.get(), None
+    if files.editor is not None:
+        from ollm.runtime.editor_rewind import EditorRewind
+
+        editor = EditorRewind(files, conversation.checkpoints.get())
+    return rewind.RewindFlow(conversation.session.load(), conversation.checkpoints, record, editor)
 
 
 def list_messages(conversation: ConversationParts) -> CommandReply:
@@ -131,12 +138,7 @@ async def plan_files(conversation: ConversationParts, request: RewindRequest) ->
     if request.scope == "talk":
         return None, ""
     try:
-        plan = await asyncio.to_thread(
-            conversation.checkpoints.get().plan_rewind,
-            conversation.session.require_id(),
-            request.number,
-            force=request.force,
-        )
+        return await create_flow(conversation).plan(request.number, force=request.force), ""
     except OllmError as error:
         if request.scope is not None:
             raise
@@ -145,35 +147,6 @@ async def plan_files(conversation: ConversationParts, request: RewindRequest) ->
                 error.message, action=f"Only the conversation goes back with /rewind {request.number} talk yes."
             ) from error
         return None, f"Files stay as they are: {error.message}"
-    return await include_editor(conversation, plan, request.number, force=request.force), ""
-
-
-async def include_editor(
-    conversation: ConversationParts, plan: RestorePlan | None, number: int, since: int | None = None, *, force: bool
-) -> RestorePlan | None:
-    """A plan with what an editor shows, where there is one. `since` is a record's number."""
-    files = conversation.files.get()
-    if files.editor is None:
-        return plan
-    from ollm.runtime.editor_rewind import EditorRewind
-    from ollm.services.file_checkpoints.restore import find_changes
-
-    checkpoints = conversation.checkpoints.get()
-    changes = find_changes(checkpoints.list_records(conversation.session.require_id()), number, since)
-    return await EditorRewind(files, checkpoints).revise_plan(plan, changes, number, force=force)
-
-
-async def restore_files(
-    conversation: ConversationParts, plan: RestorePlan, scope: RewindScope, kind: RestoreKind
-) -> tuple[CheckpointRecord, RestoreResult, str]:
-    """Do a plan, on disk and in the editor."""
-    from ollm.runtime.editor_rewind import EditorRewind
-
-    checkpoints = conversation.checkpoints.get()
-    write = EditorRewind(conversation.files.get(), checkpoints).write if plan.in_editor else None
-    session = conversation.session.load()
-    newest = max((message.id for message in session.messages), default=0)
-    return await asyncio.to_thread(checkpoints.restore, session.session_id, newest, plan, scope, kind, write)
 
 
 async def preview_rewind(
@@ -221,26 +194,15 @@ async def run_redo(conversation: ConversationParts, arguments: str) -> CommandRe
     if conversation.session.id is None:
         raise UsageError("Nothing to redo.")
     step = changes.find_redoable_step(conversation.session.load(), force=bool(words))
-    said = [changes.describe_redo(step)]
-    data: dict[str, Any] = {}
-    talk = step["step"] == "rewind"
-    context = await find_context_before(conversation, step) if talk else None
-    done: dict[str, Any] = {}
-    if (number := step.get("record")) is not None:
-        checkpoints, session_id = conversation.checkpoints.get(), conversation.session.require_id()
-        plan = await asyncio.to_thread(checkpoints.plan_redo, session_id, number, force=bool(words))
-        plan = await include_editor(conversation, plan, plan.message_id, number, force=bool(words)) or plan
-        _, result, restore_id = await restore_files(conversation, plan, "both" if talk else "files", "redo")
+    context = await find_context_before(conversation, step) if step["step"] == "rewind" else None
+    flow = create_flow(conversation, context)
+    plan = await flow.plan_redo(step, force=bool(words))
+    result = await flow.run(changes.make_redo_step(step, {}), rewind.find_scope(step), plan)
+    said, data = [changes.describe_redo(step)], rewind.to_plain_data(result) if result else {}
+    if result:
         said.append(rewind.describe_result(result))
-        data, done = rewind.to_plain_data(result), {"restoreId": restore_id, "left": len(result.skipped)}
         said += ["`/redo force` puts back what was left alone too."] if result.skipped and not words else []
-    recorded = changes.make_redo_step(step, done)
-    if context is not None:
-        await changes.redo_context(conversation, context, recorded)
-        if done:
-            await asyncio.to_thread(conversation.checkpoints.get().finish_restore)
-    else:
-        await changes.record_step(conversation, recorded)
+    if context is None:
         await tell_model(conversation, "The user put files back as they were before that", data)
     return CommandReply(text="\n\n".join(said), data=data)
 
