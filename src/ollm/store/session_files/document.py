@@ -13,7 +13,7 @@ import msgspec
 from ollm.domain.lazy import compile_late, decode_late
 from ollm.domain.messages import JsonObject
 from ollm.store.session_files.files import MAX_BYTES, MAX_MESSAGE_NUMBER, DamageReport, Line, Range, SessionFile
-from ollm.store.session_files.journal import encode_json
+from ollm.store.session_files.journal import DECODE_ERRORS, encode_json
 from ollm.store.session_files.lenient import (
     CALL,
     MESSAGE,
@@ -63,6 +63,7 @@ def _iter_lines(items: Iterable[bytes]) -> Iterator[bytes]:
         yield b"\n"
 
 
+_NUMBER_TAIL_BYTES = 20
 _USER = b'{"role":"user"'
 _ENTRY = compile_late(rb'\{"(?:role|id)":.*\},?\n', re.DOTALL)
 MAX_HEAD_BYTES = 1 << 26
@@ -173,6 +174,19 @@ class DocumentSections:
         if rest:
             raise OddLayoutError
         return lines
+
+
+def read_number(data: bytes) -> int:
+    """Read the number of a message, or return 0 if it has none."""
+    head, _, last = data[-_NUMBER_TAIL_BYTES:].rpartition(b',"id":')
+    if head and last[-1:] == b"}" and last[:-1].isdigit():  # our own lines end so: no need to parse them
+        number = int(last[:-1])
+    else:
+        try:
+            number = message_key_decoder.decode(data).id
+        except DECODE_ERRORS:
+            return 0
+    return number if 0 < number <= MAX_MESSAGE_NUMBER else 0
 
 
 def _read_message_key(line: bytes) -> _MessageKey:

@@ -26,6 +26,7 @@ LOADING_SECONDS = 6.5  # to read all of them
 MAX_NOTES = 5
 LAST_MESSAGE = "lastMessage"  # in the metadata: the number of the document's last message
 MISSING = "missing"  # in the metadata: gaps that the user was told about
+CONTAINED = "containedJournal"  # in the metadata: the checksum of a journal whose records the document holds already
 MAX_MESSAGE_NUMBER = 10**7  # files of MAX_BYTES hold fewer messages: a higher number is damage
 MAX_KNOWN_GAPS = 1000
 Range = tuple[int, int]
@@ -282,6 +283,7 @@ def _count_calls(calls: int) -> str:
 
 BUFFER_BYTES = 1 << 18
 LONG_LINE_BYTES = 1 << 20
+_CHECKSUM_BYTES = 1 << 14
 _LINE_BYTES = 1 << 12  # that are read at first for one line
 
 
@@ -304,6 +306,12 @@ class SessionFile:
         """Inode, size and time, which distinguish a document from a later one."""
         found = os.fstat(self.require_descriptor())
         return f"{found.st_ino},{found.st_size},{found.st_mtime_ns}"
+
+    def compute_checksum(self) -> str:
+        """Compute a checksum of the size and the last few kilobytes: enough for a file that only grows."""
+        import zlib  # rarely needed
+
+        return f"{self.size},{zlib.crc32(self.read(max(0, self.size - _CHECKSUM_BYTES), self.size))}"
 
     def require_descriptor(self) -> int:
         assert self.descriptor is not None

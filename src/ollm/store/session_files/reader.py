@@ -23,9 +23,10 @@ from ollm.store.session_files.document import (
     PlacedEntry,
     SessionDocument,
     detect_own_layout,
-    message_key_decoder,
+    read_number,
 )
 from ollm.store.session_files.files import (
+    CONTAINED,
     MAX_BYTES,
     MAX_MESSAGE_NUMBER,
     DamageReport,
@@ -52,7 +53,6 @@ if TYPE_CHECKING:
 
 _OTHER_SESSION = "the journal holds messages that are not this session's"
 _DISORDER = "the journal's records are out of order"
-_NUMBER_TAIL_BYTES = 20
 _NO_MESSAGE = 0, b""
 
 
@@ -120,6 +120,7 @@ class SessionReader:
             self._document = self._open_file(document)
             self.damage.size = sum(file.size for file in (self._document, self._journal) if file)
             self._read_head(expected=document is not None)
+            self._skip_contained()
             if part:
                 self._narrow(part)
             self._read_journal()
@@ -149,6 +150,16 @@ class SessionReader:
         for file in (self._journal, self._document):
             if file:
                 file.close()
+
+    def _skip_contained(self) -> None:
+        """Skip a journal that the document contains: its writer ended before the journal was removed."""
+        contained = (self.head.get("metadata") or {}).pop(CONTAINED, None)
+        if contained and contained == self.compute_journal_checksum() and self._journal:
+            self._journal.close()
+            self._journal = None
+
+    def compute_journal_checksum(self) -> str:
+        return self._journal.compute_checksum() if self._journal else ""
 
     def _narrow(self, part: SessionPart) -> None:
         """Skip everything outside `part`, if the document is in our own layout."""
@@ -478,19 +489,6 @@ class SessionReader:
             self._mended[start], self.journal_end = whole, journal.PIECE_END
             self.journal_good = start + len(whole) - len(journal.PIECE_END)
             yield start, whole, journal.parse_record(whole)
-
-
-def read_number(data: bytes) -> int:
-    """Read the number of a message, or return 0 if it has none."""
-    head, _, last = data[-_NUMBER_TAIL_BYTES:].rpartition(b',"id":')
-    if head and last[-1:] == b"}" and last[:-1].isdigit():  # our own lines end so: no need to parse them
-        number = int(last[:-1])
-    else:
-        try:
-            number = message_key_decoder.decode(data).id
-        except journal.DECODE_ERRORS:
-            return 0
-    return number if 0 < number <= MAX_MESSAGE_NUMBER else 0
 
 
 def _read_call_id(data: bytes) -> str:

@@ -17,7 +17,7 @@ from ollm.domain.messages import JsonObject, Message, ToolResultPart
 from ollm.domain.session import SCHEMA_VERSION, Session
 from ollm.domain.tools import ToolCallRecord
 from ollm.store.session_files import journal, lenient
-from ollm.store.session_files.files import LAST_MESSAGE, MISSING, DamageFoundError, DamageReport
+from ollm.store.session_files.files import CONTAINED, LAST_MESSAGE, MISSING, DamageFoundError, DamageReport
 from ollm.store.session_files.loading import (
     LoadedSession,
     SessionStream,
@@ -163,6 +163,7 @@ def _rewrite(
         def iter_chunks() -> Iterator[bytes]:
             head = make_current_head(reader.head, stream.session)
             head["metadata"].pop(LAST_MESSAGE, None)
+            head["metadata"][CONTAINED] = reader.compute_journal_checksum()
             yield from stream.iter_document(head)
             refuse_read_only(stream, paths[0])
             if stream.damage:
