@@ -5,7 +5,6 @@ from typing import Any
 
 from ollm.config.settings import CodeMapSettings, FileDiscoverySettings, ToolSettings
 from ollm.domain.events import Event
-from ollm.domain.lazy import Lazy
 from ollm.domain.messages import ToolCall
 from ollm.domain.tools import ConfirmationAnswer, ConfirmationDetails, Todo, ToolCallRecord
 from ollm.policy.engine import PolicyEngine
@@ -47,7 +46,7 @@ class Services:
         self.result_tokens: int | None = None
         self.notes = NoteStore(lambda: workspace / ".ollm" / "memory.db", WORKSPACE_MIGRATIONS)
         self.global_notes = NoteStore(lambda: workspace.parent / "home" / "global.db", GLOBAL_MIGRATIONS)
-        self.pages = Lazy(PageCache)
+        self.pages = PageCache()
         self.search = WebSearchNeeds(key="key-1")
         self.told: list[tuple[Todo, ...]] = []
         self.todos_changed = self.told.append

@@ -34,7 +34,7 @@ class Fetcher(Driver):
     def __init__(self, workspace: Path, allowed: tuple[str, ...], **limits: Any) -> None:
         fetch = WebFetchSettings(allow_private=allowed, **limits)
         super().__init__(workspace, settings=ToolSettings(web_fetch=fetch))
-        self.cache = self.services.pages.get()
+        self.cache = self.services.pages
 
 
 @pytest.fixture

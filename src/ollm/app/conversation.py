@@ -22,7 +22,6 @@ from ollm.runtime.observers.housekeeping import (
     EmbeddingObserver,
     FileWatchObserver,
     ModelFactsObserver,
-    PageCacheObserver,
 )
 from ollm.runtime.parts import ConversationParts, ConversationState
 from ollm.runtime.prompt.compaction import Compactor
@@ -33,7 +32,6 @@ from ollm.services.budget import compute_result_cap
 if TYPE_CHECKING:
     from ollm.app.tasks import TaskOrigin, TaskRunner
     from ollm.domain.context import CompressionRecord
-    from ollm.extensions.hooks import Hooks
     from ollm.runtime.base import TurnObserver
     from ollm.runtime.model.model import Model
     from ollm.store.session_files.loading import LoadedSession
@@ -43,77 +41,6 @@ CHATS_ONLY = (
     "{} is good for a short chat, without tools. For work get a larger model: `ollm models get qwen2.5-coder-1.5b`, "
     "or see `ollm doctor`."
 )
-
-
-class PromptFactory:
-    """Builder of prompts. The model's window decides what fits."""
-
-    def __init__(self, storage: Storage, hooks: Lazy[Hooks | None]) -> None:
-        self.storage = storage
-        self.scope = storage.scope
-        self.process = storage.process
-        self._hooks = hooks
-
-    def build_prompt(self, model: Model) -> Prompt:
-        counter = self.storage.counter
-        counter.calibrate(model.facts.token_factor, model.facts.token_samples)
-        prompt_model = PromptModel(session_id="", model=model.name, window=model.window, mode=self.storage.mode)
-        self.add_project_instructions()
-        self.add_skills(model.window)
-        return Prompt(prompt_model, self.process.settings, counter, self.storage.entries, goals=self.storage.goals)
-
-    def build_compactor(self, prompt: Prompt) -> Compactor:
-        return Compactor(
-            self.process.settings,
-            prompt.counter,
-            self.storage.snapshots,
-            keep=self.record_compression,
-            before=self.announce_compression,
-            clock=self.process.clock,
-        )
-
-    def add_project_instructions(self) -> None:
-        """Add the instructions in the project's files to the prompt, if they are trusted."""
-        if not self.process.trusted:
-            return
-        from ollm.runtime.prompt.project_context import read_project_instructions
-
-        found, warnings = read_project_instructions(self.scope.boundary, Path.cwd())
-        for entry in found:
-            self.storage.entries.add_entry(entry)
-        self.storage.notices.extend(warnings)
-
-    def add_skills(self, window: int) -> None:
-        """Add a list of the skills to the prompt, one line each."""
-        places = self.process.find_directories("skills", self.storage.options.workspace)
-        directories = [place for place in places if place.is_dir()]
-        if not directories:
-            return
-        from ollm.runtime.prompt.project_context import build_skills_entry, find_skills
-
-        entry = build_skills_entry(find_skills(directories, self.scope.path), window)
-        if entry is not None:
-            self.storage.entries.add_entry(entry)
-
-    async def add_project_map(self, window: int) -> None:
-        """Add a map of the project's files, if configured. It stays unchanged for the whole conversation."""
-        tokens = min(self.process.settings.file_discovery.project_map, window // 16)
-        if tokens and self.process.trusted:
-            from ollm.runtime.prompt.project_context import build_project_map_entry
-
-            entry = await build_project_map_entry(self.scope.discovery, self.scope.path, tokens, self.scope.code_map)
-            if entry is not None:
-                self.storage.entries.add_entry(entry)
-
-    async def announce_compression(self) -> None:
-        if hooks := self._hooks.get():
-            await hooks.run_event("before-compression", {})
-
-    async def record_compression(self, record: CompressionRecord) -> None:
-        await self.storage.session.record_compression(record)
-        if hooks := self._hooks.get():
-            data = {"before": record.original_token_count, "after": record.compressed_token_count}
-            await hooks.run_event("after-compression", data)
 
 
 class ConversationScope:
@@ -134,7 +61,6 @@ class ConversationScope:
         self.stack = stack
         self.storage = Storage(scope, options)
         self.toolbox = create_toolbox(self.storage, stack, attached, task)
-        self.prompts = PromptFactory(self.storage, Lazy(lambda: self.toolbox.hooks))
         self.asked_to_close: Callable[..., bool] = lambda **_: False
 
     async def open(self) -> LocalConversation:
@@ -153,7 +79,7 @@ class ConversationScope:
         if model.facts.chats_only:
             storage.notices.append(CHATS_ONLY.format(model.name))
         else:
-            await self.prompts.add_project_map(model.window)
+            await self.add_project_map(model.window)
         parts = self.build_parts(model)
         update_tools(parts)
         self.stack.callback(self.scope.close)
@@ -222,6 +148,7 @@ class ConversationScope:
             return []  # its parent's turn is the one that is told of
         toolbox = self.toolbox
         observers: list[TurnObserver] = [
+            toolbox.checkpoint_observer,
             WorkspaceMemory(
                 Lazy(lambda: self.scope.context.database),  # which looks whether the folder was moved
                 self.process.settings.resume,
@@ -230,11 +157,8 @@ class ConversationScope:
                 resumed_at=resumed_at,
                 at_end=self.options.one_shot,
             ),
-            PageCacheObserver(toolbox.pages),
             ModelFactsObserver(parts.state, parts.prompt, parts.stream.emit, self.process.save_model_facts),
         ]
-        if toolbox.takes_checkpoints:
-            observers.insert(0, toolbox.checkpoint_observer)
         if not self.options.one_shot:
             observers.append(FileWatchObserver(toolbox.file_discovery, self.scope.path))
             if embedder := self.storage.embedder:
@@ -267,7 +191,7 @@ class ConversationScope:
     def build_parts(self, model: Model) -> ConversationParts:
         storage, toolbox = self.storage, self.toolbox
         state = self._create_state(model)
-        prompt = self.prompts.build_prompt(model)
+        prompt = self.build_prompt(model)
         self._connect_toolbox(state, prompt)
         return ConversationParts(
             workspace=self.options.workspace,
@@ -277,7 +201,7 @@ class ConversationScope:
             session=storage.session,
             stream=storage.stream,
             prompt=prompt,
-            compactor=self.prompts.build_compactor(prompt),
+            compactor=self.build_compactor(prompt),
             loops=storage.create_loop_detection(),
             plan=storage.create_plan(),
             snapshots=storage.snapshots,
@@ -304,6 +228,67 @@ class ConversationScope:
             closing=self.stack,
             clock=self.process.clock,
         )
+
+    def build_prompt(self, model: Model) -> Prompt:
+        counter = self.storage.counter
+        counter.calibrate(model.facts.token_factor, model.facts.token_samples)
+        prompt_model = PromptModel(session_id="", model=model.name, window=model.window, mode=self.storage.mode)
+        self.add_project_instructions()
+        self.add_skills(model.window)
+        return Prompt(prompt_model, self.process.settings, counter, self.storage.entries, goals=self.storage.goals)
+
+    def build_compactor(self, prompt: Prompt) -> Compactor:
+        return Compactor(
+            self.process.settings,
+            prompt.counter,
+            self.storage.snapshots,
+            keep=self.record_compression,
+            before=self.announce_compression,
+            clock=self.process.clock,
+        )
+
+    def add_project_instructions(self) -> None:
+        """Add the instructions in the project's files to the prompt, if they are trusted."""
+        if not self.process.trusted:
+            return
+        from ollm.runtime.prompt.project_context import read_project_instructions
+
+        found, warnings = read_project_instructions(self.scope.boundary, Path.cwd())
+        for entry in found:
+            self.storage.entries.add_entry(entry)
+        self.storage.notices.extend(warnings)
+
+    def add_skills(self, window: int) -> None:
+        """Add a list of the skills to the prompt, one line each."""
+        places = self.process.find_directories("skills", self.options.workspace)
+        directories = [place for place in places if place.is_dir()]
+        if not directories:
+            return
+        from ollm.runtime.prompt.project_context import build_skills_entry, find_skills
+
+        entry = build_skills_entry(find_skills(directories, self.scope.path), window)
+        if entry is not None:
+            self.storage.entries.add_entry(entry)
+
+    async def add_project_map(self, window: int) -> None:
+        """Add a map of the project's files, if configured. It stays unchanged for the whole conversation."""
+        tokens = min(self.process.settings.file_discovery.project_map, window // 16)
+        if tokens and self.process.trusted:
+            from ollm.runtime.prompt.project_context import build_project_map_entry
+
+            entry = await build_project_map_entry(self.scope.discovery, self.scope.path, tokens, self.scope.code_map)
+            if entry is not None:
+                self.storage.entries.add_entry(entry)
+
+    async def announce_compression(self) -> None:
+        if hooks := self.toolbox.hooks:
+            await hooks.run_event("before-compression", {})
+
+    async def record_compression(self, record: CompressionRecord) -> None:
+        await self.storage.session.record_compression(record)
+        if hooks := self.toolbox.hooks:
+            data = {"before": record.original_token_count, "after": record.compressed_token_count}
+            await hooks.run_event("after-compression", data)
 
     def _connect_toolbox(self, state: ConversationState, prompt: Prompt) -> None:
         toolbox = self.toolbox

@@ -23,10 +23,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ollm.policy.engine import PolicyEngine
-    from ollm.runtime.base import ChangeWatch, ConversationOptions
+    from ollm.runtime.base import ConversationOptions
     from ollm.runtime.calls.permission import Asker, BeforeQuestion
     from ollm.runtime.conversation import LocalConversation
     from ollm.runtime.model.model import Model
+    from ollm.runtime.observers.housekeeping import FileCheckpointObserver
     from ollm.services.edit_ledger import EditLedger
     from ollm.system.processes import ProcessHost
     from ollm.system.sandbox.sandbox import Sandbox
@@ -209,14 +210,10 @@ class TaskToolbox(Toolbox):
         self._parent = origin.toolbox
         self._agent = origin.agent
 
-    @property
-    def takes_checkpoints(self) -> bool:
-        """False: changes of a task belong to the turn of its parent."""
-        return False
-
-    @property
-    def change_watch(self) -> ChangeWatch:
-        return self._parent.change_watch
+    @cached_property
+    def checkpoint_observer(self) -> FileCheckpointObserver:
+        """The parent's: changes of a task belong to the turn of its parent."""
+        return self._parent.checkpoint_observer
 
     @cached_property
     def policy(self) -> PolicyEngine:
@@ -257,4 +254,4 @@ class TaskToolbox(Toolbox):
         return self._parent.edits
 
     def create_asker(self, before: BeforeQuestion | None = None) -> Asker:
-        return self._parent.create_asker(self._parent.checkpoint_observer.before_question)
+        return self._parent.create_asker(before)

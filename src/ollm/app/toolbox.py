@@ -15,7 +15,7 @@ from ollm.app.process import ProcessScope
 from ollm.app.storage import Storage
 from ollm.app.workspace import WorkspaceScope
 from ollm.domain.errors import NotFoundError, OllmError, ToolFailure
-from ollm.domain.events import Notice, TodosChanged
+from ollm.domain.events import Notice, TodosChanged, TurnStarted
 from ollm.domain.lazy import Lazy
 from ollm.domain.tools import NoHooks
 from ollm.runtime.base import ConversationOptions
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from ollm.extensions.mcp.servers import McpServers
     from ollm.policy.engine import PolicyEngine
     from ollm.policy.message_bus import MessageBus
-    from ollm.runtime.base import ChangeWatch
     from ollm.runtime.calls.dispatch import CallServices, Dispatch
     from ollm.runtime.calls.permission import AnswerLog, Asker, BeforeQuestion
     from ollm.runtime.observers.housekeeping import FileCheckpointObserver
@@ -99,12 +98,6 @@ def add_hook_context(entries: ContextManager, entry: Mapping[str, Any]) -> None:
     )
 
 
-def create_page_cache() -> PageCache:
-    from ollm.tools.web_fetch import PageCache
-
-    return PageCache()
-
-
 ONE_SHOT_WAIT_SECONDS = 3600.0  # there is no later turn that could use what comes late: each has its own startTimeout
 
 
@@ -125,7 +118,6 @@ class Toolbox:
         self.editor: EditorFiles | None = None  # has files open that are not saved
         self.measure_room: Callable[[], int] | None = None
         self.tasks: Lazy[TaskStarter] | None = None
-        self.pages = Lazy(create_page_cache)
         self.file_discovery = Lazy(lambda: self.scope.discovery)
         self.checkpoints = Lazy(self.scope.create_checkpoints)
 
@@ -167,6 +159,15 @@ class Toolbox:
             else:
                 self.storage.notices.append(f"Skipped the extension's tool {spec.name}: that name is already taken.")
         return registry
+
+    @cached_property
+    def pages(self) -> PageCache:
+        """Web pages of one turn. The next turn fetches them anew."""
+        from ollm.tools.web_fetch import PageCache
+
+        pages = PageCache()
+        self.storage.stream.add_listener(lambda event: pages.forget() if isinstance(event, TurnStarted) else None)
+        return pages
 
     @property
     def discovery(self) -> FileDiscoveryService:
@@ -339,7 +340,7 @@ class Toolbox:
             record=self.storage.session.record_tool_call,
             remember=self.policy.grants.add,
             clock=self.process.clock,
-            changes=self.change_watch,
+            changes=self.checkpoint_observer,
         )
 
     @cached_property
@@ -357,14 +358,6 @@ class Toolbox:
             await asyncio.to_thread(self.checkpoints.built.note_editor_change, path, before, after)
         except (OllmError, OSError):
             return  # the change is made; /rewind will say that the file has changed since
-
-    @property
-    def takes_checkpoints(self) -> bool:
-        return self.storage.has_session
-
-    @property
-    def change_watch(self) -> ChangeWatch:
-        return self.checkpoint_observer
 
     @cached_property
     def checkpoint_observer(self) -> FileCheckpointObserver:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
@@ -253,31 +253,23 @@ class EventStream:
 
         return stop
 
-    def subscribe(self) -> EventSubscription:
-        return EventSubscription(self)
+    @asynccontextmanager
+    async def follow_turn(self) -> AsyncIterator[AsyncIterator[AnyEvent]]:
+        """Yield the events from now on, up to and including `TurnFinished`."""
+        queue: asyncio.Queue[AnyEvent | None] = asyncio.Queue()
+        stop = self.add_listener(queue.put_nowait)
 
+        async def iterate() -> AsyncIterator[AnyEvent]:
+            while (event := await queue.get()) is not None:
+                yield event
+                if isinstance(event, TurnFinished):
+                    return
 
-class EventSubscription:
-    """An async iterator over all events since its creation. Ends after `close`."""
-
-    def __init__(self, stream: EventStream) -> None:
-        self._queue: asyncio.Queue[AnyEvent | None] = asyncio.Queue()
-        self._stop = stream.add_listener(self._queue.put_nowait)
-
-    def close(self) -> None:
-        self._stop()
-        self._queue.put_nowait(None)
-
-    async def __aiter__(self) -> AsyncIterator[AnyEvent]:
-        while (event := await self._queue.get()) is not None:
-            yield event
-
-
-async def iterate_until_finished(subscription: EventSubscription) -> AsyncIterator[AnyEvent]:
-    async for event in subscription:
-        yield event
-        if isinstance(event, TurnFinished):
-            return
+        try:
+            yield iterate()
+        finally:
+            stop()
+            queue.put_nowait(None)
 
 
 class Step(Data, frozen=True):

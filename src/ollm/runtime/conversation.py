@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager, suppress
-from typing import Any, Protocol, runtime_checkable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from typing import Any
 
 import msgspec
 
@@ -23,7 +23,6 @@ from ollm.runtime.base import (
     TurnObserver,
     TurnReport,
     build_message_parts,
-    iterate_until_finished,
 )
 from ollm.runtime.changes import get_approval, update_tools
 from ollm.runtime.parts import ConversationParts
@@ -68,13 +67,12 @@ class LocalConversation:
         if self._turn and not self._turn.done():
             raise BusyError("A turn is running in this session.", action="Wait for it, or stop it.")
         await self.idle.stop()
-        subscription = self.parts.stream.subscribe()
-        self._turn = asyncio.create_task(self._run_turn(text, attachments), name="turn")
-        try:
-            yield iterate_until_finished(subscription)
-        finally:
-            await self._end_turn()
-            subscription.close()
+        async with self.parts.stream.follow_turn() as events:
+            self._turn = asyncio.create_task(self._run_turn(text, attachments), name="turn")
+            try:
+                yield events
+            finally:
+                await self._end_turn()
 
     async def ask(self, text: str, attachments: tuple[Attachment, ...] = ()) -> str:
         """Run one turn to its end and return the answer. Raises TurnFailedError if it ends in any other way. Its
@@ -100,14 +98,9 @@ class LocalConversation:
         """Total cost of these tokens by `provider.price`, or 0 if no price is set."""
         return self.parts.state.cost
 
-    @asynccontextmanager
-    async def follow_turn(self, after: int) -> AsyncIterator[AsyncIterator[AnyEvent]]:
+    def follow_turn(self, after: int) -> AbstractAsyncContextManager[AsyncIterator[AnyEvent]]:
         """Yield the remaining events of the running turn."""
-        subscription = self.parts.stream.subscribe()
-        try:
-            yield iterate_until_finished(subscription)
-        finally:
-            subscription.close()
+        return self.parts.stream.follow_turn()
 
     async def wait_for_foreign_turn(self) -> ForeignTurn | None:
         """Return None: no other client can start a turn in a session that this process has open."""
@@ -303,13 +296,6 @@ class LocalConversation:
 Conversation = LocalConversation  # the library's name
 
 
-@runtime_checkable
-class IdleReporter(Protocol):
-    """A server that reports whether it is idle."""
-
-    async def is_idle(self) -> bool: ...
-
-
 class IdleSummary:
     """Prepares summaries while the server is idle: one request at a time, and one after each answer."""
 
@@ -320,9 +306,9 @@ class IdleSummary:
 
     def start(self) -> None:
         """After an answer, prepare the next compaction if it is near."""
-        server = self._parts.state.model.provider
-        if isinstance(server, IdleReporter) and self._is_due():
-            self._task = asyncio.create_task(self._prepare(server), name="idle summary")
+        is_idle = getattr(self._parts.state.model.provider, "is_idle", None)
+        if is_idle and self._is_due():
+            self._task = asyncio.create_task(self._prepare(is_idle), name="idle summary")
 
     def cancel(self) -> None:
         """Cancel the request, because the user is about to send a message."""
@@ -347,10 +333,10 @@ class IdleSummary:
             return False
         return prompt.message_tokens > DUE_SHARE * prompt.compute_budget().trigger
 
-    async def _prepare(self, server: IdleReporter) -> None:
+    async def _prepare(self, is_idle: Callable[[], Awaitable[bool]]) -> None:
         await asyncio.sleep(QUIET_SECONDS)
         with suppress(OllmError):
-            if not self.is_busy_elsewhere() and await server.is_idle():
+            if not self.is_busy_elsewhere() and await is_idle():
                 await self._request_summary()
 
     async def _request_summary(self) -> None:

@@ -22,7 +22,6 @@ from ollm.tools.framework.base import (
 )
 
 if TYPE_CHECKING:
-    from ollm.domain.lazy import Lazy
     from ollm.domain.session import TaskReport, TaskRequest
     from ollm.domain.tools import Todo, ToolCategory
     from ollm.services.background_jobs import BackgroundJobs
@@ -68,7 +67,7 @@ class ToolServices(Protocol):
     def archive(self) -> Archive: ...
 
     @property
-    def pages(self) -> Lazy[PageCache]: ...
+    def pages(self) -> PageCache: ...
 
     @property
     def jobs(self) -> BackgroundJobs: ...
@@ -138,7 +137,7 @@ TOOLS: dict[str, tuple[str, Callable[[ToolServices], Any]]] = {
     "write_todos": ("write_todos:WriteTodos", _get_services),
     "goal": ("goal:GoalTool", lambda services: services.goals),
     "recall": ("recall:Recall", lambda services: services.archive),
-    "web_fetch": ("web_fetch:WebFetch", lambda services: services.pages.get()),
+    "web_fetch": ("web_fetch:WebFetch", lambda services: services.pages),
     "web_search": ("web_search:WebSearch", lambda services: services.search),
     "shell": ("shell:Shell", lambda services: services.jobs),
 }

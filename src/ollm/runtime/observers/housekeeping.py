@@ -1,4 +1,4 @@
-"""Observers of every conversation: model facts, web pages, embeddings, file states before and after changes."""
+"""Observers of every conversation: model facts, embeddings, file states before and after changes."""
 
 from __future__ import annotations
 
@@ -28,18 +28,6 @@ if TYPE_CHECKING:
     from ollm.services.file_checkpoints.service import FileCheckpoints
     from ollm.services.file_discovery.service import FileDiscoveryService
     from ollm.services.message_search.embeddings import SessionEmbedder
-    from ollm.tools.web_fetch import PageCache
-
-
-class PageCacheObserver(TurnObserver):
-    """Caches web pages for one turn. The next turn fetches them anew."""
-
-    def __init__(self, pages: Lazy[PageCache]) -> None:
-        self._pages = pages
-
-    async def before_turn(self, text: str) -> None:
-        if pages := self._pages.built:
-            pages.forget()
 
 
 MIN_TOKEN_FACTOR_CHANGE = 0.02  # a smaller difference in tokens is not worth a write
