@@ -9,19 +9,39 @@ if TYPE_CHECKING:
 
 
 def lazy_exports(
-    package: str, names_by_module: Mapping[str, tuple[str, ...]], own_names: tuple[str, ...] = ()
+    package: str, names_by_module: Mapping[str, tuple[str, ...]] | None = None, own_names: tuple[str, ...] = ()
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """Build `__getattr__` and `__dir__` for names defined by a package's modules. The package defines `own_names`."""
-    places = {name: module for module, names in names_by_module.items() for name in names}
+    """Build `__getattr__` and `__dir__` for names defined by a package's modules: those of `names_by_module`, or else
+    those that the package imports for type checkers. The package defines `own_names`."""
+    places: dict[str, str] = {}
+
+    def find_places() -> dict[str, str]:
+        if not places:
+            listed = (names_by_module or {}).items()
+            given = {name: f"{package}.{module}" for module, names in listed for name in names}
+            places.update(given or read_exports(package))
+        return places
 
     def get_attribute(name: str) -> Any:
-        if name not in places:
+        if name == "__all__":
+            return sorted(find_places())
+        if name not in find_places():
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         from importlib import import_module
 
-        return getattr(import_module(f"{package}.{places[name]}"), name)
+        return getattr(import_module(places[name]), name)
 
     def list_names() -> list[str]:
-        return sorted([*places, *own_names])
+        return sorted([*find_places(), *own_names])
 
     return get_attribute, list_names
+
+
+def read_exports(package: str) -> dict[str, str]:
+    """Read from the source of a package the lines `from MODULE import NAME as NAME`, as module by name."""
+    import re
+    from importlib.util import find_spec
+
+    loader: Any = getattr(find_spec(package), "loader", None)
+    found = re.findall(r"^    from (\S+) import (\w+) as \2$", loader.get_source(package), re.MULTILINE)
+    return {name: module for module, name in found}
