@@ -286,7 +286,7 @@ class World:
         place = self.root / path
         whole = [place, place.parent] if place.parent.name == "hooks" else [place]
         new = path not in self._first and (self.root / path).exists()
-        repositories = map(str, self.workspace.rglob(".git"))
+        repositories = [*map(str, self.workspace.rglob(".git"))]
         return new and (
             (place.name == ".git" and place.is_dir())
             or any(is_harmless(str(one), (str(self.workspace),), repositories) for one in whole)

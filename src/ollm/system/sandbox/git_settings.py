@@ -14,7 +14,7 @@ import shutil
 import stat
 import subprocess
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache, lru_cache
 from pathlib import Path
@@ -23,7 +23,14 @@ from typing import Any, NamedTuple, TypeVar
 from ollm.system.atomic import make_private_directory, replace_file
 from ollm.system.sandbox.box import find_git_directories, follow_dot_git, is_inside, list_names, read_regular
 from ollm.system.sandbox.confined import GIT_SETTINGS, make_git_environment, make_helper_environment, start_confined
-from ollm.system.sandbox.names import GIT_SETTINGS_NAMES, REBASES, follow_pointer, list_repositories, normalize_name
+from ollm.system.sandbox.names import (
+    GIT_SETTINGS_NAMES,
+    REBASES,
+    follow_pointer,
+    list_own_parts,
+    list_repositories,
+    normalize_name,
+)
 
 # What `git init`, `clone`, `submodule` and `worktree` write, and what starts no program
 NEW_REPOSITORY_KEYS = frozenset(
@@ -264,11 +271,14 @@ def _parse_plain_file(file: str) -> Settings | None:
     return found if all("." in name for name, _ in found) else None
 
 
-def is_harmless(path: str, roots: tuple[str, ...], repositories: Iterable[str]) -> bool:
+def is_harmless(
+    path: str, roots: tuple[str, ...], repositories: Sequence[str], known: Container[str] = (), *followed: str
+) -> bool:
     """Return True if a new part of a git repository starts no program, judged by its content: `git init`, `clone` and
-    `worktree add` keep working. A pointer may lead only to a repository that is itself watched."""
+    `worktree add` keep working. A pointer may lead only to a watched repository all of which was `known` before or is
+    harmless. A file with a second name could be changed by that."""
     name = os.path.basename(path)
-    if os.path.islink(path):
+    if os.path.islink(path) or has_other_names(path):
         return False
     if name in REBASES:
         return _has_harmless_steps(os.path.join(path, "git-rebase-todo"))
@@ -279,9 +289,16 @@ def is_harmless(path: str, roots: tuple[str, ...], repositories: Iterable[str]) 
         target = follow_pointer(path, "gitdir: " if name == ".git" else "")
         if name == "gitdir":  # of a worktree: names the `.git` in it
             return os.path.basename(target) == ".git" and any(is_inside(target, root) for root in roots)
-        return any(target in list_repositories(git) for git in repositories if is_inside(target, git))
+        watched = any(target in list_repositories(git) for git in repositories if is_inside(target, git))
+        parts = () if target in followed else [part for part in list_own_parts(target) if part not in known]
+        return watched and all(is_harmless(part, roots, repositories, known, *followed, target) for part in parts)
     inside = any(is_inside(path, git) for git in repositories)
     return name in GIT_SETTINGS_NAMES and inside and _has_harmless_settings(path)
+
+
+def has_other_names(path: str) -> bool:
+    about = os.lstat(path)
+    return stat.S_ISREG(about.st_mode) and about.st_nlink > 1
 
 
 def _has_harmless_steps(file: str) -> bool:
@@ -291,7 +308,9 @@ def _has_harmless_steps(file: str) -> bool:
     except (OSError, UnicodeDecodeError):
         return False
     words = (line.split(None, 1)[0] for line in lines if line.strip())
-    return not os.path.islink(file) and all(word in REBASE_STEPS or word[0] == "#" for word in words)
+    return not (os.path.islink(file) or (lines and has_other_names(file))) and all(
+        word in REBASE_STEPS or word[0] == "#" for word in words
+    )
 
 
 def _has_harmless_settings(file: str) -> bool:

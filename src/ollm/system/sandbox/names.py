@@ -107,10 +107,15 @@ def list_git_parts(git: str, unlock: Callable[[str], None] = lambda _: None) -> 
     for folder in repositories:
         for name in GIT_FOLDERS:
             unlock(os.path.join(folder, name))
-        parts = (os.path.join(folder, part) for part in (*GIT_STEERING_NAMES, *map("/".join, GIT_STEERING_PATHS)))
-        found += filter(os.path.lexists, parts)
-        found += filter(os.path.islink, (os.path.join(folder, name) for name in (*GIT_NESTED, "info")))
+        found += list_own_parts(folder)
     return found
+
+
+def list_own_parts(repository: str) -> list[str]:
+    """List the paths that steer git in a repository, without those of submodules and worktrees."""
+    parts = (os.path.join(repository, part) for part in (*GIT_STEERING_NAMES, *map("/".join, GIT_STEERING_PATHS)))
+    links = filter(os.path.islink, (os.path.join(repository, name) for name in (*GIT_NESTED, "info")))
+    return [*filter(os.path.lexists, parts), *links]
 
 
 def list_repositories(git: str, visit: Callable[[str], None] = lambda _: None) -> list[str]:

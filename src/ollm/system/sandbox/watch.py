@@ -359,7 +359,7 @@ class SteeringWatch:
         return [*(path for path in paths if path not in parts), *(os.path.join(git, "HEAD") for git in harmful)]
 
     def _is_harmless(self, path: str) -> bool:
-        return is_harmless(path, self._roots, self._names.repositories)
+        return is_harmless(path, self._roots, self._names.repositories, self._known)
 
     def _is_allowed(self, path: str) -> bool:
         return any(is_inside(path, one) for one in self._allowed)
