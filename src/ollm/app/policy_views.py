@@ -55,16 +55,8 @@ def check_call(engine: PolicyEngine, tool: str, params: dict[str, Any]) -> dict[
     """Return the verdict as it is printed. The keys are a stable interface."""
     if tool == "shell" and not isinstance(params.get("command"), str):
         raise UsageError("shell needs a command.", action="Add --param command='…'.")
-    verdict = engine.evaluate(PolicyRequest(tool=tool, params=params))
-    return {
-        "decision": verdict.decision,
-        "reason": verdict.reason,
-        "rule": msgspec.to_builtins(verdict.rule),
-        "parts": msgspec.to_builtins(verdict.parts),
-        "risk": verdict.risk.value,
-        "locked": verdict.locked,
-        "grant": verdict.grant,
-    }
+    verdict = msgspec.to_builtins(engine.evaluate(PolicyRequest(tool=tool, params=params)))
+    return {key: verdict[key] for key in ("decision", "reason", "rule", "parts", "risk", "locked", "grant")}
 
 
 def run_backtest(

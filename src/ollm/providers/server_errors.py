@@ -137,10 +137,7 @@ def _make_too_long_error(where: str, words: str, body: Any) -> PromptTooLongErro
     said = read_overflow_numbers(write_out(body) if body else words)
     error = PromptTooLongError(
         f"The prompt does not fit the model's context window: {words}.",
-        prompt_tokens=said.prompt_tokens,
-        prompt_at_least=said.prompt_at_least,
-        answer_tokens=said.answer_tokens,
-        window=said.window,
+        **msgspec.structs.asdict(said),
         action="Serve the model with a larger context window, or use /compact.",
     )
     if error.only_answer_too_long:

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from ollm.domain.context import Usage
 from ollm.domain.events import Event, PrefillProgress, TextDelta, ThinkingDelta
 from ollm.domain.messages import UNPARSED_KEY, AnyPart, JsonObject, TextPart, ThinkingPart, ToolCall, ToolResultPart
@@ -110,7 +112,7 @@ class TurnCalls:
             self._guide.begin_answer(answer.text)
         for piece in answer.calls:
             found = self._guide.resolve_call(piece) if self._guide else piece
-            name, arguments = unwrap_deferred_call(found.name, wrap_arguments(found.arguments))
+            name, arguments = unwrap_call(found.name, wrap_arguments(found.arguments))
             call = ToolCall(id=self._new_call_id(), name=name, arguments=arguments)
             if refusal := getattr(found, "refusal", ""):
                 self._refusals[call.id] = refusal
@@ -191,13 +193,6 @@ def wrap_arguments(arguments: JsonObject | str) -> JsonObject:
     return arguments if isinstance(arguments, dict) else {UNPARSED_KEY: arguments}
 
 
-def unwrap_deferred_call(name: str, arguments: JsonObject) -> tuple[str, JsonObject]:
-    """Replace `use_tool` with the call it wraps. Other calls are unchanged."""
-    if name != "use_tool":
-        return name, arguments
-    return unwrap_call(name, arguments)
-
-
 class StreamedAnswer:
     """The result of one request, readable at any time, even after the stream stopped early."""
 
@@ -234,14 +229,7 @@ class StreamedAnswer:
                 case CallPiece():
                     self.calls.append(piece)
                 case ProgressPiece():
-                    self._emit(
-                        PrefillProgress(
-                            processed=piece.processed,
-                            total=piece.total,
-                            stage=piece.stage,
-                            seconds_left=piece.seconds_left,
-                        )
-                    )
+                    self._emit(PrefillProgress(**msgspec.structs.asdict(piece)))
                 case FinishPiece():
                     self.finish, self.usage, self.cut, self.limit = piece.reason, piece.usage, piece.cut, piece.limit
             if isinstance(piece, TextPiece | ThinkingPiece):

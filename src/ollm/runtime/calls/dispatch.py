@@ -181,15 +181,9 @@ class ToolCallRun:
         )
 
     def _set_result(self, result: ToolResult) -> None:
-        kept = RecordedResult(
-            llm_content=result.llm_content,
-            return_display=result.return_display,
-            full_output=result.full_output,
-            exit_code=result.exit_code,
-            diff=result.diff,
-            images=result.images,
-            questions=self._questions,
-        )
+        fields = msgspec.structs.asdict(result)
+        del fields["error"]
+        kept = RecordedResult(**fields, questions=self._questions)
         status = "ok" if result.error is None else _STATUS.get(result.error.type, "failed")
         self.record = msgspec.structs.replace(self.record, result=kept, status=status, error=result.error)
 

@@ -6,10 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ollm.domain.errors import BusyError, UsageError
-from ollm.domain.text import suggest_names
 from ollm.runtime.base import CommandReply
 from ollm.runtime.commands.base import SHELL_COMMANDS, SlashCommand, WrongUsage
-from ollm.runtime.commands.help_text import CustomCommands
+from ollm.runtime.commands.help_text import CustomCommands, make_unknown_error
 
 if TYPE_CHECKING:
     from ollm.runtime.parts import ConversationParts
@@ -52,6 +51,4 @@ async def run_command(
     custom = CustomCommands(conversation.find_directories("commands"))
     if text := custom.expand(name, arguments):
         return CommandReply(follow_up="send", argument=text)
-    near = suggest_names(name, [*table, *custom.list_names()])
-    hint = f"Did you mean /{near[0]}?" if near else "See /help for all commands."
-    raise UsageError(f"Unknown command /{name}.", action=hint)
+    raise make_unknown_error(name, table, custom)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -130,10 +131,14 @@ def describe_command(name: str, known: dict[str, SlashCommand], files: CustomCom
     if found is None and (file := files.find(name)):
         return f"`/{name} [TEXT]` sends the text of `{shorten_home(file)}`.\n\n{files.describe(name)}"
     if found is None:
-        near = suggest_names(name, [*known, *files.list_names()])
-        hint = f"Did you mean /{near[0]}?" if near else "See /help for all commands."
-        raise UsageError(f"Unknown command /{name}.", action=hint)
+        raise make_unknown_error(name, known, files)
     return f"`/{f'{found.name} {found.usage}'.strip()}`\n\n{found.help}\n\n{found.more}".strip()
+
+
+def make_unknown_error(name: str, known: Iterable[str], files: CustomCommands) -> UsageError:
+    near = suggest_names(name, [*known, *files.list_names()])
+    hint = f"Did you mean /{near[0]}?" if near else "See /help for all commands."
+    return UsageError(f"Unknown command /{name}.", action=hint)
 
 
 def shorten_home(file: Path | None) -> str:

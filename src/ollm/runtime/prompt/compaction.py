@@ -1,7 +1,7 @@
 """Compaction of a conversation's context: when it is due, and how it is done.
 
-Data flows one way: a context and its budget go in, a smaller context comes out (`compact_context`). `Compactor`
-reads the first from the prompt and writes back the second. The prompt depends on neither.
+`Compactor` reads a context and its budget from the prompt and writes back a smaller context. The prompt does not
+depend on it.
 """
 
 from __future__ import annotations
@@ -61,14 +61,6 @@ class ContextFull(OllmError):  # noqa: N818 - the reason a turn ends with, not a
 
 
 PROGRESS_PIECES = 10  # of a summary between two looks at how far it is
-
-
-class CompactionPlan(msgspec.Struct, frozen=True):
-    """Options for one compaction, the summarizer and the trigger."""
-
-    options: CompressionOptions
-    summarise: Summarise | None
-    trigger: str
 
 
 async def _discard_record(_record: CompressionRecord) -> None:
@@ -142,20 +134,6 @@ def _is_over(prompt: Prompt) -> bool:
 
 def _is_due(prompt: Prompt) -> bool:
     return _is_over(prompt) and not prompt.sent_as_restored
-
-
-async def compact_context(
-    view: ContextView, plan: CompactionPlan, counter: TokenCounter, clock: Clock
-) -> tuple[ActiveContext, CompressionResult]:
-    """Return the smaller context and the result. If `skipped` gives a reason, the context is unchanged."""
-    from ollm.services.chat_compression.service import ChatCompressionService
-
-    service = ChatCompressionService(counter, plan.summarise, clock=clock)
-    result = await service.compress((view.system, *view.context.messages), plan.options)
-    freed = result.original_token_count - result.compressed_token_count
-    if plan.trigger == "manual" and freed <= view.recall_tokens * ESTIMATE_SLACK:
-        result = msgspec.structs.replace(result, skipped=result.skipped or FREES_TOO_LITTLE)
-    return (view.context if result.skipped else _update_records(view, result, counter)), result
 
 
 def _update_records(view: ContextView, result: CompressionResult, counter: TokenCounter) -> ActiveContext:
@@ -257,7 +235,7 @@ class Compactor:
         usual = build_options(prompt.view_context(), self._settings, speeds=self.speeds)
         recent = min(usual.preserve_recent_tokens, prompt.message_tokens // 3)
         options = msgspec.structs.replace(usual, target_tokens=0, preserve_recent_tokens=recent, prepared=self.prepared)
-        return await self._compact(prompt, emit, CompactionPlan(options, summarise, "manual"))
+        return await self._compact(prompt, emit, options, summarise, manual=True)
 
     def _reset(self) -> None:
         """Allow another try after a decision that makes it worthwhile."""
@@ -312,7 +290,7 @@ class Compactor:
         if not self._breaker.is_open:
             options = build_options(prompt.view_context(), self._settings, speeds=self.speeds)
             options = msgspec.structs.replace(options, prepared=self.prepared)
-            await self._compact(prompt, emit, CompactionPlan(options, summarise, "auto"))
+            await self._compact(prompt, emit, options, summarise)
         if prompt.used_tokens > prompt.compute_budget().limit:
             await self._compact_hard(prompt, emit)
         made_room = not rules.needs_compression(prompt.compute_budget(), prompt.message_tokens)
@@ -327,62 +305,64 @@ class Compactor:
 
     async def _compact_hard(self, prompt: Prompt, emit: Emit) -> None:
         """Compact a context that is still over the limit: keep only the last recent group, and use no model."""
-
         options = build_options(prompt.view_context(), self._settings, hard=True)
         options = msgspec.structs.replace(options, strategy="truncate", target_tokens=0)
-        counted = await self._compact(prompt, emit, CompactionPlan(options, None, "auto"))
+        counted = await self._compact(prompt, emit, options, None)
         before = prompt.used_tokens
         if shrink_to_limit(prompt, self._counter) and not counted:
-            counts = before, prompt.used_tokens
-            shrunk = CompressionResult((), (), *counts, strategy="truncate")
-            await self._count_compression(shrunk, "auto", counts, emit)
+            shrunk = CompressionResult((), (), before, prompt.used_tokens, strategy="truncate")
+            await self._count_compression(shrunk, "auto", (before, prompt.used_tokens), emit)
 
-    async def _compact(self, prompt: Prompt, emit: Emit, plan: CompactionPlan) -> bool:
+    async def _compact(
+        self,
+        prompt: Prompt,
+        emit: Emit,
+        options: CompressionOptions,
+        summarise: Summarise | None,
+        *,
+        manual: bool = False,
+    ) -> bool:
         """Run one compaction. Return True if the context is smaller. A failure does not end the turn (S10.3)."""
+        from ollm.services.chat_compression.service import ChatCompressionService
+
         await self._before()
-        if plan.summarise:
-            plan = msgspec.structs.replace(plan, summarise=_report_progress(plan.summarise, emit))
-        before = prompt.used_tokens
-        known = prompt.get_active_context().checkpoints
+        before, view = prompt.used_tokens, prompt.view_context(with_recall=manual)
+        write = _report_progress(summarise, emit) if summarise else None
         try:
-            view = prompt.view_context(with_recall=plan.trigger == "manual")
-            context, result = await compact_context(view, plan, self._counter, self._clock)
+            service = ChatCompressionService(self._counter, write, clock=self._clock)
+            result = await service.compress((view.system, *view.context.messages), options)
         except OllmError as error:
             _log.warning("Compression failed: %s", error, extra={"operation": "compress"})
             emit(CompressionError(message=str(error)))
             return False
-        if result.skipped:
-            emit(CompressionSkipped(reason=result.skipped))
+        freed = result.original_token_count - result.compressed_token_count
+        useless = manual and freed <= view.recall_tokens * ESTIMATE_SLACK
+        if skipped := result.skipped or (FREES_TOO_LITTLE if useless else ""):
+            emit(CompressionSkipped(reason=skipped))
             return False
         self.prepared = None
+        self._put_result(prompt, view, result, emit)
+        await self._count_compression(result, "manual" if manual else "auto", (before, prompt.used_tokens), emit)
+        return True
+
+    def _put_result(self, prompt: Prompt, view: ContextView, result: CompressionResult, emit: Emit) -> None:
+        context = _update_records(view, result, self._counter)
         prompt.replace_context(context, "compression")
-        if result.created:
-            made = result.created
+        if made := result.created:
             emit(CheckpointCreated(checkpoint_id=made.id, message_ids=made.message_ids, tokens=made.tokens))
         for old in context.checkpoints:
-            if old.age != "detailed" and old not in known:
+            if old.age != "detailed" and old not in view.context.checkpoints:
                 emit(CheckpointAged(checkpoint_id=old.id, age=old.age, tokens=old.tokens))
-        self._report(result, emit)
-        await self._count_compression(result, plan.trigger, (before, prompt.used_tokens), emit)
-        return True
+        if result.fallback:
+            told = f"The model's summary was unusable ({result.fallback}); using an automatic summary."
+            emit(CompressionError(message=told))
 
     async def _count_compression(
         self, result: CompressionResult, trigger: str, counts: tuple[int, int], emit: Emit
     ) -> None:
         """Emit an event for the compression and record it in the session."""
         emit(Compressed(strategy=result.strategy, original_token_count=counts[0], compressed_token_count=counts[1]))
-        await self._keep(self._build_record(result, trigger, counts))
-
-    def _report(self, result: CompressionResult, emit: Emit) -> None:
-        if result.fallback:
-            emit(
-                CompressionError(
-                    message=f"The model's summary was unusable ({result.fallback}); using an automatic summary."
-                )
-            )
-
-    def _build_record(self, result: CompressionResult, trigger: str, counts: tuple[int, int]) -> CompressionRecord:
-        return CompressionRecord(
+        record = CompressionRecord(
             timestamp=format_stamp(self._clock()),
             trigger=trigger,
             strategy=result.strategy,
@@ -391,6 +371,7 @@ class Compactor:
             message_ids=result.message_ids,
             checkpoint=result.created,
         )
+        await self._keep(record)
 
 
 MAX_SHRINK_TRIES = 3

@@ -258,22 +258,17 @@ RETRY_INTERVAL_SECONDS = 0.05
 
 async def take_lease(lease: Lease, *, force: bool) -> None:
     """Acquire the workspace lease. With `force`, ask the owner to close and wait five seconds."""
-    try:
-        lease.acquire()
-    except BusyError:
-        if not force or not lease.ask_owner_to_close():
-            raise
-        await wait_for_lease(lease)
-
-
-async def wait_for_lease(lease: Lease) -> None:
-    deadline = asyncio.get_running_loop().time() + OWNER_TIMEOUT_SECONDS
+    loop, asked = asyncio.get_running_loop(), False
+    deadline = loop.time() + OWNER_TIMEOUT_SECONDS
     while True:
         try:
             return lease.acquire()
         except BusyError as error:
-            if asyncio.get_running_loop().time() > deadline:
+            if not asked and (not force or not lease.ask_owner_to_close()):
+                raise
+            if loop.time() > deadline:
                 raise BusyError(
                     f"{error.message} It was asked to close but did not.", action="Stop that process, then try again."
                 ) from error
+        asked = True
         await asyncio.sleep(RETRY_INTERVAL_SECONDS)
