@@ -375,8 +375,23 @@ async def test_a_document_that_is_no_file_is_named_and_nothing_waits_for_it(tmp_
     assert (resumed.code, checked.code, why in checked.out) == (1, 1, True)
 
 
-async def test_an_identifier_is_not_found_by_a_longer_one(tmp_path: Path) -> None:
-    async with running(tmp_path, ["One.", "Two."]) as runner:
-        await runner.run("-p", "the server says E404 again")
-        found = [await runner.run("sessions", "search", word) for word in ("E4041", "E404", "E40")]
-    assert ["E404" in done.out.replace("«", "").replace("»", "") for done in found] == [False, True, True]
+async def test_search_and_recall_match_words_by_one_rule_and_find_no_search_results(tmp_path: Path) -> None:
+    words = {
+        "E4041": False,
+        "E404": True,
+        "E40": True,
+        "ABC-12345": False,
+        "abc-12": True,
+        "пойдёт": True,
+        "submarine": False,
+    }
+    calls = [("recall", {"queries": [word]}) for word in words]
+    async with running(tmp_path, ["One.", Answer(calls=calls), "Two."]) as runner:
+        await runner.run("-p", "the server says E404 in ABC-1234, пойдет")
+        await runner.run("-p", "Well?", "--continue", "--yes")
+        found = [await runner.run("sessions", "search", word) for word in words]
+        (session,) = runner.sessions()
+    recalled = [call["result"]["llmContent"] for call in session["toolCalls"]]
+    assert ["message 1 (" in text for text in recalled] == list(words.values())
+    assert ["пойдет" in done.out.replace("«", "").replace("»", "") for done in found] == list(words.values())
+    assert all(done.out.count("user") == 1 for done, hit in zip(found, words.values(), strict=True) if hit)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 RecordKind = Literal["head", "message", "call", "file"]
 DIGEST_BYTES = 16
+MAX_TEXT_CHARS = 200_000  # of one message: PostgreSQL indexes up to 1 MB of words
 
 
 class ArchiveRecord(NamedTuple):
@@ -230,7 +231,7 @@ class SessionSender:
 
     def _insert_texts(self, records: Sequence[ArchiveRecord], head: ArchivedHead) -> None:
         entries = [record.text for record in records if record.text]
-        texts = [entry.text.replace("\0", "") for entry in entries]
+        texts = [entry.text.replace("\0", "")[:MAX_TEXT_CHARS] for entry in entries]
         query = (
             "INSERT INTO ollm.messages (session_id, number, call, role, at, text, words)"
             " SELECT %s, t.number, t.call, t.role, t.at, t.text, array_to_tsvector(string_to_array(t.words, ' '))"

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
+from unicodedata import normalize
 
 import click
 import pytest
@@ -62,13 +63,29 @@ def test_search_finds_with_number_role_time_and_snippet(home):
         "role": "user",
         "timestamp": AT,
         "title": "hello there",
-        "snippet": "the «config»uration of it",
+        "snippet": "the «configuration» of it",
     }
     assert json_of("sessions", "search", "config", "--role", "assistant", "--json", home=home) == []
     assert json_of("sessions", "search", "config", "--since", "2026-01-01", "--model", "m", "--json", home=home)
     for odd in ("", '"', "*", "AND", "NEAR("):
         assert json_of("sessions", "search", odd, "--json", home=home) == []
     assert ollm("sessions", "search", "x", "--since", "yesterday-ish", home=home.root).returncode == 2
+
+
+def test_words_of_many_scripts_are_found_and_shown_as_written(home):
+    said = {
+        "Сын пойдёт в первый класс": ("пойдет", "ПЕРВЫЙ", "первый"),
+        "الطائرة والأسرة والقرآن": ("الطائرة", "والأسرة", "والقرآن"),
+        "Ο αδερφός μου στην Αθήνα": ("αθηνα", "ΑΔΕΡΦΌΣ", normalize("NFD", "Αθήνα")),
+        "Київ їжак": ("Київ", "їжак"),
+        "Die Straße im ﬁnalen Ort": ("STRASSE", "finalen"),
+        "Iğdır ılık": ("ığdır", "ILIK"),
+    }
+    home.recorded(*said)
+    for number, (text, words) in enumerate(said.items(), 1):
+        for word in words:
+            (hit,) = json_of("sessions", "search", word, "--json", home=home)
+            assert (hit["number"], hit["snippet"].replace("«", "").replace("»", "")) == (number, text)
 
 
 @pytest.mark.parametrize(("text", "seconds"), [("7d", 7 * 86_400), ("12h", 12 * 3600), ("90m", 90 * 60), ("0d", 0)])

@@ -18,7 +18,8 @@ from ollm.runtime.resume.session_archive import (
 from ollm.runtime.resume.workspace_record import SavedContext, read_last_number, read_saved_context
 from ollm.services.message_search import MessageMatch
 from ollm.store.session_files.store import MessagePage
-from ollm.store.session_index.session_texts import IndexedText, Vector
+from ollm.store.session_index.passages import IndexedText
+from ollm.store.session_index.session_texts import Vector
 from tests.runtime.prompt.test_prompt import Talk
 
 

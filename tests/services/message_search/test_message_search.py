@@ -6,16 +6,21 @@ from collections.abc import Sequence
 from contextlib import closing
 from itertools import permutations
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from unicodedata import normalize
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from ollm.domain.tools import RecordedResult
 from ollm.runtime.resume.session_archive import SessionArchive
 from ollm.services.message_search import MessageMatch, search_messages
-from ollm.store.session_index.session_texts import SessionTexts, cut_passages
+from ollm.store.session_index.passages import cut_passages
+from ollm.store.session_index.search import search_sessions
+from ollm.store.session_index.session_texts import SessionTexts
+from ollm.store.session_index.words import fold_words
 from tests.store.sessions.support import Home, call, run, said
 
 NOISE = [f"Please look at part {number} of the report again when you have time for it." for number in range(60)]
@@ -222,12 +227,42 @@ def test_every_part_of_a_text_is_in_a_passage(text: str, query: str) -> None:
     assert place == len(text)
 
 
+LETTERS = st.characters(categories=["Lu", "Ll", "Lt", "Lo", "Mn", "Mc", "Nd"])
+
+
+@settings(max_examples=40)
+@given(words=st.lists(st.text(LETTERS, min_size=3, max_size=12), min_size=1, max_size=4, unique=True))
+def test_a_word_of_any_script_is_found_in_any_form(words: list[str]) -> None:
+    words = [word for word in words if len(fold_words(word)) > 2 and word[0].isalpha()]
+    with TemporaryDirectory() as root:
+        home = Home(Path(root))
+        session = home.recorded(*NOISE[:9], *(f"Then: {word}, and so on." for word in words), "Any news?")
+        with closing(home.index()) as index:
+            for number, word in enumerate(words, 10):
+                for typed in (word, word.upper(), normalize("NFC", word), normalize("NFD", word)):
+                    hits = search_sessions(index, typed).hits
+                    matches = search_messages(SessionTexts(index, session), [typed], 6)
+                    assert number in [hit["number"] for hit in hits], typed
+                    assert number in [match.text.number for match in matches], typed
+                    assert any("«" in hit["snippet"] for hit in hits)
+
+
 def test_an_identifier_is_found_whole_or_by_its_beginning(tmp_path: Path) -> None:
     home = Home(tmp_path)
     session = home.recorded(*NOISE, "It fails with E404 now.", "Ticket ABC-1234 is open.", "Any news?")
     assert find_texts(home, session, "E4041") == find_texts(home, session, "E405") == []
-    assert find_texts(home, session, "e404") == ["It fails with E404 now."]
-    assert find_texts(home, session, "1234") == ["Ticket ABC-1234 is open."]
+    assert find_texts(home, session, "e404") == find_texts(home, session, "E40") == ["It fails with E404 now."]
+    for typed in ("1234", "123", "ABC-1234", "abc-12"):
+        assert find_texts(home, session, typed) == ["Ticket ABC-1234 is open."]
+    assert find_texts(home, session, "ABC-12345") == find_texts(home, session, "ABD-1234") == []
+
+
+def test_the_end_of_a_very_long_message_is_found(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    session = home.recorded(*NOISE, "lorem ipsum " * 400_000 + "the needle", "Any news?")
+    (match,) = find(home, session, "ipsum needle")
+    assert match.passage.endswith("the needle")
+    assert match.words == ("ipsum", "needle")
 
 
 def test_a_hit_names_the_words_of_every_query(tmp_path: Path) -> None:

@@ -15,8 +15,9 @@ from typing import NamedTuple
 import msgspec
 
 from ollm.domain.struct import Data
-from ollm.store.session_index.session_texts import IndexedText, PassageTable, SessionTexts, Vector
-from ollm.store.session_index.words import UNSPACED, fold_text, has_digit, quote_phrase, separate_words
+from ollm.store.session_index.passages import IndexedText, PassageTable, make_excerpt
+from ollm.store.session_index.session_texts import SessionTexts, Vector
+from ollm.store.session_index.words import UNSPACED, fold_text, has_digit, quote_phrase
 
 MAX_QUERIES = 5
 MAX_TERMS = 24  # of one query
@@ -31,11 +32,9 @@ INEXACT_WEIGHT = 0.8  # of a word that only much the same ones stand for, or lon
 ROLE_WEIGHTS = {"user": 1.6, "assistant": 1.0, "tool": 0.6}
 FUSION_RANK = 60  # of reciprocal rank fusion
 SHOWN_BESIDE = 3  # so many of the first hits show both sides of an exchange
-SNIPPET_WORDS, MIN_SNIPPET_WORDS = 48, 16  # shown of a hit: of one query, and of many
+SNIPPET_CHARS, MIN_SNIPPET_CHARS = 300, 100  # shown of a hit: of one query, and of many
 TIE_SHARE = 0.001  # for each word, also those that say nothing alone
-OWN_CALL = "recall "  # begins the text of a call whose result answers nothing
 
-_LETTERS = re.compile(r"[^\W_]+")
 _UNSPACED = re.compile(rf"{UNSPACED}+")
 
 
@@ -121,12 +120,16 @@ def search_messages(
 
 
 def _read_query(texts: SessionTexts, query: str) -> Query:
-    text = query.encode("utf-8", "replace").decode()
-    runs = _UNSPACED.findall(text)
-    pairs = [run[at : at + 2] for run in runs for at in range(max(1, len(run) - 1))]  # most words there have two
-    words = _LETTERS.findall(fold_text(_UNSPACED.sub(" ", text)))
-    words = [word for word in words if len(word) > 1 or word.isdigit()]
-    names = [name for name in fold_text(text).split() if len(_LETTERS.findall(name)) > 1 and texts.holds(name)]
+    names, words, pairs = [], [], []
+    for typed in query.split():
+        folded = fold_text(typed)
+        runs = _UNSPACED.findall(folded)
+        pairs += [run[at : at + 2] for run in runs for at in range(max(1, len(run) - 1))]  # most words there have two
+        parts = _UNSPACED.sub(" ", folded).split()
+        name = " ".join(parts) if len(parts) > 1 and not runs else ""
+        is_identifier = bool(name) and has_digit(name)  # none of its parts can stand for it
+        names += [name] if is_identifier or (name and texts.holds(name)) else []
+        words += [] if is_identifier else [word for word in parts if len(word) > 1 or word.isdigit()]
     chosen = list(dict.fromkeys([*names, *words, *pairs]))[:MAX_TERMS]
     return Query(terms=tuple(_make_term(texts, word, is_pair=word in pairs) for word in chosen))
 
@@ -138,7 +141,7 @@ def _make_term(
     word with a digit is an identifier: other ones of the same length or less are different things."""
     count = texts.message_count
     common = max(MIN_COMMON, int(COMMON_SHARE * count))
-    phrases = [quote_phrase(separate_words(word))]
+    phrases = [quote_phrase(" ".join(word) if is_pair else word)]
     held, inexact = texts.count_matches(phrases[0], common), False
     is_identifier = has_digit(word)
     if (widen or not held) and not is_pair:
@@ -179,14 +182,14 @@ def _find_matches(
 ) -> list[MessageMatch]:
     """Find up to `limit` matches, best first; late ones come last."""
     rows = list(dict.fromkeys(row for query in queries for row in texts.rank(query.phrases, MAX_CANDIDATES)))
-    table = PassageTable(text for text in texts.read(rows) if not (text.call and text.text.startswith(OWN_CALL)))
+    table = PassageTable(texts.read(rows), [phrase for query in queries for phrase in query.phrases])
     try:
         scores, best, leading = _score_passages(table, queries, rows)
         late = {row for row, (found, *_) in best.items() if is_late(table.owners[found.passage])}
         place = {row: at for at, row in enumerate(rows)}
         ranked = sorted(scores, key=lambda row: (row in late, row not in leading, -scores[row], place[row]))[:limit]
-        length = max(MIN_SNIPPET_WORDS, SNIPPET_WORDS // max(1, len(queries)))
-        matches = {row: _make_match(table, best[row], length) for row in ranked}
+        chars = max(MIN_SNIPPET_CHARS, SNIPPET_CHARS // max(1, len(queries)))
+        matches = {row: _make_match(table, best[row], chars) for row in ranked}
     finally:
         table.close()
     if not any(nearest):
@@ -194,11 +197,11 @@ def _find_matches(
     return _add_nearest(texts, matches, ranked, nearest)
 
 
-def _make_match(table: PassageTable, found: Sequence[ScoredPassage], length: int) -> MessageMatch:
+def _make_match(table: PassageTable, found: Sequence[ScoredPassage], chars: int) -> MessageMatch:
     """Make a match of the best passage, with the words of all queries that the text answers."""
-    shown = [table.show(one.passage, [phrase for term in one.held for phrase in term.phrases], length) for one in found]
-    words = dict.fromkeys(word for _, matched in shown for word in matched)
-    return MessageMatch(text=table.owners[found[0].passage], passage=shown[0][0], words=tuple(words))
+    shown = [table.show(one.passage, [phrase for term in one.held for phrase in term.phrases]) for one in found]
+    words = dict.fromkeys(text[start:end].casefold() for text, matches in shown for start, end in matches)
+    return MessageMatch(text=table.owners[found[0].passage], passage=make_excerpt(*shown[0], chars), words=tuple(words))
 
 
 def _score_passages(
@@ -213,7 +216,7 @@ def _score_passages(
     for query in queries:
         holding: dict[int, list[Term]] = {}
         for term in query.terms:
-            for passage in table.find(" OR ".join(term.phrases)):
+            for passage in table.find(term.phrases):
                 holding.setdefault(passage, []).append(term)
         found: dict[int, ScoredPassage] = {}
         for passage, held in holding.items():
@@ -241,12 +244,11 @@ def _add_nearest(
             scores[row] = scores.get(row, 0.0) + 1 / (FUSION_RANK + place)
     order = sorted(scores, key=lambda row: -scores[row])
     others = {text.row: text for text in texts.read([row for row in order if row not in matches])}
-    found = [
+    return [
         matches.get(row) or MessageMatch(text=others[row], passage=shorten(others[row].text), words=())
         for row in order
         if row in matches or row in others
     ]
-    return [match for match in found if not (match.text.call and match.text.text.startswith(OWN_CALL))]
 
 
 def shorten(text: str, most: int = 240) -> str:

@@ -14,9 +14,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TypeVar
 
-VERSION = 4
+VERSION = 5
 BUSY_MILLISECONDS = 1500
-TOKENIZER = "porter unicode61 remove_diacritics 2"
+# `fold_words` decides what is a letter. The tables of FTS5 end with Unicode 6.1: later letters are unassigned (Cn).
+TOKENIZER = "porter unicode61 remove_diacritics 0 categories 'L* N* M* Co Cn'"
 SCHEMA = f"""
 CREATE TABLE sessions(
     id INTEGER PRIMARY KEY, session_id TEXT NOT NULL UNIQUE, stamp TEXT NOT NULL,
@@ -32,7 +33,7 @@ CREATE TABLE vectors(
     vector BLOB NOT NULL);
 CREATE INDEX vectors_of_sessions ON vectors(session, model, entry, signs);
 CREATE VIRTUAL TABLE words USING fts5(
-    text, content='', columnsize=0, tokenize='{TOKENIZER}');
+    text, content='', columnsize=0, tokenize="{TOKENIZER}");
 """
 Done = TypeVar("Done")
 

@@ -44,8 +44,8 @@ MIN_WORK_SECONDS = 0.2
 STEP_TEXTS = 500
 SCRUB_SECONDS = 0.3  # of merging while somebody waits for something else
 
-MAX_TEXT_CHARS = 200_000
 MAX_TITLE_CHARS = 80  # of a session that another program wrote without a title
+QUOTING_TOOLS = frozenset({"recall"})  # their results repeat what is indexed already
 UNREAD_TITLE = "(not read yet)"
 Row = dict[str, Any]
 
@@ -280,17 +280,16 @@ def _make_row(session: Session, count: int, last: int) -> SessionRow:
 
 def make_message_entry(message: Message) -> IndexEntry:
     said = "\n".join(text for text in (message.text, message.thinking) if text)
-    return IndexEntry(message.id, message.role, message.timestamp, None, said[:MAX_TEXT_CHARS])
+    return IndexEntry(message.id, message.role, message.timestamp, None, said)
 
 
 def make_call_entry(call: ToolCallRecord | None, *, whole: bool = False) -> IndexEntry | None:
-    """Make the entry of a finished call; `whole` includes the output that the model was not shown."""
-    if call is None or call.status == "running":
+    """Make the entry of a finished call; `whole` includes the output that the model was not shown. A call that quotes
+    the session has none."""
+    if call is None or call.status == "running" or call.name in QUOTING_TOOLS:
         return None
     arguments = "\n".join(value for value in call.args.values() if isinstance(value, str))
     result = call.result.llm_content if call.result else ""
     if whole and call.result and call.result.full_output is not None:
         result = call.result.full_output
-    return IndexEntry(
-        call.message_id, "tool", call.timestamp, call.id, f"{call.name} {arguments}\n{result}"[:MAX_TEXT_CHARS]
-    )
+    return IndexEntry(call.message_id, "tool", call.timestamp, call.id, f"{call.name} {arguments}\n{result}")

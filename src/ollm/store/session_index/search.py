@@ -6,13 +6,14 @@ No step takes time that grows with a common word: hits are counted up to a bound
 
 from __future__ import annotations
 
+import re
 import sqlite3
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from ollm.store.session_index.database import TOKENIZER
 from ollm.store.session_index.index import Progress, SessionIndex
+from ollm.store.session_index.passages import IndexedText, PassageTable, Span, make_excerpt, stem_words
 from ollm.store.session_index.texts import (
     ROLES,
     format_time,
@@ -21,7 +22,7 @@ from ollm.store.session_index.texts import (
     make_sign_marks,
     unpack_text,
 )
-from ollm.store.session_index.words import SearchWord, fold_text, has_digit, make_snippet, parse_words, quote_phrase
+from ollm.store.session_index.words import SearchWord, fold_words, has_digit, parse_words, quote_phrase
 
 MAX_RANKED_HITS = 20_000
 LOOK_SECONDS = 0.05
@@ -30,6 +31,7 @@ MAX_TERMS, MAX_TEXTS = 200, 20_000  # of longer words that begin like one typed
 MAX_SECONDS = 0.03
 MIN_READ_TERMS = 20  # words that are read whatever it takes
 MIN_STEM_CHARS, MAX_ENDING_CHARS = 4, 4
+SNIPPET_CHARS = 130
 MAX_SESSIONS = 500  # that a question names; with more of them each hit is asked where it comes from
 
 
@@ -100,9 +102,7 @@ def search_sessions(
                 return SessionSearchResult([], True, 0)
             words = parse_words(text)
             found = asked.find_by_words(words) if words else asked.find_by_signs()
-            return SessionSearchResult(
-                [asked.make_hit(row) for row in found.rows], found.ranked, found.total, found.complete
-            )
+            return SessionSearchResult(asked.make_hits(found.rows), found.ranked, found.total, found.complete)
         finally:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
@@ -116,6 +116,7 @@ class _Search:
         self._connection = connection
         self._typed = typed
         self._limit = limit
+        self._phrases: list[str] = []  # that hits may contain
         self._since = filters.since or ""
         self._marks = [quote_phrase(make_role_mark(filters.role))] if filters.role else []
         self._only: frozenset[int] | None = self._find_sessions(filters)
@@ -131,7 +132,8 @@ class _Search:
 
     def find_by_words(self, words: list[SearchWord]) -> _RowBatch:
         """Search for whole words first, then for longer words that begin with them."""
-        found = self._find_matching([word.phrase for word in words])
+        self._phrases = [word.phrase for word in words]
+        found = self._find_matching(self._phrases)
         if len(found.rows) >= self._limit:
             return found
         more = self._find_longer(words)
@@ -143,10 +145,8 @@ class _Search:
 
     def find_by_signs(self) -> _RowBatch:
         """Search for exactly the typed text, newest first, among texts with the same signs."""
-        wanted = fold_text(self._typed.strip())
-        return self._look_through(
-            [quote_phrase(mark) for mark in make_sign_marks(wanted)], lambda text: wanted in fold_text(text)
-        )
+        wanted = self._typed.strip()
+        return self._look_through([quote_phrase(mark) for mark in make_sign_marks(wanted)], lambda text: wanted in text)
 
     def _find_longer(self, words: list[SearchWord]) -> _RowBatch | None:
         """Search with longer words that begin like those typed, or return None if there are none."""
@@ -159,11 +159,13 @@ class _Search:
             )
             if longer is None:
                 loose.append(word)
-                parts += [quote_phrase(word.leading)] if parse_words(word.leading) else []
+                parts += [quote_phrase(word.leading)] if word.leading else []
+                self._phrases = [*self._phrases, f"{word.phrase} *"]
             else:
+                self._phrases = [*self._phrases, *longer]
                 parts.append(f"({' OR '.join((word.phrase, *longer))})" if longer else word.phrase)
         if loose:
-            return self._look_through(parts, lambda text: all(word.begins_in(fold_text(text)) for word in loose))
+            return self._look_through(parts, lambda text: all(word.begins_in(fold_words(text)) for word in loose))
         return self._find_matching(parts) if parts != [word.phrase for word in words] else None
 
     def _find_matching(self, parts: list[str]) -> _RowBatch:
@@ -250,7 +252,20 @@ class _Search:
         query = f"SELECT id FROM sessions WHERE {' AND '.join(given)}"  # noqa: S608 - conditions are written here
         return frozenset(found for (found,) in self._connection.execute(query, list(given.values())))
 
-    def make_hit(self, row: EntryRow) -> dict[str, Any]:
+    def make_hits(self, rows: Sequence[EntryRow]) -> list[dict[str, Any]]:
+        texts = [IndexedText(row.id, row.number, ROLES[row.role], None, unpack_text(row.text)) for row in rows]
+        table = PassageTable(texts, self._phrases)
+        try:
+            best = {table.owners[found].row: found for found in reversed(table.find(self._phrases))}
+            shown = {row: table.show(found, self._phrases) for row, found in best.items()}
+        finally:
+            table.close()
+        return [self._make_hit(row, *shown.get(row.id, (text.text, []))) for row, text in zip(rows, texts, strict=True)]
+
+    def _make_hit(self, row: EntryRow, text: str, matches: list[Span]) -> dict[str, Any]:
+        signs = [re.escape(typed) for typed in self._typed.split() if not parse_words(typed)]
+        if signs:
+            matches = [*matches, *(found.span() for found in re.finditer("|".join(signs), text))]
         query = "SELECT session_id, title FROM sessions WHERE id = ?"
         session_id, title = self._connection.execute(query, (row.session,)).fetchone()
         return {
@@ -260,7 +275,7 @@ class _Search:
             "role": ROLES[row.role],
             "timestamp": format_time(row.at),
             "title": title,
-            "snippet": make_snippet(unpack_text(row.text), self._typed),
+            "snippet": make_excerpt(text, matches, SNIPPET_CHARS, marked=True),
         }
 
 
@@ -300,13 +315,6 @@ def find_words(stems: Sequence[str]) -> list[str]:
         for stem in stems
         for form in (*(stem + end for end in ("", "e", "s", "es", "ed", "ing")), stem.removesuffix("i") + "y")
     }
-    connection = sqlite3.connect(":memory:")
-    try:
-        connection.execute(f"CREATE VIRTUAL TABLE forms USING fts5(text, tokenize='{TOKENIZER}')")
-        connection.execute("CREATE VIRTUAL TABLE places USING fts5vocab(forms, instance)")
-        connection.executemany("INSERT INTO forms(rowid, text) VALUES (?, ?)", enumerate(forms))
-        made = dict(connection.execute("SELECT doc, term FROM places"))
-    finally:
-        connection.close()
-    found = {stem: form for place, (form, stem) in reversed(list(enumerate(forms.items()))) if made.get(place) == stem}
+    stems_of = stem_words(list(forms))
+    found = {stem: form for form, stem in reversed(forms.items()) if stems_of.get(form) == stem}
     return [found[stem] for stem in stems if stem in found]

@@ -10,16 +10,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from operator import mul
 from statistics import fmean, pstdev
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
-from ollm.store.session_index.database import TOKENIZER, run_transaction
+from ollm.store.session_index.database import run_transaction
 from ollm.store.session_index.index import SessionIndex
+from ollm.store.session_index.passages import IndexedText
 from ollm.store.session_index.search import create_vocabulary, find_words
 from ollm.store.session_index.texts import ROLES, make_role_mark, make_session_mark, unpack_text
-from ollm.store.session_index.words import join_words, quote_phrase, separate_words
+from ollm.store.session_index.words import MIN_PREFIX_CHARS, quote_phrase
 
-PASSAGE_CHARS = 1_500
-MAX_PASSAGE_CHARS = 3_000_000  # of all texts that are looked at closely
 NEIGHBOUR_ROWS = 12
 MAX_LIKE_TERMS = 12
 MIN_SHARED_CHARS = 4
@@ -32,16 +31,6 @@ MIN_COMPARED = 8  # vectors, from which on one can stand out
 MAX_COMPARED = 400
 
 Vector: TypeAlias = "array[float]"  # of 32-bit floats
-
-
-class IndexedText(NamedTuple):
-    """A message, or a call with its output; `number` is the message's, or that of the message with the call."""
-
-    row: int
-    number: int
-    role: str
-    call: str | None
-    text: str
 
 
 class SessionTexts:
@@ -87,7 +76,7 @@ class SessionTexts:
 
     def holds(self, words: str) -> bool:
         """Return True if a text contains these words in sequence."""
-        return self.count_matches(quote_phrase(separate_words(words)), 0) > 0
+        return self.count_matches(quote_phrase(words), 0) > 0
 
     def rank(self, phrases: Iterable[str], limit: int) -> list[int]:
         """List the rows that contain any of these, best first by BM25."""
@@ -123,8 +112,10 @@ class SessionTexts:
         return self.read([found[0]])[0].number if found else 0
 
     def find_longer(self, word: str) -> list[str]:
-        """List indexed words that begin with this one."""
-        return self._find_between(word, word) if len(word) >= MIN_SHARED_CHARS else []
+        """List indexed words that begin with this one; for several words, such as begin with the last of them."""
+        leading, blank, ending = word.rpartition(" ")
+        found = self._find_between(ending, ending) if len(word) >= MIN_PREFIX_CHARS else []
+        return [leading + blank + form for form in found]
 
     def find_alike(self, word: str) -> list[str]:
         """List indexed words that differ from this one in a few last letters."""
@@ -213,51 +204,3 @@ def compare_vectors(one: Vector, other: Vector) -> float:
     """Compute the cosine of two vectors."""
     lengths = math.sqrt(sum(map(mul, one, one))) * math.sqrt(sum(map(mul, other, other)))
     return sum(map(mul, one, other)) / lengths if lengths else 0.0
-
-
-class PassageTable:
-    """Texts cut into passages in a separate FTS5 table, which finds and shows the words in a passage."""
-
-    def __init__(self, texts: Iterable[IndexedText]) -> None:
-        self._connection = sqlite3.connect(":memory:")
-        self._connection.execute(f"CREATE VIRTUAL TABLE passages USING fts5(text, tokenize='{TOKENIZER}')")
-        self.owners: dict[int, IndexedText] = {}
-        left = MAX_PASSAGE_CHARS
-        for text in texts:
-            for passage in cut_passages(text.text):
-                left -= len(passage)
-                if left < 0:
-                    return
-                query = "INSERT INTO passages(text) VALUES (?)"
-                row = self._connection.execute(query, (separate_words(passage),)).lastrowid
-                self.owners[row or 0] = text
-
-    def find(self, phrase: str) -> set[int]:
-        """Find the passages that hold a phrase."""
-        query = "SELECT rowid FROM passages WHERE passages MATCH ?"
-        return {row for (row,) in self._connection.execute(query, (phrase,))}
-
-    def show(self, passage: int, phrases: Iterable[str], length: int) -> tuple[str, tuple[str, ...]]:
-        """Return the best part of a passage on one line, of so many words, and the words that match."""
-        query = (
-            f"SELECT snippet(passages, 0, '', '', '…', {length}), "  # noqa: S608
-            "highlight(passages, 0, '\ue000', '\ue001') FROM passages WHERE passages MATCH ? AND rowid = ?"
-        )
-        snippet, marked = self._connection.execute(query, (" OR ".join(phrases), passage)).fetchone()
-        words = (join_words(part.partition("\ue001")[0]) for part in marked.split("\ue000")[1:])
-        return " ".join(join_words(snippet).split()), tuple(dict.fromkeys(word.casefold() for word in words))
-
-    def close(self) -> None:
-        self._connection.close()
-
-
-def cut_passages(text: str) -> list[str]:
-    """Cut a long text at line or word ends; each passage begins in the middle of the previous one."""
-    passages, start = [], 0
-    while len(text) - start > PASSAGE_CHARS:
-        end = start + PASSAGE_CHARS
-        cut = max(text.rfind(" ", end - 200, end), text.rfind("\n", end - 200, end))
-        passages.append(text[start : cut if cut > 0 else end])
-        middle = start + PASSAGE_CHARS // 2
-        start = max(text.find(" ", middle, middle + 100), middle)
-    return [*passages, text[start:]]

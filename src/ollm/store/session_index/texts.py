@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from ollm.domain.clock import format_stamp, parse_stamp, to_epoch_ms
 from ollm.store.session_index.database import run_transaction
-from ollm.store.session_index.words import separate_words
+from ollm.store.session_index.words import fold_words
 
 ROLES = ("user", "assistant", "system", "tool")
 UNDER_WAY = ""  # stands for a call's id: an answer that was not finished when it was read
@@ -84,7 +84,7 @@ def make_sign_marks(text: str) -> list[str]:
 
 def make_index_text(text: str, role: str, session: int) -> str:
     """Make the text for the word index, with its marks."""
-    return " ".join((separate_words(text), make_role_mark(role), make_session_mark(session), *make_sign_marks(text)))
+    return " ".join((fold_words(text), make_role_mark(role), make_session_mark(session), *make_sign_marks(text)))
 
 
 class EntryIndexer:

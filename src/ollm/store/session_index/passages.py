@@ -1,0 +1,125 @@
+"""Show where texts contain the words of a query: texts cut into passages in an FTS5 table in memory."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+from unicodedata import normalize
+
+from ollm.store.session_index.database import TOKENIZER
+from ollm.store.session_index.words import find_spans, fold_words
+
+PASSAGE_CHARS = 1_500
+MAX_PASSAGE_CHARS = 3_000_000  # of all passages that are looked at closely
+MAX_CUT_CHARS = 20  # left out at either end of an excerpt, so that it begins and ends with a whole word
+OPEN, CLOSE = "«", "»"
+_OPEN, _CLOSE = "\ue000", "\ue001"
+Span = tuple[int, int]
+
+
+class IndexedText(NamedTuple):
+    """A message, or a call with its output; `number` is the message's, or that of the message with the call."""
+
+    row: int
+    number: int
+    role: str
+    call: str | None
+    text: str
+
+
+class PassageTable:
+    """The passages of texts that may hold one of the phrases, those with the most of their words first."""
+
+    def __init__(self, texts: Iterable[IndexedText], phrases: Iterable[str]) -> None:
+        self._connection = sqlite3.connect(":memory:")
+        self._connection.execute(f'CREATE VIRTUAL TABLE passages USING fts5(text, tokenize="{TOKENIZER}")')
+        self.owners: dict[int, IndexedText] = {}
+        self._passages: dict[int, str] = {}
+        words = {word for phrase in phrases for word in phrase.replace('"', " ").split()}
+        beginnings = sorted({stem[: max(2, len(stem) - 1)] for stem in stem_words(sorted(words)).values()})
+        pattern = re.compile(rf"(?<!\S)(?:{'|'.join(map(re.escape, beginnings))})") if beginnings else None
+        found = [
+            (len(set(pattern.findall(folded))), text, passage, folded)
+            for text in (texts if pattern else ())
+            for passage in cut_passages(text.text)
+            if pattern and pattern.search(folded := fold_words(passage))
+        ]
+        left = MAX_PASSAGE_CHARS
+        for _, text, passage, folded in sorted(found, key=lambda one: -one[0]):
+            left -= len(passage)
+            if left < 0:
+                return
+            row = self._connection.execute("INSERT INTO passages(text) VALUES (?)", (folded,)).lastrowid or 0
+            self.owners[row], self._passages[row] = text, passage
+
+    def find(self, phrases: Sequence[str]) -> list[int]:
+        """Find the passages that hold one of these phrases, best first."""
+        if not phrases:
+            return []
+        query = "SELECT rowid FROM passages WHERE passages MATCH ? ORDER BY rank"
+        return [row for (row,) in self._connection.execute(query, (" OR ".join(phrases),))]
+
+    def show(self, passage: int, phrases: Iterable[str]) -> tuple[str, list[Span]]:
+        """Return a passage and the places in it that match."""
+        query = (
+            f"SELECT highlight(passages, 0, '{_OPEN}', '{_CLOSE}') FROM passages "  # noqa: S608
+            "WHERE passages MATCH ? AND rowid = ?"
+        )
+        (marked,) = self._connection.execute(query, (" OR ".join(phrases), passage)).fetchone()
+        text = normalize("NFC", self._passages[passage])
+        matches: list[Span] = []
+        for (start, end), word in zip(find_spans(text), marked.split(), strict=False):
+            if word.startswith(_OPEN):
+                matches.append((start, end))
+            if word.endswith(_CLOSE) and matches:
+                matches[-1] = (matches[-1][0], end)
+        return text, matches
+
+    def close(self) -> None:
+        self._connection.close()
+
+
+def cut_passages(text: str) -> list[str]:
+    """Cut a long text at line or word ends; each passage begins in the middle of the previous one."""
+    passages, start = [], 0
+    while len(text) - start > PASSAGE_CHARS:
+        end = start + PASSAGE_CHARS
+        cut = max(text.rfind(" ", end - 200, end), text.rfind("\n", end - 200, end))
+        passages.append(text[start : cut if cut > 0 else end])
+        middle = start + PASSAGE_CHARS // 2
+        start = max(text.find(" ", middle, middle + 100), middle)
+    return [*passages, text[start:]]
+
+
+def make_excerpt(text: str, matches: Sequence[Span], chars: int, *, marked: bool = False) -> str:
+    """Return the part of a text with the most different matches, on one line of about so many characters."""
+    ordered = sorted(matches) or [(0, 0)]
+    windows = [[match for match in ordered if first <= match[0] < first + chars] for first, _ in ordered]
+    within = max(windows, key=lambda window: len({text[start:end].casefold() for start, end in window}))
+    first, last = within[0][0], within[-1][1]
+    around = max(0, chars - (last - first)) // 2
+    start, end = max(0, first - around), min(len(text), max(last + around, chars))
+    if start:
+        start = max(start, text.find(" ", start, min(start + MAX_CUT_CHARS, first)) + 1)
+    if end < len(text):
+        end = max(text.rfind(" ", max(last, end - MAX_CUT_CHARS), end), 0) or end
+    parts, place = [], start
+    for opened, closed in within if marked and matches else ():
+        parts += [text[place:opened], OPEN, text[opened:closed], CLOSE]
+        place = closed
+    line = " ".join("".join([*parts, text[place:end]]).split())
+    return ("…" if start else "") + line + ("…" if end < len(text) else "")
+
+
+def stem_words(words: Sequence[str]) -> dict[str, str]:
+    """Return the stem that FTS5 makes of each word."""
+    connection = sqlite3.connect(":memory:")
+    try:
+        connection.execute(f'CREATE VIRTUAL TABLE forms USING fts5(text, tokenize="{TOKENIZER}")')
+        connection.execute("CREATE VIRTUAL TABLE places USING fts5vocab(forms, instance)")
+        connection.executemany("INSERT INTO forms(rowid, text) VALUES (?, ?)", enumerate(words))
+        return {words[place]: stem for place, stem in connection.execute("SELECT doc, term FROM places")}
+    finally:
+        connection.close()
