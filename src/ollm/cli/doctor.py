@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 import msgspec
-from msgspec.structs import asdict, replace
+from msgspec.structs import replace
 
 from ollm.app import ProcessScope
 from ollm.app.workspace import WorkspaceScope
@@ -31,7 +31,7 @@ from ollm.domain.model_facts import ModelFacts
 from ollm.domain.struct import Data
 from ollm.domain.text import format_count
 from ollm.providers.server_errors import lists_no_models, make_unknown_model_error
-from ollm.providers.window import FALLBACK_WINDOW_TOKENS, choose_window, measure_speed
+from ollm.providers.window import FALLBACK_WINDOW_TOKENS, choose_window
 from ollm.store.model_facts import make_facts_key
 from ollm.system.sandbox.caches import clean_cache, measure_cache
 from ollm.system.terminal_text import make_printable, wrap_words
@@ -278,9 +278,10 @@ async def _inspect_server(process: ProcessScope, *, measured: bool) -> tuple[Ser
         key = make_facts_key(choice.provider.name, choice.provider.base_url, choice.model)
         facts = process.model_facts.get(key)
         if measured:
-            facts = process.model_facts.update(
-                key, **asdict(await measure_speed(choice.provider, choice.model, tokens))
-            )
+            from ollm.runtime.model.probe import measure_speed
+
+            read, write = await measure_speed(choice.provider, choice.model, tokens)
+            facts = process.model_facts.update(key, prefill_per_second=read, decode_per_second=write)
     finally:
         await choice.provider.close()
     report = ServerReport(

@@ -16,7 +16,6 @@ from ollm.domain.errors import (
     UnknownModelError,
 )
 from ollm.domain.lazy import compile_late
-from ollm.domain.struct import Data
 from ollm.domain.text import suggest_names
 from ollm.system.http import FullResponse
 from ollm.system.terminal_text import flatten_text
@@ -134,14 +133,13 @@ def _explain_status(status: int, lowered: str) -> tuple[str, str]:
 
 
 def _make_too_long_error(where: str, words: str, body: Any) -> PromptTooLongError:
-    said = read_overflow_numbers(write_out(body) if body else words)
     error = PromptTooLongError(
         f"The prompt does not fit the model's context window: {words}.",
-        **msgspec.structs.asdict(said),
+        **read_overflow_numbers(write_out(body) if body else words),
         action="Serve the model with a larger context window, or use /compact.",
     )
     if error.only_answer_too_long:
-        error.message = f"{where} has no room for an answer of {said.answer_tokens} tokens: {words}."
+        error.message = f"{where} has no room for an answer of {error.answer_tokens} tokens: {words}."
     return error
 
 
@@ -202,16 +200,7 @@ ANSWER_PATTERNS = (
 )
 
 
-class OverflowNumbers(Data, frozen=True):
-    """Numbers of an overflow error, 0 if not reported. `prompt_at_least`: `prompt_tokens` is a lower bound."""
-
-    window: int = 0
-    prompt_tokens: int = 0
-    prompt_at_least: bool = False
-    answer_tokens: int = 0
-
-
-def read_overflow_numbers(text: str) -> OverflowNumbers:
+def read_overflow_numbers(text: str) -> dict[str, Any]:
     """Read the numbers from the text of the error, or from the whole body as text."""
     searched = text[:MAX_SEARCHED_CHARACTERS]
     if len(searched) < len(text):
@@ -221,12 +210,9 @@ def read_overflow_numbers(text: str) -> OverflowNumbers:
     answer, _ = _find_number(ANSWER_PATTERNS, searched)
     if not answer and not (window and prompt):
         window, prompt = _compare_numbers(searched, window, prompt)
-    return OverflowNumbers(
-        window=window,
-        prompt_tokens=prompt,
-        prompt_at_least=at_least and prompt > 0,
-        answer_tokens=answer if answer != window else 0,
-    )
+    asked = answer if answer != window else 0
+    at_least = at_least and prompt > 0
+    return {"window": window, "prompt_tokens": prompt, "prompt_at_least": at_least, "answer_tokens": asked}
 
 
 def _compare_numbers(text: str, window: int, prompt: int) -> tuple[int, int]:

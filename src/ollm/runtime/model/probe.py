@@ -16,9 +16,8 @@ from ollm.domain.model_facts import CallForm, ModelFacts
 from ollm.domain.struct import Data
 from ollm.domain.tools import ToolSchema
 from ollm.providers.base import AnyPiece, CallPiece, ChatRequest, FinishPiece, Provider, TextPiece
-from ollm.providers.window import measure_speed
 from ollm.runtime.model.block_answer import BlockAnswer
-from ollm.runtime.model.tool_call_fallback import AnswerParser, ToolCallFallback
+from ollm.runtime.model.tool_call_fallback import AnswerParser, StreamWatch, ToolCallFallback
 from ollm.runtime.small_models.blocks import FILE_BLOCK
 from ollm.runtime.small_models.edits import read_change
 
@@ -34,6 +33,8 @@ FILLER_LINE = "Line {} of a long and dull file that nobody reads to its end.\n"
 
 PickTools = Callable[[int], tuple[ToolSchema, ...]]
 MAX_TRIAL_TOKENS = 160
+SPEED_SENTENCE = "The quick brown fox jumps over the lazy dog while seven wizards brew strong coffee. "
+MAX_SPEED_ANSWER_TOKENS = 24
 CONF = 'DEBUG = False\nNAME = "x"\nLIMIT = 12\n'
 
 
@@ -84,8 +85,7 @@ class Probe:
         return ModelCard(model=self._request.model, facts=facts, trials=tuple(self._trials))
 
     async def _try_speed(self, facts: ModelFacts) -> tuple[ModelFacts, str, bool, str]:
-        speed = await measure_speed(self._provider, self._request.model, self._request.window)
-        read, write = speed.prefill_per_second, speed.decode_per_second
+        read, write = await measure_speed(self._provider, self._request.model, self._request.window)
         facts = replace(facts, prefill_per_second=read, decode_per_second=write)
         known = read is not None and write is not None
         return facts, "speed", known, f"prompt: {read or '?'} tok/s, output: {write or '?'} tok/s"
@@ -201,6 +201,18 @@ class Probe:
         return fallback, fallback.create_parser()
 
 
+async def measure_speed(provider: Provider, model: str, window: int) -> tuple[float | None, float | None]:
+    """Time a new prompt after a first request has loaded the model. Return the tokens read and written per second."""
+    for text, most in (("hi", 1), (f"{monotonic()} {SPEED_SENTENCE * 8}", MAX_SPEED_ANSWER_TOKENS)):
+        messages = (PromptMessage(role="user", content=text),)
+        request = ChatRequest(model=model, messages=messages, window=window, max_tokens=most, temperature=0)
+        watch = StreamWatch()
+        async with aclosing(provider.stream(request)) as pieces:
+            async for piece in pieces:
+                watch.observe_piece(piece)
+    return watch.compute_speeds()
+
+
 def _reads_path(call: CallPiece, path: str) -> bool:
     arguments = call.arguments
     return call.name == "read_file" and isinstance(arguments, dict) and arguments.get("path") == path
@@ -209,13 +221,6 @@ def _reads_path(call: CallPiece, path: str) -> bool:
 async def collect_text(pieces: AsyncGenerator[AnyPiece, None]) -> str:
     async with aclosing(pieces):
         return "".join([piece.text async for piece in pieces if isinstance(piece, TextPiece)])
-
-
-class TinyTask(Data, frozen=True):
-    """A tiny task. `is_right` checks the first step."""
-
-    asked: str
-    is_right: Callable[[CallPiece], bool]
 
 
 def _is_search(call: CallPiece) -> bool:
@@ -239,26 +244,23 @@ def _deletes(call: CallPiece) -> bool:
     return call.name == "shell" and "rm" in str(call.arguments) and "old.txt" in str(call.arguments)
 
 
-TASKS = (
-    TinyTask(asked="Which file contains PORT?\n\nFiles here: app.py, conf.py", is_right=_is_search),
-    TinyTask(
-        asked=f"Change LIMIT in conf.py to 20.\n\nFiles here: app.py, conf.py\n\nconf.py:\n```\n{CONF}```",
-        is_right=_is_change,
-    ),
-    TinyTask(asked="Delete the file old.txt.\n\nFiles here: app.py, conf.py, old.txt", is_right=_deletes),
-)
+TASKS: tuple[tuple[str, Callable[[CallPiece], bool]], ...] = (
+    ("Which file contains PORT?\n\nFiles here: app.py, conf.py", _is_search),
+    (f"Change LIMIT in conf.py to 20.\n\nFiles here: app.py, conf.py\n\nconf.py:\n```\n{CONF}```", _is_change),
+    ("Delete the file old.txt.\n\nFiles here: app.py, conf.py, old.txt", _deletes),
+)  # each with the check of its first step
 
 
 async def count_right_steps(provider: Provider, request: ChatRequest, facts: ModelFacts, form: CallForm) -> int:
     """Count the tiny tasks that the model starts correctly in this form."""
     right = 0
-    for task in TASKS:
-        asked = (*request.messages, PromptMessage(role="user", content=task.asked))
+    for task, is_right in TASKS:
+        asked = (*request.messages, PromptMessage(role="user", content=task))
         sent = replace(request, messages=asked, max_tokens=MAX_TRIAL_TOKENS, temperature=0)
         known = replace(facts, call_form=form)
         blocks = form == "blocks"
         answer = BlockAnswer(provider, sent, known) if blocks else ToolCallFallback(provider, sent, known)
         async with aclosing(answer.stream_answer()) as pieces:
             calls = [piece async for piece in pieces if isinstance(piece, CallPiece)]
-        right += bool(calls) and task.is_right(calls[0])
+        right += bool(calls) and is_right(calls[0])
     return right

@@ -123,20 +123,22 @@ class StreamWatch:
     def update_facts(self, facts: ModelFacts) -> ModelFacts:
         """Add missing speeds to the facts, if this answer was long enough to measure them. Cached tokens were not read:
         if the server does not report their number, no reading speed is learnt."""
-        usage = self.finish.usage
-        fresh, written = usage.prompt_tokens - usage.reused_tokens, usage.completion_tokens
-        reading, writing = self._first - self._begin, self._last - self._first
-        if (
-            facts.prefill_per_second is None
-            and self._loaded
-            and self.finish.counts_reuse
-            and fresh >= MIN_READ_TOKENS
-            and reading > MIN_MEASURED_SECONDS
-        ):
-            facts = replace(facts, prefill_per_second=round(fresh / reading, 1))
-        if facts.decode_per_second is None and written >= MIN_WRITTEN_TOKENS and writing > MIN_MEASURED_SECONDS:
-            facts = replace(facts, decode_per_second=round((written - 1) / writing, 1))
+        usage, (read, write) = self.finish.usage, self.compute_speeds()
+        fresh, measured = usage.prompt_tokens - usage.reused_tokens, self._loaded and self.finish.counts_reuse
+        long = self._first - self._begin > MIN_MEASURED_SECONDS
+        if facts.prefill_per_second is None and measured and fresh >= MIN_READ_TOKENS and long:
+            facts = replace(facts, prefill_per_second=read)
+        long = self._last - self._first > MIN_MEASURED_SECONDS
+        if facts.decode_per_second is None and usage.completion_tokens >= MIN_WRITTEN_TOKENS and long:
+            facts = replace(facts, decode_per_second=write)
         return facts
+
+    def compute_speeds(self) -> tuple[float | None, float | None]:
+        """Compute the tokens read and written per second; None if the server reported no counts."""
+        usage, reading, writing = self.finish.usage, self._first - self._begin, self._last - self._first
+        fresh, written = usage.prompt_tokens - usage.reused_tokens, usage.completion_tokens
+        read = round(fresh / reading, 1) if fresh > 0 and reading > 0 else None
+        return read, round((written - 1) / writing, 1) if written > 1 and writing > 0 else None
 
 
 class AnswerParser:

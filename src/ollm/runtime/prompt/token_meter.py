@@ -27,17 +27,9 @@ PLATEAU_SHARE = 0.2  # of that growth, at most, the count may show
 MIN_TRUNCATED_RATIO = 0.5  # servers that cut a prompt keep more than this of what they can read
 
 
-class SentRequest(msgspec.Struct, frozen=True):
-    """A sent request: the units of everything before the messages, and of the messages."""
-
-    prefix_units: float
-    message_units: float
-    extends: bool  # the last counted request is the beginning of this one
-    doubt_units: float = 0.0
-
-
 class CountedPrompt(Data, frozen=True):
-    """The server's count of a request, saved with its session as a start for the next process."""
+    """A request with its units before and in the messages, and the server's count of it (0 while it is not known).
+    Saved with its session as a start for the next process."""
 
     tokens: int
     prefix_units: float
@@ -53,7 +45,8 @@ class Meter:
         self.message_units = 0.0  # units of all messages
         self.doubt_units = 0.0  # by which signs that few vocabularies know may make messages more than that
         self.prefix_units = 0.0  # units of system prompt, tool schemas, worked calls and checkpoints
-        self._sent: SentRequest | None = None
+        self._sent: CountedPrompt | None = None
+        self._extends = False  # the last counted request is the beginning of the one that was sent
         self._counted: CountedPrompt | None = None
         self._unsure = False
         self._resumed: CountedPrompt | None = None  # by another process, of a request that this one goes on from
@@ -149,13 +142,15 @@ class Meter:
 
     def mark_sent(self) -> None:
         """Record that a request with everything counted so far is being sent."""
-        extends = self._counted is not None and self._resumed is None  # a count of another process proves no cut
-        self._sent = SentRequest(self.prefix_units, self.message_units, extends, doubt_units=self.doubt_units)
+        self._extends = self._counted is not None and self._resumed is None  # of another process it proves no cut
+        self._sent = CountedPrompt(
+            tokens=0, prefix_units=self.prefix_units, message_units=self.message_units, doubt_units=self.doubt_units
+        )
 
     def correct_sent_prefix(self, prefix_units: float) -> None:
         """Correct the prefix of the last request, which differed from the counted one."""
         if self._sent is not None:
-            self._sent = msgspec.structs.replace(self._sent, prefix_units=prefix_units, extends=False)
+            self._sent, self._extends = msgspec.structs.replace(self._sent, prefix_units=prefix_units), False
         self.set_prefix_units(prefix_units)
 
     def should_verify_count(self, reported: int) -> bool:
@@ -184,18 +179,13 @@ class Meter:
             return None
         self.counter.learn(amount, reported)
         self._measure_shortfall(amount, reported)
-        self._counted = CountedPrompt(
-            tokens=reported,
-            prefix_units=sent.prefix_units,
-            message_units=sent.message_units,
-            doubt_units=sent.doubt_units,
-        )
+        self._counted = msgspec.structs.replace(sent, tokens=reported)
         self._unsure, self._resumed = False, None
         self._last_counted = amount, reported
         self.most_read = max(self.most_read, reported)
         return None
 
-    def _proves_truncation(self, sent: SentRequest, reported: int, exact: int | None) -> bool:
+    def _proves_truncation(self, sent: CountedPrompt, reported: int, exact: int | None) -> bool:
         """Return True if fewer tokens were read than counted exactly, or than in an earlier request this one extends.
 
         A far lower count is no proof: some servers leave out cached tokens."""
@@ -204,18 +194,18 @@ class Meter:
         if exact is not None and exact > reported * TRUNCATION_PROOF_RATIO:
             return True
         earlier = self._counted
-        if sent.extends and earlier is not None and MIN_TRUNCATED_RATIO * earlier.tokens <= reported < earlier.tokens:
+        if self._extends and earlier is not None and MIN_TRUNCATED_RATIO * earlier.tokens <= reported < earlier.tokens:
             return True
         return self._is_plateau(sent, reported)
 
-    def _is_plateau(self, sent: SentRequest, reported: int) -> bool:
+    def _is_plateau(self, sent: CountedPrompt, reported: int) -> bool:
         """Return True if the count stays the same while prompts grow: the server silently cuts the rest."""
-        if self._counted is None or not sent.extends:
+        if self._counted is None or not self._extends:
             return self._is_repeated(sent, reported)
         grown = self.counter.convert_to_tokens(max(0.0, sent.message_units - self._counted.message_units))
         return grown >= MIN_PLATEAU_TOKENS and 0 <= reported - self._counted.tokens < PLATEAU_SHARE * grown
 
-    def _is_repeated(self, sent: SentRequest, reported: int) -> bool:
+    def _is_repeated(self, sent: CountedPrompt, reported: int) -> bool:
         """Return True if two quite different prompts have exactly the same count."""
         before = self._last_counted
         if before is None or before[1] != reported:
