@@ -97,7 +97,15 @@ def test_a_changed_file_is_read_anew_however_quickly_it_changed(tmp_path: Path) 
 
 @pytest.mark.parametrize(
     "damage",
-    [b"", b"{", b"[]", b'{"form": 1, "text": "a: 1\\n", "tree": 7}', b'{"form": 99, "text": "a: 1\\n", "tree": null}'],
+    [
+        b"",
+        b"{",
+        b"\xff",
+        b"[]",
+        b'[2, "a: 1\\n", 7]',
+        b'[99, "a: 1\\n", null]',
+        b'{"form": 1, "text": "a: 1\\n", "tree": 7}',
+    ],
 )
 def test_a_damaged_memory_only_means_reading_anew(tmp_path: Path, damage: bytes) -> None:
     memory = tmp_path / "cache" / "config.json"

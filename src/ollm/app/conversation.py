@@ -72,8 +72,10 @@ class ConversationScope:
         self.stack.push_async_callback(storage.session.close)
         await self.finish_interrupted_restore()
         wanted = await self.find_wanted_session()
-        resumed = await storage.session.resume(wanted, self.find_skippable_until(wanted)) if wanted else None
-        if resumed:
+        resumed: LoadedSession | None = None
+        if wanted:
+            known_until = 0 if self.options.full else self.scope.context.find_known_until(wanted)
+            resumed = await storage.session.resume(wanted, known_until)
             storage.keep_mode(resumed.session)
         model = await self.choose_model(resumed)
         if model.facts.chats_only:
@@ -107,10 +109,6 @@ class ConversationScope:
 
             self.storage.notices += filter(None, [(await recover_restore(self.scope)).text])
         self.storage.notices += take_untold()
-
-    def find_skippable_until(self, session_id: str) -> int:
-        """Return the number up to which messages need not be read to resume a session."""
-        return 0 if self.options.full else self.scope.context.find_known_until(session_id)
 
     async def hold_workspace(self) -> None:
         if self.options.beside or self.process.settings.workspace.sessions == "many":

@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from ollm.config.environment import Home
     from ollm.domain.context import ModeName
     from ollm.domain.session import ChatSession, Session
-    from ollm.domain.tools import Todo
     from ollm.runtime.base import ConversationOptions
     from ollm.runtime.parts import ConversationParts
     from ollm.runtime.resume.resume import ResumeSource
@@ -87,10 +86,7 @@ class Storage:
         return SnapshotFiles(self.process.home.snapshots)
 
     def create_plan(self) -> Plan:
-        def list_todos() -> Sequence[Todo]:
-            return self.notes.list_todos()
-
-        return Plan(list_todos)
+        return Plan(lambda: self.notes.list_todos())  # noqa: PLW0108 - they are opened when asked
 
     @cached_property
     def notes(self) -> NoteStore:

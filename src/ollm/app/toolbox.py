@@ -25,7 +25,6 @@ from ollm.tools.catalogue import build_registry
 from ollm.tools.framework.base import ToolContext
 
 if TYPE_CHECKING:
-    from ollm.app.mcp_setup import ServerGate
     from ollm.domain.events import Event
     from ollm.domain.messages import JsonObject, ToolCall
     from ollm.domain.session import TaskReport, TaskRequest
@@ -54,30 +53,6 @@ if TYPE_CHECKING:
     from ollm.tools.framework.base import EditorFiles, ToolRegistry, ToolSpec
     from ollm.tools.web_fetch import PageCache
     from ollm.tools.web_search import WebSearchNeeds
-
-
-def create_hooks(storage: Storage, get_host: Callable[[], ProcessHost], get_sandbox: Callable[[], Sandbox]) -> Hooks:
-    """Create the configured hooks; mistakes become notices. Host and sandbox are built when the first one runs."""
-    from ollm.extensions.hook_settings import read_hooks
-    from ollm.extensions.hooks import HookContext, Hooks
-
-    process, path = storage.process, storage.scope.path
-    found, problems = read_hooks(process.settings.hooks, process.own_settings.hooks)
-    storage.notices.extend(problems)
-
-    def create_runner() -> HookRunner:
-        from ollm.extensions.hook_process import HookRunner
-
-        return HookRunner(get_host(), path, process.tool_environment, get_sandbox())
-
-    context = HookContext(
-        lambda: storage.session.id,
-        str(path),
-        storage.stream.emit,
-        lambda entry: add_hook_context(storage.entries, entry),
-        lambda: find_session_file(storage),
-    )
-    return Hooks(found, Lazy(create_runner), context)
 
 
 def find_session_file(storage: Storage) -> str:
@@ -232,7 +207,7 @@ class Toolbox:
         brought = self.options.mcp_servers
         if not brought and not self.process.settings.mcp_servers and not (self.scope.path / ".mcp.json").exists():
             return None
-        from ollm.app.mcp_setup import create_mcp_servers, has_servers
+        from ollm.app.mcp_setup import ServerGate, create_mcp_servers, has_servers
 
         if not brought and not has_servers(self.process):
             return None
@@ -248,17 +223,11 @@ class Toolbox:
             tell,
             ONE_SHOT_WAIT_SECONDS if self.options.one_shot else None,
             self.ask_person if self.options.interactive else None,
-            self.create_server_gate() if brought else None,
+            ServerGate(brought, self.ask_person, self.policy.grants) if brought else None,
         )
         self.storage.notices.extend(problems)
         self.stack.push_async_callback(servers.close)
         return servers
-
-    def create_server_gate(self) -> ServerGate:
-        """Create the gate that asks before a server from the front end starts."""
-        from ollm.app.mcp_setup import ServerGate
-
-        return ServerGate(self.options.mcp_servers, self.ask_person, self.policy.grants)
 
     async def ask_person(self, details: ConfirmationDetails) -> ConfirmationAnswer:
         """Ask a question that is not about permission, so that no rule, grant or flag answers it."""
@@ -294,8 +263,25 @@ class Toolbox:
         """Configured hooks, or None without any, in which case no hook code is imported."""
         if not self.process.settings.hooks:
             return None
+        from ollm.extensions.hook_settings import read_hooks
+        from ollm.extensions.hooks import HookContext, Hooks
 
-        return create_hooks(self.storage, lambda: self.host, lambda: self.sandbox)
+        storage = self.storage
+        found, problems = read_hooks(self.process.settings.hooks, self.process.own_settings.hooks)
+        storage.notices.extend(problems)
+        context = HookContext(
+            lambda: storage.session.id,
+            str(self.scope.path),
+            storage.stream.emit,
+            lambda entry: add_hook_context(storage.entries, entry),
+            lambda: find_session_file(storage),
+        )
+        return Hooks(found, Lazy(self._create_hook_runner), context)
+
+    def _create_hook_runner(self) -> HookRunner:
+        from ollm.extensions.hook_process import HookRunner
+
+        return HookRunner(self.host, self.scope.path, self.process.tool_environment, self.sandbox)
 
     @cached_property
     def edits(self) -> EditLedger:

@@ -16,7 +16,7 @@ from ollm.domain.errors import UsageError
 from ollm.domain.struct import Data
 from ollm.system.atomic import make_private_directory, read_small_file, replace_file
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 MAX_FILE_BYTES = 1024 * 1024
 MAX_YAML_DEPTH = 40
 MAX_YAML_NODES = 50_000
@@ -138,38 +138,22 @@ def _make_position(file: SourcePosition, mark: Any) -> SourcePosition:
     return SourcePosition(file=file.file, name=file.name, line=mark.line + 1, column=mark.column + 1)
 
 
-class CachedYaml(Data, frozen=True):
-    """`tree` holds `[line, column, value]` for each entry, nested; None for a file of comments."""
-
-    form: int
-    text: str
-    tree: Any
-
-
 def parse_yaml_cached(text: str, place: SourcePosition, memory: Path) -> YamlEntry | None:
-    """Return `parse_yaml(text)`, from `memory` if it holds this text."""
-    found = _load_cache(memory)
-    if found is not None and found.text == text:
-        with contextlib.suppress(TypeError, ValueError):
-            return None if found.tree is None else _decode_entry(found.tree, place)
+    """Return `parse_yaml(text)`, from `memory` if it holds this text: `[form, text, tree]`, where the tree has
+    `[line, column, value]` for each entry, nested, and is null for a file of comments."""
+    with contextlib.suppress(OSError, msgspec.MsgspecError, TypeError, ValueError):
+        form, known, tree = msgspec.json.decode(read_small_file(memory))
+        if (form, known) == (FORMAT_VERSION, text):
+            return None if tree is None else _decode_entry(tree, place)
     entry = parse_yaml(text, place)
     _store_cache(memory, text, entry, place)
     return entry
 
 
-def _load_cache(memory: Path) -> CachedYaml | None:
-    try:
-        found = msgspec.json.decode(read_small_file(memory), type=CachedYaml)
-    except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
-        return None
-    return found if found.form == FORMAT_VERSION else None
-
-
 def _store_cache(memory: Path, text: str, entry: YamlEntry | None, place: SourcePosition) -> None:
     """Cache the tree if it survives a round trip. A home that does not exist is not created for it."""
-    tree = None if entry is None else _encode_entry(entry)
-    data = msgspec.json.encode(CachedYaml(form=FORMAT_VERSION, text=text, tree=tree))
-    back = msgspec.json.decode(data, type=CachedYaml).tree
+    data = msgspec.json.encode([FORMAT_VERSION, text, None if entry is None else _encode_entry(entry)])
+    back = msgspec.json.decode(data)[2]
     if back is not None and _decode_entry(back, place) != entry:
         return
     with contextlib.suppress(OSError):

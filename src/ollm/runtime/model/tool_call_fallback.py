@@ -123,22 +123,21 @@ class StreamWatch:
     def update_facts(self, facts: ModelFacts) -> ModelFacts:
         """Add missing speeds to the facts, if this answer was long enough to measure them. Cached tokens were not read:
         if the server does not report their number, no reading speed is learnt."""
-        usage, (read, write) = self.finish.usage, self.compute_speeds()
-        fresh, measured = usage.prompt_tokens - usage.reused_tokens, self._loaded and self.finish.counts_reuse
-        long = self._first - self._begin > MIN_MEASURED_SECONDS
-        if facts.prefill_per_second is None and measured and fresh >= MIN_READ_TOKENS and long:
+        read, write = self.compute_speeds(MIN_READ_TOKENS, MIN_WRITTEN_TOKENS, MIN_MEASURED_SECONDS)
+        if read and facts.prefill_per_second is None and self._loaded and self.finish.counts_reuse:
             facts = replace(facts, prefill_per_second=read)
-        long = self._last - self._first > MIN_MEASURED_SECONDS
-        if facts.decode_per_second is None and usage.completion_tokens >= MIN_WRITTEN_TOKENS and long:
+        if write and facts.decode_per_second is None:
             facts = replace(facts, decode_per_second=write)
         return facts
 
-    def compute_speeds(self) -> tuple[float | None, float | None]:
-        """Compute the tokens read and written per second; None if the server reported no counts."""
+    def compute_speeds(
+        self, min_read: int = 1, min_written: int = 2, min_seconds: float = 0.0
+    ) -> tuple[float | None, float | None]:
+        """Compute the tokens read and written per second; None if there were too few, or the server did not count."""
         usage, reading, writing = self.finish.usage, self._first - self._begin, self._last - self._first
         fresh, written = usage.prompt_tokens - usage.reused_tokens, usage.completion_tokens
-        read = round(fresh / reading, 1) if fresh > 0 and reading > 0 else None
-        return read, round((written - 1) / writing, 1) if written > 1 and writing > 0 else None
+        read = round(fresh / reading, 1) if fresh >= min_read and reading > min_seconds else None
+        return read, round((written - 1) / writing, 1) if written >= min_written and writing > min_seconds else None
 
 
 class AnswerParser:
@@ -281,8 +280,6 @@ class ToolCallFallback:
             yield TextPiece(parser.rejected)
         yield FinishPiece("tool_calls" if parser.calls else parser.finish.reason, self._usage)
 
-    # Asking
-
     def _render_request(self) -> ChatRequest:
         messages, tools = format_request(self._request.messages, self._request.tools, self.facts)
         if words := self._build_reminder():
@@ -361,8 +358,6 @@ class ToolCallFallback:
             return calls
         bound = await self._complete_call(parser, build_call_schema((offered[name],)), MAX_CALL_TOKENS)
         return list(parse_calls(bound or "", offered).calls)
-
-    # Mending
 
     async def _retry_call(self, parser: AnswerParser) -> AsyncGenerator[AnyPiece, None]:
         """Send one hint about the mistake; then, if the server can, request a call constrained to the schema.
@@ -455,8 +450,6 @@ class ToolCallFallback:
         self._count_usage(parser.finish.usage)
         self._last_collected = text
         return text if text.rstrip().endswith("}") else ""
-
-    # Learning
 
     def _revise_facts(self, parser: AnswerParser) -> ModelFacts | None:
         """Return corrected facts if the answer disproves the current ones. The request is then sent again."""

@@ -82,8 +82,6 @@ class Prompt:
         self._budget, self._budgeted = rules.compute_budget(model.window, 0, 0), (0, 0.0, 0.0, 0.0)
         self.refresh_system_prompt()
 
-    # The prefix
-
     def get_system_prompt(self) -> str:
         """Return the instructions and context entries as of the start of the turn."""
         return self._prefix.system.content
@@ -162,8 +160,6 @@ class Prompt:
         self._parts.set_prefix(self._prefix.system, self._prefix.records, self._prefix.render_prefix()[0])
         self.meter.set_prefix_units(self._prefix.units)
 
-    # What is said
-
     def add_message(self, message: Message, calls: Mapping[str, ToolCallRecord], primed: str = "") -> None:
         """Add a message that was just recorded. `primed` has names and texts of files for a user message. The cost does
         not depend on the length of the context."""
@@ -205,8 +201,6 @@ class Prompt:
     def tell_goals_again(self) -> None:
         """Include the goals in the user's next message."""
         self._told_goals = GoalStack()
-
-    # What is sent
 
     def build_request_messages(self) -> tuple[PromptMessage, ...]:
         """Build the next request: the last one plus new messages."""
@@ -252,8 +246,6 @@ class Prompt:
         than any accepted request."""
         taken = self.meter.most_read
         return self.used_tokens > LONG_PROMPT_SHARE * self.model.window or 0 < taken < self.used_tokens
-
-    # How full it is
 
     def compute_budget(self) -> Budget:
         known = self.model.window, self.meter.prefix_units, self._prefix.record_units, self.counter.factor
@@ -312,8 +304,6 @@ class Prompt:
         if cause == "compression":
             self.just_compressed = True
             self._told_goals = self.goals.stack  # a record of their own tells them
-
-    # Keeping and restoring
 
     def get_active_context(self) -> ActiveContext:
         return msgspec.structs.replace(self._context, messages=tuple(self._history.messages), goals=self.goals.stack)
