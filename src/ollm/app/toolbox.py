@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from contextlib import AsyncExitStack
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     from ollm.runtime.small_models.project_files import ProjectFiles
     from ollm.services.background_jobs import BackgroundJobs
     from ollm.services.code_map.service import CodeMapService
-    from ollm.services.context_manager import ContextManager
     from ollm.services.edit_ledger import EditLedger
     from ollm.services.file_discovery.service import FileDiscoveryService
     from ollm.services.goals import GoalKeeper
@@ -59,18 +58,6 @@ def find_session_file(storage: Storage) -> str:
     """Return the path of the session file, or "" before it is recorded."""
     session_id = storage.session.id
     return str(storage.process.session_directories[0] / f"{session_id}.json") if session_id else ""
-
-
-def add_hook_context(entries: ContextManager, entry: Mapping[str, Any]) -> None:
-    """Add a context entry of a hook (S5.6). An invalid entry is skipped with a warning."""
-    entries.add_context(
-        str(entry.get("key", "")),
-        str(entry.get("content", "")),
-        priority=entry.get("priority", 50),
-        source="hook",
-        ttl_seconds=entry.get("ttl"),
-        volatile=entry.get("volatile") is True,
-    )
 
 
 ONE_SHOT_WAIT_SECONDS = 3600.0  # there is no later turn that could use what comes late: each has its own startTimeout
@@ -265,6 +252,7 @@ class Toolbox:
             return None
         from ollm.extensions.hook_settings import read_hooks
         from ollm.extensions.hooks import HookContext, Hooks
+        from ollm.runtime.observers.extensions import add_entry
 
         storage = self.storage
         found, problems = read_hooks(self.process.settings.hooks, self.process.own_settings.hooks)
@@ -273,7 +261,7 @@ class Toolbox:
             lambda: storage.session.id,
             str(self.scope.path),
             storage.stream.emit,
-            lambda entry: add_hook_context(storage.entries, entry),
+            lambda entry: add_entry(storage.entries, str(entry.get("key", "")), entry, "hook"),
             lambda: find_session_file(storage),
         )
         return Hooks(found, Lazy(self._create_hook_runner), context)

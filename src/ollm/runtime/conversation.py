@@ -123,7 +123,6 @@ class LocalConversation:
         return self.parts.bus.get().respond(correlation_id, answer)
 
     def note_typing(self) -> None:
-        """Cancel work started while idle, because the user is about to send a message."""
         self.idle.cancel()
 
     async def cancel(self) -> None:

@@ -141,7 +141,7 @@ class Model:
         except OllmError:
             return None
 
-    async def summarise_aside(
+    def summarise_aside(
         self, messages: tuple[PromptMessage, ...], tools: tuple[ToolSchema, ...], max_tokens: int
     ) -> AsyncIterator[str]:
         """Yield the answer to the conversation's own messages, sent like the last request so that the server's cache
@@ -150,17 +150,18 @@ class Model:
         request = ChatRequest(
             model=self.name, messages=messages, window=self.window, tools=tools, max_tokens=max_tokens
         )
-        async with aclosing(self.provider.stream(request)) as pieces:
-            async for piece in pieces:
-                if isinstance(piece, TextPiece):
-                    yield piece.text
+        return iterate_text(self.provider.stream(request))
 
-    async def summarise(self, messages: tuple[PromptMessage, ...], max_tokens: int) -> AsyncIterator[str]:
+    def summarise(self, messages: tuple[PromptMessage, ...], max_tokens: int) -> AsyncIterator[str]:
         """Yield the text of an answer to `messages`, without tools, as it comes."""
-        async with aclosing(self.stream(messages, (), max_tokens)) as pieces:
-            async for piece in pieces:
-                if isinstance(piece, TextPiece):
-                    yield piece.text
+        return iterate_text(self.stream(messages, (), max_tokens))
+
+
+async def iterate_text(stream: AsyncGenerator[AnyPiece, None]) -> AsyncIterator[str]:
+    async with aclosing(stream) as pieces:
+        async for piece in pieces:
+            if isinstance(piece, TextPiece):
+                yield piece.text
 
 
 class ReadingTime:

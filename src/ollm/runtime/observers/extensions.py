@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from ollm.domain.context import ContextEntry
+from ollm.domain.context import ContextEntry, EntrySource
 from ollm.domain.events import AnyEvent, ConfirmationRequested, Event, LoopDetected, Notice, TurnFinished
 from ollm.extensions.hooks import Hooks
 from ollm.extensions.loader import ContextSource
@@ -24,6 +24,18 @@ if TYPE_CHECKING:
     from ollm.runtime.parts import ConversationParts
 
 ANSWER_TIMEOUT_SECONDS = 5.0
+
+
+def add_entry(entries: ContextManager, key: str, fields: Mapping[str, Any], source: EntrySource) -> None:
+    """Add a context entry of a hook or an extension. An invalid one is skipped with a warning."""
+    entries.add_context(
+        key,
+        str(fields.get("content") or ""),
+        priority=fields.get("priority", DEFAULT_PRIORITY),
+        source=source,
+        ttl_seconds=fields.get("ttl"),
+        volatile=fields.get("volatile") is True,
+    )
 
 
 class ExtensionObserver(TurnObserver):
@@ -76,14 +88,7 @@ class ExtensionObserver(TurnObserver):
         fields = self._read_fields(entry)
         named = str(fields.get("key") or "")
         key = f"{where}.{named}" if named else where
-        self._entries.add_context(
-            key,
-            str(fields.get("content") or ""),
-            priority=fields.get("priority", DEFAULT_PRIORITY),
-            source="extension",
-            ttl_seconds=fields.get("ttl"),
-            volatile=fields.get("volatile") is True,
-        )
+        add_entry(self._entries, key, fields, "extension")
         return key
 
     def _read_fields(self, entry: Any) -> Mapping[str, Any]:

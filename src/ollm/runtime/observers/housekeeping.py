@@ -68,7 +68,7 @@ class ModelFactsObserver(TurnObserver):
 
     def _update_token_factor(self) -> None:
         known = self._state.model.facts
-        factor, samples = self._prompt.token_calibration
+        factor, samples = self._prompt.counter.factor, self._prompt.counter.samples
         moved = abs(factor - known.token_factor) > MIN_TOKEN_FACTOR_CHANGE * known.token_factor
         surer = any(known.token_samples < needed <= samples for needed, _ in DOUBT_SHARES)
         if samples > known.token_samples and (moved or surer):

@@ -132,11 +132,6 @@ class Prompt:
         if self._context.folded:
             self._prefix.offer_recall()
 
-    @property
-    def token_calibration(self) -> tuple[float, int]:
-        """Tokens per unit and the number of samples, to save with the model's facts."""
-        return self.counter.factor, self.counter.samples
-
     def set_mode(self, mode: ModeName) -> None:
         self._context = msgspec.structs.replace(self._context, mode=mode)
         self._cause = "mode"
