@@ -1,6 +1,9 @@
 """What git's settings name, and repositories under other names, in the sandbox: through the command."""
 
+import json
+import os
 import subprocess
+import sys
 from pathlib import Path
 
 from tests.cli.test_sandbox import place, shell
@@ -49,3 +52,81 @@ def test_a_repository_stays_known_when_a_command_takes_it_apart(place: Path) -> 
     assert (work / "gd/HEAD").exists()
     assert "Moved aside" not in done["llmContent"]
     assert "gd steers git" in str(shell(place, "mv gd elsewhere", "--yes"))
+
+
+# a path that programs outside read, by the kind of the link that leads from it into the workspace
+ANCHORS = (".rc-{}", ".ssh/rc-{}", ".config/tool/rc-{}", ".ollm/rc-{}", "work/.git/hooks/{}", "work/.vscode/{}")
+LINKS = {  # target of the link, what exists in the workspace, what a command tries
+    "direct": ("t{0}", "echo good > t{0}", "echo evil > t{0}; rm -f t{0}; cp evil t{0}"),
+    "missing": ("m{0}/f", "", "mkdir -p m{0}; cp evil m{0}/f"),
+    "chain": ("c{0}/f", "mkdir a{0} b{0}; echo good > a{0}/f; cp evil b{0}/f; ln -s a{0} c{0}", "ln -sfn b{0} c{0}"),
+    "detour": ("q{0}/../f{0}", "mkdir -p z{0}/q; cp evil z{0}/f{0}", "ln -s z{0}/q q{0}"),
+}
+
+
+def test_no_command_changes_what_a_path_outside_leads_to(place: Path) -> None:
+    home, work = place / "user", place / "user/work"
+    subprocess.run(["git", "init", "-q", work], check=True)
+    (work / "evil").write_text("evil\n")
+    made, tried, read = [], [], []
+    for number, (anchor, link) in enumerate((anchor, link) for anchor in ANCHORS for link in LINKS):
+        target, before, attempt = (text.format(number) for text in LINKS[link])
+        read.append(path := home / anchor.format(link))
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.symlink_to(work / target)
+        made.append(before or "true")
+        tried.append(attempt)
+    subprocess.run("\n".join(made), shell=True, check=True, cwd=work)
+    (work / "s.sh").write_text("\n".join(tried))
+    shell(place, "sh s.sh", "--yes")
+
+    assert [str(path) for path in read if path.exists() and "good" not in path.read_text()] == []
+    assert "t0 is used through .rc-direct" in str(shell(place, "echo x > t0", "--yes"))
+    assert (work / "z3/f3").read_text() == "evil\n"  # was there before: only the link to it is taken
+
+
+def test_git_reads_no_setting_that_a_command_brings_in_by_a_pointer_or_another_name(place: Path) -> None:
+    work = place / "user/work"
+    subprocess.run(["git", "init", "-q", work / "old"], check=True)
+    (work / "old-name").hardlink_to(work / "old/.git/config")
+    (work / "evil").write_text("[core]\n\trepositoryformatversion = 0\n\tfsmonitor = evil\n")
+    for line in (
+        "git init -q new; mkdir -p common/objects common/refs; cp evil common/config; echo ../../common > new/.git/commondir",
+        "git init -q other; ln other/.git/config name; git init -q kept",
+        "cat evil > old-name; cat evil > name",
+    ):
+        (work / "s.sh").write_text(line)
+        shell(place, "sh s.sh", "--yes")
+
+    for name in ("new", "other", "old"):
+        told = subprocess.run(["git", "-C", work / name, "config", "core.fsmonitor"], capture_output=True, check=False)
+        assert told.stdout == b"", name
+    assert (work / "kept/.git/config").exists()
+    assert (work / "old-name").read_text() == (work / "evil").read_text()
+
+
+def test_the_environment_that_ollm_runs_from_is_read_only(place: Path) -> None:
+    work = place / "user/work"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", work / ".venv"], check=True)
+    (packages,) = (work / ".venv/lib").glob("python*/site-packages")
+    (packages / "more.pth").write_text("\n".join(path for path in sys.path if path.endswith(("src", "site-packages"))))
+    (work / "s.sh").write_text("touch .venv/bin/x; mv .venv v; touch .venv/lib/*/site-packages/x.pth")
+    words = ("-m", "ollm", "tools", "run", "shell", "--yes", "--args", json.dumps({"command": "sh s.sh"}))
+    programs = f"{Path(sys.executable).parent}:{os.environ['PATH']}"  # with the parser of shell commands
+    environment = {**os.environ, "HOME": str(place / "user"), "OLLM_HOME": str(place / "user/.ollm"), "PATH": programs}
+    told = subprocess.run(
+        [work / ".venv/bin/python", *words], cwd=work, env=environment, capture_output=True, text=True, check=False
+    )
+
+    assert "ollm itself runs from .venv" in told.stdout + told.stderr
+    assert not [*work.glob(".venv/bin/x"), *packages.glob("x.pth"), *work.glob("v")]
+
+
+def test_a_folder_with_a_repository_in_it_is_removed_whole_or_not_at_all(place: Path) -> None:
+    work = place / "user/work"
+    subprocess.run(["git", "init", "-q", work / "v/r"], check=True)
+    (work / "v/file").write_text("")
+    refused = str(shell(place, "rm -rf v", "--yes"))
+
+    assert "v contains the repository v/r/.git" in refused
+    assert (work / "v/file").exists()

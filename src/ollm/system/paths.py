@@ -29,6 +29,7 @@ from ollm.system import beneath
 from ollm.system.sandbox.box import OTHER_PLACES, PREFIXES, PROGRAM_FOLDERS
 from ollm.system.sandbox.names import (
     SHELL_START_UP_FILES,
+    find_own_place,
     find_repository_part,
     find_steering_name,
     is_environment_file,
@@ -275,12 +276,14 @@ def _explain_use(path: Path, places: KnownDirectories) -> str | None:
         return f"{name} steers tools or agents"
     if path in places.executed:
         return f"{path.name} is run by a hook or an MCP server"
-    from ollm.system.sandbox.git_settings import explain_git_name
+    if own := find_own_place(str(path), map(str, places.roots)):
+        return f"ollm runs from {own}; install it outside the project (pipx or uv tool)"
+    from ollm.system.sandbox.git_settings import explain_outside_use
 
     for root in map(str, places.roots):
         if part := find_repository_part(str(path), root):
             return f"{part} steers git"
-        if reason := explain_git_name(str(path), root):
+        if reason := explain_outside_use(str(path), root):
             return reason
     return None
 

@@ -19,6 +19,7 @@ from ollm.domain.tools import ConfirmationDetails, ErrorInfo, Location, Risk, To
 from ollm.services.background_jobs import BackgroundJobs, Ending, Job
 from ollm.system.processes import ProcessCommand, StartError
 from ollm.system.sandbox.box import WHOLE_LEVELS, Box, Kind, find_access, is_inside, list_places
+from ollm.system.sandbox.names import OWN_PLACES
 from ollm.system.terminal_text import render_command
 from ollm.tools.framework.base import SmallForm, Text, Tool, ToolContext
 
@@ -302,6 +303,9 @@ def _explain_read_only(box: Box, output: str) -> str:
     if box.kind == "reading":
         return "In the sandbox everything is read-only."
     steering = [name for path in box.protected if (name := os.path.relpath(path, box.workspace)) in output]
+    if own := [name for name in steering if os.path.join(box.workspace, name) in OWN_PLACES]:  # noqa: PTH118
+        cure = "install it outside the project (pipx or uv tool), or the user can add this to sandbox.writable"
+        return f"ollm itself runs from {own[0]}, which is read-only in the sandbox: {cure}."
     if steering:
         names = ", ".join(steering[:MAX_NAMES])
         return f"{names} steers tools, agents or git and cannot be changed in the sandbox; write_file can."

@@ -18,11 +18,13 @@ from ollm.policy.rules import find_glob_base
 from ollm.policy.shell.model import CommandPart, Directories, expand_home
 from ollm.policy.shell.words import ShellWord
 from ollm.system.paths import Boundary, Judgement, explain_read_protection, is_environment_file
+from ollm.system.sandbox.names import INSTALLED_FOLDERS, is_repository
 
 _STREAM = r"/dev/(null|stdin|stdout|stderr|tty|zero|fd/\d+)"
 _NETWORK = ("/dev/tcp", "/dev/udp")
 _MAX_GLOB_MATCHES = 500
 _MAX_TREE_ENTRIES = 1500
+_MAX_REMOVED_ENTRIES = 20_000
 _SKIPPED_DIRECTORIES = frozenset({".git", "node_modules", ".venv", "__pycache__"})
 
 
@@ -78,7 +80,7 @@ class PathJudge:
 
     def check_removal(self, word: ShellWord) -> Objections:
         """Return the objections to removing a directory tree, including protected paths below it."""
-        return self._check_contents(word.text) if word.static else self._check_unknown(word)
+        return self._check_contents(word) if word.static else self._check_unknown(word)
 
     def check_protected(self, word: ShellWord) -> Objections:
         """Check for protected paths only: for programs whose use of a path is unknown."""
@@ -225,15 +227,20 @@ class PathJudge:
                 found += self._check_path(str(start / match), writing=True)
         return found
 
-    def _check_contents(self, text: str) -> Objections:
-        """Check for protected files inside a directory that is removed or moved."""
+    def _check_contents(self, word: ShellWord) -> Objections:
+        """Check for protected files and repositories inside a directory that is removed or moved."""
+        text, found = word.text, NO_OBJECTIONS
         given = expand_home(text, self._home) or text
         for start in self._directories or (self.boundary.workspace,):
             place = Path(os.path.normpath(start / given.rstrip("*")))
             precious = [self.boundary.workspace, *([self._home] if self._home else [])]
             if any(one == place or one.is_relative_to(place) for one in precious):
                 return Objections(locks=(f"{text} contains protected files",))
-        return NO_OBJECTIONS
+            for top in (start / match for match in (_iter_matches(given, start) if word.glob else (given,))):
+                if not top.is_symlink() and (repository := _find_repository(str(top))) not in (None, str(top)):
+                    reason = f"{text} contains the repository {os.path.relpath(repository, start)}"
+                    found += Objections(locks=(reason,), opens=(os.path.realpath(top),))
+        return found
 
 
 def add_objections(
@@ -260,6 +267,24 @@ def add_objections(
 def _is_repository(directory: Path) -> bool:
     bare = all(os.path.lexists(directory / name) for name in ("HEAD", "objects", "refs"))
     return bare or os.path.lexists(directory / ".git")
+
+
+def _find_repository(top: str) -> str | None:
+    """Return a repository at or below a directory, or None, as far as a quick search shows."""
+    waiting, count = [top], 0
+    while waiting and count < _MAX_REMOVED_ENTRIES:
+        folder = waiting.pop()
+        try:
+            entries = list(os.scandir(folder))
+        except OSError:
+            continue
+        names = {entry.name for entry in entries}
+        if ".git" in names or is_repository(names):
+            return f"{folder}/.git" if ".git" in names else folder
+        count += len(names)
+        inner = (entry for entry in entries if entry.is_dir(follow_symlinks=False))
+        waiting += [entry.path for entry in inner if entry.name not in INSTALLED_FOLDERS]
+    return None
 
 
 def _iter_matches(pattern: str, directory: Path) -> Iterator[str]:

@@ -26,10 +26,13 @@ from ollm.system.sandbox.confined import GIT_SETTINGS, make_git_environment, mak
 from ollm.system.sandbox.names import (
     GIT_SETTINGS_NAMES,
     REBASES,
+    find_home_links,
     follow_pointer,
     list_own_parts,
     list_repositories,
     normalize_name,
+    read_links,
+    trace_path,
 )
 
 # What `git init`, `clone`, `submodule` and `worktree` write, and what starts no program
@@ -52,7 +55,8 @@ UNNAMING_KEYS = NEW_REPOSITORY_KEYS | HARMLESS_SETTINGS
 REBASE_STEPS = frozenset(
     "pick p reword r edit e squash s fixup f drop d label l reset t noop break b update-ref u".split()
 )
-FOLDER_SETTINGS = ("core.hookspath", "init.templatedir")  # every file in such a folder may run
+# every file in such a folder may run
+FOLDER_SETTINGS = ("core.hookspath", "init.templatedir", "environment.GIT_EXEC_PATH", "environment.GIT_TEMPLATE_DIR")
 SCOPE_VARIABLES = ("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM")
 PROGRAM_VARIABLES = ("EDITOR", "VISUAL", "PAGER", "SSH_ASKPASS")  # that git runs, beside those named GIT_
 _LOGIN = re.compile(rb"(?i)extraheader|https?://[^/\s\"]*@|://[^/\s\"@]*:[^/\s\"]*@")
@@ -61,6 +65,7 @@ Settings = list[tuple[str, str]]
 Visit = Callable[[str], None]  # is called with every path on which a result depends
 T = TypeVar("T")
 MAX_REMEMBERED = 4000
+HOME_LINKS_SECONDS = 5
 CLOCK_STEP_NS = 20_000_000  # times of files are no more exact than that
 
 
@@ -69,8 +74,8 @@ def _ignore(_path: str) -> None:
 
 
 class GitNames(NamedTuple):
-    """What settings name. `files` are settings files, also those that others include. The rest is relative to the top
-    of a worktree: `folders` of programs, `paths` that may be missing, and `words` that count only if they are files.
+    """What settings name, as they name it. `files` are settings files, also included ones. The rest is relative to the
+    top of a worktree: `folders` of programs, `paths` that may be missing, and `words` that count if they are files.
     `unread` are settings that git cannot read: they may name anything."""
 
     files: frozenset[str] = frozenset()
@@ -92,7 +97,7 @@ class GitNames(NamedTuple):
             found.update(path for word in self.words if os.path.isfile(path := os.path.join(top, word)))
             if self.unread:
                 found.update(os.path.join(top, name) for name in list_names(top) if name != ".git")
-        return set(map(os.path.normpath, found))
+        return found
 
 
 _remembered: dict[tuple[object, ...], tuple[dict[str, list[int] | None], Any]] = {}
@@ -133,19 +138,19 @@ def read_names(files: Iterable[str], home: str, visit: Visit = _ignore, more: It
     read = read_files(files, home, visit)
     named = [_find_names(tuple(settings), home) for settings in ([], *more, *read.values()) if settings is not None]
     folders, paths, words = (frozenset[str]().union(*some) for some in zip(*named, strict=True))
-    places = frozenset((*read, *map(os.path.realpath, filter(os.path.lexists, read))))
-    return GitNames(places, folders, paths, words, None in read.values())
+    return GitNames(frozenset(read), folders, paths, words, None in read.values())
 
 
-def read_shared_names(places: Iterable[str], home: str, visit: Visit = _ignore) -> tuple[GitNames, list[str]]:
+def read_shared_names(places: Iterable[str], home: str, visit: Visit = _ignore) -> tuple[GitNames, list[str], set[str]]:
     """Return what the settings name that hold in every repository in these places: the user's, the system's, those of
-    the environment, and those of a repository around a place; and the tops of the worktrees that they are for."""
+    the environment, and those of a repository around a place; the tops of the worktrees that they are for; and the
+    repositories around the places."""
     around = dict(_locate_repository(place, visit) for place in places)
     gits = {git for some in around.values() for git in some}
     outer = [git for git in gits if not any(git != other and is_inside(git, other) for other in gits)]
     files = [file for git in outer for file in list_settings_files(git, visit)]
     files = [*list_global_files(home), *list_system_files(), *files]
-    return read_names(files, home, visit, [_read_environment()]), [*places, *filter(None, around)]
+    return read_names(files, home, visit, [_read_environment()]), [*places, *filter(None, around)], gits
 
 
 def _locate_repository(folder: str, visit: Visit = _ignore) -> tuple[str, list[str]]:
@@ -166,27 +171,47 @@ def list_settings_files(git: str, visit: Visit = _ignore) -> list[str]:
     return [os.path.join(folder, name) for folder in list_repositories(git, visit) for name in GIT_SETTINGS_NAMES]
 
 
-def explain_git_name(path: str, root: str) -> str | None:
-    """Return why a file belongs to the settings of git, or None: they include or run it, or git cannot read them."""
-    named = _remember(_find_named, root, os.path.dirname(path))
+def explain_outside_use(path: str, root: str) -> str | None:
+    """Return why programs outside of the sandbox use a file below a root, or None: git's settings or a link in the home
+    lead to it, or git cannot read its settings."""
+    named = _remember(_find_used, root, os.path.dirname(path))
     if named is None:
         return "git's settings could not be read, and may name it"
-    if any(is_inside(path, one) for one in named):
-        return f"{os.path.basename(path)} is named by git's settings"
-    return None
+    return next((f"{os.path.basename(path)} {why}" for one, why in named.items() if is_inside(path, one)), None)
 
 
-def _find_named(root: str, folder: str, visit: Visit) -> set[str] | None:
-    """Return the paths that settings name for a folder below a root, or None if git cannot read them."""
-    names, tops = read_shared_names(dict.fromkeys((root, folder)), os.path.expanduser("~"), visit)
+def _find_used(root: str, folder: str, visit: Visit) -> dict[str, str] | None:
+    """Return the paths that settings and links in the home lead to, for a folder below a root, and why; None if git
+    cannot read its settings."""
+    names, tops, repositories = read_shared_names(dict.fromkeys((root, folder)), os.path.expanduser("~"), visit)
     if names.unread:
         return None
     for word in (*names.paths, *names.words, *names.folders):
         for top in tops:
             visit(os.path.join(top, word))
-    named = names.find_paths(tops)
-    named |= set(map(os.path.realpath, named - names.files))
-    return {one for one in named if not is_inside(root, one)}
+    folders = [os.path.join(git, "hooks") for git in repositories]
+    for hooks in folders:
+        visit(hooks)
+    links = [link for hooks in folders for link in (hooks, *_remember(read_links, hooks)[0])]
+    used = {link: f"is used through {os.path.basename(link)}" for link in list_home_links([root])}
+    used |= dict.fromkeys((*links, *names.find_paths(tops)), "is named by git's settings")
+    return {one: why for path, why in used.items() for one in trace_path(path) if _lies_below(one, root)}
+
+
+def _lies_below(path: str, root: str) -> bool:
+    return path != root and is_inside(path, root)
+
+
+def list_home_links(roots: Sequence[str]) -> list[str]:
+    """List the links in the home that lie outside of the roots, as of the last few seconds."""
+    found = _read_home_links(int(time.monotonic()) // HOME_LINKS_SECONDS)
+    return [link for link in found if not any(is_inside(link, root) for root in roots)]
+
+
+@lru_cache(maxsize=1)
+def _read_home_links(_moment: int) -> list[str]:
+    homes = filter(None, (os.path.expanduser("~"), os.environ.get("OLLM_HOME")))
+    return [link for home in homes for link in find_home_links(home, lambda folder: _remember(read_links, folder))]
 
 
 def list_global_files(home: str) -> list[str]:
@@ -224,11 +249,15 @@ def read_files(files: Iterable[str], home: str, visit: Visit = _ignore) -> dict[
     found: dict[str, Settings | None] = {}
     waiting = [*files]
     while waiting:
-        file = waiting.pop(0)
+        named = waiting.pop(0)
+        file = os.path.normpath(named)
+        if file != named and os.path.realpath(file) != os.path.realpath(named):
+            file = os.path.realpath(named)
         if file not in found:
             visit(file)
             found[file] = settings = _remember(_read_file, file, home)
             waiting += filter(None, (_find_include(name, value, file, home) for name, value in settings or ()))
+        found.setdefault(named, [])  # `a/../b` leads elsewhere if somebody makes `a` a link
     return found
 
 
@@ -297,7 +326,10 @@ def is_harmless(
 
 
 def has_other_names(path: str) -> bool:
-    about = os.lstat(path)
+    try:
+        about = os.lstat(path)
+    except OSError:
+        return False
     return stat.S_ISREG(about.st_mode) and about.st_nlink > 1
 
 
@@ -329,9 +361,7 @@ def _find_include(name: str, value: str, file: str, home: str) -> str:
     section, _, key = name.partition(".")
     if section.lower() not in ("include", "includeif") or not key.endswith("path"):
         return ""
-    path = os.path.join(os.path.dirname(file), _expand(value, home))
-    plain = os.path.normpath(path)
-    return plain if os.path.realpath(path) == os.path.realpath(plain) else os.path.realpath(path)
+    return os.path.join(os.path.dirname(file), _expand(value, home))
 
 
 def _expand(value: str, home: str) -> str:

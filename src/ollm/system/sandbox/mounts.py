@@ -62,9 +62,12 @@ def build_base(box: Box) -> list[int]:
     kernel.mount("none", "/", None, kernel.MS_REC | kernel.MS_PRIVATE)
     places = list_places(box)
     trees = {path: kernel.clone_tree(path) for path, access in places.items() if _is_kept_aside(path, access)}
+    emptied = [path for path, access in places.items() if access == "empty" and os.path.isdir(path)]
     devices = _clone_devices()
     kernel.set_mount_attributes("/", READ_ONLY)
     _mount_scratch([place for place in TEMPORARY_PLACES if os.path.isdir(place)])
+    for path in emptied:
+        make_mount_point(path, "", directory=True)  # a temporary place that starts empty has lost it
     _mount_run()
     _mount_devices(devices)
     for path in places:

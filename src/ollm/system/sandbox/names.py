@@ -4,7 +4,8 @@ and sandbox."""
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Container
+import sys
+from collections.abc import Callable, Container, Iterable, Iterator
 from contextlib import suppress
 from functools import lru_cache
 
@@ -55,7 +56,15 @@ GIT_FOLDERS = ("info", "objects", "objects/info")  # of these
 GIT_SETTINGS_NAMES = ("config", "config.worktree")
 GIT_PINS = ("objects", "refs")  # make a folder a repository; a command can neither move nor remove them
 GIT_NESTED = frozenset({"modules", "worktrees"})
+INSTALLED_FOLDERS = frozenset({"node_modules", "site-packages", "dist-packages", "__pycache__"})  # packages of others
 REBASES = ("rebase-merge", "rebase-apply")
+# where we run from, with the programs beside us
+OWN_PLACES = frozenset(
+    os.path.realpath(place)
+    for place in (sys.prefix, sys.base_prefix, os.path.join(os.path.dirname(__file__), os.pardir, os.pardir))
+)
+MAX_LINKS = 40  # as many as the kernel follows
+HOME_DEPTH, MAX_HOME_FOLDERS = 2, 100
 EXAMPLE_ENDINGS = (".example", ".sample", ".template")
 _INVISIBLE = compile_late("[\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff]")
 
@@ -155,6 +164,53 @@ def find_repository_part(path: str, root: str) -> str | None:
         if below and is_repository(list_names(folder)) and (count or not os.path.lexists(os.path.join(root, ".git"))):
             return below.replace(".git", os.path.basename(folder), 1)
     return None
+
+
+def find_own_place(path: str, roots: Iterable[str]) -> str | None:
+    """Return the folder below a root that ollm runs from and that a path lies in, or None."""
+    inside = (place for place in OWN_PLACES if is_inside(path, place))
+    return next((place for place in inside if any(is_inside(place, root) for root in roots)), None)
+
+
+def trace_path(path: str) -> Iterator[str]:
+    """Walk a path as the kernel does: return every link on the way, then the end, which may be missing. After a missing
+    part `..` goes back by name."""
+    place, waiting, links = os.getcwd() if path[:1] != "/" else "/", path.split("/")[::-1], 0
+    while waiting and links <= MAX_LINKS:
+        part = waiting.pop()
+        if part == "..":
+            place = os.path.dirname(place)
+        elif part not in ("", "."):
+            above, place = place, f"{place.rstrip('/')}/{part}"
+            with suppress(OSError, ValueError):
+                target = os.readlink(place)
+                yield place
+                links += 1
+                place = "/" if target.startswith("/") else above
+                waiting += target.split("/")[::-1]
+    yield place
+
+
+def find_home_links(home: str, read: Callable[[str], tuple[list[str], list[str]]]) -> Iterator[str]:
+    """Find the links that a person has made in the home: at its top, and in its hidden folders two levels down.
+    Programs read settings and start-up files through them. `read` returns the links and the folders in a folder."""
+    waiting = [(home, 0)]
+    for folder, depth in waiting:  # grows
+        links, folders = read(folder)
+        yield from links
+        inner = folders if depth else [one for one in folders if os.path.basename(one).startswith(".")]
+        waiting += [(one, depth + 1) for one in inner if depth < HOME_DEPTH][: MAX_HOME_FOLDERS - len(waiting)]
+
+
+def read_links(folder: str, visit: Callable[[str], None]) -> tuple[list[str], list[str]]:
+    """Return the links and the folders in a folder. `visit` is called with it before it is read."""
+    visit(folder)
+    try:
+        entries = [*os.scandir(folder)]
+    except OSError:
+        return [], []
+    links = [entry.path for entry in entries if entry.is_symlink()]
+    return links, sorted(entry.path for entry in entries if entry.is_dir(follow_symlinks=False))
 
 
 def follow_pointer(path: str, prefix: str = "gitdir: ") -> str:

@@ -31,6 +31,7 @@ from ollm.system.sandbox.box import (
 )
 from ollm.system.sandbox.confined import make_git_environment
 from ollm.system.sandbox.git_settings import write_git_settings
+from ollm.system.sandbox.names import OWN_PLACES
 from ollm.system.sandbox.taken import TakenFile
 from ollm.system.sandbox.watch import Ending, SteeringWatch
 
@@ -76,7 +77,7 @@ class Sandbox:
         self._readable, self._writable, self._shared, self._hidden = (
             tuple(map(os.path.realpath, paths)) for paths in (readable, writable, shared, hidden)
         )
-        self._executed = tuple(dict.fromkeys(_find_names(executed)))
+        self._executed = tuple(map(str, executed))
         self._auto_approve = auto_approve
         self._programs = programs
         self._cache = cache
@@ -218,7 +219,10 @@ class Sandbox:
         outside = [path for path in find_git_directories(self.workspace) if not is_inside(path, self.workspace)]
         return SteeringWatch(
             (self.workspace, *self._writable, *outside),
-            self._executed,
+            (
+                *self._executed,
+                *(place for place in OWN_PLACES if not any(is_inside(place, one) for one in self._writable)),
+            ),
             find_folder=find_folder,
             records=None if self._taken is None else self._taken / RECORDS,
             folders=self._folders,
@@ -240,7 +244,8 @@ class Sandbox:
         opened, words = tuple(map(os.path.realpath, approved)), tuple(program)
         protected: list[str] = []
         if kind == "working" and self._taken is not None:
-            protected = self.watch.begin(opened, shared=not words)
+            found = self.watch.begin(opened, shared=not words)
+            protected = [path for path in found if not any(is_inside(path, one) for one in self._hidden)]
         return Box(
             kind,
             self.workspace,
@@ -387,11 +392,3 @@ def _make_key() -> list[str]:
         with suppress(OSError):
             said.append(os.readlink(f"/proc/self/ns/{name}"))
     return [*said, os.uname().release, str(os.geteuid()), find_bubblewrap()]
-
-
-def _find_names(files: Iterable[Path]) -> Iterator[str]:
-    """Iterate over files by the name they are called by and, for links, also by their target."""
-    for file in files:
-        directory, name = os.path.split(file)
-        yield os.path.join(os.path.realpath(directory), name)
-        yield os.path.realpath(file)

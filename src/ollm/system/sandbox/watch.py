@@ -12,20 +12,25 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
+from ollm.domain.errors import StartError, ToolFailure
 from ollm.system.atomic import make_private_directory, replace_file
-from ollm.system.beneath import FolderKeys
+from ollm.system.beneath import FolderKeys, LinkFound
+from ollm.system.beneath import replace_file as replace_beneath
 from ollm.system.folders import FolderMemory, FolderNames
 from ollm.system.locks import get_process_start
-from ollm.system.sandbox.box import is_inside
+from ollm.system.sandbox.box import is_inside, read_regular
 from ollm.system.sandbox.git_settings import (
     GitNames,
+    has_other_names,
     is_harmless,
+    list_home_links,
     list_settings_files,
     read_names,
     read_shared_names,
@@ -33,6 +38,8 @@ from ollm.system.sandbox.git_settings import (
 from ollm.system.sandbox.names import (
     GIT_PINS,
     GITHUB_STEERING_NAMES,
+    INSTALLED_FOLDERS,
+    OWN_PLACES,
     REBASES,
     follow_pointer,
     is_environment_file,
@@ -41,10 +48,11 @@ from ollm.system.sandbox.names import (
     list_repositories,
     normalize_name,
     steers_by_name,
+    trace_path,
 )
 from ollm.system.sandbox.taken import TakenFile, make_batch, move_aside
 
-INSTALLED_FOLDERS = frozenset({"node_modules", "site-packages", "dist-packages", "__pycache__"})  # packages of others
+LINK_DEPTH = 2
 FILE_CLOCK = getattr(time, "CLOCK_REALTIME_COARSE", time.CLOCK_REALTIME)  # by which files are dated
 
 
@@ -161,6 +169,7 @@ class SteeringWatch:
         self._open = False
         self.since = 0.0  # when the first of the commands that run now began
         self._untold: list[TakenFile] = []
+        self._single: set[str] = set()  # known to have no other name
         self._written = ""
 
     def find_environment_files(self) -> list[str]:
@@ -194,16 +203,24 @@ class SteeringWatch:
         if not self._open:
             self.since = time.clock_gettime(FILE_CLOCK)
             self._read_git_names()
-            found = self._find_steering().items()
+            found = self._find_steering(None).items()
             self._known = {path: target for path, target in found if os.path.basename(path) not in REBASES}
             self._repositories = self._list_repositories()
+            self._separate_names()
         self._open = True
         self._write_record()
-        inside = [os.path.realpath(path) for path, target in self._known.items() if target is not None]
-        targets = [
-            path for path in inside if os.path.exists(path) and any(is_inside(path, root) for root in self._roots)
-        ]
-        return [*(path for path, target in self._known.items() if target is None), *targets]
+        return [path for path, target in self._known.items() if target is None]
+
+    def _separate_names(self) -> None:
+        """Replace files that steer tools and have another name by a copy: a command could change them by that name."""
+        held = {path for path, target in self._known.items() if target is None and path not in OWN_PLACES}
+        for path in self._walk_below(held - self._single, attrgetter("files")):
+            if has_other_names(path):
+                try:
+                    replace_beneath(Path(self._find_root(path) or "/"), Path(path), read_regular(path), overwrite=True)
+                except (OSError, LinkFound, ToolFailure) as error:
+                    raise StartError(f"{path} has another name and cannot be copied ({error})", "files") from error
+        self._single = held
 
     def list_pins(self) -> list[str]:
         """List the folders that make another one a repository: a command changes what is in them, but cannot move or
@@ -258,7 +275,7 @@ class SteeringWatch:
         if not self._open:
             self._remove_placeholders()
         self._folders.look()
-        found = self._find_steering()
+        found = self._find_steering(self._known)
         changed = [path for path, target in self._known.items() if target is not None and found.get(path) != target]
         new = [path for path in found if path not in self._known and not self._is_harmless(path)]
         new = [each for path in self._spare_folders(new) for each in self._spare_own_state(path)]
@@ -271,14 +288,41 @@ class SteeringWatch:
         self._known |= {path: target for path, target in found.items() if self._is_allowed(path)}
         return taken
 
-    def _find_steering(self) -> dict[str, str | None]:
-        found = [*self._names.find_steering()]
-        executed = self._list_executed()
-        found += [*filter(_is_there, executed), *self._find_linked_scripts(executed)]
-        if self._allowed:
-            found = list(self._expand(found))
-        found = [path for path in found if not self._is_own_state(path)]
-        return {path: os.readlink(path) if os.path.islink(path) else None for path in found if os.path.lexists(path)}
+    def _find_steering(self, known: Mapping[str, str | None] | None) -> dict[str, str | None]:
+        """Find the files that steer tools, and what they and the anchors lead to; each with its target if it is a link.
+        Where a link is not as it was `known`, the way beyond it is not followed: that link is put back or taken."""
+        found = dict.fromkeys(self._names.find_steering())
+        waiting = [*self._list_anchors(), *self._find_links(found if known is None else known)]
+        while waiting:
+            traced = {path for one in waiting for path in self._trace(one, known) if self._is_below_root(path)}
+            new = [path for path in traced if path not in found]
+            found |= dict.fromkeys(new)
+            waiting = [*self._find_links(new)] if known is None else []
+        every = self._expand(found) if self._allowed else found
+        kept = (path for path in every if os.path.lexists(path) and not self._is_own_state(path))
+        return {path: _read_link(path) for path in kept}
+
+    def _trace(self, anchor: str, known: Mapping[str, str | None] | None) -> Iterator[str]:
+        for path in trace_path(anchor):
+            yield path
+            if known is not None and self._find_root(path) and known.get(path) != _read_link(path):
+                return
+
+    def _find_links(self, paths: Iterable[str]) -> Iterator[str]:
+        return filter(os.path.islink, self._walk_below(paths, attrgetter("others")))
+
+    def _walk_below(self, paths: Iterable[str], choose: Callable[[FolderNames], list[str]]) -> Iterator[str]:
+        """Iterate over paths and the names chosen in the folders among them, a few levels down."""
+        waiting = [(path, 0) for path in paths]
+        for path, depth in waiting:  # grows
+            yield path
+            if depth < LINK_DEPTH and os.path.isdir(path) and not os.path.islink(path):
+                names = self._folders.read(path)
+                yield from (os.path.join(path, name) for name in choose(names))
+                waiting += [(os.path.join(path, name), depth + 1) for name in names.folders]
+
+    def _is_below_root(self, path: str) -> bool:
+        return self._find_root(path) is not None and not any(is_inside(root, path) for root in self._roots)
 
     def _expand(self, paths: Iterable[str]) -> Iterator[str]:
         """Iterate over paths and, for folders that a command may have written to, all their content."""
@@ -293,13 +337,12 @@ class SteeringWatch:
         """Read what the settings of git name: those for every repository, and those of each one."""
         home = os.path.expanduser("~")
         self._names.find_steering()
-        shared, self._shared_tops = read_shared_names(self._roots, home)
+        shared, self._shared_tops, _ = read_shared_names(self._roots, home)
         self._git_names = {"": shared}
         for git in self._names.repositories:
             if os.path.isdir(git) and not os.path.islink(git):
                 self._git_names[git] = read_names(list_settings_files(git), home)
-        named = self._find_named()
-        self._named = named | set(map(os.path.realpath, named))
+        self._named = self._find_named()
 
     def _find_named(self) -> set[str]:
         """Find the paths that the settings name in the worktrees that are there now."""
@@ -312,21 +355,10 @@ class SteeringWatch:
         tops = [os.path.dirname(one) for one, place in leading if is_inside(place, git)]
         return [*tops, *([] if os.path.basename(git) == ".git" else [git])]
 
-    def _list_executed(self) -> list[str]:
-        """List the files that hooks and servers run, and those that git's settings name, in new worktrees too."""
-        named = self._named | self._find_named()
-        named = {path for path in named if not any(is_inside(root, path) for root in self._roots)}
-        return [*self._executed, *(path for path in named if self._find_root(path))]
-
-    def _find_linked_scripts(self, executed: Iterable[str]) -> Iterator[str]:
-        """Find links through which a previously missing script of a hook or server now exists."""
-        for script in executed:
-            root = self._find_root(script)
-            if root is None or not os.path.lexists(script):
-                continue
-            parts = script.removeprefix(root).strip("/").split("/")
-            above = (os.path.join(root, *parts[:count]) for count in range(1, len(parts)))
-            yield from (path for path in above if os.path.islink(path))
+    def _list_anchors(self) -> list[str]:
+        """List the paths that programs outside read: those that hooks and servers run, that git's settings name, in new
+        worktrees too, and links in the home."""
+        return [*dict.fromkeys((*self._executed, *self._named, *self._find_named(), *list_home_links(self._roots)))]
 
     def _is_own_state(self, path: str) -> bool:
         """Return True for the database and locks that ollm itself keeps in a workspace's `.ollm`."""
@@ -403,7 +435,7 @@ class SteeringWatch:
         record = json.dumps(
             {
                 "roots": self._roots,
-                "executed": self._list_executed(),
+                "executed": self._list_anchors(),
                 "folder": str(self._find_folder()),
                 "known": self._known,
                 "repositories": self._repositories,
@@ -445,6 +477,5 @@ def recover_taken(records: Path) -> list[TakenFile]:
     return taken
 
 
-def _is_there(path: str) -> bool:
-    """Return True if a name exists in its folder itself, not through a link above it."""
-    return os.path.lexists(path) and os.path.realpath(os.path.dirname(path)) == os.path.dirname(path)
+def _read_link(path: str) -> str | None:
+    return os.readlink(path) if os.path.islink(path) else None
