@@ -17,7 +17,6 @@ from msgspec.structs import replace
 from ollm.domain.tools import RecordedResult
 from ollm.runtime.resume.session_archive import SessionArchive
 from ollm.services.message_search import MessageMatch, search_messages
-from ollm.store.session_index.passages import cut_passages
 from ollm.store.session_index.search import search_sessions
 from ollm.store.session_index.session_texts import SessionTexts
 from ollm.store.session_index.words import fold_words
@@ -212,19 +211,6 @@ def test_a_long_session_is_indexed_in_parts_and_searched_meanwhile(
     assert found[-1] == ["The otter is first.", "The beaver is last."]
     with closing(home.index()) as index:
         assert index.connection.execute("SELECT count(*) FROM entries").fetchone() == (18,)
-
-
-@given(text=st.text(max_size=6_000), query=st.text(max_size=80))
-def test_every_part_of_a_text_is_in_a_passage(text: str, query: str) -> None:
-    passages = cut_passages(text)
-
-    assert all(len(passage) <= 1_500 for passage in passages)
-    place = 0
-    for passage in passages:
-        found = text.find(passage, max(0, place - 1_500))
-        assert 0 <= found <= place
-        place = max(place, found + len(passage))
-    assert place == len(text)
 
 
 LETTERS = st.characters(categories=["Lu", "Ll", "Lt", "Lo", "Mn", "Mc", "Nd"])

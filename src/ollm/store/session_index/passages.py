@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 from unicodedata import normalize
 
@@ -12,7 +13,7 @@ from ollm.store.session_index.database import TOKENIZER
 from ollm.store.session_index.words import find_spans, fold_words
 
 PASSAGE_CHARS = 1_500
-MAX_PASSAGE_CHARS = 3_000_000  # of all passages that are looked at closely
+MAX_TEXT_PASSAGES = 40  # of one text that are looked at closely
 MAX_CUT_CHARS = 20  # left out at either end of an excerpt, so that it begins and ends with a whole word
 OPEN, CLOSE = "«", "»"
 _OPEN, _CLOSE = "\ue000", "\ue001"
@@ -29,6 +30,15 @@ class IndexedText(NamedTuple):
     text: str
 
 
+class Passage(NamedTuple):
+    text: str
+    folded: str
+    words: frozenset[str]  # of the query, their beginnings
+
+    def __add__(self, other: Passage) -> Passage:  # type: ignore[override]
+        return Passage(self.text + other.text, self.folded + other.folded, self.words | other.words)
+
+
 class PassageTable:
     """The passages of texts that may hold one of the phrases, those with the most of their words first."""
 
@@ -37,22 +47,14 @@ class PassageTable:
         self._connection.execute(f'CREATE VIRTUAL TABLE passages USING fts5(text, tokenize="{TOKENIZER}")')
         self.owners: dict[int, IndexedText] = {}
         self._passages: dict[int, str] = {}
-        words = {word for phrase in phrases for word in phrase.replace('"', " ").split()}
-        beginnings = sorted({stem[: max(2, len(stem) - 1)] for stem in stem_words(sorted(words)).values()})
-        pattern = re.compile(rf"(?<!\S)(?:{'|'.join(map(re.escape, beginnings))})") if beginnings else None
-        found = [
-            (len(set(pattern.findall(folded))), text, passage, folded)
-            for text in (texts if pattern else ())
-            for passage in cut_passages(text.text)
-            if pattern and pattern.search(folded := fold_words(passage))
-        ]
-        left = MAX_PASSAGE_CHARS
-        for _, text, passage, folded in sorted(found, key=lambda one: -one[0]):
-            left -= len(passage)
-            if left < 0:
-                return
-            row = self._connection.execute("INSERT INTO passages(text) VALUES (?)", (folded,)).lastrowid or 0
-            self.owners[row], self._passages[row] = text, passage
+        words = sorted({word for phrase in phrases for word in phrase.replace('"', " ").split()})
+        beginnings = {stem[:-1] if stem[-1] in "iel" else stem for stem in stem_words(words).values()}
+        pattern = re.compile(rf"(?<!\S)(?:{'|'.join(map(re.escape, sorted(beginnings)))})")
+        for text in texts if beginnings else ():
+            for passage in _choose_passages(text.text, pattern):
+                query = "INSERT INTO passages(text) VALUES (?)"
+                row = self._connection.execute(query, (passage.folded,)).lastrowid or 0
+                self.owners[row], self._passages[row] = text, passage.text
 
     def find(self, phrases: Sequence[str]) -> list[int]:
         """Find the passages that hold one of these phrases, best first."""
@@ -81,16 +83,22 @@ class PassageTable:
         self._connection.close()
 
 
-def cut_passages(text: str) -> list[str]:
-    """Cut a long text at line or word ends; each passage begins in the middle of the previous one."""
-    passages, start = [], 0
-    while len(text) - start > PASSAGE_CHARS:
-        end = start + PASSAGE_CHARS
-        cut = max(text.rfind(" ", end - 200, end), text.rfind("\n", end - 200, end))
-        passages.append(text[start : cut if cut > 0 else end])
-        middle = start + PASSAGE_CHARS // 2
-        start = max(text.find(" ", middle, middle + 100), middle)
-    return [*passages, text[start:]]
+def _choose_passages(text: str, pattern: re.Pattern[str]) -> list[Passage]:
+    """Cut a text into passages, each beginning in the middle of the previous one, and choose those with most words."""
+    folded = ((part, fold_words(part)) for part in cut_text(text, PASSAGE_CHARS // 2))
+    halves = [Passage(part, words, frozenset(pattern.findall(words))) for part, words in folded]
+    passages = [one + other for one, other in pairwise(halves)] or halves
+    return sorted((one for one in passages if one.words), key=lambda one: -len(one.words))[:MAX_TEXT_PASSAGES]
+
+
+def cut_text(text: str, chars: int) -> Iterator[str]:
+    """Cut a text into parts of at most so many characters, if possible between lines or words."""
+    start = 0
+    while len(text) - start > chars:
+        cut = max(text.rfind(blank, start + chars // 2, start + chars) for blank in " \n") + 1 or start + chars
+        yield text[start:cut]
+        start = cut
+    yield text[start:]
 
 
 def make_excerpt(text: str, matches: Sequence[Span], chars: int, *, marked: bool = False) -> str:

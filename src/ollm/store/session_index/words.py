@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from functools import cache
+from operator import eq
 from typing import NamedTuple
 from unicodedata import category, combining, normalize
 
@@ -52,40 +54,40 @@ def fold_text(text: str) -> str:
     either case, composed or decomposed, are folded to the same."""
     if text.isascii():
         return text.translate(_ASCII_LETTERS)
-    plain = normalize("NFKD", blank_signs(text).upper())
-    for letter in filter(_is_accent, set(plain)):
-        plain = plain.replace(letter, "")
-    return blank_signs(normalize("NFC", plain.casefold()))
+    plain = _map_letters(normalize("NFKD", _map_letters(text, _blank_sign).upper()), _drop_accent)
+    return _map_letters(normalize("NFC", plain.casefold()), _blank_sign)
 
 
 def fold_words(text: str) -> str:
     """Fold a text into words separated by blanks, as the index stores them."""
-    folded = fold_text(text)
-    return folded if folded.isascii() else re.sub(f"({UNSPACED})", r" \1 ", folded)
+    return _map_letters(fold_text(text), _separate_letter)
 
 
 def find_spans(text: str) -> list[tuple[int, int]]:
     """Find the place in a text of each word that `fold_words` makes of it."""
-    chunks = re.finditer(r"\S+" if text.isascii() else _CHUNK, blank_signs(text))
+    chunks = re.finditer(r"\S+" if text.isascii() else _CHUNK, _map_letters(text, _blank_sign))
     return [chunk.span() for chunk in chunks for _ in fold_words(chunk[0]).split()]
 
 
-def blank_signs(text: str) -> str:
-    """Replace everything but letters, digits and marks on them by blanks, one for one."""
-    for letter in set(text):
-        if not _is_letter(letter):
-            text = text.replace(letter, " ")
-    return text
+def _map_letters(text: str, change: Callable[[str], str]) -> str:
+    table = {letter: change(letter) for letter in set(text)}
+    return text if all(map(eq, table, table.values())) else "".join(map(table.__getitem__, text))
 
 
 @cache
-def _is_letter(letter: str) -> bool:
-    return letter.isalnum() or category(letter).startswith("M")
+def _blank_sign(letter: str) -> str:
+    return letter if letter.isalnum() or category(letter).startswith("M") else " "
 
 
 @cache
-def _is_accent(letter: str) -> bool:
-    return combining(letter) in _ACCENT_CLASSES or category(letter) == "Me" or bool(re.match(_VARIANTS, letter))
+def _drop_accent(letter: str) -> str:
+    accent = combining(letter) in _ACCENT_CLASSES or category(letter) == "Me" or re.match(_VARIANTS, letter)
+    return "" if accent else letter
+
+
+@cache
+def _separate_letter(letter: str) -> str:
+    return f" {letter} " if re.match(UNSPACED, letter) else letter
 
 
 def split_words(text: str) -> list[str]:
@@ -129,7 +131,7 @@ def parse_words(text: str) -> list[SearchWord]:
 
 def _parse_word(typed: str, words: list[str]) -> SearchWord:
     *leading, ending = words
-    if len(" ".join(words)) < MIN_PREFIX_CHARS or not _is_letter(typed[-1]) or re.match(UNSPACED, ending):
+    if len(" ".join(words)) < MIN_PREFIX_CHARS or _blank_sign(typed[-1]) == " " or re.match(UNSPACED, ending):
         return SearchWord(" ".join(words), "")
     return SearchWord(" ".join(leading), ending)
 
