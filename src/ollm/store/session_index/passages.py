@@ -30,13 +30,13 @@ class IndexedText(NamedTuple):
     text: str
 
 
-class Passage(NamedTuple):
+class FoldedPassage(NamedTuple):
     text: str
     folded: str
     words: frozenset[str]  # of the query, their beginnings
 
-    def __add__(self, other: Passage) -> Passage:  # type: ignore[override]
-        return Passage(self.text + other.text, self.folded + other.folded, self.words | other.words)
+    def __add__(self, other: FoldedPassage) -> FoldedPassage:  # type: ignore[override]
+        return FoldedPassage(self.text + other.text, self.folded + other.folded, self.words | other.words)
 
 
 class PassageTable:
@@ -83,10 +83,10 @@ class PassageTable:
         self._connection.close()
 
 
-def _choose_passages(text: str, pattern: re.Pattern[str]) -> list[Passage]:
+def _choose_passages(text: str, pattern: re.Pattern[str]) -> list[FoldedPassage]:
     """Cut a text into passages, each beginning in the middle of the previous one, and choose those with most words."""
     folded = ((part, fold_words(part)) for part in cut_text(text, PASSAGE_CHARS // 2))
-    halves = [Passage(part, words, frozenset(pattern.findall(words))) for part, words in folded]
+    halves = [FoldedPassage(part, words, frozenset(pattern.findall(words))) for part, words in folded]
     passages = [one + other for one, other in pairwise(halves)] or halves
     return sorted((one for one in passages if one.words), key=lambda one: -len(one.words))[:MAX_TEXT_PASSAGES]
 
