@@ -97,6 +97,23 @@ async def test_opening_another_session_closes_the_first_one(tmp_path: Path) -> N
         assert second != first
 
 
+async def test_many_sessions_of_a_folder_are_open_at_once_if_the_settings_say_so(tmp_path: Path) -> None:
+    configure(tmp_path, "workspace:\n  sessions: many\n")
+    async with daemon(tmp_path, [WRITE, "two", "done"]) as found:
+        first = await found.open()
+        async with found.stream("POST", f"/sessions/{first}/messages", {"text": "write"}) as events:
+            asked = await anext(event async for event in events if event["type"] == "confirmation-requested")
+            second = await found.open()
+            assert (await found.say(second, "hi"))[-1]["reason"] == "answered"
+            status = (await found.ask("GET", f"/sessions/{first}/status")).json
+            assert [one["correlationId"] for one in status["questions"]] == [asked["correlationId"]]
+            question = f"/sessions/{first}/confirmations/{asked['correlationId']}"
+            assert (await found.ask("POST", question, {"approved": True})).status == 200
+            assert [event async for event in events][-1]["reason"] == "answered"
+        states = {line["sessionId"]: line["status"] for line in (await found.ask("GET", listing(found.workspace))).json}
+        assert states == {first: "active", second: "active"}
+
+
 async def test_two_clients_see_the_same_events(tmp_path: Path) -> None:
     async with daemon(tmp_path, [WRITE, "Written."]) as found:
         session = await found.open()

@@ -12,7 +12,7 @@ import pytest_asyncio
 
 from tests.daemon.browser import Visitor, chromium, get_port, make_link, visit
 from tests.daemon.long_session import LONG, write_long_session
-from tests.daemon.running import Daemon, daemon
+from tests.daemon.running import WRITE, Daemon, daemon
 from tests.servers.answers import Answer
 from tests.sizes import SOAK
 
@@ -333,8 +333,7 @@ async def run_shell_commands(found: Daemon, visitor: Visitor) -> None:
     await visitor.say("!sleep 60")
     await page.wait_for_selector(".working >> text=sleep 60")
     await page.keyboard.press("Escape")
-    await page.wait_for_selector(".toast >> text=The command was stopped.")
-    await page.fill(BOX, "")
+    await page.wait_for_selector(".reply.bad >> text=The command was stopped.")
     await visitor.say("What is there?")
     await page.wait_for_selector(".item >> text=A file.")
     assert "[$ ls src]" in str(found.server.chats[-1])
@@ -373,6 +372,56 @@ async def take_notes_and_show_help(found: Daemon, visitor: Visitor) -> None:
     shown = await page.inner_text(".reply >> nth=-1")
     assert [name for name in ("Ctrl-Z", "/config", "/doctor") if name in shown] == []
     assert len(found.server.chats) == asked
+
+
+async def test_a_question_of_a_shell_command_is_there_after_a_reload_and_in_another_browser(
+    tmp_path: Path, browser: Any
+) -> None:
+    """It is also there for who comes back from another page, and is answered once."""
+    async with (
+        daemon(tmp_path, []) as found,
+        visit(browser, found) as visitor,
+        visit(browser, found) as other,
+    ):
+        session = await found.open()
+        await visitor.open_session(session)
+        await visitor.say("!touch made.txt")
+        for _ in range(2):
+            await visitor.page.wait_for_selector("ollm-confirmation >> text=touch made.txt")
+            await visitor.page.reload()
+        await visitor.page.evaluate("location.hash = '#/policy'")
+        await visitor.open_session(session)
+        await other.open_session(session)
+        for page in (visitor.page, other.page):
+            await page.wait_for_selector("ollm-confirmation >> text=touch made.txt")
+            await page.wait_for_selector(".stop", state="visible")
+        await other.page.click("ollm-confirmation >> text=Yes, once")
+        for page in (visitor.page, other.page):
+            await page.wait_for_selector("ollm-confirmation", state="detached")
+            await page.wait_for_selector(".stop", state="hidden")
+        assert (found.workspace / "made.txt").exists()
+        assert visitor.faults + other.faults == []
+
+
+async def test_many_sessions_work_in_a_folder_if_the_settings_say_so(tmp_path: Path, browser: Any) -> None:
+    """A new one asks nothing and stops nothing; by default it asks first."""
+    async with daemon(tmp_path, [WRITE, "Written."]) as found, visit(browser, found) as visitor:
+        page, first = visitor.page, await found.open()
+        await visitor.open_session(first)
+        await visitor.say("Write it")
+        await page.wait_for_selector("ollm-confirmation")
+        await page.click("text=New")
+        await page.click("dialog >> text=Start")
+        await page.click("dialog:has-text('Stop the other session?') >> text=Cancel")
+        (found.home / "config.yaml").write_text("workspace:\n  sessions: many\n")
+        await page.click("text=New")
+        await page.click("dialog >> text=Start")
+        await page.wait_for_function("first => !location.hash.endsWith(first)", arg=first)
+        assert await page.locator("dialog").count() == 0
+        await visitor.open_session(first)
+        await page.click("ollm-confirmation >> text=Yes, once")
+        await page.wait_for_selector(".item >> text=Written.")
+        assert visitor.faults == []
 
 
 async def test_the_box_completes_runs_commands_and_gets_queued_words_back(tmp_path: Path, browser: Any) -> None:

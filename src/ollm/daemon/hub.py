@@ -120,7 +120,7 @@ class DaemonSession:
         self.log = EventLog()
         self.attachments = PendingAttachments()
         self.question_ids: set[str] = set()  # the questions there were, answered or not
-        self.open_questions: set[str] = set()
+        self.open_questions: dict[str, ConfirmationRequested] = {}
         self.speeds = TurnSpeeds()
         self.turn: asyncio.Task[Any] | None = None
         self.shell: asyncio.Task[Any] | None = None  # the turn, if it is a command of the person
@@ -171,11 +171,10 @@ class DaemonSession:
         self.shell = self.turn
         assert self.shell is not None
         await asyncio.wait([self.shell])
-        if self.shell.cancelled():
-            raise OllmError("The command was stopped.")
-        record = self.shell.result()
-        output = record.result.llm_content if record.result else ""
-        return ShellReply(ok=not record.error, output=output, attachment=self.attachments.keep_output(command, output))
+        record = None if self.shell.cancelled() else self.shell.result()
+        output = record.result.llm_content if record and record.result else "" if record else "The command was stopped."
+        attachment = self.attachments.keep_output(command, output)
+        return ShellReply(ok=record is not None and not record.error, output=output, attachment=attachment)
 
     async def cancel(self) -> None:
         if self.shell and not self.shell.done():
@@ -195,9 +194,9 @@ class DaemonSession:
     def _record_event(self, event: AnyEvent) -> None:
         if isinstance(event, ConfirmationRequested):
             self.question_ids.add(event.correlation_id)
-            self.open_questions.add(event.correlation_id)
+            self.open_questions[event.correlation_id] = event
         if isinstance(event, ConfirmationResolved):
-            self.open_questions.discard(event.correlation_id)
+            self.open_questions.pop(event.correlation_id, None)
         if isinstance(event, TurnFinished):
             self._turn_over = True
         if isinstance(event, MessageRecorded) and event.role == "user" and not self.turn_message:
@@ -244,13 +243,14 @@ class Hub:
         self.closing = False
 
     async def open(self, options: ConversationOptions) -> tuple[str, bool]:
-        """Open a session, new or resumed, and close the workspace's other one; returns its id and if it was resumed."""
+        """Open a session, new or resumed; returns its id and if it was resumed. Closes the workspace's other one unless
+        `beside` is set."""
         async with self._opening_locks[os.path.realpath(options.workspace)]:
             self._refuse_when_closing()
             here = [held for held in self._held.values() if held.is_at(options.workspace)]
             if options.session and any(held.session_id == options.session for held in here):
                 return options.session, True
-            for other in here:
+            for other in here if not options.beside else ():
                 await self.close(other.session_id)
             await self._make_room_for_session()
             held = await self._open_session(options)

@@ -179,7 +179,10 @@ async def session_status(held: DaemonSession) -> Status:
     status = await held.conversation.status()
     running = held.turn_after if held.working else None
     message = held.turn_message if held.working else 0
-    return msgspec.structs.replace(status, turn_after=running, turn_message=message, last_event=held.log.last)
+    questions = tuple(held.open_questions.values())
+    return msgspec.structs.replace(
+        status, turn_after=running, turn_message=message, last_event=held.log.last, questions=questions
+    )
 
 
 @patch("/sessions/{session_id:str}")

@@ -138,6 +138,7 @@ class DaemonService:
             session=session,
             full=body.full,
             force=body.force,
+            beside=self.make_process(workspace).settings.workspace.sessions == "many",
             interactive=True,
             holder=DAEMON,
         )

@@ -13,7 +13,7 @@ from msgspec import field
 
 from ollm.domain.clock import Clock, format_stamp
 from ollm.domain.context import ModeName, Usage
-from ollm.domain.events import AnyEvent, Event, Notice, TurnFinished, TurnReason
+from ollm.domain.events import AnyEvent, ConfirmationRequested, Event, Notice, TurnFinished, TurnReason
 from ollm.domain.messages import AnyPart, ImagePart, Message, TextPart, replace_surrogates
 from ollm.domain.session import ParentCall
 from ollm.domain.struct import Data
@@ -77,7 +77,8 @@ class ForeignTurn(Data, frozen=True):
 
 class Status(Data, frozen=True):
     """The data for the status line between turns. `turn_after` is set while a turn is running that another client
-    may have started: the number of the last event before it. `last_event` is the number of the newest event."""
+    may have started: the number of the last event before it. `last_event` is the number of the newest event.
+    `questions` are those the daemon has no answer to yet."""
 
     session_id: str | None
     title: str
@@ -98,6 +99,7 @@ class Status(Data, frozen=True):
     turn_after: int | None = None
     turn_message: int = 0  # number of the message that began the running turn; 0 before it is written down
     last_event: int = 0
+    questions: tuple[ConfirmationRequested, ...] = ()
 
 
 def get_recap_end(status: Status) -> int | None:

@@ -1,4 +1,4 @@
-// Opening a session in the daemon: one is open in a folder at a time, so what that would stop is asked about first.
+// Opening a session in the daemon: what that would stop is asked about first.
 import { get, post, RequestError } from "./api.js";
 import { h } from "./dom.js";
 import { ask } from "./toast.js";
@@ -11,7 +11,8 @@ export async function openSession(workspacePath, sessionId) {
   const query = new URLSearchParams({ workspace: workspacePath, status: "active", limit: "100" });
   const open = /** @type {any[]} */ (await get(`/sessions?${query}`));
   const working = open.find((line) => line.running && line.sessionId !== sessionId);
-  if (working && !(await confirm("Stop the other session?", `“${working.title || "Untitled session"}” is working in this folder. If you continue, it will be stopped.`, "Stop it"))) return null;
+  const stops = working && (await get(`/settings?${new URLSearchParams({ workspace: workspacePath })}`)).settings.workspace.sessions === "one";
+  if (stops && !(await confirm("Stop the other session?", `“${working.title || "Untitled session"}” is working in this folder. If you continue, it will be stopped.`, "Stop it"))) return null;
   const body = { workspacePath, ...(sessionId ? { sessionId } : {}) };
   try {
     return await post("/sessions", body);

@@ -23,7 +23,7 @@ class SessionPage extends HTMLElement {
     this.recorded = false; // what was written so far is in the archive
     this.timer = 0;
     this.refreshing = false;
-    this.seen = 0; // number of the newest event
+    this.seen = 0; // number of the newest event of a turn or a question
     /** @type {any} */ this.summary = null;
   }
 
@@ -127,12 +127,14 @@ class SessionPage extends HTMLElement {
     if (line.open) await this.loadStatus();
   }
 
-  async loadStatus() {
+  /** @param {boolean} [again] Ask once more if it was true before the newest event. @returns {Promise<void>} */
+  async loadStatus(again = true) {
     const status = await get(`/sessions/${this.sessionId}/status`).catch(() => null);
     if (!status) return;
     this.showUsage(status.used, status.limit);
-    if (status.lastEvent < this.seen) return; // what it says of the turn was true before the newest event
-    if (status.turnAfter !== null && status.turnAfter !== undefined && !this.running) this.beginTurn(Math.max(0, status.turnMessage - 1));
+    if (status.lastEvent < this.seen) return again ? this.loadStatus(false) : undefined;
+    if (status.turnAfter !== null && !this.running) status.turnMessage ? this.beginTurn(status.turnMessage - 1) : this.showWorking();
+    for (const question of status.questions) this.addQuestion(question);
   }
 
   /** It is in the team archive only: read and go on once it is here. */
@@ -166,7 +168,7 @@ class SessionPage extends HTMLElement {
 
   /** @param {import("./api.js").SessionEvent} event */
   take(event) {
-    this.seen = Math.max(this.seen, event.seq);
+    if (/^(turn|confirmation)-/.test(event.type)) this.seen = Math.max(this.seen, event.seq);
     switch (event.type) {
       case "turn-started": return this.beginTurn(event.messageId - 1);
       case "text-delta": return this.addDelta(() => this.live?.addText(event.text));
