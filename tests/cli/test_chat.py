@@ -74,7 +74,7 @@ async def refuses_then_allows(terminal: Terminal, runner: Runner) -> None:
     assert "leave that file" in json.dumps(runner.server.chats[2]["messages"][-1])
     terminal.type("do it now" + ENTER)
     await terminal.wait_for("[y] yes", "[s] yes, for this session", gone="As you wish. x")
-    terminal.type("s")
+    terminal.type("s" + ENTER)
     await terminal.wait_for("Both done.")
     assert (runner.workspace / "a.txt").read_text() == "three\n", "the second edit was not asked about"
     assert terminal.text().count("? Edit a.txt") == 2

@@ -105,6 +105,7 @@ async def test_words_typed_at_a_question_wait_in_the_input_and_answer_nothing(tm
             assert not (runner.workspace / "a.txt").exists()
             terminal.type("\r")
             await terminal.wait_for("queued: okay stop /resume a new plan")
+            await terminal.wait_for("a letter or a number")
             terminal.type("y\r")
             await terminal.wait_for("Written.", "You said it.")
 
@@ -129,16 +130,14 @@ async def test_a_line_that_begins_with_yes_or_no_answers_the_question_it_was_typ
     assert len(runner.server.chats) == 3
 
 
-async def test_a_question_takes_arrows_digits_and_enter_and_drops_other_keys(tmp_path: Path) -> None:
+async def test_a_question_takes_arrows_digits_and_enter(tmp_path: Path) -> None:
     def write(name: str) -> Answer:
         return Answer(calls=[("write_file", {"path": name, "content": "x\n"})])
 
     script = [write("a.txt"), write("b.txt"), write("c.txt"), "Written.", "You said it."]
     async with running(tmp_path, script) as runner, at_terminal(runner, "chat", size=(80, 24)) as terminal:
         await ask(runner, terminal)
-        terminal.type("x")
-        await terminal.settle(0.6)
-        terminal.type("\r")
+        terminal.type(ENTER)
         await terminal.wait_for("✓ Create a.txt", "? Create b.txt", "› 1 [y] yes")
         terminal.type("1")
         await terminal.wait_for("✓ Create b.txt", "? Create c.txt", "› 1 [y] yes")
@@ -151,7 +150,65 @@ async def test_a_question_takes_arrows_digits_and_enter_and_drops_other_keys(tmp
 
     said = runner.server.chats[-1]["messages"][-1]["content"]
     assert said.endswith("thanks")
-    assert not said.endswith(("xthanks", "1thanks"))
+    assert not said.endswith("1thanks")
+
+
+@pytest.mark.parametrize(
+    ("before", "at_the_question", "kept"),
+    [
+        ("also run th", "e", "also run the"),
+        ("", "wh|y", "why"),
+        ("", "h|m| |u|s|e| |b|y|1", "hm use by1"),
+        ("", "a|n|y", "any"),
+        ("", "e|5|s", "e5s"),
+        ("", "x\x7fa|l|l", "all"),
+        ("", "a|\x7f" + "hm", "hm"),
+    ],
+)
+async def test_no_pause_in_a_text_turns_a_letter_into_an_answer(
+    tmp_path: Path, before: str, at_the_question: str, kept: str
+) -> None:
+    """Wait longer than any time that the screen measures at each `|`."""
+    delete = Answer(calls=[("shell", {"command": "rm precious.txt"})], delay=1.0 if before else 0.0)
+    async with running(tmp_path, [delete, "As you wish.", "You said it."]) as runner:
+        (runner.workspace / "precious.txt").touch()
+        async with at_terminal(runner, "chat") as terminal:
+            await terminal.wait_for("scripted @")
+            terminal.type("go" + ENTER)
+            await terminal.wait_for("› go")
+            terminal.type(before)
+            await terminal.wait_for("[e] always in every workspace (shell:=rm precious.txt)")
+            for keys in at_the_question.split("|"):
+                terminal.type(keys)
+                await terminal.settle(0.7)
+            await terminal.wait_for(f"\n› {kept}\n", "[y] yes", "Enter sends the text")
+            assert (runner.workspace / "precious.txt").exists()
+            terminal.type(ENTER)
+            await terminal.wait_for(f"queued: {kept}", "a letter or a number")
+            terminal.type("n")
+            await terminal.wait_for("Reason (optional)")
+            terminal.type(ENTER)
+            await terminal.wait_for("You said it.")
+
+    assert (runner.workspace / "precious.txt").exists()
+    assert not (runner.home / "grants.yaml").exists()
+    assert runner.server.chats[-1]["messages"][-1]["content"].endswith(kept)
+
+
+async def test_lines_typed_before_a_plain_question_are_no_answer(tmp_path: Path) -> None:
+    write = Answer(calls=[("write_file", {"path": "a.txt", "content": "x\n"})], delay=1.0)
+    async with running(tmp_path, [write, "As you wish.", "You said it."]) as runner:
+        async with at_terminal(runner, "chat", OLLM_PLAIN="1") as terminal:
+            await terminal.wait_for("Ctrl-D to quit")
+            terminal.type("go" + ENTER + "yes, and run it" + ENTER)
+            await terminal.wait_for("[y] yes")
+            await terminal.settle(0.5)
+            assert not (runner.workspace / "a.txt").exists()
+            terminal.type("n" + ENTER)
+            await terminal.wait_for("As you wish.", "You said it.")
+
+    assert not (runner.workspace / "a.txt").exists()
+    assert runner.server.chats[-1]["messages"][-1]["content"].endswith("yes, and run it")
 
 
 EDIT = Answer(calls=[("edit_file", {"path": "a.txt", "edits": [{"target": "one", "replacement": "two"}]})])
@@ -164,7 +221,7 @@ async def test_answers_stand_below_their_questions_live_and_on_resume(tmp_path: 
         (runner.workspace / "a.txt").write_text("one\n")
         async with at_terminal(runner, "do it now") as terminal:
             await terminal.wait_for("? Edit a.txt (1 edit)", "[f] all file edits")
-            terminal.type("f")
+            terminal.type("f" + ENTER)
             await terminal.wait_for("  › yes, all file edits this session\n  ✓ Edit a.txt (1 edit)", "[n] no")
             terminal.type("n")
             await terminal.wait_for("reason:")
@@ -173,6 +230,8 @@ async def test_answers_stand_below_their_questions_live_and_on_resume(tmp_path: 
                 "  › no: write c.txt instead", "· Not run: write c.txt instead", "[s] yes, for this session"
             )
             terminal.type("s")
+            await terminal.wait_for("› 2 [s] yes, for this session", "Enter confirms")
+            terminal.type(ENTER)
             await terminal.wait_for("  › yes, for this session (shell:", "✓ Run touch b.txt", "Done.")
             terminal.type(CTRL_D)
             await terminal.ended()

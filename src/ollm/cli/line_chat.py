@@ -52,6 +52,14 @@ class LineReader:
                 return line if not said else "\n".join([*said, line or ""])
             said.append(line[:-1])
 
+    async def ask_anew(self, prompt: str) -> str | None:
+        """Prompt for a line that is typed from now on. Lines typed earlier wait for the next prompt."""
+        earlier = [self._typed.get_nowait() for _ in range(self._typed.qsize())]
+        line = None if None in earlier else await self.ask(prompt)
+        for typed in earlier:
+            self.put(typed)
+        return line
+
     def put(self, line: str | None) -> None:
         """Queue a line as if it had been typed."""
         self._typed.put_nowait(line)
@@ -197,7 +205,7 @@ class LineChat:
         printer.close("")
 
     async def _ask(self, event: ConfirmationRequested) -> None:
-        line = await self._lines.ask(format_question(event.details))
+        line = await self._lines.ask_anew(format_question(event.details))
         answer = parse_answer("/no" if line is None else line, event.details)
         refusal = ConfirmationAnswer(approved=False, reason=(line or "").strip())
         await self._conversation.respond(event.correlation_id, answer or refusal)

@@ -328,7 +328,7 @@ def test_questions_wait_in_order_and_take_keys_only_after_a_quiet_moment() -> No
     clock.time += 0.2
     assert questions.takes_keys
     assert read(questions).startswith(
-        "› 1 [y] yes\n  2 [s] yes, for this session\n  3 [a] always in this workspace (shell:ls)"
+        "› 1 [y] yes\n  2 [s] yes, for this session (shell:ls)\n  3 [a] always in this workspace (shell:ls)"
     )
     assert read(questions).endswith(
         "5 [n] no, with a reason for the model\n  ↑↓ and Enter, a letter or a number · Esc stops · 1 more"

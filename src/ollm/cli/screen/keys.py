@@ -24,10 +24,11 @@ class KeyFilters:
 
     def __init__(self, screen: ChatScreen) -> None:
         self.asking: Filter = Condition(lambda: screen.questions.takes_keys)
+        self.answering: Filter = self.asking & Condition(lambda: not screen.buffer.text)  # letters on an empty line
         self.choosing: Filter = Condition(lambda: screen.choosing)
         self.vi: Filter = Condition(lambda: screen.options.vi)
         self.here: Filter = has_focus(screen.buffer)
-        self.typing: Filter = self.here & ~self.asking & ~self.choosing
+        self.typing: Filter = self.here & ~self.answering & ~self.choosing
         self.typed_ahead: Filter = Condition(self._is_typed_ahead)
         self._screen = screen
         screen.buffer.on_text_insert += self._note_first_letter
@@ -107,12 +108,15 @@ def read_paste(event: KeyPressEvent, screen: ChatScreen) -> str:
 
 
 def list_answer_keys(screen: ChatScreen, filters: KeyFilters) -> list[Binding]:
-    """List the keys that answer a question. If more is typed, the text goes to the input line."""
-    asking = filters.asking
+    """List the keys that answer a question. Letters answer only on an empty input line. Bound after the input's keys,
+    and so before them."""
+    asking, answering = filters.asking, filters.answering
 
     def press(event: KeyPressEvent) -> None:
         if len(event.data) == 1 and event.data.isprintable():
             screen.answers.press(event.data)
+        else:
+            screen.answers.drop_held()
 
     def confirm(event: KeyPressEvent) -> None:
         if not screen.answers.take_selected():
@@ -121,12 +125,12 @@ def list_answer_keys(screen: ChatScreen, filters: KeyFilters) -> list[Binding]:
             screen.submit(text)
 
     return [
-        (",".join((Keys.Any, *ANSWER_KEYS)), asking, press),  # by name too: in vi mode they have other meanings
+        (",".join((Keys.Any, *ANSWER_KEYS)), answering, press),  # by name too: in vi mode they have other meanings
+        ("backspace", answering, press),
         ("up,c-p", asking, lambda _: screen.questions.move(-1)),
         ("down,c-n", asking, lambda _: screen.questions.move(1)),
         (Keys.BracketedPaste, asking, lambda event: screen.answers.type_instead(read_paste(event, screen))),
         ("enter", asking, confirm),
-        ("backspace", asking, lambda event: event.current_buffer.delete_before_cursor(len(screen.find_chip()) or 1)),
     ]
 
 

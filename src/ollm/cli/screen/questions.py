@@ -23,7 +23,10 @@ KEY_SCOPES: dict[str, GrantScope] = {"y": "once", "s": "session", "a": "always",
 ALL_EDITS_KEY = "f"
 ANSWER_KEYS = (*KEY_SCOPES, ALL_EDITS_KEY, "n", *"123456789")
 EDIT_TOOLS = ("edit_file", "write_file")
+BRIEF_ANSWERS = ("y", "n")  # they end with the question; all others grant more and need Enter
 KEYS_HINT = "↑↓ and Enter, a letter or a number · Esc stops"
+HELD_HINT = "Enter confirms · Esc stops"
+TEXT_HINT = "Enter sends the text · ↑↓ and Enter answer · Esc stops"
 QUIET_SECONDS = 0.4
 HOLD_SECONDS = 0.25  # seconds in which no other key may follow an answer: then it was the first letter of a word
 LONG_DIFF_LINES = 15  # lines of a change that push the question itself out of sight
@@ -31,6 +34,7 @@ MAX_PART_LINES = 12  # lines of a part that asks; the whole command is above it
 MAX_PART_CHARS = 300
 MAX_REASON_CHARS = 240
 MAX_GRANT_CHARS = 80
+MAX_BRIEF_CHARS = 40
 TYPING_HINTS = {
     True: "Your answer: Enter sends it, Esc goes back.",
     False: "Reason (optional): Enter sends it to the model, Esc goes back.",
@@ -41,8 +45,9 @@ class ConfirmationQueue:
     """Pending questions, oldest first. `refusing`: the reason for a no is being typed. `writing`: the text that the
     question asks for is being typed.
 
-    A question takes keys only after a pause in typing, so that a person in mid-sentence cannot say yes by accident.
-    `held_key` answers unless another key follows at once. `place` is the selected answer, None before an arrow.
+    A question takes keys only after a pause in typing, and letters only if the input line is empty, so that a person
+    in mid-sentence cannot say yes by accident. `held_key` waits to become an answer or the first letter of a text.
+    `place` is the selected answer, None before an arrow or a key.
     """
 
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
@@ -80,9 +85,9 @@ class ConfirmationQueue:
         self._answered = self.current.correlation_id if self.current else ""
 
     def note_typing(self) -> None:
-        """Note that the person is typing something else."""
+        """Note that the person is typing something else: nothing is selected then."""
         if not self.takes_text:
-            self._quiet_since = self._now()
+            self._quiet_since, self.place = self._now(), None
 
     def handle_event(self, event: AnyEvent) -> None:
         if isinstance(event, ConfirmationRequested):
@@ -100,10 +105,12 @@ class ConfirmationQueue:
         self._waiting = deque(asked for asked in self._waiting if asked.correlation_id != correlation_id)
 
     def move(self, steps: int) -> None:
+        self.held_key = ""
         self.place = max(0, min((self.place or 0) + steps, len(self.choices) - 1))
 
-    def render_lines(self, width: int) -> list[tuple[str, str]]:
-        """Render the answers below the question as style and text, or return [] without a question."""
+    def render_lines(self, width: int, *, has_text: bool = False) -> list[tuple[str, str]]:
+        """Render the answers below the question as style and text, or return [] without a question. `has_text`: the
+        input line holds a text, which Enter sends unless an arrow was pressed."""
         if self.current is None:
             return []
         if self.takes_text:
@@ -114,13 +121,14 @@ class ConfirmationQueue:
         if details.diff.count("\n") > LONG_DIFF_LINES:
             lines.append(("class:question", truncate_cells(f"  {clean_lines(details.description)}?", width) + "\n"))
         for place, (key, text) in enumerate(self.choices.items()):
-            chosen = place == (self.place or 0)
+            chosen = place == (self.place if has_text else self.place or 0)
             first, *more = wrap_words(text, width - 9)
             lines.append(("class:chosen" if chosen else "class:key", f"{'›' if chosen else ' '} {place + 1} [{key}]"))
             lines.append(("class:chosen" if chosen else "class:question", f" {first}\n"))
             lines += [("class:question", f"        {line}\n") for line in more]
         others = f" · {len(self._waiting) - 1} more" if len(self._waiting) > 1 else ""
-        return [*lines, ("class:hint", truncate_cells(f"  {KEYS_HINT}{others}", width))]
+        hint = HELD_HINT if self.held_key else TEXT_HINT if has_text else KEYS_HINT
+        return [*lines, ("class:hint", truncate_cells(f"  {hint}{others}", width))]
 
 
 def list_choices(details: ConfirmationDetails) -> dict[str, str]:
@@ -132,10 +140,11 @@ def list_choices(details: ConfirmationDetails) -> dict[str, str]:
         choices[ALL_EDITS_KEY] = "all file edits this session"
     if details.grant and not details.locked:
         grant = shorten_text(clean_lines(details.grant), MAX_GRANT_CHARS)
-        choices |= {"s": "yes, for this session", "a": f"always in this workspace ({grant})"}
+        brief = grant if len(grant) <= MAX_BRIEF_CHARS else "the rule of [a]"
+        choices |= {"s": f"yes, for this session ({brief})", "a": f"always in this workspace ({grant})"}
         if prefix := shorten_text(clean_lines((details.prefix or "")[6:]), MAX_GRANT_CHARS):
             choices["p"] = f"always in this workspace, every command that begins with {prefix}"
-        choices["e"] = "always in every workspace"
+        choices["e"] = f"always in every workspace ({brief})"
     return choices | {"n": "no, with a reason for the model"}
 
 
@@ -177,43 +186,48 @@ class AnswerKeys:
         self._send = send
         self._accept_edits = accept_edits
         self._draft = ""
+        self._timer: asyncio.TimerHandle | None = None
         self._typed_at: ConfirmationRequested | None = None  # the question at which the input was begun
 
     def press(self, key: str) -> None:
-        """Hold a key as an answer for a moment. If another follows at once, both go to the input line."""
+        """Select an answer by its key on an empty line. Yes and no follow unless another key comes at once; a grant
+        that outlives the question waits for Enter. Any other key goes to the input line."""
         questions = self._questions
-        if questions.held_key:
+        choice = find_choice(key, questions.choices)
+        if questions.held_key or not choice:
             self.type_instead(key)
             return
-        questions.held_key = key
-        asyncio.get_running_loop().call_later(HOLD_SECONDS, self._take_if_held, questions.current, key)
+        questions.held_key, questions.place = key, list(questions.choices).index(choice)
+        if choice in BRIEF_ANSWERS:
+            self._timer = asyncio.get_running_loop().call_later(HOLD_SECONDS, self._take_if_held, questions.current)
 
-    def _take_if_held(self, asked: ConfirmationRequested | None, key: str) -> None:
-        if self._questions.held_key == key and self._questions.current is asked:
-            self.take_held()
+    def _take_if_held(self, asked: ConfirmationRequested | None) -> None:
+        if self._questions.held_key and self._questions.current is asked:
+            self.take_selected()
 
-    def take_held(self) -> bool:
-        """Answer with the held key if it is a valid choice. Returns True if there was one."""
-        key, self._questions.held_key = self._questions.held_key, ""
-        self._choose(find_choice(key, self._questions.choices))
-        return bool(key)
+    def drop_held(self) -> str:
+        """Forget the held key and its selection. Returns the key."""
+        held, self._questions.held_key = self._questions.held_key, ""
+        if held:
+            self._questions.place = None
+        if self._timer:
+            self._timer.cancel()
+        return held
 
     def take_selected(self) -> bool:
         """Answer with Enter. Returns False if text was typed and no arrow pressed: the text is then sent."""
-        questions = self._questions
-        if self.take_held():
-            return True
-        if questions.place is None and self._buffer.text.strip():
+        questions, place = self._questions, self._questions.place
+        if place is None and self._buffer.text.strip():
             return False
-        self._choose(list(questions.choices)[questions.place or 0])
+        self.drop_held()
+        self._choose(list(questions.choices)[place or 0])
         return True
 
     def type_instead(self, text: str) -> None:
         """Insert typed text into the input line instead of answering with a key."""
         if not self._buffer.text:
             self._typed_at = self._questions.current
-        held, self._questions.held_key = self._questions.held_key, ""
-        self._buffer.insert_text(held + text)
+        self._buffer.insert_text(self.drop_held() + text)
 
     def take_words(self, text: str) -> bool:
         """Answer with a line typed at the question. Returns False for a line that is no answer or was begun before."""

@@ -156,7 +156,7 @@ class ScreenView:
             return [*self._options.list.render_lines(get_width())]
         if self.hint:
             return [("class:hint", self.hint)]
-        return [*self._questions.render_lines(get_width() - 1)]
+        return [*self._questions.render_lines(get_width() - 1, has_text=bool(get_app().current_buffer.text))]
 
     def render_footer(self) -> StyleAndTextTuples:
         waited, queued = time.monotonic() - self._began, len(self._queue())
