@@ -312,15 +312,20 @@ def test_doctor_names_the_gpu_and_the_commands_that_fit_it(tmp_path: Path) -> No
     (programs / "nvidia-smi").chmod(0o755)
     variables = {"PATH": f"{programs}:/usr/bin:/bin", "OLLM_PROVIDER": "openai", "OLLM_BASE_URL": "http://127.0.0.1:9"}
 
-    done = ollm("doctor", home=tmp_path / "home", cwd=tmp_path, **variables)
-    document = json.loads(ollm("doctor", "--json", home=tmp_path / "home", cwd=tmp_path, **variables).stdout)
+    work = tmp_path / "work"
+    work.mkdir()
+
+    done = ollm("doctor", home=tmp_path / "home", cwd=work, **variables)
+    document = json.loads(ollm("doctor", "--json", home=tmp_path / "home", cwd=work, **variables).stdout)
 
     assert "NVIDIA GeForce RTX 4090 with 24 GB" in done.stdout
     assert "ollama    ollama pull qwen2.5-coder:32b" in done.stdout
     assert "llama.cpp llama-server -hf Qwen/Qwen2.5-Coder-32B-Instruct-GGUF" in done.stdout
     assert document["hardware"]["gpu"]["name"] == "NVIDIA GeForce RTX 4090"
-    (programs / "nvidia-smi").write_text("#!/bin/sh\nexit 9\n")
+    # a program in the workspace is not run
     assert "no GPU found" in ollm("doctor", home=tmp_path / "home", cwd=tmp_path, **variables).stdout
+    (programs / "nvidia-smi").write_text("#!/bin/sh\nexit 9\n")
+    assert "no GPU found" in ollm("doctor", home=tmp_path / "home", cwd=work, **variables).stdout
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the command is looked for on Linux")

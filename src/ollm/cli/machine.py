@@ -57,11 +57,12 @@ def check_machine() -> tuple[MachineCheck, ...]:
 
 
 def _check_program(name: str, purpose: str) -> MachineCheck:
-    import shutil
     import sys
 
+    from ollm.system.sandbox.confined import find_program
+
     beside = Path(sys.executable).with_name(name)
-    found = str(beside) if beside.exists() else shutil.which(name)
+    found = str(beside) if beside.exists() else find_program(name)
     return MachineCheck(name=name, ok=found is not None, detail=found or purpose)
 
 
@@ -190,14 +191,16 @@ def _find_gpu(root: Path, memory: int, timeout_seconds: float) -> Gpu | None:
 
 def _ask_nvidia(timeout_seconds: float) -> Gpu | None:
     """Query the largest NVIDIA GPU. Several GPUs are not counted as one."""
-    import shutil
     import subprocess
 
-    if shutil.which(GPU_QUERY[0]) is None:
+    from ollm.system.sandbox.confined import find_program
+
+    program = find_program(GPU_QUERY[0])
+    if program is None:
         return None
     try:
         done = subprocess.run(
-            GPU_QUERY,
+            [program, *GPU_QUERY[1:]],
             capture_output=True,
             text=True,
             timeout=timeout_seconds,

@@ -147,8 +147,9 @@ def find_parser() -> str | None:
     beside = Path(sys.executable).with_name("shfmt")
     if beside.is_file():
         return str(beside)
-    import shutil
     import sysconfig
 
+    from ollm.system.sandbox.confined import find_program
+
     installed = Path(sysconfig.get_path("scripts")) / "shfmt"
-    return str(installed) if installed.is_file() else shutil.which("shfmt")
+    return str(installed) if installed.is_file() else find_program("shfmt")

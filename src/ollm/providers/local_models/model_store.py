@@ -24,6 +24,7 @@ from ollm.providers.local_models import model_files
 from ollm.providers.local_models.model_files import CatalogueModel, ModelFile, hash_file
 from ollm.system.atomic import make_private_directory, sync, sync_directory
 from ollm.system.locks import OwnerLock
+from ollm.system.sandbox.confined import find_program
 
 Progress = Callable[[int, int], None]  # bytes so far, bytes in all (0 when not known)
 BLOCK_BYTES = 1024 * 1024
@@ -165,8 +166,8 @@ class PackageTools(Data, frozen=True):
     def detect(cls) -> PackageTools:
         """Find our interpreter, its base, and the one on the PATH, and uv beside ours or on the PATH."""
         base, beside = getattr(sys, "_base_executable", None), Path(sys.executable).with_name("uv")
-        pythons = (sys.executable, base, shutil.which("python3"))
-        uvs = (str(beside) if beside.exists() else None, shutil.which("uv"))
+        pythons = (sys.executable, base, find_program("python3"))
+        uvs = (str(beside) if beside.exists() else None, find_program("uv"))
         return cls(pythons=tuple(dict.fromkeys(filter(None, pythons))), uvs=tuple(dict.fromkeys(filter(None, uvs))))
 
     def find_wheel_url(self, package: str) -> str | None:

@@ -34,6 +34,19 @@ GIT_SETTINGS = {
 HELPER_VARIABLES = "PATH HOME LANG LC_ALL LC_CTYPE TZ XDG_CONFIG_HOME SYSTEMROOT LD_LIBRARY_PATH".split()
 
 
+def find_program(name: str) -> str | None:
+    """Find a program on the PATH that we start outside of a sandbox. Folders of the current project do not count, since
+    a command could have put it there."""
+    import shutil
+
+    here, home = os.path.realpath(os.getcwd()), os.path.realpath(os.path.expanduser("~"))
+    tops = [folder for folder in (Path(here), *Path(here).parents) if os.path.lexists(folder / ".git")]
+    projects = [top for top in (Path(here), *tops) if not Path(home).is_relative_to(top)]
+    folders = [Path(os.path.realpath(entry)) for entry in os.environ.get("PATH", "").split(":") if os.path.isabs(entry)]
+    foreign = [str(folder) for folder in folders if not any(folder.is_relative_to(top) for top in projects)]
+    return shutil.which(name, path=":".join(foreign))
+
+
 def start_confined(start: Callable[[], T], program: str, readable: Iterable[str] = ()) -> T:
     """Call `start`, which starts a program that can change nothing and reach no network and no outside process. It can
     read only `readable`, the system's and our own programs and libraries, and those beside `program`."""
@@ -51,12 +64,10 @@ def start_confined(start: Callable[[], T], program: str, readable: Iterable[str]
 
 
 def _list_places(program: str) -> list[str]:
-    import shutil
-
     from ollm.system.sandbox.box import is_inside, list_covered_places, list_visible_places
 
     places = [*_SYSTEM_PLACES, *_OWN_PLACES]
-    found, home = os.path.realpath(shutil.which(program) or program), os.path.expanduser("~")
+    found, home = os.path.realpath(find_program(program) or program), os.path.expanduser("~")
     if any(is_inside(found, place) for place in places):
         return places
     if any(is_inside(found, place) for place in list_covered_places(home)):

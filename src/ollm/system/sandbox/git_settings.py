@@ -22,7 +22,13 @@ from typing import Any, NamedTuple, TypeVar
 
 from ollm.system.atomic import make_private_directory, replace_file
 from ollm.system.sandbox.box import find_git_directories, follow_dot_git, is_inside, list_names, read_regular
-from ollm.system.sandbox.confined import GIT_SETTINGS, make_git_environment, make_helper_environment, start_confined
+from ollm.system.sandbox.confined import (
+    GIT_SETTINGS,
+    find_program,
+    make_git_environment,
+    make_helper_environment,
+    start_confined,
+)
 from ollm.system.sandbox.names import (
     GIT_SETTINGS_NAMES,
     REBASES,
@@ -378,8 +384,10 @@ def _find_names(settings: tuple[tuple[str, str], ...], home: str) -> tuple[froze
             folders.add(_expand(value, home))
         elif not (name.startswith(HARMLESS_SECTIONS) or _is_harmless(name, value, UNNAMING_KEYS)):
             script = f"git {value}" if name.startswith("alias.") and not value.startswith("!") else value
-            paths.update(_find_words(script, home))
-            words.add(value)
+            found = set(_find_words(script, home))
+            numbers = {word for word in found if re.fullmatch(r"[\d.,:%]+[A-Za-z]?", word)}
+            paths |= found - numbers
+            words |= {value, *numbers}
     return frozenset(folders), frozenset(paths), frozenset(words)
 
 
@@ -439,15 +447,17 @@ def read_git_settings(home: str, *options: str, directory: str = "/", scope: tup
 def _ask_git(
     home: str, arguments: list[str], directory: str, readable: Iterable[str], named: Mapping[str, str]
 ) -> Settings | None:
+    program = find_program("git")
+    if program is None:
+        return []
+
     def ask() -> subprocess.CompletedProcess[bytes]:
         environment = {**make_helper_environment(os.environ), **named, **make_git_environment(), "HOME": home}
-        command = ["git", *arguments, "--null", "--list"]
+        command = [program, *arguments, "--null", "--list"]
         return subprocess.run(command, cwd=directory, env=environment, capture_output=True, timeout=10, check=True)
 
-    if shutil.which("git") is None:
-        return []
     try:
-        said = start_confined(ask, "git", readable).stdout.decode("utf-8", "surrogateescape")
+        said = start_confined(ask, program, readable).stdout.decode("utf-8", "surrogateescape")
     except (OSError, ValueError, subprocess.SubprocessError):
         return None
     items = (item.partition("\n") for item in said.split("\0") if item)

@@ -21,7 +21,7 @@ import msgspec
 from ollm.domain.errors import ToolFailure
 from ollm.domain.text import format_count, suggest_names
 from ollm.system.helper_process import start_helper
-from ollm.system.sandbox.confined import make_helper_environment, start_confined
+from ollm.system.sandbox.confined import find_program, make_helper_environment, start_confined
 
 _ARGUMENT_BYTES = 1_000_000  # of the 2 MB that a command line may have
 _ARGUMENT_COST = 16  # bytes an argument takes besides its own
@@ -60,7 +60,8 @@ CollectorT = TypeVar("CollectorT", bound=OutputCollector)
 def find_ripgrep() -> str:
     """Find the bundled ripgrep, or the one on the PATH."""
     beside = [Path(sysconfig.get_path("scripts")), Path(sys.executable).parent]
-    return next((str(folder / "rg") for folder in beside if (folder / "rg").is_file()), "rg")
+    bundled = next((str(folder / "rg") for folder in beside if (folder / "rg").is_file()), None)
+    return bundled or find_program("rg") or "/usr/bin/rg"
 
 
 async def collect_output(root: Path, options: Sequence[str], files: Sequence[str], collector: CollectorT) -> CollectorT:
