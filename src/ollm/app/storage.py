@@ -200,8 +200,11 @@ def find_wanted_session(storage: Storage) -> str | None:
 
 def find_named_session(storage: Storage, prefix: str) -> str:
     """Find a session by id prefix, here or in the team archive."""
+    files = storage.process.session_files
     try:
-        return storage.process.session_files.places.find(prefix)
+        found = files.places.find(prefix)
+        storage.scope.context.check_ownership(files.describe_session(found))  # before a resume repairs its files
+        return found
     except NotFoundError:
         from ollm.archive.listing import pull_when_archived
 

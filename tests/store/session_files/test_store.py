@@ -238,7 +238,7 @@ def test_a_journal_with_messages_of_another_session_is_kept_when_the_session_goe
     line = '{"at":"2026-01-27T10:00:00.000Z","message":{"role":"user","parts":[{"type":"text","text":"%s"}],"id":%d}}\n'
     journal = "".join(line % (f"theirs {number}", number) for number in numbers).encode()
     home.journal(session_id).write_bytes(journal)
-    assert "not this session's" in (summarize(home).damaged or "")
+    assert "wrong number" in (summarize(home).damaged or "")
 
     home.files.open(session_id)[0].abandon()
 

@@ -91,3 +91,87 @@ async def test_a_kill_between_rewriting_the_document_and_removing_the_journal_do
         assert (await runner.run("-p", "go on", "--session", session_id)).code == 0
         texts = [text for _, text in (await place.export())[0]]
         assert texts == [*TEXTS, "go on", "Going on."]
+
+
+def move(lines: Lines, one: int, place: int) -> Lines:
+    found = list(lines)
+    found.insert(place, found.pop(one))
+    return found
+
+
+def insert(lines: Lines, place: int, line: bytes) -> Lines:
+    return [*lines[:place], line, *lines[place:]]
+
+
+def change(lines: Lines, at: int, old: bytes, new: bytes) -> Lines:
+    assert old in lines[at]
+    return [line.replace(old, new) if place == at else line for place, line in enumerate(lines)]
+
+
+OTHER_ID = b"00000000-0000-4000-8000-000000000000"
+MIDDLE, CLOSE = b'],"toolCalls":[', b"]}"
+DOCUMENTS = {  # the head is line 0, messages 1 to 9 are lines 1 to 9, the calls 11 to 13, the end is line 14
+    "end swapped with a message": lambda lines: swap(lines, 14, 7),
+    "end moved before a message": lambda lines: move(lines, 14, 7),
+    "end twice": lambda lines: insert(lines, 7, CLOSE),
+    "middle swapped with a message": lambda lines: swap(lines, 10, 5),
+    "middle moved before a message": lambda lines: move(lines, 10, 5),
+    "middle twice": lambda lines: insert(lines, 5, MIDDLE),
+    "middle doubled": lambda lines: insert(lines, 10, MIDDLE),
+    "head swapped with a message": lambda lines: swap(lines, 0, 4),
+    "head last": lambda lines: move(lines, 0, 14),
+    "head twice": lambda lines: insert(lines, 5, lines[0]),
+    "message among the calls": lambda lines: move(lines, 4, 11),
+    "last message among the calls": lambda lines: move(lines, 9, 11),
+    "message behind the end": lambda lines: move(lines, 4, 14),
+    "message before the head": lambda lines: move(lines, 4, 0),
+    "call among the messages": lambda lines: move(lines, 11, 4),
+    "call twice": lambda lines: insert(lines, 11, lines[11]),
+    "another's id": lambda lines: [lines[0][:14] + OTHER_ID + lines[0][50:], *lines[1:]],
+    "number is a word": lambda lines: change(lines, 5, b'"id":5}', b'"id":"five"}'),
+    "number is a fraction": lambda lines: change(lines, 5, b'"id":5}', b'"id":5.5}'),
+    "number of another": lambda lines: change(lines, 5, b'"id":5}', b'"id":2}'),
+    "number far off": lambda lines: change(lines, 5, b'"id":5}', b'"id":50}'),
+    "wrong last number": lambda lines: change(lines, 0, b'"lastMessage":9', b'"lastMessage":99'),
+}
+JOURNALS = {  # lines: the question 10, a piece and the rest of 11, the call, the result 12, the streamed answer 13
+    "question has an earlier number": lambda lines: change(lines, 0, b'"id":10}', b'"id":9}'),
+    "question has a much earlier number": lambda lines: change(lines, 0, b'"id":10}', b'"id":4}'),
+    "question has a later number": lambda lines: change(lines, 0, b'"id":10}', b'"id":93}'),
+    "question has a number far off": lambda lines: change(lines, 0, b'"id":10}', b'"id":1300}'),
+    "streamed answer has the place of another": lambda lines: change(lines, 5, b"[13,1]", b"[11,1]"),
+    "streamed answer follows another": lambda lines: change(lines, 5, b"[13,1]", b"[11,3]"),
+    "streamed answer first": lambda lines: [lines[5], *lines[:5]],
+    "result gone": lambda lines: [*lines[:4], lines[5]],
+    "records reversed": lambda lines: lines[::-1],
+}
+
+
+@covers("S10.2", "D606")
+@pytest.mark.parametrize("kind", [*DOCUMENTS, *JOURNALS])
+async def test_lines_count_wherever_they_stand_and_whatever_their_number(tmp_path, sound, kind: str) -> None:
+    session_id, document, journal = sound
+    document = DOCUMENTS[kind](document) if kind in DOCUMENTS else document
+    journal = JOURNALS[kind](journal) if kind in JOURNALS else journal
+    async with running(tmp_path, []) as runner:
+        place = Place(runner, session_id, document, journal)
+        checked = await runner.run("sessions", "check")
+        assert (checked.code, checked.out.count("damaged:")) == (1, 1), checked.out
+        assert ("missing from" in checked.out) == (kind == "result gone"), checked.out
+        words, told = await place.export()
+        assert (words, "could not be read" in told) == (WHOLE, True)
+        assert (await runner.run("sessions", "check", "--repair")).code == 0
+        assert len(place.list_kept()) == 2, "the original is kept"
+        assert await place.export() == (WHOLE, "")
+
+
+@covers("S10.2", "D606")
+async def test_a_bare_message_and_a_torn_piece_in_the_journal_are_read(tmp_path, sound) -> None:
+    session_id, document, journal = sound
+    bare = document[9]
+    torn = b'{"at":"2026-01-27T10:00:00.000Z","piece":[14,1],"partial":[{"type":"text","text":"half of it'
+    async with running(tmp_path, []) as runner:
+        place = Place(runner, session_id, [*document[:9], *document[10:]], [bare, *journal[:5], torn, journal[0]])
+        words, _ = await place.export()
+    texts = [text for _, text in words]
+    assert texts == [*TEXTS[:-1], "half of it"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import mmap
 import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar
@@ -12,14 +11,13 @@ import msgspec
 
 from ollm.domain.lazy import compile_late, decode_late
 from ollm.domain.messages import JsonObject
-from ollm.store.session_files.files import MAX_BYTES, MAX_MESSAGE_NUMBER, DamageReport, Line, Range, SessionFile
+from ollm.store.session_files.files import MAX_BYTES, MAX_MESSAGE_NUMBER, Line, Range, SessionFile
 from ollm.store.session_files.journal import DECODE_ERRORS, encode_json
 from ollm.store.session_files.lenient import (
     CALL,
     MESSAGE,
     TooDeepError,
     find_end,
-    find_entries,
     is_deeper_than,
     is_valid_json,
     parse_object,
@@ -67,11 +65,14 @@ _NUMBER_TAIL_BYTES = 20
 _USER = b'{"role":"user"'
 _ENTRY = compile_late(rb'\{"(?:role|id)":.*\},?\n', re.DOTALL)
 MAX_HEAD_BYTES = 1 << 26
-MAX_LINE_BYTES = 1 << 24  # bytes of a line that are held
 
 
 class OddLayoutError(Exception):
     """Error for a document that is not in our layout and must be read whole."""
+
+
+class IrregularError(Exception):
+    """Error for files that are not as this version writes them; `Salvage` reads them."""
 
 
 class _MessageKey(msgspec.Struct):
@@ -84,7 +85,6 @@ class _CallKey(msgspec.Struct, rename="camel"):
     message_id: int
 
 
-PlacedEntry = tuple[int, bytes]  # the start of an entry, and the entry
 Key = TypeVar("Key")
 message_key_decoder = decode_late(_MessageKey)
 _call_key_decoder = decode_late(_CallKey)
@@ -219,135 +219,72 @@ def _is_behind_messages(line: bytes) -> bool:
 
 
 class SessionDocument:
-    """The entries of a document as bytes."""
+    """The entries of an undamaged document as bytes. Raises `IrregularError` for a line that is not in its place."""
 
-    def __init__(self, file: SessionFile, first: Line, damage: DamageReport) -> None:
+    def __init__(self, file: SessionFile, first: Line) -> None:
         self._file = file
-        self._damage = damage
         _, self._body, head = first
         self._only: tuple[Range, Range] | None = None
-        self._calls_at: int | None = None  # where calls begin, once that is known
-        self.head = self._parse_head(head)
+        self._calls_at = 0  # where calls begin, once that is known
+        self.head = _parse_head(head)
         if file.read(max(0, file.size - len(CLOSE)), file.size) != CLOSE:  # most damage is there
-            damage.note("the file is truncated")
+            raise IrregularError
 
     def narrow(self, messages: Range, calls: Range) -> None:
         """Read only the entries between these places."""
         self._only = messages, calls
 
-    def iter_messages(self) -> Iterator[PlacedEntry]:
-        if self._only:
-            yield from self._iter_between(*self._only[0])
-            return
-        last = self._body
-        for start, data in self._iter_entries(self._body):
-            if data == MIDDLE:
-                self._calls_at = start if self._calls_at is None else self._calls_at
-                return
-            if not data.startswith(CALL):
-                yield start, data.rstrip(b",\n")
-                last = start
-            elif self._calls_at is None:
-                self._calls_at = last  # the line in the middle is damaged, and the one before may hold a call too
-        self._calls_at = last if self._calls_at is None else self._calls_at
+    def iter_messages(self) -> Iterator[bytes]:
+        return self._iter_between(*self._only[0]) if self._only else self._iter_entries(self._body, MESSAGE, MIDDLE)
 
     def iter_calls(self) -> Iterator[bytes]:
         if self._only:
-            yield from (data for _, data in self._iter_between(*self._only[1]))
-            return
-        after_middle = False
-        for _, data in self._iter_entries(self._find_calls() if self._calls_at is None else self._calls_at):
-            if data == MIDDLE:
-                after_middle = True
-            elif after_middle or CALL in data:
-                yield data.rstrip(b",\n")
+            return self._iter_between(*self._only[1])
+        return self._iter_entries(self._calls_at or self._find_calls(), CALL, CLOSE)
 
     def _find_calls(self) -> int:
         """Find the start of the calls before all messages have been read."""
         with contextlib.suppress(OddLayoutError):
-            return DocumentSections(self._file).middle
-        last = self._body
-        for start, end, data in self._file.iter_lines(last):
-            if data == MIDDLE:
-                return start
-            if data.startswith(CALL) or end > MAX_BYTES:
-                break
-            last = start
-        return last
+            return DocumentSections(self._file).middle + len(MIDDLE)
+        found = next((end for _, end, data in self._file.iter_lines(self._body) if data == MIDDLE), 0)
+        return found or self._file.size
 
-    def read_message(self, place: int, size: int) -> bytes:
-        return self._file.read(place, place + size)
-
-    def _iter_between(self, place: int, until: int) -> Iterator[PlacedEntry]:
+    def _iter_between(self, place: int, until: int) -> Iterator[bytes]:
         for start, _, data in self._file.iter_lines(place):
             if start >= until:
                 return
-            yield start, data.rstrip(b",\n")
+            yield data.rstrip(b",\n")
 
-    def _iter_entries(self, place: int) -> Iterator[PlacedEntry]:
-        """Iterate over the lines that may hold an entry, and the one between messages and calls. Report other
-        content once per span."""
-        strange = False
-        before = b""
-        for start, end, data in self._file.iter_lines(place, MAX_LINE_BYTES):
-            if end > MAX_BYTES:
+    def _iter_entries(self, place: int, begin: bytes, last: bytes) -> Iterator[bytes]:
+        comma = first = True
+        for start, end, data in self._file.iter_lines(place):
+            if data.startswith(begin) and comma and end <= MAX_BYTES:
+                comma, first = data.endswith(b",\n"), False
+                yield data.rstrip(b",\n")
+            elif data == last and (first or not comma):
+                self._calls_at = end
+                if last == CLOSE and end != self._file.size:
+                    raise IrregularError(f"extra data after byte {end}")
                 return
-            entry, whole = data.startswith(b"{"), end - start == len(data)
-            if not (entry and before.endswith(b",\n")) and before.startswith(b"{"):
-                self._check_comma(before, data, start)
-            before = data if whole else b""
-            if not whole and (entry or _looks_like_entry(data)):
-                yield from self._iter_inside(start, end)
-            elif entry or data == MIDDLE:
-                strange = False
-                yield start, data
-            elif data == CLOSE:
-                if self._file.size > end:
-                    self._damage.note("extra data after the end of the file")
-                return
-            elif _looks_like_entry(data):
-                yield start, data
-            elif not strange:
-                strange = True
-                self._damage.count_lost_entry(f"unreadable data at byte {start}")
-        self._damage.note("the file is truncated")
-
-    def _iter_inside(self, start: int, end: int) -> Iterator[PlacedEntry]:
-        """Iterate over the entries in a line that is too long for memory."""
-        data = memoryview(mmap.mmap(self._file.require_descriptor(), 0, access=mmap.ACCESS_READ))[:end]
-        try:
-            for count, (first, last) in enumerate(find_entries(data, start, lambda: self._damage.is_late(0))):
-                if count or end - last > len(b",\n"):
-                    self._damage.note(f"merged lines at byte {start}")
-                yield first, bytes(data[first:last])
-        except TooDeepError:
-            self._damage.refuse_depth()
-
-    def _check_comma(self, before: bytes, data: bytes, start: int) -> None:
-        """Check that a comma separates two entries, and none follows the last."""
-        comma = before.endswith(b",\n")
-        if comma != data.startswith(b"{") and data.startswith((b"{", b"]")):
-            self._damage.note(f"a comma is {'too many' if comma else 'missing'} at byte {start}")
-
-    def _parse_head(self, first: bytes) -> JsonObject:
-        head = first.removesuffix(OPEN) + b"}"
-        if is_deeper_than(head):
-            self._damage.refuse_depth()
-            return salvage_head(head)
-        try:
-            found = parse_object(head)
-            if not is_valid_json(head):
-                self._damage.note("the file header is not valid JSON and was read as well as it could be")
-            elif "messages" in found or "toolCalls" in found or has_repeated_name(head):
-                self._damage.note("the file header names something twice")
-            return found
-        except (ValueError, RecursionError):
-            self._damage.count_lost_entry("the file header is damaged")
-            return salvage_head(head)
+            else:
+                what = "a comma" if data.startswith(begin) or data == last else "a line"
+                raise IrregularError(f"{what} at byte {start} is missing or not in its place")
+        raise IrregularError("lines of the document are not in their place")
 
 
-def _looks_like_entry(data: bytes) -> bool:
-    return MESSAGE in data or CALL in data
+def _parse_head(first: bytes) -> JsonObject:
+    head = first.removesuffix(OPEN) + b"}"
+    if is_deeper_than(head):
+        raise IrregularError
+    try:
+        found = parse_object(head)
+    except (ValueError, RecursionError) as error:
+        raise IrregularError from error
+    if not first.endswith(OPEN) or not is_valid_json(head):
+        raise IrregularError("the file header is not valid JSON and was read as well as it could be")
+    if "messages" in found or "toolCalls" in found or has_repeated_name(head):
+        raise IrregularError("the file header names something twice")
+    return found
 
 
 def detect_own_layout(file: SessionFile) -> Line | None:

@@ -55,13 +55,13 @@ class DamageReport:
         self._until = begun + LOADING_SECONDS * patience
 
     def note(self, text: str) -> None:
-        self._stop_if_strict(text)
+        self.stop_if_strict(text)
         if len(self.notes) < MAX_NOTES and text not in self.notes:
             self.notes.append(text)
 
     def count_lost_entry(self, text: str = "") -> None:
         """Count one more entry that could not be read."""
-        self._stop_if_strict(text)
+        self.stop_if_strict(text)
         self.lost += 1
         if text:
             self.note(text)
@@ -71,15 +71,15 @@ class DamageReport:
         if not self.too_large:
             self.missing = format_missing(messages, calls)
             if self.missing:
-                self._stop_if_strict(self.missing)
+                self.stop_if_strict(self.missing)
 
     def refuse(self, text: str) -> None:
-        self._stop_if_strict(text)
+        self.stop_if_strict(text)
         self.too_large = True
         if text not in self.notes:
             self.notes.insert(0, text)
 
-    def _stop_if_strict(self, text: str) -> None:
+    def stop_if_strict(self, text: str) -> None:
         if self._strict:
             raise DamageFoundError(text)
 
@@ -122,7 +122,7 @@ class MissingEntries:
         self._part = part
         self._known, self._known_calls = _parse_known(metadata.get(MISSING))
         promised: Any = metadata.get(LAST_MESSAGE)
-        self._promised: int = promised if _is_number(promised) and not part else 0
+        self.promised: int = promised if _is_number(promised) and not part else 0
         self.restart_messages()
         self.restart_calls()
 
@@ -142,10 +142,8 @@ class MissingEntries:
 
     def add_message(self, message: Message) -> None:
         number = message.id
-        if number == self.next_number:
-            self.next_number += 1
-        else:
-            self._add_jump(number)
+        self.expect(number)
+        self.next_number = max(number, self.next_number - 1) + 1
         if message.role != "user" and (names := message.call_ids):
             self._named.update(names)
             if message.role == "assistant":
@@ -153,13 +151,11 @@ class MissingEntries:
             else:
                 self._answered.extend(names)
 
-    def _add_jump(self, number: int) -> None:
-        if number > self.next_number:
-            if self.next_number:
-                self._gaps.append((self.next_number, number - 1))
-            self.next_number = number + 1
-        elif self._gaps:
-            self._fill_gap(number)
+    def expect(self, number: int) -> None:
+        """Note that everything before this number must have been read."""
+        if 0 < self.next_number < number:
+            self._gaps.append((self.next_number, number - 1))
+            self.next_number = number
 
     def add_unreadable(self) -> None:
         count, behind = self._unreadable
@@ -191,32 +187,24 @@ class MissingEntries:
         """The highest message number ever used, as far as known; numbers are never reused."""
         count, behind = self._unreadable
         last = self.next_number - 1 + (count if behind == self.next_number else 0)
-        return max(last, self._promised, *(end for _, end in self._known), 0)
+        return max(last, self.promised, *(end for _, end in self._known), 0)
 
     def describe_known(self) -> JsonObject:
         """Describe the gaps for the session's metadata, since the user is notified of them."""
-        self._promised = max(self._promised, self._of_message)  # an answer under way has a number from now on
+        self.promised = max(self.promised, self._of_message)  # an answer under way has a number from now on
         gaps = self._list_gaps()
         if len(gaps) > MAX_KNOWN_GAPS:
             gaps = [*gaps[: MAX_KNOWN_GAPS - 1], (gaps[MAX_KNOWN_GAPS - 1][0], gaps[-1][1])]
         return {"messages": [list(gap) for gap in gaps], "calls": self._count_calls()}
 
-    def _fill_gap(self, number: int) -> None:
-        """Remove a late message from the gaps."""
-        from bisect import bisect_left  # rarely needed
-
-        place = bisect_left(self._gaps, number + 1, key=lambda gap: gap[0]) - 1
-        if place >= 0 and self._gaps[place][1] >= number:
-            first, last = self._gaps[place]
-            self._gaps[place : place + 1] = [
-                gap for gap in ((first, number - 1), (number + 1, last)) if gap[0] <= gap[1]
-            ]
+    def is_known(self, first: int, last: int) -> bool:
+        return not _subtract([(first, last)], self._known)
 
     def _report(self) -> None:
         if self._part and self._messages_read:
             self._damage.report_missing(_subtract(self._gaps, self._known), 0)
         elif self._messages_read and self._calls_read:
-            self._promised = max(self._promised, self._of_message - self._under_way)
+            self.promised = max(self.promised, self._of_message - self._under_way)
             calls = max(0, self._count_calls() - self._known_calls)
             self._damage.report_missing(_subtract(self._list_gaps(), self._known), calls)
 

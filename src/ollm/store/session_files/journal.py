@@ -7,7 +7,7 @@ harmless: messages carry their number, and the newest record of a call and the n
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, TypeGuard
 
@@ -143,6 +143,14 @@ def parse_record(data: bytes) -> JournalRecord:
 def read_call_id(data: bytes) -> str:
     """Read the id of a call. Raises msgspec's or Unicode's error if the data is not a call."""
     return _call_id_decoder.decode(data).id
+
+
+def join_call(changes: Iterable[JsonObject]) -> bytes:
+    """Join the records of a call; a start never overrides an end."""
+    found: JsonObject = {}
+    for change in sorted(changes, key=lambda change: change.get("status") == "running", reverse=True):
+        found |= change
+    return encode_json(found)
 
 
 def _is_part(part: JsonObject) -> bool:

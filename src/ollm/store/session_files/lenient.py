@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Callable, Iterator
 from typing import Any, get_args
 
 import msgspec
@@ -87,65 +86,21 @@ def parse_record_leniently(data: bytes) -> JournalRecord:
     return parse_record(encode_json(readable))
 
 
-def find_records(data: bytes) -> Iterator[tuple[int, int, JournalRecord]]:
-    """Find the records in a damaged journal line, each with its place; a message in a damaged record counts too."""
-    end, place = 0, 0 if data.startswith(b"{") else data.find(RECORD_START)
-    while place >= 0:
-        if found := _find_record(data, place):
-            yield from _find_bare_messages(data, end, place)
-            end = found[1]
-            yield found
-        place = data.find(RECORD_START, max(end, place + 1))
-    yield from _find_bare_messages(data, end, len(data))
-
-
-def _find_record(data: bytes, place: int) -> tuple[int, int, JournalRecord] | None:
+def read_shape(data: bytes) -> JournalRecord | None:
+    """Read a message, a call or a record by its shape, or return None for any other object. A message or call by
+    itself is a record without a time."""
+    if data.startswith(MESSAGE):
+        return JournalRecord(at="", message=msgspec.Raw(data))
     try:
-        end = find_end(memoryview(data), place)
-        record = parse_record_leniently(data[place:end]) if end else None
-    except (TooDeepError, *_ERRORS):
+        fields = parse_object(data)
+        if "role" in fields:
+            return JournalRecord(at="", message=msgspec.Raw(data))
+        if isinstance(fields.get("id"), str) and fields.keys() & {"args", "name"}:
+            return JournalRecord(at="", call=msgspec.Raw(data))
+        record = parse_record_leniently(data)
+    except _ERRORS:
         return None
-    return (
-        (place, end, record) if end and record and record != JournalRecord(at=record.at, tokens=record.tokens) else None
-    )
-
-
-def _find_bare_messages(data: bytes, start: int, end: int) -> Iterator[tuple[int, int, JournalRecord]]:
-    with contextlib.suppress(TooDeepError):
-        for first, last in find_entries(memoryview(data)[:end], start):
-            if data[start:first].endswith(b'"message":') and parse_strict_message(data[first:last]):
-                continues = data[last:end].startswith(b',"continues":true')
-                yield first, last, JournalRecord(at="", message=msgspec.Raw(data[first:last]), continues=continues)
-
-
-def salvage_messages(data: bytes, number: int, damage: DamageReport) -> Iterator[tuple[Message, bytes]]:
-    """Yield the message in odd bytes, or else the complete messages inside damage, each with its bytes."""
-    if found := parse_message(data, number, damage):
-        yield found, data
-    elif not damage.too_large:
-        for inner in _find_inside(data):
-            found = parse_strict_message(inner)
-            if found is None and not parse_strict_call(inner):
-                unheard = DamageReport()
-                found = parse_message(inner, number, unheard)
-                found = None if unheard.notes else found
-            if found:
-                yield found, inner
-
-
-def salvage_calls(data: bytes, _number: int, damage: DamageReport) -> Iterator[tuple[ToolCallRecord, bytes]]:
-    """Yield calls in the same way as `salvage_messages`."""
-    if found := parse_call(data, damage):
-        yield found, data
-    elif not damage.too_large:
-        for inner in _find_inside(data):
-            if found := parse_strict_call(inner) or parse_call(inner, DamageReport()):
-                yield found, inner
-
-
-def _find_inside(data: bytes) -> Iterator[bytes]:
-    with contextlib.suppress(TooDeepError):
-        yield from (data[start:end] for start, end in find_entries(memoryview(data)) if end - start < len(data))
+    return record if record != JournalRecord(at=record.at, tokens=record.tokens) else None
 
 
 def parse_strict_message(data: bytes) -> Message | None:
@@ -400,27 +355,6 @@ def _parse_end(data: memoryview, start: int) -> int | None:
         if start + window >= len(data):
             return None
         window *= 16
-
-
-def find_entries(data: memoryview, place: int = 0, late: Callable[[], bool] | None = None) -> Iterator[tuple[int, int]]:
-    """Find every complete entry that looks like a message or a call, from `place` on.
-
-    `late` is called after each incomplete entry, which can take long. The search ends if it returns True.
-    """
-    found = _ENTRY_START.search(data, place)
-    while found:
-        start = found.start()
-        found = _ENTRY_START.search(data, found.end())
-        until = found.start() if found else len(data)
-        end = _find_end_before(data, start, until) if until - start < WINDOW_BYTES else None
-        if end is None:
-            end = _parse_end(data, start)
-            if end is None and late and late():
-                return
-            if end is not None and end > until:  # what looked like the next one is a part of this one
-                found = _ENTRY_START.search(data, end)
-        if end is not None:
-            yield start, end
 
 
 def _trim_end(data: memoryview, end: int) -> int:

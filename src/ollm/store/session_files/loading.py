@@ -91,8 +91,8 @@ class SessionStream:
         found: dict[int, str] = {}
         for position, data in enumerate(self.reader.iter_messages(), start=1):
             if not data.startswith(_OTHERS):
-                said = lenient.salvage_messages(data, position, self.reader.damage)
-                found |= {message.id: message.text for message, _ in said if message.role == "user"}
+                message = lenient.parse_message(data, position, self.reader.damage)
+                found |= {message.id: message.text} if message and message.role == "user" else {}
         return found
 
     def iter_calls(self) -> Iterator[ToolCallRecord]:
@@ -142,13 +142,15 @@ def read_messages(reader: SessionReader) -> Iterator[ReadEntry[Message]]:
     missing = reader.missing
     missing.restart_messages()
 
-    def salvage(data: bytes, number: int, damage: DamageReport) -> Iterator[tuple[Message, bytes]]:
-        found = tuple(lenient.salvage_messages(data, max(number, missing.next_number), damage))
+    def salvage(data: bytes, number: int, damage: DamageReport) -> Message | None:
+        found = lenient.parse_message(data, max(number, missing.next_number), damage)
         if not found:
             missing.add_unreadable()
-        return iter(found)
+        return found
 
     yield from _read_entries(reader, reader.iter_messages(), lenient.parse_strict_message, salvage, missing.add_message)
+    if reader.partial:
+        missing.expect(reader.answer)
     missing.end_messages(under_way=bool(reader.partial))
 
 
@@ -156,7 +158,7 @@ def read_all_messages(reader: SessionReader) -> Iterator[ReadEntry[Message]]:
     """Yield messages like `read_messages`, and the unfinished answer as far as it got."""
     yield from read_messages(reader)
     if reader.partial:
-        message = make_partial_message(reader, reader.missing.last_number + 1)
+        message = make_partial_message(reader, max(reader.answer, reader.missing.last_number + 1))
         yield message, journal.encode_json(message), True
 
 
@@ -165,7 +167,11 @@ def read_calls(reader: SessionReader) -> Iterator[ReadEntry[ToolCallRecord]]:
     missing = reader.missing
     missing.restart_calls()
     yield from _read_entries(
-        reader, reader.iter_calls(), lenient.parse_strict_call, lenient.salvage_calls, missing.add_call
+        reader,
+        reader.iter_calls(),
+        lenient.parse_strict_call,
+        lambda data, _, damage: lenient.parse_call(data, damage),
+        missing.add_call,
     )
     missing.end_calls()
 
@@ -174,7 +180,7 @@ def _read_entries(
     reader: SessionReader,
     entries: Iterator[bytes],
     parse_strictly: Callable[[bytes], Entry | None],
-    salvage: Callable[[bytes, int, DamageReport], Iterator[tuple[Entry, bytes]]],
+    salvage: Callable[[bytes, int, DamageReport], Entry | None],
     add: Callable[[Entry], None],
 ) -> Iterator[ReadEntry[Entry]]:
     damage = reader.damage
@@ -185,10 +191,9 @@ def _read_entries(
         if found := parse_strictly(data):
             add(found)
             yield found, data, True
-        else:
-            for salvaged, inner in salvage(data, position, damage):
-                add(salvaged)
-                yield salvaged, inner, False
+        elif found := salvage(data, position, damage):
+            add(found)
+            yield found, data, False
 
 
 def load_session(stream: SessionStream) -> LoadedSession:
