@@ -175,3 +175,14 @@ async def test_a_bare_message_and_a_torn_piece_in_the_journal_are_read(tmp_path,
         words, _ = await place.export()
     texts = [text for _, text in words]
     assert texts == [*TEXTS[:-1], "half of it"]
+
+
+@covers("D606")
+async def test_a_resume_refused_elsewhere_repairs_nothing(tmp_path, sound) -> None:
+    session_id, document, journal = sound
+    document = [document[0].replace(b'"workspace":null', b'"workspace":"/elsewhere"'), *swap(document, 4, 8)[1:]]
+    async with running(tmp_path, []) as runner:
+        place = Place(runner, session_id, document, journal)
+        refused = await runner.run("-p", "go on", "--session", session_id)
+        assert (refused.code, "belongs to /elsewhere" in refused.err) == (2, True), refused.err
+        assert sorted(path.suffix for path in place.list_kept()) == [".journal", ".json"]
