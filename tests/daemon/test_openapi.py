@@ -38,6 +38,9 @@ async def test_no_request_that_the_description_suggests_is_a_server_error(tmp_pa
         assert (await found.ask("GET", "/health")).status == 200
     assert len(statuses) >= 19, "every route is asked"
     assert {"/policy/backtest", "/events", "/sessions/{session_id}/context", "/web/login"} <= set(description["paths"])
+    codes = {tuple(one["responses"]) for path in description["paths"].values() for one in path.values()}
+    assert len(codes) > 5, "each route lists the errors that it can give"
+    assert "404" not in description["paths"]["/health"]["get"]["responses"]
     described = {re.sub(r"\{.*?\}", "{}", path) for path in description["paths"]}
     assert find_asked_paths() - described == set(), "the pages ask for nothing that is not described"
     assert not {asked: codes for asked, codes in statuses.items() if any(code >= 500 for code in codes)}

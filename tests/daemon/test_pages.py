@@ -353,6 +353,9 @@ async def stop_with_a_queue(found: Daemon, visitor: Visitor) -> None:
     await page.wait_for_selector(".item:last-child .notice >> text=Stopped.")
     assert await page.input_value(BOX) == "and then"
     assert await page.locator(".waiting li").count() == 0
+    await page.reload()
+    await page.wait_for_selector("ollm-composer textarea")
+    assert await page.input_value(BOX) == "and then"
     assert len(found.server.chats) == asked
 
 
@@ -374,15 +377,9 @@ async def take_notes_and_show_help(found: Daemon, visitor: Visitor) -> None:
     assert len(found.server.chats) == asked
 
 
-async def test_a_question_of_a_shell_command_is_there_after_a_reload_and_in_another_browser(
-    tmp_path: Path, browser: Any
-) -> None:
-    """It is also there for who comes back from another page, and is answered once."""
-    async with (
-        daemon(tmp_path, []) as found,
-        visit(browser, found) as visitor,
-        visit(browser, found) as other,
-    ):
+async def test_a_question_of_a_shell_command_stays_until_it_is_answered(tmp_path: Path, browser: Any) -> None:
+    """It is there after a reload, in another browser, and for who comes back from another page."""
+    async with daemon(tmp_path, []) as found, visit(browser, found) as visitor, visit(browser, found) as other:
         session = await found.open()
         await visitor.open_session(session)
         await visitor.say("!touch made.txt")
@@ -421,6 +418,9 @@ async def test_many_sessions_work_in_a_folder_if_the_settings_say_so(tmp_path: P
         await visitor.open_session(first)
         await page.click("ollm-confirmation >> text=Yes, once")
         await page.wait_for_selector(".item >> text=Written.")
+        await page.wait_for_selector(".notice >> text=Changed: new.txt")
+        await page.reload()
+        await page.wait_for_selector(".notice >> text=Changed: new.txt")
         assert visitor.faults == []
 
 
@@ -445,6 +445,10 @@ async def answer_with_a_rule(found: Daemon, visitor: Visitor) -> None:
     answers = await page.evaluate(ANSWERS)
     assert answers[:3] == ["This session", "Always in this folder", "Always in every folder"]
     assert answers[-1] == "Yes, once"
+    names = await page.eval_on_selector_all(
+        "ollm-confirmation button", "all => all.map((one) => one.ariaLabel ?? one.textContent)"
+    )
+    assert len(set(names)) == len(names)
     assert "shell:=touch made.txt" in await page.locator("ollm-confirmation .rule code").all_inner_texts()
     for button in await page.locator("ollm-confirmation button").all():
         assert await button.is_visible()
@@ -461,6 +465,9 @@ async def answer_with_a_rule(found: Daemon, visitor: Visitor) -> None:
 async def rewind_by_a_click(found: Daemon, visitor: Visitor) -> None:
     """The clock beside a message previews going back to it, does so, and gives the words back."""
     page: Any = visitor.page
+    await visitor.say("/rewind")
+    await page.wait_for_selector("ollm-snapshot-panel:focus")
+    await page.keyboard.press("Escape")
     await page.click("[data-number='1'] .rewind-here")
     await page.click(".preview >> text=Rewind to before message 1")
     await page.wait_for_selector(".preview button", state="detached")

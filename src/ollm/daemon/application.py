@@ -98,19 +98,31 @@ class BodySchemas(StructSchemaPlugin):
 TOKEN = SecurityScheme(
     type="http", scheme="bearer", description="Needed over TCP; the Unix socket is for its owner only."
 )
-ERROR_CODES = (400, 401, 403, 404, 409, 422, 500, 503)
-BODY_ERROR_CODES = (413, 415, 502, 507)
+ANY_ERRORS = (400, 401, 403, 500, 503)
+BODY_ERRORS = (413, 415)
+NAME_ERRORS = (404, 409)  # of what names a session, a folder or the like
+SAVE_ERRORS = (502, 507)  # of what changes a session
+NOT_SENT = {"service", "web", "request"}  # parameters of handlers that no client gives
 
 
 def find_handlers() -> list[HTTPRouteHandler]:
-    """List the handlers of all routes, each with the problems it may answer with."""
+    """List the handlers of all routes, each with the problems that its method and its parameters make possible."""
     modules = (routes, checkpoint_routes, setup_routes, web_routes)
     found = [one for module in modules for one in vars(module).values() if isinstance(one, HTTPRouteHandler)]
     for handler in found:
-        codes = ERROR_CODES + (BODY_ERROR_CODES if not handler.http_methods.isdisjoint(METHODS_WITH_BODY) else ())
+        codes = find_error_codes(handler)
         problems = {code: ResponseSpec(Problem, False, TITLES[code], "application/problem+json") for code in codes}
         handler.responses = {**problems, **(handler.responses or {})}
     return found
+
+
+def find_error_codes(handler: HTTPRouteHandler) -> list[int]:
+    (path,), sent = handler.paths, handler.fn.__annotations__.keys() - {*NOT_SENT, "return"}
+    names = "{" in path or not sent.isdisjoint({"data", "workspace"})
+    changes = path.startswith(("/sessions", "/snapshots")) and "GET" not in handler.http_methods
+    body = not handler.http_methods.isdisjoint(METHODS_WITH_BODY)
+    kinds = ((True, ANY_ERRORS), (sent, (422,)), (names, NAME_ERRORS), (body, BODY_ERRORS), (changes, SAVE_ERRORS))
+    return sorted(code for possible, codes in kinds if possible for code in codes)
 
 
 def parse_session(session_id: Annotated[str, Parameter(schema_extra=UUID_FORMAT)]) -> str:

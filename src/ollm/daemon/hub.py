@@ -33,6 +33,7 @@ from ollm.runtime.conversation import LocalConversation
 from ollm.runtime.mentions import attach_file, describe_missing_files, find_mentions
 
 MAX_TURNS = 30
+MAX_NOTICES = 30
 MIN_WRITING_SECONDS = 0.05
 
 
@@ -121,6 +122,7 @@ class DaemonSession:
         self.attachments = PendingAttachments()
         self.question_ids: set[str] = set()  # the questions there were, answered or not
         self.open_questions: dict[str, ConfirmationRequested] = {}
+        self.turn_notices: deque[Notice] = deque(maxlen=MAX_NOTICES)  # of the last turn
         self.speeds = TurnSpeeds()
         self.turn: asyncio.Task[Any] | None = None
         self.shell: asyncio.Task[Any] | None = None  # the turn, if it is a command of the person
@@ -199,6 +201,10 @@ class DaemonSession:
             self.open_questions.pop(event.correlation_id, None)
         if isinstance(event, TurnFinished):
             self._turn_over = True
+        if isinstance(event, TurnStarted):
+            self.turn_notices.clear()
+        if isinstance(event, Notice):
+            self.turn_notices.append(event)
         if isinstance(event, MessageRecorded) and event.role == "user" and not self.turn_message:
             self.turn_message = event.message_id
         self.last_used = time.monotonic()

@@ -179,9 +179,13 @@ async def session_status(held: DaemonSession) -> Status:
     status = await held.conversation.status()
     running = held.turn_after if held.working else None
     message = held.turn_message if held.working else 0
-    questions = tuple(held.open_questions.values())
     return msgspec.structs.replace(
-        status, turn_after=running, turn_message=message, last_event=held.log.last, questions=questions
+        status,
+        turn_after=running,
+        turn_message=message,
+        last_event=held.log.last,
+        questions=tuple(held.open_questions.values()),
+        turn_notices=tuple(held.turn_notices),
     )
 
 

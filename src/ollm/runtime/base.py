@@ -78,7 +78,7 @@ class ForeignTurn(Data, frozen=True):
 class Status(Data, frozen=True):
     """The data for the status line between turns. `turn_after` is set while a turn is running that another client
     may have started: the number of the last event before it. `last_event` is the number of the newest event.
-    `questions` are those the daemon has no answer to yet."""
+    `questions` are those the daemon has no answer to yet, `turn_notices` those of the last turn there."""
 
     session_id: str | None
     title: str
@@ -100,6 +100,7 @@ class Status(Data, frozen=True):
     turn_message: int = 0  # number of the message that began the running turn; 0 before it is written down
     last_event: int = 0
     questions: tuple[ConfirmationRequested, ...] = ()
+    turn_notices: tuple[Notice, ...] = ()
 
 
 def get_recap_end(status: Status) -> int | None:

@@ -46,7 +46,7 @@ async def test_an_unknown_command_is_told_with_the_nearest_and_a_busy_one_waits(
             await talk.run("/zzzzqqq")
         assert told.value.action == "See /help for all commands."
         parts = talk.conversation.parts
-        with pytest.raises(BusyError, match="/compact waits until the model is done"):
+        with pytest.raises(BusyError, match="/compact cannot run while the model works"):
             await run_command(parts, "compact", "", busy=True)
         assert (await run_command(parts, "help", "", busy=True)).ok
 

@@ -18,6 +18,7 @@ export class Composer extends HTMLElement {
     /** @type {Attached[]} */ this.files = [];
     /** @type {Typed[]} */ this.queue = [];
     this.workspace = "";
+    this.sessionId = "";
     this.running = false;
   }
 
@@ -31,6 +32,8 @@ export class Composer extends HTMLElement {
     this.button = iconButton("send", "Send", () => this.submit(), { class: "icon-button send" });
     this.completion = new Completion(this.field, () => this.workspace);
     fill(this, this.waiting, this.completion.list, h("div", { class: "box" }, this.attached, this.field, h("div", { class: "row" }, iconButton("clip", "Attach files", () => this.picker?.click()), this.picker, h("span", { class: "grow" }), this.stop, this.button)));
+    this.field.value = sessionStorage.getItem(this.draftKey) ?? "";
+    requestAnimationFrame(() => this.grow());
     this.addEventListener("dragover", (event) => event.preventDefault());
     this.addEventListener("drop", (event) => (event.preventDefault(), void this.addFiles(event.dataTransfer?.files)));
   }
@@ -39,8 +42,14 @@ export class Composer extends HTMLElement {
     this.field?.focus({ preventScroll: true });
   }
 
+  get draftKey() {
+    return `ollm-draft-${this.sessionId}`;
+  }
+
+  /** Fit the field to its text, and keep what is not sent yet for a reload of the page. */
   grow() {
     if (!this.field) return;
+    sessionStorage.setItem(this.draftKey, [...this.queue.map((one) => one.text), this.field.value].filter(Boolean).join("\n"));
     this.field.style.height = "auto";
     this.field.style.height = `${Math.min(this.field.scrollHeight, 280)}px`;
   }
@@ -72,6 +81,7 @@ export class Composer extends HTMLElement {
   }
 
   drawQueue() {
+    this.grow();
     if (!this.waiting) return;
     fill(this.waiting, ...this.queue.map((one, index) => h("li", null, h("span", null, one.text), iconButton("close", "Remove from queue", () => (this.queue.splice(index, 1), this.drawQueue())))));
   }

@@ -52,7 +52,7 @@ export class ConfirmationCard extends HTMLElement {
   makeAnswers(details) {
     if (details.typed) return [h("div", { class: "buttons" }, h("button", { type: "button", class: "primary", onclick: () => this.answerTyped() }, "Send"))];
     return listAnswers(details).map(([words, rule, answers]) =>
-      h("div", { class: "buttons" }, rule ? h("p", { class: "rule" }, words, " ", h("code", { tabIndex: 0 }, rule)) : null, ...answers.map(([label, said]) => h("button", { type: "button", class: rule || said.text ? "" : "primary", onclick: () => void this.answer({ approved: true, ...said }) }, label))),
+      h("div", { class: "buttons" }, rule ? h("p", { class: "rule" }, words, " ", h("code", { tabIndex: 0 }, rule)) : null, ...answers.map(([label, said]) => h("button", { type: "button", ...(rule ? { "aria-label": `${label}: ${rule}` } : {}), class: rule || said.text ? "" : "primary", onclick: () => void this.answer({ approved: true, ...said }) }, label))),
     );
   }
 

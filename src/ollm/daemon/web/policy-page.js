@@ -18,7 +18,7 @@ class PolicyPage extends Page {
   async load() {
     const policy = await get(`/policy${this.folderQuery}`);
     if (!this.body) return;
-    const rows = policy.rules.map((/** @type {any} */ rule) => h("tr", null, h("td", null, h("span", { class: `action ${rule.action}` }, rule.action)), h("td", null, h("code", null, rule.text)), h("td", null, rule.file ? `${rule.file}:${rule.line}` : rule.layer)));
+    const rows = policy.rules.map((/** @type {any} */ rule) => h("tr", null, h("td", null, h("span", { class: `action ${rule.action}` }, rule.action)), h("td", null, h("code", null, rule.text.replace(`${rule.action} `, ""))), h("td", null, rule.file ? `${rule.file}:${rule.line}` : rule.layer)));
     fill(
       this.body,
       h("h2", null, "Try a call"),

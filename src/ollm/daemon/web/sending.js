@@ -50,6 +50,7 @@ async function runShell(page, command) {
 async function runCommand(page, text, command) {
   const [name, ...rest] = command.slice(1).split(" ");
   if (["", "help"].includes(name) && ["", "keys"].includes(rest.join(""))) return showHelp(page, text, !rest.length);
+  if (name === "rewind" && !rest.join("")) return page.showPanel("snapshot");
   const reply = await post(`/sessions/${page.sessionId}/commands`, { name, arguments: rest.join(" ") });
   if (reply.followUp === "send") await sendMessage(page.sessionId, reply.argument);
   else page.composer.sendNext();

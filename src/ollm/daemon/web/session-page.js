@@ -35,6 +35,7 @@ class SessionPage extends HTMLElement {
     this.questions = h("div", { class: "questions" });
     this.notices = h("div", { class: "notices" });
     this.composer = /** @type {import("./composer-box.js").Composer} */ (document.createElement("ollm-composer"));
+    this.composer.sessionId = this.sessionId;
     this.name = h("h1", null, "Session");
     this.about = h("p", { class: "about" });
     this.meter = h("button", { type: "button", class: "meter", hidden: true, title: "Context", onclick: () => void this.showPanel("context") });
@@ -134,7 +135,7 @@ class SessionPage extends HTMLElement {
     this.showUsage(status.used, status.limit);
     if (status.lastEvent < this.seen) return again ? this.loadStatus(false) : undefined;
     if (status.turnAfter !== null && !this.running) status.turnMessage ? this.beginTurn(status.turnMessage - 1) : this.showWorking();
-    for (const question of status.questions) this.addQuestion(question);
+    for (const event of [...status.questions, ...status.turnNotices]) this.take(event);
   }
 
   /** It is in the team archive only: read and go on once it is here. */

@@ -37,7 +37,7 @@ async def run_command(
     table = build_command_table()
     if found := table.get(name):
         if busy and not found.runs_during_turn(arguments):
-            raise BusyError(f"/{name} waits until the model is done.", action="Wait for it, or stop it.")
+            raise BusyError(f"/{name} cannot run while the model works.", action="Wait for it, or stop it.")
         try:
             return await found.run(conversation, arguments)
         except WrongUsage as wrong:
