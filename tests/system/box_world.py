@@ -25,7 +25,6 @@ from ollm.system.sandbox.box import (
     Level,
     Network,
     find_bubblewrap,
-    find_git_directories,
     list_covered_places,
     list_visible_places,
 )
@@ -33,7 +32,7 @@ from ollm.system.sandbox.bubblewrap import start_wrapped_host
 from ollm.system.sandbox.git_settings import is_harmless
 from ollm.system.sandbox.host import send_order, start_host
 from ollm.system.sandbox.levels import make_namespaces
-from ollm.system.sandbox.names import find_steering_name
+from ollm.system.sandbox.names import find_git_directories, find_steering_name
 from ollm.system.sandbox.watch import SteeringWatch
 
 SECRET = "canary-9f3e"

@@ -18,8 +18,8 @@ from ollm.domain.text import format_names
 from ollm.domain.tools import ConfirmationDetails, ErrorInfo, Location, Risk, ToolResult, Verdict
 from ollm.services.background_jobs import BackgroundJobs, Ending, Job
 from ollm.system.processes import ProcessCommand, StartError
-from ollm.system.sandbox.box import WHOLE_LEVELS, Box, Kind, find_access, is_inside, list_places
-from ollm.system.sandbox.names import OWN_PLACES
+from ollm.system.sandbox.box import WHOLE_LEVELS, Box, Kind, find_access, list_places
+from ollm.system.sandbox.names import OWN_PLACES, is_inside
 from ollm.system.terminal_text import render_command
 from ollm.tools.framework.base import SmallForm, Text, Tool, ToolContext
 

@@ -6,13 +6,14 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import stat
 from collections.abc import Iterable, Iterator
 from functools import cache
 from glob import iglob
 from typing import Any, Literal, NamedTuple
+
+from ollm.system.sandbox.names import find_git_directories, is_inside, list_names
 
 HOMES = ("/home", "/root")
 # Of a home only folders of programs and libraries are shown, never the root of a tool's own folder, in which it keeps
@@ -94,14 +95,6 @@ def _join_existing(folder: str, names: Iterable[str]) -> list[str]:
     """Return paths in a folder, without most of those that do not exist."""
     there = set(list_names(folder))
     return [f"{folder}/{name}" for name in names if name.partition("/")[0] in there]
-
-
-def list_names(folder: str) -> list[str]:
-    """Return the names in a folder, or [] if it cannot be read."""
-    try:
-        return os.listdir(folder)
-    except OSError:
-        return []
 
 
 def _resolve(path: str) -> list[str]:
@@ -229,8 +222,6 @@ BUBBLEWRAP_PLACES = (
     "/run/wrappers/bin/bwrap",
     "/run/current-system/sw/bin/bwrap",
 )
-MAX_POINTER_CHARS = 4096
-MAX_GIT_FILE_BYTES = 16 * 1024**2
 SCRATCH_PREFIX = "ollm-box-"  # name of temporary directories made for boxes
 
 
@@ -315,11 +306,6 @@ def find_access(path: str, places: Places) -> tuple[str, Access]:
     return (path, places[path]) if path else ("/", "read")
 
 
-def is_inside(path: str, directory: str) -> bool:
-    """Return True if a path is this directory or inside it; both absolute and resolved."""
-    return path == directory or path.startswith(directory.rstrip("/") + "/")
-
-
 def explain_why_unboxable(workspace: str, home: str) -> str | None:
     """Return why this workspace cannot be sandboxed, or None. A workspace that contains the home or the whole system
     would be writable as a whole, including the secrets and startup files in it."""
@@ -344,47 +330,3 @@ def find_bubblewrap() -> str:
         if stat.S_ISREG(found.st_mode) and found.st_uid == 0 and os.access(place, os.X_OK):
             return place
     return ""
-
-
-def find_git_directories(workspace: str) -> list[str]:
-    """Return the directories in which git keeps this workspace's repository: its `.git`, one in the workspace that the
-    file `.git` names, or for a linked worktree the one elsewhere, if that names this workspace in turn (the file alone
-    proves nothing)."""
-    dot_git = os.path.join(workspace, ".git")
-    if os.path.islink(dot_git) or not os.path.lexists(dot_git):
-        return []
-    if os.path.isdir(dot_git):
-        return [dot_git]
-    private, common = follow_dot_git(dot_git)
-    if is_inside(private, workspace) and is_inside(common, workspace):
-        return [] if private == workspace else [*dict.fromkeys((private, common))]
-    if os.path.realpath(read_pointer(os.path.join(private, "gitdir")) or "/") != dot_git:
-        return []
-    return [common] if is_inside(private, common) else []
-
-
-def follow_dot_git(dot_git: str) -> tuple[str, str]:
-    """Return the directory of a worktree that a `.git` is or names, and the one it shares with other worktrees."""
-    named = "" if os.path.isdir(dot_git) else read_pointer(dot_git).removeprefix("gitdir: ")
-    private = os.path.realpath(os.path.join(os.path.dirname(dot_git), named)) if named else os.path.realpath(dot_git)
-    shared = read_pointer(os.path.join(private, "commondir"))
-    return private, os.path.realpath(os.path.join(private, shared)) if shared else private
-
-
-def read_regular(path: str) -> bytes:
-    """Read a file of git that a program may have replaced by a pipe, on which a reader would wait for ever, or by one
-    that fills the memory."""
-    with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
-        about = os.fstat(file.fileno())
-        if not stat.S_ISREG(about.st_mode) or about.st_size > MAX_GIT_FILE_BYTES:
-            raise OSError(errno.EINVAL, "not a regular file of a usual size", path)
-        return file.read()
-
-
-def read_pointer(path: str) -> str:
-    """Read a file in which git names a folder, completely as git does. Return "" if there is none to follow."""
-    try:
-        text = os.fsdecode(read_regular(path)).rstrip("\r\n")
-    except OSError:
-        return ""
-    return "" if "\0" in text or len(text) > MAX_POINTER_CHARS else text

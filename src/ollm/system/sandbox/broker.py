@@ -28,9 +28,10 @@ from contextlib import suppress
 from fcntl import ioctl
 from typing import NamedTuple
 
-from ollm.system.sandbox.box import Box, is_inside
+from ollm.system.sandbox.box import Box
 from ollm.system.sandbox.kernel import AT_EMPTY_PATH, AT_FDCWD, NAMES, call
 from ollm.system.sandbox.mounts import list_protections
+from ollm.system.sandbox.names import is_inside
 from ollm.system.sandbox.seccomp import FOREIGN_RIGHTS
 
 _RESOLVE_NO_MAGICLINKS = 2

@@ -64,7 +64,8 @@ def start_confined(start: Callable[[], T], program: str, readable: Iterable[str]
 
 
 def _list_places(program: str) -> list[str]:
-    from ollm.system.sandbox.box import is_inside, list_covered_places, list_visible_places
+    from ollm.system.sandbox.box import list_covered_places, list_visible_places
+    from ollm.system.sandbox.names import is_inside
 
     places = [*_SYSTEM_PLACES, *_OWN_PLACES]
     found, home = os.path.realpath(find_program(program) or program), os.path.expanduser("~")

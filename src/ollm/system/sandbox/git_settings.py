@@ -21,7 +21,6 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from ollm.system.atomic import make_private_directory, replace_file
-from ollm.system.sandbox.box import find_git_directories, follow_dot_git, is_inside, list_names, read_regular
 from ollm.system.sandbox.confined import (
     GIT_SETTINGS,
     find_program,
@@ -32,12 +31,18 @@ from ollm.system.sandbox.confined import (
 from ollm.system.sandbox.names import (
     GIT_SETTINGS_NAMES,
     REBASES,
+    find_git_directories,
     find_home_links,
+    follow_dot_git,
     follow_pointer,
+    has_other_names,
+    is_inside,
+    list_names,
     list_own_parts,
     list_repositories,
     normalize_name,
     read_links,
+    read_regular,
     trace_path,
 )
 
@@ -201,11 +206,8 @@ def _find_used(root: str, folder: str, visit: Visit) -> dict[str, str] | None:
     links = [link for hooks in folders for link in (hooks, *_remember(read_links, hooks)[0])]
     used = {link: f"is used through {os.path.basename(link)}" for link in list_home_links([root])}
     used |= dict.fromkeys((*links, *names.find_paths(tops)), "is named by git's settings")
-    return {one: why for path, why in used.items() for one in trace_path(path) if _lies_below(one, root)}
-
-
-def _lies_below(path: str, root: str) -> bool:
-    return path != root and is_inside(path, root)
+    traced = ((one, why) for path, why in used.items() for one in trace_path(path))
+    return {one: why for one, why in traced if one != root and is_inside(one, root)}
 
 
 def list_home_links(roots: Sequence[str]) -> list[str]:
@@ -329,14 +331,6 @@ def is_harmless(
         return watched and all(is_harmless(part, roots, repositories, known, *followed, target) for part in parts)
     inside = any(is_inside(path, git) for git in repositories)
     return name in GIT_SETTINGS_NAMES and inside and _has_harmless_settings(path)
-
-
-def has_other_names(path: str) -> bool:
-    try:
-        about = os.lstat(path)
-    except OSError:
-        return False
-    return stat.S_ISREG(about.st_mode) and about.st_nlink > 1
 
 
 def _has_harmless_steps(file: str) -> bool:

@@ -16,16 +16,8 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 
 from ollm.system.sandbox import kernel
-from ollm.system.sandbox.box import (
-    TEMPORARY_PLACES,
-    Access,
-    Box,
-    Places,
-    find_access,
-    is_inside,
-    list_places,
-    map_places,
-)
+from ollm.system.sandbox.box import TEMPORARY_PLACES, Access, Box, Places, find_access, list_places, map_places
+from ollm.system.sandbox.names import is_inside
 
 DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
 ACCELERATORS = ("dri", "kfd", "accel")

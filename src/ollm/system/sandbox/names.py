@@ -1,16 +1,15 @@
-"""Names of the files that steer tools, editors, agents, git and CI, and those in a git repository: one list for policy
-and sandbox."""
+"""Names of the files that steer tools, editors, agents, git and CI, those in a git repository, and the ways to them:
+one list for policy and sandbox. Standard library only."""
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 import sys
 from collections.abc import Callable, Container, Iterable, Iterator
 from contextlib import suppress
 from functools import lru_cache
-
-from ollm.domain.lazy import compile_late
-from ollm.system.sandbox.box import is_inside, list_names, read_pointer
 
 _BASH = frozenset({".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile", ".inputrc"})
 _ZSH = frozenset({".zshrc", ".zshenv", ".zprofile", ".zlogin", ".zlogout"})
@@ -63,10 +62,77 @@ OWN_PLACES = frozenset(
     os.path.realpath(place)
     for place in (sys.prefix, sys.base_prefix, os.path.join(os.path.dirname(__file__), os.pardir, os.pardir))
 )
+MAX_POINTER_CHARS = 4096
+MAX_GIT_FILE_BYTES = 16 * 1024**2
 MAX_LINKS = 40  # as many as the kernel follows
 HOME_DEPTH, MAX_HOME_FOLDERS = 2, 100
 EXAMPLE_ENDINGS = (".example", ".sample", ".template")
-_INVISIBLE = compile_late("[\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff]")
+_INVISIBLE = "[\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff]"
+
+
+def is_inside(path: str, directory: str) -> bool:
+    """Return True if a path is this directory or inside it; both absolute and resolved."""
+    return path == directory or path.startswith(directory.rstrip("/") + "/")
+
+
+def list_names(folder: str) -> list[str]:
+    """Return the names in a folder, or [] if it cannot be read."""
+    try:
+        return os.listdir(folder)
+    except OSError:
+        return []
+
+
+def find_git_directories(workspace: str) -> list[str]:
+    """Return the directories in which git keeps this workspace's repository: its `.git`, one in the workspace that the
+    file `.git` names, or for a linked worktree the one elsewhere, if that names this workspace in turn (the file alone
+    proves nothing)."""
+    dot_git = os.path.join(workspace, ".git")
+    if os.path.islink(dot_git) or not os.path.lexists(dot_git):
+        return []
+    if os.path.isdir(dot_git):
+        return [dot_git]
+    private, common = follow_dot_git(dot_git)
+    if is_inside(private, workspace) and is_inside(common, workspace):
+        return [] if private == workspace else [*dict.fromkeys((private, common))]
+    if os.path.realpath(read_pointer(os.path.join(private, "gitdir")) or "/") != dot_git:
+        return []
+    return [common] if is_inside(private, common) else []
+
+
+def follow_dot_git(dot_git: str) -> tuple[str, str]:
+    """Return the directory of a worktree that a `.git` is or names, and the one it shares with other worktrees."""
+    named = "" if os.path.isdir(dot_git) else read_pointer(dot_git).removeprefix("gitdir: ")
+    private = os.path.realpath(os.path.join(os.path.dirname(dot_git), named)) if named else os.path.realpath(dot_git)
+    shared = read_pointer(os.path.join(private, "commondir"))
+    return private, os.path.realpath(os.path.join(private, shared)) if shared else private
+
+
+def read_regular(path: str) -> bytes:
+    """Read a file of git that a program may have replaced by a pipe, on which a reader would wait for ever, or by one
+    that fills the memory."""
+    with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
+        about = os.fstat(file.fileno())
+        if not stat.S_ISREG(about.st_mode) or about.st_size > MAX_GIT_FILE_BYTES:
+            raise OSError(errno.EINVAL, "not a regular file of a usual size", path)
+        return file.read()
+
+
+def has_other_names(path: str) -> bool:
+    try:
+        about = os.lstat(path)
+    except OSError:
+        return False
+    return stat.S_ISREG(about.st_mode) and about.st_nlink > 1
+
+
+def read_pointer(path: str) -> str:
+    """Read a file in which git names a folder, completely as git does. Return "" if there is none to follow."""
+    try:
+        text = os.fsdecode(read_regular(path)).rstrip("\r\n")
+    except OSError:
+        return ""
+    return "" if "\0" in text or len(text) > MAX_POINTER_CHARS else text
 
 
 def steers_by_name(part: str) -> bool:
@@ -226,9 +292,10 @@ def normalize_name(name: str) -> str:
     """Normalize a filename as the most lenient file system would compare it."""
     if name.isascii():
         return name.lower().rstrip(". ") or name
+    import re
     import unicodedata
 
-    visible = _INVISIBLE.sub("", unicodedata.normalize("NFKC", name))
+    visible = re.sub(_INVISIBLE, "", unicodedata.normalize("NFKC", name))
     return visible.casefold().rstrip(". ") or name
 
 

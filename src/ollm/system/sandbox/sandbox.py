@@ -23,15 +23,13 @@ from ollm.system.sandbox.box import (
     Network,
     explain_why_unboxable,
     find_bubblewrap,
-    find_git_directories,
-    is_inside,
     list_covered_places,
     list_left_out,
     list_visible_places,
 )
 from ollm.system.sandbox.confined import make_git_environment
 from ollm.system.sandbox.git_settings import write_git_settings
-from ollm.system.sandbox.names import OWN_PLACES
+from ollm.system.sandbox.names import OWN_PLACES, find_git_directories, is_inside
 from ollm.system.sandbox.taken import TakenFile
 from ollm.system.sandbox.watch import Ending, SteeringWatch
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from ollm.system.atomic import make_private_directory
 from ollm.system.beneath import LinkFound, make_readable, open_parent_directory
-from ollm.system.sandbox.box import is_inside
+from ollm.system.sandbox.names import is_inside
 from ollm.system.terminal_text import make_printable
 
 MAX_SHOWN = 5

@@ -25,10 +25,8 @@ from ollm.system.beneath import FolderKeys, LinkFound
 from ollm.system.beneath import replace_file as replace_beneath
 from ollm.system.folders import FolderMemory, FolderNames
 from ollm.system.locks import get_process_start
-from ollm.system.sandbox.box import is_inside, read_regular
 from ollm.system.sandbox.git_settings import (
     GitNames,
-    has_other_names,
     is_harmless,
     list_home_links,
     list_settings_files,
@@ -42,11 +40,14 @@ from ollm.system.sandbox.names import (
     OWN_PLACES,
     REBASES,
     follow_pointer,
+    has_other_names,
     is_environment_file,
+    is_inside,
     is_repository,
     list_git_parts,
     list_repositories,
     normalize_name,
+    read_regular,
     steers_by_name,
     trace_path,
 )

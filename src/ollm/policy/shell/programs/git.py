@@ -17,7 +17,7 @@ from ollm.policy.shell.programs.inner_commands import join_script, make_guess
 from ollm.policy.shell.programs.record import Granting, InnerCommand, Program, WordDangers, split_names
 from ollm.policy.shell.words import ShellWord, make_part_of
 from ollm.system.paths import Boundary
-from ollm.system.sandbox.box import find_git_directories
+from ollm.system.sandbox.names import find_git_directories
 
 _GLOBAL_VALUES = "-c -C --git-dir --work-tree --namespace --config-env --super-prefix --attr-source"
 _HARMLESS_GLOBALS = (
