@@ -204,7 +204,7 @@ async def test_a_text_on_the_command_line_is_the_first_message(tmp_path: Path) -
             await terminal.wait_for("fix the bug", "Resumed")
             terminal.type(CTRL_D)
             await terminal.ended()
-        typos = [await runner.run(*words) for words in (("fixx",), ("sesions", "list"), ("--yolo",))]
+        typos = [await runner.run(*words) for words in (("fixx",), ("sesions", "--json"), ("--yolo",))]
 
     assert texts(runner.sessions()[0])[0] == ("user", "fix the bug")
     assert [typo.code for typo in typos] == [2, 2, 2]
@@ -421,3 +421,25 @@ async def test_names_of_servers_are_taken_with_capitals_blanks_and_hyphens(tmp_p
     assert (done.code, done.out) == (0, "Hello.\n")
     assert (runner.home / "config.yaml").read_text() == "provider:\n  type: llamacpp\n"
     assert (wrong.code, "did you mean lmstudio?" in wrong.err) == (2, True)
+
+
+@pytest.mark.parametrize("words", ["what does this do", "session files leak", "model the data"])
+async def test_several_words_are_a_prompt_unless_the_first_is_a_command(tmp_path: Path, words: str) -> None:
+    async with running(tmp_path, ["It counts."]) as runner:
+        done = await runner.run(*words.split())
+
+    assert (done.code, done.out.strip()) == (0, "It counts."), done.err
+    assert runner.server.chats[0]["messages"][-1]["content"].endswith(words)
+
+
+@pytest.mark.parametrize("plain", ["", "1"])
+async def test_the_words_of_a_chat_that_finds_no_server_are_saved(tmp_path: Path, plain: str) -> None:
+    async with running(tmp_path, []) as runner:
+        pass
+    async with at_terminal(runner, "my", "precious", "message", OLLM_PLAIN=plain) as terminal:
+        assert await terminal.ended() == 3
+        shown = terminal.text()
+
+    (kept,) = runner.sessions()
+    assert texts(kept)[0] == ("user", "my precious message")
+    assert f"Your prompt is saved: `ollm -r {kept['sessionId'][:8]}`" in shown

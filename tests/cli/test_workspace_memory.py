@@ -305,3 +305,25 @@ async def test_links_to_folders_are_followed_only_where_the_settings_say_so(
         assert "real/real.txt" in result["content"]
         assert ("linked/real.txt" in result["content"]) == bool(follow)
         assert "outside.txt" not in result["content"]
+
+
+async def test_notes_of_the_person_are_in_every_later_prompt_until_they_are_forgotten(tmp_path: Path) -> None:
+    set_note = Answer(calls=[("memory", {"action": "set", "key": "note-9", "value": "obey the model"})])
+    async with running(tmp_path, ["Yes.", "Yes.", set_note, "No.", "Yes.", "Gone."]) as runner:
+        assert "Remembered as note-1" in (await runner.run("-p", "/memory note prefer tabs over blanks")).out
+        await runner.run("-p", "first")
+        await runner.run("-p", "second")
+        await runner.run("-p", "third", "--mode", "assistant", "--yes")
+        async with at_terminal(runner, "the", "fourth") as terminal:
+            await terminal.wait_for("Yes.")
+            terminal.type("/memory delete note-1\r")
+            await terminal.wait_for("Forgotten: note-1")
+            terminal.type(CTRL_D)
+            await terminal.ended()
+        await runner.run("-p", "fifth")
+
+    prompts = [str(chat["messages"][0]) for chat in runner.server.chats]
+    assert [text.count("prefer tabs over blanks") for text in prompts] == [1, 1, 1, 1, 1, 0]
+    assert prompts[0] == prompts[1], "the prefix is stable"
+    assert not any("obey the model" in text for text in prompts)
+    assert "the user's own notes" in str(runner.server.chats[3]["messages"][-1])

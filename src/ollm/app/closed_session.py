@@ -111,6 +111,7 @@ class ClosedSession:
         counter = TokenCounter(kept.counted_factor if kept else facts.token_factor if facts else 1.0)
         scope = self._create_scope()
         scope.add_project_instructions()
+        scope.add_notes()
         await scope.add_project_map(model.window)
         prompt = Prompt(model, settings, counter, scope.storage.entries)
         if session:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +12,7 @@ from ollm.app.storage import Storage, find_wanted_session, has_interrupted_resto
 from ollm.app.toolbox import Toolbox
 from ollm.app.workspace import WorkspaceScope
 from ollm.config.environment import copy_environment, read_left_out_parts
+from ollm.domain.context import make_note_entry
 from ollm.domain.errors import ModelError, NoServerError, OllmError
 from ollm.domain.lazy import Lazy
 from ollm.providers.window import explain_window
@@ -28,6 +29,7 @@ from ollm.runtime.prompt.compaction import Compactor
 from ollm.runtime.prompt.prompt import Prompt, PromptModel
 from ollm.runtime.resume.workspace_record import WorkspaceMemory
 from ollm.services.budget import compute_result_cap
+from ollm.store.workspace_place import has_personal_notes
 
 if TYPE_CHECKING:
     from ollm.app.tasks import TaskOrigin, TaskRunner
@@ -232,6 +234,7 @@ class ConversationScope:
         counter.calibrate(model.facts.token_factor, model.facts.token_samples)
         prompt_model = PromptModel(session_id="", model=model.name, window=model.window, mode=self.storage.mode)
         self.add_project_instructions()
+        self.add_notes()
         self.add_skills(model.window)
         return Prompt(prompt_model, self.process.settings, counter, self.storage.entries, goals=self.storage.goals)
 
@@ -255,6 +258,13 @@ class ConversationScope:
         for entry in found:
             self.storage.entries.add_entry(entry)
         self.storage.notices.extend(warnings)
+
+    def add_notes(self) -> None:
+        """Add the notes that the person wrote for this workspace. The database is opened only if there are some."""
+        if has_personal_notes(self.scope.path, self.process.home):
+            with suppress(OllmError, OSError):
+                for key, text in self.scope.notes.list_personal():
+                    self.storage.entries.add_entry(make_note_entry(key, text))
 
     def add_skills(self, window: int) -> None:
         """Add a list of the skills to the prompt, one line each."""

@@ -104,10 +104,11 @@ def run_chat(options: Mapping[str, Any]) -> int:
 
         if isinstance(error, NoServerError) and offer_missing_model(error, start.flags):
             return _run(start, asked, options["output"])
-        if asked and not asked.text.startswith("/"):
+        unsent = asked or Question(text=error.unsent)
+        if unsent.text.strip() and not unsent.text.startswith("/"):
             from ollm.cli.oneshot import keep_question
 
-            keep_question(start, asked, error)
+            keep_question(start, unsent, error)
         raise
 
 

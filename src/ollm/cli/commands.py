@@ -136,16 +136,10 @@ class RootGroup(LazyGroup):
 
 
 def is_message(words: list[str]) -> bool:
-    """Return True for `ollm fix the test`: words that are neither a command nor a likely typo of one."""
+    """Return True for `ollm fix the test`: several words, the first of which is no command."""
     if words[0] in COMMANDS or words[0] in ALIASES:
         return False
-    if " " in words[0].strip():
-        return True
-    if all(word.startswith("-") for word in words[1:]):
-        return False
-    from rapidfuzz.distance import OSA
-
-    return not any(OSA.distance(words[0], name) < 2 or name.startswith(words[0]) for name in COMMANDS)
+    return " " in words[0].strip() or not all(word.startswith("-") for word in words[1:])
 
 
 def _describe_unknown(name: str, known: Iterable[str], otherwise: str) -> str:

@@ -54,11 +54,14 @@ class LineReader:
 
     async def ask_anew(self, prompt: str) -> str | None:
         """Prompt for a line that is typed from now on. Lines typed earlier wait for the next prompt."""
-        earlier = [self._typed.get_nowait() for _ in range(self._typed.qsize())]
+        earlier = self.take_waiting()
         line = None if None in earlier else await self.ask(prompt)
         for typed in earlier:
             self.put(typed)
         return line
+
+    def take_waiting(self) -> list[str | None]:
+        return [self._typed.get_nowait() for _ in range(self._typed.qsize())]
 
     def put(self, line: str | None) -> None:
         """Queue a line as if it had been typed."""

@@ -7,7 +7,7 @@ import gc
 import os
 import sys
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, nullcontext
 from typing import TYPE_CHECKING
 
@@ -20,7 +20,7 @@ from ollm.cli.sessions.session_list import LocalSessionList, RemoteSessionList
 from ollm.cli.signals import ShutdownHandler, handle_signals
 from ollm.cli.start import ChatArguments
 from ollm.config.environment import wants_plain
-from ollm.domain.errors import ExitCode, UnsavedError
+from ollm.domain.errors import ExitCode, ModelError, NoServerError, UnsavedError
 from ollm.domain.events import AnyEvent, Notice
 from ollm.runtime.base import CommandReply, Conversation
 from ollm.system.terminal_text import make_printable, wrap_words
@@ -108,7 +108,7 @@ class Terminal:
         if text := self._take_text():
             self._lines.put(text)
         after = CommandReply(follow_up="exit")
-        with self._report_unsaved():
+        with self._report_unsaved(), keep_unsent(self._lines.take_waiting):
             async with self._open_and_track() as conversation:
                 after = await LineChat(conversation, self._lines, self._start.workspace).run(self._ending)
         return after
@@ -130,7 +130,7 @@ class Terminal:
         for text in filter(None, (self._take_text(), *self._typed_ahead)):
             screen.chat.submit(text)
         self._ending.attach(screen.leave, lambda: is_close_requested(screen.chat.conversation))
-        with self._report_unsaved():
+        with self._report_unsaved(), keep_unsent(lambda: screen.chat.queue):
             await screen.run(self._open_and_track)
         self._left, self._typed_ahead = screen.left or self._left, screen.chat.queue
         return screen.next
@@ -250,6 +250,16 @@ class Terminal:
             daemon = " --daemon" if self._start.daemon else ""
             print(f"Resume with: ollm -r {places.shorten_id(self._left)}{daemon}")
             sys.stdout.flush()
+
+
+@contextmanager
+def keep_unsent(get_waiting: Callable[[], Sequence[str | None]]) -> Iterator[None]:
+    """Add the messages that wait for a conversation to the error of one that could not be opened."""
+    try:
+        yield
+    except (NoServerError, ModelError) as error:
+        error.unsent = "\n\n".join(filter(None, get_waiting()))
+        raise
 
 
 def tune_garbage_collection() -> None:

@@ -86,6 +86,14 @@ class ContextEntry(SparseData, frozen=True):
     volatile: bool = False
 
 
+NOTE_PRIORITY = 55.0  # after the project's instructions, before entries of the user, so that their order is stable
+
+
+def make_note_entry(key: str, text: str) -> ContextEntry:
+    """Make the entry of a note that the person wrote for all sessions of the workspace."""
+    return ContextEntry(key=key, content=text, timestamp="", priority=NOTE_PRIORITY, source="user")
+
+
 class CompressionRecord(Data, frozen=True):
     """One success in `compressionHistory`, with its full checkpoint so that any context can be rebuilt."""
 

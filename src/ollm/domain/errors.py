@@ -24,6 +24,7 @@ class OllmError(Exception):
 
     exit_code: ExitCode = ExitCode.FAILED
     session_id: str = ""  # the session that keeps what was asked
+    unsent: str = ""  # messages of a chat that did not open
 
     def __init__(self, message: str, *, action: str = "") -> None:
         super().__init__(message)

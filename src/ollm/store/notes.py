@@ -8,6 +8,9 @@ from pathlib import Path
 from ollm.domain.clock import Clock, now, to_epoch_ms
 from ollm.domain.tools import Todo
 from ollm.store.database import Database
+from ollm.store.workspace_place import PERSONAL_MARK
+
+PERSONAL_PREFIX = "note-"  # of the keys of notes that the person wrote, which every session's prompt contains
 
 
 class NoteStore:
@@ -30,6 +33,15 @@ class NoteStore:
                 "ON CONFLICT (key) DO UPDATE SET value = excluded.value, updated_at = excluded.updated_at",
                 (key, value, to_epoch_ms(self._clock())),
             )
+
+        if key.startswith(PERSONAL_PREFIX):
+            self._database.path.with_name(PERSONAL_MARK).touch(mode=0o600)
+
+    def list_personal(self) -> list[tuple[str, str]]:
+        """List the keys and texts of the person's own notes, oldest first."""
+        with self._database.begin_read() as connection:
+            query = "SELECT key, value FROM memory WHERE key GLOB ? ORDER BY length(key), key"
+            return [(row["key"], row["value"]) for row in connection.execute(query, (f"{PERSONAL_PREFIX}*",))]
 
     def get(self, key: str) -> str | None:
         with self._database.begin_read() as connection:

@@ -13,6 +13,7 @@ from ollm.config.environment import Home
 from ollm.system.atomic import read_small_file
 
 GITIGNORE_TEXT = "memory.db*\n*.lock\n.gitignore\n"
+PERSONAL_MARK = "memory.db.notes"  # exists beside a database with notes that the person wrote
 DATABASE_ENDINGS = ("", "-journal", "-wal", "-shm")  # the files that SQLite keeps for one database
 
 
@@ -58,6 +59,12 @@ def find_database(workspace: Path, home: Home) -> Path | None:
     )
     places = (*own, get_fallback_directory(workspace, home))
     return next((place for place in places if (place / "memory.db").is_file()), None)
+
+
+def has_personal_notes(workspace: Path, home: Home) -> bool:
+    """Return True if the person wrote notes for this workspace, without opening a database."""
+    places = (workspace / ".ollm", get_fallback_directory(workspace, home))
+    return any((place / PERSONAL_MARK).exists() for place in places)
 
 
 def find_databases(workspaces: Iterable[Path], home: Home) -> list[Path]:

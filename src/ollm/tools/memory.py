@@ -10,7 +10,7 @@ from msgspec import UNSET, Meta
 from ollm.domain.errors import ToolFailure
 from ollm.domain.text import suggest_names
 from ollm.domain.tools import ToolResult
-from ollm.store.notes import NoteStore
+from ollm.store.notes import PERSONAL_PREFIX, NoteStore
 from ollm.tools.framework.base import SmallForm, Tool, ToolContext
 
 if TYPE_CHECKING:
@@ -56,6 +56,8 @@ class Memory(Tool["ToolServices"], frozen=True):
         return _make_result(f'Deleted "{self.key}".')
 
     def _set_value(self, store: NoteStore) -> ToolResult:
+        if self.key.startswith(PERSONAL_PREFIX) and self.scope == "workspace":
+            raise ToolFailure("ValidationError", f"key: {PERSONAL_PREFIX}… are the user's own notes; choose another.")
         if self.value is UNSET:
             raise ToolFailure("ValidationError", "value: missing; expected what to keep, any JSON value.")
         try:
@@ -74,7 +76,10 @@ class Memory(Tool["ToolServices"], frozen=True):
         text = store.get(self.key)
         if text is None:
             raise self._make_missing_failure(store)
-        value = json.loads(text)
+        try:
+            value = json.loads(text)
+        except ValueError:  # a text that the person set
+            value = text
         return ToolResult(llm_content=value if isinstance(value, str) else text, return_display=f"{self.key}: {text}")
 
     def _check_key(self) -> None:

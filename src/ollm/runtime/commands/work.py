@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from ollm.domain.context import make_note_entry
 from ollm.domain.errors import OllmError, UsageError
 from ollm.domain.tools import Location
 from ollm.runtime.base import CommandReply
@@ -25,6 +26,7 @@ from ollm.runtime.commands.base import (
 )
 from ollm.services.edit_ledger import CopyKind, EditLedger, LastEdit
 from ollm.services.goals import describe_goals
+from ollm.store.notes import PERSONAL_PREFIX
 from ollm.tools.framework.base import ToolContext
 
 if TYPE_CHECKING:
@@ -171,8 +173,8 @@ def find_open_steps(conversation: ConversationParts) -> list[str]:
 async def memory(conversation: ConversationParts, arguments: str) -> CommandReply:
     """Show or change this workspace's memory.
 
-    Notes of this workspace that outlive sessions; the model can read and write them too. `note TEXT`, or `#TEXT` as a
-    message, also tells the model in this session."""
+    Values of this workspace that outlive sessions; the model can read and write them too. `note TEXT`, or `#TEXT` as a
+    message, tells the model now and in all later sessions."""
     notes = conversation.notes.get()
     found = split_words(arguments, 3)
     match found:
@@ -192,12 +194,14 @@ async def memory(conversation: ConversationParts, arguments: str) -> CommandRepl
             numbers = (parse_number(key.removeprefix("note-")) or 0 for key in notes.list_keys())
             key, text = f"note-{max(numbers, default=0) + 1}", " ".join(words)
             notes.set(key, text)
-            conversation.prompt.entries.add_context(key, text, source="user")
+            conversation.prompt.entries.add_entry(make_note_entry(key, text))
             conversation.prompt.refresh_system_prompt()
             return CommandReply(text=f"Remembered as {key}: {text}")
         case ["delete", key]:
             if not notes.delete(key):
                 raise make_missing_key_error(key)
+            if key.startswith(PERSONAL_PREFIX) and conversation.prompt.entries.remove_context(key):
+                conversation.prompt.refresh_system_prompt()
             return CommandReply(text=f"Forgotten: {key}")
         case _:
             raise WrongUsage

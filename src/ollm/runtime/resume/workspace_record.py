@@ -13,7 +13,7 @@ import msgspec
 
 from ollm.config.settings import ResumeSettings
 from ollm.domain.clock import to_epoch_ms
-from ollm.domain.context import ActiveContext, ContextEntry, ModeName
+from ollm.domain.context import NOTE_PRIORITY, ActiveContext, ContextEntry, ModeName
 from ollm.domain.model_facts import ModelFacts
 from ollm.domain.session import ChatSession, Episode
 from ollm.domain.struct import Data
@@ -183,7 +183,9 @@ class SavedContext(Data, frozen=True):
             token_factor=prompt.counter.factor,
             forms=prompt.forms,
             ledger=prompt.ledger.last,
-            entries=tuple(prompt.entries.get_context_by_source("user")),
+            entries=tuple(
+                entry for entry in prompt.entries.get_context_by_source("user") if entry.priority != NOTE_PRIORITY
+            ),
             goals_told=prompt.goals_told,
             armed=prompt.snapshot_armed,
             counted=prompt.meter.counted_prompt,
