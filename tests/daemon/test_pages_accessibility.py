@@ -87,7 +87,7 @@ async def go_through(found: Daemon, visitor: Visitor, axe: str) -> list[str]:
     await page.evaluate("location.hash = '#/policy'")
     await page.fill("ollm-policy textarea", "policy: [")
     await page.click("ollm-policy >> text=Test on all recorded calls")
-    await page.wait_for_selector("ollm-policy .notice.error >> text=line 1, column 10 is not YAML")
+    await page.wait_for_selector("ollm-policy .notice.warning >> text=line 1, column 10 is not YAML")
     faults += await look(visitor, axe, "rules with a mistake")
     await page.set_viewport_size({"width": 360, "height": 740})
     await page.evaluate("location.hash = '#/session/'")
