@@ -126,7 +126,7 @@ def test_two_prompts_are_one_too_many(inside: Inside) -> None:
     said = inside.fail("-p", "one", "two two", code=2)
 
     assert "-p already has a prompt; 'two two' is a second one." in said
-    assert "Quote it as one text." in said
+    assert "Quote the whole prompt" in said
 
 
 def test_the_daemon_is_for_the_chat(inside: Inside) -> None:

@@ -86,7 +86,8 @@ def run_chat(options: Mapping[str, Any]) -> int:
     prompt: str | None = options["prompt"]
     if prompt is not None and start.text:
         raise UsageError(
-            f"-p already has a prompt; {start.text[:40]!r} is a second one.", action="Quote it as one text."
+            f"-p already has a prompt; {start.text[:40]!r} is a second one.",
+            action="Quote the whole prompt, as in `ollm -p 'do it'`.",
         )
     if prompt is None and not (sys.stdin.isatty() and sys.stdout.isatty()):
         if start.pick and not start.text:

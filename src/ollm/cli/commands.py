@@ -67,6 +67,8 @@ OTHER_OPTIONS = {
     "--dangerously-skip-permissions": "--yes",
     "--full-auto": "--approval accept-edits",
     "--print": "-p",
+    "--cwd": "--workspace",
+    "--cd": "--workspace",
     "--output-format": "-o",
     "--context-window": "`ollm config set provider.contextWindow TOKENS`",
 }

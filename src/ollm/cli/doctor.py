@@ -339,7 +339,8 @@ def _suggest_improvement(server: ServerReport, facts: ModelFacts) -> str:
         return "The server does not say its context window: set provider.contextWindow to what it serves."
     if server.served and server.window > server.served:
         return (
-            f"provider.contextWindow is {server.window}, the server gives {server.served}: set it to {server.served}."
+            f"provider.contextWindow is {server.window:,}, the server gives {server.served:,}: "
+            f"`ollm config set provider.contextWindow {server.served}`."
         )
     if server.window < RECOMMENDED_WINDOW_TOKENS and (server.trained or RECOMMENDED_WINDOW_TOKENS) > server.window:
         return f"The context window is small ({server.window:,}): serve {RECOMMENDED_WINDOW_TOKENS:,} tokens or more."

@@ -92,7 +92,11 @@ def _print_error_document(arguments: list[str], error: OllmError, code: int) -> 
     from ollm.app import redact_error
     from ollm.system.terminal_text import escape_json
 
-    info = {"type": type(error).__name__, "message": redact_error(error.message), "action": redact_error(error.action)}
+    info = {
+        "type": ExitCode(code).name.lower(),
+        "message": redact_error(error.message),
+        "action": redact_error(error.action),
+    }
     document = {"sessionId": error.session_id, "reason": REASONS.get(code, "error"), "error": info, "exitCode": code}
     full = {"text": "", "toolCalls": [], "usage": {}} if output == "json" else {"type": "error"}
     print(escape_json(json.dumps({**full, **document}, ensure_ascii=False)))
@@ -132,6 +136,10 @@ def _print_error(message: str, action: str) -> None:
 
 
 def _report_system_error(error: OSError, debug: bool) -> int:
+    if error.errno == errno.ENOENT and error.filename is None:
+        _log_error(error)
+        _print_error("The current directory no longer exists.", "Change to one that does, and run ollm again.")
+        return ExitCode.FAILED
     if error.filename is None or error.strerror is None:
         return _report_unexpected(error, debug)
     _log_error(error)

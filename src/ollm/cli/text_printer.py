@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 import sys
 import time
 from collections.abc import Iterator
@@ -37,6 +38,14 @@ EXIT_CODES: dict[TurnReason, ExitCode] = {
 }
 
 
+ACTIONS = {
+    ExitCode.MODEL_FAILED: "Look at the server's log, then send it again: `ollm -p TEXT -c`.",
+    ExitCode.DENIED: "Allow the calls with --allow GRANT, --approval accept-edits or --yes.",
+    ExitCode.LOOP: "Say what to do differently with `ollm -p TEXT -c`.",
+    ExitCode.TIMED_OUT: "Raise provider.timeouts.firstToken or provider.timeouts.stall.",
+}
+
+
 class Printer:
     """Base of the three output formats, which tracks the outcome."""
 
@@ -67,7 +76,11 @@ class Printer:
         if not code:
             return {}
         message = "All tool calls were denied." if code == ExitCode.DENIED else "Interrupted."
-        error = {"type": code.name.lower(), "message": self.message or message, "action": ""}
+        if self.signal == signal.SIGUSR1:
+            from ollm.cli.signals import TAKEOVER_MESSAGE
+
+            message = TAKEOVER_MESSAGE
+        error = {"type": code.name.lower(), "message": self.message or message, "action": ACTIONS.get(code, "")}
         return {"exitCode": 128 + self.signal if self.signal else int(code), "error": error}
 
     def close(self, session_id: str) -> None:

@@ -96,7 +96,10 @@ def describe_plan(plan: RestorePlan) -> str:
 def describe_result(result: RestoreResult) -> str:
     """Describe the changes made to the files."""
     files = filter_files(result)
-    head = f"{format_count(len(files), 'file')} restored." if files else "No files were changed."
+    deleted = sum(change.after is None for change in files)
+    counts = {"restored": len(files) - deleted, "deleted": deleted}
+    parts = [f"{format_count(count, 'file')} {verb}" for verb, count in counts.items() if count]
+    head = f"{', '.join(parts)}." if files else "No files were changed."
     return "\n".join([head, *list_skipped(result.skipped)])
 
 
