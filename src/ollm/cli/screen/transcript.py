@@ -43,6 +43,7 @@ OUTCOME_CELLS = 25  # kept free beside a call for its mark and how it ended
 PREVIEW_HEAD_LINES, PREVIEW_TAIL_LINES = 1, 3
 EXIT_NOTE = re.compile(r"\[(?:no output; )?exit code -?\d+.*\]|\[no output\]|Exit code: -?\d+")
 STYLES = {"info": "dim", "warning": "yellow", "error": "red"}
+RETRIED_REASONS = ("no-server", "model-error", "timeout")
 
 
 class ContextFill(NamedTuple):
@@ -245,7 +246,8 @@ class Transcript:
         if event.reason == "cancelled" and not event.message:
             self._out(self._painter.paint_aside("stopped", "yellow") + "\n")
         elif event.message and event.reason != "loop":
-            self._out(self._painter.paint_aside(event.message, "red") + "\n")
+            hint = "\n/retry sends it again." if event.reason in RETRIED_REASONS else ""
+            self._out(self._painter.paint_aside(event.message + hint, "red") + "\n")
         elif self._wants_gap:
             self._out("\n")
         self._wants_gap = False
