@@ -135,7 +135,7 @@ class Shown:
         (TurnFinished(reason="answered"), []),
         (TurnFinished(reason="cancelled"), ["  stopped\n\n"]),
         (TurnFinished(reason="cancelled", message="time is up"), ["  time is up\n\n"]),
-        (TurnFinished(reason="model-error", message="it fell over"), ["  it fell over\n\n"]),
+        (TurnFinished(reason="model-error", message="it fell over"), ["  it fell over\n  /retry sends it again.\n\n"]),
     ],
 )
 def test_a_turn_ends_in_silence_or_with_why(finished: TurnFinished, lines: list[str]) -> None:
