@@ -286,7 +286,9 @@ async def test_a_formatter_over_fifty_files_is_taken_back_in_the_chat(tmp_path: 
             assert after != before
             await press_escape_twice(terminal)
             terminal.type(ENTER)
-            await terminal.wait_for("Rewound to before message 1.", "54 files restored.", "\n› format everything\n───")
+            await terminal.wait_for(
+                "Rewound to before message 1.", "52 files restored, 2 files deleted.", "\n› format everything\n───"
+            )
             assert read_files(runner.workspace) == before
             terminal.type("\x15/redo" + ENTER)
             await terminal.wait_for("Undid the rewind to before message 1.")

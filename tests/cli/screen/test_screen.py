@@ -92,13 +92,13 @@ async def test_a_refusal_takes_a_reason_and_what_was_typed_comes_back(
         await chat.wait_armed()
         chat.screen.buffer.text = "draft"
         await chat.wait_armed()
-        chat.type("n")
+        chat.type("\x1b[B" * 6 + "\r")
         await chat.wait_for("reason:", "Reason (optional)")
         assert chat.screen.buffer.text == ""
         chat.type("\x1b")
         await chat.wait_for("› draft")
         await chat.wait_armed()
-        chat.type("n")
+        chat.type("\x1b[B" * 6 + "\r")
         await chat.wait_for("reason:")
         chat.type("use tabs\r")
         await chat.wait_for("● Then not.", "› draft")

@@ -59,7 +59,7 @@ async def test_files_go_back_with_the_talk_and_both_come_again(talking: Talking)
     assert "-new\n+old" in shown.text
     assert done.data["text"] == "change things"
     assert sorted(file["path"] for file in done.data["files"]) == ["a.txt", "b.txt", "d/c.txt"]
-    assert "3 files restored" in redone.text
+    assert "2 files restored, 1 file deleted" in redone.text
     assert "change things" in str(talk.server.chats[-1])
 
 

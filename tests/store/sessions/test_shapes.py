@@ -186,3 +186,19 @@ async def test_a_resume_refused_elsewhere_repairs_nothing(tmp_path, sound) -> No
         refused = await runner.run("-p", "go on", "--session", session_id)
         assert (refused.code, "belongs to /elsewhere" in refused.err) == (2, True), refused.err
         assert sorted(path.suffix for path in place.list_kept()) == [".journal", ".json"]
+
+
+@covers("P7")
+@pytest.mark.parametrize("damage", [b"\xb7", b"\xff" * 8, b"\0" * 9, b"\x01", b'x" y', b"\\q"])
+@pytest.mark.parametrize("inside", [True, False])
+async def test_bad_bytes_in_an_open_answer_cost_none_of_its_other_words(tmp_path, sound, damage, inside) -> None:
+    session_id, document, journal = sound
+    last = journal[-1].replace(b"streamed ", b"streamed " + damage) if inside else journal[-1] + damage
+    async with running(tmp_path, ["Going on."]) as runner:
+        place = Place(runner, session_id, document, [*journal[:-1], last])
+        words, told = await place.export()
+        assert words[:-1] == WHOLE[:-1]
+        assert all(word in words[-1][1] for word in STREAMED.split())
+        assert "damaged in the journal" in told
+        assert (await runner.run("--session", session_id, "-p", "Go on.")).code == 0
+        assert place.files[1] in [path.read_bytes() for path in place.home.sessions.iterdir()]

@@ -237,7 +237,7 @@ class PathJudge:
             if any(one == place or one.is_relative_to(place) for one in precious):
                 return Objections(locks=(f"{text} contains protected files",))
             for top in (start / match for match in (_iter_matches(given, start) if word.glob else (given,))):
-                if not top.is_symlink() and (repository := _find_repository(str(top))) not in (None, str(top)):
+                if (repository := _find_repository(str(top))) not in (None, str(top)):
                     reason = f"{text} contains the repository {os.path.relpath(repository, start)}"
                     found += Objections(locks=(reason,), opens=(os.path.realpath(top),))
         return found
@@ -275,7 +275,7 @@ def _find_repository(top: str) -> str | None:
     while waiting and count < _MAX_REMOVED_ENTRIES:
         folder = waiting.pop()
         try:
-            entries = list(os.scandir(folder))
+            entries = [] if Path(folder).is_symlink() else list(os.scandir(folder))
         except OSError:
             continue
         names = {entry.name for entry in entries}

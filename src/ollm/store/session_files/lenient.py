@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import contextlib
 import re
 from typing import Any, get_args
@@ -66,7 +67,10 @@ def is_torn_record(data: bytes) -> bool:
 
 def _is_truncated(data: bytes) -> bool:
     try:
+        codecs.getincrementaldecoder("utf-8")().decode(data)  # its last character may be torn
         _raw_decoder.decode(data)
+    except UnicodeDecodeError:
+        return False
     except msgspec.DecodeError as error:
         return "truncated" in str(error)
     return False

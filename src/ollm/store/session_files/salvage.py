@@ -172,7 +172,8 @@ class Salvage:
 
     def _read_object(self, view: mmap.mmap | bytes, start: int) -> tuple[int, JournalRecord | None]:
         feed = view.find(b"\n", start, start + LONG_LINE_BYTES)
-        line = bytes(view[start : feed if feed >= 0 else start + LONG_LINE_BYTES]).rstrip(b"\r,")
+        whole_line = bytes(view[start : feed if feed >= 0 else start + LONG_LINE_BYTES])
+        line = whole_line.rstrip(b"\r,")
         if is_valid_json(line):  # as almost all are
             return start + len(line), read_shape(line)
         limit = view.find(_NEXT_LINE, start + 1)
@@ -184,8 +185,10 @@ class Salvage:
             return start, None
         if end is not None:
             return end, read_shape(bytes(data[start:end]))
-        until = start + len(line)
-        whole = journal.complete_piece(line)
+        until = start + len(whole_line)
+        whole = journal.complete_piece(whole_line)
+        if whole is None and (whole := journal.repair_piece(whole_line)):
+            self._damage.note("the text of an answer is damaged in the journal")
         return until, journal.parse_record(whole) if whole else None
 
     def _look_between(self, file: int, start: int, end: int) -> None:
