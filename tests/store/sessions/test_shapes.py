@@ -131,6 +131,7 @@ DOCUMENTS = {  # the head is line 0, messages 1 to 9 are lines 1 to 9, the calls
     "number is a word": lambda lines: change(lines, 5, b'"id":5}', b'"id":"five"}'),
     "number is a fraction": lambda lines: change(lines, 5, b'"id":5}', b'"id":5.5}'),
     "number of another": lambda lines: change(lines, 5, b'"id":5}', b'"id":2}'),
+    "number of the next": lambda lines: change(lines, 5, b'"id":5}', b'"id":6}'),
     "number far off": lambda lines: change(lines, 5, b'"id":5}', b'"id":50}'),
     "wrong last number": lambda lines: change(lines, 0, b'"lastMessage":9', b'"lastMessage":99'),
 }

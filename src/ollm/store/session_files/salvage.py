@@ -419,14 +419,15 @@ def _open_document(file: SessionFile | None, damage: DamageReport) -> mmap.mmap 
 
 
 def _find_rising(numbers: array[int], places: list[int]) -> list[int]:
-    """Find the longest row of messages whose numbers rise as they stand."""
+    """Find the longest row of messages whose numbers rise as they stand. Of two with one number the second belongs to
+    it if a number is free before, which the first can have."""
     tails: list[int] = []
     ends: list[int] = []
     before: dict[int, int] = {}
     for place in places:
         if number := numbers[place]:
             at = bisect.bisect_left(tails, number)
-            if tails[at : at + 1] == [number]:
+            if tails[at : at + 1] == [number] and number - 1 == (tails[at - 1] if at else 0):
                 continue
             before[place] = ends[at - 1] if at else -1
             tails[at : at + 1], ends[at : at + 1] = [number], [place]
