@@ -262,20 +262,18 @@ def select_tools(
     tools the model was seen to handle. After a compaction (`folded`), `recall` is included. A hidden tool can still be
     called."""
     by_name = {tool.name: tool for tool in tools if shows_tool(mode, tool.category) and window >= tool.min_window}
-    ours = sorted(name for name in by_name if mode in by_name[name].priority)
-    ours.sort(key=lambda name: by_name[name].priority[mode])
+    own_names = (name for name in by_name if mode in by_name[name].priority)
+    ours = sorted(own_names, key=lambda name: (by_name[name].priority[mode], name))
     least, limit, max_tokens = next(row[1:] for row in TOOL_LIMITS if window < row[0])
     most = math.inf if most is None else most
     least, limit = int(min(least, most)), int(min(limit, most))
     foreign = [tool for tool in tools if tool.category is None and (tool.name in by_name or tool.name in permitted)]
-    if foreign:
-        most = max(most, least + MIN_FOREIGN_TOOLS)
+    most = max(most, least + MIN_FOREIGN_TOOLS) if foreign else most
     theirs = _select_foreign(foreign, window, most - least)
     if folded and "recall" in ours:
         least = int(min(least + 1, most))
         limit = max(limit, least)  # it takes the place of no tool from outside
-        ours.remove("recall")
-        ours.insert(least - 1, "recall")
+        ours.insert(least - 1, ours.pop(ours.index("recall")))
     shown: dict[str, ToolSchema] = {}
     share = MAX_WINDOW_SHARE * window
     left = {True: min(max_tokens, share - instruction_tokens), False: share}  # for ours, for theirs
