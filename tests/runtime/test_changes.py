@@ -9,8 +9,8 @@ from ollm.domain.errors import UsageError
 from ollm.domain.events import ModeChanged, Notice
 from ollm.runtime import changes
 from ollm.system.paths import Boundary
-from ollm.tools.framework.base import ToolContext, ToolSpec
-from ollm.tools.framework.tool_selection import make_find_spec
+from ollm.tools.framework.base import ToolContext, ToolSpec, make_spec
+from ollm.tools.framework.tool_selection import FindTool
 from tests.runtime.talking import Talking
 
 
@@ -121,7 +121,7 @@ async def test_a_restored_snapshot_brings_its_mode_back(talking: Talking) -> Non
 
 async def test_a_tool_from_outside_that_a_rule_denies_is_not_found_either(talking: Talking, tmp_path: Path) -> None:
     def make(name: str) -> ToolSpec:
-        return msgspec.structs.replace(make_find_spec(list), name=name, category=None, description="Reach far.")
+        return msgspec.structs.replace(make_spec(FindTool, list), name=name, category=None, description="Reach far.")
 
     async with talking() as talk:
         parts = talk.conversation.parts

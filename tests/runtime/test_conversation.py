@@ -12,8 +12,8 @@ from ollm.domain.lazy import Lazy
 from ollm.domain.messages import TextPart
 from ollm.domain.tools import ConfirmationAnswer
 from ollm.runtime.base import TurnObserver, TurnReport
-from ollm.tools.framework.base import ToolSpec
-from ollm.tools.framework.tool_selection import make_find_spec
+from ollm.tools.framework.base import ToolSpec, make_spec
+from ollm.tools.framework.tool_selection import FindTool
 from tests.runtime.talking import Talking
 from tests.servers.answers import Answer
 
@@ -251,7 +251,7 @@ async def test_what_tasks_took_counts_with_the_turn(talking: Talking) -> None:
 
 async def test_a_tool_of_ones_own_is_shown_from_the_next_turn_on_and_replaced_by_its_name(talking: Talking) -> None:
     def make(text: str) -> ToolSpec:
-        return msgspec.structs.replace(make_find_spec(list), name="far", category=None, description=text)
+        return msgspec.structs.replace(make_spec(FindTool, list), name="far", category=None, description=text)
 
     async with talking(["one", "two"]) as talk:
         for text in ("Reach far.", "Reach farther."):

@@ -216,6 +216,7 @@ async def test_ddgs_results_are_shown(workspace: Path, monkeypatch: pytest.Monke
     ("failure", "kind"),
     [
         (DDGSException("No results found."), "NotFound"),
+        (DDGSException(OSError("No route to host")), "NetworkError"),
         (RatelimitException("202 Ratelimit"), "NetworkError"),
         (TimeoutException("timed out"), "Timeout"),
     ],

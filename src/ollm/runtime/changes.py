@@ -19,7 +19,7 @@ from ollm.domain.session import ModeTrigger, Session, SnapshotTrigger
 from ollm.domain.tools import ToolSchema
 from ollm.runtime.prompt.prefix import count_instruction_tokens
 from ollm.services import modes
-from ollm.tools.framework.tool_selection import make_find_spec, select_tools
+from ollm.tools.framework.tool_selection import FindTool, select_tools
 
 if TYPE_CHECKING:
     from ollm.runtime.parts import ConversationParts
@@ -58,7 +58,7 @@ def judge_foreign_tools(conversation: ConversationParts) -> tuple[list[ToolSpec]
     actions = {tool.name: conversation.policy.get().get_plain_action(tool.name) for tool in judged}
     denied = {name for name, action in actions.items() if action == "deny"}
     found = tuple(tool.schema for tool in foreign if tool.name not in denied)
-    registry.register(make_find_spec(lambda: found))
+    registry.register(FindTool, lambda: found)
     permitted = frozenset(name for name, action in actions.items() if action == "allow")
     return [tool for tool in tools if tool.name not in denied], permitted
 

@@ -11,11 +11,11 @@ from ollm.domain.errors import ToolFailure
 from ollm.domain.text import format_count
 from ollm.domain.tools import ToolResult
 from ollm.tools.framework.base import Count, SmallForm, Tool, ToolContext
+from ollm.tools.framework.output import append_notes
 from ollm.tools.search.scope import (
     DirectoryPath,
     SearchScope,
     render_link,
-    render_with_notes,
     resolve_scope,
 )
 
@@ -61,7 +61,7 @@ class Glob(Tool["FileDiscoveryService"], frozen=True):
             notes.append(f"{hidden:,} hidden {'path matches' if hidden == 1 else 'paths match'} too; set includeHidden")
         lines = self._render_paths(scope, shown, found.links, notes, self.max_results or context.settings.max_results)
         return ToolResult(
-            llm_content=render_with_notes(lines, notes),
+            llm_content=append_notes("\n".join(lines), notes),
             return_display=f"{format_count(len(shown), 'file')} matching {self.pattern}",
         )
 

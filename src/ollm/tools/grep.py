@@ -14,6 +14,7 @@ from ollm.domain.files import DiscoveryOptions
 from ollm.domain.text import format_count
 from ollm.domain.tools import ToolResult
 from ollm.tools.framework.base import Count, SmallForm, Text, Tool, ToolContext
+from ollm.tools.framework.output import append_notes
 from ollm.tools.search.ripgrep import (
     MAX_COUNTED_MATCHES,
     MAX_SEARCHED_BYTES,
@@ -26,7 +27,6 @@ from ollm.tools.search.ripgrep import (
 from ollm.tools.search.scope import (
     ReadableFiles,
     SearchScope,
-    render_with_notes,
     resolve_scope,
     select_readable,
 )
@@ -103,7 +103,7 @@ class Grep(Tool["FileDiscoveryService"], frozen=True):
         if matches.count > most:
             notes.append(f"{words}, the first {most:,} shown; narrow the search or raise maxResults")
         written = list(_render_matches(scope, kept, most)) or [self._describe_no_match(len(found.paths))]
-        return ToolResult(llm_content=render_with_notes(written, notes), return_display=words)
+        return ToolResult(llm_content=append_notes("\n".join(written), notes), return_display=words)
 
     async def _search_per_file(
         self, scope: SearchScope, found: ReadableFiles, notes: list[str], most: int
@@ -124,7 +124,7 @@ class Grep(Tool["FileDiscoveryService"], frozen=True):
         if rest := len(lines[most:]):
             notes.append(f"{words}; {format_count(rest, 'more file')}, narrow the search or raise maxResults")
         return ToolResult(
-            llm_content=render_with_notes(lines[:most] or [self._describe_no_match(len(found.paths))], notes),
+            llm_content=append_notes("\n".join(lines[:most]) or self._describe_no_match(len(found.paths)), notes),
             return_display=words,
         )
 

@@ -13,12 +13,12 @@ from ollm.domain.files import DiscoveryOptions, FileEntry
 from ollm.domain.struct import Data
 from ollm.domain.tools import ToolResult
 from ollm.tools.framework.base import Count, SmallForm, Tool, ToolContext
+from ollm.tools.framework.output import append_notes
 from ollm.tools.search.scope import (
     DirectoryPath,
     SearchScope,
     render_link,
     render_name,
-    render_with_notes,
     resolve_scope,
 )
 
@@ -67,7 +67,7 @@ class Ls(Tool["FileDiscoveryService"], frozen=True):
         lines = tree.render_lines("", 0) or ["(empty)"]
         notes = [*scope.notes, *(["the directory cannot be read"] if "." in answer.unreadable else [])]
         count = f"{len(tree.children[''])} entries" if len(tree.children[""]) != 1 else "1 entry"
-        return ToolResult(llm_content=render_with_notes(lines, notes), return_display=f"{self.path}: {count}")
+        return ToolResult(llm_content=append_notes("\n".join(lines), notes), return_display=f"{self.path}: {count}")
 
 
 class _DirectoryTree(Data, frozen=True):
@@ -125,7 +125,7 @@ def _is_folder(entry: FileEntry) -> bool:
 def _report_file(scope: SearchScope, name: str) -> ToolResult:
     size = format_size((scope.root / name).stat().st_size)
     line = f"{scope.render_path(name)}  {size}"
-    return ToolResult(llm_content=render_with_notes([line], scope.notes), return_display=line)
+    return ToolResult(llm_content=append_notes(line, scope.notes), return_display=line)
 
 
 def format_size(size: int) -> str:

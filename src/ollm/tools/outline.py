@@ -34,11 +34,10 @@ from ollm.tools.files.file_text import (
     make_too_large_failure,
 )
 from ollm.tools.framework.base import PATH_ALIASES, Count, SmallForm, Text, Tool, ToolContext
-from ollm.tools.framework.output import show_controls, take_head
+from ollm.tools.framework.output import append_notes, show_controls, take_head
 from ollm.tools.search.scope import (
     ReadableFiles,
     SearchScope,
-    render_with_notes,
     resolve_scope,
     select_readable,
 )
@@ -87,7 +86,7 @@ class Outline(Tool["ToolServices"], frozen=True):
         if not drawn.text:
             raise self._make_empty_failure(drawn, most)
         words = f"{self.path}: map of {format_count(drawn.files, 'file')}"
-        return ToolResult(llm_content=render_with_notes([drawn.text], [*notes, *drawn.notes]), return_display=words)
+        return ToolResult(llm_content=append_notes(drawn.text, [*notes, *drawn.notes]), return_display=words)
 
     def _make_empty_failure(self, drawn: CodeMap, most: int) -> ToolFailure:
         place = "the workspace" if self.path == "." else self.path

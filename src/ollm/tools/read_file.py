@@ -12,7 +12,7 @@ from ollm.domain.errors import ToolFailure
 from ollm.domain.messages import JsonObject
 from ollm.domain.text import format_count
 from ollm.domain.tools import Risk, ToolResult
-from ollm.tools.files.file_text import Excerpt, LineRange, append_notes, read_picture, read_text
+from ollm.tools.files.file_text import Excerpt, LineRange, read_picture, read_text
 from ollm.tools.framework.base import PATH_ALIASES, Count, SmallForm, Text, Tool, ToolContext
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ class ReadFile(Tool["ToolServices"], frozen=True):
             excerpt = await read_text(self.path, file, self._line_range, context.settings)
             needs.edits.remember_file(context.boundary.check(self.path), os.fstat(file.fileno()), excerpt.content)
         display = "; ".join([f"{self.path}: {format_count(excerpt.count, 'line')}", *excerpt.notes])
-        result = ToolResult(llm_content=append_notes(excerpt), return_display=display)
+        result = ToolResult(llm_content=excerpt.render(), return_display=display)
         return await self._shorten_file(excerpt, result, context, needs)
 
     async def _shorten_file(
@@ -93,4 +93,4 @@ class ReadFile(Tool["ToolServices"], frozen=True):
         more = f"; there is also {others}" if others else ""
         head = f"[{self.path}{lines.words}{more}]\n"
         words = f"{symbol} in {self.path}{lines.words}"
-        return ToolResult(llm_content=head + append_notes(excerpt), return_display=words)
+        return ToolResult(llm_content=head + excerpt.render(), return_display=words)

@@ -14,10 +14,10 @@ from ollm.domain.text import format_count, format_names
 from ollm.domain.tools import Location, ToolResult
 from ollm.services.edit_ledger import EditLedger
 from ollm.services.token_counting import estimate_units
-from ollm.tools.files.file_text import NOTE_CHARS, LineRange, append_notes, read_text
+from ollm.tools.files.file_text import NOTE_CHARS, LineRange, read_text
 from ollm.tools.framework.base import Count, SmallForm, Tool, ToolContext
-from ollm.tools.framework.output import take_head
-from ollm.tools.search.scope import describe_skipped, drop_private_files, render_with_notes
+from ollm.tools.framework.output import append_notes, take_head
+from ollm.tools.search.scope import describe_skipped, drop_private_files
 
 if TYPE_CHECKING:
     from ollm.tools.catalogue import ToolServices
@@ -74,7 +74,7 @@ class ReadManyFiles(Tool["ToolServices"], frozen=True):
         if rest := wanted[len(pages) :]:
             notes.append(f"{format_count(len(rest), 'more file')} not shown (too long): {format_names(rest, 10)}")
         read = format_count(len(pages) - len(failures), "file")
-        return ToolResult(llm_content=render_with_notes(pages, notes), return_display="; ".join([read, *notes]))
+        return ToolResult(llm_content=append_notes("\n".join(pages), notes), return_display="; ".join([read, *notes]))
 
     async def _resolve_paths(self, context: ToolContext, needs: ToolServices) -> tuple[list[str], list[str]]:
         paths: dict[str, None] = {}
@@ -102,7 +102,7 @@ class ReadManyFiles(Tool["ToolServices"], frozen=True):
         with context.open_file(path) as file:
             excerpt = await read_text(path, file, LineRange(), settings)
             ledger.remember_file(context.boundary.check(path), os.fstat(file.fileno()), excerpt.content)
-        text = whole = append_notes(excerpt).removesuffix("\n")
+        text = whole = excerpt.render().removesuffix("\n")
         while (needed := self._measure(text)) > tokens:
             text = take_head(text, int(len(text) * 0.9 * tokens / needed), lines)
         return text if text is whole else f"{text.removesuffix(chr(10))}\n[cut: too long]"

@@ -22,6 +22,7 @@ from ollm.system.sandbox.box import WHOLE_LEVELS, Box, Kind, find_access, list_p
 from ollm.system.sandbox.names import OWN_PLACES, is_inside
 from ollm.system.terminal_text import render_command
 from ollm.tools.framework.base import SmallForm, Text, Tool, ToolContext
+from ollm.tools.framework.output import append_notes
 
 Seconds = Annotated[float, Meta(gt=0, le=86_400)]
 SHELLS = ("/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash", "/opt/homebrew/bin/bash")
@@ -170,7 +171,7 @@ class Shell(Tool[BackgroundJobs], frozen=True):
             f"The command {what} {limit:g} s and was killed after {job.seconds:.1f} s, with all its child processes."
         )
         output = job.take_output()
-        text = _add_lines(output, [message, _take_aside(context)])
+        text = append_notes(output, [message, _take_aside(context)])
         return ToolResult(llm_content=text, return_display=text, error=ErrorInfo(type=kind, message=message))
 
     async def _manage_job(self, jobs: BackgroundJobs, context: ToolContext) -> ToolResult:
@@ -186,7 +187,7 @@ class Shell(Tool[BackgroundJobs], frozen=True):
             return _report_finished(job.take_output(), job, context, note=f"{self.id} has ended")
         output = job.take_output()
         status = f"{self.id} is running for {job.seconds:.1f} s{'' if output else '; no new output'}"
-        text = _add_lines(output, [status, _take_aside(context)])
+        text = append_notes(output, [status, _take_aside(context)])
         return ToolResult(llm_content=text, return_display=text)
 
     def _make_start_failure(self, error: StartError) -> ToolFailure:
@@ -200,7 +201,7 @@ def _report_finished(output: str, job: Job, context: ToolContext, note: str = ""
     code = job.exit_code
     words = [word for word in (note, "" if output else "no output", _describe_exit_code(code)) if word]
     hint = explain_box_failure(job.command.box, job.process.denied, output, code)
-    text = _add_lines(output, ["; ".join(words), hint, _take_aside(context)])
+    text = append_notes(output, ["; ".join(words), hint, _take_aside(context)])
     return ToolResult(llm_content=text, return_display=text, exit_code=code)
 
 
@@ -211,13 +212,6 @@ def _take_aside(context: ToolContext) -> str:
     from ollm.system.sandbox.taken import describe_taken
 
     return describe_taken(taken)
-
-
-def _add_lines(output: str, lines: list[str]) -> str:
-    """Append bracketed lines of ours below the output."""
-    said = "\n".join(f"[{line}]" for line in lines if line)
-    end = "" if not said or not output or output.endswith("\n") else "\n"
-    return f"{output}{end}{said}"
 
 
 def _describe_exit_code(code: int | None) -> str:
@@ -239,9 +233,6 @@ NO_NETWORK = re.compile(
     r"NewConnectionError|PermissionError: \[Errno 13\] Permission denied$|No route to host",
     re.MULTILINE,
 )
-MISSING = re.compile(
-    r"No such file|Permission denied|ENOENT|EACCES|not found|cannot find|can't find|does not exist", re.IGNORECASE
-)
 READ_ONLY = re.compile(r"Read-only file system|EROFS|Device or resource busy|EBUSY|cross-device link|EXDEV")
 DENIED = re.compile(r"Permission denied|EACCES", re.IGNORECASE)
 PATHS = re.compile(r"(?:~|\.\.|(?<![\w.~-]))/[^\s'\"`:;,()<>|]+")
@@ -261,7 +252,7 @@ def explain_box_failure(box: Box | None, denied: Sequence[str], output: str, cod
         return f"Keys and credentials are hidden in the sandbox. {WAY_OUT}"
     if box.network == "none" and NO_NETWORK.search(said):
         return f"This ran in the sandbox without a network. {WAY_OUT}"
-    if MISSING.search(said) and (hidden := _find_hidden_paths(box, said)):
+    if hidden := _find_hidden_paths(box, said):
         names = ", ".join(hidden[:MAX_NAMES])
         settings = "sandbox.readable, or to sandbox.writable for writing"
         return f"{names} exists but is not visible in the sandbox; the user can add it to {settings}. {WAY_OUT}"

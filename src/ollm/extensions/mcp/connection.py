@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import os
-import re
 import sys
-import threading
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -19,6 +17,7 @@ from ollm.extensions.mcp.results import summarize_error
 from ollm.extensions.mcp.settings import McpServer
 from ollm.system.install_command import describe_extra_install
 from ollm.system.processes import StartError
+from ollm.system.threads import run_in_thread
 
 if TYPE_CHECKING:
     from mcp import Client
@@ -29,7 +28,6 @@ MAX_FAILURES = 5
 MAX_RETRY_PAUSE_SECONDS = 8.0
 FAILURE_KIND = "McpError"
 LOST_SESSION_STATUSES = (400, 404)  # the second is as MCP wants it, the first what many servers say
-LOST_SESSION_PATTERN = re.compile(r"session.{0,40}(terminated|not found|expired|invalid|unknown)", re.IGNORECASE)
 
 Open = Callable[["McpConnectionState"], AbstractAsyncContextManager[Any]]
 
@@ -129,16 +127,11 @@ class McpConnection:
             if line.over.is_set():
                 self.failures += 1
                 raise self._make_failure(f"stopped during the call ({line.explain_loss('')})") from error
-            if self._is_session_lost(error, line):
+            if self.server.url and line.status in LOST_SESSION_STATUSES:
                 raise SessionLostError(summarize_error(error)) from error
             raise self._make_failure(f"answered with an error: {summarize_error(error)}") from error
         self.failures = 0
         return answer
-
-    def _is_session_lost(self, error: Exception, line: McpConnectionState) -> bool:
-        """Return True if a restarted server rejects an unknown session, judging by its text or its status alone."""
-        refused = line.status in LOST_SESSION_STATUSES or LOST_SESSION_PATTERN.search(summarize_error(error))
-        return bool(self.server.url and refused)
 
     @asynccontextmanager
     async def _limit_time(self) -> AsyncIterator[None]:
@@ -296,25 +289,12 @@ async def import_sdk() -> None:
     """Import the SDK in a thread: it takes seconds, and the screen must stay responsive."""
     if "mcp.client.client" in sys.modules:
         return
-    loop = asyncio.get_running_loop()
-    done: asyncio.Future[None] = loop.create_future()
-
-    def settle(error: ImportError | None) -> None:
-        if not done.done():
-            done.set_exception(error) if error else done.set_result(None)
 
     def load() -> None:
-        failure = None
-        try:
-            import mcp.client.client
-            import mcp.client.streamable_http  # noqa: F401 - named so that both are there
-        except ImportError as error:
-            failure = error
-        with suppress(RuntimeError):  # nobody waits any more
-            loop.call_soon_threadsafe(settle, failure)
+        import mcp.client.client
+        import mcp.client.streamable_http  # noqa: F401 - named so that both are there
 
-    threading.Thread(target=load, daemon=True, name="mcp-import").start()
     try:
-        await done
+        await run_in_thread(load)
     except ImportError as error:
         raise ToolFailure(FAILURE_KIND, f"MCP servers need an extra: {describe_extra_install('mcp')}.") from error

@@ -17,7 +17,7 @@ from ollm.extensions.mcp.servers import McpServers
 from ollm.runtime.base import TurnObserver, TurnReport
 from ollm.runtime.changes import update_tools
 from ollm.services.context_manager import DEFAULT_PRIORITY, ContextManager
-from ollm.tools.web.search_backends import run_in_thread
+from ollm.system.threads import run_in_thread
 
 if TYPE_CHECKING:
     from ollm.archive.process import ArchiveProcess

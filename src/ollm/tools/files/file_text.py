@@ -16,7 +16,7 @@ from ollm.domain.errors import ToolFailure
 from ollm.domain.messages import ImagePart
 from ollm.domain.struct import Data
 from ollm.domain.text import format_count
-from ollm.tools.framework.output import show_controls, take_head
+from ollm.tools.framework.output import append_notes, show_controls, take_head
 
 SAMPLE_BYTES = 64 * 1024
 _MARKS = (
@@ -216,6 +216,9 @@ class Excerpt(Data, frozen=True):
     notes: tuple[str, ...] = ()
     content: bytes | None = None
 
+    def render(self) -> str:
+        return append_notes(self.text, self.notes)
+
 
 async def read_text(given: str, file: BinaryIO, wanted: LineRange, settings: ToolSettings) -> Excerpt:
     """Read a range of lines. Raises ToolFailure: BinaryFile, FileTooLarge, InvalidLineRange."""
@@ -241,15 +244,7 @@ async def _read_stream(given: str, file: BinaryIO, wanted: LineRange, limits: Ou
 
 def render_lines(what: str, text: str, wanted: LineRange, limits: OutputSettings) -> str:
     """Render a range of lines within the limits, with where to continue reading. Raises InvalidLineRange."""
-    return append_notes(_make_excerpt(what, _slice_text(text, wanted), wanted, limits, Encoding()))
-
-
-def append_notes(excerpt: Excerpt) -> str:
-    """Append the notes below the text."""
-    if not excerpt.notes:
-        return excerpt.text
-    end = "" if excerpt.text.endswith("\n") or not excerpt.text else "\n"
-    return excerpt.text + end + "\n".join(f"[{note}]" for note in excerpt.notes)
+    return _make_excerpt(what, _slice_text(text, wanted), wanted, limits, Encoding()).render()
 
 
 def detect_text_encoding(given: str, data: bytes, size: int, *, whole: bool = True) -> Encoding:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from ollm.config.settings import OutputSettings
 from ollm.domain.lazy import compile_late
@@ -79,6 +79,13 @@ def _is_plain(text: str) -> bool:
     if text.isascii():
         return not text.encode("ascii").translate(None, _PLAIN)
     return not _SUSPECT.search(text)
+
+
+def append_notes(text: str, notes: Iterable[str]) -> str:
+    """Append notes of ours in brackets below a text, one per line. Empty ones are left out."""
+    said = "\n".join(f"[{note}]" for note in notes if note)
+    end = "" if not said or not text or text.endswith("\n") else "\n"
+    return f"{text}{end}{said}"
 
 
 class StreamCleaner:

@@ -7,17 +7,18 @@ import re
 from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
 from itertools import chain, zip_longest
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import msgspec
+from msgspec import Meta
 
 from ollm.domain.context import ModeName
 from ollm.domain.messages import JsonObject
 from ollm.domain.text import format_names
-from ollm.domain.tools import Risk, ToolResult, ToolSchema
+from ollm.domain.tools import ToolResult, ToolSchema
 from ollm.services.modes import shows_tool
 from ollm.services.token_counting import TokenCounter
-from ollm.tools.framework.base import Tool, ToolContext, ToolDescription, ToolSpec, bind_tool
+from ollm.tools.framework.base import Tool, ToolContext, ToolDescription, describe_class
 
 FIND_TOOL, USE_TOOL = "find_tool", "use_tool"
 MAX_FOUND_TOOLS = 5
@@ -30,11 +31,6 @@ BRIEF_WINDOW_TOKENS = 16_000  # smaller windows are told the names of servers on
 
 Cost = Callable[[Sequence[ToolSchema]], int]
 
-FIND_PARAMETERS: JsonObject = {
-    "type": "object",
-    "properties": {"query": {"type": "string", "description": "What the tool should do, in a few words."}},
-    "required": ["query"],
-}
 USE_SCHEMA = ToolSchema(
     name=USE_TOOL,
     description="Call a tool that find_tool showed.",
@@ -77,7 +73,7 @@ def build_deferred_schemas(hidden: Sequence[ToolSchema], window: int) -> tuple[T
     lines = [_describe_group(server, tools, window) for server, tools in group_by_server(hidden).items()]
     mark = "\n" if window >= BRIEF_WINDOW_TOKENS else ", "
     told = "Find more tools by what they do; use_tool calls them. There are:" + mark.replace(",", "") + mark.join(lines)
-    return ToolSchema(name=FIND_TOOL, description=told, parameters=FIND_PARAMETERS), USE_SCHEMA
+    return msgspec.structs.replace(describe_class(FindTool).schema, description=told), USE_SCHEMA
 
 
 def _describe_group(server: str, tools: Sequence[ToolSchema], window: int) -> str:
@@ -107,8 +103,10 @@ class FindTool(Tool[Callable[[], Sequence[ToolSchema]]], frozen=True):
     """Find more tools by what they do."""
 
     name: ClassVar = FIND_TOOL
+    category: ClassVar = "read"
+    reads_only: ClassVar = True
 
-    query: str
+    query: Annotated[str, Meta(description="What the tool should do, in a few words.")]
 
     def summary(self) -> str:
         return f"Find a tool: {self.query}"
@@ -119,18 +117,6 @@ class FindTool(Tool[Callable[[], Sequence[ToolSchema]]], frozen=True):
         names = format_names([tool.name for tool in tools], MAX_LISTED_NAMES)
         text = render_found_tools(found) if found else f"No tool fits {self.query!r}. There are: {names}."
         return ToolResult(llm_content=text, return_display=", ".join(tool.name for tool in found) or "nothing found")
-
-
-def make_find_spec(list_tools: Callable[[], Sequence[ToolSchema]]) -> ToolSpec:
-    return ToolSpec(
-        name=FIND_TOOL,
-        description="Find more tools by what they do.",
-        parameters=FIND_PARAMETERS,
-        category="read",
-        parse=lambda arguments: bind_tool(FindTool, arguments, list_tools),
-        risk=Risk.LOW,
-        reads_only=True,
-    )
 
 
 def find_tools(query: str, tools: Sequence[ToolSchema]) -> list[ToolSchema]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -132,7 +131,3 @@ def select_readable(context: ToolContext, scope: SearchScope, found: PathMatches
         if len(search_paths) < len(found.directories):
             search_paths += [path for path in kept if path.rpartition("/")[0] in in_part]
     return ReadableFiles(paths=kept, search_paths=search_paths, notes=notes)
-
-
-def render_with_notes(lines: Iterable[str], notes: Iterable[str]) -> str:
-    return "\n".join([*lines, *(f"[{note}]" for note in notes)])

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import threading
 from collections.abc import Mapping
 from importlib.util import find_spec
 from typing import Any, Protocol
@@ -15,6 +13,7 @@ from ollm.config.settings import WebFetchSettings, WebSearchSettings
 from ollm.domain.errors import ToolFailure
 from ollm.domain.struct import Data
 from ollm.system.install_command import describe_extra_install
+from ollm.system.threads import run_in_thread
 from ollm.tools.web.address import parse_url
 
 SERVICE_URLS = {"searxng": "", "brave": "https://api.search.brave.com", "tavily": "https://api.tavily.com"}
@@ -122,34 +121,12 @@ class Ddgs(Data, frozen=True):
         except TimeoutException as error:
             raise ToolFailure("Timeout", f"ddgs: no engine answered in {self.timeout:g} seconds.") from error
         except DDGSException as error:
-            if "No results" in str(error):
+            if type(error) is DDGSException and not isinstance(error.args[0], Exception):  # no engine failed
                 return []
             raise ToolFailure("NetworkError", f"ddgs found no engine that answered: {error}.") from error
         items = found if isinstance(found, list) else []
         renamed = [{**item, "url": item.get("href")} for item in items if isinstance(item, dict)]
         return parse_hits(renamed, (), "body")[:count]
-
-
-async def run_in_thread(work: Any) -> Any:
-    """Run blocking work in a thread that does not delay a cancelled call."""
-    loop = asyncio.get_running_loop()
-    done: asyncio.Future[Any] = loop.create_future()
-
-    def settle(result: Any, error: BaseException | None) -> None:
-        if not done.done():
-            done.set_exception(error) if error is not None else done.set_result(result)
-
-    def run() -> None:
-        result, failure = None, None
-        try:
-            result = work()
-        except Exception as error:  # noqa: BLE001 - handed to whoever waits
-            failure = error
-        if not loop.is_closed():
-            loop.call_soon_threadsafe(settle, result, failure)
-
-    threading.Thread(target=run, daemon=True, name="web-search").start()
-    return await done
 
 
 def parse_hits(document: Any, way: tuple[str, ...], snippet: str) -> list[SearchHit]:
