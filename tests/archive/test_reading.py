@@ -384,7 +384,7 @@ def test_secrets_go_at_any_depth_and_by_the_name_they_stand_under() -> None:
     assert KEY not in str(cleaned)
     assert cleaned["args"]["headers"]["password"] == MARK
     assert cleaned["id"] == "c1"
-    assert CLEANER.clean_message({"id": 1, "role": "user", "parts": [{"type": "text", "text": "plain"}]})["id"] == 1
+    assert CLEANER.clean_record({"id": 1, "role": "user", "parts": [{"type": "text", "text": "plain"}]})["id"] == 1
 
 
 def test_the_result_of_a_call_about_a_hidden_file_stays_here() -> None:
@@ -416,5 +416,5 @@ def test_without_redaction_and_hidden_files_nothing_changes() -> None:
     call = make_entry("shell", f"secret words, key {KEY}\n  - item: x", command="ls -la 'unfinished")
 
     assert PLAIN.clean_call(call) is call
-    assert PLAIN.clean_message({"a": KEY}) == {"a": KEY}
-    assert PLAIN.clean_head({"metadata": {"title": KEY}}) == {"metadata": {"title": KEY}}
+    assert PLAIN.clean_record({"a": KEY}) == {"a": KEY}
+    assert PLAIN.clean_record({"metadata": {"title": KEY}}) == {"metadata": {"title": KEY}}

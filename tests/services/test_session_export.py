@@ -349,7 +349,7 @@ def test_a_result_is_shown_with_its_call_and_on_its_own_only_where_it_has_text()
     assert page.endswith("</ol></nav>\n</body>\n</html>\n")
 
 
-def hide(text: str) -> str:
+def hide(_name: str, text: str) -> str:
     return text.replace("secret", "***")
 
 
@@ -384,7 +384,7 @@ def test_calls_are_changed_to_the_bottom_and_found_by_their_id() -> None:
     found = redacted.find_call("secret-id")
 
     assert found is not None
-    assert found.args == {"deep": [{"x": "a ***"}], "id": "secret", "n": 5}
+    assert found.args == {"deep": [{"x": "a ***"}], "id": "***", "n": 5}
     assert found.result is not None
     assert found.result.llm_content == "*** out"
     assert redacted.find_call("unknown") is None

@@ -7,12 +7,13 @@ import shlex
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from ollm.archive.sending import ArchivedHead, ArchiveRecord, SessionMovedOnError, SessionSender, make_batches
 from ollm.domain.messages import JsonObject, Message
+from ollm.domain.session import RedactField, redact_record
 from ollm.domain.tools import ToolCallRecord
 from ollm.store.session_files import document, journal, lenient
 from ollm.store.session_files.files import DamageReport
@@ -22,13 +23,8 @@ from ollm.store.session_index.entries import make_call_entry, make_message_entry
 if TYPE_CHECKING:
     from ollm.store.session_files.loading import SessionStream
 
-RedactField = Callable[[str, str], str]
 IsHidden = Callable[[str], bool]
 HIDDEN_TEXT = "(left out of the archive: .ollmignore hides this file)"
-_KEPT_MESSAGE_FIELDS = frozenset({"id", "role", "timestamp"})
-_KEPT_PART_FIELDS = frozenset({"type", "id", "mediaType", "data"})
-_KEPT_CALL_FIELDS = frozenset({"id", "name", "timestamp", "messageId", "status"})
-_KEPT_HEAD_FIELDS = frozenset({"sessionId", "startTime", "lastActivity", "model", "provider"})
 _RESULT_TEXTS = ("llmContent", "returnDisplay", "fullOutput", "diff")
 _WRITTEN_ARGUMENTS = ("content", "edits")
 _LISTED_PATH = re.compile(r"^\s*([^\s:][^:\n]*?)(?:[:-]\d+[:-].*|:\s*.*|\s*)$")
@@ -41,37 +37,12 @@ class RecordCleaner:
         self.redact = redact
         self._is_hidden = is_hidden
 
-    def clean_message(self, message: JsonObject) -> JsonObject:
-        if self.redact is None:
-            return message
-        parts = message.get("parts")
-        cleaned = self._redact_fields(message, _KEPT_MESSAGE_FIELDS | {"parts"})
-        if isinstance(parts, list):
-            cleaned["parts"] = [
-                self._redact_fields(part, _KEPT_PART_FIELDS) if isinstance(part, dict) else part for part in parts
-            ]
-        return cleaned
+    def clean_record(self, record: JsonObject) -> JsonObject:
+        """Clean a head or a message."""
+        return record if self.redact is None else redact_record(record, self.redact)
 
     def clean_call(self, call: JsonObject) -> JsonObject:
-        hidden = self._hide_results(call)
-        return hidden if self.redact is None else self._redact_fields(hidden, _KEPT_CALL_FIELDS)
-
-    def clean_head(self, head: JsonObject) -> JsonObject:
-        return head if self.redact is None else self._redact_fields(head, _KEPT_HEAD_FIELDS)
-
-    def _redact_fields(self, fields: JsonObject, kept: frozenset[str]) -> JsonObject:
-        return {name: value if name in kept else self._redact_named(name, value) for name, value in fields.items()}
-
-    def _redact_named(self, name: str, value: Any) -> Any:
-        if self.redact is None:
-            return value
-        if isinstance(value, str):
-            return self.redact(name, value)
-        if isinstance(value, dict):
-            return {self.redact("", key): self._redact_named(key, item) for key, item in value.items()}
-        if isinstance(value, list):
-            return [self._redact_named("", item) for item in value]
-        return value
+        return self.clean_record(self._hide_results(call))
 
     def _hide_results(self, call: JsonObject) -> JsonObject:
         """Drop the content of hidden files: the whole result if the call names one, else the lines about one."""
@@ -136,7 +107,7 @@ class OutgoingSession:
         self._stream = stream
         self._cleaner = cleaner
         self._directory = directory
-        self._head = cleaner.clean_head(complete_head(stream.reader.head, stream.session))
+        self._head = cleaner.clean_record(complete_head(stream.reader.head, stream.session))
         self._messages = 0
 
     def iter_records(self) -> Iterator[ArchiveRecord]:
@@ -151,7 +122,7 @@ class OutgoingSession:
     def _make_message(self, message: Message, body: bytes) -> ArchiveRecord:
         self._messages += 1
         before = lenient.parse_object(body)
-        clean = self._cleaner.clean_message(before)
+        clean = self._cleaner.clean_record(before)
         if clean != before:
             body = journal.encode_json(clean)
             message = lenient.parse_message(body, message.id, DamageReport()) or replace(message, parts=())

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -124,16 +123,6 @@ class ArchiveProcess:
             return
         if child.returncode == HELD_EXIT_CODE:
             raise BusyError(out.decode("utf-8", "replace").strip())
-
-
-def is_process_alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except (PermissionError, OverflowError):
-        return True
-    return True
 
 
 class ArchivedCopies:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from ollm.archive.connection import translate_faults
 from ollm.archive.sending import ArchivedSession, ArchiveHit, ArchiveRecord
 from ollm.domain.clock import format_age, format_stamp
 from ollm.domain.errors import BusyError, NotFoundError, UsageError
@@ -32,10 +31,9 @@ def take_lease(connection: Connection, session_id: str, machine: Machine, *, for
         " since = CASE WHEN l.holder = EXCLUDED.holder THEN l.since ELSE now() END"
         " WHERE l.holder = EXCLUDED.holder OR %s OR l.seen < now() - %s * interval '1 second'"
     )
-    with translate_faults():
-        done = connection.execute(query, (session_id, machine.id, machine.host, force, LEASE_SECONDS)).rowcount
-        if not done:
-            refuse_held_lease(connection, session_id, machine)
+    done = connection.execute(query, (session_id, machine.id, machine.host, force, LEASE_SECONDS)).rowcount
+    if not done:
+        refuse_held_lease(connection, session_id, machine)
 
 
 def refuse_held_lease(connection: Connection, session_id: str, machine: Machine) -> None:
@@ -44,8 +42,7 @@ def refuse_held_lease(connection: Connection, session_id: str, machine: Machine)
         "SELECT host, since FROM ollm.leases"
         " WHERE session_id = %s AND holder <> %s AND seen > now() - %s * interval '1 second'"
     )
-    with translate_faults():
-        row = connection.execute(query, (session_id, machine.id, LEASE_SECONDS)).fetchone()
+    row = connection.execute(query, (session_id, machine.id, LEASE_SECONDS)).fetchone()
     if row:
         host, since = row
         raise BusyError(
@@ -55,8 +52,7 @@ def refuse_held_lease(connection: Connection, session_id: str, machine: Machine)
 
 
 def release_lease(connection: Connection, session_id: str, machine: Machine) -> None:
-    with translate_faults():
-        connection.execute("DELETE FROM ollm.leases WHERE session_id = %s AND holder = %s", (session_id, machine.id))
+    connection.execute("DELETE FROM ollm.leases WHERE session_id = %s AND holder = %s", (session_id, machine.id))
 
 
 MAX_LISTED_SESSIONS = 1000
@@ -80,8 +76,7 @@ def list_sessions(
         f"{_SESSIONS} WHERE (%s OR s.origin IS DISTINCT FROM 'task')"
         " ORDER BY (s.origin IS NOT DISTINCT FROM 'task'), s.last_activity DESC LIMIT %s"
     )
-    with translate_faults():
-        found = [_make_session(row) for row in connection.execute(query.encode(), (tasks, limit))]
+    found = [_make_session(row) for row in connection.execute(query.encode(), (tasks, limit))]
     return sorted(found, key=lambda row: row.last_activity, reverse=True)
 
 
@@ -89,10 +84,9 @@ def find_session(connection: Connection, prefix: str) -> ArchivedSession:
     """Find the one session whose id starts with `prefix`."""
     text = prefix.strip().lower()
     query = "SELECT session_id::text FROM ollm.sessions WHERE starts_with(session_id::text, %s) LIMIT 50"
-    with translate_faults():
-        ids = [found for (found,) in connection.execute(query, (text[:36],))]
-        session_id = match_prefix(ids, prefix, "ollm archive list")
-        rows = connection.execute(f"{_SESSIONS} WHERE s.session_id = %s".encode(), (session_id,)).fetchall()
+    ids = [found for (found,) in connection.execute(query, (text[:36],))]
+    session_id = match_prefix(ids, prefix, "ollm archive list")
+    rows = connection.execute(f"{_SESSIONS} WHERE s.session_id = %s".encode(), (session_id,)).fetchall()
     if not rows:
         raise NotFoundError(f"No session {session_id} in the archive.", action="List them with `ollm archive list`.")
     return _make_session(rows[0])
@@ -105,7 +99,7 @@ def open_records(connection: Connection, session_id: str, after: int = 0) -> Ite
         "SELECT kind, key, body, position FROM ollm.records WHERE session_id = %s AND seq > %s ORDER BY"
         " array_position(ARRAY['file', 'head', 'message', 'call'], kind), position, key"
     )
-    with translate_faults(), connection.transaction():
+    with connection.transaction():
         connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
         with connection.cursor("records") as cursor:
             cursor.itersize = _FETCH_ROWS
@@ -131,8 +125,7 @@ def search_messages(
     words = list(dict.fromkeys(word for part in typed for word in split_words(part)))
     query = "SELECT * FROM ollm.search_messages(%s, %s, %s, %s::timestamptz, %s::text[], %s::text[], %s, %s)"
     chosen = wanted, limit, role, since, words, find_phrases(typed), tasks, find_part(wanted)
-    with translate_faults():
-        rows = connection.execute(query, chosen).fetchall()
+    rows = connection.execute(query, chosen).fetchall()
     return [_make_hit(row, wanted) for row in rows]
 
 
@@ -145,14 +138,12 @@ def find_phrases(typed: list[str]) -> list[str]:
 def count_sessions(connection: Connection) -> tuple[int, int]:
     """Count the sessions this person may see, and how many of them this person owns."""
     query = "SELECT count(*), count(*) FILTER (WHERE owner = ollm.viewer()) FROM ollm.sessions"
-    with translate_faults():
-        row = connection.execute(query).fetchone()
+    row = connection.execute(query).fetchone()
     return (int(row[0]), int(row[1])) if row else (0, 0)
 
 
 def read_viewer(connection: Connection) -> str:
-    with translate_faults():
-        row = connection.execute("SELECT ollm.viewer()").fetchone()
+    row = connection.execute("SELECT ollm.viewer()").fetchone()
     return str(row[0]) if row else ""
 
 
@@ -162,7 +153,7 @@ def forget_session(connection: Connection, session_id: str) -> list[str]:
         "INSERT INTO ollm.deletions (session_id, owner) SELECT unnest(%s::uuid[]), ollm.viewer()"
         " ON CONFLICT (session_id, owner) DO UPDATE SET deleted_at = now()"
     )
-    with translate_faults(), connection.transaction():
+    with connection.transaction():
         names = [session_id, *_find_tasks(connection, session_id)]
         connection.execute(remember, (names,))
         gone = connection.execute(

@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from ollm.archive.connection import translate_faults
 from ollm.domain.clock import parse_stamp
 from ollm.domain.errors import BusyError, DeniedError, OllmError
 from ollm.domain.session import MessageHit
@@ -119,11 +118,10 @@ class SessionSender:
 
     def begin(self) -> None:
         """Find out how much is archived. Raises if another person owns it, or it was deleted or continued elsewhere."""
-        with translate_faults():
-            deleted = self._connection.execute(
-                "SELECT 1 FROM ollm.deletions WHERE session_id = %s AND owner = ollm.viewer()", (self._id,)
-            ).fetchone()
-            row = self._read_row("")
+        deleted = self._connection.execute(
+            "SELECT 1 FROM ollm.deletions WHERE session_id = %s AND owner = ollm.viewer()", (self._id,)
+        ).fetchone()
+        row = self._read_row("")
         if deleted:
             raise SessionForgottenError(f"Session {self._id} was deleted from the archive; it is not sent again.")
         self._stored = row is not None
@@ -132,8 +130,7 @@ class SessionSender:
 
     def adopt(self) -> None:
         """Continue from the archive's state, on a machine that has all records but lost track of sending them."""
-        with translate_faults():
-            row = self._read_row("")
+        row = self._read_row("")
         self.seq = row.last_seq if row else 0
 
     def list_digests(self) -> dict[tuple[RecordKind, str], bytes]:
@@ -141,8 +138,7 @@ class SessionSender:
         query = (
             "SELECT kind, key, digest FROM ollm.records WHERE session_id = %s AND kind <> 'head' AND body IS NOT NULL"
         )
-        with translate_faults():
-            return {(kind, key): digest for kind, key, digest in self._connection.execute(query, (self._id,))}
+        return {(kind, key): digest for kind, key, digest in self._connection.execute(query, (self._id,))}
 
     def filter_new(self, records: Sequence[ArchiveRecord]) -> list[ArchiveRecord]:
         """Select the records that are new to the archive or differ from its copy."""
@@ -153,13 +149,12 @@ class SessionSender:
             " AND (kind, key) IN (SELECT * FROM unnest(%s::text[], %s::text[]))"
         )
         named = [record.kind for record in records], [record.key for record in records]
-        with translate_faults():
-            held = {(kind, key): digest for kind, key, digest in self._connection.execute(query, (self._id, *named))}
+        held = {(kind, key): digest for kind, key, digest in self._connection.execute(query, (self._id, *named))}
         return [record for record in records if held.get((record.kind, record.key)) != record.digest]
 
     def send(self, records: Sequence[ArchiveRecord], head: ArchivedHead) -> None:
         """Store a batch and the session's list entry, and notify listeners."""
-        with translate_faults(), self._connection.transaction():
+        with self._connection.transaction():
             row = self._lock_row()
             last = row.last_seq
             with self._connection.pipeline():
@@ -175,8 +170,7 @@ class SessionSender:
 
     def count_keys(self) -> int:
         query = "SELECT count(*) FROM ollm.records WHERE session_id = %s AND body IS NOT NULL"
-        with translate_faults():
-            row = self._connection.execute(query, (self._id,)).fetchone() if self._stored else None
+        row = self._connection.execute(query, (self._id,)).fetchone() if self._stored else None
         return int(row[0]) if row else 0
 
     def _lock_row(self) -> _Row:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from ollm.archive import reading
 from ollm.archive.connection import ArchiveAwayError, translate_faults
-from ollm.archive.process import LOCK_NAME, TROUBLE_NAME, WAKE_NAME, is_process_alive
+from ollm.archive.process import LOCK_NAME, TROUBLE_NAME, WAKE_NAME
 from ollm.archive.pulling import write_pulled
 from ollm.archive.reading import HEARTBEAT_SECONDS, release_lease, take_lease
 from ollm.archive.sending import CHANNEL, ArchivedSession
@@ -23,7 +23,7 @@ from ollm.archive.state import FORGOTTEN
 from ollm.domain.errors import BusyError, OllmError
 from ollm.store.session_index.stamps import read_stamp
 from ollm.system.atomic import make_private_directory, replace_file
-from ollm.system.locks import OwnerLock
+from ollm.system.locks import OwnerLock, is_process_alive
 
 if TYPE_CHECKING:
     from contextlib import ExitStack
@@ -69,7 +69,8 @@ class ArchiveShipper:
             if connection is None:
                 return True
             try:
-                self._serve(connection)
+                with translate_faults():
+                    self._serve(connection)
             except ArchiveAwayError as error:
                 self._note_error(error)
                 return False
@@ -102,8 +103,7 @@ class ArchiveShipper:
         return None
 
     def _serve(self, connection: Connection) -> None:
-        with translate_faults():
-            connection.execute(f"LISTEN {CHANNEL}".encode())
+        connection.execute(f"LISTEN {CHANNEL}".encode())
         self._refresh(connection)
         self.archive.state.set_fact("last-error", "")
         while True:
@@ -111,9 +111,8 @@ class ArchiveShipper:
             self._keep_leases(connection)
             if self._is_done() and not shipped:  # a push may take long: what was written meanwhile is sent too
                 break
-            with translate_faults():
-                if any(connection.notifies(timeout=LOOK_SECONDS, stop_after=1)):
-                    self._refresh(connection)
+            if any(connection.notifies(timeout=LOOK_SECONDS, stop_after=1)):
+                self._refresh(connection)
         for session_id in list(self._leases):
             release_lease(connection, session_id, self.archive.machine)
 
@@ -141,7 +140,8 @@ class ArchiveShipper:
         for session_id in opened:
             if time.monotonic() - self._leases.get(session_id, -HEARTBEAT_SECONDS) >= HEARTBEAT_SECONDS:
                 try:
-                    take_lease(connection, session_id, self.archive.machine)
+                    with translate_faults():
+                        take_lease(connection, session_id, self.archive.machine)
                     self._leases[session_id] = time.monotonic()
                 except BusyError as error:
                     self._tell(str(error))

@@ -86,10 +86,15 @@ class TeamArchive:
 
     @contextlib.contextmanager
     def connect(self, timeout: float = 5) -> Iterator[Connection]:
-        """Connect, and set up a new or older archive if this role may."""
-        with contextlib.closing(open_connection(self.target, timeout=timeout)) as connection:
-            with translate_faults():
-                migrate_schema(connection)
+        """Connect, and set up a new or older archive if this role may. Later faults are explained in a sentence too."""
+        with self._open_connection(timeout) as connection:
+            migrate_schema(connection)
+            yield connection
+
+    @contextlib.contextmanager
+    def _open_connection(self, timeout: float = 5) -> Iterator[Connection]:
+        opened = open_connection(self.target, timeout=timeout)
+        with translate_faults(), contextlib.closing(opened) as connection:
             yield connection
 
     def list_candidates(self) -> dict[str, Stamp]:
@@ -150,7 +155,8 @@ class TeamArchive:
         stamp = read_stamp(self.host.session_directories, session_id)
         known = self.state.get_sent(session_id)
         sender = SessionSender(connection, session_id, self.machine, known.seq if known else 0)
-        count = ship_session(lambda: self._open_outgoing(session_id), sender, known=known is not None)
+        with translate_faults():
+            count = ship_session(lambda: self._open_outgoing(session_id), sender, known=known is not None)
         text = stamp.text if stamp else ""
         self.state.set_sent(session_id, SentState(text, self.target_key, sender.seq, ""))
         return count
@@ -270,16 +276,15 @@ class TeamArchive:
             "lastError": self.state.get_fact("last-error"),
         }
         try:
-            with contextlib.closing(open_connection(self.target)) as connection:
+            with self._open_connection() as connection:
                 found |= self._describe_server(connection)
         except OllmError as error:
             found |= {"reachable": False, "error": str(error)}
         return found
 
     def _describe_server(self, connection: Connection) -> dict[str, Any]:
-        with translate_faults():
-            version = read_schema_version(connection)
-            user = connection.execute("SELECT current_user").fetchone()
+        version = read_schema_version(connection)
+        user = connection.execute("SELECT current_user").fetchone()
         everything, own = reading.count_sessions(connection) if version >= 2 else (0, 0)
         return {
             "reachable": True,

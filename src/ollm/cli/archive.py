@@ -11,7 +11,6 @@ import msgspec
 
 from ollm.app import ProcessScope
 from ollm.app.workspace import WorkspaceScope
-from ollm.archive.connection import translate_faults
 from ollm.archive.listing import make_row
 from ollm.archive.reading import list_sessions, search_messages
 from ollm.archive.team_archive import PushReport, TeamArchive, push_fork
@@ -113,7 +112,7 @@ def setup(people: tuple[str, ...], team: str | None) -> None:
     if team and not people:
         raise UsageError("--team needs --person.", action="For example: --person alice --person bob --team compilers.")
     archive = TeamArchive(ProcessScope())
-    with archive.connect() as connection, translate_faults():
+    with archive.connect() as connection:
         for person in people:
             connection.execute("SELECT ollm.add_person(%s, %s)", (person, team))
     print(f"The archive at {archive.target.place} is ready.")

@@ -2,15 +2,44 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Literal
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
 from ollm.domain.context import Checkpoint, GoalStack, ModeName, ReasoningStorage
-from ollm.domain.messages import Message
+from ollm.domain.messages import JsonObject, Message
 from ollm.domain.struct import Data, SparseData
 from ollm.domain.tools import ToolCallRecord
+
+RedactField = Callable[[str, str], str]
+_UNREDACTED_FIELDS = frozenset(
+    "id sessionId role type status timestamp startTime lastActivity messageId mediaType data".split()  # noqa: SIM905 - shorter so
+)
+
+
+def redact_record(record: JsonObject, redact: RedactField) -> JsonObject:
+    """Pass every text of a recorded head, message or call through `redact`, which gets its name too. Ids, times, roles
+    and pictures stay; what a call's arguments name the same does not."""
+    changed = {
+        name: value if name in _UNREDACTED_FIELDS else _redact_value(name, value, redact)
+        for name, value in record.items()
+    }
+    for name in ("parts", "images"):
+        if isinstance(listed := record.get(name), list | tuple):
+            changed[name] = [redact_record(part, redact) if isinstance(part, dict) else part for part in listed]
+    if isinstance(result := record.get("result"), dict):
+        changed["result"] = redact_record(result, redact)
+    return changed
+
+
+def _redact_value(name: str, value: Any, redact: RedactField) -> Any:
+    if isinstance(value, str):
+        return redact(name, value)
+    if isinstance(value, dict):
+        return {redact("", key): _redact_value(key, item, redact) for key, item in value.items()}
+    return [_redact_value("", item, redact) for item in value] if isinstance(value, list | tuple) else value
 
 
 class ParentCall(Data, frozen=True):

@@ -109,10 +109,14 @@ def _is_alive(found: dict[str, Any]) -> bool:
     pid = found.get("pid")
     if found.get("host") != socket.gethostname() or not isinstance(pid, int) or pid <= 0:
         return True
+    return is_process_alive(pid) and found.get("start", "") in ("", get_process_start(pid))
+
+
+def is_process_alive(pid: int) -> bool:
     try:
         os.kill(pid, 0)
     except (ProcessLookupError, OverflowError):
         return False
     except PermissionError:
         pass
-    return found.get("start", "") in ("", get_process_start(pid))
+    return True

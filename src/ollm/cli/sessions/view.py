@@ -195,7 +195,7 @@ def resolve_session_id(process: ProcessScope, session: str | None, workspace: st
 def _render_export(process: ProcessScope, stream: SessionStream, form: str, redact: bool) -> Iterator[bytes]:
     from ollm.services.session_export import RedactedSession, render_html, render_markdown
 
-    source = RedactedSession(stream, process.redactor.redact) if redact else stream
+    source = RedactedSession(stream, process.redact_field) if redact else stream
     if form == "json":
         return _escape_hidden(source.iter_document())
     return (

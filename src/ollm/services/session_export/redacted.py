@@ -2,36 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any, TypeVar
+from collections.abc import Iterator
+from typing import TypeVar
 
 import msgspec
 
 from ollm.domain.messages import Message
-from ollm.domain.session import Session
+from ollm.domain.session import RedactField, Session, redact_record
 from ollm.domain.tools import ToolCallRecord
 from ollm.services.session_export.markdown import ExportSource
 
-Redact = Callable[[str], str]
 Struct = TypeVar("Struct", Message, ToolCallRecord, Session)
-_UNREDACTED_FIELDS = {
-    "id",
-    "sessionId",
-    "timestamp",
-    "startTime",
-    "lastActivity",
-    "role",
-    "type",
-    "status",
-    "data",
-    "mediaType",
-}
 
 
 class RedactedSession:
     """Streams another session with its secrets redacted."""
 
-    def __init__(self, source: ExportSource, redact: Redact) -> None:
+    def __init__(self, source: ExportSource, redact: RedactField) -> None:
         self._source = source
         self._redact = redact
         self.session = self._redact_struct(source.session)
@@ -55,16 +42,4 @@ class RedactedSession:
         return iter_document(head, map(encode, self.iter_messages()), map(encode, self.iter_other_calls()))
 
     def _redact_struct(self, value: Struct) -> Struct:
-        return msgspec.convert(_redact_value(msgspec.to_builtins(value), self._redact), type(value))
-
-
-def _redact_value(value: Any, redact: Redact) -> Any:
-    if isinstance(value, str):
-        return redact(value)
-    if isinstance(value, dict):
-        return {
-            name: item if name in _UNREDACTED_FIELDS else _redact_value(item, redact) for name, item in value.items()
-        }
-    if isinstance(value, list | tuple):
-        return [_redact_value(item, redact) for item in value]
-    return value
+        return msgspec.convert(redact_record(msgspec.to_builtins(value), self._redact), type(value))
