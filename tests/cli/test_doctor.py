@@ -74,9 +74,7 @@ def test_the_next_step_is_the_one_that_helps_most() -> None:
     assert "ollm models get" in suggest_next_step(found(replace(REPORT, type="embedded", model="smollm2")), None)
     assert "set provider.contextWindow 4096" in suggest_next_step(found(beyond), None)
     assert "`ollm models probe`" in suggest_next_step(found(wide), None)
-    assert (
-        suggest_next_step(found(wide, facts=ModelFacts(key="k", probed="2026-01-01")), None) == "All set: run `ollm`."
-    )
+    assert suggest_next_step(found(wide, facts=ModelFacts(key="k", probed="2026-01-01")), None) == "All set."
 
 
 class OddServer(ScriptedServer):

@@ -378,11 +378,11 @@ async def take_notes_and_show_help(found: Daemon, visitor: Visitor) -> None:
 
 
 async def test_a_question_of_a_shell_command_stays_until_it_is_answered(tmp_path: Path, browser: Any) -> None:
-    """It is there after a reload, in another browser, and for who comes back from another page."""
-    async with daemon(tmp_path, []) as found, visit(browser, found) as visitor, visit(browser, found) as other:
+    """It is there after a reload, in another browser, and for who comes back from another page; so is the output, until a message takes it."""
+    async with daemon(tmp_path, ["Read."]) as found, visit(browser, found) as visitor, visit(browser, found) as other:
         session = await found.open()
         await visitor.open_session(session)
-        await visitor.say("!touch made.txt")
+        await visitor.say("!touch made.txt; expr 41 + 1")
         for _ in range(2):
             await visitor.page.wait_for_selector("ollm-confirmation >> text=touch made.txt")
             await visitor.page.reload()
@@ -396,6 +396,15 @@ async def test_a_question_of_a_shell_command_stays_until_it_is_answered(tmp_path
         for page in (visitor.page, other.page):
             await page.wait_for_selector("ollm-confirmation", state="detached")
             await page.wait_for_selector(".stop", state="hidden")
+            await page.wait_for_selector(".reply >> text=42")
+        await visitor.page.reload()
+        await visitor.page.wait_for_selector(".attached >> text=expr 41 + 1")
+        await visitor.say("What is it?")
+        await visitor.page.wait_for_selector(".item >> text=Read.")
+        await visitor.page.reload()
+        await visitor.page.wait_for_selector(".item >> text=Read.")
+        assert await visitor.page.locator(".reply, .attached li").count() == 0
+        assert "42" in str(found.server.chats[-1]["messages"][-1])
         assert (found.workspace / "made.txt").exists()
         assert visitor.faults + other.faults == []
 

@@ -119,10 +119,13 @@ def _describe_diagnosis(found: Diagnosis) -> Iterator[tuple[str, str]]:
 def _describe_box(found: Diagnosis) -> Iterator[tuple[str, str]]:
     if found.visible:
         parts = ", ".join(dict.fromkeys(map(_find_folder, found.visible)))
-        more = "(all: `ollm doctor --json`; sandbox.readable adds to it)"
-        yield "", f"programs in it see of your home: parts of {parts} {more}"
+        more = "(full list: `ollm doctor --json`; add with sandbox.readable)"
+        yield "", f"outside the workspace, programs in it can read some files below {parts} {more}"
     if found.left_out:
-        yield "", f"they do not see of your PATH, because more than programs is in it: {', '.join(found.left_out)}"
+        yield (
+            "",
+            f"they cannot read these folders of your PATH, which hold more than programs: {', '.join(found.left_out)}",
+        )
     if kept := found.box_cache:
         yield "", f"they keep {format_size(kept)} of downloads (`ollm doctor --clean` deletes them)"
 
@@ -345,5 +348,5 @@ def _suggest_improvement(server: ServerReport, facts: ModelFacts) -> str:
     if server.window < RECOMMENDED_WINDOW_TOKENS and (server.trained or RECOMMENDED_WINDOW_TOKENS) > server.window:
         return f"The context window is small ({server.window:,}): serve {RECOMMENDED_WINDOW_TOKENS:,} tokens or more."
     if facts.probed is None:
-        return "Run `ollm`. To test what this model can do first: `ollm models probe` (about a minute)."
-    return "All set: run `ollm`."
+        return "All set. To test what this model can do: `ollm models probe` (about a minute)."
+    return "All set."

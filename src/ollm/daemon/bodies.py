@@ -252,6 +252,7 @@ class ShellBody(Data, frozen=True, forbid_unknown_fields=True):
 class ShellReply(Data, frozen=True):
     """The output of a command, and the id of the attachment that holds it for the next message."""
 
+    command: str
     ok: bool
     output: str
     attachment: str
@@ -429,6 +430,9 @@ class PendingAttachments:
         """Keep the output of a command for the next message; returns its id."""
         data = output.encode("utf-8", "replace")[-MAX_OUTPUT_BYTES:]
         return self.add(AttachmentBody(name=f"$ {command}"[:200], media_type="text/plain", data=data))
+
+    def holds(self, name: str) -> bool:
+        return name in self._waiting
 
     def take(self, ids: list[str]) -> tuple[Attachment, ...]:
         """Take the attachments that a message names, in its order."""

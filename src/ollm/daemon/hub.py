@@ -27,7 +27,6 @@ from ollm.domain.events import (
     TurnStarted,
 )
 from ollm.domain.struct import Data
-from ollm.domain.tools import ToolCallRecord
 from ollm.runtime.base import Attachment, ConversationOptions
 from ollm.runtime.conversation import LocalConversation
 from ollm.runtime.mentions import attach_file, describe_missing_files, find_mentions
@@ -126,6 +125,7 @@ class DaemonSession:
         self.speeds = TurnSpeeds()
         self.turn: asyncio.Task[Any] | None = None
         self.shell: asyncio.Task[Any] | None = None  # the turn, if it is a command of the person
+        self._outputs: dict[str, ShellReply] = {}  # of such commands, by attachment
         self.turn_after = 0  # number of the last event before the turn
         self.turn_message = 0  # number of the message that began it
         self._turn_over = True  # its last event was sent; what is left is saving
@@ -160,23 +160,30 @@ class DaemonSession:
         return self.turn_after
 
     async def run_shell(self, command: str) -> ShellReply:
-        """Run a command of the person, through policy and in the working box. Nothing is recorded."""
-        parts = self.conversation.parts
-
-        async def work() -> ToolCallRecord:
-            try:
-                return await parts.dispatch.get().run_unrecorded("shell", {"command": command})
-            finally:
-                parts.stream.emit(TurnFinished(reason="answered"))
-
-        await self.begin_turn(work)
+        """Run a command of the person, through policy and in the working box. Nothing is recorded; the output waits for
+        the next message, even if the client goes away."""
+        await self.begin_turn(lambda: self._run_shell(command))
         self.shell = self.turn
         assert self.shell is not None
-        await asyncio.wait([self.shell])
-        record = None if self.shell.cancelled() else self.shell.result()
-        output = record.result.llm_content if record and record.result else "" if record else "The command was stopped."
+        return await asyncio.shield(self.shell)
+
+    async def _run_shell(self, command: str) -> ShellReply:
+        parts, ok, output = self.conversation.parts, False, "The command was stopped."
+        try:
+            record = await parts.dispatch.get().run_unrecorded("shell", {"command": command})
+            ok, output = not record.error, record.result.llm_content if record.result else ""
+        except asyncio.CancelledError:
+            pass  # by the person: the task ends here
+        finally:
+            parts.stream.emit(TurnFinished(reason="answered"))
         attachment = self.attachments.keep_output(command, output)
-        return ShellReply(ok=record is not None and not record.error, output=output, attachment=attachment)
+        reply = self._outputs[attachment] = ShellReply(command=command, ok=ok, output=output, attachment=attachment)
+        return reply
+
+    def list_outputs(self) -> list[ShellReply]:
+        """List the outputs of the person's commands that no message has taken."""
+        self._outputs = {name: one for name, one in self._outputs.items() if self.attachments.holds(name)}
+        return list(self._outputs.values())
 
     async def cancel(self) -> None:
         if self.shell and not self.shell.done():

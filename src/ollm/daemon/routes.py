@@ -259,6 +259,12 @@ async def run_shell(held: DaemonSession, data: ShellBody) -> ShellReply:
     return await held.run_shell(data.command)
 
 
+@get("/sessions/{session_id:str}/shell")
+async def list_outputs(held: DaemonSession) -> list[ShellReply]:
+    """Outputs of the person's shell commands that wait for the next message."""
+    return held.list_outputs()
+
+
 @post("/sessions/{session_id:str}/confirmations/{correlation_id:str}", status_code=200)
 async def answer(held: DaemonSession, correlation_id: str, data: AnswerBody) -> Accepted:
     """Answer a question; the first answer wins."""

@@ -190,7 +190,7 @@ class ConversationRunner:
             return
         if name in SHELL_COMMANDS:
             async with self._display.lend_terminal():
-                program = (sys.argv[0], name, *arguments.split())
+                program = (sys.executable, "-m", "ollm", name, *arguments.split())
                 process = await asyncio.create_subprocess_exec(*program, cwd=self._display.options.workspace)
                 await process.wait()
             self._display.print("\n")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable, Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
@@ -46,11 +47,14 @@ def render_session(
     stream: SessionStream, *, unfold: bool, style: Style, moment: FormatMoment = make_printable
 ) -> Iterator[str]:
     """Render a session piece by piece as it is read, each with its line end; report unreadable parts at the end."""
-    session, count = stream.session, 0
+    session, count, messages = stream.session, 0, stream.iter_messages()
+    first = next(messages, None)
+    if first is None and stream.unreadable:
+        return
     yield style(make_printable(session.metadata.title or "(no title)"), bold=True) + "\n"
     yield f"{session.session_id}  {make_printable(session.model)} ({make_printable(session.provider)})\n"
     yield " to ".join(dict.fromkeys((moment(session.start_time), moment(session.last_activity)))) + "\n"
-    for message in stream.iter_messages():
+    for message in chain((first,) if first else (), messages):
         count += 1
         if message.role != "tool" or message.text:
             yield from _render_message(message, stream, unfold, style, moment)

@@ -1,5 +1,5 @@
 // What a person sends: a message, a slash command, or a shell command; and the replies.
-import { post, request } from "./api.js";
+import { get, post, request } from "./api.js";
 import { listCommands, readCommand } from "./completion.js";
 import { Composer } from "./composer-box.js";
 import { h, iconButton, showCleanHtml } from "./dom.js";
@@ -38,11 +38,21 @@ async function sendMessage(sessionId, text, attachments = []) {
 async function runShell(page, command) {
   page.showWorking();
   try {
-    const reply = await post(`/sessions/${page.sessionId}/shell`, { command });
-    page.composer.giveBack({ text: "", files: [{ name: `$ ${command}`, id: reply.attachment }] });
-    showReply(page, `!${command}`, reply.ok, h("pre", { class: "output", tabIndex: 0 }, reply.output));
+    await post(`/sessions/${page.sessionId}/shell`, { command });
+    await showOutputs(page);
   } finally {
     page.endTurn();
+  }
+}
+
+/** Show the outputs of shell commands that wait for the next message, and attach them to it. @param {any} page */
+export async function showOutputs(page) {
+  const outputs = /** @type {any[]} */ (await get(`/sessions/${page.sessionId}/shell`));
+  for (const { attachment: id, command, ok, output } of outputs) {
+    if (page.outputs.has(id)) continue;
+    page.outputs.add(id);
+    page.composer.giveBack({ text: "", files: [{ name: `$ ${command}`, id }] });
+    showReply(page, `!${command}`, ok, h("pre", { class: "output", tabIndex: 0 }, output));
   }
 }
 

@@ -6,7 +6,7 @@ import { baseName, fill, formatCount, formatMany, h, icon, iconButton, showContr
 import { describeProgress, LiveTurn } from "./live-turn.js";
 import { takeEarlyList } from "./message-list.js";
 import { openSession } from "./open-session.js";
-import { sendTyped } from "./sending.js";
+import { sendTyped, showOutputs } from "./sending.js";
 import { attempt, loadPart } from "./toast.js";
 
 const REFRESH_MS = 60;
@@ -23,6 +23,7 @@ class SessionPage extends HTMLElement {
     this.recorded = false; // what was written so far is in the archive
     this.timer = 0;
     this.refreshing = false;
+    this.outputs = new Set(); // of shell commands, as shown here
     this.seen = 0; // number of the newest event of a turn or a question
     /** @type {any} */ this.summary = null;
   }
@@ -136,6 +137,7 @@ class SessionPage extends HTMLElement {
     if (status.lastEvent < this.seen) return again ? this.loadStatus(false) : undefined;
     if (status.turnAfter !== null && !this.running) status.turnMessage ? this.beginTurn(status.turnMessage - 1) : this.showWorking();
     for (const event of [...status.questions, ...status.turnNotices]) this.take(event);
+    await showOutputs(this);
   }
 
   /** It is in the team archive only: read and go on once it is here. */

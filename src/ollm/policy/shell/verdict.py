@@ -118,7 +118,7 @@ def suggest_prefix(parts: Sequence[CommandPart], grant: str) -> str | None:
 
 
 _PROTECTION = RuleReference(layer="protection", text="protected files and paths outside")
-_UNREADABLE = RuleReference(layer="protection", text="whatever cannot be parsed needs confirmation")
+_UNREADABLE = RuleReference(layer="protection", text="whatever is not known to be safe needs confirmation")
 
 
 class JudgedLine(Data, frozen=True):
