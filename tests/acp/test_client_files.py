@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from acp import schema as wire
 
-from ollm.acp.transport import carry_servers, read_servers
+from ollm.acp.transport import read_servers
 from tests.acp.editor import EDIT, RunningEditor, editing
 from tests.extensions.raw_servers import raw_entry, shown_tools
 from tests.servers.answers import Answer
@@ -271,4 +271,4 @@ async def test_a_server_that_cannot_be_used_is_said_with_the_reason(tmp_path: Pa
 
 @pytest.mark.parametrize("wrong", [{"args": 3}, {"env": [{"name": "A"}]}, {"env": [3]}])
 def test_an_entry_with_parts_that_cannot_be_read_is_not_started(wrong: dict[str, Any]) -> None:
-    assert read_servers(carry_servers([{"name": "a", "command": "run", **wrong}]))[0] == {}
+    assert read_servers([{"name": "a", "command": "run", **wrong}])[0] == {}

@@ -1,10 +1,7 @@
 """Sessions of an editor: introduced, opened, replayed, in trusted and unknown workspaces."""
 
 import asyncio
-import json
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import msgspec
@@ -12,7 +9,7 @@ import pytest
 from acp import RequestError
 
 from ollm.acp.permissions import MAX_SHOWN_FILES, build_options, build_trust_question, read_answer
-from ollm.acp.transport import build_introduction, is_plain_introduction
+from ollm.acp.transport import build_introduction
 from ollm.domain.tools import ConfirmationDetails, Risk
 from ollm.policy.trust import TrustState
 from tests.acp.editor import EDIT, RunningEditor, editing, open_editor, raw_agent, variables
@@ -28,47 +25,6 @@ async def test_a_session_is_deleted_for_good_open_or_not(tmp_path: Path) -> None
             await editor.agent._conn.send_request("session/delete", {"sessionId": session})
         assert (await editor.agent.list_sessions()).sessions == []
     assert not [path for path in tmp_path.rglob(f"{session}*") if path.is_file()]
-
-
-@pytest.mark.parametrize(
-    "params",
-    [
-        None,
-        [],
-        {},
-        {"protocolVersion": "1"},
-        {"protocolVersion": True},
-        {"protocolVersion": -1},
-        {"protocolVersion": 65_536},
-        {"protocolVersion": 1, "clientCapabilities": 5},
-        {"protocolVersion": 1, "clientCapabilities": {"fs": []}},
-        {"protocolVersion": 1, "clientCapabilities": {"fs": {"readTextFile": "yes"}}},
-    ],
-)
-def test_what_is_not_plain_is_left_to_the_library(params: object) -> None:
-    assert not is_plain_introduction(params)
-
-
-async def test_the_first_answer_does_not_wait_for_the_library(tmp_path: Path) -> None:
-    """The library is made so slow that only an answer without it can come in time."""
-    slow = tmp_path / "slow" / "acp"
-    slow.mkdir(parents=True)
-    (slow / "__init__.py").write_text("import time\ntime.sleep(600)\n")
-    script = f"import sys; sys.path.insert(0, {str(slow.parent)!r}); from ollm.cli.entry import main; main(['acp'])"
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-c", script), stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=variables(tmp_path, "")
-    )
-    assert process.stdin is not None
-    assert process.stdout is not None
-    process.stdin.write(b'{"jsonrpc":"2.0","id":"one","method":"initialize","params":{"protocolVersion":1}}\n')
-    try:
-        async with asyncio.timeout(180):
-            answer = json.loads(await process.stdout.readline())
-    finally:
-        process.kill()
-        await process.wait()
-
-    assert (answer["id"], answer["result"]) == ("one", build_introduction(1))
 
 
 async def test_a_wrong_first_message_is_answered_and_the_next_is_right(tmp_path: Path) -> None:

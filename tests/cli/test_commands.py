@@ -15,7 +15,7 @@ import pytest
 from ollm import __version__
 from ollm.cli.commands import COMMANDS
 from ollm.cli.main import run
-from ollm.cli.options import confirm_or_fail, print_json, print_table, resolve_workspace, warn
+from ollm.cli.options import confirm_or_fail, format_table, print_json, resolve_workspace, warn
 from ollm.domain.errors import OllmError, UsageError
 from tests.cli.command import SCRIPT, ollm
 from tests.cli.inside import Inside
@@ -319,10 +319,8 @@ def test_the_workspace_is_where_one_stands_or_what_is_named(tmp_path: Path, monk
         resolve_workspace("gone")
 
 
-def test_a_table_shows_control_characters_and_keeps_wide_ones_in_line(capsys: pytest.CaptureFixture[str]) -> None:
-    print_table(("name", "n"), [("日本", 1), ("\x1b[31mred\u202e", 22)])
-
-    lines = capsys.readouterr().out.splitlines()
+def test_a_table_shows_control_characters_and_keeps_wide_ones_in_line() -> None:
+    lines = format_table(("name", "n"), [("日本", 1), ("\x1b[31mred\u202e", 22)]).splitlines()
     assert lines[0] == "name" + 15 * " " + "n"
     assert lines[1] == "日本" + 15 * " " + "1"
     assert lines[2] == "\\x1b[31mred\\u202e  22"

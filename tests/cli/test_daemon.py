@@ -168,16 +168,6 @@ def test_the_help_says_where_to_set_it_up(tmp_path: Path) -> None:
     assert "docs/editors.md" in shown.stdout
 
 
-def test_without_the_extra_package_it_says_how_to_get_it(tmp_path: Path) -> None:
-    script = "import sys; sys.modules['acp'] = None; from ollm.cli.entry import main; sys.exit(main(['acp']))"
-    found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False, cwd=tmp_path)
-
-    assert found.returncode == 2
-    assert "[acp]'" in found.stderr
-    assert "pip install '" in found.stderr
-    assert found.stdout == ""
-
-
 def test_an_output_that_cannot_be_written_is_a_quiet_end(tmp_path: Path) -> None:
     (tmp_path / "in").write_text('{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":1}}\n' * 3)
     with (tmp_path / "in").open() as source, Path("/dev/full").open("w") as target:

@@ -13,7 +13,7 @@ from ollm.acp.transport import ClientAbilities
 from ollm.domain.errors import OllmError, ToolFailure
 
 if TYPE_CHECKING:
-    from ollm.acp.adapter import EditorClient
+    from ollm.acp.connection import EditorClient
 
 log = logging.getLogger("ollm.acp")
 READ_TIMEOUT_SECONDS = 5.0

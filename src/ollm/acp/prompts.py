@@ -34,6 +34,34 @@ from ollm.tools.files.file_change import MAX_ASKED_FILES
 from ollm.tools.files.file_text import describe_kind, find_media_type
 
 
+class TextBlock(Data, frozen=True, tag_field="type", tag="text"):
+    text: str
+
+
+class ImageBlock(Data, frozen=True, tag_field="type", tag="image"):
+    data: str
+    mime_type: str
+    uri: str | None = None
+
+
+class FileContent(Data, frozen=True):
+    uri: str
+    text: str | None = None
+    blob: str = ""
+    mime_type: str | None = None
+
+
+class FileBlock(Data, frozen=True, tag_field="type", tag="resource"):
+    resource: FileContent
+
+
+class LinkBlock(Data, frozen=True, tag_field="type", tag="resource_link"):
+    uri: str
+
+
+Block = TextBlock | ImageBlock | FileBlock | LinkBlock
+
+
 class PromptContent(Data, frozen=True):
     """A converted prompt. `text` is the person's text with file names in place; `problems` lists mentions that
     could not be attached; `saved` maps positions in `attachments` to names of files read from disk."""
@@ -47,7 +75,11 @@ class PromptContent(Data, frozen=True):
 def read_prompt(blocks: list[JsonObject], boundary: Boundary) -> PromptContent:
     """Convert a prompt's blocks in order. Raises UsageError for content that cannot be sent to a model."""
     reader = PromptReader(boundary)
-    for block in blocks:
+    try:
+        found = msgspec.convert(blocks, list[Block])
+    except msgspec.ValidationError as error:
+        raise UsageError(f"The prompt cannot be read: {error}.", action="Send text, files or images.") from error
+    for block in found:
         reader.add_block(block)
     return reader.finish()
 
@@ -63,24 +95,21 @@ class PromptReader:
         self._attachments: list[Attachment] = []
         self._saved: dict[int, str] = {}
 
-    def add_block(self, block: JsonObject) -> None:
-        kind = block.get("type")
-        if kind == "text":
-            self._words.append(str(block["text"]))
-            self._typed.append(self._words[-1])
-        elif kind == "image":
-            self._attachments.append(read_image(block.get("uri") or "image", block["mimeType"], block["data"]))
-        elif kind == "resource":
-            name, attachment = read_resource(block["resource"], self._boundary)
+    def add_block(self, block: Block) -> None:
+        if isinstance(block, TextBlock):
+            self._words.append(block.text)
+            self._typed.append(block.text)
+        elif isinstance(block, ImageBlock):
+            self._attachments.append(read_image(block.uri or "image", block.mime_type, block.data))
+        elif isinstance(block, FileBlock):
+            name, attachment = read_resource(block.resource, self._boundary)
             self._mention(name)
             self._attachments.append(attachment)
-        elif kind == "resource_link":
-            name = name_resource(block["uri"], self._boundary)
+        else:
+            name = name_resource(block.uri, self._boundary)
             self._mention(name)
             if "://" not in name:
                 self._attach_file(name)
-        else:
-            raise UsageError(f"A prompt cannot hold {kind}.", action="Send text, files or images.")
 
     def _mention(self, name: str) -> None:
         self._editor_names.add(name)
@@ -145,14 +174,13 @@ def read_image(name: str, media_type: str, data: str) -> Attachment:
     return Attachment(name=name, image=ImagePart(media_type=found, data=data))
 
 
-def read_resource(resource: JsonObject, boundary: Boundary) -> tuple[str, Attachment]:
+def read_resource(resource: FileContent, boundary: Boundary) -> tuple[str, Attachment]:
     """Read a file whose content the editor sends, which may be newer than the file on disk."""
-    name = name_resource(resource["uri"], boundary)
-    if "text" in resource:
-        return name, make_text_attachment(name, resource["text"].encode("utf-8", "replace"))
-    media_type = resource.get("mimeType") or ""
-    if media_type in PICTURE_TYPES:
-        return name, read_image(name, media_type, resource["blob"])
+    name = name_resource(resource.uri, boundary)
+    if resource.text is not None:
+        return name, make_text_attachment(name, resource.text.encode("utf-8", "replace"))
+    if resource.mime_type in PICTURE_TYPES:
+        return name, read_image(name, resource.mime_type or "", resource.blob)
     raise UsageError(f"{name} is neither text nor an image.")
 
 

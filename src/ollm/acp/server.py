@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import os
 import signal
 import sys
@@ -11,10 +10,12 @@ from contextlib import AsyncExitStack
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from ollm.acp.transport import StdioTransport, greet_editor
+from ollm.acp.connection import EditorClient
+from ollm.acp.transport import StdioTransport
 from ollm.system.process_tree import make_undumpable
 
 if TYPE_CHECKING:
+    from ollm.acp.sessions import EditorSessions
     from ollm.app import ProcessScope
 
 ENDING_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
@@ -41,29 +42,20 @@ async def serve_editor(process: ProcessScope, flags: dict[str, Any], source: int
 async def serve_requests(
     process: ProcessScope, flags: dict[str, Any], transport: StdioTransport, stack: AsyncExitStack
 ) -> None:
-    """Greet the editor, load the protocol's library, and serve requests. Cleanup is pushed onto `stack`."""
+    """Serve requests. Cleanup is pushed onto `stack`."""
     stack.push_async_callback(transport.close)
-    abilities = await greet_editor(transport)
-    if transport.ended.is_set() and abilities is None:
-        return  # there was no message: nothing is loaded for nobody
-    process.start_logging()
-    await asyncio.to_thread(import_module, "ollm.acp.adapter")
-    from ollm.acp.adapter import EditorClient
-    from ollm.acp.sessions import EditorSessions
-
     editor = EditorClient(transport)
-    sessions = EditorSessions(process, editor, flags, abilities)
-    connection = editor.connect(sessions)
+    stack.push_async_callback(editor.close)
 
-    async def close_connection() -> None:
-        with contextlib.suppress(ConnectionError):  # an answer that nobody reads any more
-            await connection.close()
+    async def load_sessions() -> EditorSessions:
+        process.start_logging()
+        module = await asyncio.to_thread(import_module, "ollm.acp.sessions")
+        sessions: EditorSessions = module.EditorSessions(process, editor, flags)
+        stack.push_async_callback(sessions.close_all)
+        stack.callback(asyncio.create_task(sessions.stop_after(transport.ended), name="end of input").cancel)
+        return sessions
 
-    stack.push_async_callback(close_connection)
-    stack.push_async_callback(sessions.close_all)
-    ending = asyncio.create_task(sessions.stop_after(transport.ended), name="end of input")
-    stack.callback(ending.cancel)
-    await connection.listen()
+    await editor.listen(load_sessions)
 
 
 def claim_stdout() -> int:

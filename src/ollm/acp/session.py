@@ -31,7 +31,7 @@ from ollm.system.paths import Boundary
 from ollm.system.terminal_text import make_printable
 
 if TYPE_CHECKING:
-    from ollm.acp.adapter import EditorClient
+    from ollm.acp.connection import EditorClient
 
 SCREEN_COMMANDS = frozenset({"exit", "quit", "new", "clear", "sessions", "resume", "copy", "expand"})
 

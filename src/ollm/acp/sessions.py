@@ -15,12 +15,7 @@ from msgspec.structs import replace
 from ollm.acp.client import EditorBuffers
 from ollm.acp.permissions import WorkspaceTrust, describe_trust
 from ollm.acp.session import EditorSession
-from ollm.acp.transport import (
-    ClientAbilities,
-    build_introduction,
-    read_abilities,
-    read_servers,
-)
+from ollm.acp.transport import read_servers
 from ollm.acp.updates import render_title
 from ollm.app import ProcessScope, open_conversation
 from ollm.app.workspace import WorkspaceScope
@@ -31,7 +26,7 @@ from ollm.runtime.base import ConversationOptions
 from ollm.runtime.conversation import LocalConversation
 
 if TYPE_CHECKING:
-    from ollm.acp.adapter import EditorClient
+    from ollm.acp.connection import EditorClient
 
 T = TypeVar("T")
 PAGE_SESSIONS = 50
@@ -45,38 +40,25 @@ class EditorSessions:
         process: ProcessScope,
         editor: EditorClient,
         flags: dict[str, Any],
-        abilities: ClientAbilities | None = None,
     ) -> None:
         self._process = process
         self._editor = editor
         self._flags = flags
-        self._abilities = abilities or ClientAbilities()
         self._open: dict[str, EditorSession] = {}
         self._ended = False
         self._tasks: set[asyncio.Task[None]] = set()
 
-    async def initialize(
-        self, protocol_version: int, client_capabilities: JsonObject | None = None, **_: Any
-    ) -> JsonObject:
-        self._abilities = read_abilities(client_capabilities or {})
-        return build_introduction(protocol_version)
-
-    async def authenticate(self, **_: Any) -> None:
-        """Do nothing: an editor starts ollm as its own user, so there is nothing to authenticate."""
-
-    async def new_session(self, cwd: str, mcp_servers: list[JsonObject] | None = None, **_: Any) -> JsonObject:
+    async def new_session(self, cwd: str, mcp_servers: list[Any] | None = None) -> JsonObject:
         session = await self._open_session(parse_directory(cwd), mcp_servers or [])
         return {"sessionId": session.session_id, **await self._introduce(session)}
 
-    async def load_session(self, **params: Any) -> JsonObject:
-        return await self._load(**params, replay=True)
+    async def load_session(self, session_id: str, cwd: str, mcp_servers: list[Any] | None = None) -> JsonObject:
+        return await self._load(session_id, cwd, mcp_servers, replay=True)
 
-    async def resume_session(self, **params: Any) -> JsonObject:
-        return await self._load(**params, replay=False)
+    async def resume_session(self, session_id: str, cwd: str, mcp_servers: list[Any] | None = None) -> JsonObject:
+        return await self._load(session_id, cwd, mcp_servers, replay=False)
 
-    async def _load(
-        self, session_id: str, cwd: str, *, replay: bool, mcp_servers: list[JsonObject] | None = None, **_: Any
-    ) -> JsonObject:
+    async def _load(self, session_id: str, cwd: str, mcp_servers: list[Any] | None, *, replay: bool) -> JsonObject:
         workspace = parse_directory(cwd)
         session = self._open.get(session_id)
         if session is not None:
@@ -95,7 +77,7 @@ class EditorSessions:
         task.add_done_callback(self._tasks.discard)
         return described
 
-    async def list_sessions(self, cwd: str | None = None, cursor: str | None = None, **_: Any) -> JsonObject:
+    async def list_sessions(self, cwd: str | None = None, cursor: str | None = None) -> JsonObject:
         """List the sessions of a folder, or all sessions, most recent first, one page at a time."""
         start = parse_cursor(cursor)
         workspace = str(parse_directory(cwd).resolve()) if cwd else None
@@ -105,11 +87,11 @@ class EditorSessions:
         more = {"nextCursor": str(start + PAGE_SESSIONS)} if len(rows) > start + PAGE_SESSIONS else {}
         return {"sessions": [render_row(row) for row in page], **more}
 
-    async def close_session(self, session_id: str, **_: Any) -> None:
+    async def close_session(self, session_id: str) -> None:
         await self._get(session_id).close()
         self._open.pop(session_id, None)
 
-    async def delete_session(self, session_id: str, **_: Any) -> None:
+    async def delete_session(self, session_id: str) -> None:
         """Delete a session permanently. A missing session counts as deleted."""
         name = parse_session_id(session_id)
         if session := self._open.pop(name, None):
@@ -120,19 +102,19 @@ class EditorSessions:
         if files.places.find_home(name) is not None:
             await asyncio.to_thread(self._run_apart, lambda process: process.library.delete(name))
 
-    async def prompt(self, session_id: str, prompt: list[JsonObject], **_: Any) -> JsonObject:
+    async def prompt(self, session_id: str, prompt: list[JsonObject]) -> JsonObject:
         if self._ended:
             return {"stopReason": "cancelled"}
         return await self._get(session_id).prompt(prompt)
 
-    async def cancel(self, session_id: str, **_: Any) -> None:
+    async def cancel(self, session_id: str) -> None:
         if session := self._open.get(session_id):
             await session.cancel()
 
-    async def set_session_mode(self, session_id: str, mode_id: str, **_: Any) -> None:
+    async def set_session_mode(self, session_id: str, mode_id: str) -> None:
         await self._get(session_id).set_mode(mode_id)
 
-    async def set_config_option(self, session_id: str, config_id: str, value: str | bool, **_: Any) -> JsonObject:
+    async def set_config_option(self, session_id: str, config_id: str, value: str | bool) -> JsonObject:
         return await self._get(session_id).set_option(config_id, value)
 
     async def stop_after(self, ended: asyncio.Event) -> None:
@@ -161,9 +143,7 @@ class EditorSessions:
             raise NotFoundError(f"Session {session_id[:80]} is not open.", action="Open it with session/load.")
         return self._open[session_id]
 
-    async def _open_session(
-        self, workspace: Path, servers: list[JsonObject], session_id: str | None = None
-    ) -> EditorSession:
+    async def _open_session(self, workspace: Path, servers: list[Any], session_id: str | None = None) -> EditorSession:
         entries, unusable = read_servers(servers)
         options = ConversationOptions(
             workspace=workspace,
@@ -173,12 +153,12 @@ class EditorSessions:
             flags=self._flags,
             mcp_servers=entries,
         )
-        buffers = EditorBuffers(self._editor, self._abilities)
+        buffers = EditorBuffers(self._editor, self._editor.abilities)
         conversation, stack = await self._open_conversation(options, buffers)
         try:
             boundary = WorkspaceScope(self._process, options.workspace).boundary
-            session = EditorSession(conversation, self._editor, self._abilities, boundary, stack)
-            session.buffers = buffers if self._abilities.reads_files else None
+            session = EditorSession(conversation, self._editor, self._editor.abilities, boundary, stack)
+            session.buffers = buffers if self._editor.abilities.reads_files else None
             session.trust = WorkspaceTrust(self._process.trust_book, options.workspace)
             trust = describe_trust(self._process.trust_book.get_state(options.workspace))
             session.remarks = (*trust, *unusable)
@@ -203,7 +183,7 @@ class EditorSessions:
         """Open a conversation and its session. Returns it with the exit stack that closes it."""
         stack = AsyncExitStack()
         try:
-            editor = buffers if self._abilities.reads_files else None
+            editor = buffers if self._editor.abilities.reads_files else None
             conversation = await stack.enter_async_context(open_conversation(options, editor=editor))
             await conversation.create_session()
         except BaseException:

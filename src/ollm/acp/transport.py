@@ -30,9 +30,6 @@ CHUNK_BYTES = 64 * 1024
 CLOSED_CHECK_SECONDS = 0.5  # how often it is looked whether the output is still read, after the input has ended
 WRITE_METHOD = "fs/write_text_file"
 NOTIFICATIONS = ("session/cancel",)  # some editors send it as a request
-MAX_NAMED_ERRORS = 5
-MAX_WORDS_CHARS = 500
-WORDS = {"missing": "is required", "model_type": "must be an object", "list_type": "must be a list"}
 PARSE_ERROR, INVALID_REQUEST = -32700, -32600
 
 
@@ -70,7 +67,6 @@ class StdioTransport:
         self._source, self._target = source, target
         self._incoming: asyncio.Queue[bytes | BadMessage | None] = asyncio.Queue(MAX_WAITING_MESSAGES)
         self._outgoing: SimpleQueue[bytes | None] = SimpleQueue()
-        self._returned: list[dict[str, Any]] = []
         self._waiting_bytes = 0
         self._drained = asyncio.Event()
         self._broken = False
@@ -86,7 +82,6 @@ class StdioTransport:
         """Queue a message, and wait while too much output is pending."""
         if self._broken:
             raise ConnectionError("The editor does not read any more.")
-        message = explain_error(message)
         if "method" not in message:
             self._unanswered.discard(message.get("id"))
         elif "id" in message:
@@ -100,14 +95,8 @@ class StdioTransport:
             self._drained.clear()
             await self._drained.wait()
 
-    def put_back(self, message: dict[str, Any]) -> None:
-        """Put a received message back, to be received again before all others."""
-        self._returned.append(message)
-
     async def receive(self) -> dict[str, Any] | None:
         """Return the next message, or None on every call after the end. Invalid messages are answered here."""
-        if self._returned:
-            return self._returned.pop()
         while not self.ended.is_set() and (line := await self._incoming.get()) is not None:
             try:
                 message = parse_message(line)
@@ -215,7 +204,7 @@ def read_chunk(source: int) -> bytes:
 
 
 def parse_message(line: bytes | BadMessage) -> JsonObject:
-    """Parse a line as a message that the protocol's library accepts. Raises BadMessage."""
+    """Parse a line as a JSON-RPC message. Raises BadMessage."""
     if isinstance(line, BadMessage):
         raise line
     try:
@@ -233,10 +222,6 @@ def parse_message(line: bytes | BadMessage) -> JsonObject:
         message["params"] = {} if message.get("params") is None else message["params"]
     elif request_id is None or not isinstance(message.get("error", {}), dict):
         raise BadMessage(INVALID_REQUEST, "Neither a request nor an answer to one.", request_id)
-    if isinstance(params := message.get("params"), dict):
-        params.pop("_meta", None)  # the library would put its entries in place of the parameters
-        if isinstance(params.get("mcpServers"), list):
-            params["mcpServers"] = carry_servers(params["mcpServers"])
     return message
 
 
@@ -268,26 +253,6 @@ def replace_nul(value: Any) -> Any:
     return [replace_nul(each) for each in value] if isinstance(value, list) else value
 
 
-def explain_error(message: dict[str, Any]) -> dict[str, Any]:
-    """Rewrite the library's report of invalid parameters for people."""
-    error = message.get("error")
-    data = error.get("data") if isinstance(error, dict) else None
-    found = data.get("errors") if isinstance(data, dict) else None
-    if not isinstance(error, dict) or not isinstance(found, list):
-        return message
-    words = "; ".join(describe_flaw(one) for one in found[:MAX_NAMED_ERRORS])
-    said = {"code": error["code"], "message": f"Invalid params: {words[:MAX_WORDS_CHARS]}."}
-    return {**message, "error": {**said, "data": {"reason": "invalid-params"}}}
-
-
-def describe_flaw(flaw: dict[str, Any]) -> str:
-    """Describe where a flaw is and what is wrong."""
-    where = ".".join(map(str, flaw.get("loc", ()))) or "params"
-    if known := WORDS.get(str(flaw.get("type"))):
-        return f"{where} {known}"
-    return f"{where}: {re.sub(r' or instance of [A-Za-z]+', '', str(flaw.get('msg', 'cannot be read')))}"
-
-
 def is_closed(target: int) -> bool:
     """Return True if the other end of a pipe or socket is closed. Always False for a file."""
     poll = select.poll()
@@ -296,37 +261,12 @@ def is_closed(target: int) -> bool:
 
 
 PROTOCOL_VERSION = 1
-MAX_VERSION = 65_535
 AGENT_CAPABILITIES: JsonObject = {
     "loadSession": True,
     "promptCapabilities": {"image": True, "audio": False, "embeddedContext": True},
     "mcpCapabilities": {"http": True, "sse": True},
     "sessionCapabilities": {"list": {}, "resume": {}, "close": {}, "delete": {}},
 }
-
-
-async def greet_editor(transport: StdioTransport) -> ClientAbilities | None:
-    """Answer the first message if it is a plain `initialize`, and return the editor's abilities. Returns None if
-    there was no message, or another one, which is put back."""
-    message = await transport.receive()
-    if message is None:
-        return None
-    params: Any = message.get("params")
-    if message.get("method") != "initialize" or "id" not in message or not is_plain_introduction(params):
-        transport.put_back(message)
-        return None
-    result = build_introduction(params["protocolVersion"])
-    await transport.send({"jsonrpc": "2.0", "id": message["id"], "result": result})
-    return read_abilities(params.get("clientCapabilities") or {})
-
-
-def is_plain_introduction(params: object) -> bool:
-    """Return True if the parameters can be read without the library, which checks all other forms."""
-    if not isinstance(params, dict) or not isinstance(params.get("clientCapabilities"), dict | None):
-        return False
-    version, files = params.get("protocolVersion"), (params.get("clientCapabilities") or {}).get("fs")
-    abilities = files.values() if isinstance(files, dict) else () if files is None else (files,)
-    return type(version) is int and 0 <= version <= MAX_VERSION and all(isinstance(each, bool) for each in abilities)
 
 
 def build_introduction(version: int) -> JsonObject:
@@ -341,7 +281,8 @@ def build_introduction(version: int) -> JsonObject:
 
 def read_abilities(capabilities: JsonObject) -> ClientAbilities:
     """Read the editor's abilities; none if it does not send any."""
-    files, more = capabilities.get("fs") or {}, capabilities.get("_meta")
+    files, more = capabilities.get("fs"), capabilities.get("_meta")
+    files = files if isinstance(files, dict) else {}
     return ClientAbilities(
         reads_files=files.get("readTextFile") is True,
         writes_files=files.get("writeTextFile") is True,
@@ -354,22 +295,16 @@ class NamedValue(Data, frozen=True):
     value: str
 
 
-CARRIED = "ollmServers"
 SERVER_KEYS = ("type", "command", "args", "url")
 
 
-def carry_servers(sent: list[Any]) -> list[JsonObject]:
-    """Hide MCP servers from the library, which drops incomplete ones silently."""
-    return [{"name": "carrier", "command": "", "args": [], "env": [], "_meta": {CARRIED: sent}}] if sent else []
-
-
-def read_servers(carried: list[JsonObject]) -> tuple[dict[str, JsonObject], tuple[str, ...]]:
+def read_servers(given: list[Any]) -> tuple[dict[str, JsonObject], tuple[str, ...]]:
     """Convert servers to settings by name, the first of each name, with a message for each unusable one."""
     from ollm.extensions.mcp.settings import make_server_name, read_server
 
     found: dict[str, JsonObject] = {}
     problems: list[str] = []
-    for sent in (one for carrier in carried for one in carrier["_meta"][CARRIED]):
+    for sent in given:
         server = sent if isinstance(sent, dict) else {}
         entry = {key: read_pairs(server[key]) for key in (*SERVER_KEYS, "env", "headers") if server.get(key)}
         name = make_server_name(re.sub(r"[^A-Za-z0-9]+", "-", str(server.get("name") or "")).strip("-"))

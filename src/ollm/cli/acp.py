@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from importlib.util import find_spec
 
 import click
 
 from ollm.acp.server import claim_stdout, serve_editor
 from ollm.app import ProcessScope
 from ollm.cli.start import build_settings_flags
-from ollm.domain.errors import UsageError
-from ollm.system.install_command import describe_extra_install
 
 
 @click.command()
@@ -27,8 +24,6 @@ def acp(provider: str | None, base_url: str | None, model: str | None, approval:
 
     Editors start this command themselves: see docs/editors.md. It reads and writes JSON on standard input and output.
     """
-    if find_spec("acp") is None:
-        raise UsageError("Editors need an extra package.", action=describe_extra_install("acp"))
     given = {"provider": provider, "base_url": base_url, "model": model, "approval": approval}
     flags = build_settings_flags(given)
     if sys.stdin is not None and sys.stdin.isatty():

@@ -19,6 +19,7 @@ from ollm.cli.options import (
     confirm_or_fail,
     json_option,
     print_json,
+    print_result,
     resolve_workspace,
     warn,
     workspace_option,
@@ -51,19 +52,14 @@ def status(session: str | None, take: bool, force: bool, as_json: bool) -> int:
     process = ProcessScope()
     settings = process.settings.archive
     if not (settings.url or settings.url_env):
-        found: dict[str, Any] = {"configured": False}
         text = "No archive is set; nothing is sent. See `ollm archive --help` and docs/team-archive.md."
-        print_json(found) if as_json else print(text)
+        print_result({"configured": False}, text, as_json=as_json)
         return ExitCode.DONE
     if session is not None:
         return show_lease(TeamArchive(process), session, take=take or force, force=force)
     found = TeamArchive(process).describe()
-    if as_json:
-        print_json(found)
-    else:
-        print(
-            "\n".join(f"{name + ':':<12}{make_printable(str(value))}" for name, value in format_status(found).items())
-        )
+    lines = [f"{name + ':':<12}{make_printable(str(value))}" for name, value in format_status(found).items()]
+    print_result(found, "\n".join(lines), as_json=as_json)
     return ExitCode.DONE if found["reachable"] else ExitCode.FAILED
 
 
@@ -229,10 +225,8 @@ def search(text: tuple[str, ...], role: str | None, since: str | None, limit: in
     archive = TeamArchive(ProcessScope())
     with archive.connect() as connection:
         hits = search_messages(connection, " ".join(text), limit=limit, role=role, since=wanted, tasks=tasks)
-    if as_json:
-        print_json(hits)
-        return
-    print_hits([{**hit, "archive": hit} for hit in msgspec.to_builtins(hits)], ())
+    rows = msgspec.to_builtins(hits)
+    print_hits(rows if as_json else [{**hit, "archive": hit} for hit in rows], (), as_json=as_json)
 
 
 @archive.command(short_help="Get a session from the archive, to continue it here.")

@@ -13,7 +13,7 @@ import click
 
 from ollm.app import ProcessScope
 from ollm.cli.completion import complete_setting, complete_value
-from ollm.cli.options import json_option, print_json, resolve_workspace, warn, workspace_option
+from ollm.cli.options import json_option, print_json, print_result, resolve_workspace, warn, workspace_option
 from ollm.config.change import set_setting, unset_setting
 from ollm.config.environment import copy_environment, find_home
 from ollm.config.load import find_variable, load_settings
@@ -46,10 +46,7 @@ def show(workspace: str | None, as_json: bool) -> None:
         if problem.fatal:
             warn(str(problem))
     document = redact_settings(loaded.settings)
-    if as_json:
-        print_json(document)
-    else:
-        print(render_yaml(document, loaded.sources), end="")
+    print_result(document, render_yaml(document, loaded.sources).rstrip("\n"), as_json=as_json)
 
 
 @config.command()
@@ -66,12 +63,8 @@ def check(context: click.Context, workspace: str | None, as_json: bool) -> None:
     """List all problems; exit code 2 if there are any."""
     loaded = _load_as_trusted(resolve_workspace(workspace))
     problems = [*loaded.problems, *_find_rule_problems(loaded), *_find_hook_and_server_problems(loaded)]
-    if as_json:
-        print_json({"ok": not problems, "problems": [_serialize_problem(problem) for problem in problems]})
-    elif problems:
-        print("\n".join(str(problem) for problem in problems))
-    else:
-        print("Configuration OK.")
+    document = {"ok": not problems, "problems": [_serialize_problem(problem) for problem in problems]}
+    print_result(document, "\n".join(map(str, problems)) or "Configuration OK.", as_json=as_json)
     context.exit(ExitCode.USAGE if problems else ExitCode.DONE)
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import click
 
 from ollm.app import ClosedSession, ProcessScope
 from ollm.cli.completion import complete_session
-from ollm.cli.options import json_option, print_json, print_table, resolve_workspace, warn, workspace_option
+from ollm.cli.options import format_table, json_option, print_result, resolve_workspace, warn, workspace_option
 from ollm.cli.sessions.view import resolve_session_id
 from ollm.domain.errors import NotFoundError
 from ollm.runtime.prompt.breakdown import (
@@ -43,13 +44,10 @@ def show(session: str | None, workspace: str | None, as_json: bool) -> None:
     place = resolve_workspace(workspace)
     process = ProcessScope(workspace=place)
     prompt = asyncio.run(_build_prompt(ClosedSession(process, place), _load_session(process, session, workspace)))
-    if as_json:
-        budget = prompt.compute_budget()
-        numbers = {name: getattr(budget, name) for name in ("window", "limit", "available", "trigger")}
-        hidden = count_hidden_tools(prompt)
-        print_json({**numbers, "parts": list_context_parts(prompt), **({"hiddenTools": hidden} if hidden else {})})
-    else:
-        _print_prompt(prompt)
+    budget, hidden = prompt.compute_budget(), count_hidden_tools(prompt)
+    numbers = {name: getattr(budget, name) for name in ("window", "limit", "available", "trigger")}
+    document = {**numbers, "parts": list_context_parts(prompt), **({"hiddenTools": hidden} if hidden else {})}
+    print_result(document, "\n".join(_describe_prompt(prompt)), as_json=as_json)
 
 
 async def _build_prompt(closed: ClosedSession, session: Session | None) -> Prompt:
@@ -71,24 +69,20 @@ def _load_session(process: ProcessScope, session: str | None, workspace: str | N
     return loaded.session
 
 
-def _print_prompt(prompt: Prompt) -> None:
+def _describe_prompt(prompt: Prompt) -> Iterator[str]:
     budget, parts = prompt.compute_budget(), list_context_parts(prompt)
     widest = max(part.tokens for part in parts) or 1
-    print_table(
-        ("part", "tokens", ""),
-        [(part.name, part.tokens, "█" * round(BAR_CELLS * part.tokens / widest)) for part in parts],
-    )
+    rows = [(part.name, part.tokens, "█" * round(BAR_CELLS * part.tokens / widest)) for part in parts]
+    yield format_table(("part", "tokens", ""), rows)
     used = prompt.used_tokens
     filled = min(BAR_CELLS, round(BAR_CELLS * used / max(1, budget.limit)))
-    print(
-        f"\n[{'█' * filled}{'·' * (BAR_CELLS - filled)}] {used:,} of {budget.limit:,} tokens"
-        f" (context window {budget.window:,})"
-    )
-    print(f"Compaction starts when messages exceed {budget.trigger:,} of {budget.available:,} tokens.")
+    bar = "█" * filled + "·" * (BAR_CELLS - filled)
+    yield f"\n[{bar}] {used:,} of {budget.limit:,} tokens (context window {budget.window:,})"
+    yield (f"Compaction starts when messages exceed {budget.trigger:,} of {budget.available:,} tokens.")
     if names := list_entry_names(prompt):
-        print(f"Context entries: {', '.join(names)}.")
+        yield f"Context entries: {', '.join(names)}."
     if hidden := describe_hidden_tools(prompt):
-        print(hidden)
+        yield hidden
     if last := prompt.ledger.last:
         why = f"; the {last.broken_by} changed" if last.broken_by else ""
-        print(f"Prompt cache: {last.reused_share:.0%} of the prompt reused{why}.")
+        yield f"Prompt cache: {last.reused_share:.0%} of the prompt reused{why}."

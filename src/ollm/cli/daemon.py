@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ollm.app import ProcessScope
-from ollm.cli.options import json_option, print_json
+from ollm.cli.options import json_option, print_result
 from ollm.config.environment import copy_environment, find_home
 from ollm.domain.clock import format_stamp, now
 from ollm.domain.errors import OllmError, StorageError, UsageError, suggest_storage_fix
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from ollm.runtime.base import Conversation
 
 START_TIMEOUT_SECONDS = 20.0
+NOT_RUNNING = "The daemon is not running; start it with `ollm daemon start`."
 
 
 @click.group()
@@ -96,13 +97,9 @@ def status(as_json: bool) -> None:
         "url": url,
         "tokenFile": str(files.token_file) if url else None,
     }
-    if as_json:
-        print_json(document)
-    elif found is None:
-        print("The daemon is not running; start it with `ollm daemon start`.")
-    else:
-        where = f", {url} with the token in {files.token_file}" if url else ""
-        print(f"The daemon is running (process {found.pid}) on {files.socket}{where}.")
+    where = f", {url} with the token in {files.token_file}" if url else ""
+    text = f"The daemon is running (process {found.pid}) on {files.socket}{where}." if found else NOT_RUNNING
+    print_result(document, text, as_json=as_json)
 
 
 def get_run_files() -> RunFiles:

@@ -24,7 +24,7 @@ from ollm.cli.machine import (
     measure_disk_usage,
     suggest_models,
 )
-from ollm.cli.options import json_option, print_json, resolve_workspace, workspace_option
+from ollm.cli.options import json_option, print_result, resolve_workspace, workspace_option
 from ollm.cli.text_printer import show_waiting
 from ollm.domain.errors import ModelError, OllmError
 from ollm.domain.model_facts import ModelFacts
@@ -55,15 +55,12 @@ def doctor(clean: bool, measure: bool, workspace: str | None, as_json: bool) -> 
     process = ProcessScope(workspace=resolve_workspace(workspace))
     if clean:
         removed = clean_cache(process.home.cache / "box")
-        print_json({"removed": removed}) if as_json else print(f"Deleted {format_size(removed)}.")
+        print_result({"removed": removed}, f"Deleted {format_size(removed)}.", as_json=as_json)
         return 0
     diagnosis, error = asyncio.run(_diagnose_visibly(process, measured=measure))
-    if as_json:
-        document = msgspec.to_builtins(diagnosis, enc_hook=str)
-        print_json({"ok": error is None, **document})
-    else:
-        for name, text in _describe_diagnosis(diagnosis):
-            print(_wrap_row(name, make_printable(text)))
+    document = {"ok": error is None, **msgspec.to_builtins(diagnosis, enc_hook=str)}
+    rows = [_wrap_row(name, make_printable(text)) for name, text in _describe_diagnosis(diagnosis)]
+    print_result(document, "\n".join(rows), as_json=as_json)
     return error.exit_code if error else 0
 
 

@@ -7,7 +7,7 @@ import sys
 import click
 
 from ollm.app import ProcessScope
-from ollm.cli.options import json_option, print_json, print_table, resolve_workspace, warn, workspace_option
+from ollm.cli.options import format_table, json_option, print_result, resolve_workspace, warn, workspace_option
 from ollm.domain.errors import NotFoundError, StorageError
 
 
@@ -26,12 +26,10 @@ def check(workspace: str | None, as_json: bool) -> None:
         warn(warning)
     rules = sorted(process.sanitization.find_rules(process.environment).items())
     passed = [name for name, rule in rules if rule is None]
-    if as_json:
-        print_json({"passed": passed, "removed": [{"name": name, "rule": rule} for name, rule in rules if rule]})
-        return
     rows = [(name, "passed") for name in passed]
     rows += [(name, f"withheld: {rule}") for name, rule in rules if rule]
-    print_table(["variable", "result"], rows)
+    document = {"passed": passed, "removed": [{"name": name, "rule": rule} for name, rule in rules if rule]}
+    print_result(document, format_table(("variable", "result"), rows), as_json=as_json)
 
 
 @click.command()

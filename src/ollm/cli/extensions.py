@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ollm.app import ProcessScope
-from ollm.cli.options import confirm_or_fail, json_option, print_json, print_table, warn, yes_option
+from ollm.cli.options import confirm_or_fail, format_table, json_option, print_result, warn, yes_option
 from ollm.config.change import set_setting
 from ollm.domain.errors import OllmError, UsageError
 from ollm.extensions.install import describe_tools, find_extension, install_extension, list_installed, remove_extension
@@ -38,9 +38,6 @@ def list_extensions(as_json: bool) -> None:
     found, problems = _find_extensions(process)
     for problem in problems:
         warn(make_printable(problem))
-    if as_json:
-        print_json([{**_serialize_manifest(manifest), "enabled": manifest.name in enabled} for manifest in found])
-        return
     rows = [
         (
             one.name,
@@ -52,10 +49,10 @@ def list_extensions(as_json: bool) -> None:
         for one in found
     ]
     rows += [(name, "", "missing", "", "") for name in enabled if name not in {one.name for one in found}]
-    if rows:
-        print_table(("EXTENSION", "VERSION", "", "ADDS", "DESCRIPTION"), rows)
-    else:
-        print("No extensions. Add one with `ollm extensions add DIRECTORY`.")
+    empty = "No extensions. Add one with `ollm extensions add DIRECTORY`."
+    document = [{**_serialize_manifest(manifest), "enabled": manifest.name in enabled} for manifest in found]
+    table = format_table(("EXTENSION", "VERSION", "", "ADDS", "DESCRIPTION"), rows, empty)
+    print_result(document, table, as_json=as_json)
 
 
 @extensions.command()

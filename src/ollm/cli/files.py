@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from ollm.cli.file_list import open_files, show_files
-from ollm.cli.options import json_option, print_json, resolve_workspace, workspace_option
+from ollm.cli.options import json_option, print_json, print_result, resolve_workspace, workspace_option
 from ollm.domain.errors import OllmError
 from ollm.system.terminal_text import clean_lines, make_printable
 
@@ -65,10 +65,7 @@ def _run_outline(arguments: dict[str, Any], workspace: str | None, *, as_json: b
     if record.error is not None:
         raise OllmError(record.error.message, action=_advise(record.error.type, arguments["path"], options.workspace))
     text = record.result.llm_content if record.result else ""
-    if as_json:
-        print_json({"path": arguments["path"], "text": text})
-    else:
-        print(clean_lines(text))
+    print_result({"path": arguments["path"], "text": text}, clean_lines(text), as_json=as_json)
 
 
 def _advise(kind: str, path: str, workspace: Path) -> str:
@@ -121,10 +118,8 @@ def _explain_path(path: str, workspace: str | None, *, as_json: bool) -> None:
 
     with open_files(workspace) as (root, discovery):
         why = asyncio.run(discovery.explain(str(root), path))
-    if as_json:
-        print_json(why)
-    else:
-        print(f"{make_printable(path)} is {'shown' if why.shown else 'not shown'}: {make_printable(why.reason)}.")
+    shown = "shown" if why.shown else "not shown"
+    print_result(why, f"{make_printable(path)} is {shown}: {make_printable(why.reason)}.", as_json=as_json)
 
 
 def _show_ignored(paths: tuple[str, ...], workspace: str | None, *, as_json: bool) -> None:

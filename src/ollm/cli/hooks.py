@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import click
-import msgspec
 
 from ollm.app import ProcessScope
-from ollm.cli.options import json_option, print_json, print_table, resolve_workspace, warn, workspace_option
+from ollm.cli.options import format_table, json_option, print_result, resolve_workspace, warn, workspace_option
 from ollm.config.change import put_mapping_entry
 from ollm.domain.errors import UsageError
 from ollm.extensions.hook_settings import read_hooks
@@ -31,16 +30,12 @@ def list_hooks(workspace: str | None, as_json: bool) -> None:
     found, problems = read_hooks(ProcessScope(workspace=resolve_workspace(workspace)).settings.hooks)
     for problem in problems:
         warn(problem)
-    if as_json:
-        print_json(msgspec.to_builtins(found))
-    elif not found:
-        print("No hooks are configured.")
-    else:
-        cells = [
-            (hook.event, hook.matcher or ",".join(hook.tools), "required" if hook.required else "", hook.command)
-            for hook in found
-        ]
-        print_table(("EVENT", "TOOLS", "", "COMMAND"), cells)
+    cells = [
+        (hook.event, hook.matcher or ",".join(hook.tools), "required" if hook.required else "", hook.command)
+        for hook in found
+    ]
+    table = format_table(("EVENT", "TOOLS", "", "COMMAND"), cells, "No hooks are configured.")
+    print_result(found, table, as_json=as_json)
 
 
 @hooks.command("import")

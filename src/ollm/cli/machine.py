@@ -11,7 +11,6 @@ from ollm.system.process_tree import count_cores
 
 PROBE_BYTES = 4096  # a session of a few words
 EXTRAS = {
-    "acp": "acp",
     "code": "tree_sitter",
     "daemon": "litestar",
     "embedded": "xllamacpp",

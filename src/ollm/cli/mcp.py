@@ -14,7 +14,7 @@ import click
 from ollm.app import ProcessScope
 from ollm.app.mcp_setup import create_mcp_servers, open_catalogue_file, read_configured_servers
 from ollm.app.workspace import WorkspaceScope
-from ollm.cli.options import json_option, print_json, print_table, resolve_workspace, warn, workspace_option
+from ollm.cli.options import format_table, json_option, print_result, resolve_workspace, warn, workspace_option
 from ollm.config.change import put_mapping_entry
 from ollm.config.change import remove_mapping_entry as remove_entry
 from ollm.domain.errors import ExitCode, OllmError, UsageError
@@ -47,23 +47,18 @@ def list_servers(workspace: str | None, as_json: bool) -> None:
         warn(problem)
     kept = open_catalogue_file(process)
     rows = [(server, kept.get(server)) for server in servers]
-    if as_json:
-        print_json(
-            [{"name": server.name, "place": server.place, **serialize_catalogue(found)} for server, found in rows]
+    document = [{"name": server.name, "place": server.place, **serialize_catalogue(found)} for server, found in rows]
+    cells = [
+        (
+            server.name,
+            "off" if server.disabled else "on",
+            "not connected yet" if found is None else len(found.tools),
+            server.place,
         )
-    elif not rows:
-        print("No MCP servers configured.")
-    else:
-        cells = [
-            (
-                server.name,
-                "off" if server.disabled else "on",
-                "not connected yet" if found is None else len(found.tools),
-                server.place,
-            )
-            for server, found in rows
-        ]
-        print_table(("SERVER", "", "TOOLS", "WHERE"), cells)
+        for server, found in rows
+    ]
+    table = format_table(("SERVER", "", "TOOLS", "WHERE"), cells, "No MCP servers configured.")
+    print_result(document, table, as_json=as_json)
 
 
 @mcp.command(context_settings={"ignore_unknown_options": True})
@@ -250,11 +245,9 @@ def test(names: tuple[str, ...], workspace: str | None, as_json: bool) -> int:
     Exit code 1 if one fails.
     """
     found = asyncio.run(ask_servers(resolve_workspace(workspace), names))
-    if as_json:
-        print_json([{"name": name, **serialize_answer(answer)} for name, answer in found.items()])
-    else:
-        for name, answer in found.items():
-            print("\n".join(format_answer(name, answer)))
+    document = [{"name": name, **serialize_answer(answer)} for name, answer in found.items()]
+    lines = [line for name, answer in found.items() for line in format_answer(name, answer)]
+    print_result(document, "\n".join(lines) or "No MCP servers configured.", as_json=as_json)
     return ExitCode.FAILED if any(isinstance(answer, OllmError) for answer in found.values()) else ExitCode.DONE
 
 

@@ -10,11 +10,18 @@ from importlib.util import find_spec
 from typing import Any
 
 import click
-import msgspec
 
 from ollm.app import ProcessScope
 from ollm.cli.completion import complete_catalogue, complete_model
-from ollm.cli.options import confirm_or_fail, json_option, print_json, print_table, warn, wrap_for_terminal, yes_option
+from ollm.cli.options import (
+    confirm_or_fail,
+    format_table,
+    json_option,
+    print_result,
+    warn,
+    wrap_for_terminal,
+    yes_option,
+)
 from ollm.domain.errors import NoServerError
 from ollm.providers.local_models.model_files import CatalogueModel, ModelFile, ModelFileMissingError
 from ollm.providers.local_models.model_store import ModelStore, Progress
@@ -99,9 +106,6 @@ def list_models(as_json: bool) -> None:
     from ollm.app.models import collect_models
 
     document = asyncio.run(collect_models(ProcessScope(), warn))
-    if as_json:
-        print_json(document)
-        return
     rows = [(m["name"], format_size(m["size"]), "embedded") for m in document["files"]]
     for server in document["servers"]:
         rows += [
@@ -112,7 +116,7 @@ def list_models(as_json: bool) -> None:
         for m in document["catalogue"]
         if not m["installed"]
     ]
-    print_table(("MODEL", "SIZE", "WHERE"), rows)
+    print_result(document, format_table(("MODEL", "SIZE", "WHERE"), rows), as_json=as_json)
 
 
 @models.command()
@@ -158,11 +162,6 @@ def probe(model: str | None, as_json: bool) -> None:
 
     process = ProcessScope()
     card = asyncio.run(probe_model(process, model, lambda trial: warn(f"{trial.name}: {trial.told}")))
-    if as_json:
-        print_json(msgspec.to_builtins(card))
-        return
-    print(f"{make_printable(card.model)}, probed {card.facts.probed}")
-    print_table(
-        ("TRIAL", "", "FOUND", "SECONDS"),
-        [(trial.name, "ok" if trial.ok else "no", trial.told, f"{trial.seconds:.1f}") for trial in card.trials],
-    )
+    rows = [(trial.name, "ok" if trial.ok else "no", trial.told, f"{trial.seconds:.1f}") for trial in card.trials]
+    head = f"{make_printable(card.model)}, probed {card.facts.probed}\n"
+    print_result(card, head + format_table(("TRIAL", "", "FOUND", "SECONDS"), rows), as_json=as_json)

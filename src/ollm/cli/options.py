@@ -89,15 +89,23 @@ def style_text(text: str, **style: Any) -> str:
     return click.style(text, **style) if wants_colour(copy_environment()) else text
 
 
-def print_table(headings: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """Print a table with columns as wide as needed. Control characters in cells are made visible."""
+def print_result(document: object, text: str, *, as_json: bool) -> None:
+    """Print what a command found: the document with --json, else the text."""
+    print_json(document) if as_json else print(text)
+
+
+def format_table(headings: Sequence[str], rows: Iterable[Sequence[object]], empty: str = "") -> str:
+    """Format a table with columns as wide as needed, or return `empty` if there are no rows and it is set. Control
+    characters in cells are made visible."""
     lines = [list(headings), *([make_printable(str(cell)) for cell in row] for row in rows)]
+    if empty and len(lines) == 1:
+        return empty
     widths = [max(_measure_width(line[column]) for line in lines) for column in range(len(headings))]
     padded = (
         [cell + " " * (width - _measure_width(cell)) for cell, width in zip(line, widths, strict=True)]
         for line in lines
     )
-    print("\n".join("  ".join(cells).rstrip() for cells in padded))
+    return "\n".join("  ".join(cells).rstrip() for cells in padded)
 
 
 def _measure_width(text: str) -> int:

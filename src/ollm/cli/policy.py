@@ -15,9 +15,10 @@ from ollm.app.policy_views import check_call, run_backtest, serialize_policy
 from ollm.cli.completion import complete_tool
 from ollm.cli.options import (
     confirm_or_fail,
+    format_table,
     json_option,
     print_json,
-    print_table,
+    print_result,
     resolve_workspace,
     style_text,
     warn,
@@ -48,10 +49,7 @@ def show(workspace: str | None, as_json: bool) -> None:
     """
     process = _make_process(workspace)
     document = serialize_policy(_make_engine(process, None), trusted=process.trusted)
-    if as_json:
-        print_json(document)
-    else:
-        print_policy(document)
+    print_result(document, format_policy(document), as_json=as_json)
 
 
 @policy.command()
@@ -70,10 +68,8 @@ def revoke(number: int | None, everything: bool, yes: bool, as_json: bool) -> No
         revoked = [str(grant) for grant in book.list_saved()]
         confirm_or_fail(f"Revoke {'the grant' if len(revoked) == 1 else f'all {len(revoked):,} grants'}?", yes)
         book.revoke_all()
-    if as_json:
-        print_json({"revoked": revoked})
-    else:
-        print("\n".join(f"Revoked: {text}" for text in revoked) or "Nothing to revoke.")
+    text = "\n".join(f"Revoked: {text}" for text in revoked) or "Nothing to revoke."
+    print_result({"revoked": revoked}, text, as_json=as_json)
 
 
 @policy.command()
@@ -123,10 +119,7 @@ def backtest(file: str, workspace: str | None, as_json: bool) -> None:
     """
     process = _make_process(workspace)
     result = run_backtest(process, _make_engine(process, None), _make_engine(process, file, builtin=True), warn)
-    if as_json:
-        print_json(result)
-    else:
-        print_result(result)
+    print_result(result, format_backtest(result), as_json=as_json)
 
 
 def _make_process(workspace: str | None) -> ProcessScope:
@@ -214,29 +207,25 @@ def print_verdict(tool: str, document: dict[str, Any]) -> None:
         click.echo(f"To allow it: ollm … --allow {json.dumps(document['grant'])}")
 
 
-def print_result(result: dict[str, Any]) -> None:
+def format_backtest(result: dict[str, Any]) -> str:
     rows = [(name, result["today"][name], result[name]) for name in ("allow", "ask", "deny")]
-    print(f"{result['calls']} recorded calls.\n")
-    print_table(("", "today", "with these rules"), rows)
-    if result["changes"]:
-        print()
-        changed = [(one["now"], one["then"], one["tool"], one["what"]) for one in result["changes"]]
-        print_table(("today", "then", "tool", "what"), changed)
+    changed = [(one["now"], one["then"], one["tool"], one["what"]) for one in result["changes"]]
+    parts = [f"{result['calls']} recorded calls.", format_table(("", "today", "with these rules"), rows)]
+    return "\n\n".join([*parts, format_table(("today", "then", "tool", "what"), changed)] if changed else parts)
 
 
-def print_policy(document: dict[str, Any]) -> None:
-    """Print the document for people."""
+def format_policy(document: dict[str, Any]) -> str:
     trust = "trusted" if document["trusted"] else "not trusted"
-    print(f"Approval level: {document['approval']}. This workspace is {trust}.\n")
     rows = []
     for rule in document["rules"]:
         place = f"{rule['file']}:{rule['line']}" if rule["file"] else rule["layer"]
         rows.append((rule["action"], rule["text"].partition(" ")[2], place, rule["problem"] or rule["message"]))
     rows.append((document["defaultAction"], "everything else", "default", ""))
-    print_table(("action", "what", "where", "why"), rows)
-    print()
-    if document["grants"]:
-        granted = [(one["number"], one["grant"], one["workspace"] or "everywhere") for one in document["grants"]]
-        print_table(("number", "granted", "where"), granted)
-    else:
-        print("No permanent grants.")
+    granted = [(one["number"], one["grant"], one["workspace"] or "everywhere") for one in document["grants"]]
+    return "\n\n".join(
+        (
+            f"Approval level: {document['approval']}. This workspace is {trust}.",
+            format_table(("action", "what", "where", "why"), rows),
+            format_table(("number", "granted", "where"), granted, "No permanent grants."),
+        )
+    )

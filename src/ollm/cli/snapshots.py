@@ -10,9 +10,10 @@ from ollm.app import ClosedSession, ProcessScope
 from ollm.cli.completion import complete_session
 from ollm.cli.options import (
     confirm_or_fail,
+    format_table,
     json_option,
     print_json,
-    print_table,
+    print_result,
     resolve_workspace,
     workspace_option,
     yes_option,
@@ -46,15 +47,9 @@ def list_snapshots(session: str | None, workspace: str | None, as_json: bool) ->
     """
     scope = _open_scope(workspace)
     found = asyncio.run(scope.snapshots.list_snapshots(resolve_session_id(scope.process, session, workspace)))
-    if as_json:
-        print_json(found)
-    elif not found:
-        print("No snapshots of this session.")
-    else:
-        rows = [
-            (entry.id, format_age(entry.timestamp), entry.token_count, entry.trigger, entry.summary) for entry in found
-        ]
-        print_table(("snapshot", "taken", "tokens", "why", "what"), rows)
+    rows = [(one.id, format_age(one.timestamp), one.token_count, one.trigger, one.summary) for one in found]
+    table = format_table(("snapshot", "taken", "tokens", "why", "what"), rows, "No snapshots of this session.")
+    print_result(found, table, as_json=as_json)
 
 
 @snapshots.command()
@@ -84,10 +79,7 @@ def create(session: str | None, workspace: str | None, as_json: bool) -> None:
     made = asyncio.run(scope.take_snapshot(resolve_session_id(scope.process, session, workspace)))
     if made is None:
         raise OllmError(scope.explain_refusal())
-    if as_json:
-        print_json(make_summary(made))
-    else:
-        print(f"Took snapshot {made.id}: {made.summary}")
+    print_result(make_summary(made), f"Took snapshot {made.id}: {made.summary}", as_json=as_json)
 
 
 @snapshots.command()

@@ -12,7 +12,16 @@ import click
 from ollm.app import ProcessScope, run_tool_call
 from ollm.app.toolbox import create_tool_registry, serialize_tools
 from ollm.cli.completion import complete_tool
-from ollm.cli.options import json_option, print_json, print_table, resolve_workspace, warn, workspace_option, yes_option
+from ollm.cli.options import (
+    format_table,
+    json_option,
+    print_json,
+    print_result,
+    resolve_workspace,
+    warn,
+    workspace_option,
+    yes_option,
+)
 from ollm.cli.start import check_grants
 from ollm.domain.errors import ExitCode, UsageError
 from ollm.domain.events import Event, Notice
@@ -36,10 +45,8 @@ def tools() -> None:
 def list_tools(workspace: str | None, as_json: bool) -> None:
     """List every tool with its risk and description."""
     specs = create_tool_registry(resolve_workspace(workspace)).list()
-    if as_json:
-        print_json(serialize_tools(specs))
-        return
-    print_table(("TOOL", "RISK", "DESCRIPTION"), [(spec.name, spec.risk, spec.description) for spec in specs])
+    rows = [(spec.name, spec.risk, spec.description) for spec in specs]
+    print_result(serialize_tools(specs), format_table(("TOOL", "RISK", "DESCRIPTION"), rows), as_json=as_json)
 
 
 @tools.command("run")
@@ -149,6 +156,7 @@ def list_skills(workspace: str | None, as_json: bool) -> None:
     if as_json:
         print_json(found)
     elif found:
-        print_table(("SKILL", "DESCRIPTION", "FILE"), [(skill.name, skill.description, skill.path) for skill in found])
+        rows = [(skill.name, skill.description, skill.path) for skill in found]
+        print(format_table(("SKILL", "DESCRIPTION", "FILE"), rows))
     else:
         warn("no skills. Put one into .ollm/skills/NAME/SKILL.md or ~/.ollm/skills.")

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from ollm.app.process import ProcessScope
-from ollm.cli.options import json_option, print_json, print_table, resolve_workspace
+from ollm.cli.options import format_table, json_option, print_result, resolve_workspace
 from ollm.domain.clock import format_age
 from ollm.policy.trust import TrustBook, TrustState
 from ollm.system.terminal_text import make_printable
@@ -23,48 +23,31 @@ def trust(directory: str | None, listing: bool, revoke: bool, as_json: bool) -> 
     if listing and (revoke or directory):
         raise click.UsageError("--list cannot be combined with other options.")
     if listing:
-        _print_states(ProcessScope().trust_book.list_states(), as_json)
+        states = ProcessScope().trust_book.list_states()
+        rows = [
+            (one.workspace, format_age(one.since or ""), "yes" if one.trusted else "changed since") for one in states
+        ]
+        table = format_table(("workspace", "since", "trusted"), rows, "No trusted workspaces.")
+        print_result(states, table, as_json=as_json)
         return
     workspace = resolve_workspace(directory)
     book = ProcessScope(workspace=workspace).trust_book
     if revoke:
         book.revoke(workspace)
-        print_json({"workspace": str(workspace), "trusted": False}) if as_json else print(
-            f"{workspace}: no longer trusted."
-        )
+        document = {"workspace": str(workspace), "trusted": False}
+        print_result(document, f"{workspace}: no longer trusted.", as_json=as_json)
         return
     before, after = book.get_state(workspace), book.trust(workspace)
-    if as_json:
-        print_json(after)
-    else:
-        _report_trust(before, after)
+    print_result(after, "\n".join(_describe_trust(before, after)), as_json=as_json)
 
 
-def _print_states(states: list[TrustState], as_json: bool) -> None:
-    if as_json:
-        print_json(states)
-    elif not states:
-        print("No trusted workspaces.")
-    else:
-        rows = [
-            (state.workspace, format_age(state.since or ""), "yes" if state.trusted else "changed since")
-            for state in states
-        ]
-        print_table(("workspace", "since", "trusted"), rows)
-
-
-def _report_trust(before: TrustState, after: TrustState) -> None:
+def _describe_trust(before: TrustState, after: TrustState) -> list[str]:
     if before.trusted:
-        print(f"{after.workspace} is already trusted.")
-        return
-    print(
-        f"Trusted {after.workspace} with:" if after.files else f"Trusted {after.workspace}; it contains no agent files."
-    )
+        return [f"{after.workspace} is already trusted."]
+    head = f"Trusted {after.workspace}" + (" with:" if after.files else "; it contains no agent files.")
     marks = {**dict.fromkeys(before.added, " (new)"), **dict.fromkeys(before.changed, " (changed)")}
-    for name in after.files:
-        print(f"  {make_printable(name)}{marks.get(name, '')}")
-    for name in before.removed:
-        print(f"  {make_printable(name)} (gone)")
+    files = [f"  {make_printable(name)}{marks.get(name, '')}" for name in after.files]
+    return [head, *files, *(f"  {make_printable(name)} (gone)" for name in before.removed)]
 
 
 MAX_SHOWN_FILES = 12

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from ollm.app import ProcessScope
-from ollm.cli.options import json_option, print_json, print_table, resolve_workspace, warn, workspace_option
+from ollm.cli.options import format_table, json_option, print_json, resolve_workspace, warn, workspace_option
 from ollm.domain.clock import format_age, format_stamp, parse_stamp
 from ollm.domain.errors import UsageError
 from ollm.domain.text import format_count, shorten_ids
@@ -76,13 +76,13 @@ def search(
         from ollm.archive.listing import search_archived
 
         hits += search_archived(process, " ".join(text), limit, warn, tasks=tasks, role=role, since=filters.since)
+    print_hits(hits, process.session_files.places.list_ids(), as_json=as_json)
+
+
+def print_hits(hits: list[dict[str, Any]], session_ids: Iterable[str], *, as_json: bool) -> None:
     if as_json:
         print_json(hits)
         return
-    print_hits(hits, process.session_files.places.list_ids())
-
-
-def print_hits(hits: list[dict[str, Any]], session_ids: Iterable[str]) -> None:
     if not hits:
         warn("no matches.")
     short = shorten_ids([*session_ids, *(hit["sessionId"] for hit in hits)])
@@ -147,7 +147,7 @@ def print_sessions(rows: list[dict[str, Any]], short: Mapping[str, str] | None =
     """Print sessions as a table. `short` maps ids to prefixes that are unique in a longer list."""
     short = short or shorten_ids(row["sessionId"] for row in rows)
     headings = ("ID", "TITLE", "LAST ACTIVE", "MODEL", "MESSAGES", "TOKENS", "WORKSPACE")
-    print_table(headings, [_format_cells(row, short) for row in rows])
+    print(format_table(headings, [_format_cells(row, short) for row in rows]))
 
 
 def _add_archived(process: Any, rows: list[dict[str, Any]], *, tasks: bool) -> list[dict[str, Any]]:

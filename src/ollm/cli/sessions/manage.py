@@ -13,7 +13,7 @@ from ollm.cli.completion import complete_session
 from ollm.cli.options import (
     confirm_or_fail,
     json_option,
-    print_json,
+    print_result,
     resolve_workspace,
     warn,
     workspace_option,
@@ -229,10 +229,7 @@ def open_closed_session(session: str | None, workspace: str | None, *, files: bo
 
 
 def print_outcome(done: RewindOutcome, *, as_json: bool) -> int:
-    if as_json:
-        print_json(done)
-    else:
-        print(done.text)
+    print_result(done, done.text, as_json=as_json)
     return ExitCode.FAILED if done.skipped and not done.dry_run else ExitCode.DONE
 
 
@@ -243,13 +240,9 @@ def check(repair: bool, as_json: bool) -> int:
     """Find damaged sessions; exit code 1 if any stays damaged."""
     library = ProcessScope().library
     findings = library.check(repair=repair, progress=make_progress("Checking"))
-    if as_json:
-        print_json(findings)
-    else:
-        for found in findings:
-            print(f"{found.session_id}  {found.outcome}: {make_printable(found.problem)}")
-        healthy = len(library.places.list_ids()) - len(
-            {found.session_id for found in findings if found.outcome != "mended"}
-        )
-        print(f"{format_count(healthy, 'session')} OK.")
+    lines = [f"{found.session_id}  {found.outcome}: {make_printable(found.problem)}" for found in findings]
+    healthy = len(library.places.list_ids()) - len(
+        {found.session_id for found in findings if found.outcome != "mended"}
+    )
+    print_result(findings, "\n".join([*lines, f"{format_count(healthy, 'session')} OK."]), as_json=as_json)
     return ExitCode.FAILED if any(found.outcome == "damaged" for found in findings) else ExitCode.DONE
