@@ -9,7 +9,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Coroutine
 from inspect import signature
-from typing import TYPE_CHECKING, Any, TypeVar, get_type_hints
+from typing import Any, TypeVar, get_type_hints
 
 import msgspec
 
@@ -25,9 +25,6 @@ from ollm.app import redact_error
 from ollm.domain.errors import BusyError, NotFoundError, OllmError, UnknownModelError, UsageError
 from ollm.domain.messages import JsonObject
 from ollm.domain.struct import Data
-
-if TYPE_CHECKING:
-    from ollm.acp.sessions import EditorSessions
 
 log = logging.getLogger("ollm.acp")
 R = TypeVar("R")
@@ -81,10 +78,10 @@ class EditorClient:
         self._transport = transport
         self._waiting: dict[int, asyncio.Future[Any]] = {}
         self._last_id = 0
-        self._sessions: asyncio.Task[EditorSessions] | None = None
+        self._sessions: asyncio.Task[object] | None = None
         self._tasks: set[asyncio.Task[Any]] = set()
 
-    async def listen(self, load_sessions: Callable[[], Coroutine[Any, Any, EditorSessions]]) -> None:
+    async def listen(self, load_sessions: Callable[[], Coroutine[Any, Any, object]]) -> None:
         """Serve requests, side by side, until the editor disconnects. The first one loads the sessions."""
         while (message := await self._transport.receive()) is not None:
             if self._sessions is None:
