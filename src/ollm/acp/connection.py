@@ -81,7 +81,7 @@ class EditorClient:
         self._sessions: asyncio.Task[object] | None = None
         self._tasks: set[asyncio.Task[Any]] = set()
 
-    async def listen(self, load_sessions: Callable[[], Coroutine[Any, Any, object]]) -> None:
+    async def serve_requests(self, load_sessions: Callable[[], Coroutine[Any, Any, object]]) -> None:
         """Serve requests, side by side, until the editor disconnects. The first one loads the sessions."""
         while (message := await self._transport.receive()) is not None:
             if self._sessions is None:

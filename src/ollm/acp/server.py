@@ -55,7 +55,7 @@ async def serve_requests(
         stack.callback(asyncio.create_task(sessions.stop_after(transport.ended), name="end of input").cancel)
         return sessions
 
-    await editor.listen(load_sessions)
+    await editor.serve_requests(load_sessions)
 
 
 def claim_stdout() -> int:
