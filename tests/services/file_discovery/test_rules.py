@@ -380,3 +380,20 @@ async def test_the_settings_of_a_repository_are_read_again_when_they_change(
     subprocess.run(["git", "-C", str(root), "config", "core.ignorecase", "true"], check=True)
 
     assert await files(plain, root / "deep") == set()
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    ["[A]", "[a]", "[!A]", "[!a]", "[A-Z]", "[!A-Z]", "[[:upper:]]", "[![:lower:]]", "[A-_]", "[Z-a]", "[!b]x"],
+)
+async def test_sets_ignore_case_as_git_does(plain: FileDiscoveryService, root: Path, pattern: str) -> None:
+    plant(root, "A", "a", "B", "b", "1", "_", "^", "Bx", "bx", "Cx")
+    subprocess.run(["git", "init", "-q", str(root)], check=True)
+    subprocess.run(["git", "-C", str(root), "config", "core.ignoreCase", "true"], check=True)
+    rules(root, ".git/info/exclude", pattern)
+
+    listed = subprocess.run(
+        ["git", "-C", str(root), "ls-files", "-co", "--exclude-standard"], check=True, capture_output=True, text=True
+    )
+
+    assert await files(plain, root) == set(listed.stdout.split())

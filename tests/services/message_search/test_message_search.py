@@ -31,6 +31,10 @@ FACTS = [
     "猫は毎朝八時に薬を飲みます。",
     "แมวของเพื่อนบ้านชื่อส้มโอ",
     "우리 고양이는 매일 아침 약을 먹어요.",
+    "Lena writes C++ at work.",
+    "Tomek writes C# at home.",
+    "The birthday cake had a 🦄 on it.",
+    "Bjørn lives in Łódź.",
 ]
 
 
@@ -68,6 +72,10 @@ def talk(tmp_path_factory: pytest.TempPathFactory) -> tuple[Home, str]:
         (["毎朝何を飲みますか"], 4),
         (["ชื่อแมว"], 5),
         (["고양이"], 6),
+        (["C++"], 7),
+        (["Who writes C#?"], 8),
+        (["🦄"], 9),
+        (["bjorn lodz"], 10),
     ],
 )
 def test_a_fact_is_found_by_its_words(talk: tuple[Home, str], queries: list[str], fact: int) -> None:
@@ -82,6 +90,9 @@ def test_a_fact_is_found_by_its_words(talk: tuple[Home, str], queries: list[str]
         "¿Dónde está la escuela de la playa?",
         "宇宙飞船的燃料是什么",
         "sailing licence",
+        "F#",
+        "🐙",
+        "a + b",
         "...",
         "",
     ],

@@ -18,6 +18,7 @@ _ANY = rb"[^\x00]*"
 _WITHIN = rb"[^/\x00]*"
 _SPECIAL = b"*?[\\"
 _MAX_EXPANDED = 16
+_CAPITALS = set(range(0x41, 0x5B))
 _LITERALS = [bytes([code]) if bytes([code]).isalnum() or code == 0x2F else b"\\x%02x" % code for code in range(256)]
 
 
@@ -47,14 +48,15 @@ def expand_sets(pattern: bytes) -> list[bytes]:
     return [before + rest for before in found]
 
 
-def translate_pattern(pattern: bytes) -> bytes:
+def translate_pattern(pattern: bytes, *, ignore_case: bool = False) -> bytes:
     """Translate a path pattern. As in git, the part before the first wildcard is literal and the rest is a separate
-    pattern: a `**` at its start counts as one at the start of a pattern."""
+    pattern: a `**` at its start counts as one at the start of a pattern. With `ignore_case` its sets are those of an
+    expression that is compiled so."""
     cut = measure_literal(pattern)
-    return escape_literal(pattern[:cut]) + _translate_wildcards(pattern[cut:])
+    return escape_literal(pattern[:cut]) + _translate_wildcards(pattern[cut:], ignore_case)
 
 
-def _translate_wildcards(pattern: bytes) -> bytes:
+def _translate_wildcards(pattern: bytes, ignore_case: bool) -> bytes:
     parts: list[bytes] = []
     at = 0
     while at < len(pattern):
@@ -64,7 +66,7 @@ def _translate_wildcards(pattern: bytes) -> bytes:
             case b"?":
                 part, at = rb"[^/\x00]", at + 1
             case b"[":
-                part, at = _translate_set(pattern, at + 1)
+                part, at = _translate_set(pattern, at + 1, ignore_case)
             case b"\\":
                 if at + 1 == len(pattern):
                     raise BadPattern("a backslash at the end escapes nothing")
@@ -88,8 +90,9 @@ def _translate_stars(pattern: bytes, at: int) -> tuple[bytes, int]:
     return _ANY, end
 
 
-def _translate_set(pattern: bytes, at: int) -> tuple[bytes, int]:
-    """Translate a `[…]` after its bracket: `!` or `^` negates, a leading `]` is a member, backslash escapes."""
+def _translate_set(pattern: bytes, at: int, ignore_case: bool) -> tuple[bytes, int]:
+    """Translate a `[…]` after its bracket: `!` or `^` negates, a leading `]` is a member, backslash escapes. To ignore
+    case, git compares small letters: with those of ranges and classes, but never with a capital by itself."""
     negated = pattern[at : at + 1] in (b"!", b"^")
     at += negated
     members: set[int] = set()
@@ -97,10 +100,12 @@ def _translate_set(pattern: bytes, at: int) -> tuple[bytes, int]:
     while first or pattern[at : at + 1] != b"]":
         first = False
         added, previous, at = _read_member(pattern, at, previous)
-        members |= added
+        members |= added if previous or not ignore_case else added | set(bytes(added).lower())
     if negated:
         members = set(range(256)) - members
     members -= {0, 0x2F}
+    if ignore_case:
+        members = members - _CAPITALS or {0}  # which is in no name
     if not members:
         raise BadPattern("a set that holds no character")
     return b"[" + b"".join(b"\\x%02x" % code for code in sorted(members)) + b"]", at + 1

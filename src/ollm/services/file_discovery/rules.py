@@ -33,11 +33,13 @@ Shape = Literal["name", "beginning", "ending"]
 
 
 class IgnoreRule(Data, frozen=True, gc=False):
-    """One line of an ignore file. `expression` matches paths from the top; `base` is the directory of the file. If the
+    """One line of an ignore file. `expression` matches paths from the top, `caseless` if compiled to ignore case;
+    `base` is the directory of the file. If the
     rule is simple, a matching path has one of the `names`, or a name that begins or ends with one. Then most names can
     be checked without the expression."""
 
     expression: bytes
+    caseless: bytes
     negated: bool
     only_directories: bool
     text: str
@@ -106,11 +108,12 @@ def _parse_rule(line: bytes, base: bytes, text: str, source: str, number: int) -
         raise BadPattern("it matches nothing")
     if len(pattern) > _MAX_PATTERN_BYTES:
         raise BadPattern("it is longer than a path can be")
-    start = escape_literal(base) + b"/" if base else b""
     anywhere = b"/" not in pattern
+    start = (escape_literal(base) + b"/" if base else b"") + (_ANYWHERE if anywhere else b"")
     shape, names = _find_shape(pattern)
     return IgnoreRule(
-        expression=start + (_ANYWHERE if anywhere else b"") + translate_pattern(pattern.removeprefix(b"/")),
+        expression=start + translate_pattern(pattern.removeprefix(b"/")),
+        caseless=start + translate_pattern(pattern.removeprefix(b"/"), ignore_case=True) if b"[" in pattern else b"",
         negated=line.startswith(b"!"),
         only_directories=only_directories,
         text=text,
@@ -211,7 +214,8 @@ class Matcher:
     @cached_property
     def _groups(self) -> list[list[bytes]]:
         """The expressions of rules that need a search, in groups, so that even fifty thousand work."""
-        expressions = [self.rules[number].expression for number in self._others]
+        rules = [self.rules[number] for number in self._others]
+        expressions = [(self._ignore_case and rule.caseless) or rule.expression for rule in rules]
         starts = range(0, len(expressions), _MAX_GROUP_RULES)
         return [expressions[start : start + _MAX_GROUP_RULES] for start in starts]
 

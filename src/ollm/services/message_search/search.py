@@ -17,7 +17,7 @@ import msgspec
 from ollm.domain.struct import Data
 from ollm.store.session_index.passages import IndexedText, PassageTable, make_excerpt
 from ollm.store.session_index.session_texts import SessionTexts, Vector
-from ollm.store.session_index.words import UNSPACED, fold_text, has_digit, quote_phrase
+from ollm.store.session_index.words import UNSPACED, fold_text, has_digit, is_picture, quote_phrase
 
 MAX_QUERIES = 5
 MAX_TERMS = 24  # of one query
@@ -129,9 +129,13 @@ def _read_query(texts: SessionTexts, query: str) -> Query:
         name = " ".join(parts) if len(parts) > 1 and not runs else ""
         is_identifier = bool(name) and has_digit(name)  # none of its parts can stand for it
         names += [name] if is_identifier or (name and texts.holds(name)) else []
-        words += [] if is_identifier else [word for word in parts if len(word) > 1 or word.isdigit()]
+        words += [] if is_identifier else [word for word in parts if _is_telling_word(word)]
     chosen = list(dict.fromkeys([*names, *words, *pairs]))[:MAX_TERMS]
     return Query(terms=tuple(_make_term(texts, word, is_pair=word in pairs) for word in chosen))
+
+
+def _is_telling_word(word: str) -> bool:
+    return len(word) > 1 or word.isdigit() or is_picture(word)
 
 
 def _make_term(
@@ -150,7 +154,8 @@ def _make_term(
         phrases += map(quote_phrase, longer or ([] if is_identifier else [*texts.find_alike(word), *parts]))
         held = texts.count_matches(f"({' OR '.join(phrases)})", common) if len(phrases) > 1 else held
     rarity = 0.0 if held > common else math.log((count + 1) / min(max(held, 1), count)) / math.log(count + 1)
-    length_weight = 1.0 if is_pair or is_identifier else min(1.0, (len(word) - 1) / (FULL_WEIGHT_CHARS - 1))
+    is_whole = is_pair or is_identifier or not word.isalnum()
+    length_weight = 1.0 if is_whole else min(1.0, (len(word) - 1) / (FULL_WEIGHT_CHARS - 1))
     return Term(
         word=word,
         phrases=tuple(phrases),

@@ -14,10 +14,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TypeVar
 
-VERSION = 5
+VERSION = 6
 BUSY_MILLISECONDS = 1500
-# `fold_words` decides what is a letter. The tables of FTS5 end with Unicode 6.1: later letters are unassigned (Cn).
-TOKENIZER = "porter unicode61 remove_diacritics 0 categories 'L* N* M* Co Cn'"
+# `fold_words` decides what is a word. The tables of FTS5 end with Unicode 6.1: later letters are unassigned (Cn).
+TOKENIZER = "porter unicode61 remove_diacritics 0 categories 'L* N* M* S* P* Co Cn'"
 SCHEMA = f"""
 CREATE TABLE sessions(
     id INTEGER PRIMARY KEY, session_id TEXT NOT NULL UNIQUE, stamp TEXT NOT NULL,

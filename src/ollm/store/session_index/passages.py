@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
 from itertools import pairwise
 from typing import NamedTuple
 from unicodedata import normalize
@@ -30,15 +31,6 @@ class IndexedText(NamedTuple):
     text: str
 
 
-class FoldedPassage(NamedTuple):
-    text: str
-    folded: str
-    words: frozenset[str]  # of the query, their beginnings
-
-    def __add__(self, other: FoldedPassage) -> FoldedPassage:  # type: ignore[override]
-        return FoldedPassage(self.text + other.text, self.folded + other.folded, self.words | other.words)
-
-
 class PassageTable:
     """The passages of texts that may hold one of the phrases, those with the most of their words first."""
 
@@ -49,12 +41,11 @@ class PassageTable:
         self._passages: dict[int, str] = {}
         words = sorted({word for phrase in phrases for word in phrase.replace('"', " ").split()})
         beginnings = {stem[:-1] if stem[-1] in "iel" else stem for stem in stem_words(words).values()}
-        pattern = re.compile(rf"(?<!\S)(?:{'|'.join(map(re.escape, sorted(beginnings)))})")
         for text in texts if beginnings else ():
-            for passage in _choose_passages(text.text, pattern):
+            for passage, folded in _choose_passages(text.text, sorted(beginnings)):
                 query = "INSERT INTO passages(text) VALUES (?)"
-                row = self._connection.execute(query, (passage.folded,)).lastrowid or 0
-                self.owners[row], self._passages[row] = text, passage.text
+                row = self._connection.execute(query, (folded,)).lastrowid or 0
+                self.owners[row], self._passages[row] = text, passage
 
     def find(self, phrases: Sequence[str]) -> list[int]:
         """Find the passages that hold one of these phrases, best first."""
@@ -83,12 +74,32 @@ class PassageTable:
         self._connection.close()
 
 
-def _choose_passages(text: str, pattern: re.Pattern[str]) -> list[FoldedPassage]:
-    """Cut a text into passages, each beginning in the middle of the previous one, and choose those with most words."""
-    folded = ((part, fold_words(part)) for part in cut_text(text, PASSAGE_CHARS // 2))
-    halves = [FoldedPassage(part, words, frozenset(pattern.findall(words))) for part, words in folded]
-    passages = [one + other for one, other in pairwise(halves)] or halves
-    return sorted((one for one in passages if one.words), key=lambda one: -len(one.words))[:MAX_TEXT_PASSAGES]
+def _choose_passages(text: str, beginnings: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Cut a text into passages, each beginning in the middle of the previous one, and yield those with most of the
+    words that begin so, with their folded text. Folding takes long: passages that seem to hold the words come first,
+    and the others are left out once every word was found."""
+    find_likely = re.compile(rf"(?<!\w)(?:{'|'.join(map(_spell_variants, beginnings))})").findall
+    find = re.compile(rf"(?<!\S)(?:{'|'.join(map(re.escape, beginnings))})").findall
+    halves = [(part, set(find_likely(part.casefold()))) for part in cut_text(text, PASSAGE_CHARS // 2)]
+    passages = [(one[0] + other[0], len(one[1] | other[1])) for one, other in pairwise(halves)]
+    passages = passages or [(part, len(words)) for part, words in halves]
+    missing, count = {one for one in beginnings if find(one) == [one]}, 0
+    for passage, likely in sorted(passages, key=lambda one: -one[1]):
+        if count == MAX_TEXT_PASSAGES or not (likely or missing):
+            return
+        folded = fold_words(passage)
+        if words := set(find(folded)):
+            yield passage, folded
+            missing, count = missing - words, count + 1
+        if len(words) == len(beginnings):
+            return
+
+
+@cache
+def _spell_variants(word: str) -> str:
+    """Make a pattern for a folded word with any accents that are written as one character with its letter."""
+    classes = ({normalize("NFC", letter + mark) for mark in ("", *map(chr, range(0x300, 0x370)))} for letter in word)
+    return "".join(f"[{re.escape(''.join(one for one in variants if len(one) == 1))}]" for variants in classes)
 
 
 def cut_text(text: str, chars: int) -> Iterator[str]:

@@ -22,7 +22,7 @@ from ollm.store.session_index.texts import (
     make_sign_marks,
     unpack_text,
 )
-from ollm.store.session_index.words import SearchWord, fold_words, has_digit, parse_words, quote_phrase
+from ollm.store.session_index.words import SearchWord, fold_words, has_digit, is_punctuation, parse_words, quote_phrase
 
 MAX_RANKED_HITS = 20_000
 LOOK_SECONDS = 0.05
@@ -101,7 +101,7 @@ def search_sessions(
             if asked.excludes_all:
                 return SessionSearchResult([], True, 0)
             words = parse_words(text)
-            found = asked.find_by_words(words) if words else asked.find_by_signs()
+            found = asked.find_by_signs(words) if is_punctuation(text) else asked.find_by_words(words)
             return SessionSearchResult(asked.make_hits(found.rows), found.ranked, found.total, found.complete)
         finally:
             if connection.in_transaction:
@@ -143,10 +143,11 @@ class _Search:
         ranked = found.ranked and more.ranked
         return _RowBatch(rows, ranked, max(found.total, more.total), found.complete and more.complete)
 
-    def find_by_signs(self) -> _RowBatch:
+    def find_by_signs(self, words: list[SearchWord]) -> _RowBatch:
         """Search for exactly the typed text, newest first, among texts with the same signs."""
         wanted = self._typed.strip()
-        return self._look_through([quote_phrase(mark) for mark in make_sign_marks(wanted)], lambda text: wanted in text)
+        marks = [quote_phrase(mark) for mark in make_sign_marks(wanted)]
+        return self._look_through([*marks, *(word.phrase for word in words)], lambda text: wanted in text)
 
     def _find_longer(self, words: list[SearchWord]) -> _RowBatch | None:
         """Search with longer words that begin like those typed, or return None if there are none."""
@@ -263,7 +264,7 @@ class _Search:
         return [self._make_hit(row, *shown.get(row.id, (text.text, []))) for row, text in zip(rows, texts, strict=True)]
 
     def _make_hit(self, row: EntryRow, text: str, matches: list[Span]) -> dict[str, Any]:
-        signs = [re.escape(typed) for typed in self._typed.split() if not parse_words(typed)]
+        signs = [re.escape(typed) for typed in self._typed.split() if is_punctuation(typed)]
         if signs:
             matches = [*matches, *(found.span() for found in re.finditer("|".join(signs), text))]
         query = "SELECT session_id, title FROM sessions WHERE id = ?"

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from ollm.domain.clock import format_stamp, parse_stamp, to_epoch_ms
 from ollm.store.session_index.database import run_transaction
-from ollm.store.session_index.words import fold_words
+from ollm.store.session_index.words import fold_words, is_separator
 
 ROLES = ("user", "assistant", "system", "tool")
 UNDER_WAY = ""  # stands for a call's id: an answer that was not finished when it was read
@@ -77,8 +77,8 @@ def make_session_mark(session: int) -> str:
 
 
 def make_sign_marks(text: str) -> list[str]:
-    """Make a mark for each sign in the text. A sign is not a letter, number or space."""
-    signs = {letter for letter in set(text) - _EVERYWHERE if not letter.isalnum() and not letter.isspace()}
+    """Make a mark for each sign in the text that is not a word by itself."""
+    signs = {letter for letter in set(text) - _EVERYWHERE if is_separator(letter) and not letter.isspace()}
     return sorted({chr(_SIGN + ord(sign) % _SIGNS) for sign in signs})
 
 

@@ -5,23 +5,22 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from functools import cache
-from operator import eq
 from typing import NamedTuple
-from unicodedata import category, combining, normalize
+from unicodedata import bidirectional, category, combining, lookup, name, normalize
 
 # Ideographs, kana and their extensions: each is a word of its own. Compiled by `re` when first used.
 _IDEOGRAPHS = r"\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f"
 _ALONE = rf"([{_IDEOGRAPHS}])"
 # So are the characters of other scripts that are written without blanks, or that join words: Thai, Lao, Burmese, Khmer
 # and Hangul.
-_UNSPACED = rf"{_IDEOGRAPHS}\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\uac00-\ud7af"
-UNSPACED = f"[{_UNSPACED}]"
-_CHUNK = rf"[{_UNSPACED}]|[^\s{_UNSPACED}]+"
+UNSPACED = rf"[{_IDEOGRAPHS}\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\uac00-\ud7af]"
 # Combining classes of accents, points and hamza. The others belong to letters: vowel signs, virama, voicing marks.
 _ACCENT_CLASSES = frozenset({1, *range(10, 37), *range(200, 241)})
 _VARIANTS = "[\ufe00-\ufe0f\U000e0100-\U000e01ef]"
 _LETTERS = r"[^\W_]+"
 _ASCII_LETTERS = "".join(chr(code).lower() if chr(code).isalnum() else " " for code in range(128))
+_ASCII_SYMBOLS = "#$%+<=>|~"
+_ASCII_WORDS = "".join(chr(code) if chr(code) in _ASCII_SYMBOLS else _ASCII_LETTERS[code] for code in range(128))
 _SEPARATOR = "\x1f"
 MAX_WORDS = 64
 MAX_WORD_CHARS = 200
@@ -49,45 +48,89 @@ class SearchWord(NamedTuple):
         return bool(re.search(r"(?<!\S)" + r"\s+".join(words), text))
 
 
+class _FoldTable(dict[int, str]):
+    """What each character is folded to, found when it is first met; one that `is_word` gets blanks around it."""
+
+    def __init__(self, is_word: Callable[[str], bool]) -> None:
+        self._is_word = is_word
+
+    def __missing__(self, code: int) -> str:
+        folded = (f" {one} " if self._is_word(one) else one for one in _fold_letter(chr(code)))
+        self[code] = "".join(folded)
+        return self[code]
+
+
 def fold_text(text: str) -> str:
-    """Fold to lower case without accents and compatibility forms, with a blank for each sign. Forms of one word in
-    either case, composed or decomposed, are folded to the same."""
-    if text.isascii():
-        return text.translate(_ASCII_LETTERS)
-    plain = _map_letters(normalize("NFKD", _map_letters(text, _blank_sign).upper()), _drop_accent)
-    return _map_letters(normalize("NFC", plain.casefold()), _blank_sign)
+    """Fold to lower case without accents and compatibility forms, with a blank for each sign and blanks around each
+    symbol. Forms of one word in either case, composed or decomposed, are folded to the same."""
+    return normalize("NFKC", text).translate(_FOLDED_TEXT)
 
 
 def fold_words(text: str) -> str:
-    """Fold a text into words separated by blanks, as the index stores them."""
-    return _map_letters(fold_text(text), _separate_letter)
+    """Fold a text into words separated by blanks, as the index stores them. Each symbol is a word."""
+    if not text.isascii():
+        return normalize("NFKC", text).translate(_FOLDED_WORDS)
+    text = text.translate(_ASCII_WORDS)
+    for symbol in _ASCII_SYMBOLS:
+        text = text.replace(symbol, f" {symbol} ")
+    return text
 
 
 def find_spans(text: str) -> list[tuple[int, int]]:
     """Find the place in a text of each word that `fold_words` makes of it."""
-    chunks = re.finditer(r"\S+" if text.isascii() else _CHUNK, _map_letters(text, _blank_sign))
-    return [chunk.span() for chunk in chunks for _ in fold_words(chunk[0]).split()]
+    chunks = re.finditer(rf"{_SEPARATOR}|[^\s{_SEPARATOR}]+", "".join(map(_outline_letter, text)))
+    return [chunk.span() for chunk in chunks for _ in fold_words(text[chunk.start() : chunk.end()]).split()]
 
 
-def _map_letters(text: str, change: Callable[[str], str]) -> str:
-    table = {letter: change(letter) for letter in set(text)}
-    return text if all(map(eq, table, table.values())) else "".join(map(table.__getitem__, text))
+def is_punctuation(text: str) -> bool:
+    """Return True if only the signs of a text can be found, as it holds no letter and signs that are not words."""
+    return not any(map(str.isalnum, text)) and any(not letter.isspace() and is_separator(letter) for letter in text)
+
+
+def is_picture(letter: str) -> bool:
+    """Return True for a symbol that stands for a thing, as an emoji does, not for an operation, a unit or a sum."""
+    return category(letter) == "So"
 
 
 @cache
-def _blank_sign(letter: str) -> str:
-    return letter if letter.isalnum() or category(letter).startswith("M") else " "
+def is_symbol(letter: str) -> bool:
+    """Return True for a symbol, such as an emoji, a plus or a number sign, as opposed to punctuation."""
+    return category(letter) in ("Sm", "Sc", "So") or bidirectional(letter) == "ET"
 
 
 @cache
+def is_separator(letter: str) -> bool:
+    return not (letter.isalnum() or category(letter).startswith("M") or is_symbol(letter))
+
+
+def _fold_letter(letter: str) -> str:
+    if is_separator(letter):
+        return " "
+    plain = "".join(map(_drop_accent, normalize("NFKD", letter.upper())))
+    return "".join(" " if is_separator(one) else one for one in normalize("NFC", plain.casefold()))
+
+
 def _drop_accent(letter: str) -> str:
-    accent = combining(letter) in _ACCENT_CLASSES or category(letter) == "Me" or re.match(_VARIANTS, letter)
-    return "" if accent else letter
+    if combining(letter) in _ACCENT_CLASSES or category(letter) == "Me" or re.match(_VARIANTS, letter):
+        return ""
+    base, stroke, _ = name(letter, "").partition(" WITH ")  # a stroke or a hook, which no decomposition has
+    try:
+        return lookup(base) if stroke and letter.isalpha() else letter
+    except KeyError:
+        return letter
 
 
 @cache
-def _separate_letter(letter: str) -> str:
-    return f" {letter} " if re.match(UNSPACED, letter) else letter
+def _is_alone(letter: str) -> bool:
+    return is_symbol(letter) or re.match(UNSPACED, letter) is not None
+
+
+@cache
+def _outline_letter(letter: str) -> str:
+    return _SEPARATOR if _is_alone(letter) else " " if is_separator(letter) else "x"
+
+
+_FOLDED_TEXT, _FOLDED_WORDS = _FoldTable(is_symbol), _FoldTable(_is_alone)
 
 
 def split_words(text: str) -> list[str]:
@@ -124,14 +167,14 @@ def find_part(text: str) -> str:
 
 
 def parse_words(text: str) -> list[SearchWord]:
-    """Parse the words to find, or return [] if there are only signs."""
+    """Parse the words to find, or return [] if there is only punctuation."""
     parsed = ((typed, fold_words(typed).split()) for typed in text.split())
     return [_parse_word(typed, words) for typed, words in parsed if words][:MAX_WORDS]
 
 
 def _parse_word(typed: str, words: list[str]) -> SearchWord:
     *leading, ending = words
-    if len(" ".join(words)) < MIN_PREFIX_CHARS or _blank_sign(typed[-1]) == " " or re.match(UNSPACED, ending):
+    if len(" ".join(words)) < MIN_PREFIX_CHARS or is_separator(typed[-1]) or _is_alone(ending[0]):
         return SearchWord(" ".join(words), "")
     return SearchWord(" ".join(leading), ending)
 
