@@ -15,14 +15,14 @@ from ollm.services.file_discovery.service import FileDiscoveryService
 SESSION = "11111111-1111-4111-8111-111111111111"
 OTHER = "22222222-2222-4222-8222-222222222222"
 NAMES = ("a", "b", "c.txt", "d d", "é", "-x", ".hidden", b"\xff\xfe".decode("utf-8", "surrogateescape"))
-MODES = (0o644, 0o600, 0o755, 0o444, 0o640)
+MODES = (0o644, 0o600, 0o755, 0o444, 0o640, 0o4755, 0o2711)
 IGNORED_NAME = "node_modules"
 
 State = dict[str, tuple[str, int, bytes]]
 
 
 def read_state(root: Path) -> State:
-    """Every name below a directory with its kind, mode and content, but what is ignored."""
+    """Every name below a directory with its kind, mode (of files without set-id bits) and content, but what is ignored."""
     found: State = {}
     for folder, folders, files in os.walk(os.fsencode(root)):
         folders[:] = [name for name in folders if name != IGNORED_NAME.encode()]
@@ -36,7 +36,7 @@ def read_state(root: Path) -> State:
                 found[key] = ("folder", stat.S_IMODE(status.st_mode), b"")
             else:
                 with open(path, "rb") as file:  # noqa: PTH123
-                    found[key] = ("file", stat.S_IMODE(status.st_mode), file.read())
+                    found[key] = ("file", status.st_mode & 0o1777, file.read())
     return found
 
 

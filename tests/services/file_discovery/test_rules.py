@@ -382,6 +382,20 @@ async def test_the_settings_of_a_repository_are_read_again_when_they_change(
     assert await files(plain, root / "deep") == set()
 
 
+@pytest.mark.parametrize("pattern", ["out**", "**out", "o**t", "**"])
+async def test_two_stars_in_a_name_are_one(plain: FileDiscoveryService, root: Path, pattern: str) -> None:
+    plant(root, "out/a", "out-tools/deep/a", "out-tools/out", "about", "ot")
+    subprocess.run(["git", "init", "-q", str(root)], check=True)
+    rules(root, ".git/info/exclude", pattern, "!out-tools/")
+
+    assert await files(plain, root) == list_by_git(root)
+
+
+def list_by_git(root: Path) -> set[str]:
+    command = ["git", "-C", str(root), "ls-files", "-co", "--exclude-standard"]
+    return set(subprocess.run(command, check=True, capture_output=True, text=True).stdout.split())
+
+
 @pytest.mark.parametrize(
     "pattern",
     ["[A]", "[a]", "[!A]", "[!a]", "[A-Z]", "[!A-Z]", "[[:upper:]]", "[![:lower:]]", "[A-_]", "[Z-a]", "[!b]x"],
@@ -392,8 +406,4 @@ async def test_sets_ignore_case_as_git_does(plain: FileDiscoveryService, root: P
     subprocess.run(["git", "-C", str(root), "config", "core.ignoreCase", "true"], check=True)
     rules(root, ".git/info/exclude", pattern)
 
-    listed = subprocess.run(
-        ["git", "-C", str(root), "ls-files", "-co", "--exclude-standard"], check=True, capture_output=True, text=True
-    )
-
-    assert await files(plain, root) == set(listed.stdout.split())
+    assert await files(plain, root) == list_by_git(root)

@@ -25,6 +25,7 @@ from ollm.services.file_checkpoints.tree import (
     TreeEntry,
     encode_tree,
     find_reason_off,
+    keep_mode,
 )
 from ollm.store.file_objects import FileObjects
 from ollm.system.atomic import replace_file
@@ -212,7 +213,7 @@ class TreeTaker:
         for path, (modified, changed, size, inode, mode, digest) in saved.files.items():
             if not checked or self._objects.has(digest):
                 folder, _, name = os.fsdecode(path).rpartition("/")
-                entry = TreeEntry("f", stat.S_IMODE(mode), digest)
+                entry = TreeEntry("f", keep_mode(mode), digest)
                 found.setdefault(folder, {})[name] = KnownFile((modified, changed, size, inode, mode), entry)
         return found
 
@@ -320,7 +321,7 @@ class TreeTaker:
             os.close(descriptor)
         if len(content) > self._max_file_bytes:
             return _make_large_entry(mode, status)
-        entry = TreeEntry("f", stat.S_IMODE(status.st_mode), self._objects.put(content))
+        entry = TreeEntry("f", keep_mode(status.st_mode), self._objects.put(content))
         self._read += 1
         if self._objects.added_bytes > self._settings.max_total:
             raise TooManyBytes

@@ -37,6 +37,7 @@ from ollm.services.file_checkpoints.tree import (
     apply_changes,
     compare_trees,
     decode_tree,
+    keep_mode,
     list_parents,
 )
 from ollm.store.file_objects import FileObjects
@@ -93,7 +94,7 @@ def _read_file(objects: FileObjects, root: Path, path: str, max_file_bytes: int)
         status = os.fstat(file.fileno())
         if not stat.S_ISREG(status.st_mode) or status.st_nlink > 1 or status.st_size > max_file_bytes:
             raise LookFurther
-        return TreeEntry("f", stat.S_IMODE(status.st_mode), objects.put(file.read()))
+        return TreeEntry("f", keep_mode(status.st_mode), objects.put(file.read()))
 
 
 _COARSE_STEP_NANOSECONDS = 2_000_000_000  # of file systems that keep whole seconds

@@ -20,7 +20,15 @@ from msgspec.structs import replace
 from ollm.domain.errors import StorageError
 from ollm.domain.struct import Data
 from ollm.services.file_checkpoints.records import CheckpointRecord, EditorChange
-from ollm.services.file_checkpoints.tree import PathChange, RestorePlan, SkippedPath, TreeEntry, is_same_state, must_go
+from ollm.services.file_checkpoints.tree import (
+    PathChange,
+    RestorePlan,
+    SkippedPath,
+    TreeEntry,
+    is_same_state,
+    keep_mode,
+    must_go,
+)
 from ollm.store.file_objects import FileObjects
 from ollm.system.atomic import replace_file, sync, sync_directory, write_all
 from ollm.system.beneath import LinkFound, open_parent_directory
@@ -176,7 +184,7 @@ class RestoreSteps:
         descriptor = os.open(self._temporary, _CREATE_FLAGS, 0o600, dir_fd=parent)
         try:
             write_all(descriptor, content)
-            os.fchmod(descriptor, mode & 0o1777)  # never setuid or setgid
+            os.fchmod(descriptor, keep_mode(mode))
             self._written += 1
             if self._written <= MAX_SYNCED_FILES:
                 sync(descriptor)
@@ -232,7 +240,7 @@ def _read_entry(parent: int, name: str) -> TreeEntry:
     except PermissionError:
         return TreeEntry("x", mode, b"cannot be read")
     with os.fdopen(descriptor, "rb") as file:
-        return TreeEntry("f", mode, hashlib.file_digest(file, "sha256").digest())
+        return TreeEntry("f", keep_mode(mode), hashlib.file_digest(file, "sha256").digest())
 
 
 def _describe_error(error: Exception) -> str:
@@ -387,7 +395,7 @@ def list_unsaved(record: CheckpointRecord, root: Path, saved: set[str]) -> list[
 
 def make_step(path: str, place: Path, before: str, after: str) -> PathChange:
     """Make a step that replaces a file's content and keeps its mode."""
-    mode = place.stat().st_mode & 0o7777 if place.is_file() else FILE_MODE
+    mode = keep_mode(place.stat().st_mode) if place.is_file() else FILE_MODE
     return PathChange(path, TreeEntry("f", mode, bytes.fromhex(before)), TreeEntry("f", mode, bytes.fromhex(after)))
 
 

@@ -47,7 +47,16 @@ def encode_tree(entries: Entries) -> bytes:
 
 
 def decode_tree(content: bytes) -> Entries:
-    return {os.fsdecode(name): TreeEntry(kind, mode, value) for name, kind, mode, value in _DECODER.decode(content)}
+    found = _DECODER.decode(content)
+    return {
+        os.fsdecode(name): TreeEntry(kind, keep_mode(mode) if kind == "f" else mode, value)
+        for name, kind, mode, value in found
+    }
+
+
+def keep_mode(mode: int) -> int:
+    """Return the permissions that belong to a file's state: not set-user-ID and set-group-ID, which no restore sets."""
+    return mode & 0o1777
 
 
 def compare_trees(

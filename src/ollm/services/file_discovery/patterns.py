@@ -48,6 +48,11 @@ def expand_sets(pattern: bytes) -> list[bytes]:
     return [before + rest for before in found]
 
 
+def translate_name(pattern: bytes, *, ignore_case: bool = False) -> bytes:
+    """Translate a pattern for a name, in which `**` is one star."""
+    return translate_pattern(pattern, ignore_case=ignore_case).replace(_ANY, _WITHIN)
+
+
 def translate_pattern(pattern: bytes, *, ignore_case: bool = False) -> bytes:
     """Translate a path pattern. As in git, the part before the first wildcard is literal and the rest is a separate
     pattern: a `**` at its start counts as one at the start of a pattern. With `ignore_case` its sets are those of an

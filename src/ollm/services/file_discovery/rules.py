@@ -21,6 +21,7 @@ from ollm.services.file_discovery.patterns import (
     escape_literal,
     expand_sets,
     measure_literal,
+    translate_name,
     translate_pattern,
 )
 from ollm.system.atomic import read_small_file
@@ -110,10 +111,11 @@ def _parse_rule(line: bytes, base: bytes, text: str, source: str, number: int) -
         raise BadPattern("it is longer than a path can be")
     anywhere = b"/" not in pattern
     start = (escape_literal(base) + b"/" if base else b"") + (_ANYWHERE if anywhere else b"")
+    translate = translate_name if anywhere else translate_pattern
     shape, names = _find_shape(pattern)
     return IgnoreRule(
-        expression=start + translate_pattern(pattern.removeprefix(b"/")),
-        caseless=start + translate_pattern(pattern.removeprefix(b"/"), ignore_case=True) if b"[" in pattern else b"",
+        expression=start + translate(pattern.removeprefix(b"/")),
+        caseless=start + translate(pattern.removeprefix(b"/"), ignore_case=True) if b"[" in pattern else b"",
         negated=line.startswith(b"!"),
         only_directories=only_directories,
         text=text,
