@@ -66,8 +66,9 @@ async def test_an_answer_under_way_survives_as_interrupted_and_is_replaced_when_
     recording = service(tmp_path)
     session_id = await recording.create_session("m", "ollama")
     await recording.record_message(session_id, said("hello"))
-    await recording.record_partial(session_id, [ThinkingPart(text="hm")])
-    await recording.record_partial(session_id, [ThinkingPart(text="hmm"), TextPart(text="Su")])
+    await recording.record_text(session_id, ThinkingPart, "hm")
+    await recording.record_text(session_id, ThinkingPart, "m")
+    await recording.record_text(session_id, TextPart, "Su")
     found = await service(tmp_path).get_session(session_id)
     assert found.messages[-1].interrupted
     assert (found.messages[-1].thinking, found.messages[-1].text) == ("hmm", "Su")
@@ -77,7 +78,7 @@ async def test_an_answer_under_way_survives_as_interrupted_and_is_replaced_when_
     )
     await recording.record_message(session_id, whole)
     journal = (tmp_path / "sessions" / f"{session_id}.journal").read_text()
-    assert journal.count("hmm") == 0
+    assert journal.count("hmm") == 1
     assert journal.count("Su") == 1
     found = await service(tmp_path).get_session(session_id)
     assert found.messages[1].parts == whole.parts

@@ -40,7 +40,7 @@ async def open_session(home: Home) -> str:
         await service.record_message(session_id, said(f"message {number} ü\u2028"))
         await service.record_tool_call(session_id, call(f"c{number}"))
         await service.record_tool_call(session_id, call(f"c{number}", result="done"))
-    await service.record_partial(session_id, [ThinkingPart(text="so far")])
+    await service.record_text(session_id, ThinkingPart, "so far")
     service._writers[session_id].abandon()
     return session_id
 

@@ -222,7 +222,7 @@ async def chatter(home: Home, chance: random.Random) -> str:
     for name in chance.sample(["c90", "c91"], chance.randint(0, 2)):
         await service.record_tool_call(session_id, call(name, message_id=asked.id))
     if chance.random() < 0.5:
-        await service.record_partial(session_id, (TextPart("half an answer"),))
+        await service.record_text(session_id, TextPart, "half an answer")
     if chance.random() < 0.5:
         await service.save_session(session_id)
     return session_id

@@ -48,7 +48,7 @@ def test_only_what_changed_is_read_again(tmp_path):
         assert search_sessions(home.index(), "needle").hits == []
         await service.record_tool_call(session_id, call("c9", result="needle in a result"))
         assert len(search_sessions(home.index(), "needle").hits) == 1
-        await service.record_partial(session_id, [TextPart(text="half an ans")])
+        await service.record_text(session_id, TextPart, "half an ans")
         assert len(search_sessions(home.index(), "ans").hits) == 1
         await service.record_message(session_id, said("half an answer", "assistant"))
         assert len(search_sessions(home.index(), "half").hits) == 1

@@ -44,7 +44,7 @@ def record_session(home: Home, folded: int = FOLDED_TURNS) -> tuple[str, Files]:
             if turn == folded:
                 await service.save_session(session_id)
             await service.record_message(session_id, said(question))
-            await service.record_partial(session_id, [TextPart(text=answer[:5])])
+            await service.record_text(session_id, TextPart, answer[:5])
             asked = (TextPart(text=answer), ToolCallPart(id=f"c{turn}"))
             sent = await service.record_message(session_id, Message(role="assistant", parts=asked, timestamp=AT))
             await service.record_tool_call(session_id, call(f"c{turn}", message_id=sent.id))

@@ -81,7 +81,7 @@ class Talk:
     async def work(self, service: ChatRecordingService, prefix: str) -> None:
         for turn in range(3):
             await self.say(service, f"{prefix} {turn}")
-            await service.record_partial(self.session_id, [TextPart("half")])
+            await service.record_text(self.session_id, TextPart, "half")
             answer = f"{prefix} answer {turn}"
             parts = (TextPart(answer), ToolCallPart(f"c{prefix}{turn}"))
             asked = await self.say(service, answer, Message("assistant", parts, AT))

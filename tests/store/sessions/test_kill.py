@@ -42,7 +42,7 @@ async def talk(home: Home, session_id: str, acknowledge, prefix: str) -> None:
         )
         acknowledge(f"m {sent.id} {text}")
         answer = f"{text}a " + "word " * (turn % 60)
-        await service.record_partial(session_id, [TextPart(text=answer[: len(answer) // 2])])
+        await service.record_text(session_id, TextPart, answer[: len(answer) // 2])
         parts = (TextPart(text=answer), ToolCallPart(id=text))
         sent = await service.record_message(session_id, Message(role="assistant", parts=parts, timestamp=AT))
         acknowledge(f"m {sent.id} {answer}")

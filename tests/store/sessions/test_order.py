@@ -51,8 +51,9 @@ async def test_pieces_of_an_answer_are_put_in_order_and_told(tmp_path, kind, fin
         service = home.service()
         session_id = await service.create_session("m", "ollama")
         await service.record_message(session_id, said("question"))
-        for end in range(1, len(PIECES) + 1):
-            await service.record_partial(session_id, [TextPart("".join(PIECES[:end]))])
+        for piece in PIECES:
+            await service.record_text(session_id, TextPart, piece)
+            service._writers[session_id].flush()
         if finished:
             whole = (TextPart("".join(PIECES)),)
             await service.record_message(session_id, Message(role="assistant", parts=whole, timestamp=AT))

@@ -30,7 +30,7 @@ from ollm.store.session_files.store import SessionFiles
 from ollm.store.session_files.writer import SessionWriter
 
 if TYPE_CHECKING:
-    from ollm.domain.messages import AnyPart, Message
+    from ollm.domain.messages import Message
     from ollm.domain.session import ParentCall
     from ollm.domain.tools import ToolCallRecord
     from ollm.store.session_files.loading import LoadedSession
@@ -294,16 +294,9 @@ class ChatRecordingService:
             for call in calls:
                 writer.record_call(self._get_activity_time(writer), _to_json(call), 0)
 
-    async def record_partial(self, session_id: str, parts: Sequence[AnyPart]) -> None:
-        """Save a partial answer; `parts` is all of it so far. The recorded answer replaces it. After a crash it stays
-        as a message marked interrupted. Only new text costs time."""
-        writer = await self._get_free_writer(session_id)
-        at = self._get_activity_time(writer)
-        self._attempts.attempt_write(session_id, writer.record_partial, at, _to_json(tuple(parts)))
-
     async def record_text(self, session_id: str, part: type[TextPart | ThinkingPart], text: str) -> None:
-        """Save the next text of a partial answer before it is shown. It outlives this process; only a power failure
-        may take the last seconds of it."""
+        """Save the next text of a partial answer before it is shown. It outlives this process, as a message marked
+        interrupted; only a power failure may take the last seconds of it. The recorded answer replaces it."""
         writer = self._writers.get(session_id) if not self._long.folding else None
         if writer is None:
             writer = await self._get_free_writer(session_id)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from time import monotonic
@@ -137,23 +137,15 @@ class SessionWriter:
         journal.advance_head(self.head, at, tokens)
         self._write_line(journal.encode_line(journal.JournalMessage(at=at, message=message, tokens=tokens)))
 
-    def record_partial(self, at: str, parts: Iterable[JsonObject]) -> None:
-        """Record the growth of the unfinished answer."""
-        parts = list(parts)
-        more = journal.compute_growth(self._take_streamed(), parts)
-        if more != []:
-            self._partial = parts
-            self._append_record(self._make_piece(at, parts if more is None else more, anew=more is None))
-        elif not self.deferred:
-            self.flush()
-
     def record_text(self, at: str, kind: str, text: str) -> None:
         """Record the next text of the unfinished answer: a plain write, which a kill does not undo. It is synced every
         now and then."""
         if self.deferred:
             return
         if self.pending or self._displaced or not self._written or not self._write_text(at, kind, text):
-            self.record_partial(at, journal.extend_parts(self._take_streamed(), [{"type": kind, "text": text}]))
+            more = [{"type": kind, "text": text}]
+            self._partial = journal.extend_parts(self._take_streamed(), more)
+            self._append_record(self._make_piece(at, more, anew=False))
         elif monotonic() >= self._next_sync:
             self.flush()
 
