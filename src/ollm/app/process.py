@@ -68,7 +68,7 @@ class ProcessScope:
         self._making_rules = False
         self._settings = Lazy(self._use_settings)
         if workspace is not None:
-            _move_aside_leftovers(self.home)
+            _move_aside_leftovers(self.home, workspace)
 
     @cached_property
     def loaded_settings(self) -> LoadedSettings:
@@ -411,14 +411,14 @@ class ProcessScope:
 _untold: list[str] = []
 
 
-def _move_aside_leftovers(home: Home) -> None:
+def _move_aside_leftovers(home: Home, workspace: Path) -> None:
     """Move aside what commands of a killed agent made, before anything of a workspace is read."""
     records = home.taken / "open"
     if records.is_dir():
         from ollm.system.sandbox.taken import describe_taken
         from ollm.system.sandbox.watch import recover_taken
 
-        _untold.extend(filter(None, [describe_taken(recover_taken(records))]))
+        _untold.extend(filter(None, [describe_taken(recover_taken(records, str(workspace)))]))
 
 
 def take_untold() -> list[str]:

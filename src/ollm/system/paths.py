@@ -34,6 +34,7 @@ from ollm.system.sandbox.names import (
     find_steering_name,
     is_environment_file,
     normalize_name,
+    writable_roots,
 )
 
 __all__ = [
@@ -155,6 +156,7 @@ class Boundary(Data, frozen=True):
             roots=(real, *(Path(os.path.realpath(real / root)) for root in allowed_roots)),
             executed=frozenset(one for path in executed for one in (path, Path(os.path.realpath(path)))),
         )
+        writable_roots.update(map(str, places.roots))
         return cls(
             workspace=real,
             places=places,

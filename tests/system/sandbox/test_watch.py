@@ -225,6 +225,27 @@ def test_after_a_kill_the_next_start_does_it_from_the_record(work: Path, tmp_pat
     assert not records.exists()
 
 
+def test_after_a_kill_a_workspace_that_was_moved_is_judged_at_the_next_start_in_it(work: Path, tmp_path: Path) -> None:
+    records, moved = tmp_path / "records", tmp_path / "elsewhere/moved"
+    make(tmp_path, records=records).begin()
+    (work / "sub/.mcp.json").touch()
+    (record,) = records.iterdir()
+    record.write_text(json.dumps({**json.loads(record.read_text()), "process": [1, "long ago"]}))
+    moved.parent.mkdir()
+    work.rename(moved)
+    work.mkdir()  # another one, in which the person makes a file
+    (work / "AGENTS.md").touch()
+
+    assert recover_taken(records, str(work)) == []
+    assert recover_taken(records, str(tmp_path)) == []
+    taken = recover_taken(records, str(moved))
+
+    assert [file.path for file in taken] == [str(moved / "sub/.mcp.json")]
+    assert (moved / "AGENTS.md").read_text() == "mine"
+    assert (work / "AGENTS.md").exists()
+    assert not records.exists()
+
+
 def test_one_look_before_and_after_a_command_serves_states_of_files_too(tmp_path: Path) -> None:
     """The folders are asked for their times twice, whether there is a box or not; what a command makes is still found."""
     workspace, folders, looks = tmp_path / "work", CountingFolders(), []

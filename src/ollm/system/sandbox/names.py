@@ -62,6 +62,7 @@ OWN_PLACES = frozenset(
     os.path.realpath(place)
     for place in (sys.prefix, sys.base_prefix, os.path.join(os.path.dirname(__file__), os.pardir, os.pardir))
 )
+writable_roots: set[str] = set()  # of the workspaces of this process: no program is started from there
 MAX_POINTER_CHARS = 4096
 MAX_GIT_FILE_BYTES = 16 * 1024**2
 MAX_LINKS = 40  # as many as the kernel follows

@@ -37,6 +37,7 @@ T = TypeVar("T")
 Mode = Literal["auto", "require", "off"]
 BOOT_ID, SECURITY_LABEL = Path("/proc/sys/kernel/random/boot_id"), Path("/proc/self/attr/current")
 STATUS, FILTERS = Path("/proc/self/status"), ("NoNewPrivs:", "Seccomp")  # what another program put over us
+UNSHARE, PROBE_SECONDS = "/usr/bin/unshare", 5
 RECORDS = "open"  # the folder among what was taken with the records of running agents
 LAUNCHERS = os.path.join(os.path.dirname(os.path.realpath(__file__)), "launchers")
 
@@ -91,7 +92,10 @@ class Sandbox:
         """The sandbox level for the commands of this workspace."""
         if self.mode == "off" or self.unboxable is not None:
             return "none"
-        return read_cached_level(self._level_file) or self.probe()
+        stored = read_cached_level(self._level_file)
+        if stored == "landlock" and _may_make_namespaces():
+            self._lacking = "it may work by now; run `ollm doctor`, which tests it"
+        return stored or self.probe()
 
     def probe(self) -> Level:
         """Try the levels. A level is cached only if it works and every better one was tried."""
@@ -354,6 +358,17 @@ DESCRIPTIONS: dict[Level, str] = {
     "seatbelt": "seatbelt: sandbox-exec (not tried by its authors)",
     "none": "none: this system offers no way to confine commands",
 }
+
+
+def _may_make_namespaces() -> bool:
+    """Try in a few milliseconds if namespaces can be made, which they could not when a lower level was stored."""
+    import subprocess
+
+    command = [UNSHARE, "--user", "--map-root-user", "--mount", "true"]
+    try:
+        return subprocess.run(command, env={}, capture_output=True, timeout=PROBE_SECONDS, check=False).returncode == 0
+    except (OSError, subprocess.SubprocessError):
+        return False
 
 
 def _store_level(cache: Path, found: Level) -> None:

@@ -54,6 +54,7 @@ from ollm.system.sandbox.names import (
 from ollm.system.sandbox.taken import TakenFile, make_batch, move_aside
 
 LINK_DEPTH = 2
+MAX_RECORD_SECONDS = 30 * 86_400  # that a record waits for a workspace that was moved or removed
 FILE_CLOCK = getattr(time, "CLOCK_REALTIME_COARSE", time.CLOCK_REALTIME)  # by which files are dated
 
 
@@ -436,6 +437,7 @@ class SteeringWatch:
         record = json.dumps(
             {
                 "roots": self._roots,
+                "places": [_identify(root) for root in self._roots],
                 "executed": self._list_anchors(),
                 "folder": str(self._find_folder()),
                 "known": self._known,
@@ -459,14 +461,18 @@ class SteeringWatch:
         return self.look()
 
 
-def recover_taken(records: Path) -> list[TakenFile]:
-    """Move aside files created by commands of killed agents; records of running agents are left alone."""
+def recover_taken(records: Path, workspace: str = "") -> list[TakenFile]:
+    """Move aside files created by commands of killed agents; records of running agents are left alone. A workspace that
+    was moved since is known by its inode as soon as we start in it; until then its record is kept."""
     taken: list[TakenFile] = []
     for file in sorted(records.glob("*.json")):
         try:
             record = json.loads(file.read_bytes())
             process, started = record["process"]
             if started and get_process_start(process) == started:
+                continue
+            _follow_move(record, workspace)
+            if _is_moved(record) and time.time() - file.stat().st_mtime < MAX_RECORD_SECONDS:
                 continue
             watch = SteeringWatch(record["roots"], record["executed"], find_folder=partial(Path, record["folder"]))
             taken += watch.resume(record)
@@ -476,6 +482,37 @@ def recover_taken(records: Path) -> list[TakenFile]:
     with suppress(OSError):
         records.rmdir()
     return taken
+
+
+def _identify(folder: str) -> list[int]:
+    try:
+        about = os.stat(folder)
+    except OSError:
+        return []
+    return [about.st_dev, about.st_ino]
+
+
+def _is_moved(record: dict[str, Any]) -> bool:
+    """Return True if the workspace of a record is missing, or another folder is in its place. Devices may be numbered
+    anew when the machine starts."""
+    before, now = (record.get("places") or [[]])[0], _identify(record["roots"][0])
+    return not now or (before[:1] == now[:1] and before != now)
+
+
+def _follow_move(record: dict[str, Any], workspace: str) -> None:
+    """Change the paths of a record if its workspace is at a new place: it has the inode and the files of the old one."""
+    old, new = record["roots"][0], os.path.realpath(workspace) if workspace else ""
+    if not new or new == old or record.get("places", [[]])[0] != _identify(new):
+        return
+
+    def move(path: str) -> str:
+        return new + path.removeprefix(old) if is_inside(path, old) else path
+
+    known = {move(path): target for path, target in record["known"].items()}
+    if all(os.path.lexists(path) for path in known if is_inside(path, new)):
+        record |= {name: [*map(move, record[name])] for name in ("roots", "executed", "allowed")}
+        record |= {"known": known, "places": [_identify(root) for root in record["roots"]]}
+        record["repositories"] = {move(path): whole for path, whole in record["repositories"].items()}
 
 
 def _read_link(path: str) -> str | None:
