@@ -415,8 +415,8 @@ def _move_aside_leftovers(home: Home, workspace: Path) -> None:
     """Move aside what commands of a killed agent made, before anything of a workspace is read."""
     records = home.taken / "open"
     if records.is_dir():
+        from ollm.system.sandbox.recovery import recover_taken
         from ollm.system.sandbox.taken import describe_taken
-        from ollm.system.sandbox.watch import recover_taken
 
         _untold.extend(filter(None, [describe_taken(recover_taken(records, str(workspace)))]))
 

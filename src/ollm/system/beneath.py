@@ -156,6 +156,26 @@ def replace_file(root: Path, path: Path, content: bytes, *, overwrite: bool) -> 
         _sync_directory(parent)
 
 
+def detach_file(root: Path, path: Path, max_bytes: int) -> None:
+    """Replace a file by a copy with its times, so that its other names (hard links) are of another file. The caller
+    syncs."""
+    with os.fdopen(open_regular(root, path), "rb") as file, open_parent_directory(root, path) as parent:
+        before, name = os.fstat(file.fileno()), path.name
+        if before.st_size > max_bytes:
+            raise OSError(errno.EFBIG, os.strerror(errno.EFBIG), str(path))
+        temporary = f".ollm-{os.urandom(8).hex()}.tmp"
+        try:
+            keep = _make_attribute_copier(name, before, parent)
+            _write_new(temporary, parent, file.read(), keep, durable=False)
+            times = (before.st_atime_ns, before.st_mtime_ns)
+            os.utime(temporary, ns=times, dir_fd=parent, follow_symlinks=False)
+            os.rename(temporary, name, src_dir_fd=parent, dst_dir_fd=parent)
+        except BaseException:
+            with suppress(OSError):
+                os.unlink(temporary, dir_fd=parent)
+            raise
+
+
 def remove_file(root: Path, path: Path) -> None:
     """Remove a regular file."""
     with open_parent_directory(root, path) as parent:
@@ -221,7 +241,9 @@ def _copy_attributes(name: str, parent: int, descriptor: int) -> None:
             os.close(source)
 
 
-def _write_new(name: str, parent: int, content: bytes, keep: Callable[[int], None] | None) -> None:
+def _write_new(
+    name: str, parent: int, content: bytes, keep: Callable[[int], None] | None, *, durable: bool = True
+) -> None:
     descriptor = os.open(name, _CREATE_FLAGS, 0o600 if keep else 0o666, dir_fd=parent)
     with os.fdopen(descriptor, "wb", buffering=0) as file:
         if keep:
@@ -229,7 +251,8 @@ def _write_new(name: str, parent: int, content: bytes, keep: Callable[[int], Non
         view = memoryview(content)
         while view:
             view = view[file.write(view) :]
-        os.fsync(descriptor)
+        if durable:
+            os.fsync(descriptor)
 
 
 def _move(temporary: str, name: str, parent: int, *, overwrite: bool) -> None:

@@ -14,8 +14,9 @@ from ollm.services.file_checkpoints.service import FileCheckpoints
 from ollm.services.file_checkpoints.tree import CheckpointPlace
 from ollm.services.file_discovery.service import FileDiscoveryService
 from ollm.system.folders import FolderMemory
+from ollm.system.sandbox.recovery import recover_taken
 from ollm.system.sandbox.taken import describe_taken
-from ollm.system.sandbox.watch import SteeringWatch, recover_taken
+from ollm.system.sandbox.watch import SteeringWatch
 from tests.ordinary_user import as_ordinary_user
 
 GIT = ("git", "-c", "user.name=A", "-c", "user.email=a@b.c")
@@ -144,6 +145,32 @@ def test_files_that_git_settings_include_or_run_count_as_settings(work: Path, tm
     assert {os.path.relpath(file.path, work) for file in watch.look()} == set(made)
 
 
+@pytest.mark.parametrize(
+    "script",
+    [
+        '"$PWD"/tools/x.sh',
+        '"tools"/x.sh',
+        "sh $(git rev-parse --show-toplevel)/tools/x.sh",
+        "sh ./*/x.sh",
+        "d=tools; sh ${d}/x.sh",
+        "sh `pwd`/tools/x.sh",
+    ],
+)
+def test_a_script_that_an_alias_names_with_words_that_a_shell_computes_is_protected(
+    work: Path, tmp_path: Path, script: str
+) -> None:
+    (work / "tools").mkdir()
+    subprocess.run(["git", "init", "-q", work], check=True)
+    subprocess.run(["git", "-C", work, "config", "alias.x", f"!{script}"], check=True)
+    watch = make(tmp_path)
+    watch.begin()
+    (work / "tools/x.sh").touch()
+
+    assert [file.path for file in watch.look()] == [str(work / "tools/x.sh")]
+    (work / "tools/x.sh").touch()
+    assert str(work / "tools/x.sh") in make(tmp_path).begin()
+
+
 def test_a_folder_that_becomes_a_repository_keeps_what_was_in_it(work: Path, tmp_path: Path) -> None:
     (work / "sub/hooks").mkdir()
     (work / "sub/hooks/use_state.js").touch()
@@ -223,6 +250,72 @@ def test_after_a_kill_the_next_start_does_it_from_the_record(work: Path, tmp_pat
     assert {Path(file.path).name for file in taken} >= {".mcp.json"}
     assert (work / "AGENTS.md").read_text() == "mine"
     assert not records.exists()
+
+
+def test_no_file_outside_is_changed_through_a_hard_link_to_it(work: Path, tmp_path: Path) -> None:
+    inside = [work / name for name in ("rc", "lib/site-packages/m.py", "node_modules/a/b.js", "sub/large")]
+    outside = [tmp_path / f"outside-{number}" for number in range(len(inside))]
+    for one, other in zip(inside, outside, strict=True):
+        one.parent.mkdir(parents=True, exist_ok=True)
+        other.write_text("theirs")
+        os.utime(other, (1, 1))
+        os.link(other, one)
+    os.truncate(outside[-1], 10**9)  # too large to be copied: it is protected
+    (work / "one").touch()
+    os.link(work / "one", work / "two")  # both names are in the workspace
+    said: list[str] = []
+
+    protected = make(tmp_path, memory=tmp_path / "memory.json", report=said.append).begin()
+    for one in inside[:-1]:
+        assert one.stat().st_mtime == 1
+        one.write_text("mine")
+
+    assert {other.read_text() for other in outside[:-1]} == {"theirs"}
+    assert [path for path in protected if path in set(map(str, inside))] == [str(inside[-1])]
+    assert (work / "one").stat().st_nlink == 2
+    assert said == ["In the workspace 3 files had another name outside (a hard link) and became a copy."]
+
+
+def test_packages_that_are_linked_later_are_separated_before_the_next_command(work: Path, tmp_path: Path) -> None:
+    (work / "node_modules").mkdir()
+    (tmp_path / "store").write_text("theirs")
+    watch = make(tmp_path, memory=tmp_path / "memory.json")
+    watch.begin()
+    watch.look()
+    os.link(tmp_path / "store", work / "node_modules/m.js")
+    watch.begin()
+
+    assert (tmp_path / "store").stat().st_nlink == 1
+
+
+@pytest.mark.parametrize("line", ["echo evil > b; rm a; echo x > a", "rm a; echo evil > b", "echo evil > b"])
+def test_what_is_made_behind_a_link_is_moved_aside_also_if_the_link_was_changed(
+    work: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    (tmp_path / "home/.config/systemd/user").mkdir(parents=True)
+    (tmp_path / "home/.config/systemd/user/a.service").symlink_to(work / "a")
+    (work / "a").symlink_to("sub/c")
+    (work / "sub/c").symlink_to("../b")
+    watch = make(tmp_path)
+    watch.begin()
+    subprocess.run(["/bin/bash", "-c", line], cwd=work, check=True)
+
+    assert str(work / "b") in {file.path for file in watch.look()}
+    assert (work / "a").readlink() == Path("sub/c")
+    assert not (work / "b").exists()
+
+
+def test_a_module_that_python_would_load_for_us_is_moved_aside(
+    work: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(work))
+    watch = make(tmp_path)
+    watch.begin()
+    for name in ("sitecustomize.py", "json.py", "my_own.py"):
+        (work / name).touch()
+
+    assert sorted(Path(file.path).name for file in watch.look()) == ["json.py", "sitecustomize.py"]
 
 
 def test_after_a_kill_a_workspace_that_was_moved_is_judged_at_the_next_start_in_it(work: Path, tmp_path: Path) -> None:

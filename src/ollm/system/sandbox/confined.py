@@ -35,8 +35,8 @@ HELPER_VARIABLES = "PATH HOME LANG LC_ALL LC_CTYPE TZ XDG_CONFIG_HOME SYSTEMROOT
 
 
 def find_program(name: str) -> str | None:
-    """Find a program on the PATH that we start outside of a sandbox. Folders of the current project and of workspaces do
-    not count, since a command could have put it there."""
+    """Find a program on the PATH that we start outside of a sandbox. Folders of the current project and of workspaces
+    do not count, since a command could have put it there."""
     import shutil
 
     from ollm.system.sandbox.names import writable_roots

@@ -13,12 +13,12 @@ import shlex
 import shutil
 import stat
 import subprocess
-import time
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache, lru_cache
+from glob import escape, iglob
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple
 
 from ollm.system.atomic import make_private_directory, replace_file
 from ollm.system.sandbox.confined import (
@@ -32,7 +32,6 @@ from ollm.system.sandbox.names import (
     GIT_SETTINGS_NAMES,
     REBASES,
     find_git_directories,
-    find_home_links,
     follow_dot_git,
     follow_pointer,
     has_other_names,
@@ -41,9 +40,16 @@ from ollm.system.sandbox.names import (
     list_own_parts,
     list_repositories,
     normalize_name,
-    read_links,
     read_regular,
     trace_path,
+)
+from ollm.system.sandbox.outside_links import (
+    Visit,
+    are_unchanged,
+    get_state,
+    list_home_links,
+    read_links,
+    remember,
 )
 
 # What `git init`, `clone`, `submodule` and `worktree` write, and what starts no program
@@ -70,14 +76,10 @@ REBASE_STEPS = frozenset(
 FOLDER_SETTINGS = ("core.hookspath", "init.templatedir", "environment.GIT_EXEC_PATH", "environment.GIT_TEMPLATE_DIR")
 SCOPE_VARIABLES = ("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM")
 PROGRAM_VARIABLES = ("EDITOR", "VISUAL", "PAGER", "SSH_ASKPASS")  # that git runs, beside those named GIT_
+_COMPUTED = r"\$\([^()]*\)|`[^`]*`|\$\{[^}]*\}|\$\w+|\$.|[*?]"  # by a shell
 _LOGIN = re.compile(rb"(?i)extraheader|https?://[^/\s\"]*@|://[^/\s\"@]*:[^/\s\"]*@")
 
 Settings = list[tuple[str, str]]
-Visit = Callable[[str], None]  # is called with every path on which a result depends
-T = TypeVar("T")
-MAX_REMEMBERED = 4000
-HOME_LINKS_SECONDS = 5
-CLOCK_STEP_NS = 20_000_000  # times of files are no more exact than that
 
 
 def _ignore(_path: str) -> None:
@@ -100,7 +102,8 @@ class GitNames(NamedTuple):
         words are also joined to each other."""
         found = set(self.files)
         for top in tops:
-            joined = {os.path.join(top, word) for word in self.paths}
+            joined = {os.path.join(top, word) for word in self.paths if "*" not in word}
+            joined |= {path for word in self.paths if "*" in word for path in iglob(os.path.join(escape(top), word))}
             inner = {path for path in joined if os.path.isdir(path)}
             joined |= {os.path.join(folder, word) for folder in inner for word in self.paths}
             found.update(path for path in joined if not os.path.isdir(path))
@@ -109,39 +112,6 @@ class GitNames(NamedTuple):
             if self.unread:
                 found.update(os.path.join(top, name) for name in list_names(top) if name != ".git")
         return found
-
-
-_remembered: dict[tuple[object, ...], tuple[dict[str, list[int] | None], Any]] = {}
-
-
-def _remember(make: Callable[..., T], *arguments: object) -> T:
-    """Return what a function returned for these arguments, until one of the paths that it visited has changed. What
-    could not be read (None) or has changed just now, and may change again within a step of the clock, is not kept."""
-    key = (make, *arguments)
-    states, value = _remembered.get(key, ({"": []}, None))
-    if _are_unchanged(states):
-        return value  # type: ignore[no-any-return]
-    if len(_remembered) >= MAX_REMEMBERED:
-        _remembered.clear()
-    states, settled = {}, time.time_ns() - CLOCK_STEP_NS
-    value = make(*arguments, lambda path: states.setdefault(path, _get_state(path)))
-    # a new entry changes its folder too
-    needed = {path: state for path, state in states.items() if state or os.path.dirname(path) not in states}
-    if value is not None and all(state is None or state[0] < settled for state in states.values()):
-        _remembered[key] = needed, value
-    return value
-
-
-def _are_unchanged(states: Mapping[str, object]) -> bool:
-    return all(_get_state(path) == state for path, state in states.items())
-
-
-def _get_state(path: str) -> list[int] | None:
-    try:
-        about = os.stat(path)
-    except OSError:
-        return None
-    return [about.st_ctime_ns, about.st_ino, about.st_size]
 
 
 def read_names(files: Iterable[str], home: str, visit: Visit = _ignore, more: Iterable[Settings] = ()) -> GitNames:
@@ -185,7 +155,7 @@ def list_settings_files(git: str, visit: Visit = _ignore) -> list[str]:
 def explain_outside_use(path: str, root: str) -> str | None:
     """Return why programs outside of the sandbox use a file below a root, or None: git's settings or a link in the home
     lead to it, or git cannot read its settings."""
-    named = _remember(_find_used, root, os.path.dirname(path))
+    named = remember(_find_used, root, os.path.dirname(path))
     if named is None:
         return "git's settings could not be read, and may name it"
     return next((f"{os.path.basename(path)} {why}" for one, why in named.items() if is_inside(path, one)), None)
@@ -203,23 +173,11 @@ def _find_used(root: str, folder: str, visit: Visit) -> dict[str, str] | None:
     folders = [os.path.join(git, "hooks") for git in repositories]
     for hooks in folders:
         visit(hooks)
-    links = [link for hooks in folders for link in (hooks, *_remember(read_links, hooks)[0])]
+    links = [link for hooks in folders for link in (hooks, *remember(read_links, hooks)[0])]
     used = {link: f"is used through {os.path.basename(link)}" for link in list_home_links([root])}
     used |= dict.fromkeys((*links, *names.find_paths(tops)), "is named by git's settings")
     traced = ((one, why) for path, why in used.items() for one in trace_path(path))
     return {one: why for one, why in traced if one != root and is_inside(one, root)}
-
-
-def list_home_links(roots: Sequence[str]) -> list[str]:
-    """List the links in the home that lie outside of the roots, as of the last few seconds."""
-    found = _read_home_links(int(time.monotonic()) // HOME_LINKS_SECONDS)
-    return [link for link in found if not any(is_inside(link, root) for root in roots)]
-
-
-@lru_cache(maxsize=1)
-def _read_home_links(_moment: int) -> list[str]:
-    homes = filter(None, (os.path.expanduser("~"), os.environ.get("OLLM_HOME")))
-    return [link for home in homes for link in find_home_links(home, lambda folder: _remember(read_links, folder))]
 
 
 def list_global_files(home: str) -> list[str]:
@@ -263,7 +221,7 @@ def read_files(files: Iterable[str], home: str, visit: Visit = _ignore) -> dict[
             file = os.path.realpath(named)
         if file not in found:
             visit(file)
-            found[file] = settings = _remember(_read_file, file, home)
+            found[file] = settings = remember(_read_file, file, home)
             waiting += filter(None, (_find_include(name, value, file, home) for name, value in settings or ()))
         found.setdefault(named, [])  # `a/../b` leads elsewhere if somebody makes `a` a link
     return found
@@ -387,15 +345,21 @@ def _find_names(settings: tuple[tuple[str, str], ...], home: str) -> tuple[froze
 
 def _find_words(script: str, home: str) -> Iterator[str]:
     """Find the words of a script that may be files. The first one of a command is searched in PATH, unless it has a
-    slash; the words after `git` are its own."""
+    slash; the words after `git` are its own. Parts that a shell computes become `*`, before a name that it does not; if
+    the word begins with one, that may be the top of the worktree."""
     with suppress(ValueError):
         yield from (word for word in shlex.split(script) if "/" in word)
-    for command in re.split(r"[;|&(){}\n`]", script.removeprefix("!")):
-        first, *rest = (_expand(word, home) for word in re.findall(r"[^\s'\"=<>!]+", command) or [""])
-        yield from (word for word in (first, *rest) if "/" in word)
-        yield from (word for word in rest if word[:1] not in ("-", "$") and not first.startswith("git"))
-        if "/" not in first and (found := shutil.which(first)):
-            yield found
+    script = script.removeprefix("!")
+    computed = re.sub(_COMPUTED, "*", script)
+    for command in re.split(r"[;|&(){}\n`]", f"{os.path.expandvars(script)}\n{computed}"):
+        bare = re.sub(r"['\"\\]", "", command)
+        first, *rest = (_expand(word, home) for word in re.findall(r"[^\s=<>!]+", bare) or [""])
+        found = [word for word in (first, *rest) if "/" in word]
+        found += [word for word in rest if word[:1] not in ("-", "$", "*") and not first.startswith("git")]
+        yield from (word for word in found if "*" not in os.path.basename(word))
+        yield from (word[2:] for word in found if word.startswith("*/"))
+        if "/" not in first and (program := shutil.which(first)):
+            yield program
 
 
 def has_login(file: str) -> bool:
@@ -416,7 +380,7 @@ def explain_login(path: str, root: str) -> str | None:
     """Return why reading a file below a root shows a login of git, or None."""
     name, above = normalize_name(os.path.basename(path)), os.path.dirname(path)
     own = name in GIT_SETTINGS_NAMES and os.path.lexists(os.path.join(above, "HEAD"))
-    own = own or path in _remember(_list_all_files, root)
+    own = own or path in remember(_list_all_files, root)
     return f"{os.path.basename(path)} contains a login for git" if own and has_login(path) else None
 
 
@@ -468,12 +432,12 @@ def write_git_settings(file: Path, home: str, workspace: str) -> str:
     try:
         with file.open(encoding="utf-8", errors="surrogateescape") as kept:
             states = json.loads(kept.readline().removeprefix("# "))
-        if [*states][: len(sources)] == sources and _are_unchanged(states):
+        if [*states][: len(sources)] == sources and are_unchanged(states):
             return str(file)
     except (OSError, ValueError, TypeError, AttributeError):
         pass
     make_private_directory(file.parent)
-    states = {source: _get_state(source) for source in read_files(sources, home)}
+    states = {source: get_state(source) for source in read_files(sources, home)}
     lines = [f"# {json.dumps(states)}"]
     if any(map(os.path.exists, list_global_files(home))):
         lines += _render_harmless_settings(read_git_settings(home, directory=workspace, scope=("--global",)) or ())

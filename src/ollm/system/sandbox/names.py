@@ -66,7 +66,6 @@ writable_roots: set[str] = set()  # of the workspaces of this process: no progra
 MAX_POINTER_CHARS = 4096
 MAX_GIT_FILE_BYTES = 16 * 1024**2
 MAX_LINKS = 40  # as many as the kernel follows
-HOME_DEPTH, MAX_HOME_FOLDERS = 2, 100
 EXAMPLE_ENDINGS = (".example", ".sample", ".template")
 _INVISIBLE = "[\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff]"
 
@@ -256,28 +255,6 @@ def trace_path(path: str) -> Iterator[str]:
                 place = "/" if target.startswith("/") else above
                 waiting += target.split("/")[::-1]
     yield place
-
-
-def find_home_links(home: str, read: Callable[[str], tuple[list[str], list[str]]]) -> Iterator[str]:
-    """Find the links that a person has made in the home: at its top, and in its hidden folders two levels down.
-    Programs read settings and start-up files through them. `read` returns the links and the folders in a folder."""
-    waiting = [(home, 0)]
-    for folder, depth in waiting:  # grows
-        links, folders = read(folder)
-        yield from links
-        inner = folders if depth else [one for one in folders if os.path.basename(one).startswith(".")]
-        waiting += [(one, depth + 1) for one in inner if depth < HOME_DEPTH][: MAX_HOME_FOLDERS - len(waiting)]
-
-
-def read_links(folder: str, visit: Callable[[str], None]) -> tuple[list[str], list[str]]:
-    """Return the links and the folders in a folder. `visit` is called with it before it is read."""
-    visit(folder)
-    try:
-        entries = [*os.scandir(folder)]
-    except OSError:
-        return [], []
-    links = [entry.path for entry in entries if entry.is_symlink()]
-    return links, sorted(entry.path for entry in entries if entry.is_dir(follow_symlinks=False))
 
 
 def follow_pointer(path: str, prefix: str = "gitdir: ") -> str:

@@ -200,10 +200,14 @@ class Sandbox:
 
     @cached_property
     def git_settings(self) -> Path:
+        assert self._cache is not None
+        return self._cache / "git" / f"config-{self._number}"
+
+    @cached_property
+    def _number(self) -> str:
         import zlib
 
-        assert self._cache is not None
-        return self._cache / "git" / f"config-{zlib.crc32(os.fsencode(self.workspace)):08x}"
+        return f"{zlib.crc32(os.fsencode(self.workspace)):08x}"
 
     @cached_property
     def caches(self) -> Path | None:
@@ -228,6 +232,8 @@ class Sandbox:
             find_folder=find_folder,
             records=None if self._taken is None else self._taken / RECORDS,
             folders=self._folders,
+            memory=None if self._cache is None else self._cache / "links" / f"{self._number}.json",
+            report=self._report,
         )
 
     def make_box(

@@ -14,29 +14,28 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from functools import partial
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from ollm.domain.errors import StartError, ToolFailure
 from ollm.system.atomic import make_private_directory, replace_file
-from ollm.system.beneath import FolderKeys, LinkFound
-from ollm.system.beneath import replace_file as replace_beneath
+from ollm.system.beneath import FolderKeys, LinkFound, detach_file
 from ollm.system.folders import FolderMemory, FolderNames
 from ollm.system.locks import get_process_start
 from ollm.system.sandbox.git_settings import (
     GitNames,
     is_harmless,
-    list_home_links,
     list_settings_files,
     read_names,
     read_shared_names,
 )
+from ollm.system.sandbox.hard_links import MAX_COPY_BYTES, HardLinks
 from ollm.system.sandbox.names import (
     GIT_PINS,
     GITHUB_STEERING_NAMES,
     INSTALLED_FOLDERS,
+    MAX_LINKS,
     OWN_PLACES,
     REBASES,
     follow_pointer,
@@ -47,14 +46,13 @@ from ollm.system.sandbox.names import (
     list_git_parts,
     list_repositories,
     normalize_name,
-    read_regular,
     steers_by_name,
     trace_path,
 )
+from ollm.system.sandbox.outside_links import list_home_links, list_loaded_modules
 from ollm.system.sandbox.taken import TakenFile, make_batch, move_aside
 
 LINK_DEPTH = 2
-MAX_RECORD_SECONDS = 30 * 86_400  # that a record waits for a workspace that was moved or removed
 FILE_CLOCK = getattr(time, "CLOCK_REALTIME_COARSE", time.CLOCK_REALTIME)  # by which files are dated
 
 
@@ -142,7 +140,7 @@ class Ending(Protocol):
 
 class SteeringWatch:
     """Watches the folders that working boxes may write. `find_folder` returns the session's folder for taken files;
-    `records` is where the record is kept."""
+    `records` is where the record is kept, `memory` what is known of hard links."""
 
     def __init__(
         self,
@@ -152,11 +150,15 @@ class SteeringWatch:
         find_folder: Callable[[], Path],
         records: Path | None = None,
         folders: FolderMemory | None = None,
+        memory: Path | None = None,
+        report: Callable[[str], None] = lambda _: None,
     ) -> None:
         self._roots = tuple(dict.fromkeys(roots))
         self._executed = tuple(executed)
         self._folders = FolderMemory() if folders is None else folders
         self._keys = FolderKeys()
+        self._links = HardLinks(self._roots, OWN_PLACES.intersection(self._executed), memory)
+        self._report = report
         self._names = TreeNames(self._roots, self._folders, self._unlock)
         self._git_names: dict[str, GitNames] = {}  # by repository; "" for settings that hold in all of them
         self._shared_tops: list[str] = []
@@ -204,14 +206,25 @@ class SteeringWatch:
         self._make_placeholders()
         if not self._open:
             self.since = time.clock_gettime(FILE_CLOCK)
+            unseparated = self._separate_files()
             self._read_git_names()
             found = self._find_steering(None).items()
             self._known = {path: target for path, target in found if os.path.basename(path) not in REBASES}
             self._repositories = self._list_repositories()
             self._separate_names()
+            self._known |= dict.fromkeys(unseparated)
         self._open = True
         self._write_record()
         return [path for path, target in self._known.items() if target is None]
+
+    def _separate_files(self) -> list[str]:
+        """Separate files from their names outside. Those that cannot be are protected."""
+        copied, shared = self._links.separate()
+        if copied:
+            self._folders.look()
+            count = "1 file had" if copied == 1 else f"{copied:,} files had"
+            self._report(f"In the workspace {count} another name outside (a hard link) and became a copy.")
+        return shared
 
     def _separate_names(self) -> None:
         """Replace files that steer tools and have another name by a copy: a command could change them by that name."""
@@ -219,7 +232,7 @@ class SteeringWatch:
         for path in self._walk_below(held - self._single, attrgetter("files")):
             if has_other_names(path):
                 try:
-                    replace_beneath(Path(self._find_root(path) or "/"), Path(path), read_regular(path), overwrite=True)
+                    detach_file(Path(self._find_root(path) or "/"), Path(path), MAX_COPY_BYTES)
                 except (OSError, LinkFound, ToolFailure) as error:
                     raise StartError(f"{path} has another name and cannot be copied ({error})", "files") from error
         self._single = held
@@ -276,19 +289,30 @@ class SteeringWatch:
         self._open = any(not process.gone for process in self._running)
         if not self._open:
             self._remove_placeholders()
+        taken: list[TakenFile] = []
+        for _ in range(MAX_LINKS):  # what lies beyond a link is looked at once that link is back
+            more, restored = self._judge()
+            taken += more
+            if not restored:
+                break
+        return taken
+
+    def _judge(self) -> tuple[list[TakenFile], bool]:
+        """Move aside what is new and restore changed links. Return what was moved, and True if a link was restored."""
         self._folders.look()
         found = self._find_steering(self._known)
         changed = [path for path, target in self._known.items() if target is not None and found.get(path) != target]
+        changed = [path for path in changed if not self._is_allowed(path)]
         new = [path for path in found if path not in self._known and not self._is_harmless(path)]
         new = [each for path in self._spare_folders(new) for each in self._spare_own_state(path)]
         new += [path for path in changed if os.path.lexists(path)]
         taken = self._take([path for path in dict.fromkeys(new) if not self._is_allowed(path)])
         for path in changed:
-            taken += [] if self._is_allowed(path) else self._put_back(path)
+            taken += self._put_back(path)
         if not taken and not changed:
             self._folders.offered = "after"
         self._known |= {path: target for path, target in found.items() if self._is_allowed(path)}
-        return taken
+        return taken, any(_read_link(path) == self._known[path] for path in changed)
 
     def _find_steering(self, known: Mapping[str, str | None] | None) -> dict[str, str | None]:
         """Find the files that steer tools, and what they and the anchors lead to; each with its target if it is a link.
@@ -359,8 +383,9 @@ class SteeringWatch:
 
     def _list_anchors(self) -> list[str]:
         """List the paths that programs outside read: those that hooks and servers run, that git's settings name, in new
-        worktrees too, and links in the home."""
-        return [*dict.fromkeys((*self._executed, *self._named, *self._find_named(), *list_home_links(self._roots)))]
+        worktrees too, links in the home, and modules that Python would load for ollm."""
+        links = (*list_home_links(self._roots), *list_loaded_modules(self._roots))
+        return [*dict.fromkeys((*self._executed, *self._named, *self._find_named(), *links))]
 
     def _is_own_state(self, path: str) -> bool:
         """Return True for the database and locks that ollm itself keeps in a workspace's `.ollm`."""
@@ -437,7 +462,7 @@ class SteeringWatch:
         record = json.dumps(
             {
                 "roots": self._roots,
-                "places": [_identify(root) for root in self._roots],
+                "places": [identify(root) for root in self._roots],
                 "executed": self._list_anchors(),
                 "folder": str(self._find_folder()),
                 "known": self._known,
@@ -461,58 +486,12 @@ class SteeringWatch:
         return self.look()
 
 
-def recover_taken(records: Path, workspace: str = "") -> list[TakenFile]:
-    """Move aside files created by commands of killed agents; records of running agents are left alone. A workspace that
-    was moved since is known by its inode as soon as we start in it; until then its record is kept."""
-    taken: list[TakenFile] = []
-    for file in sorted(records.glob("*.json")):
-        try:
-            record = json.loads(file.read_bytes())
-            process, started = record["process"]
-            if started and get_process_start(process) == started:
-                continue
-            _follow_move(record, workspace)
-            if _is_moved(record) and time.time() - file.stat().st_mtime < MAX_RECORD_SECONDS:
-                continue
-            watch = SteeringWatch(record["roots"], record["executed"], find_folder=partial(Path, record["folder"]))
-            taken += watch.resume(record)
-        except (OSError, ValueError, KeyError, TypeError):
-            pass  # damaged: there is nothing to compare with
-        file.unlink(missing_ok=True)
-    with suppress(OSError):
-        records.rmdir()
-    return taken
-
-
-def _identify(folder: str) -> list[int]:
+def identify(folder: str) -> list[int]:
     try:
         about = os.stat(folder)
     except OSError:
         return []
     return [about.st_dev, about.st_ino]
-
-
-def _is_moved(record: dict[str, Any]) -> bool:
-    """Return True if the workspace of a record is missing, or another folder is in its place. Devices may be numbered
-    anew when the machine starts."""
-    before, now = (record.get("places") or [[]])[0], _identify(record["roots"][0])
-    return not now or (before[:1] == now[:1] and before != now)
-
-
-def _follow_move(record: dict[str, Any], workspace: str) -> None:
-    """Change the paths of a record if its workspace is at a new place: it has the inode and the files of the old one."""
-    old, new = record["roots"][0], os.path.realpath(workspace) if workspace else ""
-    if not new or new == old or record.get("places", [[]])[0] != _identify(new):
-        return
-
-    def move(path: str) -> str:
-        return new + path.removeprefix(old) if is_inside(path, old) else path
-
-    known = {move(path): target for path, target in record["known"].items()}
-    if all(os.path.lexists(path) for path in known if is_inside(path, new)):
-        record |= {name: [*map(move, record[name])] for name in ("roots", "executed", "allowed")}
-        record |= {"known": known, "places": [_identify(root) for root in record["roots"]]}
-        record["repositories"] = {move(path): whole for path, whole in record["repositories"].items()}
 
 
 def _read_link(path: str) -> str | None:

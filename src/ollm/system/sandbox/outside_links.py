@@ -1,0 +1,115 @@
+"""Links outside of a workspace that lead into it, and results that are kept as long as the files behind them are as
+they were. Standard library only."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cache, lru_cache
+from typing import Any, TypeVar
+
+from ollm.system.sandbox.names import OWN_PLACES, is_inside, list_names, trace_path
+
+Visit = Callable[[str], None]  # is called with every path on which a result depends
+T = TypeVar("T")
+MAX_REMEMBERED = 4000
+HOME_LINKS_SECONDS = 5
+CLOCK_STEP_NS = 20_000_000  # times of files are no more exact than that
+HOME_DEPTH, MAX_HOME_FOLDERS = 3, 400
+
+
+_remembered: dict[tuple[object, ...], tuple[dict[str, list[int] | None], Any]] = {}
+
+
+def remember(make: Callable[..., T], *arguments: object) -> T:
+    """Return what a function returned for these arguments, until one of the paths that it visited has changed. What
+    could not be read (None) or has changed just now, and may change again within a step of the clock, is not kept."""
+    key = (make, *arguments)
+    states, value = _remembered.get(key, ({"": []}, None))
+    if are_unchanged(states):
+        return value  # type: ignore[no-any-return]
+    if len(_remembered) >= MAX_REMEMBERED:
+        _remembered.clear()
+    states, settled = {}, time.time_ns() - CLOCK_STEP_NS
+    value = make(*arguments, lambda path: states.setdefault(path, get_state(path)))
+    # a new entry changes its folder too
+    needed = {path: state for path, state in states.items() if state or os.path.dirname(path) not in states}
+    if value is not None and all(state is None or state[0] < settled for state in states.values()):
+        _remembered[key] = needed, value
+    return value
+
+
+def are_unchanged(states: Mapping[str, object]) -> bool:
+    return all(get_state(path) == state for path, state in states.items())
+
+
+def get_state(path: str) -> list[int] | None:
+    try:
+        about = os.stat(path)
+    except OSError:
+        return None
+    return [about.st_ctime_ns, about.st_ino, about.st_size]
+
+
+def list_home_links(roots: Iterable[str]) -> list[str]:
+    """List the links outside of the roots that lead into them, in the home and in folders of PATH, as of the last few
+    seconds."""
+    return _read_home_links(tuple(roots), int(time.monotonic()) // HOME_LINKS_SECONDS)
+
+
+@lru_cache(maxsize=8)
+def _read_home_links(roots: tuple[str, ...], _moment: int) -> list[str]:
+    def read(folder: str) -> tuple[list[str], list[str]]:
+        return remember(_read_leading_links, folder, roots)
+
+    homes = filter(None, (os.path.expanduser("~"), os.environ.get("OLLM_HOME")))
+    programs = {os.path.realpath(entry) for entry in os.environ.get("PATH", "").split(":") if os.path.isabs(entry)}
+    links = [link for home in homes for link in find_home_links(home, read)]
+    links += [link for folder in sorted(programs) for link in read(folder)[0]]
+    return [link for link in dict.fromkeys(links) if not any(is_inside(link, root) for root in roots)]
+
+
+def _read_leading_links(folder: str, roots: tuple[str, ...], visit: Visit) -> tuple[list[str], list[str]]:
+    links, folders = read_links(folder, visit)
+    return [link for link in links if any(is_inside(one, root) for one in trace_path(link) for root in roots)], folders
+
+
+def list_loaded_modules(roots: Iterable[str]) -> Iterator[str]:
+    """List the files below the roots that Python loads for ollm, if PYTHONPATH or the like leads there: every program
+    in Python would run a new one instead of the module of that name."""
+    folders = {os.path.realpath(folder) for folder in sys.path} - OWN_PLACES
+    for folder in (folder for folder in folders if any(is_inside(folder, root) for root in roots)):
+        names = list_names(folder)
+        yield from (os.path.join(folder, name) for name in names if name.partition(".")[0] in _list_module_names())
+    if user := getattr(sys.modules.get("site"), "USER_SITE", None):
+        yield user
+
+
+@cache
+def _list_module_names() -> frozenset[str]:
+    """Names of modules that were loaded when the first command began, and of those that Python tries to load."""
+    return frozenset({"sitecustomize", "usercustomize", *(name.partition(".")[0] for name in sys.modules)})
+
+
+def find_home_links(home: str, read: Callable[[str], tuple[list[str], list[str]]]) -> Iterator[str]:
+    """Find the links that a person has made in the home: at its top, and in its hidden folders three levels down.
+    Programs read settings and start-up files through them. `read` returns the links and the folders in a folder."""
+    waiting = [(home, 0)]
+    for folder, depth in waiting:  # grows
+        links, folders = read(folder)
+        yield from links
+        inner = folders if depth else [one for one in folders if os.path.basename(one).startswith(".")]
+        waiting += [(one, depth + 1) for one in inner if depth < HOME_DEPTH][: MAX_HOME_FOLDERS - len(waiting)]
+
+
+def read_links(folder: str, visit: Callable[[str], None]) -> tuple[list[str], list[str]]:
+    """Return the links and the folders in a folder. `visit` is called with it before it is read."""
+    visit(folder)
+    try:
+        entries = [*os.scandir(folder)]
+    except OSError:
+        return [], []
+    links = [entry.path for entry in entries if entry.is_symlink()]
+    return links, sorted(entry.path for entry in entries if entry.is_dir(follow_symlinks=False))
