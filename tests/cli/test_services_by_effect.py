@@ -114,7 +114,7 @@ async def test_a_cycle_is_found_in_the_newest_calls_whatever_came_before(tmp_pat
     async with running(tmp_path, [*script, "Done."]) as runner:
         done = await runner.run("-p", "go", "--yes")
 
-    assert "stopped, the model is looping: the same 2 calls were repeated 3 times" in done.err
+    assert "Stopped: the model is looping: the same 2 calls were repeated 3 times" in done.err
     assert len(runner.server.chats) == 7, "the third round is not finished"
 
 

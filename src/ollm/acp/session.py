@@ -18,12 +18,11 @@ from ollm.acp.permissions import WorkspaceTrust, build_options, build_question, 
 from ollm.acp.prompts import PromptContent, load_messages, read_prompt, replay_message, use_buffers
 from ollm.acp.transport import ClientAbilities
 from ollm.acp.updates import ToolCallViews, UpdateRenderer, render_chunk, render_plan, render_title, render_usage
-from ollm.domain.errors import BusyError, OllmError, ToolFailure, TurnFailedError, UsageError
-from ollm.domain.events import AnyEvent, ConfirmationRequested, ConfirmationResolved, ToolStarted, TurnFinished
+from ollm.domain.errors import BusyError, OllmError, TurnFailedError, UsageError
+from ollm.domain.events import AnyEvent, ConfirmationRequested, ConfirmationResolved, TurnFinished
 from ollm.domain.messages import JsonObject
 from ollm.domain.tools import ConfirmationAnswer
 from ollm.runtime.base import Status
-from ollm.runtime.calls.permission import build_policy_request
 from ollm.runtime.commands import describe_commands
 from ollm.runtime.commands.settings import ABOUT_APPROVALS, ABOUT_MODES, APPROVALS, MODE_NAMES
 from ollm.runtime.conversation import LocalConversation
@@ -118,7 +117,7 @@ class EditorSession:
 
     def _begin_views(self) -> None:
         self._views = ToolCallViews(self.conversation.parts.registry.get(), self._boundary.workspace)
-        self._renderer = UpdateRenderer(self._views, self._may_run, terminals=self._abilities.shows_terminals)
+        self._renderer = UpdateRenderer(self._views, terminals=self._abilities.shows_terminals)
 
     def check_loadable(self, workspace: Path) -> None:
         """Raise UsageError for a different folder, or BusyError while a prompt is running."""
@@ -315,17 +314,6 @@ class EditorSession:
                 "totalTokens": used.prompt_tokens + used.completion_tokens,
             },
         }
-
-    def _may_run(self, event: ToolStarted) -> bool:
-        parts = self.conversation.parts
-        spec = parts.registry.get().get(event.name)
-        if spec is None:
-            return False
-        try:
-            request = build_policy_request(spec, spec.parse(event.args), self._boundary)
-            return parts.policy.get().evaluate(request).decision == "allow"
-        except ToolFailure:
-            return False
 
     async def _show(self, event: AnyEvent) -> None:
         for update in self._renderer.render(event):

@@ -11,22 +11,16 @@ from typing import Any, Literal
 from ollm.domain.errors import ToolFailure
 from ollm.domain.events import (
     AnyEvent,
-    Compressed,
-    CompressionError,
     ConfirmationRequested,
     ConfirmationResolved,
     ContextUsage,
-    LoopDetected,
-    LoopWarning,
-    Notice,
-    PromptTruncated,
-    SnapshotError,
     TextDelta,
     ThinkingDelta,
     TodosChanged,
     ToolFinished,
     ToolOutput,
     ToolStarted,
+    make_notice,
 )
 from ollm.domain.messages import JsonObject
 from ollm.domain.struct import Data
@@ -125,14 +119,13 @@ def is_path(target: str) -> bool:
     return "://" not in target and "\0" not in target
 
 
-def render_start(event: ToolStarted, view: CallView, *, running: bool = True) -> JsonObject:
-    """Render the start of a call. A call that waits for confirmation is not `running`."""
+def render_start(event: ToolStarted, view: CallView) -> JsonObject:
     return {
         "sessionUpdate": "tool_call",
         "toolCallId": event.call_id,
         "title": shorten_title(event.summary or event.name),
         "kind": view.kind,
-        "status": "in_progress" if running else "pending",
+        "status": "in_progress",
         "locations": list(view.locations),
         "rawInput": event.args,
     }
@@ -192,13 +185,11 @@ class UpdateRenderer:
     def __init__(
         self,
         views: ToolCallViews,
-        may_run: Callable[[ToolStarted], bool] = lambda _: True,
         *,
         terminals: bool = False,
         now: Callable[[], float] = time.monotonic,
     ) -> None:
         self._views = views
-        self._may_run = may_run
         self._terminals = terminals
         self._now = now
         self._kinds: dict[str, str] = {}
@@ -226,11 +217,13 @@ class UpdateRenderer:
                 return []
 
     def _render_question(self, event: AnyEvent) -> list[JsonObject]:
-        """Remember what a question would change, to show it with the result."""
+        """Show that a call waits for an answer, and remember what it would change, to show it with the result."""
         match event:
             case ConfirmationRequested():
                 self._calls_by_question[event.correlation_id] = event.details.call_id
                 self._changes[event.details.call_id] = event.details.changes
+                if event.details.call_id in self._kinds:
+                    return [make_call_update(event.details.call_id, status="pending")]
             case ConfirmationResolved():
                 call_id = self._calls_by_question.pop(event.correlation_id, "")
                 if event.outcome == "approved" and call_id in self._kinds:
@@ -240,7 +233,7 @@ class UpdateRenderer:
     def _render_start(self, event: ToolStarted) -> list[JsonObject]:
         view = self._views.read_call(event.name, event.args)
         self._kinds[event.call_id] = view.kind
-        started = render_start(event, view, running=self._may_run(event))
+        started = render_start(event, view)
         if self._terminals and view.kind == "execute":
             started["content"] = [{"type": "terminal", "terminalId": event.call_id}]
             started["_meta"] = {"terminal_info": {"terminal_id": event.call_id, "cwd": self._views.workspace}}
@@ -318,36 +311,9 @@ def render_state(event: AnyEvent) -> list[JsonObject]:
 
 def render_remark(event: AnyEvent) -> list[JsonObject]:
     """Render a message of the agent itself: as a thought, or as an answer if it reports a fault."""
-    if fault := describe_fault(event):
-        return [render_chunk("agent_message_chunk", f"\n\n{fault}\n\n")]
-    remark = describe_remark(event)
-    return [render_chunk("agent_thought_chunk", f"\n{remark}\n")] if remark else []
-
-
-def describe_fault(event: AnyEvent) -> str:
-    match event:
-        case Notice(level="error"):
-            return event.text
-        case LoopDetected():
-            return f"Stopped: the model is looping ({event.details})."
-        case _:
-            return ""
-
-
-def describe_remark(event: AnyEvent) -> str:
-    text = ""
-    match event:
-        case Notice():
-            text = event.text
-        case Compressed():
-            counts = f"{event.original_token_count:,} → {event.compressed_token_count:,} tokens"
-            text = f"Compacted {counts}; full history kept."
-        case CompressionError() | SnapshotError():
-            text = event.message
-        case LoopWarning():
-            text = f"The model may be looping: {event.details}."
-        case PromptTruncated():
-            text = f"The server read only {event.read_tokens:,} of {event.sent_tokens:,} prompt tokens."
-        case _:
-            pass
-    return text
+    notice = make_notice(event)
+    if notice is None:
+        return []
+    if notice.level == "error":
+        return [render_chunk("agent_message_chunk", f"\n\n{notice.text}\n\n")]
+    return [render_chunk("agent_thought_chunk", f"\n{notice.text}\n")]

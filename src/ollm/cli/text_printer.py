@@ -22,6 +22,7 @@ from ollm.domain.events import (
     ToolStarted,
     TurnFinished,
     TurnReason,
+    make_notice,
 )
 from ollm.domain.tools import ToolResult
 from ollm.system.terminal_text import JOINERS, escape_controls
@@ -109,12 +110,9 @@ class TextPrinter(Printer):
                 self._print_aside(f"· {event.summary}")
             case ToolFinished(result=result):
                 self._print_outcome(result)
-            case Notice():
-                self._print_aside(f"ollm: {event.text}")
-            case PromptTruncated():
-                self._print_aside(f"ollm: the server read only {event.read_tokens} of {event.sent_tokens} tokens")
-            case LoopDetected():
-                self._print_aside(f"ollm: stopped, the model is looping: {event.details}")
+            case Notice() | PromptTruncated() | LoopDetected():
+                if notice := make_notice(event):
+                    self._print_aside(f"ollm: {notice.text}")
             case TurnFinished(message=message) if message and event.reason != "loop":
                 self._print_aside(f"ollm: {message}")
             case _:

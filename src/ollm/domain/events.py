@@ -197,6 +197,27 @@ class Notice(Event, frozen=True, tag="notice"):
     text: str
 
 
+def make_notice(event: Event) -> Notice | None:
+    """Return an event as one line for the person, the same in every front end; None if it has another form."""
+    level: NoticeLevel = "warning"
+    match event:
+        case Notice():
+            return event
+        case Compressed(original_token_count=before, compressed_token_count=after):
+            level, text = "info", f"Compacted {before:,} → {after:,} tokens; full history kept."
+        case CompressionError(message=message) | SnapshotError(message=message):
+            text = message
+        case LoopWarning():
+            text = f"The model may be looping: {event.details}."
+        case LoopDetected():
+            level, text = "error", f"Stopped: the model is looping: {event.details} ({event.pattern})."
+        case PromptTruncated(sent_tokens=sent, read_tokens=read):
+            text = f"The server read only {read:,} of {sent:,} prompt tokens."
+        case _:
+            return None
+    return Notice(level=level, text=text)
+
+
 class TurnFinished(Event, frozen=True, tag="turn-finished"):
     reason: TurnReason
     usage: Usage = Usage()

@@ -13,18 +13,13 @@ from ollm.domain.events import (
     AnyEvent,
     CheckpointCreated,
     Compressed,
-    CompressionError,
     ConfirmationRequested,
     ConfirmationResolved,
     ContextUsage,
     LoopDetected,
-    LoopWarning,
     MessageRecorded,
     ModeChanged,
-    Notice,
     PrefillProgress,
-    PromptTruncated,
-    SnapshotError,
     TextDelta,
     ThinkingDelta,
     TodosChanged,
@@ -33,6 +28,7 @@ from ollm.domain.events import (
     ToolStarted,
     TurnFinished,
     TurnStarted,
+    make_notice,
 )
 from ollm.domain.messages import ImagePart
 from ollm.domain.text import format_count
@@ -109,27 +105,17 @@ class Transcript:
                 self._show_aside(event)
 
     def _show_aside(self, event: AnyEvent) -> None:
+        if notice := make_notice(event):
+            self._print_aside(notice.text, STYLES[notice.level])
         match event:
-            case Notice():
-                self._print_aside(event.text, STYLES[event.level])
             case ModeChanged():
                 self._print_aside(f"mode {event.from_} → {event.to} ({event.trigger})", "dim")
             case Compressed():
                 self.live.progress = None
-                self._print_aside(
-                    f"compacted {event.original_token_count:,} → {event.compressed_token_count:,} tokens", "dim"
-                )
             case CheckpointCreated():
                 self._print_aside(f"replaced {format_count(len(event.message_ids), 'message')} with a summary", "dim")
-            case CompressionError() | SnapshotError():
-                self._print_aside(event.message, "yellow")
-            case LoopWarning():
-                self._print_aside(f"the model may be looping: {event.details}", "yellow")
             case LoopDetected():
-                self._print_aside(f"stopped: the model is looping: {event.details} ({event.pattern})", "red")
                 self._print_aside("/continue resumes and warns the model", "dim")
-            case PromptTruncated():
-                self._print_aside(f"the server read only {event.read_tokens} of {event.sent_tokens} tokens", "yellow")
 
     def _note_question(self, event: ConfirmationRequested | ConfirmationResolved) -> None:
         """Track a question, which is printed beside its keys, and print its answer, wherever it was given."""
