@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ollm.domain.messages import ImagePart, Message, TextPart, ThinkingPart, ToolCallPart, ToolResultPart
+from ollm.domain.messages import ImagePart, Message, TextPart, ThinkingPart, ToolCallPart, ToolResultPart, put_in_fence
 from ollm.domain.session import Session, SessionMetadata
 from ollm.domain.tools import RecordedResult, ToolCallRecord
 from ollm.services.session_export.html import (
@@ -19,7 +19,6 @@ from ollm.services.session_export.html import (
 from ollm.services.session_export.markdown import (
     close_fence,
     describe_outcome,
-    fence_text,
     format_arguments,
     render_markdown,
 )
@@ -96,7 +95,7 @@ def test_the_whole_document() -> None:
         f"\n## 1. User\n\n*{SHOWN}*\n\nLook <b>here</b>\n```py\nx\n```\n\n*(an image, image/png)*\n"
         f"\n## 2. Assistant (interrupted)\n\n*{SHOWN}*\n\n> *Thinking*\n>\n> hm\n> hm\n\nLooking.\n"
         '\n**Tool call: ls** (exit 2)\n\n```json\n{\n  "path": "."\n}\n```\n'
-        "\n````\na ``` b\\x1b[31m\n````\n"
+        "\n```\na ``` b\\x1b[31m\n```\n"
         f"\n## 4. Tool\n\n*{SHOWN}*\n\na fact\n"
         '\n**Tool call: other** (failed)\n\n```json\n{\n  "path": "."\n}\n```\n'
     )
@@ -128,11 +127,11 @@ def test_a_fence_left_open_is_closed(text: str, closed: str) -> None:
 
 
 def test_a_fence_is_longer_than_any_in_the_text() -> None:
-    assert fence_text("a") == "```\na\n```"
-    assert fence_text("``", "json") == "```json\n``\n```"
-    assert fence_text("```") == "````\n```\n````"
-    assert fence_text("` `` ``") == "```\n` `` ``\n```"
-    assert fence_text("x ```` y") == "`````\nx ```` y\n`````"
+    assert put_in_fence("a") == "```\na\n```"
+    assert put_in_fence("``", "json") == "```json\n``\n```"
+    assert put_in_fence("```") == "````\n```\n````"
+    assert put_in_fence("` `` ``") == "```\n` `` ``\n```"
+    assert put_in_fence("x ```` y") == "```\nx ```` y\n```"
 
 
 def test_a_command_that_failed_is_not_ok() -> None:

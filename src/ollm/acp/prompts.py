@@ -16,13 +16,12 @@ from msgspec.structs import replace
 from ollm.acp.client import EditorBuffers
 from ollm.acp.updates import ToolCallViews, shorten_title
 from ollm.domain.errors import UsageError
-from ollm.domain.messages import ImagePart, JsonObject
+from ollm.domain.messages import PICTURE_TYPES, ImagePart, JsonObject
 from ollm.domain.struct import Data
 from ollm.domain.tools import ToolResult
 from ollm.runtime.base import Attachment
 from ollm.runtime.mentions import (
     MAX_PICTURE_BYTES,
-    PICTURE_TYPES,
     attach_file,
     describe_missing_files,
     find_mentions,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import takewhile
 from typing import Any, Literal
 
@@ -27,6 +27,9 @@ class TextPart(MessagePart, frozen=True, tag="text"):
 
 class ThinkingPart(MessagePart, frozen=True, tag="thinking"):
     text: str
+
+
+PICTURE_TYPES = ("image/png", "image/jpeg", "image/gif", "image/webp")  # that models take and browsers show
 
 
 class ImagePart(MessagePart, frozen=True, tag="image"):
@@ -110,16 +113,47 @@ class PromptMessage(SparseData, frozen=True):
         return self.content[:end], self.content[end + 2 :]
 
 
+Group = tuple[PromptMessage, ...]
+
+
+def group_messages(messages: Iterable[PromptMessage]) -> list[Group]:
+    """Group each assistant message with the results of its calls. Any other message is a group by itself."""
+    groups: list[Group] = []
+    for message in messages:
+        if message.role == "tool" and groups and _answers_group(message, groups[-1]):
+            groups[-1] = (*groups[-1], message)
+        else:
+            groups.append((message,))
+    return groups
+
+
+def _answers_group(message: PromptMessage, group: Group) -> bool:
+    calls = group[0].calls
+    return bool(calls) and (message.call_id is None or any(call.id == message.call_id for call in calls))
+
+
+def encode_calls(calls: Iterable[ToolCall]) -> list[JsonObject]:
+    """Encode calls as OpenAI's API and the workspace's record write them."""
+    return [
+        {
+            "id": call.id,
+            "type": "function",
+            "function": {"name": call.name, "arguments": msgspec.json.encode(call.arguments).decode()},
+        }
+        for call in calls
+    ]
+
+
 def replace_surrogates(text: str) -> str:
     """Replace each byte that is not UTF-8 with a mark. File names and arguments may contain such bytes, but requests
     and files cannot."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
-def put_in_fence(text: str) -> str:
+def put_in_fence(text: str, language: str = "") -> str:
     """Wrap the text in a fence longer than any fence in it, so that the text cannot close it."""
     mark = max(re.findall(r"^[ \t]*(`{3,})", text, re.MULTILINE), key=len, default="``") + "`"
-    return f"{mark}\n{text}\n{mark}"
+    return f"{mark}{language}\n{text}\n{mark}"
 
 
 def count_same_objects(before: Sequence[object], after: Sequence[object]) -> int:

@@ -40,6 +40,15 @@ def shorten_line(text: str, most: int) -> str:
     return line if len(line) <= most else f"{line[: most - 1].rstrip()}…"
 
 
+def cut_middle(text: str, most: int) -> str:
+    """Cut a text to `most` characters: the head, the omitted amount, and half as much of the tail."""
+    if len(text) <= most:
+        return text
+    mark = f"\n[… {len(text) - most:,} characters omitted …]\n"
+    tail = (most - len(mark)) // 3
+    return text[: most - len(mark) - tail] + mark + text[len(text) - tail :] if tail >= 0 else text[:most]
+
+
 def format_names(names: Sequence[str], most: int) -> str:
     """List the first names, and count the others: `a, b and 3 more`."""
     more = f" and {len(names) - most:,} more" if len(names) > most else ""

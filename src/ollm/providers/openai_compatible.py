@@ -17,7 +17,7 @@ from ollm.domain.errors import (
     ToolsUnsupportedError,
     UnknownModelError,
 )
-from ollm.domain.messages import JsonObject, PromptMessage, count_same_objects
+from ollm.domain.messages import JsonObject, PromptMessage, count_same_objects, encode_calls
 from ollm.providers.base import (
     AnyPiece,
     CallPiece,
@@ -313,14 +313,7 @@ def build_chat_body(
 def build_message(message: PromptMessage) -> JsonObject:
     body: JsonObject = {"role": message.role, "content": _build_content(message)}
     if message.calls:
-        body["tool_calls"] = [
-            {
-                "id": call.id,
-                "type": "function",
-                "function": {"name": call.name, "arguments": msgspec.json.encode(call.arguments).decode()},
-            }
-            for call in message.calls
-        ]
+        body["tool_calls"] = encode_calls(message.calls)
     if message.role == "tool" and message.call_id:
         body["tool_call_id"] = message.call_id
     return body

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ollm.domain.errors import ToolFailure
-from ollm.domain.messages import ImagePart
+from ollm.domain.messages import PICTURE_TYPES, ImagePart
 from ollm.domain.text import suggest_names
 from ollm.runtime.base import Attachment
 from ollm.system.terminal_text import make_printable
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 MAX_TEXT_BYTES = 200_000
 MAX_PICTURE_BYTES = 10_000_000
-PICTURE_TYPES = ("image/png", "image/jpeg", "image/gif", "image/webp")
 
 MAX_NEIGHBOURS = 2_000  # that a mistyped name is compared with
 _MENTION = re.compile(r'(?:^|(?<=[\s(]))@(?:"([^"\n]+)"|([^\s@"]+)(?=(\S*)))')

@@ -15,9 +15,9 @@ from typing import Any
 import msgspec
 
 from ollm.config.settings import ResumeSettings
-from ollm.domain.messages import JsonObject, PromptMessage, Role, ToolCall
+from ollm.domain.messages import JsonObject, PromptMessage, Role, ToolCall, encode_calls, group_messages
 from ollm.domain.session import CommandOutcome, Episode, PlanState
-from ollm.domain.text import format_names, shorten_line
+from ollm.domain.text import cut_middle, format_names, shorten_line
 from ollm.domain.tools import ToolCallRecord
 
 INTERRUPTED_TEXT = "[interrupted: this call has no result]"
@@ -59,37 +59,24 @@ class RecentWindow:
 
 
 def group_units(messages: Iterable[PromptMessage]) -> list[list[PromptMessage]]:
-    """Group each answer with the results of its calls. Stray results are left out."""
+    """Group each answer with one result per call, an interrupted one if there is none. Stray results are left out."""
     units: list[list[PromptMessage]] = []
-    waiting: dict[str, ToolCall] = {}
-    for message in messages:
-        if message.role == "tool":
-            if message.call_id in waiting:
-                del waiting[message.call_id]
-                units[-1].append(message)
-            continue
-        if message.role == "system":
-            continue
-        close_unit(units, waiting)
-        units.append([message])
-        waiting = {call.id: call for call in message.calls}
-    close_unit(units, waiting)
+    for head, *results in group_messages(message for message in messages if message.role != "system"):
+        if head.role != "tool":
+            found = {result.call_id: result for result in results}
+            units.append([head, *(found.get(call.id) or make_interrupted(call) for call in head.calls)])
     return units
 
 
-def close_unit(units: list[list[PromptMessage]], waiting: dict[str, ToolCall]) -> None:
-    """Add an interrupted result to the last unit's calls that have none."""
-    for call in waiting.values():
-        units[-1].append(
-            PromptMessage(role="tool", content=INTERRUPTED_TEXT, call_id=call.id, tool_name=call.name, failed=True)
-        )
+def make_interrupted(call: ToolCall) -> PromptMessage:
+    return PromptMessage(role="tool", content=INTERRUPTED_TEXT, call_id=call.id, tool_name=call.name, failed=True)
 
 
 def shorten_unit(unit: Sequence[PromptMessage], settings: ResumeSettings) -> list[PromptMessage]:
     return [
         msgspec.structs.replace(
             message,
-            content=cut_text(
+            content=cut_middle(
                 message.content, settings.tool_output_chars if message.role == "tool" else settings.message_chars
             ),
             thinking="",
@@ -107,21 +94,12 @@ def shorten_call(call: ToolCall, limit: int) -> ToolCall:
     if len(encoded) <= limit:
         return call
     share = max(16, limit // (2 * max(1, len(call.arguments))))
-    short = {key: cut_text(value, share) if isinstance(value, str) else value for key, value in call.arguments.items()}
+    short = {
+        key: cut_middle(value, share) if isinstance(value, str) else value for key, value in call.arguments.items()
+    }
     if len(msgspec.json.encode(short)) > limit:
-        short = {"cut": cut_text(encoded.decode(errors="replace"), limit // 2)}
+        short = {"cut": cut_middle(encoded.decode(errors="replace"), limit // 2)}
     return msgspec.structs.replace(call, arguments=short)
-
-
-def cut_text(text: str, limit: int) -> str:
-    """Cut a text to `limit` characters: the head, the omitted amount, and the tail."""
-    if len(text) <= limit:
-        return text
-    mark = f"\n[… {len(text) - limit} characters omitted …]\n"
-    if len(mark) >= limit:
-        return text[:limit]
-    available = limit - len(mark)
-    return text[: available - available // 3] + mark + (text[-(available // 3) :] if available >= 3 else "")
 
 
 def select_newest(units: Sequence[list[PromptMessage]], messages: int, characters: int) -> list[list[PromptMessage]]:
@@ -268,14 +246,7 @@ def clip(text: str, limit: int) -> str:
 def to_record(message: PromptMessage) -> dict[str, Any]:
     record: dict[str, Any] = {"role": message.role, "content": message.content}
     if message.calls:
-        record["tool_calls"] = [
-            {
-                "id": call.id,
-                "type": "function",
-                "function": {"name": call.name, "arguments": msgspec.json.encode(call.arguments).decode()},
-            }
-            for call in message.calls
-        ]
+        record["tool_calls"] = encode_calls(message.calls)
     if message.call_id is not None:
         record["tool_call_id"] = message.call_id
     if message.failed:

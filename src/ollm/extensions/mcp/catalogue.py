@@ -16,7 +16,7 @@ from ollm.domain.clock import Clock, format_stamp, now, parse_stamp
 from ollm.domain.errors import ToolFailure
 from ollm.domain.messages import JsonObject
 from ollm.domain.struct import Data
-from ollm.domain.text import format_count
+from ollm.domain.text import format_count, shorten_line
 from ollm.domain.tools import ConfirmationDetails, FileChange, Location, Risk, ToolResult, Verdict
 from ollm.extensions.mcp.results import prepare_schema
 from ollm.extensions.mcp.settings import McpServer
@@ -149,8 +149,7 @@ def _build_prompt(prompt: Any) -> OfferedPrompt:
 
 
 def _shorten_line(text: str, longest: int) -> str:
-    line = " ".join(clean_text(text[: longest * 2]).split())
-    return line if len(line) <= longest else f"{line[: longest - 1]}…"
+    return shorten_line(clean_text(text[: longest * 2]), longest)
 
 
 class CatalogueFile:

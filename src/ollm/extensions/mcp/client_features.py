@@ -13,14 +13,13 @@ import msgspec
 from ollm.domain.errors import ToolFailure
 from ollm.domain.struct import Data
 from ollm.domain.tools import ConfirmationAnswer, ConfirmationDetails, Risk
+from ollm.tools.framework.arguments import BOOLEAN_WORDS
 from ollm.tools.framework.output import clean_text
 
 MAX_MESSAGE_CHARACTERS = 2_000
 MAX_FIELDS = 20
 MAX_TRIES = 3
 NUMBER_NAMES = {"integer": "whole number", "number": "number"}
-TRUE_WORDS = ("y", "yes", "true", "1", "on")
-FALSE_WORDS = ("n", "no", "false", "0", "off")
 
 AskPerson = Callable[[ConfirmationDetails], Awaitable[ConfirmationAnswer]]
 
@@ -142,9 +141,8 @@ def _name_default(field: FormField) -> str:
 def parse_value(text: str, field: FormField) -> tuple[Any, str]:
     """Parse typed text for a field; returns the value and an error message."""
     if field.kind == "boolean":
-        word = text.lower()
-        known = word in (*TRUE_WORDS, *FALSE_WORDS)
-        return word in TRUE_WORDS, "" if known else "Please answer yes or no."
+        answer = BOOLEAN_WORDS.get(text.lower())
+        return answer, "Please answer yes or no." if answer is None else ""
     if field.kind in NUMBER_NAMES:
         try:
             return (int(text) if field.kind == "integer" else float(text)), ""

@@ -8,13 +8,12 @@ from typing import Any
 
 import msgspec
 
-from ollm.domain.messages import ImagePart
+from ollm.domain.messages import PICTURE_TYPES, ImagePart
 from ollm.domain.tools import ErrorInfo, ToolResult
 from ollm.tools.framework.output import disarm_template_marks
 
 MAX_IMAGES = 4
 MAX_IMAGE_CHARACTERS = 4 * 1024 * 1024  # characters of base64
-PICTURE_TYPES = ("image/png", "image/jpeg", "image/webp", "image/gif")  # what models take; others are only named
 MAX_TEXT_CHARACTERS = 2 * 1024 * 1024
 
 

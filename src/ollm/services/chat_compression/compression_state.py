@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Sequence
 
 from ollm.domain.context import Checkpoint, RequestLine, Strategy
-from ollm.domain.messages import PromptMessage
+from ollm.domain.messages import Group, PromptMessage, group_messages
 from ollm.domain.struct import Data
 from ollm.services.chat_compression import folding
 from ollm.services.chat_compression.folding import (
     USER_LINE_ID,
-    Group,
     list_numbers,
     remove_aside,
     shorten_message,
@@ -186,24 +185,6 @@ class CompressionState:
             self.total -= max(0, saved)
         self.old = lines
         self.total = self._count_tokens()
-
-
-def group_messages(messages: Sequence[PromptMessage]) -> list[Group]:
-    """Group each assistant message with the results of its calls. Any other message is a group by itself."""
-    groups: list[Group] = []
-    for message in messages:
-        if message.role == "tool" and groups and _answers_group(message, groups[-1]):
-            groups[-1] = (*groups[-1], message)
-        else:
-            groups.append((message,))
-    return groups
-
-
-def _answers_group(message: PromptMessage, group: Group) -> bool:
-    head = group[0]
-    if not head.calls:
-        return False
-    return message.call_id is None or any(call.id == message.call_id for call in head.calls)
 
 
 def find_recent_start(groups: Sequence[Group], cost: Cost, preserve: int) -> int:

@@ -10,10 +10,9 @@ import msgspec
 
 from ollm.domain.context import format_number_ranges
 from ollm.domain.lazy import compile_late
-from ollm.domain.messages import PromptMessage
+from ollm.domain.messages import Group, PromptMessage
 
 TextCost = Callable[[str], int]
-Group = tuple[PromptMessage, ...]
 FOLDED_RESULT_TOKENS = 60
 TAIL_SHARE = 1 / 3  # of what stays of a text that is cut
 BEST_FIRST_TOOLS = ("recall", "web_search")

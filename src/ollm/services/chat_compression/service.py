@@ -10,16 +10,14 @@ import msgspec
 
 from ollm.domain.clock import Clock, NewId, format_stamp, make_id, now
 from ollm.domain.context import Checkpoint, CompressionResult, RequestLine
-from ollm.domain.messages import PromptMessage
+from ollm.domain.messages import Group, PromptMessage, group_messages
 from ollm.services.chat_compression import summary
 from ollm.services.chat_compression.compression_state import (
     CompressionOptions,
     CompressionState,
     Summarise,
-    group_messages,
 )
 from ollm.services.chat_compression.folding import (
-    Group,
     find_facts,
     find_missing,
     list_numbers,

@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable, Sequence
 
 from ollm.domain.context import Checkpoint, RequestLine, format_number_ranges
-from ollm.domain.messages import PromptMessage
-from ollm.services.chat_compression.folding import Group, cut_text, find_facts
+from ollm.domain.messages import Group, PromptMessage
+from ollm.services.chat_compression.folding import cut_text, find_facts
 from ollm.services.token_counting import TokenCounter
 
 INSTRUCTION = (

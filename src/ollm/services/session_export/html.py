@@ -10,7 +10,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from ollm.domain.line_diff import compare_words, parse_diff
-from ollm.domain.messages import ImagePart, Message, TextPart, ThinkingPart, ToolCallPart
+from ollm.domain.messages import PICTURE_TYPES, ImagePart, Message, TextPart, ThinkingPart, ToolCallPart
 from ollm.domain.text import format_count, shorten_line
 from ollm.domain.tools import ToolCallRecord, describe_call
 from ollm.services.session_export.markdown import (
@@ -135,7 +135,6 @@ MAX_OPEN_TYPED_CHARS = 20_000  # of what a person typed or pasted
 MAX_RENDERED_CHARS = 100_000  # of Markdown; a longer text is shown as it is
 FindCall = Callable[[str], ToolCallRecord | None]
 _ATTACHED = re.compile(r"\n\n\[([^\n]{1,1000})\]\n")  # as a text beside a message begins
-_IMAGES = {"image/png", "image/jpeg", "image/gif", "image/webp"}
 _DIFF_CLASSES = {"+": "add", "-": "del"}
 
 
@@ -205,7 +204,7 @@ def _render_rest(text: str, most_chars: int | None) -> Iterator[str]:
 
 
 def _render_attached_image(part: ImagePart) -> str:
-    if part.media_type not in _IMAGES:
+    if part.media_type not in PICTURE_TYPES:
         return f"<p>(an image, {escape(part.media_type)})</p>\n"
     return f'<img alt="Attached image" src="data:{part.media_type};base64,{escape(part.data)}">\n'
 

@@ -8,7 +8,7 @@ from typing import Protocol
 
 import msgspec
 
-from ollm.domain.messages import ImagePart, Message, TextPart, ThinkingPart, ToolCallPart
+from ollm.domain.messages import ImagePart, Message, TextPart, ThinkingPart, ToolCallPart, put_in_fence
 from ollm.domain.session import Session
 from ollm.domain.tools import ToolCallRecord
 from ollm.system.terminal_text import escape_controls
@@ -109,12 +109,12 @@ def _render_message(message: Message, source: ExportSource) -> Iterator[str]:
 
 
 def _render_call(call: ToolCallRecord) -> Iterator[str]:
-    arguments = fence_text(format_arguments(call), "json")
+    arguments = put_in_fence(format_arguments(call), "json")
     yield f"\n**Tool call: {_flatten_line(call.name)}** ({describe_outcome(call)})\n\n{arguments}\n"
     for asked in call.result.questions if call.result else ():
         yield f"\n> {_flatten_line(asked.question)}\n>\n> **{_flatten_line(asked.answer)}**\n"
     if call.result:
-        yield f"\n{fence_text(call.result.full_output or call.result.llm_content)}\n"
+        yield f"\n{put_in_fence(call.result.full_output or call.result.llm_content)}\n"
 
 
 def describe_outcome(call: ToolCallRecord) -> str:
@@ -126,14 +126,6 @@ def describe_outcome(call: ToolCallRecord) -> str:
 def format_arguments(call: ToolCallRecord) -> str:
     """Format the arguments of a call as indented JSON."""
     return msgspec.json.format(msgspec.json.encode(call.args), indent=2).decode("utf-8", "replace")
-
-
-def fence_text(text: str, language: str = "") -> str:
-    """Put the text in a code block whose fence is longer than any run of backticks in it."""
-    fence = "```"
-    while fence in text:
-        fence += "`"
-    return f"{fence}{language}\n{text}\n{fence}"
 
 
 def close_fence(text: str) -> str:

@@ -22,7 +22,8 @@ from ollm.domain.text import format_count, suggest_names
 
 MAX_MISTAKES = 20
 NULL = {"type": "null"}
-BOOLEAN_WORDS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+BOOLEAN_WORDS = {"true": True, "yes": True, "y": True, "on": True, "1": True}
+BOOLEAN_WORDS |= {"false": False, "no": False, "n": False, "off": False, "0": False}
 
 
 def describe_tool(tool: type) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from ollm.config.settings import OutputSettings
 from ollm.domain.lazy import compile_late
 from ollm.domain.struct import Data
+from ollm.domain.text import cut_middle
 from ollm.tools.framework.base import Keep
 
 MAX_KEPT_CHARS = 1024 * 1024
@@ -144,9 +145,7 @@ def trim_for_session(text: str) -> str:
     size = len(text.encode("utf-8", "replace"))
     if size <= MAX_KEPT_CHARS:
         return text
-    half = int(MAX_KEPT_CHARS * len(text) / size) // 2 - 100
-    gone = len(text) - 2 * half
-    return f"{text[:half]}\n[… {gone:,} characters omitted …]\n{text[-half:]}"
+    return cut_middle(text, int(MAX_KEPT_CHARS * len(text) / size) - 100)
 
 
 def _cut_ends(text: str, limits: OutputSettings, share: float) -> tuple[str, str]:

@@ -109,7 +109,7 @@ async def _run_ripgrep(root: Path, options: Sequence[str], batch: Sequence[bytes
         while chunk := await process.output.read(_CHUNK_BYTES):
             yield chunk
         complaint = (await process.errors.read()).decode("utf-8", "replace")
-        if await process.wait() == 2 and "error" in complaint:
+        if await process.wait() == 2 and complaint:  # of the pattern: it says nothing of files
             raise make_pattern_failure(complaint)
     finally:
         await process.close()
@@ -184,7 +184,7 @@ class MatchCollector:
         self._decode = msgspec.json.Decoder().decode
 
     @cached_property
-    def _wanted(self) -> frozenset[str]:
+    def _wanted_paths(self) -> frozenset[str]:
         """The paths to search, built only when there is a match."""
         return frozenset(self._paths)
 
@@ -216,7 +216,7 @@ class MatchCollector:
         kind, data = record["type"], record["data"]
         if kind in ("match", "context"):
             path = _decode_text(data["path"], "surrogateescape").removeprefix("./")
-            if path not in self._wanted:
+            if path not in self._wanted_paths:
                 return
             start = data["submatches"][0]["start"] if data["submatches"] else 0
             lines = self.files.setdefault(path, [])
