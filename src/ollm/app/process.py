@@ -7,12 +7,12 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache, cached_property
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from ollm.config.environment import copy_environment, find_home, find_user_home, read_log_level
 from ollm.domain.clock import Clock, now
 from ollm.domain.errors import OllmError, UsageError
-from ollm.domain.lazy import Lazy
+from ollm.domain.lazy import LateObject, Lazy
 
 if TYPE_CHECKING:
     from ollm.config.environment import Home
@@ -207,7 +207,7 @@ class ProcessScope:
 
         return SessionLibrary(
             self.session_files,
-            self.session_index,
+            cast("SessionIndex", LateObject(lambda: self.session_index)),
             self.settings.sessions,
             traces=self.find_traces,
             deletions=self.find_deletion_log(),

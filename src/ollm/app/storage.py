@@ -25,7 +25,6 @@ from ollm.services.loop_detection import LoopDetectionService
 from ollm.services.snapshots import SnapshotManager, read_context
 from ollm.services.token_counting import TokenCounter
 from ollm.store.session_files.store import MessagePage
-from ollm.store.session_index.index import SessionIndex
 from ollm.store.snapshot_files import SnapshotFiles
 
 if TYPE_CHECKING:
@@ -40,6 +39,7 @@ if TYPE_CHECKING:
     from ollm.services.message_search.embeddings import SessionEmbedder
     from ollm.store.notes import NoteStore
     from ollm.store.session_files.loading import LoadedSession
+    from ollm.store.session_index.index import SessionIndex
     from ollm.store.session_index.session_texts import Vector
 
 
@@ -136,6 +136,8 @@ class Storage:
 
     def open_index(self) -> SessionIndex:
         """Open the index with a separate connection, for use in a thread."""
+        from ollm.store.session_index.index import SessionIndex
+
         return SessionIndex(self.process.home.index, self.process.session_directories)
 
     def search_archive(

@@ -1,7 +1,5 @@
 """Learned facts about a model on a server, kept between runs."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 from ollm.domain.struct import Data
@@ -40,7 +38,7 @@ class ModelFacts(Data, frozen=True):
         return self.call_form == "none" and (self.parameters or CHAT_BELOW_PARAMETERS) < CHAT_BELOW_PARAMETERS
 
     @property
-    def forms(self) -> ModelFacts:
+    def forms(self) -> "ModelFacts":
         """Only the call and result forms, which determine how a request is sent."""
         return ModelFacts(
             key="",

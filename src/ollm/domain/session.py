@@ -1,7 +1,5 @@
 """A session as data (S2): the file, its tasks and snapshots, and its records in the workspace (H275, W)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, Literal
 

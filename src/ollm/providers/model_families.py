@@ -5,8 +5,6 @@ Built-in facts about common model families. Facts learned from the model itself 
 
 from __future__ import annotations
 
-import re
-
 from ollm.domain.lazy import compile_late
 from ollm.domain.model_facts import CHAT_BELOW_PARAMETERS, CallForm
 from ollm.domain.struct import Data
@@ -14,8 +12,8 @@ from ollm.providers.base import ModelInfo
 
 BLOCKS_BELOW = 4e9  # parameters under which a model of no known family writes blocks
 BLOCKS_WITHOUT_TOOLS_BELOW = 15e9  # the same, when its chat template knows no tools
-_SIZE = compile_late(r"(?<![\w.])e?(\d+(?:[._]\d+)?)\s*([bm])(?![a-z])", re.IGNORECASE)
-_MOE = compile_late(r"(\d+)x(\d+(?:\.\d+)?)b", re.IGNORECASE)
+_SIZE = compile_late(r"(?<![\w.])e?(\d+(?:[._]\d+)?)\s*([bm])(?![a-z])")
+_EXPERTS = compile_late(r"(\d+)x(\d+(?:\.\d+)?)b")
 
 
 class ModelFamily(Data, frozen=True):
@@ -104,9 +102,8 @@ def _find_named(told: str) -> ModelFamily | None:
 
 def read_size(name: str) -> float | None:
     """Read the number of parameters from a name: `1.5b`, `270m`, `8x7b`."""
-    if experts := _MOE.search(name):
+    name = name.lower()
+    if experts := "x" in name and _EXPERTS.search(name):
         return int(experts[1]) * float(experts[2]) * 1e9
-    sizes = [
-        float(number.replace("_", ".")) * (1e9 if unit.lower() == "b" else 1e6) for number, unit in _SIZE.findall(name)
-    ]
+    sizes = [float(number.replace("_", ".")) * (1e9 if unit == "b" else 1e6) for number, unit in _SIZE.findall(name)]
     return max(sizes, default=None)

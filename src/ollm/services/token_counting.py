@@ -7,7 +7,8 @@ units stay valid when the factor changes, so a long context is never counted aga
 from __future__ import annotations
 
 import math
-from collections import OrderedDict
+import string
+from collections import Counter, OrderedDict
 from collections.abc import Iterable
 from functools import lru_cache
 from typing import TypeVar
@@ -32,22 +33,39 @@ MIN_FACTOR, MAX_FACTOR = 0.4, 4.0
 STEADY_SAMPLES = 8  # from here on a new sample moves the factor by this share at most
 
 _WORD = compile_late(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
-_DIGITS = compile_late(r"[0-9]")
-_PUNCTUATION = compile_late(r"([!-/:-@\[-`{-~])\1*")
-_BLANKS = compile_late(r"\n[\n \t]*|[ \t]{2,}")
+_BLANKS = compile_late(r" [ \t]+|\t[ \t]+|\n[\n \t]*")
 _NOT_ASCII = compile_late(r"[^\x00-\x7f]")
-_CONTROL = compile_late(r"[\x00-\x08\x0b-\x1f\x7f]")
+_CONTROL = bytes((*range(9), *range(11, 32), 127))
+_SHAPES = bytes(97 if 97 <= code < 123 else 65 if 65 <= code < 91 else 32 for code in range(256))
 
 
 def estimate_units(text: str) -> float:
     """Estimate one text in units, before the factor."""
-    words = sum(1 + max(0, len(word) - 6) / 4 for word in _WORD.findall(text))
-    digits = 0.95 * len(_DIGITS.findall(text))
-    punctuation = 0.75 * len(_PUNCTUATION.findall(text))
+    plain = text.encode("ascii", "replace")
+    shapes = Counter(plain.translate(_SHAPES).split())
+    words = sum(times * _estimate_letters(shape) for shape, times in shapes.items())
+    digits = 0.95 * _count_bytes(plain, b"0123456789")
+    punctuation = 0.75 * sum(_count_runs(text, mark) for mark in string.punctuation if mark in text)
     blanks = float(len(_BLANKS.findall(text)))
-    odd = float(len(_CONTROL.findall(text)))
+    odd = float(_count_bytes(plain, _CONTROL))
     others = 0.0 if text.isascii() else sum(map(_estimate_character, _NOT_ASCII.findall(text)))
     return words + digits + punctuation + blanks + odd + others
+
+
+@lru_cache(maxsize=4096)
+def _estimate_letters(shape: bytes) -> float:
+    """Estimate letters in a row, given as `A` for capitals and `a` for the others: `AaaaAaaa` is two words."""
+    return sum(1 + max(0, len(word) - 6) / 4 for word in _WORD.findall(shape.decode()))
+
+
+def _count_bytes(text: bytes, wanted: bytes) -> int:
+    return len(text) - len(text.translate(None, wanted))
+
+
+def _count_runs(text: str, mark: str) -> int:
+    """Count how often a character occurs, repetitions in a row once."""
+    between = text.split(mark)
+    return len(between) - 1 - between[1:-1].count("")
 
 
 @lru_cache(maxsize=16_384)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 from collections.abc import Iterable
 from pathlib import Path
@@ -42,7 +41,11 @@ def get_fallback_directory(workspace: Path, home: Home) -> Path:
 
 def name_workspace(workspace: Path) -> str:
     """Return the name of a workspace's directory in the home, a hash of its path."""
-    return hashlib.sha256(os.fsencode(os.path.realpath(workspace))).hexdigest()[:32]
+    try:
+        from _sha256 import sha256  # type: ignore[import-not-found]  # hashlib loads OpenSSL, 1.5 % of a start
+    except ImportError:
+        from hashlib import sha256
+    return str(sha256(os.fsencode(os.path.realpath(workspace))).hexdigest()[:32])
 
 
 def get_checkpoint_directory(workspace: Path, home: Home) -> Path:

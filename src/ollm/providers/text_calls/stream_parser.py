@@ -220,10 +220,10 @@ class CallStreamParser:
     @property
     def is_over(self) -> bool:
         """True if text follows the calls, or there are too many calls: the rest is made up."""
-        if len(self.calls) >= MAX_CALLS:
-            return True
+        if not self.calls or len(self.calls) >= MAX_CALLS:
+            return bool(self.calls)
         rest = _NOISE.sub("", self._after)
-        return bool(self.calls) and bool(rest) and not re.fullmatch(r"<[/\w|]{0,30}", rest)
+        return bool(rest) and not re.fullmatch(r"<[/\w|]{0,30}", rest)
 
     @property
     def held_text(self) -> str:
