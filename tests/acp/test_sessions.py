@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from acp import RequestError
 
-from ollm.acp.permissions import MAX_SHOWN_FILES, build_options, build_trust_question, read_answer
+from ollm.acp.permissions import build_options, build_trust_question, read_answer
 from ollm.acp.transport import build_introduction
 from ollm.domain.tools import ConfirmationDetails, Risk
 from ollm.policy.trust import TrustState
@@ -282,7 +282,7 @@ async def test_commands_and_an_own_workspace_ask_nothing(tmp_path: Path) -> None
 
 def test_a_change_is_named_and_many_files_are_counted() -> None:
     changed = TrustState(workspace="/w", trusted=False, known=True, changed=("AGENTS.md",), added=("a\x1b",))
-    many = TrustState(workspace="/w", trusted=False, files=tuple(f"f{n}" for n in range(MAX_SHOWN_FILES + 3)))
+    many = TrustState(workspace="/w", trusted=False, files=tuple(f"f{n}" for n in range(15)))
 
     assert "AGENTS.md (changed)" in str(build_trust_question(changed))
     assert "\x1b" not in build_trust_question(changed)["content"][0]["content"]["text"]

@@ -62,7 +62,6 @@ def build_question(details: ConfirmationDetails, views: ToolCallViews, kind: str
     }
 
 
-MAX_SHOWN_FILES = 12
 QUESTION_ID = "trust-workspace"
 OPTIONS: list[JsonObject] = [
     {"optionId": "trust", "name": "Trust these files", "kind": "allow_always"},
@@ -116,14 +115,7 @@ def describe_trust(state: TrustState) -> tuple[str, ...]:
 
 
 def build_trust_question(state: TrustState) -> JsonObject:
-    """List the files that trust would enable, or that changed since they were trusted."""
-    if state.known:
-        marks = {"new": state.added, "changed": state.changed, "gone": state.removed}
-        files = [f"{name} ({mark})" for mark, names in marks.items() for name in names]
-    else:
-        files = list(state.files)
-    lines = [f"- {make_printable(name)}" for name in files[:MAX_SHOWN_FILES]]
-    lines += [f"- and {len(files) - MAX_SHOWN_FILES} more"] if len(files) > MAX_SHOWN_FILES else []
+    lines = [f"- {make_printable(line)}" for line in state.describe_files()]
     head = "Changed since you trusted it" if state.known else "Instructions and settings for agents"
     text = f"{head}:\n\n{chr(10).join(lines)}\n\nOnly if you know who wrote them."
     return {

@@ -18,7 +18,7 @@ from ollm.acp.updates import ToolCallViews, shorten_title
 from ollm.domain.errors import UsageError
 from ollm.domain.messages import PICTURE_TYPES, ImagePart, JsonObject
 from ollm.domain.struct import Data
-from ollm.domain.tools import ToolResult
+from ollm.domain.tools import read_result
 from ollm.runtime.base import Attachment
 from ollm.runtime.mentions import (
     MAX_PICTURE_BYTES,
@@ -236,7 +236,6 @@ def read_part(part: dict[str, Any]) -> JsonObject | None:
 
 def replay_call(call: dict[str, Any], views: ToolCallViews) -> JsonObject:
     view = views.read_call(call["name"], call["args"])
-    kept = {**(call.get("result") or {"llmContent": ""}), "error": call.get("error")}  # an interrupted call has none
     return {
         "sessionUpdate": "tool_call",
         "toolCallId": call["id"],
@@ -245,5 +244,5 @@ def replay_call(call: dict[str, Any], views: ToolCallViews) -> JsonObject:
         "status": "completed" if call["status"] == "ok" else "failed",
         "locations": list(view.locations),
         "rawInput": call["args"],
-        "content": views.render_result(msgspec.convert(kept, ToolResult)),
+        "content": views.render_result(read_result(call)),
     }

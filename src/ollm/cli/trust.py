@@ -50,20 +50,10 @@ def _describe_trust(before: TrustState, after: TrustState) -> list[str]:
     return [head, *files, *(f"  {make_printable(name)} (gone)" for name in before.removed)]
 
 
-MAX_SHOWN_FILES = 12
-
-
 def format_question(state: TrustState) -> str:
-    """List the files that trust would enable, or that changed since they were trusted."""
-    if state.known:
-        marks = {"new": state.added, "changed": state.changed, "gone": state.removed}
-        lines = [f"  {make_printable(name)} ({mark})" for mark, names in marks.items() for name in names]
-        head = f"{make_printable(state.workspace)} has changed since you trusted it:"
-    else:
-        lines = [f"  {make_printable(name)}" for name in state.files]
-        head = f"{make_printable(state.workspace)} contains agent instructions:"
-    more = [f"  and {len(lines) - MAX_SHOWN_FILES} more"] if len(lines) > MAX_SHOWN_FILES else []
-    return "\n".join([head, *lines[:MAX_SHOWN_FILES], *more])
+    what = "has changed since you trusted it" if state.known else "contains agent instructions"
+    lines = [f"  {make_printable(line)}" for line in state.describe_files()]
+    return "\n".join([f"{make_printable(state.workspace)} {what}:", *lines])
 
 
 def ask_trust(book: TrustBook, workspace: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Any, Literal, Protocol
 
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET, UnsetType, convert
 
 from ollm.domain.messages import ImagePart, JsonObject
 from ollm.domain.struct import Data, SparseData
@@ -199,6 +199,11 @@ class Todo(Data, frozen=True):
     id: str
     text: str
     status: Literal["open", "done"] = "open"
+
+
+def read_result(call: JsonObject) -> ToolResult:
+    """Read the result of a recorded call; an interrupted call has none."""
+    return convert({**(call.get("result") or {"llmContent": ""}), "error": call.get("error")}, ToolResult)
 
 
 def describe_call(name: str, args: JsonObject, summary: str | UnsetType | None) -> str:

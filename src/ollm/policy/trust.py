@@ -53,6 +53,13 @@ class TrustState(Data, frozen=True):
         """True if there are files in their current state that the user has neither trusted nor declined."""
         return not self.trusted and not self.declined and bool(self.files or self.known)
 
+    def describe_files(self, most: int = 12) -> list[str]:
+        """List the files that trust would enable, or that changed since; the last line counts those left out."""
+        marks = {"new": self.added, "changed": self.changed, "gone": self.removed}
+        changes = [f"{name} ({mark})" for mark, names in marks.items() for name in names]
+        lines = changes if self.known else list(self.files)
+        return [*lines[:most], f"and {len(lines) - most} more"] if len(lines) > most else lines
+
 
 class TrustEntry(Data, frozen=True):
     """The files for which a workspace was trusted."""

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 from ollm.domain.errors import ToolFailure
 from ollm.domain.messages import PICTURE_TYPES, ImagePart
@@ -81,19 +81,26 @@ def is_there(path: Path) -> bool:
 
 def attach_file(name: str, boundary: Boundary) -> list[Attachment]:
     """Attach a text or image from the workspace. Return [] for other files and files that need permission."""
-    from ollm.tools.files.file_text import find_media_type
-
     try:
         with boundary.open_file(name) as file:
-            content = file.read(MAX_TEXT_BYTES + 1)
-            kind = find_media_type(content)
-            content += file.read(MAX_PICTURE_BYTES + 1 - len(content)) if kind else b""
+            return [read_attachment(name, file)]
     except (ToolFailure, OSError, ValueError):
         return []
-    if kind in PICTURE_TYPES and len(content) <= MAX_PICTURE_BYTES:
-        image = ImagePart(media_type=kind, data=base64.b64encode(content).decode())
-        return [Attachment(name=name, image=image)]
-    return [] if b"\0" in content[:8192] else [make_text_attachment(name, content)]
+
+
+def read_attachment(name: str, file: BinaryIO) -> Attachment:
+    """Read a text or an image. Raises ValueError for another kind of file."""
+    from ollm.tools.files.file_text import find_media_type
+
+    content = file.read(MAX_TEXT_BYTES + 1)
+    if (kind := find_media_type(content)) in PICTURE_TYPES:
+        content += file.read(MAX_PICTURE_BYTES + 1 - len(content))
+        if len(content) > MAX_PICTURE_BYTES:
+            raise ValueError("the image is larger than 10 MB")
+        return Attachment(name=name, image=ImagePart(media_type=kind, data=base64.b64encode(content).decode()))
+    if b"\0" in content[:8192]:
+        raise ValueError("not a text file")
+    return make_text_attachment(name, content)
 
 
 def make_text_attachment(name: str, content: bytes) -> Attachment:

@@ -176,7 +176,7 @@ def test_files_are_attached_by_name_and_what_cannot_be_is_said(tmp_path: Path) -
     (tmp_path / "a.txt").write_text("text")
     (tmp_path / "two words.txt").write_text("spaced")
     (tmp_path / "b.bin").write_bytes(b"\0\1")
-    (tmp_path / "p.png").write_bytes(b"\x89PNG")
+    (tmp_path / "p.png").write_bytes(b"\x89PNG\r\n\x1a\n")
     (tmp_path / "dir").mkdir()
     (tmp_path / "dir" / "in.py").touch()
     text = 'see @a.txt. and @"two words.txt", @b.bin @p.png @dir me@a.txt @missing'
@@ -206,8 +206,10 @@ def test_a_file_is_attached_once_and_a_long_one_cut(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_attached_says_why(tmp_path: Path) -> None:
-    with (tmp_path / "big.png").open("wb") as file:
-        file.truncate(10_000_001)
+    for name, size in (("big.png", 10_000_001), ("fits.png", 10_000_000)):
+        with (tmp_path / name).open("wb") as file:
+            file.write(b"\x89PNG\r\n\x1a\n")
+            file.truncate(size)
     (tmp_path / "b.bin").write_bytes(b"a\0b")
     (tmp_path / "late.txt").write_bytes(b"a" * 8192 + b"\0")
     found, problems = collect_mentions("@big.png @b.bin @late.txt", tmp_path)
@@ -217,8 +219,6 @@ def test_what_cannot_be_attached_says_why(tmp_path: Path) -> None:
         "@big.png was not attached: the image is larger than 10 MB",
         "@b.bin was not attached: not a text file",
     ]
-    with (tmp_path / "fits.png").open("wb") as file:
-        file.truncate(10_000_000)
     assert collect_mentions("@fits.png", tmp_path)[1] == []
 
 

@@ -141,7 +141,7 @@ async def test_a_command_that_may_run_during_a_turn_does_and_an_answer_is_copied
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with open_screen(tmp_path, monkeypatch, Answer(text="héllo", delay=2.0)) as chat:
-        (chat.workspace / "p.png").write_bytes(b"\x89PNG")
+        (chat.workspace / "p.png").write_bytes(b"\x89PNG\r\n\x1a\n")
         chat.type("see @p.png\r\r")
         await chat.wait_for("▣ p.png", "Esc stops")
         chat.type("/status\r")

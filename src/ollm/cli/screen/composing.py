@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import base64
 import re
 import sys
 from contextlib import AbstractAsyncContextManager
@@ -11,22 +10,19 @@ from pathlib import Path
 from typing import Literal
 
 from ollm.domain.errors import OllmError, UsageError
-from ollm.domain.messages import ImagePart
 from ollm.domain.text import format_count
 from ollm.runtime.base import Attachment, Conversation
 from ollm.runtime.mentions import (
-    MAX_PICTURE_BYTES,
     MAX_TEXT_BYTES,
     describe_missing,
     find_mentions,
     is_there,
-    make_text_attachment,
+    read_attachment,
 )
 
 FOLD_LINES = 8
 FOLD_CHARACTERS = 1_200
 MAX_LISTED_FILES = 200
-PICTURES = {".png": "png", ".jpg": "jpeg", ".jpeg": "jpeg", ".gif": "gif", ".webp": "webp"}
 _RESOURCE = re.compile(r"(?:^|(?<=[\s(]))@([A-Za-z0-9][A-Za-z0-9_-]*):([^\s\"]+)")
 
 
@@ -91,8 +87,7 @@ def collect_mentions(text: str, workspace: Path) -> tuple[list[Attachment], list
             problems += [f"@{name} was not attached: {why}"] if why else []
             continue
         try:
-            whole = path.is_dir()
-            attachments.append(list_directory(name, path, workspace) if whole else make_attachment(name, path))
+            attachments.append(attach_path(name, path, workspace))
         except OSError as error:
             problems.append(f"@{name} was not attached: {error.strerror or error}")
         except ValueError as error:
@@ -118,18 +113,14 @@ async def collect_resources(text: str, conversation: Conversation) -> tuple[list
     return attachments, problems
 
 
-def make_attachment(name: str, path: Path) -> Attachment:
-    """Read a file as an attachment. Raises ValueError if it is neither text nor a picture."""
-    if kind := PICTURES.get(path.suffix.lower()):
-        data = read_file(path, MAX_PICTURE_BYTES + 1)
-        if len(data) > MAX_PICTURE_BYTES:
-            raise ValueError("the image is larger than 10 MB")
-        image = ImagePart(media_type=f"image/{kind}", data=base64.b64encode(data).decode())
-        return Attachment(name=name, image=image)
-    data = read_file(path, MAX_TEXT_BYTES + 1)
-    if b"\0" in data[:8192]:
-        raise ValueError("not a text file")
-    return make_text_attachment(name, data)
+def attach_path(name: str, path: Path, workspace: Path) -> Attachment:
+    """Attach a file, or the list of a directory. Raises ValueError for a pipe, a device, or another kind of file."""
+    if path.is_dir():
+        return list_directory(name, path, workspace)
+    if not path.is_file():
+        raise ValueError("not a file")
+    with path.open("rb") as file:
+        return read_attachment(name, file)
 
 
 def list_directory(name: str, path: Path, workspace: Path) -> Attachment:
@@ -148,14 +139,6 @@ def list_directory(name: str, path: Path, workspace: Path) -> Attachment:
     more = [f"({len(found.paths) - len(shown):,} more)"] if len(shown) < len(found.paths) else []
     count = format_count(len(found.paths), "file")
     return Attachment(name=f"{name.rstrip('/')}/ ({count})", text="\n".join([*shown, *more]) or "(empty)")
-
-
-def read_file(path: Path, most: int) -> bytes:
-    """Read the beginning of a file. Raises ValueError for a pipe or a device."""
-    if not path.is_file():
-        raise ValueError("not a file")
-    with path.open("rb") as file:
-        return file.read(most)
 
 
 MAX_OUTPUT_BYTES = 200_000

@@ -8,9 +8,9 @@ from typing import Any
 from ollm.cli.screen.composing import FOLD_LINES
 from ollm.cli.screen.markdown import MarkdownBlocks
 from ollm.cli.screen.paint import Painter
-from ollm.cli.screen.transcript import OUTCOME_CELLS, pick_preview_lines
+from ollm.cli.screen.transcript import OUTCOME_CELLS, choose_output, choose_preview
 from ollm.domain.text import format_count
-from ollm.domain.tools import describe_call
+from ollm.domain.tools import describe_call, read_result
 
 MAX_MESSAGE_CHARACTERS = 1_500
 ATTACHMENT = re.compile(r"\n\n\[([^\]\n]+)\]\n")
@@ -56,9 +56,7 @@ def collect_turn_outputs(page: list[dict[str, Any]]) -> list[list[tuple[str, str
 
 def read_output(call: dict[str, Any]) -> tuple[str, str]:
     """Return the name and the full output of a call."""
-    result, error = call.get("result") or {}, call.get("error") or {}
-    kept = result.get("fullOutput") or error.get("message") or result.get("llmContent") or result.get("returnDisplay")
-    return describe_call(call["name"], call["args"], call.get("summary")), kept or ""
+    return describe_call(call["name"], call["args"], call.get("summary")), choose_output(read_result(call))
 
 
 def starts_with_words(message: dict[str, Any]) -> bool:
@@ -97,28 +95,25 @@ def render_answer(said: str, painter: Painter) -> str:
 def render_call(call: dict[str, Any], painter: Painter) -> str:
     """Render a call with its outcome, its changes, and the first and last lines of a command's output."""
     mark, style = MARKS.get(call["status"], ("✗", "yellow"))
-    result = call.get("result") or {}
-    code, error = result.get("exitCode"), (call.get("error") or {}).get("message", "")
+    result = read_result(call)
+    code = result.exit_code
     if code:
         mark, style = "✗", "red"
-    said = error[:MAX_SAID_CHARACTERS] or call["status"]
+    said = (result.error.message[:MAX_SAID_CHARACTERS] if result.error else "") or call["status"]
     outcome = f" · exit {code}" if code else "" if call["status"] == "ok" else f" · {said}"
     summary = painter.fit_line(describe_call(call["name"], call["args"], call.get("summary")), OUTCOME_CELLS)
-    line = render_questions(result, painter) + painter.paint_call(mark, style, summary, outcome)
-    if result.get("diff"):
-        return line + painter.paint_diff(result["diff"])
-    if code is None or error:
-        return line
-    output = result.get("returnDisplay") or result.get("fullOutput") or result.get("llmContent") or ""
-    return line + (painter.paint_preview(preview) if (preview := pick_preview_lines(output)) else "")
+    line = render_questions(call, painter) + painter.paint_call(mark, style, summary, outcome)
+    if result.diff:
+        return line + painter.paint_diff(result.diff)
+    return line + (painter.paint_preview(preview) if (preview := choose_preview(result)) else "")
 
 
-def render_questions(result: dict[str, Any], painter: Painter) -> str:
+def render_questions(call: dict[str, Any], painter: Painter) -> str:
     """Render questions about a call, with the person's answers."""
     return "".join(
         painter.paint_aside(f"? {asked['question'][:MAX_SAID_CHARACTERS]}", "yellow")
         + painter.paint_reply(asked["answer"][:MAX_SAID_CHARACTERS])
-        for asked in result.get("questions") or ()
+        for asked in (call.get("result") or {}).get("questions") or ()
     )
 
 
