@@ -4,19 +4,22 @@ import itertools
 import json
 import os
 import time
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import msgspec
 import pytest
 
 from ollm.domain.errors import DamagedError
+from ollm.domain.messages import Message, ToolCallPart, ToolResultPart
 from ollm.store.session_files import files, loading
 from ollm.store.session_files.places import SessionPlaces
 from ollm.store.session_files.store import SessionFiles
 from tests.covers import covers
 from tests.store.session_files.foreign_sessions import FOREIGN, ID, go_on, write_foreign
-from tests.store.sessions.support import Home, run, said
+from tests.store.sessions.support import AT, Home, call, many, run, said
 
 
 @covers("S10.2", "D606", "D607", "H602")
@@ -219,3 +222,61 @@ def test_what_the_user_said_is_found_inside_damage_too(tmp_path: Path) -> None:
 
     with read_stream(home, session_id) as stream:
         assert stream.read_user_words() == {1: "one", 2: "two", 3: "three"}
+
+
+def test_each_of_several_calls_with_one_id_keeps_its_own_result(tmp_path: Path) -> None:
+    """In the document, in the journal, and in both: as other programs or mixed files have them."""
+
+    async def record(folded: int) -> list[str]:
+        home = Home(tmp_path / str(folded))
+        service = home.service()
+        session_id = await service.create_session("m", "ollama")
+        for turn in range(4):
+            if turn == folded:
+                await service.save_session(session_id)
+            asked = Message(role="assistant", parts=(ToolCallPart(id="c1"),), timestamp=AT)
+            sent = await service.record_message(session_id, asked)
+            for result in (None, f"found {turn}"):
+                await service.record_tool_call(session_id, call("c1", message_id=sent.id, result=result))
+            answered = Message(role="tool", parts=(ToolResultPart(id="c1"),), timestamp=AT)
+            await service.record_message(session_id, answered)
+        service._writers[session_id].abandon()
+        session = home.files.read(session_id).session
+        results = {one.id: one.result.llm_content for one in session.tool_calls if one.result}
+        return [results[name] for message in session.messages for name in message.call_ids]
+
+    expected = [f"found {turn}" for turn in range(4) for _ in range(2)]
+    assert [run(partial(record, folded)) for folded in range(5)] == [expected] * 5
+
+
+def test_the_messages_of_two_documents_in_one_file_are_all_read_and_told(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    first, second = home.recorded("one", "two", "three"), home.recorded("four", "five")
+    both = [home.document(session_id).read_bytes() for session_id in (first, second)]
+    indented = [msgspec.json.format(data, indent=1) for data in both]
+    for pair in (both, indented, [both[0], indented[1]]):
+        home.document(first).write_bytes(b"".join(pair))
+        loaded = home.files.read(first)
+        assert [message.text for message in loaded.session.messages] == ["one", "two", "three", "four", "five"]
+        assert loaded.damage is not None
+        assert "more than one document" in loaded.damage
+        assert "could not be read" not in loaded.damage
+    home.document(first).write_bytes(both[0] * 2)
+    assert home.texts(first) == ["one", "two", "three"]
+
+
+@pytest.mark.parametrize("indent", [-1, 1], ids=["on one line", "indented"])
+def test_a_damaged_document_in_another_layout_takes_no_longer_for_each_message_if_it_is_long(
+    tmp_path: Path, indent: int
+) -> None:
+    home = Home(tmp_path)
+
+    def measure(count: int) -> float:
+        session_id = many(home, ["x" * 900] * count)
+        path = home.document(session_id)
+        path.write_bytes(msgspec.json.format(path.read_bytes(), indent=indent)[:-100])
+        begun = time.process_time()
+        assert len(home.texts(session_id)) >= count - 1
+        return (time.process_time() - begun) / count
+
+    assert measure(12_000) < 4 * measure(1_000)

@@ -263,8 +263,9 @@ class SessionDocument:
                 yield data.rstrip(b",\n")
             elif data == last and (first or not comma):
                 self._calls_at = end
-                if last == CLOSE and end != self._file.size:
-                    raise IrregularError(f"extra data after byte {end}")
+                closing = start if last == CLOSE else self._file.find(b"\n" + CLOSE, end - 1) + 1
+                if closing != self._file.size - len(CLOSE):
+                    raise IrregularError("the file does not end where the document ends")
                 return
             else:
                 what = "a comma" if data.startswith(begin) or data == last else "a line"

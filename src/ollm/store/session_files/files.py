@@ -23,6 +23,7 @@ MAX_BYTES = 500_000_000
 MAX_DEPTH = 100
 FIND_SECONDS = 4.5  # to find the entries; of this process, so that a busy machine does not make a file unreadable
 LOADING_SECONDS = 6.5  # to read all of them
+TIMED_BYTES = 50_000_000  # a larger file gets these times once for each so many bytes
 MAX_NOTES = 5
 LAST_MESSAGE = "lastMessage"  # in the metadata: the number of the document's last message
 MISSING = "missing"  # in the metadata: gaps that the user was told about
@@ -50,9 +51,7 @@ class DamageReport:
         self.missing = ""  # a sentence about messages and calls that are missing
         self.too_large = False
         self.size = 0  # of the files that are read, in bytes
-        begun = time.process_time()
-        self.find_until = begun + FIND_SECONDS * patience
-        self._until = begun + LOADING_SECONDS * patience
+        self._begun, self._patience, self._more_seconds = time.process_time(), patience, 0.0
 
     def note(self, text: str) -> None:
         self.stop_if_strict(text)
@@ -89,14 +88,19 @@ class DamageReport:
 
     def extend_time(self, seconds: float) -> None:
         """Allow more time, because a caller works on the entries while they are read."""
-        self._until += seconds
+        self._more_seconds += seconds
+
+    def has_taken(self, seconds: float) -> bool:
+        """Return True if reading took longer than it may for so large a file."""
+        allowed = seconds * self._patience * max(1.0, self.size / TIMED_BYTES)
+        return time.process_time() > self._begun + allowed
 
     def is_late(self, entries: int) -> bool:
         """Return True if reading damaged data took too long; it must then not be written. Call it now and then.
 
         Undamaged data is read to its end, however long that takes.
         """
-        if not (self.notes or self.lost) or time.process_time() < self._until:
+        if not (self.notes or self.lost) or not self.has_taken(LOADING_SECONDS + self._more_seconds):
             return False
         self.refuse(f"the file takes too long to read; entries after {entries} are not shown")
         return True
@@ -317,6 +321,14 @@ class SessionFile:
             return os.pread(self.require_descriptor(), end - start, start)
         data = os.pread(self.require_descriptor(), on_disk - start, start) if start < on_disk else b""
         return data + self._waiting[max(0, start - on_disk) : end - on_disk]
+
+    def find(self, wanted: bytes, place: int) -> int:
+        """Find where `wanted` is next, or return -1."""
+        while len(block := self.read(place, place + BUFFER_BYTES)) >= len(wanted):
+            if (found := block.find(wanted)) >= 0:
+                return place + found
+            place += len(block) - len(wanted) + 1
+        return -1
 
     def read_line(self, place: int, longest: int = MAX_BYTES) -> bytes:
         """Read from `place` to the end of the line, or no more than about `longest` bytes."""

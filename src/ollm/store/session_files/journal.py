@@ -100,6 +100,7 @@ class _CallId(msgspec.Struct):
 
 _CALL = b'{"id":"'  # how we write one
 _call_id_decoder = decode_late(_CallId)
+_object_decoder = msgspec.json.Decoder(dict[str, Any])
 _decoder = decode_late(JournalRecord)
 _encoder = msgspec.json.Encoder()
 _OWN_FIELDS = {"sessionId", "metadata", "messages", "toolCalls"}  # that no record replaces
@@ -154,6 +155,14 @@ def parse_record(data: bytes) -> JournalRecord:
 def read_call_id(data: bytes) -> str:
     """Read the id of a call. Raises msgspec's or Unicode's error if the data is not a call."""
     return _call_id_decoder.decode(data).id
+
+
+def is_same_call(one: bytes, other: bytes) -> bool:
+    """Return True if two records with one id are of one call, of which only a whole one names the tool."""
+    if b'"name"' not in one or b'"name"' not in other:
+        return True
+    first, second = _object_decoder.decode(one), _object_decoder.decode(other)
+    return all(first.get(name) == second.get(name) for name in ("messageId", "name", "args"))
 
 
 def join_call(changes: Iterable[JsonObject]) -> bytes:

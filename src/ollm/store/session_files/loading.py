@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from ollm.domain.clock import format_stamp, parse_stamp
-from ollm.domain.messages import JsonObject, Message
+from ollm.domain.messages import AnyPart, JsonObject, Message, ToolCallPart, ToolResultPart
 from ollm.domain.session import SCHEMA_VERSION, Session, SessionMetadata
 from ollm.domain.struct import Data
 from ollm.domain.tools import ErrorInfo, RecordedResult, ToolCallRecord
@@ -62,7 +62,7 @@ class SessionStream:
         self.reader = reader
         self._alive = alive
         self._ahead: Iterator[ToolCallRecord] | None = None
-        self._passed: dict[str, ToolCallRecord] = {}  # calls that were read before their turn came
+        self._passed: dict[str, list[ToolCallRecord]] = {}  # calls that were read before their turn came
         self._held = 0
 
     @property
@@ -104,20 +104,20 @@ class SessionStream:
         """Find one call; each is returned once. Calls are read in the order in which messages request them."""
         if self._ahead is None:
             self._ahead = self.iter_calls()
-        if call_id in self._passed:
-            found = self._passed.pop(call_id)
+        if self._passed.get(call_id):
+            found = self._passed[call_id].pop(0)
             self._held -= _estimate_size(found)
             return found
         while self._held < MAX_AHEAD_CHARS and (record := next(self._ahead, None)):
             if record.id == call_id:
                 return record
-            self._passed[record.id] = record
+            self._passed.setdefault(record.id, []).append(record)
             self._held += _estimate_size(record)
         return None
 
     def iter_other_calls(self) -> Iterator[ToolCallRecord]:
         """Iterate over the calls not returned by `find_call`; no readable message names them."""
-        yield from self._passed.values()
+        yield from itertools.chain.from_iterable(self._passed.values())
         yield from self._ahead or self.iter_calls()
 
     def iter_document(self, head: JsonObject | None = None) -> Iterator[bytes]:
@@ -198,14 +198,46 @@ def _read_entries(
 
 def load_session(stream: SessionStream) -> LoadedSession:
     """Load everything readable at once."""
-    reader, messages, calls = stream.reader, tuple(stream.iter_messages()), tuple(stream.iter_calls())
+    reader, (messages, calls) = stream.reader, separate_calls([*stream.iter_messages()], [*stream.iter_calls()])
     loaded = make_loaded_session(stream, len(messages) - bool(reader.partial))
     ids = (*reader.newest_calls, *(call.id for call in calls))
     return msgspec.structs.replace(
         loaded,
-        session=msgspec.structs.replace(stream.session, messages=messages, tool_calls=calls),
+        session=msgspec.structs.replace(stream.session, messages=tuple(messages), tool_calls=tuple(calls)),
         calls_so_far=max(len(calls), *map(read_call_number, ("", *ids))),
     )
+
+
+def separate_calls(messages: list[Message], calls: list[ToolCallRecord]) -> tuple[list[Message], list[ToolCallRecord]]:
+    """Give each call an id of its own, as other programs may repeat theirs: the first message that requests an id gets
+    the first call with it, and so on."""
+    ids: dict[str, list[str]] = {call.id: [] for call in calls}
+    if len(ids) == len(calls):
+        return messages, calls
+    for place, call in enumerate(calls):
+        own = next(name for number in itertools.count(2) if (name := f"{call.id}-{number}") not in ids)
+        own = own if ids[call.id] else call.id
+        ids[call.id].append(own)
+        calls[place] = msgspec.structs.replace(call, id=own)
+        ids.setdefault(own, [])
+    asked: dict[str, list[str]] = {}
+
+    def rename(part: AnyPart) -> AnyPart:
+        if not isinstance(part, ToolCallPart | ToolResultPart) or not ids.get(part.id):
+            return part
+        if isinstance(part, ToolCallPart):
+            own = ids[part.id].pop(0) if len(ids[part.id]) > 1 else ids[part.id][0]
+            asked.setdefault(part.id, []).append(own)
+        else:
+            waiting = asked.get(part.id) or [part.id]
+            own = waiting.pop(0)
+        return msgspec.structs.replace(part, id=own)
+
+    for place, message in enumerate(messages):
+        if message.call_ids:
+            asked = asked if message.role == "tool" else {}  # the others were never answered
+            messages[place] = msgspec.structs.replace(message, parts=tuple(map(rename, message.parts)))
+    return messages, calls
 
 
 def make_loaded_session(stream: SessionStream, count: int) -> LoadedSession:

@@ -308,7 +308,10 @@ class SessionReader:
             yield self._apply_updates([], places)
 
     def _apply_updates(self, found: list[bytes], places: list[Range]) -> bytes:
-        return journal.join_call(map(parse_object, (*found, *itertools.starmap(self._read_entry, places))))
+        records = [*found, *itertools.starmap(self._read_entry, places)]
+        if not all(journal.is_same_call(records[0], record) for record in records[1:]):
+            raise IrregularError(f"the id of tool call {_read_call_id(records[0])} is used more than once")
+        return journal.join_call(map(parse_object, records))
 
     def _read_head(self) -> None:
         if not self._document:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import bisect
+import contextlib
+import itertools
 import mmap
 import re
-import time
 from array import array
 from collections.abc import Iterator
 
@@ -13,8 +14,15 @@ import msgspec
 
 from ollm.domain.messages import JsonObject
 from ollm.store.session_files import journal
-from ollm.store.session_files.document import CLOSE, MAX_HEAD_BYTES, OPEN, read_number, salvage_head
-from ollm.store.session_files.files import LAST_MESSAGE, LONG_LINE_BYTES, MAX_BYTES, DamageReport, SessionFile
+from ollm.store.session_files.document import CLOSE, MAX_HEAD_BYTES, read_number, salvage_head
+from ollm.store.session_files.files import (
+    FIND_SECONDS,
+    LAST_MESSAGE,
+    LONG_LINE_BYTES,
+    MAX_BYTES,
+    DamageReport,
+    SessionFile,
+)
 from ollm.store.session_files.journal import JournalRecord
 from ollm.store.session_files.lenient import (
     TooDeepError,
@@ -30,6 +38,8 @@ from ollm.store.session_files.lenient import (
 _STRING = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
 _START = re.compile(rb'(?m:^)\{|\{\s*+"(?:id|role|parts|timestamp|at)"\s*+:')
 _STRUCTURE = re.compile(rb'"(?:messages|toolCalls)"\s*+:|[\s,\[\]{}]++')
+_HEAD = re.compile(rb'\{\s*+"sessionId"')
+_OPEN = re.compile(rb',\s*+"messages"\s*+:\s*+\[')
 _BLANK = rb"\xc2[\x85\xa0]|\xe1\x9a\x80|\xe2\x80[\x80-\x8b\xa8\xa9\xaf]|\xe2\x81[\x9f\xa0]|\xe3\x80\x80|\xef\xbb\xbf"
 _NEXT_LINE = b'\n{"'  # that none of our objects, and none of an indented document, reaches over
 _ANSWER = b'{"role":"assistant"'
@@ -70,7 +80,8 @@ class Salvage:
         self._in_document = 0
         self._numbers, self._starts, self._ends = array("Q"), array("Q"), array("Q")  # of the messages, as they stand
         self._made: dict[int, bytes] = {}  # messages that are not in the files so, by their place among all
-        self._calls: dict[str, list[bytes]] = {}
+        self._calls: dict[str, list[list[bytes]]] = {}  # the records of each call with an id
+        self._next: dict[bytes, int] = {}
         self._pieces: list[_Piece] = []  # whose message was not found
         self._endings: list[tuple[int, JournalRecord]] = []  # the places of messages that may end an answer
         self._views = [_open_document(document, damage), lines.read(0, lines.size) if lines else b""]
@@ -99,8 +110,8 @@ class Salvage:
                 yield data if self._numbers[place] == number else _renumber(data, number)
 
     def iter_calls(self) -> Iterator[bytes]:
-        for changes in self._calls.values():
-            yield changes[0] if len(changes) == 1 else journal.join_call(map(parse_object, changes))
+        for records in itertools.chain.from_iterable(self._calls.values()):
+            yield records[0] if len(records) == 1 else journal.join_call(map(parse_object, records))
 
     def _read(self, place: int) -> bytes:
         if place in self._made:
@@ -155,6 +166,7 @@ class Salvage:
     def _scan(self, file: int) -> None:
         """Take every object that has the shape of an entry, and look at what stands between them."""
         view, count, done, place = self._views[file], 0, 0, 0
+        self._next = {}
         while found := _START.search(view, place):
             start = found.start()
             end, record = self._read_object(view, start)
@@ -165,19 +177,17 @@ class Salvage:
                 self._take(record, bytes(view[start:end]), start + self._base * file)
                 done = place = end
             count += 1
-            if count % _CHECK_EVERY_ENTRIES == 0 and time.process_time() > self._damage.find_until:
+            if count % _CHECK_EVERY_ENTRIES == 0 and self._damage.has_taken(FIND_SECONDS):
                 self._damage.refuse("the file takes too long to read")
                 return
         self._look_between(file, done, len(view))
 
     def _read_object(self, view: mmap.mmap | bytes, start: int) -> tuple[int, JournalRecord | None]:
-        feed = view.find(b"\n", start, start + LONG_LINE_BYTES)
-        whole_line = bytes(view[start : feed if feed >= 0 else start + LONG_LINE_BYTES])
-        line = whole_line.rstrip(b"\r,")
+        feed = self._find_next(view, b"\n", start)
+        line = bytes(view[start:feed]).rstrip(b"\r,") if feed - start <= LONG_LINE_BYTES else b""
         if is_valid_json(line):  # as almost all are
             return start + len(line), read_shape(line)
-        limit = view.find(_NEXT_LINE, start + 1)
-        data = memoryview(view)[: limit if limit >= 0 else len(view)]
+        data = memoryview(view)[: self._find_next(view, _NEXT_LINE, start + 1)]
         try:
             end = find_end(data, start)
         except TooDeepError:
@@ -185,11 +195,19 @@ class Salvage:
             return start, None
         if end is not None:
             return end, read_shape(bytes(data[start:end]))
+        whole_line = bytes(view[start : min(feed, start + LONG_LINE_BYTES)])
         until = start + len(whole_line)
         whole = journal.complete_piece(whole_line)
         if whole is None and (whole := journal.repair_piece(whole_line)):
             self._damage.note("the text of an answer is damaged in the journal")
         return until, journal.parse_record(whole) if whole else None
+
+    def _find_next(self, view: mmap.mmap | bytes, mark: bytes, start: int) -> int:
+        """Find where a mark is next, or the end. It is kept, since it may be far away from many objects."""
+        if self._next.get(mark, -1) < start:
+            found = view.find(mark, start)
+            self._next[mark] = found if found >= 0 else len(view)
+        return self._next[mark]
 
     def _look_between(self, file: int, start: int, end: int) -> None:
         """Look for the head between two entries, and report what is nothing at all."""
@@ -211,19 +229,19 @@ class Salvage:
             self._damage.count_lost_entry(f"{name} at byte {first}")
 
     def _take_head(self, text: bytes, start: int) -> None:
-        begin = text.find(b'{"sessionId"')
-        line, opened, rest = text[max(begin, 0) :].partition(OPEN.rstrip())
+        begin, opened = _HEAD.search(text), _OPEN.search(text)
+        line = text[begin.start() if begin else 0 : opened.start() if opened else 0] + b"}"
         found: JsonObject = {}
-        try:
-            found = parse_object(line + b"}") if opened and not is_deeper_than(line + b"}") else {}
-        except (ValueError, RecursionError):
-            opened = b""
-        if not opened:
+        with contextlib.suppress(ValueError, RecursionError):
+            found = parse_object(line) if not is_deeper_than(line) else {}
+        if not opened or not found:
             self._damage.count_lost_entry("the file header is damaged")
             found = salvage_head(text)
-        elif start or begin:
+        elif self.head.keys() & _SESSION_FIELDS:
+            self._damage.note("the file holds more than one document, and their messages were joined")
+        elif start or not begin or begin.start():
             self._damage.note(_MOVED)
-        if _STRUCTURE.sub(b"", rest):
+        if opened and _STRUCTURE.sub(b"", text[opened.end() :]):
             self._damage.count_lost_entry()
         self.head = {**found, **self.head}
 
@@ -256,13 +274,19 @@ class Salvage:
             name = journal.read_call_id(call)
         except journal.DECODE_ERRORS:
             name = ""
-        if bare and name in self._calls:
-            if journal.read_call_number(name):
-                self._damage.note(f"tool call {name} is in the document twice")
-            else:
-                self._calls[f"{name} {len(self._calls)}"] = [call]  # others may repeat their ids
-            return
-        self._calls.setdefault(name, []).append(call)
+        known = self._calls.setdefault(name, [])
+        if bare and any(call == records[0] for records in known):
+            self._damage.note(f"tool call {name} is in the document twice")
+        elif same := [records for records in known if self._is_same(records[0], call)]:
+            same[-1].append(call)
+        else:
+            known.append([call])
+
+    def _is_same(self, one: bytes, other: bytes) -> bool:
+        try:
+            return journal.is_same_call(one, other)
+        except journal.DECODE_ERRORS:
+            return False
 
     def _find_pieces(self, place: int, record: JournalRecord) -> list[_Piece]:
         """Find the pieces of the answer that a message ends, and take them from the others. Those that follow its last

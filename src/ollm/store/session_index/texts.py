@@ -112,8 +112,8 @@ class EntryIndexer:
         self.seconds = math.inf if seconds is None else seconds
         self._until = time.process_time() + self.seconds
         self.late = False
-        query = "SELECT call FROM entries WHERE session = ? AND call > ?"
-        self._calls = {call for (call,) in connection.execute(query, (self._session, UNDER_WAY))}
+        query = "SELECT call, number FROM entries WHERE session = ? AND call > ?"
+        self._calls = set(connection.execute(query, (self._session, UNDER_WAY)))
         query = "SELECT id FROM entries WHERE session = ? AND call = ?"
         forget_rows(connection, connection.execute(query, (self._session, UNDER_WAY)).fetchall())
 
@@ -128,13 +128,15 @@ class EntryIndexer:
         return self._number, self._connection.execute(query, (self._session, UNDER_WAY)).fetchone()[0] or 0
 
     def __call__(self, entry: IndexEntry) -> None:
-        if not entry.text or (entry.call in self._calls if entry.call else entry.number <= self._number):
+        if not entry.text or (
+            (entry.call, entry.number) in self._calls if entry.call else entry.number <= self._number
+        ):
             return
         if self.late or time.process_time() > self._until:
             self.late = True
             return
         if entry.call:
-            self._calls.add(entry.call)
+            self._calls.add((entry.call, entry.number))
         elif entry.call is None:
             self.taken = entry.number
         query = "INSERT INTO entries(session, number, role, at, call, text) VALUES (?, ?, ?, ?, ?, ?)"
