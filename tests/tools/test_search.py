@@ -11,7 +11,7 @@ from ollm.services.file_discovery.service import FileDiscoveryService
 from ollm.tools.framework.base import ToolContext
 from ollm.tools.ls import format_size
 from ollm.tools.search import ripgrep
-from ollm.tools.search.ripgrep import PrintedText, collect_output
+from ollm.tools.search.ripgrep import read_output
 from ollm.tools.search.scope import SearchScope, resolve_scope
 from tests.cli.command import ollm
 from tests.covers import covers
@@ -294,8 +294,8 @@ def test_without_a_symbol_a_path_is_still_needed(tmp_path: Path) -> None:
 
 
 async def search(root: Path, files: list[str], *options: str) -> list[str]:
-    printed = await collect_output(root, options, files, PrintedText)
-    return sorted(printed.text.decode().splitlines())
+    printed = b"".join([chunk async for chunk in read_output(root, options, files)])
+    return sorted(printed.decode().splitlines())
 
 
 @pytest.fixture

@@ -40,7 +40,7 @@ class Hooks:
         self._runner = runner
         self._context = context
         self._reported_commands: set[str] = set()
-        self._notifying: set[asyncio.Task[list[HookReply]]] = set()
+        self._notifying: set[asyncio.Task[list[tuple[Hook, HookReply]]]] = set()
 
     async def before_tool(self, tool: str, arguments: JsonObject) -> HookDecision:
         changed: JsonObject | None = None
@@ -63,17 +63,13 @@ class Hooks:
     async def after_tool(self, record: ToolCallRecord) -> str:
         """Return the hooks' text about the call, for the model."""
         hooks = self._select_hooks("after-tool", record.name)
-        wanted = [
-            hook for hook in hooks if record.status == "ok" or not hook.claude
-        ]  # PostToolUse is for what was done
-        data = {"call": msgspec.to_builtins(record)}
-        replies = await asyncio.gather(*(self._run(hook, data) for hook in wanted))
-        return "\n".join(text for reply in replies if (text := self._get_words(reply)))
+        wanted = [hook for hook in hooks if record.status == "ok" or not hook.claude]  # PostToolUse: what was done
+        replies = await self._run_all(wanted, {"call": msgspec.to_builtins(record)})
+        return "\n".join(text for _, reply in replies if (text := self._get_words(reply)))
 
     async def before_turn(self, text: str) -> None:
         """Raise DeniedError if a hook stops the turn or a required one fails."""
-        hooks = self._select_hooks("before-turn")
-        for hook, reply in zip(hooks, await self._run_all("before-turn", {"text": text}), strict=True):
+        for hook, reply in await self._run_all(self._select_hooks("before-turn"), {"text": text}):
             if reply.failure and hook.required:
                 raise DeniedError(f"The required hook {hook.command!r} failed: {reply.failure}. The turn was stopped.")
             if not reply.go_on:
@@ -83,8 +79,7 @@ class Hooks:
     async def run_event(self, event: HookEvent, data: Mapping[str, Any]) -> None:
         """Run the hooks of an event and wait for them. Their objections are shown to the person, and to the model with
         the next turn."""
-        hooks = self._select_hooks(event)
-        for hook, reply in zip(hooks, await self._run_all(event, data), strict=True):
+        for hook, reply in await self._run_all(self._select_hooks(event), data):
             if not reply.go_on and reply.message:
                 self._context.emit(Notice(level="warning", text=f"A hook says after {event}: {reply.message}"))
             self._tell_model(hook, reply)
@@ -99,8 +94,8 @@ class Hooks:
 
     def notify(self, data: Mapping[str, Any]) -> None:
         """Start notification hooks without waiting for them."""
-        if self._select_hooks("notification"):
-            task = asyncio.create_task(self._run_all("notification", data))
+        if hooks := self._select_hooks("notification"):
+            task = asyncio.create_task(self._run_all(hooks, data))
             self._notifying.add(task)
             task.add_done_callback(self._notifying.discard)
 
@@ -108,9 +103,9 @@ class Hooks:
         if self._notifying:
             await asyncio.wait(self._notifying)
 
-    async def _run_all(self, event: HookEvent, data: Mapping[str, Any], tool: str | None = None) -> list[HookReply]:
-        hooks = self._select_hooks(event, tool)
-        return list(await asyncio.gather(*(self._run(hook, data) for hook in hooks))) if hooks else []
+    async def _run_all(self, hooks: Sequence[Hook], data: Mapping[str, Any]) -> list[tuple[Hook, HookReply]]:
+        replies = await asyncio.gather(*(self._run(hook, data) for hook in hooks))
+        return list(zip(hooks, replies, strict=True))
 
     async def _run(self, hook: Hook, data: Mapping[str, Any]) -> HookReply:
         from ollm.extensions.hook_process import build_claude_fields

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
+from contextlib import aclosing
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from msgspec import Meta
@@ -20,9 +21,8 @@ from ollm.tools.search.ripgrep import (
     MAX_SEARCHED_BYTES,
     FoundLine,
     MatchCollector,
-    PrintedText,
-    collect_output,
     find_type_globs,
+    read_output,
 )
 from ollm.tools.search.scope import (
     ReadableFiles,
@@ -93,7 +93,12 @@ class Grep(Tool["FileDiscoveryService"], frozen=True):
 
     async def _search_lines(self, scope: SearchScope, found: ReadableFiles, notes: list[str], most: int) -> ToolResult:
         options = [*self._build_options(), "--json", f"--context={self.context_lines}"]
-        matches = await collect_output(scope.root, options, found.search_paths, MatchCollector(found.paths))
+        matches = MatchCollector(found.paths)
+        async with aclosing(read_output(scope.root, options, found.search_paths)) as printed:
+            async for chunk in printed:
+                matches.feed(chunk)
+                if matches.is_full:
+                    break
         kept = {path: lines for path, lines in sorted(matches.files.items()) if scope.still_contains(path)}
         total = f"at least {MAX_COUNTED_MATCHES:,}" if matches.is_full else f"{matches.count:,}"
         words = f"{total} {'match' if matches.count == 1 else 'matches'} in {format_count(len(kept), 'file')}"
@@ -110,9 +115,9 @@ class Grep(Tool["FileDiscoveryService"], frozen=True):
     ) -> ToolResult:
         option = "--files-with-matches" if self.output == "files" else "--count-matches"
         options = [*self._build_options(), option, "--with-filename", "--null"]
-        printed = await collect_output(scope.root, options, found.search_paths, PrintedText())
+        printed = b"".join([chunk async for chunk in read_output(scope.root, options, found.search_paths)])
         wanted = set(found.paths)
-        counted = sorted((path, count) for path, count in _parse_counts(printed.text, self.output) if path in wanted)
+        counted = sorted((path, count) for path, count in _parse_counts(printed, self.output) if path in wanted)
         counts = {path: count for path, count in counted if scope.still_contains(path)}
         lines = [
             scope.render_path(path) + (f": {count:,}" if self.output == "counts" else "")

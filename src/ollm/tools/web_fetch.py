@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import time
-from collections import OrderedDict
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from msgspec import Meta
@@ -24,21 +21,18 @@ if TYPE_CHECKING:
 class PageCache:
     """Answers fetched in this turn, so that a second look at a page costs nothing. `forget` at the start of a turn."""
 
-    MAX_AGE_SECONDS = 900
     MAX_PAGES = 16
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
-        self._answers: OrderedDict[str, tuple[float, WebResponse]] = OrderedDict()
+    def __init__(self) -> None:
+        self._answers: dict[str, WebResponse] = {}
 
     def get(self, url: str) -> WebResponse | None:
-        kept = self._answers.get(url)
-        return kept[1] if kept and self._clock() - kept[0] < self.MAX_AGE_SECONDS else None
+        return self._answers.get(url)
 
     def put(self, url: str, answer: WebResponse) -> None:
-        self._answers[url] = (self._clock(), answer)
-        while len(self._answers) > self.MAX_PAGES:
-            self._answers.popitem(last=False)
+        self._answers[url] = answer
+        if len(self._answers) > self.MAX_PAGES:
+            del self._answers[next(iter(self._answers))]
 
     def forget(self) -> None:
         self._answers.clear()

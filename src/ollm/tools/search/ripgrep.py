@@ -14,7 +14,7 @@ from contextlib import aclosing
 from functools import cache, cached_property
 from itertools import accumulate
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -30,32 +30,6 @@ MAX_SEARCHED_BYTES = 4 << 30  # a larger file, which may be a hole on the disk, 
 _WRAPPER = "(?:"
 
 
-class OutputCollector(Protocol):
-    """A collector of ripgrep's output."""
-
-    @property
-    def is_full(self) -> bool: ...
-
-    def feed(self, chunk: bytes) -> None: ...
-
-
-class PrintedText:
-    is_full = False
-
-    def __init__(self) -> None:
-        self._chunks: list[bytes] = []
-
-    @property
-    def text(self) -> bytes:
-        return b"".join(self._chunks)
-
-    def feed(self, chunk: bytes) -> None:
-        self._chunks.append(chunk)
-
-
-CollectorT = TypeVar("CollectorT", bound=OutputCollector)
-
-
 @cache
 def find_ripgrep() -> str:
     """Find the bundled ripgrep, or the one on the PATH."""
@@ -64,16 +38,12 @@ def find_ripgrep() -> str:
     return bundled or find_program("rg") or "/usr/bin/rg"
 
 
-async def collect_output(root: Path, options: Sequence[str], files: Sequence[str], collector: CollectorT) -> CollectorT:
-    """Feed a collector with ripgrep's output about the files, or all files directly in a directory (paths from the
-    root), until it is full."""
+async def read_output(root: Path, options: Sequence[str], files: Sequence[str]) -> AsyncGenerator[bytes, None]:
+    """Yield ripgrep's output about the files, or about all files directly in a directory (paths from the root)."""
     for batch in _split_batches(files):
         async with aclosing(_run_ripgrep(root, options, batch)) as printed:
             async for chunk in printed:
-                collector.feed(chunk)
-                if collector.is_full:
-                    return collector
-    return collector
+                yield chunk
 
 
 def _split_batches(files: Sequence[str]) -> Iterator[list[bytes]]:
