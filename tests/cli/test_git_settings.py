@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.cli.command import ollm
 from tests.cli.test_sandbox import place, shell
 
 __all__ = ["place"]  # a fixture
@@ -130,3 +131,28 @@ def test_a_folder_with_a_repository_in_it_is_removed_whole_or_not_at_all(place: 
 
     assert "v contains the repository v/r/.git" in refused
     assert (work / "v/file").exists()
+
+
+def test_file_tools_and_commands_ask_alike_about_what_a_steering_link_leads_to(place: Path) -> None:
+    work, home = place / "user/work", place / "user/.ollm"
+    for name in ("docs/agents.txt", "commands/one.txt", "docs/other.txt"):
+        (work / name).parent.mkdir(exist_ok=True)
+        (work / name).write_text("good")
+    (work / "lib/.claude").mkdir(parents=True)
+    (work / "lib/AGENTS.md").symlink_to("../docs/agents.txt")
+    (work / "lib/.claude/commands").symlink_to("../../commands")
+    (work / "s.sh").write_text("echo evil > docs/agents.txt; echo evil > commands/one.txt")
+    shell(place, "sh s.sh", "--yes")
+    said = {}
+    for name in ("docs/agents.txt", "commands/one.txt", "commands/new.txt", "docs/other.txt"):
+        given = json.dumps({"path": name, "content": "evil", "overwrite": True})
+        done = ollm("tools", "run", "write_file", "--args", given, "--yes", home=home, cwd=work, HOME=str(home.parent))
+        said[name] = (work / name).exists() and (work / name).read_text(), done.stderr
+
+    assert {name: text for name, (text, _) in said.items()} == {
+        "docs/agents.txt": "good",
+        "commands/one.txt": "good",
+        "commands/new.txt": False,
+        "docs/other.txt": "evil",
+    }
+    assert "AGENTS.md, which steers tools or agents, leads to it" in said["docs/agents.txt"][1]

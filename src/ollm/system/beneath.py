@@ -156,17 +156,18 @@ def replace_file(root: Path, path: Path, content: bytes, *, overwrite: bool) -> 
         _sync_directory(parent)
 
 
-def detach_file(root: Path, path: Path, max_bytes: int) -> None:
-    """Replace a file by a copy with its times, so that its other names (hard links) are of another file. The caller
-    syncs."""
-    with os.fdopen(open_regular(root, path), "rb") as file, open_parent_directory(root, path) as parent:
-        before, name = os.fstat(file.fileno()), path.name
+def detach_file(parent: int, name: str, max_bytes: int, *, durable: bool = True) -> None:
+    """Replace a file in an open directory by a copy with its times, so that its other names (hard links) are of another
+    file."""
+    with os.fdopen(os.open(name, _READ_FLAGS, dir_fd=parent), "rb", buffering=0) as file:
+        before = os.fstat(file.fileno())
+        _require_regular(before, Path(name))
         if before.st_size > max_bytes:
-            raise OSError(errno.EFBIG, os.strerror(errno.EFBIG), str(path))
+            raise OSError(errno.EFBIG, os.strerror(errno.EFBIG), name)
         temporary = f".ollm-{os.urandom(8).hex()}.tmp"
         try:
             keep = _make_attribute_copier(name, before, parent)
-            _write_new(temporary, parent, file.read(), keep, durable=False)
+            _write_new(temporary, parent, file.readall(), keep, durable=durable)
             times = (before.st_atime_ns, before.st_mtime_ns)
             os.utime(temporary, ns=times, dir_fd=parent, follow_symlinks=False)
             os.rename(temporary, name, src_dir_fd=parent, dst_dir_fd=parent)

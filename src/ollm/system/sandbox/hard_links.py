@@ -13,11 +13,12 @@ import stat
 import time
 from collections.abc import Container, Iterable, Mapping
 from contextlib import suppress
+from itertools import groupby
 from pathlib import Path
 
 from ollm.domain.errors import ToolFailure
 from ollm.system.atomic import make_private_directory, replace_file
-from ollm.system.beneath import LinkFound, detach_file
+from ollm.system.beneath import LinkFound, detach_file, open_parent_directory
 from ollm.system.sandbox.names import INSTALLED_FOLDERS, is_inside
 
 MAX_COPY_BYTES = 64 * 1024**2
@@ -42,9 +43,9 @@ class HardLinks:
             self._packages, remembered, tops = {}, self._load(), [*self._roots]
         else:
             remembered, tops = {}, [path for path, state in self._packages.items() if _read_state(path) != state]
-        copied = sum(map(self._separate_file, self._find(tops, remembered))) if tops else 0
+        found = groupby(sorted(self._find(tops, remembered), key=os.path.dirname), os.path.dirname) if tops else ()
+        copied = sum(self._separate_files(folder, paths) for folder, paths in found)
         if copied:
-            os.sync()
             self._packages = {path: _read_state(path) for path in self._packages}
         if self._memory and tops and self._packages != remembered:
             self._store(self._memory, self._packages)
@@ -72,14 +73,17 @@ class HardLinks:
                             counts[about.st_dev, about.st_ino] = about.st_nlink
         return [path for file, paths in names.items() if len(set(paths)) < counts[file] for path in paths]
 
-    def _separate_file(self, path: str) -> bool:
-        root = next(root for root in self._roots if is_inside(path, root))
-        try:
-            detach_file(Path(root), Path(path), MAX_COPY_BYTES)
-        except (OSError, LinkFound, ToolFailure):
-            self._shared.add(path)
-            return False
-        return True
+    def _separate_files(self, folder: str, paths: Iterable[str]) -> int:
+        root, copied = next(root for root in self._roots if is_inside(folder, root)), 0
+        durable = PACKAGE_FOLDERS.isdisjoint(folder.split("/"))  # packages can be installed again
+        with suppress(OSError, LinkFound), open_parent_directory(Path(root), Path(folder, "_")) as parent:
+            for path in paths:
+                try:
+                    detach_file(parent, os.path.basename(path), MAX_COPY_BYTES, durable=durable)
+                    copied += 1
+                except (OSError, ToolFailure):
+                    self._shared.add(path)
+        return copied
 
     def _load(self) -> dict[str, list[int]]:
         with suppress(OSError, ValueError, AttributeError):

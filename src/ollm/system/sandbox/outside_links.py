@@ -17,6 +17,7 @@ T = TypeVar("T")
 MAX_REMEMBERED = 4000
 HOME_LINKS_SECONDS = 5
 CLOCK_STEP_NS = 20_000_000  # times of files are no more exact than that
+START_UP_VARIABLES = ("BASH_ENV", "ENV", "PYTHONSTARTUP")
 HOME_DEPTH, MAX_HOME_FOLDERS = 3, 400
 
 
@@ -76,9 +77,10 @@ def _read_leading_links(folder: str, roots: tuple[str, ...], visit: Visit) -> tu
     return [link for link in links if any(is_inside(one, root) for one in trace_path(link) for root in roots)], folders
 
 
-def list_loaded_modules(roots: Iterable[str]) -> Iterator[str]:
-    """List the files below the roots that Python loads for ollm, if PYTHONPATH or the like leads there: every program
-    in Python would run a new one instead of the module of that name."""
+def list_loaded_files(roots: Iterable[str]) -> Iterator[str]:
+    """List the files that shells and Python load because of the environment: start-up files that it names, and below
+    the roots modules of ollm, if PYTHONPATH or the like leads there."""
+    yield from filter(None, map(os.environ.get, START_UP_VARIABLES))
     folders = {os.path.realpath(folder) for folder in sys.path} - OWN_PLACES
     for folder in (folder for folder in folders if any(is_inside(folder, root) for root in roots)):
         names = list_names(folder)

@@ -291,6 +291,11 @@ class Sandbox:
         """Move aside new files that steer tools; cheap if nothing has run since the last check."""
         return self.watch.look() if "watch" in self.__dict__ and self._taken is not None else []
 
+    def explain_use(self, path: str) -> str | None:
+        """Return why a file in the workspace steers tools although its name does not, or None."""
+        link = self.watch.find_link_to(path) if self._taken is not None and self.unboxable is None else None
+        return link and f"{os.path.basename(link)}, which steers tools or agents, leads to it"
+
     def allow(self, paths: Iterable[str]) -> None:
         """Exempt paths that a person approved for writing by one of our tools."""
         if "watch" in self.__dict__:

@@ -16,11 +16,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from operator import attrgetter
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 from ollm.domain.errors import StartError, ToolFailure
 from ollm.system.atomic import make_private_directory, replace_file
-from ollm.system.beneath import FolderKeys, LinkFound, detach_file
+from ollm.system.beneath import FolderKeys, LinkFound, detach_file, open_parent_directory
 from ollm.system.folders import FolderMemory, FolderNames
 from ollm.system.locks import get_process_start
 from ollm.system.sandbox.git_settings import (
@@ -33,102 +33,23 @@ from ollm.system.sandbox.git_settings import (
 from ollm.system.sandbox.hard_links import MAX_COPY_BYTES, HardLinks
 from ollm.system.sandbox.names import (
     GIT_PINS,
-    GITHUB_STEERING_NAMES,
-    INSTALLED_FOLDERS,
     MAX_LINKS,
     OWN_PLACES,
     REBASES,
     follow_pointer,
     has_other_names,
-    is_environment_file,
     is_inside,
-    is_repository,
     list_git_parts,
     list_repositories,
-    normalize_name,
-    steers_by_name,
     trace_path,
 )
-from ollm.system.sandbox.outside_links import list_home_links, list_loaded_modules
+from ollm.system.sandbox.outside_links import list_home_links, list_loaded_files
 from ollm.system.sandbox.taken import TakenFile, make_batch, move_aside
+from ollm.system.sandbox.tree_names import TreeNames
 
 LINK_DEPTH = 2
+FRESH_SECONDS = 2.0  # that a look serves questions about paths
 FILE_CLOCK = getattr(time, "CLOCK_REALTIME_COARSE", time.CLOCK_REALTIME)  # by which files are dated
-
-
-class FolderFindings(NamedTuple):
-    """The relevant paths in one folder, and the names among which they were found."""
-
-    names: FolderNames
-    folders: list[str]
-    steering: list[str]
-    environment: list[str]
-    repositories: list[str]
-
-
-class TreeNames:
-    """Finds the files that steer tools, and the `.env` files, among the names in folders. Only changed folders are
-    searched again; links are not followed."""
-
-    def __init__(self, roots: Iterable[str], folders: FolderMemory, unlock: Callable[[str], None]) -> None:
-        self._roots = tuple(roots)
-        self._folders = folders
-        self._unlock = unlock
-        self._known: dict[str, FolderFindings] = {}
-        self._state: object = None
-        self.repositories: list[str] = []
-        self._steering: list[str] = []
-        self.environment: list[str] = []
-
-    def find_steering(self) -> list[str]:
-        """Return the outermost files and folders that steer tools, as of the last scan of the folders."""
-        if self._state is not self._folders.state:
-            self._walk()
-        return [*self._steering, *(part for git in self.repositories for part in list_git_parts(git, self._unlock))]
-
-    def _walk(self) -> None:
-        self._state = self._folders.state  # before: somebody else may look meanwhile
-        known, self._known, self._steering, self.environment = self._known, {}, [], []
-        self.repositories = [root for root in self._roots if os.path.basename(root) == ".git"]  # of a linked worktree
-        waiting = [root for root in self._roots if os.path.basename(root) != ".git"]
-        while waiting:
-            folder = waiting.pop()
-            names, found = self._folders.read(folder), known.get(folder)
-            if isinstance(names.failure, PermissionError):
-                self._unlock(folder)
-                names = self._folders.read(folder)
-            if found is None or found.names is not names:
-                found = self._sort_names(folder, names)
-                if found.steering or found.repositories:
-                    self._unlock(folder)
-            self._known[folder] = found
-            waiting += found.folders
-            self._steering += found.steering
-            self.environment += found.environment
-            self.repositories += found.repositories
-
-    def _sort_names(self, folder: str, names: FolderNames) -> FolderFindings:
-        found = FolderFindings(names, [], [], [], [])
-        in_github = normalize_name(os.path.basename(folder)) == ".github"
-        links, folders = set(names.others), set(names.folders)
-        every = {*names.files, *folders, *links}
-        if is_repository(every) and ".git" not in every:
-            found.repositories.append(folder)
-        for name in (*names.files, *names.folders, *names.others):
-            plain, path = normalize_name(name), os.path.join(folder, name)
-            if plain.startswith(".env") and is_environment_file(name):
-                found.environment.append(path)
-            if plain == ".git":
-                found.repositories.append(path)
-            elif (
-                steers_by_name(plain)
-                or (in_github and plain in GITHUB_STEERING_NAMES)
-                or (plain == ".github" and name in links)
-            ):
-                found.steering.append(path)
-            elif name in folders and plain not in INSTALLED_FOLDERS:
-                found.folders.append(path)
-        return found
 
 
 class Ending(Protocol):
@@ -232,7 +153,8 @@ class SteeringWatch:
         for path in self._walk_below(held - self._single, attrgetter("files")):
             if has_other_names(path):
                 try:
-                    detach_file(Path(self._find_root(path) or "/"), Path(path), MAX_COPY_BYTES)
+                    with open_parent_directory(Path(self._find_root(path) or "/"), Path(path)) as parent:
+                        detach_file(parent, os.path.basename(path), MAX_COPY_BYTES)
                 except (OSError, LinkFound, ToolFailure) as error:
                     raise StartError(f"{path} has another name and cannot be copied ({error})", "files") from error
         self._single = held
@@ -258,6 +180,13 @@ class SteeringWatch:
                 if os.lstat(path).st_size == 0:
                     os.unlink(path)
         self._placeholders.clear()
+
+    def find_link_to(self, path: str) -> str | None:
+        """Return a link that steers tools and leads to a file, or None."""
+        with self._keys:
+            self._folders.look(time.monotonic() - FRESH_SECONDS)
+            links = self._find_links(self._names.find_steering())
+            return next((link for link in links if any(is_inside(path, one) for one in trace_path(link))), None)
 
     def attach(self, process: Ending) -> None:
         """Watch the running command until all its processes have ended."""
@@ -383,8 +312,8 @@ class SteeringWatch:
 
     def _list_anchors(self) -> list[str]:
         """List the paths that programs outside read: those that hooks and servers run, that git's settings name, in new
-        worktrees too, links in the home, and modules that Python would load for ollm."""
-        links = (*list_home_links(self._roots), *list_loaded_modules(self._roots))
+        worktrees too, links in the home, and what the environment has shells and Python load."""
+        links = (*list_home_links(self._roots), *list_loaded_files(self._roots))
         return [*dict.fromkeys((*self._executed, *self._named, *self._find_named(), *links))]
 
     def _is_own_state(self, path: str) -> bool:
