@@ -19,7 +19,7 @@ import pytest
 
 from ollm.config.environment import Home
 from ollm.daemon.places import DaemonProcess, RunFiles
-from ollm.daemon.server import ArchiveWatch
+from ollm.daemon.server import watch_archive
 from ollm.domain.errors import StorageError
 from ollm.store.lease import get_process_start
 from ollm.store.session_files.places import SessionPlaces
@@ -364,8 +364,7 @@ async def test_what_is_sent_is_said_the_list_is_new_and_a_killed_sender_is_start
     laptop, desktop = ArchiveMachine(shipping_root / "laptop", archive_url, push="live"), machine("desktop")
     laptop.record("The laptop's question")
     lock = laptop.home / "run" / "archive.lock"
-    watch = ArchiveWatch({**os.environ, **laptop.environment}, pause=0.2)
-    watch.start()
+    stop = watch_archive({**os.environ, **laptop.environment}, pause=0.2)
     try:
         await wait_until(lambda: read_owner(lock) is not None)
         assert "first push: 1 session " in (laptop.home / "run" / "archive.trouble").read_text()
@@ -378,4 +377,4 @@ async def test_what_is_sent_is_said_the_list_is_new_and_a_killed_sender_is_start
         desktop.run("push")
         await wait_until(lambda: theirs in (laptop.home / "archive.db").read_bytes().decode("latin-1"))
     finally:
-        watch.stop()
+        stop()

@@ -9,7 +9,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ollm.acp.transport import ClientAbilities
 from ollm.domain.errors import OllmError, ToolFailure
 
 if TYPE_CHECKING:
@@ -25,9 +24,8 @@ class EditorBuffers:
     """Unsaved buffers of one session. The file on disk is used if the editor does not have the file or times out; a
     timeout is reported."""
 
-    def __init__(self, editor: EditorClient, abilities: ClientAbilities) -> None:
+    def __init__(self, editor: EditorClient) -> None:
         self._editor = editor
-        self._abilities = abilities
         self.session_id = ""  # known when the session is open
         self.report: Callable[[str], None] = log.warning
         self._editor_files: set[Path] = set()  # what the editor holds: the disk may have another text
@@ -37,13 +35,13 @@ class EditorBuffers:
 
     @property
     def writes(self) -> bool:
-        return self._abilities.writes_files
+        return self._editor.abilities.writes_files
 
     def withholds(self, path: Path) -> bool:
         return path in self._editor_files and path in self._unread
 
     async def read(self, path: Path) -> str | None:
-        if not self._abilities.reads_files:
+        if not self._editor.abilities.reads_files:
             return None
         self._unread.add(path)
         if time.monotonic() < self._quiet_until:
@@ -67,7 +65,7 @@ class EditorBuffers:
         return text
 
     async def write(self, path: Path, text: str) -> bool:
-        if not self._abilities.writes_files:
+        if not self._editor.abilities.writes_files:
             return False
         if path in self._unread:  # the editor would lose what it has: let it find the file changed on disk
             return self._refuse_write(path, "it does not answer")

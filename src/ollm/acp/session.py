@@ -16,7 +16,6 @@ from ollm.acp.client import EditorBuffers
 from ollm.acp.permissions import OPTIONS as TRUST_OPTIONS
 from ollm.acp.permissions import WorkspaceTrust, build_options, build_question, read_answer, restore_choices
 from ollm.acp.prompts import PromptContent, load_messages, read_prompt, replay_message, use_buffers
-from ollm.acp.transport import ClientAbilities
 from ollm.acp.updates import ToolCallViews, UpdateRenderer, render_chunk, render_plan, render_title, render_usage
 from ollm.domain.errors import BusyError, OllmError, TurnFailedError, UsageError
 from ollm.domain.events import AnyEvent, ConfirmationRequested, ConfirmationResolved, TurnFinished
@@ -91,7 +90,6 @@ class EditorSession:
         self,
         conversation: LocalConversation,
         editor: EditorClient,
-        abilities: ClientAbilities,
         boundary: Boundary,
         stack: AsyncExitStack,
     ) -> None:
@@ -104,7 +102,6 @@ class EditorSession:
         self._editor = editor
         self._boundary = boundary
         self._stack = stack
-        self._abilities = abilities
         self._begin_views()
         self._first: Status | None = None  # as it was opened, before anything was chosen
         self._models: tuple[str, ...] = ()
@@ -117,7 +114,7 @@ class EditorSession:
 
     def _begin_views(self) -> None:
         self._views = ToolCallViews(self.conversation.parts.registry.get(), self._boundary.workspace)
-        self._renderer = UpdateRenderer(self._views, terminals=self._abilities.shows_terminals)
+        self._renderer = UpdateRenderer(self._views, terminals=self._editor.abilities.shows_terminals)
 
     def check_loadable(self, workspace: Path) -> None:
         """Raise UsageError for a different folder, or BusyError while a prompt is running."""

@@ -153,11 +153,11 @@ class EditorSessions:
             flags=self._flags,
             mcp_servers=entries,
         )
-        buffers = EditorBuffers(self._editor, self._editor.abilities)
+        buffers = EditorBuffers(self._editor)
         conversation, stack = await self._open_conversation(options, buffers)
         try:
             boundary = WorkspaceScope(self._process, options.workspace).boundary
-            session = EditorSession(conversation, self._editor, self._editor.abilities, boundary, stack)
+            session = EditorSession(conversation, self._editor, boundary, stack)
             session.buffers = buffers if self._editor.abilities.reads_files else None
             session.trust = WorkspaceTrust(self._process.trust_book, options.workspace)
             trust = describe_trust(self._process.trust_book.get_state(options.workspace))

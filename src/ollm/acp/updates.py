@@ -203,18 +203,26 @@ class UpdateRenderer:
 
     def render(self, event: AnyEvent) -> list[JsonObject]:
         """Render an event as updates, or return [] if an editor cannot show it."""
-        return self._render_call(event) or self._render_question(event) or render_state(event) or render_remark(event)
-
-    def _render_call(self, event: AnyEvent) -> list[JsonObject]:
         match event:
             case ToolStarted():
-                return self._render_start(event)
+                updates = self._render_start(event)
             case ToolOutput():
-                return self._render_output(event)
+                updates = self._render_output(event)
             case ToolFinished():
-                return self._render_finish(event)
+                updates = self._render_finish(event)
+            case ConfirmationRequested() | ConfirmationResolved():
+                updates = self._render_question(event)
+            case TextDelta():
+                updates = [render_chunk("agent_message_chunk", event.text)]
+            case ThinkingDelta():
+                updates = [render_chunk("agent_thought_chunk", event.text)]
+            case TodosChanged():
+                updates = [render_plan(event.todos)]
+            case ContextUsage():
+                updates = [render_usage(event.used, event.window)]
             case _:
-                return []
+                updates = render_remark(event)
+        return updates
 
     def _render_question(self, event: AnyEvent) -> list[JsonObject]:
         """Show that a call waits for an answer, and remember what it would change, to show it with the result."""
@@ -292,21 +300,6 @@ def render_plan(todos: tuple[Todo, ...]) -> JsonObject:
 
 def render_usage(used: int, window: int) -> JsonObject:
     return {"sessionUpdate": "usage_update", "used": used, "size": window}
-
-
-def render_state(event: AnyEvent) -> list[JsonObject]:
-    """Render the model's text, its plan and its usage."""
-    match event:
-        case TextDelta():
-            return [render_chunk("agent_message_chunk", event.text)]
-        case ThinkingDelta():
-            return [render_chunk("agent_thought_chunk", event.text)]
-        case TodosChanged():
-            return [render_plan(event.todos)]
-        case ContextUsage():
-            return [render_usage(event.used, event.window)]
-        case _:
-            return []
 
 
 def render_remark(event: AnyEvent) -> list[JsonObject]:

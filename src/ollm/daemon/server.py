@@ -115,44 +115,39 @@ log = logging.getLogger(__name__)
 REFRESH_SECONDS = 30.0  # between two looks at the archive
 
 
-class ArchiveWatch:
-    """Watches the team archive while the daemon runs."""
+def watch_archive(environment: Mapping[str, str], pause: float = REFRESH_SECONDS) -> Callable[[], None]:
+    """Check the team archive again and again in a thread. Returns a function that stops it without waiting: a silent
+    server must not delay the daemon's end."""
+    ended = threading.Event()
 
-    def __init__(self, environment: Mapping[str, str], pause: float = REFRESH_SECONDS) -> None:
-        self._environment = environment
-        self._pause = pause
-        self._ended = threading.Event()
+    def run() -> None:
+        while not ended.is_set():
+            check_archive(environment)
+            ended.wait(pause)
 
-    def start(self) -> None:
-        threading.Thread(target=self._run, name="ollm-archive", daemon=True).start()
+    threading.Thread(target=run, name="ollm-archive", daemon=True).start()
+    return ended.set
 
-    def stop(self) -> None:
-        """Stop without waiting: a silent server must not delay the daemon's end."""
-        self._ended.set()
 
-    def _run(self) -> None:
-        while not self._ended.is_set():
-            self._check_archive()
-            self._ended.wait(self._pause)
+def check_archive(environment: Mapping[str, str]) -> None:
+    """Wake the process that sends sessions, and read the list of archived ones anew."""
+    from ollm.archive.listing import refresh_list
 
-    def _check_archive(self) -> None:
-        from ollm.archive.listing import refresh_list
-
-        process = ProcessScope(self._environment)
-        try:
-            shipping = ArchiveProcess(process)
-            if shipping.is_wanted:
-                if text := shipping.announce():
-                    sys.stderr.write(f"ollm: {text}\n")
-                    shipping.tell(text)
-                shipping.wake(keeper=os.getpid())
-            refresh_list(process)
-        except OllmError as error:
-            log.info("%s", error, extra={"operation": "list"})
-        except Exception:
-            log.exception("the archive's sessions were not listed", extra={"operation": "list"})
-        finally:
-            process.close()
+    process = ProcessScope(environment)
+    try:
+        shipping = ArchiveProcess(process)
+        if shipping.is_wanted:
+            if text := shipping.announce():
+                sys.stderr.write(f"ollm: {text}\n")
+                shipping.tell(text)
+            shipping.wake(keeper=os.getpid())
+        refresh_list(process)
+    except OllmError as error:
+        log.info("%s", error, extra={"operation": "list"})
+    except Exception:
+        log.exception("the archive's sessions were not listed", extra={"operation": "list"})
+    finally:
+        process.close()
 
 
 RECEIVE_SECONDS = 30.0
@@ -272,9 +267,7 @@ async def serve(process: ProcessScope, *, tcp: bool) -> None:
         port.listen = server.add_socket
         port.write_pid_file()
         if process.settings.archive.is_set:
-            watch = ArchiveWatch(process.environment)
-            watch.start()
-            stack.callback(watch.stop)
+            stack.callback(watch_archive(process.environment))
         await serve_until_stopped(server, sockets, hub, process.settings.daemon.drain_seconds)
 
 

@@ -29,7 +29,31 @@ LIST_SECONDS = 2.0  # that a list may take to read sessions it does not know
 @json_option
 def list_sessions(trash: bool, limit: int | None, tasks: bool, workspace: str | None, as_json: bool) -> None:
     """List all sessions, last active first; --workspace narrows it to one."""
-    show_sessions(trash=trash, limit=limit, place=resolve_place(workspace), as_json=as_json, tasks=tasks)
+    process = ProcessScope()
+    rows = (
+        _list_trashed(process)
+        if trash
+        else process.session_index.list_sessions(make_progress("Reading sessions", "MB"), LIST_SECONDS, tasks=tasks)
+    )
+    if not trash:
+        rows = _add_archived(process, rows, tasks=tasks)
+    short = shorten_ids(row["sessionId"] for row in rows)
+    if place := resolve_place(workspace):
+        rows = [row for row in rows if row["workspace"] == place]
+    rows = rows[:limit]
+    if as_json:
+        print_json(rows)
+        return
+    if not rows:
+        warn("no sessions" + (" in the trash." if trash else " yet."))
+        return
+    print_sessions(rows, short)
+    if not trash and (unread := process.session_index.unread):
+        size = sum(unread.values()) // 1_000_000
+        warn(f"{len(unread)} large sessions ({size:,} MB) are not read yet; run `ollm sessions list` again to read on.")
+    for row in rows:
+        if row["damaged"] and "archive" not in row:
+            warn(f"session {row['sessionId']} is damaged: {make_printable(row['damaged'])}.")
 
 
 def resolve_place(workspace: str | None) -> str | None:
@@ -105,42 +129,6 @@ def parse_since(text: str) -> str:
         return format_stamp(parse_stamp(text))
     except (ValueError, OverflowError) as error:
         raise UsageError(f"{text!r} is not a time.", action="Write 2026-01-27, 2026-01-27T10:00, 7d or 12h.") from error
-
-
-def show_sessions(
-    *,
-    trash: bool = False,
-    limit: int | None = None,
-    place: str | None = None,
-    as_json: bool = False,
-    tasks: bool = False,
-) -> None:
-    """Print all sessions, or those of the workspace at `place`; tasks only on request."""
-    process = ProcessScope()
-    rows = (
-        _list_trashed(process)
-        if trash
-        else process.session_index.list_sessions(make_progress("Reading sessions", "MB"), LIST_SECONDS, tasks=tasks)
-    )
-    if not trash:
-        rows = _add_archived(process, rows, tasks=tasks)
-    short = shorten_ids(row["sessionId"] for row in rows)
-    if place:
-        rows = [row for row in rows if row["workspace"] == place]
-    rows = rows[:limit]
-    if as_json:
-        print_json(rows)
-        return
-    if not rows:
-        warn("no sessions" + (" in the trash." if trash else " yet."))
-        return
-    print_sessions(rows, short)
-    if not trash and (unread := process.session_index.unread):
-        size = sum(unread.values()) // 1_000_000
-        warn(f"{len(unread)} large sessions ({size:,} MB) are not read yet; run `ollm sessions list` again to read on.")
-    for row in rows:
-        if row["damaged"] and "archive" not in row:
-            warn(f"session {row['sessionId']} is damaged: {make_printable(row['damaged'])}.")
 
 
 def print_sessions(rows: list[dict[str, Any]], short: Mapping[str, str] | None = None) -> None:

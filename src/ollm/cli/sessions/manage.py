@@ -60,10 +60,8 @@ def clear(everything: bool, yes: bool) -> None:
     if not everything:
         raise UsageError("`sessions clear` deletes every session.", action="Add --all to confirm.")
     process = ProcessScope()
-    library = process.library
-    ids = list(dict.fromkeys([*library.places.list_ids(), *_list_trashed(library)]))
-    confirm_or_fail(f"Delete {format_count(len(ids), 'session')} with all snapshots? This cannot be undone.", yes)
-    _delete_each(process, ids)
+    ids = list(dict.fromkeys([*process.library.places.list_ids(), *_list_trashed(process.library)]))
+    _delete_each(process, ids, f"{format_count(len(ids), 'session')} with all snapshots", yes)
 
 
 @click.command()
@@ -82,9 +80,8 @@ def cleanup(keep: int, yes: bool) -> None:
         print(f"There are no more than {format_count(keep, 'session')}; nothing deleted.")
         return
     where = f", {len(trashed)} of them in the trash" if trashed else ""
-    what = f"all but the newest {format_count(keep, 'session')} ({len(old):,}{where})"
-    confirm_or_fail(f"Delete {what}, with their snapshots? This cannot be undone.", yes)
-    _delete_each(process, old)
+    what = f"all but the newest {format_count(keep, 'session')} ({len(old):,}{where}), with their snapshots"
+    _delete_each(process, old, what, yes)
 
 
 @click.command()
@@ -161,8 +158,9 @@ def _find_archived(process: ProcessScope, ids: list[str]) -> ArchivedCopies | No
     return ArchivedCopies(process, ids)
 
 
-def _delete_each(process: ProcessScope, ids: list[str]) -> None:
-    """Delete sessions one after another. Names those that remain, and then fails."""
+def _delete_each(process: ProcessScope, ids: list[str], what: str, yes: bool) -> None:
+    """Ask, then delete sessions one after another. Names those that remain, and then fails."""
+    confirm_or_fail(f"Delete {what}? This cannot be undone.", yes)
     copies = _find_archived(process, ids)
     failed = process.library.delete_many(ids, make_progress("Deleting"))
     for error in failed:
