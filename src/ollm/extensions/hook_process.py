@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Awaitable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ import msgspec
 from ollm.domain.struct import Data
 from ollm.extensions.hook_settings import CLAUDE_EVENT_NAMES, Hook
 from ollm.system.processes import ProcessCommand, ProcessHost, StartError
-from ollm.system.program_pipes import PipedProgram, connect_reader, connect_writer, start_with_pipes
+from ollm.system.program_pipes import connect_reader, connect_writer, start_configured
 from ollm.system.sandbox.sandbox import Sandbox
 from ollm.system.terminal_text import strip_controls
 
@@ -75,28 +75,12 @@ class HookRunner:
         plain = hook.claude and not out.lstrip().startswith(b"{")  # words for the model
         return HookReply(text=decode_output(out)) if plain else read_reply(out)
 
-    def _build_command(self, hook: Hook) -> ProcessCommand:
-        """Build the command. It runs in the sandbox unless the user's own settings exempt it."""
-        sandbox = self._sandbox
-        environment = {**self._environment, "CLAUDE_PROJECT_DIR": str(self._workspace)}
-        box = None
-        if sandbox is not None and hook.boxed:
-            words = hook.command.replace('"', " ").replace("'", " ").split()
-            box = sandbox.make_box("working", network="all", program=words)
-            environment |= sandbox.make_environment(box, unasked=False)
-        return ProcessCommand(
-            argv=("/bin/sh", "-c", hook.command),
-            cwd=self._workspace,
-            environment=environment,
-            box=box,
-            level="none" if sandbox is None or box is None else sandbox.level,
-        )
-
     async def _run(self, hook: Hook, document: bytes) -> tuple[int, bytes, bytes]:
-        def start() -> Awaitable[PipedProgram]:
-            return start_with_pipes(self._host, self._build_command(hook))
-
-        program = await (start() if self._sandbox is None else self._sandbox.start(start))
+        """Run the hook, in the sandbox unless the user's own settings exempt it."""
+        environment = {**self._environment, "CLAUDE_PROJECT_DIR": str(self._workspace)}
+        command = ProcessCommand(argv=("/bin/sh", "-c", hook.command), cwd=self._workspace, environment=environment)
+        words = hook.command.replace('"', " ").replace("'", " ").split()
+        program = await start_configured(self._host, self._sandbox if hook.boxed else None, command, words)
         if self._sandbox is not None:
             self._sandbox.attach(program.process)
         said, complained = PipeCollector(), PipeCollector()

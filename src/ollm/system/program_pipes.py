@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from ollm.domain.struct import Data
 from ollm.system.processes import ChildProcess, ProcessCommand, ProcessHost
+
+if TYPE_CHECKING:
+    from ollm.system.sandbox.sandbox import Sandbox
 
 
 class PipedProgram(Data, frozen=True):
@@ -17,6 +23,26 @@ class PipedProgram(Data, frozen=True):
     feed: int
     output: int
     errors: int
+
+
+async def start_configured(
+    host: ProcessHost,
+    sandbox: Sandbox | None,
+    command: ProcessCommand,
+    words: Sequence[str],
+    own: Mapping[str, str] | None = None,
+) -> PipedProgram:
+    """Start a program that the settings name, with the network, in a working box that shows the files among its
+    `words`. Without a sandbox it runs as it is. The variables of its `own` come last."""
+
+    def start() -> Awaitable[PipedProgram]:
+        box = sandbox.make_box("working", network="all", program=words) if sandbox else None
+        added = sandbox.make_environment(box, unasked=False) if sandbox else {}
+        level = sandbox.level if sandbox and box else "none"
+        environment = {**command.environment, **added, **(own or {})}
+        return start_with_pipes(host, replace(command, environment=environment, box=box, level=level))
+
+    return await (sandbox.start(start) if sandbox else start())
 
 
 async def start_with_pipes(host: ProcessHost, command: ProcessCommand) -> PipedProgram:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from typing import Any
 from ollm.extensions.mcp.connection import McpConnectionState, Open
 from ollm.extensions.mcp.settings import McpServer
 from ollm.system.processes import ChildProcess, ProcessCommand, ProcessHost
-from ollm.system.program_pipes import PipedProgram, connect_reader, connect_writer, start_with_pipes
+from ollm.system.program_pipes import PipedProgram, connect_reader, connect_writer, start_configured
 from ollm.system.sandbox.sandbox import Sandbox
 from ollm.system.terminal_text import flatten_text
 
@@ -43,20 +43,9 @@ async def open_program(
     line: McpConnectionState,
 ) -> AsyncIterator[Any]:
     words = (server.command, *server.args)
-
-    def start() -> Awaitable[PipedProgram]:
-        box = sandbox.make_box("working", network="all", program=words) if server.boxed else None
-        added = sandbox.make_environment(box, unasked=False)
-        command = ProcessCommand(
-            argv=words,
-            cwd=workspace / server.cwd,
-            environment={**environment, **STORED_FIRST, **added, **server.env},
-            box=box,
-            level="none" if box is None else sandbox.level,
-        )
-        return start_with_pipes(host, command)
-
-    async with keep_program(await sandbox.start(start)) as started:
+    command = ProcessCommand(argv=words, cwd=workspace / server.cwd, environment={**environment, **STORED_FIRST})
+    program = await start_configured(host, sandbox if server.boxed else None, command, words, server.env)
+    async with keep_program(program) as started:
         sandbox.attach(started.process)
         line.last_words = lambda: started.stderr_tail
         async with open_stdio_transport(started, line.mark_lost) as streams:

@@ -216,7 +216,8 @@ def shorten_summary(text: str, tokens: int, counter: TokenCounter) -> str:
     if counter.count_text(text) <= tokens:
         return text
     sections = [(heading, lines) for heading, lines, _ in _read_sections(text) if lines]
-    facts = _pick_newest_facts([fact for _, _, told in _read_sections(text) for fact in told], tokens, counter)
+    told = [fact for _, _, facts in _read_sections(text) for fact in facts]
+    facts = pick_newest_facts(told, int(tokens * FACTS_SHARE) - counter.count_text(FACTS), counter)
     left = tokens - (counter.count_text(facts) + 1 if facts else 0)
     kept: list[list[str]] = [[] for _ in sections]
     for depth in range(max((len(lines) for _, lines in sections), default=0)):
@@ -249,8 +250,8 @@ def _read_sections(text: str) -> list[tuple[str, list[str], list[str]]]:
     return sections
 
 
-def _pick_newest_facts(facts: Sequence[str], tokens: int, counter: TokenCounter) -> str:
-    left = int(tokens * FACTS_SHARE) - counter.count_text(FACTS)
+def pick_newest_facts(facts: Sequence[str], left: int, counter: TokenCounter) -> str:
+    """Render the newest facts that fit into so many tokens, or return ""."""
     kept: list[str] = []
     for fact in reversed(facts):
         left -= counter.count_text(fact) + 1

@@ -24,6 +24,7 @@ from ollm.services.chat_compression.folding import (
     merge_folded_lines,
     write_digest,
 )
+from ollm.services.chat_compression.records import pick_newest_facts
 from ollm.services.token_counting import TokenCounter
 
 MAX_ATTEMPTS = 2
@@ -233,16 +234,9 @@ class ChatCompressionService:
             [*work.list_user_words(groups), *work.locked, *(message.content for message in results[-1:])]
         )
         left = min(longest, replaced * MAX_SUMMARY_PERCENT // 100 - self._counter.count_text(text))
-        kept: list[str] = []
         lost = find_missing("\n".join((text, *(line.text for line in asked))), wanted)
-        for fact in reversed(lost):  # the newest matter most
-            left -= self._counter.count_text(fact) + 1
-            if left < 0:
-                break
-            kept.append(fact)
-        if not kept:
-            return text
-        return f"{text}\nFacts: {'; '.join(reversed(kept))}"
+        facts = pick_newest_facts(lost, left, self._counter)
+        return f"{text}\n{facts}" if facts else text
 
 
 def _make_unchanged_result(

@@ -25,7 +25,7 @@ from ollm.services.session_export.markdown import (
 from ollm.system.terminal_text import escape_controls
 
 if TYPE_CHECKING:
-    from collections.abc import MutableMapping, Sequence
+    from collections.abc import Sequence
 
     from markdown_it import MarkdownIt
     from markdown_it.token import Token
@@ -84,8 +84,17 @@ def clean_html(html: str) -> str:
     import nh3
 
     return nh3.clean(
-        html, tags=set(TAGS), attributes=ATTRIBUTES, url_schemes=set(SCHEMES), link_rel="noreferrer noopener"
+        html,
+        tags=set(TAGS),
+        attributes=ATTRIBUTES,
+        attribute_filter=_drop_relative_link,
+        url_schemes=set(SCHEMES),
+        link_rel="noreferrer noopener",
     )
+
+
+def _drop_relative_link(_tag: str, name: str, value: str) -> str | None:
+    return None if name == "href" and not value.startswith(("#", *(f"{scheme}:" for scheme in SCHEMES))) else value
 
 
 @cache
@@ -94,7 +103,6 @@ def _create_parser() -> MarkdownIt:
 
     parser = MarkdownIt("commonmark", {"html": False, "maxNesting": MAX_NESTING}).enable(["table", "strikethrough"])
     parser.add_render_rule("image", _render_image)
-    parser.add_render_rule("link_open", _render_link)
     parser.add_render_rule("fence", _render_fence)
     return parser
 
@@ -118,15 +126,6 @@ def level_headings(tokens: Sequence[Token]) -> None:
 def _render_fence(_: Any, tokens: Sequence[Token], index: int, *__: Any) -> str:
     token = tokens[index]
     return f"<pre><code>{render_code_as_html(token.content, token.info)}</code></pre>\n"
-
-
-def _render_link(renderer: Any, tokens: Sequence[Token], index: int, options: Any, _: MutableMapping[str, Any]) -> str:
-    address = str(tokens[index].attrs.get("href", ""))
-    if not address.startswith(("http://", "https://", "#", "mailto:")):
-        tokens[index].attrs = {}
-    else:
-        tokens[index].attrs = {"href": address, "rel": "noreferrer noopener"}
-    return str(renderer.renderToken(tokens, index, options, {}))
 
 
 MAX_OPEN_CHARS = 2_000  # of an attachment or a failure; a longer one is folded
