@@ -77,6 +77,12 @@ def test_check_lists_every_mistake_and_exits_2(tmp_path: Path) -> None:
     assert (found["problems"][0]["line"], found["problems"][0]["key"]) == (3, "loopDetection.maxTurn")
 
 
+def test_a_mistake_is_shown_without_the_controls_that_its_key_holds(tmp_path: Path) -> None:
+    done = ollm("config", "check", home=write(tmp_path / "home", '"sessio\\u001b[31mn": 1\n'), cwd=tmp_path)
+
+    assert done.stdout.startswith("config.yaml:1:1 sessio\\x1b[31mn: unknown key")
+
+
 @pytest.mark.parametrize("broken", ["a: [", "provider: {type: x}"])
 def test_a_broken_file_stops_neither_check_nor_help_nor_path(tmp_path: Path, broken: str) -> None:
     home = write(tmp_path / "home", broken)

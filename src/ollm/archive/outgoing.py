@@ -125,7 +125,7 @@ class OutgoingSession:
         clean = self._cleaner.clean_record(before)
         if clean != before:
             body = journal.encode_json(clean)
-            message = lenient.parse_message(body, message.id, DamageReport()) or replace(message, parts=())
+            message = lenient.parse_message(body, message.id, DamageReport())[0] or replace(message, parts=())
         entry = make_message_entry(message)
         return ArchiveRecord("message", str(message.id), body, message.id, entry if entry.text else None)
 
@@ -134,7 +134,7 @@ class OutgoingSession:
         clean = self._cleaner.clean_call(before)
         if clean != before:
             body = journal.encode_json(clean)
-            call = lenient.parse_call(body, DamageReport()) or replace(call, args={}, result=None)
+            call = lenient.parse_call(body, DamageReport())[0] or replace(call, args={}, result=None)
         return ArchiveRecord("call", call.id, body, None, make_call_entry(call))
 
     def _iter_pieces(self) -> Iterator[ArchiveRecord]:

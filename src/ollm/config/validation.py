@@ -26,6 +26,7 @@ from ollm.config.yaml_tree import (
 from ollm.domain.struct import Data
 from ollm.domain.text import suggest_names
 from ollm.system.atomic import read_small_file
+from ollm.system.terminal_text import make_printable
 
 SECTIONS = ("sessions", "snapshots", "compression", "loopDetection", "fileDiscovery", "environment")
 SERVICES = {"session": "sessions", **{name: name for name in SECTIONS}}
@@ -49,7 +50,9 @@ class Mistake(Data, frozen=True):
     fatal: bool = False
 
     def __str__(self) -> str:
-        return f"{self.place} {self.key}: {self.message}" if self.key else f"{self.place} {self.message}"
+        return make_printable(
+            f"{self.place} {self.key}: {self.message}" if self.key else f"{self.place} {self.message}"
+        )
 
 
 def map_fields(settings: msgspec.Struct) -> dict[str, Any]:

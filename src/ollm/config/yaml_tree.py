@@ -91,7 +91,7 @@ class _NodeReader:
         place = place or _make_position(self._file, node.start_mark)
         self._nodes += 1
         if self._nodes > MAX_YAML_NODES or id(node) in self._inside:
-            raise InvalidYaml(place, "is not usable YAML: an alias makes it endless")
+            raise InvalidYaml(place, "is not usable YAML: it holds too many values, or an alias makes it endless")
         self._inside.add(id(node))
         try:
             return YamlEntry(place=place, value=self._read_value(node, place))

@@ -107,62 +107,45 @@ def read_shape(data: bytes) -> JournalRecord | None:
     return record if record != JournalRecord(at=record.at, tokens=record.tokens) else None
 
 
-def parse_strict_message(data: bytes) -> Message | None:
-    """Parse a message in strict form, whose bytes can be written unchanged; return None for any other."""
-    try:
-        found = _message_decoder.decode(data)
-    except _ERRORS:
-        return None
-    return found if 0 < found.id <= MAX_MESSAGE_NUMBER and not is_deeper_than(data) else None
-
-
-def parse_strict_call(data: bytes) -> ToolCallRecord | None:
-    """Parse a call in the same way as `parse_strict_message`."""
-    try:
-        found = _call_decoder.decode(data)
-    except _ERRORS:
-        return None
-    odd = b'"status"' not in data or abs(found.message_id) > MAX_MESSAGE_NUMBER
-    return None if odd or is_deeper_than(data) else found
-
-
-def parse_message(data: bytes, number: int, damage: DamageReport) -> Message | None:
-    """Parse the message in `data`, or return None. `number` is its place, for files without message numbers."""
+def parse_message(data: bytes, number: int, damage: DamageReport) -> tuple[Message | None, bool]:
+    """Parse the message in `data`. Returns True with one in strict form, whose bytes can be written unchanged. `number`
+    is its place, for files without message numbers."""
     if is_deeper_than(data):
         damage.count_lost_entry(f"message {number} is nested too deep")
         damage.refuse_depth()
-        return None
+        return None, False
     found: Message | None
     try:
-        found = _message_decoder.decode(data)
+        found, sound = _message_decoder.decode(data), True
     except _ERRORS:
-        found = _parse_message_leniently(data, damage)
+        found, sound = _parse_message_leniently(data, damage), False
     if found is None:
         damage.count_lost_entry()
     elif not 0 < found.id <= MAX_MESSAGE_NUMBER:
         if found.id:
             damage.note(f"the number of message {number} cannot be right")
-        found = msgspec.structs.replace(found, id=number)
-    return found
+        found, sound = msgspec.structs.replace(found, id=number), False
+    return found, sound
 
 
-def parse_call(data: bytes, damage: DamageReport) -> ToolCallRecord | None:
+def parse_call(data: bytes, damage: DamageReport) -> tuple[ToolCallRecord | None, bool]:
+    """Parse a call in the same way as `parse_message`."""
     if is_deeper_than(data):
         damage.count_lost_entry("a tool call is nested too deep")
         damage.refuse_depth()
-        return None
+        return None, False
     try:
         found = _call_decoder.decode(data)
         if b'"status"' in data and abs(found.message_id) <= MAX_MESSAGE_NUMBER:
-            return found
+            return found, True
         raw: JsonObject | None = {}
     except _ERRORS:
         raw = _parse_object_leniently(data, damage)
     try:
-        return msgspec.convert(_convert_call(raw or msgspec.json.decode(data)), ToolCallRecord)
+        return msgspec.convert(_convert_call(raw or msgspec.json.decode(data)), ToolCallRecord), False
     except _ERRORS:
         damage.count_lost_entry("a tool call cannot be read")
-        return None
+        return None, False
 
 
 def make_line(known: Message | ToolCallRecord, data: bytes, sound: bool) -> bytes:

@@ -16,7 +16,6 @@ from ollm.domain.session import SCHEMA_VERSION, Session, SessionMetadata
 from ollm.domain.struct import Data
 from ollm.domain.tools import ErrorInfo, RecordedResult, ToolCallRecord
 from ollm.store.session_files import document, journal, lenient
-from ollm.store.session_files.files import DamageReport
 from ollm.store.session_files.journal import read_call_number
 from ollm.store.session_files.reader import SessionReader
 
@@ -91,7 +90,7 @@ class SessionStream:
         found: dict[int, str] = {}
         for position, data in enumerate(self.reader.iter_messages(), start=1):
             if not data.startswith(_OTHERS):
-                message = lenient.parse_message(data, position, self.reader.damage)
+                message, _ = lenient.parse_message(data, position, self.reader.damage)
                 found |= {message.id: message.text} if message and message.role == "user" else {}
         return found
 
@@ -142,13 +141,13 @@ def read_messages(reader: SessionReader) -> Iterator[ReadEntry[Message]]:
     missing = reader.missing
     missing.restart_messages()
 
-    def salvage(data: bytes, number: int, damage: DamageReport) -> Message | None:
-        found = lenient.parse_message(data, max(number, missing.next_number), damage)
+    def parse(data: bytes, number: int) -> tuple[Message | None, bool]:
+        found, sound = lenient.parse_message(data, max(number, missing.next_number), reader.damage)
         if not found:
             missing.add_unreadable()
-        return found
+        return found, sound
 
-    yield from _read_entries(reader, reader.iter_messages(), lenient.parse_strict_message, salvage, missing.add_message)
+    yield from _read_entries(reader, reader.iter_messages(), parse, missing.add_message)
     if reader.partial:
         missing.expect(reader.answer)
     missing.end_messages(under_way=bool(reader.partial))
@@ -166,12 +165,9 @@ def read_calls(reader: SessionReader) -> Iterator[ReadEntry[ToolCallRecord]]:
     """Yield every readable call in the same way as `read_messages`."""
     missing = reader.missing
     missing.restart_calls()
+    damage = reader.damage
     yield from _read_entries(
-        reader,
-        reader.iter_calls(),
-        lenient.parse_strict_call,
-        lambda data, _, damage: lenient.parse_call(data, damage),
-        missing.add_call,
+        reader, reader.iter_calls(), lambda data, _: lenient.parse_call(data, damage), missing.add_call
     )
     missing.end_calls()
 
@@ -179,8 +175,7 @@ def read_calls(reader: SessionReader) -> Iterator[ReadEntry[ToolCallRecord]]:
 def _read_entries(
     reader: SessionReader,
     entries: Iterator[bytes],
-    parse_strictly: Callable[[bytes], Entry | None],
-    salvage: Callable[[bytes, int, DamageReport], Entry | None],
+    parse: Callable[[bytes, int], tuple[Entry | None, bool]],
     add: Callable[[Entry], None],
 ) -> Iterator[ReadEntry[Entry]]:
     damage = reader.damage
@@ -188,12 +183,10 @@ def _read_entries(
         if position % CHECK_EVERY_ENTRIES == 0 and damage.is_late(position):
             return
         reader.read += len(data)
-        if found := parse_strictly(data):
+        found, sound = parse(data, position)
+        if found:
             add(found)
-            yield found, data, True
-        elif found := salvage(data, position, damage):
-            add(found)
-            yield found, data, False
+            yield found, data, sound
 
 
 def load_session(stream: SessionStream) -> LoadedSession:

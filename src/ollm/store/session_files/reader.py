@@ -376,10 +376,8 @@ class SessionReader:
         self._places.extend(self._note_place(place, data, message))
 
     def _note_place(self, place: int, data: bytes, entry: bytes) -> Range:
-        """Return the place of an entry in its record; keep the entry itself if the record is damaged."""
-        start = place + max(0, at := data.find(entry))
-        if at < 0:
-            self._mended[start] = entry
+        """Return the place of an entry in its record."""
+        start = place + data.find(entry)
         return start, start + len(entry)
 
     def _change_head(self, place: int, record: journal.JournalRecord) -> None:
