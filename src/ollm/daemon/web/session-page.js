@@ -192,7 +192,7 @@ class SessionPage extends HTMLElement {
       case "context-usage": return this.showUsage(event.used, event.limit);
       case "notice": return this.notice(event.level, event.text);
       case "compressed": return this.notice("info", `Compacted ${formatCount(event.originalTokenCount)} → ${formatCount(event.compressedTokenCount)} tokens; full history kept.`);
-      case "loop-warning": return this.notice("warning", event.details);
+      case "loop-warning": return this.notice("warning", `The model may be looping: ${event.details}.`);
       case "turn-finished": return this.finishTurn(event);
     }
   }
