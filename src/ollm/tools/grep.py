@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 from msgspec import Meta
 
 from ollm.domain.errors import ToolFailure
-from ollm.domain.files import DiscoveryOptions
 from ollm.domain.text import format_count
 from ollm.domain.tools import ToolResult
 from ollm.tools.framework.base import Count, SmallForm, Text, Tool, ToolContext
@@ -27,8 +26,8 @@ from ollm.tools.search.ripgrep import (
 from ollm.tools.search.scope import (
     ReadableFiles,
     SearchScope,
+    find_readable,
     resolve_scope,
-    select_readable,
 )
 
 if TYPE_CHECKING:
@@ -88,8 +87,7 @@ class Grep(Tool["FileDiscoveryService"], frozen=True):
             return ReadableFiles(paths=[scope.file], search_paths=[scope.file])
         named = (self.file_pattern,) if self.file_pattern else ()
         typed = await find_type_globs(self.file_type) if self.file_type else ()
-        options = DiscoveryOptions(root=str(scope.root), within=scope.within)
-        return select_readable(context, scope, await discovery.find_paths(options, *filter(None, (named, typed))))
+        return await find_readable(context, discovery, scope, *filter(None, (named, typed)))
 
     async def _search_lines(self, scope: SearchScope, found: ReadableFiles, notes: list[str], most: int) -> ToolResult:
         options = [*self._build_options(), "--json", f"--context={self.context_lines}"]

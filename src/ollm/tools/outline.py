@@ -13,7 +13,6 @@ from msgspec import Meta
 
 from ollm.config.settings import OutputSettings
 from ollm.domain.errors import ToolFailure
-from ollm.domain.files import DiscoveryOptions
 from ollm.domain.text import format_count, format_names, format_suggestion, suggest_names
 from ollm.domain.tools import ToolResult
 from ollm.services.code_map.syntax_tree import (
@@ -36,15 +35,12 @@ from ollm.tools.files.file_text import (
 from ollm.tools.framework.base import PATH_ALIASES, Count, SmallForm, Text, Tool, ToolContext
 from ollm.tools.framework.output import append_notes, show_controls, take_head
 from ollm.tools.search.scope import (
-    ReadableFiles,
-    SearchScope,
+    find_readable,
     resolve_scope,
-    select_readable,
 )
 
 if TYPE_CHECKING:
     from ollm.services.code_map.service import CodeMap
-    from ollm.services.file_discovery.service import FileDiscoveryService
     from ollm.tools.catalogue import ToolServices
 
 WIDE_WINDOW_TOKENS = 32_000
@@ -76,7 +72,7 @@ class Outline(Tool["ToolServices"], frozen=True):
                 text = await render_file_outline(self.path, file, most, needs.count_tokens)
             lines = text.count("\n") + 1
             return ToolResult(llm_content=text, return_display=f"{self.path}: outline of {format_count(lines, 'line')}")
-        found = await find_code_files(context, needs.discovery, scope)
+        found = await find_readable(context, needs.discovery, scope)
         notes = [*scope.notes, *found.notes]
         room = most - sum(needs.count_tokens(f"\n[{note}]") for note in notes)
         prefix = "" if scope.root == scope.workspace else f"{scope.render_path('')}/"
@@ -228,16 +224,10 @@ MAX_LISTED_PLACES = 12
 MAX_COMPARED_NAMES = 50_000
 
 
-async def find_code_files(context: ToolContext, discovery: FileDiscoveryService, scope: SearchScope) -> ReadableFiles:
-    """Find the files below a directory that may be read without confirmation."""
-    options = DiscoveryOptions(root=str(scope.root), within=scope.within)
-    return select_readable(context, scope, await discovery.find_paths(options))
-
-
 async def find_symbol_file(context: ToolContext, needs: ToolServices, path: str, symbol: str) -> str:
     """Find the only file below a directory that defines a symbol. Raises ToolFailure if none or several do."""
     scope = await resolve_scope(context, needs.discovery, path)
-    files = await find_code_files(context, needs.discovery, scope)
+    files = await find_readable(context, needs.discovery, scope)
     found = await needs.code_map.find_symbol(scope.root, files.paths, symbol)
     places = {match.path: match.definition for match in found}
     if not places:

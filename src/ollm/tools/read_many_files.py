@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Meta
 
 from ollm.config.settings import OutputSettings
-from ollm.domain.errors import OllmError, ToolFailure
+from ollm.domain.errors import ToolFailure
 from ollm.domain.text import format_count, format_names
 from ollm.domain.tools import Location, ToolResult
 from ollm.services.edit_ledger import EditLedger
@@ -83,7 +83,7 @@ class ReadManyFiles(Tool["ToolServices"], frozen=True):
             if not set(given) & set("*?[{") or os.path.lexists(context.workspace / given):
                 paths[given] = None
                 continue
-            found = await _find_files(context, needs, given)
+            found = (await needs.discovery.find(context.workspace, given)).paths
             kept = drop_private_files(context, context.workspace, found)
             skipped += len(found) - len(kept)
             paths.update(dict.fromkeys(sorted(kept)))
@@ -110,12 +110,3 @@ class ReadManyFiles(Tool["ToolServices"], frozen=True):
     def _measure(self, text: str) -> float:
         """Estimate the tokens of a text, by its characters alone if no number of tokens was given."""
         return max(estimate_units(text) if self.max_tokens else 0.0, len(text) / CHARS_PER_TOKEN)
-
-
-async def _find_files(context: ToolContext, needs: ToolServices, pattern: str) -> list[str]:
-    try:
-        return (await needs.discovery.find(context.workspace, pattern)).paths
-    except ToolFailure:
-        raise
-    except (OllmError, ValueError) as error:
-        raise ToolFailure("InvalidPattern", f"{pattern} is not a glob: {error}") from error

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from msgspec import Meta
 
 from ollm.domain.errors import ToolFailure
+from ollm.domain.files import DiscoveryOptions
 from ollm.domain.struct import Data
 from ollm.system.paths import explain_read_protection, is_environment_file, make_tool_failure
 from ollm.tools.framework.base import ToolContext
 from ollm.tools.framework.output import show_controls
 
 if TYPE_CHECKING:
-    from ollm.services.file_discovery.service import FileDiscoveryService, PathMatches
+    from ollm.services.file_discovery.service import FileDiscoveryService
 
 
 def drop_private_files(context: ToolContext, root: Path, paths: list[str]) -> list[str]:
@@ -121,7 +123,11 @@ class ReadableFiles(Data, frozen=True):
     notes: tuple[str, ...] = ()
 
 
-def select_readable(context: ToolContext, scope: SearchScope, found: PathMatches) -> ReadableFiles:
+async def find_readable(
+    context: ToolContext, discovery: FileDiscoveryService, scope: SearchScope, *groups: Sequence[str]
+) -> ReadableFiles:
+    """Find the files below a root that match a glob of every group and may be read without confirmation."""
+    found = await discovery.find_paths(DiscoveryOptions(root=str(scope.root), within=scope.within), *groups)
     kept = search_paths = drop_private_files(context, scope.root, found.paths)
     skipped = set(found.paths).difference(kept)
     notes = (describe_skipped(len(skipped)), *found.notes) if skipped else found.notes
