@@ -78,9 +78,12 @@ def test_check_lists_every_mistake_and_exits_2(tmp_path: Path) -> None:
 
 
 def test_a_mistake_is_shown_without_the_controls_that_its_key_holds(tmp_path: Path) -> None:
-    done = ollm("config", "check", home=write(tmp_path / "home", '"sessio\\u001b[31mn": 1\n'), cwd=tmp_path)
+    wrong = '"sessio\\u001b[31mn": 1\nsessions: {dataDir: "a\\0b"}\n'
+    done = ollm("config", "check", home=write(tmp_path / "home", wrong), cwd=tmp_path)
 
-    assert done.stdout.startswith("config.yaml:1:1 sessio\\x1b[31mn: unknown key")
+    first, second = done.stdout.splitlines()
+    assert first.startswith("config.yaml:1:1 sessio\\x1b[31mn: unknown key")
+    assert second == "config.yaml:2:12 sessions.dataDir: expected a text without zero bytes"
 
 
 @pytest.mark.parametrize("broken", ["a: [", "provider: {type: x}"])

@@ -181,6 +181,8 @@ def explain_mismatch(kind: Any, value: Any, path: str) -> str:
         return "expected a finite number"
     if isinstance(value, int) and abs(value) > MAX_NUMBER:
         return "the number is too large"
+    if isinstance(value, str) and "\0" in value:
+        return "expected a text without zero bytes"
     try:
         msgspec.convert(value, kind)
     except msgspec.ValidationError as error:
