@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import UUID
 
@@ -25,11 +25,10 @@ from ollm.runtime.base import ConversationOptions
 from ollm.store.lease import DAEMON
 
 if TYPE_CHECKING:
-    from ollm.services.file_discovery.fuzzy import PathFinder
+    from ollm.services.file_discovery.fuzzy import NameFinder
 
 T = TypeVar("T")
 FRESH_SECONDS = 3.0  # a list of files counts for that long
-MAX_FOUND_FILES, MAX_FOUND_DIRECTORIES = 10, 4
 ARCHIVE_PAUSE_SECONDS = 30.0  # without searches, after an archive did not answer
 
 
@@ -45,22 +44,16 @@ class FileNames:
     """Finds the files of the workspace asked about last; a list of them counts for a moment."""
 
     def __init__(self) -> None:
-        self._listing: tuple[Path, float, PathFinder, PathFinder] | None = None
+        self._listing: tuple[Path, float, NameFinder] | None = None
 
     def find(self, scope: WorkspaceScope, typed: str) -> list[str]:
         known = self._listing
         if known is None or known[0] != scope.path or time.monotonic() > known[1]:
-            known = self._listing = self._list(scope)
-        _, _, files, directories = known
-        inside = [f"{name}/" for name in directories.find_best(typed, MAX_FOUND_DIRECTORIES)] if typed else []
-        return [*inside, *files.find_best(typed, MAX_FOUND_FILES)]
+            from ollm.services.file_discovery.fuzzy import NameFinder
 
-    def _list(self, scope: WorkspaceScope) -> tuple[Path, float, PathFinder, PathFinder]:
-        from ollm.services.file_discovery.fuzzy import PathFinder
-
-        paths = scope.discovery.read_paths(DiscoveryOptions(root=str(scope.path))).paths
-        above = {str(parent) for path in paths for parent in PurePosixPath(path).parents} - {"."}
-        return scope.path, time.monotonic() + FRESH_SECONDS, PathFinder(paths), PathFinder(above)
+            paths = scope.discovery.read_paths(DiscoveryOptions(root=str(scope.path))).paths
+            known = self._listing = scope.path, time.monotonic() + FRESH_SECONDS, NameFinder(paths)
+        return known[2].find_best(typed)
 
 
 class DaemonService:

@@ -57,6 +57,32 @@ class PathFinder:
             yield self._whole.find_scattered(wanted)
 
 
+_MAX_RESULTS = 12
+_MAX_DIRECTORIES = 4  # of the results
+
+
+class NameFinder:
+    """The files of a project and the directories above them, as `@` completes them: a few directories come first."""
+
+    def __init__(self, paths: Sequence[str]) -> None:
+        self.paths = paths
+        self._files = PathFinder(paths)
+        above: set[str] = set()
+        for path in paths:
+            parent = path.rpartition("/")[0]
+            while parent and parent not in above:
+                above.add(parent)
+                parent = parent.rpartition("/")[0]
+        self._directories = sorted((f"{name}/" for name in above), key=lambda name: (len(name), name))
+
+    def find_best(self, typed: str) -> list[str]:
+        """Return the best matches. A directory matches if its path or a name in it starts with the text."""
+        wanted = typed.strip().removeprefix("./").lower()
+        fits = (name for name in self._directories if f"/{wanted}" in f"/{name.lower()}" and name.lower() != wanted)
+        directories = list(islice(fits, _MAX_DIRECTORIES)) if wanted else []
+        return [*directories, *self._files.find_best(typed, _MAX_RESULTS - len(directories))]
+
+
 class _LineSearch:
     """Many short texts joined by NULs, so that all are searched at memory speed."""
 
