@@ -18,7 +18,7 @@ from ollm.acp.permissions import WorkspaceTrust, build_options, build_question, 
 from ollm.acp.prompts import PromptContent, load_messages, read_prompt, replay_message, use_buffers
 from ollm.acp.updates import ToolCallViews, UpdateRenderer, render_chunk, render_plan, render_title, render_usage
 from ollm.domain.errors import BusyError, OllmError, TurnFailedError, UsageError
-from ollm.domain.events import AnyEvent, ConfirmationRequested, ConfirmationResolved, TurnFinished
+from ollm.domain.events import ConfirmationRequested, ConfirmationResolved, Event, TurnFinished
 from ollm.domain.messages import JsonObject
 from ollm.domain.tools import ConfirmationAnswer
 from ollm.runtime.base import Status
@@ -312,7 +312,7 @@ class EditorSession:
             },
         }
 
-    async def _show(self, event: AnyEvent) -> None:
+    async def _show(self, event: Event) -> None:
         for update in self._renderer.render(event):
             await self._send(update)
         if isinstance(event, ConfirmationRequested):

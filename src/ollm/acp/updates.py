@@ -10,10 +10,10 @@ from typing import Any, Literal
 
 from ollm.domain.errors import ToolFailure
 from ollm.domain.events import (
-    AnyEvent,
     ConfirmationRequested,
     ConfirmationResolved,
     ContextUsage,
+    Event,
     TextDelta,
     ThinkingDelta,
     TodosChanged,
@@ -201,7 +201,7 @@ class UpdateRenderer:
     def get_kind(self, call_id: str) -> str:
         return self._kinds.get(call_id, "other")
 
-    def render(self, event: AnyEvent) -> list[JsonObject]:
+    def render(self, event: Event) -> list[JsonObject]:
         """Render an event as updates, or return [] if an editor cannot show it."""
         match event:
             case ToolStarted():
@@ -224,7 +224,7 @@ class UpdateRenderer:
                 updates = render_remark(event)
         return updates
 
-    def _render_question(self, event: AnyEvent) -> list[JsonObject]:
+    def _render_question(self, event: Event) -> list[JsonObject]:
         """Show that a call waits for an answer, and remember what it would change, to show it with the result."""
         match event:
             case ConfirmationRequested():
@@ -302,7 +302,7 @@ def render_usage(used: int, window: int) -> JsonObject:
     return {"sessionUpdate": "usage_update", "used": used, "size": window}
 
 
-def render_remark(event: AnyEvent) -> list[JsonObject]:
+def render_remark(event: Event) -> list[JsonObject]:
     """Render a message of the agent itself: as a thought, or as an answer if it reports a fault."""
     notice = make_notice(event)
     if notice is None:

@@ -7,13 +7,14 @@ import os
 from collections.abc import Sequence
 from contextlib import closing
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import msgspec
 
 from ollm.app.workspace import WorkspaceScope
 from ollm.domain.errors import NotFoundError
 from ollm.domain.events import Notice
+from ollm.domain.lazy import LateObject
 from ollm.runtime.base import EventStream
 from ollm.runtime.changes import pause_plan
 from ollm.runtime.parts import Plan, TodoOwner
@@ -25,7 +26,6 @@ from ollm.services.loop_detection import LoopDetectionService
 from ollm.services.snapshots import SnapshotManager, read_context
 from ollm.services.token_counting import TokenCounter
 from ollm.store.session_files.store import MessagePage
-from ollm.store.snapshot_files import SnapshotFiles
 
 if TYPE_CHECKING:
     from ollm.config.environment import Home
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from ollm.store.session_files.loading import LoadedSession
     from ollm.store.session_index.index import SessionIndex
     from ollm.store.session_index.session_texts import Vector
+    from ollm.store.snapshot_files import SnapshotFiles
 
 
 class Storage:
@@ -79,10 +80,13 @@ class Storage:
     @cached_property
     def snapshots(self) -> SnapshotManager:
         settings = self.process.settings.snapshots
-        return SnapshotManager(self.snapshot_files, settings, emit=self.stream.emit, clock=self.process.clock)
+        files = cast("SnapshotFiles", LateObject(lambda: self.snapshot_files))
+        return SnapshotManager(files, settings, emit=self.stream.emit, clock=self.process.clock)
 
     @cached_property
     def snapshot_files(self) -> SnapshotFiles:
+        from ollm.store.snapshot_files import SnapshotFiles
+
         return SnapshotFiles(self.process.home.snapshots)
 
     def create_plan(self) -> Plan:

@@ -17,7 +17,6 @@ from ollm.app.workspace import WorkspaceScope
 from ollm.domain.errors import NotFoundError, OllmError, ToolFailure
 from ollm.domain.events import Notice, TodosChanged, TurnStarted
 from ollm.domain.lazy import Lazy
-from ollm.domain.tools import NoHooks
 from ollm.runtime.base import ConversationOptions
 from ollm.services.modes import MODES
 from ollm.system.process_tree import make_undumpable
@@ -310,7 +309,7 @@ class Toolbox:
             emit=self.storage.stream.emit,
             asker=self.create_asker(self.checkpoint_observer.before_question),
             answers=self.answers,
-            hooks=self.hooks or NoHooks(),
+            hooks=self.hooks,
             record=self.storage.session.record_tool_call,
             remember=self.policy.grants.add,
             clock=self.process.clock,
@@ -337,7 +336,8 @@ class Toolbox:
     def checkpoint_observer(self) -> FileCheckpointObserver:
         from ollm.runtime.observers.housekeeping import FileCheckpointObserver
 
-        return FileCheckpointObserver(self.checkpoints, self.storage.session, self.storage.stream.emit)
+        enabled, storage = self.process.settings.checkpoints.enabled, self.storage
+        return FileCheckpointObserver(self.checkpoints, storage.session, storage.stream.emit, enabled=enabled)
 
     def create_asker(self, before: BeforeQuestion | None = None) -> Asker:
         from ollm.runtime.calls.permission import BusAsker, UnattendedAsker

@@ -18,7 +18,7 @@ from ollm.cli.signals import ShutdownHandler, wait_for_input
 from ollm.cli.text_printer import TextPrinter
 from ollm.domain.clock import format_age
 from ollm.domain.errors import OllmError
-from ollm.domain.events import AnyEvent, ConfirmationRequested
+from ollm.domain.events import ConfirmationRequested, Event
 from ollm.domain.text import format_count
 from ollm.domain.tools import ConfirmationAnswer, ConfirmationDetails
 from ollm.runtime.base import Attachment, CommandReply, Conversation, ForeignTurn, Status, get_recap_end
@@ -197,7 +197,7 @@ class LineChat:
         attachments, self._attached = (*found, *self._attached), []
         await self._show(self._conversation.turn(text, attachments))
 
-    async def _show(self, turn: AbstractAsyncContextManager[AsyncIterator[AnyEvent]], *, asks: bool = True) -> None:
+    async def _show(self, turn: AbstractAsyncContextManager[AsyncIterator[Event]], *, asks: bool = True) -> None:
         """Print a turn. `asks`: its questions are answered here."""
         printer = TextPrinter()
         async with turn as events:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import os
 import signal
 import sys
 from contextlib import AsyncExitStack, suppress
@@ -17,8 +18,8 @@ from ollm.cli.text_printer import Printer, TextPrinter, show_waiting
 from ollm.config.environment import copy_environment, wants_plain
 from ollm.domain.errors import ExitCode, OllmError
 from ollm.domain.events import (
-    AnyEvent,
     ConfirmationRequested,
+    Event,
     MessageRecorded,
     Notice,
     TextDelta,
@@ -28,15 +29,22 @@ from ollm.domain.events import (
 )
 from ollm.domain.tools import ConfirmationAnswer
 from ollm.runtime.base import Attachment, CommandReply, Conversation
+from ollm.system.process_tree import wake_on_signals
 from ollm.system.terminal_text import escape_controls, escape_json
 
 if TYPE_CHECKING:
     from ollm.cli.screen.themes import ScreenTheme
 
+STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1)
+
 
 def ask_once(start: ChatArguments, question: Question, output: str) -> int:
     received: list[signal.Signals] = []
-    code = asyncio.run(run_once(start, question, output, received))
+    try:
+        code = asyncio.run(run_once(start, question, output, received))
+    finally:
+        for number in STOP_SIGNALS:
+            signal.signal(number, signal.SIG_DFL)
     if signal.SIGUSR1 in received:
         from ollm.cli.signals import TAKEOVER_MESSAGE
 
@@ -165,16 +173,18 @@ def warn_if_untrusted(start: ChatArguments) -> None:
 
 def stop_on_signals(conversation: Conversation, received: list[signal.Signals]) -> None:
     """Stop the turn and keep its messages on Ctrl-C, SIGTERM, SIGHUP, or SIGUSR1 from a process that takes over.
-    Signals are added to `received`."""
+    Signals are added to `received`. The loop's own handlers would list all signals of the system 8 times (1 % of a
+    start)."""
     loop = asyncio.get_running_loop()
     tasks: set[asyncio.Task[None]] = set()
+    reading = wake_on_signals(*STOP_SIGNALS)
 
-    def stop(number: signal.Signals) -> None:
-        received.append(number)
-        tasks.add(loop.create_task(conversation.cancel()))
+    def stop() -> None:
+        for number in os.read(reading, 512):
+            received.append(signal.Signals(number))
+            tasks.add(loop.create_task(conversation.cancel()))
 
-    for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1):
-        loop.add_signal_handler(name, stop, name)
+    loop.add_reader(reading, stop)
 
 
 class JsonPrinter(Printer):
@@ -186,7 +196,7 @@ class JsonPrinter(Printer):
         self._started: dict[str, ToolStarted] = {}
         self._usage: Any = {}
 
-    def show(self, event: AnyEvent) -> None:
+    def show(self, event: Event) -> None:
         super().show(event)
         match event:
             case TextDelta(text=text):
@@ -236,7 +246,7 @@ class JsonPrinter(Printer):
 class StreamPrinter(Printer):
     """Printer of every event as one JSON object per line."""
 
-    def show(self, event: AnyEvent) -> None:
+    def show(self, event: Event) -> None:
         super().show(event)
         sys.stdout.write(escape_json(msgspec.json.encode(event).decode()) + "\n")
         sys.stdout.flush()

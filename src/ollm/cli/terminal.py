@@ -21,7 +21,7 @@ from ollm.cli.signals import ShutdownHandler, handle_signals
 from ollm.cli.start import ChatArguments
 from ollm.config.environment import wants_plain
 from ollm.domain.errors import ExitCode, ModelError, NoServerError, UnsavedError
-from ollm.domain.events import AnyEvent, Notice
+from ollm.domain.events import Event, Notice
 from ollm.runtime.base import CommandReply, Conversation
 from ollm.system.terminal_text import make_printable, wrap_words
 
@@ -276,7 +276,7 @@ def keep_late_warnings(conversation: Conversation, late: list[str]) -> None:
     if isinstance(conversation, LocalConversation):
         local = conversation
 
-        def keep(event: AnyEvent) -> None:
+        def keep(event: Event) -> None:
             if local.closed and isinstance(event, Notice) and event.level != "info":
                 late.append(event.text)
 

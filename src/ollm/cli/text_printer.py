@@ -12,7 +12,7 @@ from typing import Any
 
 from ollm.domain.errors import ExitCode
 from ollm.domain.events import (
-    AnyEvent,
+    Event,
     LoopDetected,
     MessageRecorded,
     Notice,
@@ -57,7 +57,7 @@ class Printer:
     signal = 0  # that ended the turn
     cost = 0.0  # by the price in the settings
 
-    def show(self, event: AnyEvent) -> None:
+    def show(self, event: Event) -> None:
         if isinstance(event, TurnFinished):
             self.reason, self.message = event.reason, event.message
         elif isinstance(event, ToolFinished):
@@ -98,7 +98,7 @@ class TextPrinter(Printer):
         self._ended = False  # a message of the model is over, and the next one has not begun
         self._wait = WaitLine() if counts_seconds and is_seen() else None
 
-    def show(self, event: AnyEvent) -> None:
+    def show(self, event: Event) -> None:
         super().show(event)
         match event:
             case TextDelta(text=text):

@@ -13,7 +13,7 @@ import msgspec
 
 from ollm.daemon.bodies import Accepted, CreatedReply, InitReply, OpenReply, Problem, SessionLine
 from ollm.domain.errors import BusyError, NoServerError, NotFoundError, OllmError, UnsavedError, UsageError
-from ollm.domain.events import AnyEvent, MessageRecorded, TurnFinished, TurnStarted
+from ollm.domain.events import AnyEvent, Event, MessageRecorded, TurnFinished, TurnStarted
 from ollm.domain.tools import ConfirmationAnswer
 from ollm.runtime.base import Attachment, CommandReply, ForeignTurn, Status
 from ollm.system.http import Client, HttpFailure, Timeouts, iter_server_events, open_client
@@ -54,7 +54,7 @@ class DaemonClient:
     @asynccontextmanager
     async def stream(
         self, method: str, path: str, body: Any = None, last: int | None = None
-    ) -> AsyncIterator[AsyncIterator[AnyEvent]]:
+    ) -> AsyncIterator[AsyncIterator[Event]]:
         """Stream the events of an answer; `last` is the number of the last one known."""
         content = b"" if body is None else msgspec.json.encode(body)
         client = self._client if last is None else self._open_client({"last-event-id": str(last)})
@@ -71,7 +71,7 @@ class DaemonClient:
         await self._client.close()
 
 
-async def decode_events(chunks: AsyncGenerator[bytes, None]) -> AsyncIterator[AnyEvent]:
+async def decode_events(chunks: AsyncGenerator[bytes, None]) -> AsyncIterator[Event]:
     async with aclosing(iter_server_events(chunks)) as events:
         async for event in events:
             yield msgspec.json.decode(event.data, type=AnyEvent)
@@ -121,12 +121,12 @@ class RemoteConversation:
         return self._id
 
     @asynccontextmanager
-    async def turn(self, text: str, attachments: tuple[Attachment, ...] = ()) -> AsyncIterator[AsyncIterator[AnyEvent]]:
+    async def turn(self, text: str, attachments: tuple[Attachment, ...] = ()) -> AsyncIterator[AsyncIterator[Event]]:
         finished: list[TurnFinished] = []
         await self._ensure_open()
         body = {"text": text, "attachments": [await self._upload_attachment(found) for found in attachments]}
 
-        async def events() -> AsyncIterator[AnyEvent]:
+        async def events() -> AsyncIterator[Event]:
             async for event in self._stream_turn(body):
                 if isinstance(event, TurnFinished):
                     finished.append(event)
@@ -139,7 +139,7 @@ class RemoteConversation:
                 await self.cancel()
 
     @asynccontextmanager
-    async def follow_turn(self, after: int) -> AsyncIterator[AsyncIterator[AnyEvent]]:
+    async def follow_turn(self, after: int) -> AsyncIterator[AsyncIterator[Event]]:
         self._last = after
         yield self._stream_rest()
 
@@ -174,7 +174,7 @@ class RemoteConversation:
             body["id"] = (await self._client.call("POST", self._build_path("attachments"), piece, type=CreatedReply)).id
         return str(body["id"])
 
-    async def _stream_turn(self, body: dict[str, Any]) -> AsyncIterator[AnyEvent]:
+    async def _stream_turn(self, body: dict[str, Any]) -> AsyncIterator[Event]:
         """Send the text once; if the stream breaks off, read the rest from the session's events."""
         before = self._last
         try:
@@ -201,7 +201,7 @@ class RemoteConversation:
             self._last = 0  # the daemon counts its events again
             await self.status()
 
-    async def _stream_rest(self) -> AsyncIterator[AnyEvent]:
+    async def _stream_rest(self) -> AsyncIterator[Event]:
         for _ in range(MAX_RECONNECTS):
             try:
                 async with self._client.stream("GET", self._build_path("events"), last=self._last) as events:

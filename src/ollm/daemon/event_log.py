@@ -16,7 +16,7 @@ from weakref import WeakSet
 
 import msgspec
 
-from ollm.domain.events import AnyEvent, TurnFinished
+from ollm.domain.events import Event, TurnFinished
 from ollm.domain.struct import Data
 
 MAX_KEPT_EVENTS = 5_000
@@ -32,7 +32,7 @@ class StreamReset(Data, frozen=True, tag_field="type", tag="reset"):
 class EventFrame:
     """An event as it is sent, except for its number; encoded once for all readers."""
 
-    def __init__(self, event: AnyEvent) -> None:
+    def __init__(self, event: Event) -> None:
         self.event = event
 
     @cached_property
@@ -40,7 +40,7 @@ class EventFrame:
         return encode_event(self.event)
 
 
-def encode_event(event: AnyEvent | StreamReset) -> bytes:
+def encode_event(event: Event | StreamReset) -> bytes:
     name = str(type(event).__struct_config__.tag)
     return b"event: %s\ndata: %s\n\n" % (name.encode(), msgspec.json.encode(event))
 

@@ -16,9 +16,9 @@ from ollm.daemon.bodies import MessageBody, PendingAttachments, ShellReply
 from ollm.daemon.event_log import EventFeed, EventFrame, EventLog, EventReader
 from ollm.domain.errors import BusyError, NotFoundError, OllmError, UnsavedError
 from ollm.domain.events import (
-    AnyEvent,
     ConfirmationRequested,
     ConfirmationResolved,
+    Event,
     MessageRecorded,
     Notice,
     TextDelta,
@@ -58,7 +58,7 @@ class TurnSpeeds:
         self._writing_since: float | None = None
         self._writing_seconds = 0.0
 
-    def record_event(self, event: AnyEvent) -> None:
+    def record_event(self, event: Event) -> None:
         if isinstance(event, TurnStarted):
             self._started = (event.message_id, self._clock())
             self._first_word = self._writing_since = None
@@ -200,7 +200,7 @@ class DaemonSession:
     def is_at(self, workspace: Path) -> bool:
         return os.path.realpath(self.workspace) == os.path.realpath(workspace)
 
-    def _record_event(self, event: AnyEvent) -> None:
+    def _record_event(self, event: Event) -> None:
         if isinstance(event, ConfirmationRequested):
             self.question_ids.add(event.correlation_id)
             self.open_questions[event.correlation_id] = event

@@ -226,5 +226,9 @@ class TurnFinished(Event, frozen=True, tag="turn-finished"):
 
 if TYPE_CHECKING:
     AnyEvent = Event
-else:  # every kind of event, for decoders and the API's schema
-    AnyEvent = Union[tuple(Event.__subclasses__())]  # noqa: UP007 - the members are listed by their classes
+else:
+
+    def __getattr__(name: str) -> object:
+        if name == "AnyEvent":  # every kind of event, for decoders and the API's schema
+            return Union[tuple(Event.__subclasses__())]  # noqa: UP007 - the members are listed by their classes
+        raise AttributeError(name)

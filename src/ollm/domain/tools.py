@@ -240,16 +240,9 @@ class HookDecision(Data, frozen=True):
 class ToolHooks(Protocol):
     """Hooks called before each valid call and after each call."""
 
-    async def before_tool(self, tool: str, arguments: JsonObject) -> HookDecision: ...
-
-    async def after_tool(self, record: ToolCallRecord) -> str:
-        """Return additional text for the model about the call."""
-        ...
-
-
-class NoHooks:
     async def before_tool(self, tool: str, arguments: JsonObject) -> HookDecision:
         return HookDecision()
 
     async def after_tool(self, record: ToolCallRecord) -> str:
+        """Return additional text for the model about the call."""
         return ""

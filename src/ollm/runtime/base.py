@@ -13,7 +13,7 @@ from msgspec import field
 
 from ollm.domain.clock import Clock, format_stamp
 from ollm.domain.context import ModeName, Usage
-from ollm.domain.events import AnyEvent, ConfirmationRequested, Event, Notice, TurnFinished, TurnReason
+from ollm.domain.events import ConfirmationRequested, Event, Notice, TurnFinished, TurnReason
 from ollm.domain.messages import AnyPart, ImagePart, Message, TextPart, replace_surrogates
 from ollm.domain.session import ParentCall
 from ollm.domain.struct import Data
@@ -21,7 +21,7 @@ from ollm.domain.tools import ConfirmationAnswer, Todo, ToolCallRecord
 from ollm.system.terminal_text import make_printable
 
 FollowUp = Literal["none", "exit", "send", "open-session", "new-session"]
-Listener = Callable[[AnyEvent], None]
+Listener = Callable[[Event], None]
 MAX_COMMAND_CHARS = 60
 
 
@@ -117,13 +117,13 @@ class Conversation(Protocol):
 
     def turn(
         self, text: str, attachments: tuple[Attachment, ...] = ()
-    ) -> AbstractAsyncContextManager[AsyncIterator[AnyEvent]]:
+    ) -> AbstractAsyncContextManager[AsyncIterator[Event]]:
         """Run one turn. Leaving the block early cancels it; the iterator ends after `TurnFinished`.
 
         `text` goes to the model unchanged, even if it begins with a slash: `command` runs commands."""
         ...
 
-    def follow_turn(self, after: int) -> AbstractAsyncContextManager[AsyncIterator[AnyEvent]]:
+    def follow_turn(self, after: int) -> AbstractAsyncContextManager[AsyncIterator[Event]]:
         """Follow the running turn from the event after number `after`. Leaving the block stops nothing."""
         ...
 
@@ -257,12 +257,12 @@ class EventStream:
         return stop
 
     @asynccontextmanager
-    async def follow_turn(self) -> AsyncIterator[AsyncIterator[AnyEvent]]:
+    async def follow_turn(self) -> AsyncIterator[AsyncIterator[Event]]:
         """Yield the events from now on, up to and including `TurnFinished`."""
-        queue: asyncio.Queue[AnyEvent | None] = asyncio.Queue()
+        queue: asyncio.Queue[Event | None] = asyncio.Queue()
         stop = self.add_listener(queue.put_nowait)
 
-        async def iterate() -> AsyncIterator[AnyEvent]:
+        async def iterate() -> AsyncIterator[Event]:
             while (event := await queue.get()) is not None:
                 yield event
                 if isinstance(event, TurnFinished):

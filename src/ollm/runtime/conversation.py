@@ -12,7 +12,7 @@ import msgspec
 
 from ollm.domain.context import Usage
 from ollm.domain.errors import BusyError, OllmError, TurnFailedError
-from ollm.domain.events import AnyEvent, Event, Notice, TextDelta, ToolStarted, TurnFinished
+from ollm.domain.events import Event, Notice, TextDelta, ToolStarted, TurnFinished
 from ollm.domain.messages import PromptMessage
 from ollm.domain.tools import ConfirmationAnswer
 from ollm.runtime.base import (
@@ -61,7 +61,7 @@ class LocalConversation:
         return self._in_turn
 
     @asynccontextmanager
-    async def turn(self, text: str, attachments: tuple[Attachment, ...] = ()) -> AsyncIterator[AsyncIterator[AnyEvent]]:
+    async def turn(self, text: str, attachments: tuple[Attachment, ...] = ()) -> AsyncIterator[AsyncIterator[Event]]:
         """Run one turn and yield its events up to and including `TurnFinished`. Leaving the block early cancels it. The
         text goes to the model unchanged, whatever it begins with: `command` runs commands."""
         if self._turn and not self._turn.done():
@@ -98,7 +98,7 @@ class LocalConversation:
         """Total cost of these tokens by `provider.price`, or 0 if no price is set."""
         return self.parts.state.cost
 
-    def follow_turn(self, after: int) -> AbstractAsyncContextManager[AsyncIterator[AnyEvent]]:
+    def follow_turn(self, after: int) -> AbstractAsyncContextManager[AsyncIterator[Event]]:
         """Yield the remaining events of the running turn."""
         return self.parts.stream.follow_turn()
 

@@ -28,13 +28,14 @@ def make_undumpable() -> None:
     _prctl(PR_SET_DUMPABLE, 0)
 
 
-def wake_on_child() -> int:
-    """Return a descriptor that becomes readable when a child ends."""
+def wake_on_signals(*numbers: int) -> int:
+    """Return a descriptor from which the numbers of these signals can be read. They have no other effect."""
     reading, writing = os.pipe()
     os.set_blocking(reading, False)
     os.set_blocking(writing, False)
     signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
-    signal.signal(signal.SIGCHLD, lambda *_: None)
+    for number in numbers:
+        signal.signal(number, lambda *_: None)
     return reading
 
 

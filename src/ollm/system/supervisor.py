@@ -36,7 +36,7 @@ from ollm.system.process_tree import (
     receive_exactly,
     send_signal,
     start_session,
-    wake_on_child,
+    wake_on_signals,
 )
 from ollm.system.sandbox.box import Box
 from ollm.system.sandbox.host import BoxRunner
@@ -199,7 +199,7 @@ class SupervisorPool:
         self._free: dict[int, bool] = {}
         self._news, self._tell = os.pipe()
         os.set_blocking(self._news, False)
-        self._waking = wake_on_child()
+        self._waking = wake_on_signals(signal.SIGCHLD)
         self._hangup = select.poll()
         self._hangup.register(agent, 0)
 
@@ -235,7 +235,7 @@ class SupervisorPool:
         """Run a supervisor: take a command, run it to its end, be free again."""
         signal.set_wakeup_fd(-1)
         become_subreaper()
-        waking, runner = wake_on_child(), BoxRunner()
+        waking, runner = wake_on_signals(signal.SIGCHLD), BoxRunner()
         while True:
             message, descriptors, _, _ = socket.recv_fds(self._agent, 1, 8)
             if not message:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 from importlib import import_module
-from importlib.util import find_spec
+from importlib.machinery import PathFinder
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -105,7 +105,7 @@ def list_categories() -> dict[str, ToolCategory]:
 def build_registry(services: ToolServices) -> ToolRegistry:
     registry = ToolRegistry()
     for description in describe_catalogue():
-        if description.name != "outline" or find_spec("tree_sitter"):  # of the extra `[code]`
+        if description.name != "outline" or PathFinder.find_spec("tree_sitter"):  # of the extra `[code]`
             registry.register(_make_spec(description, services))
     return registry
 

@@ -16,7 +16,7 @@ from ollm.domain.events import ToolFinished, ToolOutput, ToolStarted
 from ollm.domain.messages import ToolCall
 from ollm.domain.tools import (
     HookDecision,
-    NoHooks,
+    ToolHooks,
     ToolResult,
     Verdict,
 )
@@ -163,7 +163,7 @@ async def test_a_tool_slow_to_clean_up_does_not_hold_up_the_cancellation(tmp_pat
 
 
 async def test_a_hook_may_block_or_rewrite_a_call(tmp_path: Path) -> None:
-    class Hooks(NoHooks):
+    class Hooks(ToolHooks):
         async def before_tool(self, tool: str, arguments: dict[str, Any]) -> HookDecision:
             if arguments["text"] == "bad":
                 return HookDecision(blocked="not this word")

@@ -15,7 +15,7 @@ from ollm.domain.tools import (
     FileChange,
     HookDecision,
     Location,
-    NoHooks,
+    ToolHooks,
     ToolResult,
     Verdict,
 )
@@ -144,7 +144,7 @@ async def test_nothing_is_hidden_in_what_a_person_is_asked(tmp_path: Path) -> No
     assert table.of(ToolStarted)[0].summary == person.asked[0].description
 
 
-class Asking(NoHooks):
+class Asking(ToolHooks):
     async def before_tool(self, tool: str, arguments: dict[str, Any]) -> HookDecision:
         return HookDecision(ask="a hook wants it")
 
@@ -172,7 +172,7 @@ async def test_a_hook_makes_a_question_of_what_is_allowed_and_of_nothing_else(
     tmp_path: Path, verdict: Verdict, hooked: bool, seen: list[Any], granted: list[Any]
 ) -> None:
     asker, kept = Noting(), list[Any]()
-    hooks = Asking() if hooked else NoHooks()
+    hooks = Asking() if hooked else None
     table = Table(tmp_path, verdict, asker=asker, hooks=hooks, remember=lambda *grant: kept.append(grant))
 
     record = await table.one("log", {"text": "x"})

@@ -10,8 +10,8 @@ from ollm.domain.errors import StorageError, ToolFailure
 from ollm.domain.events import Notice
 from ollm.domain.tools import (
     HookDecision,
-    NoHooks,
     ToolCallRecord,
+    ToolHooks,
     ToolResult,
 )
 from ollm.runtime.calls.dispatch import UNPARSED_KEY, CallServices, Dispatch
@@ -59,7 +59,7 @@ async def test_a_record_that_cannot_be_written_is_said_and_stops_nothing(tmp_pat
 
 
 async def test_a_hook_that_breaks_afterwards_is_said_and_stops_nothing(tmp_path: Path) -> None:
-    class Hooks(NoHooks):
+    class Hooks(ToolHooks):
         async def after_tool(self, record: ToolCallRecord) -> None:
             raise ValueError("a broken hook")
 
@@ -70,7 +70,7 @@ async def test_a_hook_that_breaks_afterwards_is_said_and_stops_nothing(tmp_path:
 
 
 async def test_a_hook_that_breaks_before_keeps_the_call_from_running(tmp_path: Path) -> None:
-    class Hooks(NoHooks):
+    class Hooks(ToolHooks):
         async def before_tool(self, tool: str, arguments: dict[str, Any]) -> HookDecision:
             raise ValueError("a broken hook")
 
@@ -88,7 +88,7 @@ class Look(Say, frozen=True):
     category: ClassVar[Any] = "read"
 
 
-class Hooks(NoHooks):
+class Hooks(ToolHooks):
     """Decide by the first word of the text or path."""
 
     async def before_tool(self, tool: str, arguments: dict[str, Any]) -> HookDecision:

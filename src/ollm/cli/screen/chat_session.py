@@ -16,13 +16,13 @@ from ollm.cli.screen.themes import ScreenOptions
 from ollm.cli.screen.transcript import Transcript
 from ollm.cli.signals import wait_for_input
 from ollm.domain.errors import BusyError, OllmError
-from ollm.domain.events import AnyEvent, CompressionError, Event, Notice, PrefillProgress, SnapshotError
+from ollm.domain.events import CompressionError, Event, Notice, PrefillProgress, SnapshotError
 from ollm.runtime.base import Attachment, CommandReply, Conversation, ForeignTurn, Status, get_recap_end
 from ollm.runtime.commands.base import SHELL_COMMANDS, SlashCommand
 
 log = logging.getLogger("ollm.screen")
 Opener = Callable[[], AbstractAsyncContextManager[Conversation]]
-TurnEvents = AbstractAsyncContextManager[AsyncIterator[AnyEvent]]
+TurnEvents = AbstractAsyncContextManager[AsyncIterator[Event]]
 PICK_COMMANDS = ("sessions", "resume")  # without an argument the terminal shows these its own way
 COMMAND_EVENTS = (PrefillProgress, Notice, CompressionError, SnapshotError)  # the reply of a command tells the rest
 MAX_LEARNING_TURNS = 3  # turns after which no more commands of slow servers are looked for
@@ -45,7 +45,7 @@ class ChatDisplay(Protocol):
         """Show that a slash command runs, or with "" that the model works."""
         ...
 
-    def handle_event(self, event: AnyEvent) -> None: ...
+    def handle_event(self, event: Event) -> None: ...
 
     def end_turn(self) -> None: ...
 

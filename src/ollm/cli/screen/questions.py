@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ollm.cli.screen.cells import truncate_cells, wrap_words
-from ollm.domain.events import AnyEvent, ConfirmationRequested, ConfirmationResolved
+from ollm.domain.events import ConfirmationRequested, ConfirmationResolved, Event
 from ollm.domain.text import format_count
 from ollm.domain.tools import ConfirmationAnswer, ConfirmationDetails, GrantScope
 from ollm.system.terminal_text import clean_lines
@@ -89,7 +89,7 @@ class ConfirmationQueue:
         if not self.takes_text:
             self._quiet_since, self.place = self._now(), None
 
-    def handle_event(self, event: AnyEvent) -> None:
+    def handle_event(self, event: Event) -> None:
         if isinstance(event, ConfirmationRequested):
             if not self._waiting:
                 self._quiet_since = self._now()

@@ -28,7 +28,7 @@ from ollm.cli.screen.themes import ScreenOptions
 from ollm.cli.screen.transcript import Transcript
 from ollm.cli.screen.view import ScreenView, read_git_branch, render_header
 from ollm.domain.errors import OllmError
-from ollm.domain.events import AnyEvent, ConfirmationRequested
+from ollm.domain.events import ConfirmationRequested, Event
 from ollm.domain.text import format_count
 from ollm.domain.tools import ConfirmationAnswer
 from ollm.runtime.base import CommandReply, Status
@@ -240,7 +240,7 @@ class ChatScreen:
         self.transcript.live.begin(f"running {command}" if command else WAITING_TEXT)
         self._printing.wake()
 
-    def handle_event(self, event: AnyEvent) -> None:
+    def handle_event(self, event: Event) -> None:
         self.questions.handle_event(event)
         self.transcript.show(event)
         if isinstance(event, ConfirmationRequested):

@@ -10,12 +10,12 @@ from typing import NamedTuple
 from ollm.cli.screen.live import LiveOutput
 from ollm.cli.screen.paint import Painter
 from ollm.domain.events import (
-    AnyEvent,
     CheckpointCreated,
     Compressed,
     ConfirmationRequested,
     ConfirmationResolved,
     ContextUsage,
+    Event,
     LoopDetected,
     MessageRecorded,
     ModeChanged,
@@ -71,7 +71,7 @@ class Transcript:
         self._asked: dict[str, ConfirmationDetails] = {}
         self._shown_diffs: set[str] = set()  # calls whose change was shown with the question
 
-    def show(self, event: AnyEvent) -> None:  # noqa: C901, PLR0912 - one line an event
+    def show(self, event: Event) -> None:  # noqa: C901, PLR0912 - one line an event
         live = self.live
         match event:
             case TurnStarted():
@@ -104,7 +104,7 @@ class Transcript:
             case _:
                 self._show_aside(event)
 
-    def _show_aside(self, event: AnyEvent) -> None:
+    def _show_aside(self, event: Event) -> None:
         if notice := make_notice(event):
             self._print_aside(notice.text, STYLES[notice.level])
         match event:

@@ -26,7 +26,6 @@ from ollm.domain.tools import (
     CallStatus,
     ErrorInfo,
     GrantScope,
-    NoHooks,
     RecordedResult,
     ToolCallRecord,
     ToolHooks,
@@ -61,7 +60,7 @@ class CallServices(msgspec.Struct, frozen=True, kw_only=True):
     emit: Callable[[Event], None]
     asker: Asker = UnattendedAsker()
     answers: AnswerLog = msgspec.field(default_factory=AnswerLog)
-    hooks: ToolHooks = NoHooks()
+    hooks: ToolHooks | None = None
     record: Callable[[ToolCallRecord], Awaitable[None]] = discard_record
     remember: Callable[[str, GrantScope], object] = _discard_grant
     changes: ChangeWatch = ChangeWatch()
@@ -108,7 +107,7 @@ class ToolCallRun:
 
     def _find_written_files(self) -> list[str] | None:
         """List the files the call writes. Return None if it does not name them or hooks may write others."""
-        if self._require_spec().category != "write" or not isinstance(self._services.hooks, NoHooks):
+        if self._require_spec().category != "write" or self._services.hooks:
             return None
         assert self._invocation is not None
         return [location.target for location in self._invocation.locations()]
@@ -202,7 +201,9 @@ class ToolCallRun:
         invocation = self._parse_arguments(spec)
         self._keep_summary(invocation)
         self._announce(render_command(invocation.summary()))
-        decision = await self._services.hooks.before_tool(spec.name, invocation.params)
+        if not (hooks := self._services.hooks):
+            return invocation
+        decision = await hooks.before_tool(spec.name, invocation.params)
         if decision.blocked is not None:
             raise ToolFailure("Denied", f"Not run: a hook blocked it: {decision.blocked}")
         self._must_ask = decision.ask
@@ -254,8 +255,10 @@ class ToolCallRun:
 
     async def _run_after_hooks(self) -> str:
         """Run the hooks after the call. Return their text for the model."""
+        if not (hooks := self._services.hooks):
+            return ""
         try:
-            return await self._services.hooks.after_tool(self.record)
+            return await hooks.after_tool(self.record)
         except Exception as error:  # noqa: BLE001 - the call has ended; what watches it cannot undo that
             self._services.emit(Notice(level="warning", text=f"A hook after {self.record.name} failed: {error}"))
             return ""

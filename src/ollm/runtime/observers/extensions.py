@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from ollm.domain.context import ContextEntry, EntrySource
-from ollm.domain.events import AnyEvent, ConfirmationRequested, Event, LoopDetected, Notice, TurnFinished
+from ollm.domain.events import ConfirmationRequested, Event, LoopDetected, Notice, TurnFinished
 from ollm.extensions.hooks import Hooks
 from ollm.extensions.loader import ContextSource
 from ollm.extensions.mcp.servers import McpServers
@@ -140,7 +140,7 @@ class HookObserver(TurnObserver):
         await self._hooks.run_event("session-end", {})
         await self._hooks.close()
 
-    def notify_hooks(self, event: AnyEvent) -> None:
+    def notify_hooks(self, event: Event) -> None:
         """Notify hooks of events that matter to a user who is looking elsewhere."""
         if isinstance(event, ConfirmationRequested | LoopDetected | TurnFinished):
             self._hooks.notify({"notification": msgspec.to_builtins(event)})

@@ -157,8 +157,16 @@ SLOW_CHECKPOINT_SECONDS = 3.0
 class FileCheckpointObserver(TurnObserver, ChangeWatch):
     """Takes file checkpoints. A turn without changes costs nothing. Warns once if no checkpoints are taken here."""
 
-    def __init__(self, checkpoints: Lazy[FileCheckpoints], session: OpenSession, emit: Callable[[Event], None]) -> None:
+    def __init__(
+        self,
+        checkpoints: Lazy[FileCheckpoints],
+        session: OpenSession,
+        emit: Callable[[Event], None],
+        *,
+        enabled: bool,
+    ) -> None:
         self._checkpoints = checkpoints
+        self._enabled = enabled
         self._session = session
         self._emit = emit
         self._missed = False  # the state before this turn is not known
@@ -173,7 +181,7 @@ class FileCheckpointObserver(TurnObserver, ChangeWatch):
         await self._settle()
         loop = asyncio.get_running_loop()
         began, message_id = loop.time(), self._find_message_id()
-        if not self._checkpoints.get().is_enabled:
+        if not self._enabled:
             await self._note_missed(self._session.id, message_id)
             return
         try:

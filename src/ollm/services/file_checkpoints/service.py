@@ -162,11 +162,6 @@ class FileCheckpoints(ChangeSpans):
         """The reason checkpoints are off here, or ""."""
         return self._trees.off
 
-    @property
-    def is_enabled(self) -> bool:
-        """True if the settings enable checkpoints."""
-        return self._settings.enabled
-
     def list_records(self, session_id: str) -> list[CheckpointRecord]:
         """List the records as written. An interrupted record has no end."""
         return CheckpointRecords(self.objects, session_id).load()

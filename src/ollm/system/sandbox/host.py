@@ -26,7 +26,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-from ollm.system.process_tree import kill_all, receive_exactly, start_session, wake_on_child
+from ollm.system.process_tree import kill_all, receive_exactly, start_session, wake_on_signals
 from ollm.system.sandbox import kernel
 from ollm.system.sandbox.box import SCRATCH_PREFIX, TEMPORARY_PLACES, Box
 from ollm.system.sandbox.broker import Broker
@@ -275,7 +275,7 @@ class BoxHost:
         self._child = 0
 
     def serve(self) -> None:
-        waking = wake_on_child()
+        waking = wake_on_signals(signal.SIGCHLD)
         for number in PASSED_ON:
             signal.signal(number, self._pass_on)
         poll = select.poll()
