@@ -10,6 +10,8 @@ import shutil
 import time
 from pathlib import Path
 
+from ollm.system.beneath import make_readable
+
 DAY_SECONDS = 86_400
 MAX_CACHE_BYTES = 10 * 1024**3
 VARIABLES = {
@@ -88,4 +90,7 @@ def clean_cache(folder: Path) -> int:
     """Remove everything and return the bytes removed."""
     size = sum(measure_cache(folder).values())
     shutil.rmtree(folder, ignore_errors=True)
+    if folder.exists():  # a program left folders without rights
+        make_readable(folder)
+        shutil.rmtree(folder, ignore_errors=True)
     return size
