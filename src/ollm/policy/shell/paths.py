@@ -18,7 +18,7 @@ from ollm.policy.rules import find_glob_base
 from ollm.policy.shell.model import CommandPart, Directories, expand_home
 from ollm.policy.shell.words import ShellWord
 from ollm.system.paths import Boundary, Judgement, explain_read_protection, is_environment_file
-from ollm.system.sandbox.names import INSTALLED_FOLDERS, is_repository, list_names
+from ollm.system.sandbox.names import INSTALLED_FOLDERS, is_repository
 
 _STREAM = r"/dev/(null|stdin|stdout|stderr|tty|zero|fd/\d+)"
 _NETWORK = ("/dev/tcp", "/dev/udp")
@@ -108,7 +108,7 @@ class PathJudge:
         workspace = self.boundary.workspace
         below = [place for place in self._directories or () if place != workspace and place.is_relative_to(workspace)]
         return any(
-            ".git" in (names := list_names(str(above))) or is_repository(names)
+            _is_repository(above)
             for place in below
             for above in (place, *place.parents)
             if above != workspace and above.is_relative_to(workspace)
@@ -262,6 +262,11 @@ def add_objections(
         unknown=(*part.unknown, *unknown),
         reads=reads and bare and not part.may_differ,
     )
+
+
+def _is_repository(directory: Path) -> bool:
+    bare = all(os.path.lexists(directory / name) for name in ("HEAD", "objects", "refs"))
+    return bare or os.path.lexists(directory / ".git")
 
 
 def _find_repository(top: str) -> str | None:
