@@ -7,8 +7,8 @@ ARGS ?= chat
 QUESTION := Say hello.
 PREFIX ?= $(HOME)/.local
 PYTEST_ARGS ?=
-# one more than there are cores: tests wait for the processes they start
-WORKERS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
+# three more than there are cores: tests wait for the processes they start
+WORKERS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 3)
 TSC ?= $(if $(shell command -v tsc),tsc,npx --yes --package typescript@5 -- tsc)
 # Build tools ask the machine's own package settings; nothing here names a registry.
 UV := $(BIN)/uv --no-progress

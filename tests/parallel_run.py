@@ -17,6 +17,12 @@ LONG_ROOMS = (
     *("system", "services", "integration", "runtime", "providers"),
 )
 
+# Tests of one server: a worker that has it runs them all.
+SHARED_SERVERS = (
+    ("tests/archive/",),
+    ("tests/runtime/test_real_model.py", "tests/providers/local_models/test_embedded.py"),
+)
+
 
 def order_files(items: list[pytest.Item]) -> None:
     places = {f"tests/{name}": place for place, name in enumerate(LONG_ROOMS)}
@@ -45,6 +51,10 @@ class FileScheduling(LoadFileScheduling):
         super().add_node_collection(node, collection)
         if node in self.registered_collections:
             self.registered_collections[node] = _Collected(collection)
+
+    def _split_scope(self, nodeid: str) -> str:
+        shared = (places[0] for places in SHARED_SERVERS if nodeid.startswith(places))
+        return next(shared, super()._split_scope(nodeid))
 
     def mark_test_complete(self, node: Any, item_index: int, duration: float = 0) -> None:
         super().mark_test_complete(node, item_index, duration)

@@ -16,13 +16,14 @@ import threading
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from importlib import import_module
+from importlib import import_module, reload
 from pathlib import Path
 
 import msgspec
 
 import ollm
 from ollm.cli.main import run
+from ollm.system.sandbox import levels
 from tests.ordinary_user import give_up_permissions
 from tests.unsynced import leave_writes_in_memory
 
@@ -75,6 +76,12 @@ def prepare_types(base: type) -> None:
         with suppress(Exception):
             msgspec.json.Decoder(found)
         prepare_types(found)
+
+
+def try_sandbox_once() -> None:
+    """Try the sandbox levels here; a fork with the same user and limits would find the same."""
+    found = levels.detect_level()
+    levels.detect_level = lambda: found
 
 
 def serve(control: socket.socket) -> None:
@@ -131,6 +138,8 @@ def _become_command(descriptors: Sequence[int]) -> None:
         os.setsid()
         fcntl.ioctl(0, termios.TIOCSCTTY, 0)
         sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
+    if manner.get("bounded") or manner.get("descriptors"):
+        reload(levels)
     if manner.get("bounded"):
         give_up_permissions()
     if limit := manner.get("descriptors"):
@@ -157,6 +166,7 @@ def run_and_leave() -> None:
 
 def main() -> None:
     import_all()
+    try_sandbox_once()
     leave_writes_in_memory()
     sys.path.remove(str(ROOT))
     gc.collect()

@@ -24,7 +24,7 @@ from tests.sizes import SOAK, size
 
 ID = "550e8400-e29b-41d4-a716-446655440000"
 AT = "2026-01-27T10:00:00.000Z"
-MEGABYTES = size(3, 480)
+MEGABYTES = size(2, 480)
 FLAT = 120  # MB a process may take whatever the file's size
 SECONDS = 10
 TEXT = ('The quick brown fox said "hello" & went <home>.\n' * 21)[:1000]

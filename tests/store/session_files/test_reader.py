@@ -399,13 +399,3 @@ def test_files_are_unreadable_when_they_are_damaged_and_no_entry_can_be_read(
         list(stream.iter_messages())
         list(stream.iter_calls())
         assert stream.unreadable is unreadable
-
-
-def test_a_document_of_more_than_500_mb_is_looked_at_and_not_written(tmp_path: Path):
-    content = b"".join(document.iter_document({"sessionId": "s"}, [b'{"role":"user","parts":[],"id":1}'], ()))
-    for size_bytes, refused in ((500_000_000, False), (500_000_001, True)):
-        (tmp_path / "s.json").write_bytes(content)
-        os.truncate(tmp_path / "s.json", size_bytes)
-        with contextlib.closing(SessionReader(tmp_path / "s.json", None)) as reader:
-            assert reader.damage.too_large is refused
-            assert ("too large to read (500 MB)" in str(reader.damage.text)) is refused
