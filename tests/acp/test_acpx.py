@@ -60,7 +60,6 @@ async def run(command: list[str], environment: dict[str, str], workspace: Path, 
     return process.returncode or 0, out.decode()
 
 
-@pytest.mark.soak
 @pytest.mark.skipif(not SOAK, reason="fetches a client and its Node: make soak")
 async def test_acpx_drives_a_conversation_and_allow_and_deny_are_both_right(acpx: list[str], tmp_path: Path) -> None:
     workspace = tmp_path / "project"

@@ -179,7 +179,6 @@ BACKSPACE, CTRL_N = "\x7f", "\x0e"
 EDITOR = "#!/bin/sh\necho EDITOR-BEGINS\nsleep 1.5\necho EDITOR-ENDS\nprintf 'from the editor' > \"$1\"\n"
 
 
-@pytest.mark.soak
 @pytest.mark.skipif(not SOAK, reason="takes long: make soak")
 async def test_the_terminal_belongs_to_whoever_it_is_lent_to(tmp_path: Path) -> None:
     story = "".join(f"Paragraph {number} of it.\n\n" for number in range(60))
@@ -364,7 +363,6 @@ async def test_the_second_chat_leaves_the_first_alone_or_takes_over(tmp_path: Pa
             await second.wait_for("Two.")
 
 
-@pytest.mark.soak
 @pytest.mark.skipif(not SOAK, reason="takes long: make soak")
 async def test_beside_a_chat_the_newest_session_that_is_not_open_is_continued(tmp_path: Path) -> None:
     async with running(tmp_path, ["One.", "Two.", "Three."]) as runner:
@@ -378,7 +376,6 @@ async def test_beside_a_chat_the_newest_session_that_is_not_open_is_continued(tm
                 await second.wait_for("› about cats", "Resumed")
 
 
-@pytest.mark.soak
 @pytest.mark.skipif(not SOAK, reason="takes long: make soak")
 async def test_many_chats_open_without_a_question_where_that_is_set(tmp_path: Path) -> None:
     async with running(tmp_path, ["One.", "Two."]) as runner:
@@ -389,7 +386,6 @@ async def test_many_chats_open_without_a_question_where_that_is_set(tmp_path: Pa
             assert "in use" not in first.text() + second.text()
 
 
-@pytest.mark.soak
 @pytest.mark.skipif(not SOAK, reason="takes long: make soak")
 async def test_the_daemon_is_named_and_lets_go_when_nobody_is_attached(tmp_path: Path) -> None:
     async with running(tmp_path, ["From the daemon.", "Here."]) as runner:

@@ -181,7 +181,6 @@ async def test_the_daemon_keeps_the_turn_when_the_terminal_leaves(tmp_path: Path
     assert [said for role, said in texts(session) if role == "user"] == ["hi", "write it", "slow", "and?"]
 
 
-@pytest.mark.soak
 @pytest.mark.skipif(not SOAK, reason="takes long: make soak")
 async def test_an_idle_terminal_shows_what_another_one_says_in_the_same_session(tmp_path: Path) -> None:
     edit = Answer(calls=[("write_file", {"path": "b.txt", "content": "hello\n"})])
@@ -210,7 +209,6 @@ async def test_an_idle_terminal_shows_what_another_one_says_in_the_same_session(
     assert (runner.workspace / "b.txt").read_text() == "hello\n"
 
 
-@pytest.mark.soak
 @pytest.mark.skipif(not SOAK, reason="takes long: make soak")
 async def test_joining_a_running_turn_shows_it_once(tmp_path: Path) -> None:
     slow = Answer(text=" ".join(f"word{number}" for number in range(40)), pace=0.3)

@@ -140,7 +140,6 @@ class Talk:
         return any(heard.summary for heard in self.server.heard[count:])
 
 
-@pytest.mark.soak
 @pytest.mark.skipif(not SOAK, reason="takes long: make soak")
 def test_it_says_what_the_next_turn_sends(tmp_path: Path, tokenizer: Tokenizer) -> None:
     talk = Talk(tmp_path, tokenizer, 11)
@@ -158,7 +157,6 @@ def test_it_says_what_the_next_turn_sends(tmp_path: Path, tokenizer: Tokenizer) 
     assert max(errors.values()) <= MAX_ERROR_SHARE, errors
 
 
-@pytest.mark.soak
 @pytest.mark.skipif(not SOAK, reason="takes long: make soak")
 def test_after_going_back_to_a_snapshot_it_says_what_is_sent_from_there(tmp_path: Path, tokenizer: Tokenizer) -> None:
     talk = Talk(tmp_path, tokenizer, 6)
@@ -175,7 +173,6 @@ def test_after_going_back_to_a_snapshot_it_says_what_is_sent_from_there(tmp_path
     assert abs(said - sent) / sent <= MAX_ERROR_SHARE
 
 
-@pytest.mark.soak
 @pytest.mark.skipif(not SOAK, reason="takes long: make soak")
 @pytest.mark.parametrize("window", [4096, 8192])
 @pytest.mark.parametrize("model", ["counting", "qwen2.5-coder-0.5b"])

@@ -203,10 +203,8 @@ def prints(path: Path) -> dict[str, str]:
     return {found.name: hashlib.sha256(found.read_bytes()).hexdigest() for found in path.parent.iterdir()}
 
 
-@pytest.mark.soak
 @pytest.mark.skipif(not SOAK, reason="takes long: make soak")
 @covers("S10.2", "D606", "D607")
-@pytest.mark.soak
 @pytest.mark.parametrize("damage", KINDS if SOAK else FEW, ids=lambda damage: damage.__name__)
 def test_a_giant_damaged_file_gives_all_that_can_be_read_and_is_not_changed(path: Path, damage: Callable[[Path], None]):
     damage(path)
@@ -244,7 +242,6 @@ def test_a_giant_damaged_file_gives_all_that_can_be_read_and_is_not_changed(path
 
 
 @covers("S10.2", "D606")
-@pytest.mark.soak
 @pytest.mark.parametrize("damage", KINDS if SOAK else FEW, ids=lambda damage: damage.__name__)
 async def test_a_giant_damaged_session_is_gone_on_with(tmp_path: Path, damage: Callable[[Path], None]):
     async with running(tmp_path, ["Going on."] * 9) as runner:
@@ -263,7 +260,6 @@ async def test_a_giant_damaged_session_is_gone_on_with(tmp_path: Path, damage: C
     assert [entry.text for entry in loaded.session.messages[-2:]] == ["go on", "Going on."]
 
 
-@pytest.mark.soak
 @pytest.mark.skipif(not SOAK, reason="takes long: make soak")
 @pytest.mark.parametrize("damage", KINDS, ids=lambda damage: damage.__name__)
 def test_every_message_that_still_stands_whole_in_a_damaged_file_is_read(tmp_path: Path, damage: Callable):
@@ -276,7 +272,6 @@ def test_every_message_that_still_stands_whole_in_a_damaged_file_is_read(tmp_pat
     assert loaded.damage
 
 
-@pytest.mark.soak
 def test_a_giant_whole_file_is_read_with_flat_memory_and_exported_to_the_byte(path: Path, tmp_path: Path):
     home = path.parent.parent
     for arguments in (("list",), ("view", ID), ("check",), ("search", "m7")):
@@ -292,7 +287,6 @@ def test_a_giant_whole_file_is_read_with_flat_memory_and_exported_to_the_byte(pa
     assert (tmp_path / "json").read_bytes() == path.read_bytes()
 
 
-@pytest.mark.soak
 def test_one_message_of_fifty_megabytes_is_read_listed_searched_and_exported(tmp_path: Path):
     path = tmp_path / "home" / "sessions" / f"{ID}.json"
     write(path, 9)
@@ -309,7 +303,6 @@ def deep(levels: int) -> bytes:
     return b'{"a":' * levels + b"1" + b"}" * levels
 
 
-@pytest.mark.soak
 @pytest.mark.skipif(not SOAK, reason="takes long: make soak")
 @pytest.mark.parametrize(("levels", "place"), [(101, "call"), (5000, "message"), (101, "head")])
 def test_nesting_deeper_than_a_hundred_levels_is_said_with_the_size_and_not_continued(
@@ -332,7 +325,6 @@ def test_nesting_deeper_than_a_hundred_levels_is_said_with_the_size_and_not_cont
     assert prints(path) == before
 
 
-@pytest.mark.soak
 def test_a_pager_gets_the_first_page_at_once_and_leaving_it_ends_the_reading_quietly(path: Path):
     over(path, path.stat().st_size * 2 // 5, b"\xff\xff")  # which nobody hears of who does not read so far
     program = (
@@ -388,7 +380,6 @@ def hole_in_the_journal(path: Path) -> None:
 @pytest.mark.parametrize(
     "hole", [only_a_hole, hole_behind, hole_inside, hole_in_the_journal], ids=lambda hole: hole.__name__
 )
-@pytest.mark.soak
 @pytest.mark.skipif(not SOAK, reason="takes long: make soak")
 def test_a_file_of_eight_gigabytes_that_are_mostly_a_hole_is_not_read_through(tmp_path: Path, hole: Callable):
     home = tmp_path / "home"

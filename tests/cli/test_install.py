@@ -36,7 +36,6 @@ def install(archive: Path, place: Path) -> Path:
     return place / "bin" / "ollm"
 
 
-@pytest.mark.soak
 @pytest.mark.skipif(not SOAK, reason="downloads the dependencies: make soak")
 async def test_the_wheel_and_the_source_archive_install_and_answer(tmp_path: Path) -> None:
     run(UV, "build", "-q", "--python", sys.executable, "--out-dir", tmp_path / "dist", cwd=ROOT)

@@ -50,7 +50,6 @@ def test_the_embedded_model_answers_and_the_session_is_kept(model_home: Path, tm
 
 
 @pytest.mark.slow
-@pytest.mark.soak
 @pytest.mark.skipif(not SOAK, reason="takes long: make soak")
 def test_a_real_llama_cpp_server_answers(llama_server: str, tmp_path: Path) -> None:
     """With native calls, which so small a model never makes: what it would run from a block is left to chance."""

@@ -87,7 +87,6 @@ async def test_skills_of_the_home_are_read_anywhere_unasked_and_never_written(tm
         assert file.read_text().endswith("Be kind.\n")
 
 
-@pytest.mark.soak
 @pytest.mark.skipif(not SOAK, reason="takes long: make soak")
 async def test_many_skills_take_a_small_share_of_the_prompt(tmp_path: Path) -> None:
     async with running(tmp_path, ["One.", "Two.", "Three."], window=8192) as runner:

@@ -93,7 +93,6 @@ async def test_every_command_answers_in_its_own_words(tmp_path: Path, monkeypatc
     assert (runner.workspace / "h.md").exists()
 
 
-@pytest.mark.soak
 @pytest.mark.skipif(not SOAK, reason="takes long: make soak")
 async def test_every_command_answers_through_the_daemon(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with running(tmp_path, ["Hello."]) as runner:

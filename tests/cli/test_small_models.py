@@ -239,7 +239,6 @@ def tell(number: int) -> str:
 
 
 @covers("S10.3")
-@pytest.mark.soak
 @pytest.mark.parametrize("kind", list(MARKS)[: size(2, len(MARKS))])
 def test_a_bad_summary_costs_no_turn_and_no_fact(tmp_path: Path, kind: str) -> None:
     home, project = tmp_path / "home", tmp_path / "project"

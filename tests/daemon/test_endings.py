@@ -167,7 +167,6 @@ async def test_health_is_answered_while_clients_listen_and_a_search_reads(tmp_pa
     assert max(taken) < max(searched / 2, 0.5), "nobody waits until the search is done"
 
 
-@pytest.mark.soak
 @pytest.mark.skipif(not SOAK, reason="takes long: make soak")
 async def test_health_is_answered_while_a_large_session_opens_talks_and_closes(tmp_path: Path) -> None:
     session = write_large_sessions(tmp_path / ".ollm", MEGABYTES)[0]

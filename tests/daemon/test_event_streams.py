@@ -225,7 +225,6 @@ def crowd(found: Daemon, kind: str, piece: bytes) -> Iterator[list[socket.socket
         yield opened
 
 
-@pytest.mark.soak
 @pytest.mark.skipif(not SOAK, reason="takes long: make soak")
 @pytest.mark.parametrize("piece", PIECES.values(), ids=PIECES)
 async def test_connections_that_say_nothing_keep_nobody_out(tmp_path: Path, piece: bytes) -> None:
@@ -275,7 +274,6 @@ def configure(directory: Path, text: str) -> None:
     (directory / ".ollm" / "config.yaml").write_text(text)
 
 
-@pytest.mark.soak
 @pytest.mark.skipif(not SOAK, reason="takes long: make soak")
 async def test_no_more_clients_than_the_settings_say_even_when_they_come_at_once(tmp_path: Path) -> None:
     configure(tmp_path, "daemon:\n  maxClients: 5\n")

@@ -97,7 +97,6 @@ def test_pages_and_styles_load_nothing_from_elsewhere() -> None:
         assert not re.search(r"https?://|@import|\bstyle=|<script>|\son\w+=", text), path.name
 
 
-@pytest.mark.soak
 @pytest.mark.skipif(not SOAK, reason="builds a wheel: make soak")
 def test_the_wheel_has_the_pages(tmp_path: Path) -> None:
     tool = Path(sys.executable).with_name("uv")

@@ -144,7 +144,6 @@ async def serve_another_version(route: Any) -> None:
     )
 
 
-@pytest.mark.soak
 @pytest.mark.skipif(not SOAK, reason="takes long: make soak")
 async def test_a_killed_daemon_is_found_again_and_the_page_goes_on(tmp_path: Path, browser: Any) -> None:
     script = ["There.", "First answer.", Answer(text="never to be finished " * 50, pace=0.2), "Second answer."]
@@ -182,7 +181,6 @@ async def test_a_killed_daemon_is_found_again_and_the_page_goes_on(tmp_path: Pat
         assert faults == []
 
 
-@pytest.mark.soak
 @pytest.mark.skipif(not SOAK, reason="takes long: make soak")
 async def test_two_browsers_see_the_same_and_one_answer_counts(tmp_path: Path, browser: Any) -> None:
     async with daemon(tmp_path, [EDIT, "Done together."]) as found:

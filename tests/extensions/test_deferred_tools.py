@@ -54,7 +54,6 @@ async def test_a_tool_that_is_gone_is_not_replaced_by_another_of_its_server(tmp_
         assert "Call " not in said["content"]
 
 
-@pytest.mark.soak
 @pytest.mark.parametrize("window", [4096, 8192, 32768][: size(1, 3)])
 async def test_a_hidden_tool_is_found_by_words_and_called_by_its_name(tmp_path: Path, window: int) -> None:
     script = [

@@ -71,7 +71,6 @@ def programs(tmp_path: Path) -> Path:
     return directory
 
 
-@pytest.mark.soak
 def test_whatever_bash_runs_is_found(place: Place, programs: Path, tmp_path: Path):
     dice = random.Random(20)
     denying = place.engine([rule("deny", "program", "evil")], "allow")

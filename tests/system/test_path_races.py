@@ -82,7 +82,6 @@ def read_once(boundary: Boundary) -> bytes:
 
 
 @covers("T3.8")
-@pytest.mark.soak
 @pytest.mark.parametrize("swapped", ["dir", "dir/file"])
 def test_reading_never_gets_out_while_links_are_swapped(places: tuple[Path, Path], swapped: str) -> None:
     work, outside = places
@@ -102,7 +101,6 @@ def test_reading_never_gets_out_while_links_are_swapped(places: tuple[Path, Path
 
 
 @covers("T3.8")
-@pytest.mark.soak
 @pytest.mark.parametrize("swapped", ["dir", "dir/file"])
 def test_writing_never_gets_out_while_links_are_swapped(places: tuple[Path, Path], swapped: str) -> None:
     work, outside = places
@@ -121,7 +119,6 @@ def test_writing_never_gets_out_while_links_are_swapped(places: tuple[Path, Path
 
 
 @covers("T3.8")
-@pytest.mark.soak
 def test_removing_never_gets_out_while_links_are_swapped(places: tuple[Path, Path]) -> None:
     work, outside = places
     boundary = Boundary.around(work)

@@ -43,7 +43,6 @@ def test_no_way_out_as_an_ordinary_user(level: Level) -> None:
     as_ordinary_user(lambda root: attempt_all(root, level, every), seconds=PATIENCE_SECONDS, within=find_place(level))
 
 
-@pytest.mark.soak
 @pytest.mark.skipif(not SOAK, reason="takes long: make soak")
 @pytest.mark.skipif(os.geteuid() != 0, reason="this is about root")
 @pytest.mark.parametrize("level", LEVELS)

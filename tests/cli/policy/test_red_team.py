@@ -35,7 +35,6 @@ def run_command(world: EffectWorld, *arguments: str, stdin: str = "") -> str:
     return done.stdout + done.stderr
 
 
-@pytest.mark.soak
 @pytest.mark.parametrize("level", ["full", "landlock", "none"][: size(1, 3)])
 def test_no_line_has_an_effect_through_the_shell_tool(level: str) -> None:
     def body(directory: Path) -> None:
@@ -62,7 +61,6 @@ def test_no_line_has_an_effect_through_the_shell_tool(level: str) -> None:
     as_ordinary_user(body, starts_command=True)
 
 
-@pytest.mark.soak
 @pytest.mark.parametrize("level", ["full", "landlock"][: size(1, 2)])
 def test_no_line_has_an_effect_in_a_conversation_that_may_only_read(level: str) -> None:
     chosen = LINES[:: size(75, 2)]

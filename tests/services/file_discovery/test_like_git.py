@@ -16,7 +16,6 @@ BATCHES = 10
 
 
 @covers("S6.3", "P22", "T4.12")
-@pytest.mark.soak
 @pytest.mark.parametrize("batch", range(BATCHES))
 async def test_random_trees_show_what_git_shows(plain: FileDiscoveryService, tmp_path: Path, batch: int) -> None:
     """Feature: services-sessions, Property 22: ignored files are not discovered, and nothing else is left out."""

@@ -259,7 +259,6 @@ async def test_arguments_nested_without_end_are_cut_and_the_session_stays_readab
     assert len(loaded.session.tool_calls) == 1
 
 
-@pytest.mark.soak
 @pytest.mark.skipif(not SOAK, reason="takes long: make soak")
 @pytest.mark.slow
 async def test_fifty_megabytes_in_one_message_are_recorded_and_read(tmp_path):
@@ -274,7 +273,6 @@ async def test_fifty_megabytes_in_one_message_are_recorded_and_read(tmp_path):
     assert loaded.damage is None
 
 
-@pytest.mark.soak
 @pytest.mark.skipif(not SOAK, reason="takes long: make soak")
 @pytest.mark.slow
 async def test_a_session_of_a_million_messages_is_listed_read_and_gone_on_with(tmp_path):

@@ -142,7 +142,6 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         logging.disable(logging.NOTSET)
 
 
-@pytest.mark.soak
 @covers("S10.1", "S9.3", "P7")
 def test_whatever_fails_nothing_acknowledged_is_lost_and_nothing_unsaved_ends_in_silence(place: Path) -> None:
     chance, total, kinds = random.Random(11), 0, Counter[str]()

@@ -76,7 +76,6 @@ def killed_talk(home: Home, session_id: str, prefix: str, seconds: float, *, beg
 
 
 @pytest.mark.slow
-@pytest.mark.soak
 @covers("S9.3", "P7", "H229", "H230", "H231", "D159")
 def test_after_kill_9_at_random_moments_every_acknowledged_record_is_there_once_and_in_order(tmp_path):
     home = Home(tmp_path)
