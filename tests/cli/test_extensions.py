@@ -104,6 +104,114 @@ def test_an_extension_is_added_disabled_enabled_and_removed(inside: Inside) -> N
     assert "No extension named mine" in inside.fail("extensions", "enable", name, "--yes", code=2)
 
 
+def git(folder: Path, *words: str) -> str:
+    who = ["-c", "user.name=a", "-c", "user.email=a@b"]
+    return subprocess.run(["git", *who, *words], cwd=folder, check=True, capture_output=True, text=True).stdout.strip()
+
+
+def make_repository(root: Path) -> Path:
+    """An extension with all that one can bring, in a repository that would run programs if it were checked out."""
+    folder = root / "repository"
+    (folder / "commands").mkdir(parents=True)
+    (folder / "commands" / "greet.md").write_text("Say hello to $1.")
+    (folder / "guard.sh").write_text("echo kept out >&2; exit 2\n")
+    (folder / ".gitattributes").write_text("* filter=evil\n")
+    (folder / "extension.yaml").write_text(
+        "name: helper\nversion: 1\nhooks: {before-tool: 'sh ${extension}/guard.sh'}\n"
+        "mcpServers: {notes: {command: python3, args: ['${extension}/server.py']}}\n"
+    )
+    git(folder, "init", "-q", "-b", "main")
+    git(folder, "add", "-A")
+    git(folder, "commit", "-qm", "one")
+    (root / ".gitconfig").write_text(f'[filter "evil"]\nsmudge = touch {root}/ran; cat\nclean = cat\n')
+    return folder
+
+
+def test_an_extension_is_installed_from_git_updated_and_removed(inside: Inside) -> None:
+    repository = make_repository(inside.home.parent)
+    url, commit = f"file://{repository}", git(repository, "rev-parse", "HEAD")
+    said = inside.fail("extensions", "install", f"{url}@main", code=2)
+    for part in (
+        commit[:12],
+        "commands, texts sent to the model: greet",
+        "before-tool: sh ${extension}",
+        "server notes",
+    ):
+        assert part in said
+    assert not (inside.home / "extensions").exists()
+    inside.read("extensions", "install", f"{url}@main", "--yes")
+    (listed,) = inside.read_json("extensions", "list")
+    assert listed["source"] == {"url": url, "ref": "main", "commit": commit}
+    assert inside.read("extensions", "update").startswith("helper is up to date")
+
+    (repository / "extension.yaml").write_text("name: helper\nversion: 2\nhooks: {after-tool: new.sh}\n")
+    git(repository, "commit", "-qam", "two")
+    said = inside.fail("extensions", "update", "helper", "--diff", code=2)
+    for part in ("helper 1 → 2", "changed extension.yaml +2 -3", "+version: 2", "after-tool: new.sh"):
+        assert part in said
+    assert inside.read_json("extensions", "list") == [listed]
+    inside.read("extensions", "update", "--yes")
+    assert inside.read("extensions", "list").splitlines()[1].split()[1] == "2"
+    inside.read("extensions", "install", f"{url}@{commit}", "--yes", "--force")
+    assert inside.read("extensions", "update").startswith("helper is up to date")
+    inside.read("extensions", "remove", "helper", "--yes")
+    assert inside.read_json("extensions", "list") == []
+    assert not (inside.home.parent / "ran").exists()
+
+
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        ("file:///r@--upload-pack=x", "is not a branch, tag or commit"),
+        ("file:///r@-x", "is not a branch, tag or commit"),
+        ("file:///r@a:b", "is not a branch, tag or commit"),
+        ("https://ada:secret@host/r", "contains a password"),
+        ("ssh://-oProxyCommand=x/r", "Unsupported address"),
+        ("git@-oProxyCommand=x:r", "Unsupported address"),
+        ("ext::sh -c x", "Unsupported address"),
+        ("git://host/r", "Unsupported address"),
+        ("http://host/r", "Unsupported address"),
+    ],
+)
+def test_an_address_that_git_must_not_see_is_refused(inside: Inside, source: str, said: str) -> None:
+    assert said in inside.fail("extensions", "install", source, "--yes", code=2)
+
+
+def test_links_and_submodules_are_not_installed(inside: Inside) -> None:
+    repository = make_repository(inside.home.parent)
+    (repository / "out").symlink_to("/etc/passwd")
+    git(repository, "add", "out")
+    git(repository, "commit", "-qm", "two")
+
+    assert "out is a link" in inside.fail("extensions", "install", f"file://{repository}", "--yes", code=2)
+    assert not (inside.home / "extensions").exists()
+
+
+def test_a_catalogue_names_extensions(inside: Inside) -> None:
+    repository = make_repository(inside.home.parent)
+    file = inside.workspace / "list.json"
+    entry = {"name": "helper", "description": "Helps.", "url": f"file://{repository}", "ref": "main"}
+    file.write_text(json.dumps({"extensions": [entry]}))
+
+    assert inside.read_json("extensions", "list", "--catalogue", "list.json") == [entry]
+    assert "Did you mean helper?" in inside.fail("extensions", "install", "helpr", "--catalogue", "list.json", code=2)
+    assert "installed" in inside.read("extensions", "install", "helper", "--catalogue", "list.json", "--yes")
+    file.write_text('{"extensions": [{"name": "x", "url": "ext::sh"}]}')
+    assert "Unsupported address ext::sh" in inside.fail("extensions", "list", "--catalogue", "list.json", code=2)
+    file.write_text("[]")
+    assert "is not a catalogue" in inside.fail("extensions", "list", "--catalogue", "list.json", code=2)
+
+
+async def test_commands_and_hooks_of_an_extension_work(tmp_path: Path) -> None:
+    async with running(tmp_path, [Answer(calls=[("ls", {})]), "Hello."]) as runner:
+        added = await runner.run("extensions", "add", str(make_repository(tmp_path)), "--yes")
+        assert added.code == 0, added.err
+        await runner.run("-p", "/greet Ada")
+
+    assert runner.server.chats[0]["messages"][-1]["content"] == "Say hello to Ada."
+    assert "kept out" in runner.server.chats[1]["messages"][-1]["content"]
+
+
 def test_one_that_is_enabled_and_gone_is_listed_as_missing(inside: Inside) -> None:
     inside.configure("extensions: {enabled: [gone]}\n")
 

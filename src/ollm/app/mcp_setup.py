@@ -60,7 +60,12 @@ def read_configured_servers(
 
 def has_servers(process: ProcessScope) -> bool:
     """Return True if a server is configured in the settings or the `.mcp.json` of a trusted workspace."""
-    return bool(process.settings.mcp_servers) or _has_project_file(process)
+    return bool(_merge_servers(process)) or _has_project_file(process)
+
+
+def _merge_servers(process: ProcessScope) -> dict[str, Any]:
+    """Servers of the extensions and of the settings, which take precedence."""
+    return {**(process.extensions.mcp_servers if process.extensions else {}), **process.settings.mcp_servers}
 
 
 def _has_project_file(process: ProcessScope) -> bool:
@@ -70,12 +75,12 @@ def _has_project_file(process: ProcessScope) -> bool:
 def collect_entries(process: ProcessScope) -> tuple[dict[str, Any], list[str]]:
     """Merge the `.mcp.json` of a trusted workspace and the settings, which take precedence."""
     if not _has_project_file(process):
-        return dict(process.settings.mcp_servers), []
+        return _merge_servers(process), []
     from ollm.extensions.mcp.settings import read_project_servers
 
     assert process.workspace is not None
     project, notes = read_project_servers(process.workspace)
-    return {**project, **process.settings.mcp_servers}, notes
+    return {**project, **_merge_servers(process)}, notes
 
 
 def open_catalogue_file(process: ProcessScope) -> CatalogueFile:

@@ -172,9 +172,10 @@ class ProcessScope:
         return self.user_home / rest
 
     def find_directories(self, name: str, workspace: Path) -> tuple[Path, ...]:
-        """List directories of custom commands, skills or agents. A trusted workspace's directory is first."""
+        """List directories of custom commands, skills or agents: a trusted workspace's, the home's, the extensions'."""
         theirs = (workspace / ".ollm" / name,) if self.trusted else ()
-        return (*theirs, self.home.root / name)
+        extensions = (self.home.extensions / one / name for one in self.settings.extensions.enabled)
+        return (*theirs, self.home.root / name, *extensions)
 
     def resolve_directory(self, named: str, default: Path) -> Path:
         """Resolve a directory from the settings, or return the default. `~/.ollm` follows OLLM_HOME."""

@@ -191,7 +191,8 @@ class Toolbox:
     def mcp(self) -> McpServers | None:
         """Configured MCP servers, none of them started yet, or None without any."""
         brought = self.options.mcp_servers
-        if not brought and not self.process.settings.mcp_servers and not (self.scope.path / ".mcp.json").exists():
+        configured = self.process.settings.mcp_servers or (self.extensions and self.extensions.mcp_servers)
+        if not brought and not configured and not (self.scope.path / ".mcp.json").exists():
             return None
         from ollm.app.mcp_setup import ServerGate, create_mcp_servers, has_servers
 
@@ -247,7 +248,8 @@ class Toolbox:
     @cached_property
     def hooks(self) -> Hooks | None:
         """Configured hooks, or None without any, in which case no hook code is imported."""
-        if not self.process.settings.hooks:
+        brought = self.extensions.hooks if self.extensions else {}
+        if not self.process.settings.hooks and not brought:
             return None
         from ollm.extensions.hook_settings import read_hooks
         from ollm.extensions.hooks import HookContext, Hooks
@@ -255,7 +257,8 @@ class Toolbox:
 
         storage = self.storage
         found, problems = read_hooks(self.process.settings.hooks, self.process.own_settings.hooks)
-        storage.notices.extend(problems)
+        theirs, faults = read_hooks(brought, {})  # none of them may leave the sandbox
+        storage.notices.extend((*problems, *faults))
         context = HookContext(
             lambda: storage.session.id,
             str(self.scope.path),
@@ -263,7 +266,7 @@ class Toolbox:
             lambda entry: add_entry(storage.entries, str(entry.get("key", "")), entry, "hook"),
             lambda: find_session_file(storage),
         )
-        return Hooks(found, Lazy(self._create_hook_runner), context)
+        return Hooks((*found, *theirs), Lazy(self._create_hook_runner), context)
 
     def _create_hook_runner(self) -> HookRunner:
         from ollm.extensions.hook_process import HookRunner

@@ -60,7 +60,7 @@ class WorkspaceScope:
             user_home=self.process.user_home,
             ollm_home=self.process.home.root,
             executed=self._find_executed_files(),
-            readable=(self.process.home.skills,),
+            readable=self.process.find_directories("skills", self.path),
         )
 
     def _find_executed_files(self) -> list[Path]:

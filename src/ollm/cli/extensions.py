@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import click
@@ -13,7 +16,23 @@ from ollm.app import ProcessScope
 from ollm.cli.options import confirm_or_fail, format_table, json_option, print_result, warn, yes_option
 from ollm.config.change import set_setting
 from ollm.domain.errors import OllmError, UsageError
-from ollm.extensions.install import describe_tools, find_extension, install_extension, list_installed, remove_extension
+from ollm.extensions.git_source import (
+    GitSource,
+    compare_files,
+    fetch_source,
+    find_entry,
+    parse_source,
+    read_catalogue,
+)
+from ollm.extensions.install import (
+    SOURCE_FILE,
+    describe_tools,
+    find_extension,
+    install_extension,
+    list_installed,
+    read_source,
+    remove_extension,
+)
 from ollm.extensions.loader import find_packages, locate_extension, read_manifest
 from ollm.system.terminal_text import make_printable
 
@@ -23,16 +42,25 @@ if TYPE_CHECKING:
 
 @click.group()
 def extensions() -> None:
-    """List, add, remove, enable and disable extensions."""
+    """List, install, update, remove, enable and disable extensions."""
+
+
+catalogue_option = click.option("--catalogue", metavar="FILE|URL", help="JSON file that lists extensions.")
 
 
 @extensions.command("list")
+@catalogue_option
 @json_option
-def list_extensions(as_json: bool) -> None:
-    """List the installed extensions.
+def list_extensions(catalogue: str | None, as_json: bool) -> None:
+    """List the installed extensions, or those of a catalogue.
 
     In ~/.ollm/extensions and among installed packages; none of them is loaded.
     """
+    if catalogue:
+        entries = read_catalogue(catalogue)
+        listed = format_table(("EXTENSION", "FROM", "DESCRIPTION"), ((e.name, e, e.description) for e in entries))
+        print_result(entries, listed, as_json=as_json)
+        return
     process = ProcessScope()
     enabled = process.settings.extensions.enabled
     found, problems = _find_extensions(process)
@@ -41,9 +69,9 @@ def list_extensions(as_json: bool) -> None:
     rows = [
         (
             one.name,
-            one.version,
+            f"{one.version} ({source.commit[:7]})" if (source := read_source(Path(one.place))) else one.version,
             "on" if one.name in enabled else "off",
-            ", ".join(addition.name for addition in one.adds),
+            ", ".join(one.list_names()),
             one.description,
         )
         for one in found
@@ -56,20 +84,27 @@ def list_extensions(as_json: bool) -> None:
 
 
 @extensions.command()
-@click.argument("directory")
+@click.argument("source", metavar="DIRECTORY|URL[@REF]|NAME")
+@click.option("--path", default="", metavar="DIR", help="Folder of the extension inside the repository.")
+@catalogue_option
 @click.option("--force", is_flag=True, help="Replace an existing extension.")
 @yes_option
-def add(directory: str, force: bool, yes: bool) -> None:
-    """Install the extension in DIRECTORY and enable it.
+def install(source: str, path: str, catalogue: str | None, force: bool, yes: bool) -> None:
+    """Install an extension from a directory or a git repository and enable it.
 
-    Shows what the extension can do, then copies it to ~/.ollm/extensions.
+    Shows what the extension can do, then copies it to ~/.ollm/extensions. URL is https://, ssh://, file:/// or
+    USER@HOST:PATH; REF is a branch, a tag or a commit. NAME is an extension of the catalogue.
     """
-    process, source = ProcessScope(), Path(directory).expanduser().resolve()
-    manifest = read_manifest(source)
-    _print_abilities(manifest, source)
-    confirm_or_fail(f"Add {manifest.name} and enable it for new conversations?", yes)
-    known = (process.home.extensions / manifest.name).exists()
-    target = install_extension(source, process.home.extensions, replace=force)
+    process = ProcessScope()
+    origin = find_entry(read_catalogue(catalogue), source) if catalogue else parse_source(source, path)
+    with _open_source(process, origin, Path(source)) as (folder, fetched):
+        manifest = read_manifest(folder)
+        if fetched:
+            print(make_printable(f"{fetched}:"), file=sys.stderr)
+        _print_abilities(manifest, folder)
+        confirm_or_fail(f"Add {manifest.name} and enable it for new conversations?", yes)
+        known = (process.home.extensions / manifest.name).exists()
+        target = install_extension(folder, process.home.extensions, replace=force, origin=fetched)
     try:
         _enable(process, manifest.name)
     except OllmError:
@@ -77,6 +112,61 @@ def add(directory: str, force: bool, yes: bool) -> None:
             remove_extension(manifest.name, process.home.extensions)
         raise
     print(f"{manifest.name} {make_printable(manifest.version)} installed in {target} and enabled.")
+
+
+extensions.add_command(install, "add")
+
+
+@contextmanager
+def _open_source(
+    process: ProcessScope, origin: GitSource | None, directory: Path
+) -> Iterator[tuple[Path, GitSource | None]]:
+    """Give the folder of an extension, and its commit if it is from git, in which case the folder is temporary."""
+    if origin is None:
+        yield directory.expanduser().resolve(), None
+        return
+    with TemporaryDirectory() as folder:
+        fetched = fetch_source(origin, Path(folder), process.environment)
+        yield Path(folder), fetched
+
+
+@extensions.command()
+@click.argument("name", required=False)
+@click.option("--diff", "with_diff", is_flag=True, help="Show the changed lines too.")
+@yes_option
+def update(name: str | None, with_diff: bool, yes: bool) -> None:
+    """Update the extension NAME, or all that were installed from git.
+
+    Fetches the branch or tag again, shows what changed and asks.
+    """
+    process = ProcessScope()
+    home = process.home.extensions
+    folders = [find_extension(name, home)] if name else [Path(one.place) for one in _find_extensions(process)[0]]
+    sources = {folder: source for folder in folders if (source := read_source(folder))}
+    if name and not sources:
+        raise UsageError(f"{name} was not installed from git.", action="Add it again with `--force`.")
+    for folder, source in sources.items():
+        _update_extension(process, folder, source, with_diff=with_diff, yes=yes)
+
+
+def _update_extension(process: ProcessScope, folder: Path, source: GitSource, *, with_diff: bool, yes: bool) -> None:
+    with _open_source(process, source, folder) as (fresh, fetched):
+        assert fetched is not None
+        if fetched.commit == source.commit:
+            print(f"{folder.name} is up to date: {make_printable(str(source))}.")
+            return
+        old, new = read_manifest(folder), read_manifest(fresh)
+        if old.name != new.name:
+            raise UsageError(f"{source} now contains an extension named {new.name}.")
+        stat, diff = compare_files(folder, fresh, SOURCE_FILE)
+        before = _describe(old, folder)
+        news = [line for line in _describe(new, fresh)[1:] if line not in before]
+        head = f"{new.name} {old.version} → {new.version}, {source.commit[:12]} → {fetched}:"
+        lines = [head, *stat, *(diff if with_diff else ()), *(["New abilities:"] if news else []), *news]
+        print("\n".join(map(make_printable, lines)), file=sys.stderr)
+        confirm_or_fail(f"Update {new.name}?" + ("" if with_diff else " (--diff shows the lines)"), yes)
+        install_extension(fresh, process.home.extensions, replace=True, origin=fetched)
+    print(f"Updated {new.name} to {make_printable(new.version)} ({fetched.commit[:12]}).")
 
 
 @extensions.command()
@@ -131,9 +221,12 @@ def _find_extensions(process: ProcessScope) -> tuple[list[Manifest], list[str]]:
 
 
 def _print_abilities(manifest: Manifest, folder: Path) -> None:
+    print("\n".join(make_printable(line) for line in _describe(manifest, folder)), file=sys.stderr)
+
+
+def _describe(manifest: Manifest, folder: Path) -> list[str]:
     head, *rest = manifest.describe_abilities()
-    lines = [head, *describe_tools(folder, manifest), *rest]
-    print("\n".join(make_printable(line) for line in lines), file=sys.stderr)
+    return [head, *describe_tools(folder, manifest), *rest]
 
 
 def _enable(process: ProcessScope, name: str) -> None:
@@ -151,6 +244,8 @@ def _write_enabled(process: ProcessScope, names: tuple[str, ...]) -> None:
 
 
 def _serialize_manifest(manifest: Manifest) -> dict[str, object]:
+    source = read_source(Path(manifest.place))
+    brought = {"hooks": manifest.hooks, "mcpServers": manifest.mcp_servers, "texts": manifest.texts, "source": source}
     return {
         "name": manifest.name,
         "version": manifest.version,
@@ -158,4 +253,5 @@ def _serialize_manifest(manifest: Manifest) -> dict[str, object]:
         "adds": [{"kind": addition.kind, "name": addition.name} for addition in manifest.adds],
         "asks": manifest.asks,
         "place": manifest.place,
+        **{key: value for key, value in brought.items() if value},
     }

@@ -7,13 +7,17 @@ import os
 import shutil
 from pathlib import Path
 
-from ollm.domain.errors import NotFoundError, StorageError, UsageError
-from ollm.extensions.loader import MANIFEST_FILE, Manifest, read_manifest
-from ollm.system.atomic import make_private_directory
+import msgspec
 
-MAX_FILES = 2_000
-MAX_BYTES = 20 * 1024 * 1024
-IGNORED_PATTERNS = shutil.ignore_patterns(".git", "__pycache__", "*.pyc", ".venv")
+from ollm.domain.errors import NotFoundError, StorageError, UsageError
+from ollm.extensions.git_source import MAX_BYTES, MAX_FILES, GitSource
+from ollm.extensions.hook_settings import read_hooks
+from ollm.extensions.loader import MANIFEST_FILE, Manifest, read_manifest
+from ollm.extensions.mcp.settings import read_servers
+from ollm.system.atomic import make_private_directory, read_small_file
+
+SOURCE_FILE = ".git-source.json"  # in the folder of an extension from git
+IGNORED_PATTERNS = shutil.ignore_patterns(".git", "__pycache__", "*.pyc", ".venv", SOURCE_FILE)
 
 
 def list_installed(home: Path) -> list[Manifest | str]:
@@ -28,8 +32,16 @@ def list_installed(home: Path) -> list[Manifest | str]:
     return found
 
 
-def install_extension(source: Path, home: Path, *, replace: bool) -> Path:
-    """Copy an extension's folder into place, completely or not at all."""
+def read_source(folder: Path) -> GitSource | None:
+    """Read where an installed extension is from; None if it was added from a directory."""
+    try:
+        return msgspec.json.decode(read_small_file(folder / SOURCE_FILE), type=GitSource)
+    except (OSError, msgspec.DecodeError):
+        return None
+
+
+def install_extension(source: Path, home: Path, *, replace: bool, origin: GitSource | None = None) -> Path:
+    """Copy an extension's folder into place, completely or not at all. `origin` is recorded for updates."""
     manifest = read_manifest(source)
     target = home / manifest.name
     if target.exists() and not replace:
@@ -41,6 +53,8 @@ def install_extension(source: Path, home: Path, *, replace: bool) -> Path:
     shutil.rmtree(fresh, ignore_errors=True)
     try:
         shutil.copytree(source, fresh, ignore=IGNORED_PATTERNS)
+        if origin is not None:
+            (fresh / SOURCE_FILE).write_bytes(msgspec.json.encode(origin))
         shutil.rmtree(target, ignore_errors=True)
         fresh.rename(target)
     except OSError as error:
@@ -79,7 +93,10 @@ def _check_size(source: Path) -> None:
 
 
 def _check_modules(source: Path, manifest: Manifest) -> None:
-    """Refuse an extension whose modules are not valid Python, without running any of them."""
+    """Refuse an extension with invalid modules, hooks or servers, without running any of them."""
+    problems = [*read_hooks(manifest.hooks)[1], *read_servers(manifest.mcp_servers)[1]]
+    if problems:
+        raise UsageError(f"{source / MANIFEST_FILE}: {'; '.join(problems)}. Nothing was installed.")
     for addition in manifest.adds:
         place = source / addition.target.partition(":")[0].replace(".", "/")
         file = place.with_name(f"{place.name}.py")

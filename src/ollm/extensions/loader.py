@@ -23,7 +23,9 @@ from ollm.tools.framework.base import Tool, ToolSpec, make_spec
 Kind = Literal["tools", "context", "searchBackends", "providers"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 MANIFEST_FILE = "extension.yaml"
-KEYS = {"name", "version", "description", "adds", "asks"}
+KEYS = {"name", "version", "description", "adds", "asks", "hooks", "mcpServers"}
+TEXT_FOLDERS = ("commands", "skills", "agents")
+FOLDER_VARIABLE = "${extension}"  # in hooks and MCP servers: the folder of the extension
 NAME_PATTERN = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,38}[a-z0-9])?")
 TARGET_PATTERN = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*:[A-Za-z_]\w*")
 MAX_MANIFEST_BYTES = 64 * 1024
@@ -44,7 +46,8 @@ class Addition(Data, frozen=True):
 
 
 class Manifest(Data, frozen=True):
-    """An extension's manifest. `asks` are the needs its author states. `place` is its folder or its package."""
+    """An extension's manifest. `asks` are the needs its author states, `hooks` and `mcp_servers` as in the settings,
+    `place` its folder or its package, `texts` the names of its commands, skills and agents."""
 
     name: str
     version: str
@@ -52,6 +55,13 @@ class Manifest(Data, frozen=True):
     adds: tuple[Addition, ...]
     asks: tuple[str, ...] = ()
     place: str = ""
+    hooks: dict[str, Any] = msgspec.field(default_factory=dict)
+    mcp_servers: dict[str, Any] = msgspec.field(default_factory=dict)
+    texts: dict[str, list[str]] = msgspec.field(default_factory=dict)
+
+    def list_names(self) -> list[str]:
+        texts = [f"/{name}" if kind == "commands" else name for kind, names in self.texts.items() for name in names]
+        return [*(addition.name for addition in self.adds), *texts, *self.hooks, *self.mcp_servers]
 
     def describe_abilities(self) -> list[str]:
         """List the extension's abilities for the person who decides."""
@@ -60,11 +70,18 @@ class Manifest(Data, frozen=True):
             names = [addition.name for addition in self.adds if addition.kind == kind]
             if names:
                 lines.append(f"  adds {KIND_DESCRIPTIONS[kind]}: {', '.join(names)}")
+        lines += [f"  adds {kind}, texts sent to the model: {', '.join(names)}" for kind, names in self.texts.items()]
+        lines += [f"  hook, run in the sandbox: {event}: {_render(entry)}" for event, entry in self.hooks.items()]
+        lines += [f"  MCP server {name}, run in the sandbox: {_render(it)}" for name, it in self.mcp_servers.items()]
         lines.append(f"  requests: {', '.join(self.asks) or 'nothing'}")
-        lines.append(
-            "  It is Python code that runs inside ollm with all your permissions; nothing enforces what it requests."
+        warning = (
+            "It is Python code that runs inside ollm with all your permissions; nothing enforces what it requests."
         )
-        return lines
+        return [*lines, f"  {warning}"] if self.adds else lines
+
+
+def _render(value: Any) -> str:
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
 def read_manifest(folder: Path, memory: Path | None = None) -> Manifest:
@@ -90,10 +107,26 @@ def read_manifest(folder: Path, memory: Path | None = None) -> Manifest:
         name=document["name"],
         version=str(document["version"]),
         description=str(document.get("description") or ""),
-        adds=tuple(_read_additions(document["adds"])),
+        adds=tuple(_read_additions(document.get("adds") or {})),
         asks=tuple(str(ask) for ask in document.get("asks") or ()),
         place=str(folder),
+        hooks=dict(document.get("hooks") or {}),
+        mcp_servers=dict(document.get("mcpServers") or {}),
+        texts=_list_texts(folder),
     )
+
+
+def _fill_folder(value: Any, folder: str) -> Any:
+    if isinstance(value, str):
+        return value.replace(FOLDER_VARIABLE, folder)
+    if isinstance(value, Mapping):
+        return {str(key): _fill_folder(one, folder) for key, one in value.items()}
+    return [_fill_folder(one, folder) for one in value] if isinstance(value, list) else value
+
+
+def _list_texts(folder: Path) -> dict[str, list[str]]:
+    found = {kind: sorted(file.stem for file in (folder / kind).glob("[!.]*")) for kind in TEXT_FOLDERS}
+    return {kind: names for kind, names in found.items() if names}
 
 
 def _find_faults(document: Mapping[str, Any], folder: Path) -> list[str]:
@@ -104,7 +137,10 @@ def _find_faults(document: Mapping[str, Any], folder: Path) -> list[str]:
         faults.append("version is missing")
     if not isinstance(document.get("asks") or [], list):
         faults.append("asks: expected a list")
+    faults += [f"{key}: expected a mapping" for key in ("hooks", "mcpServers") if not _is_mapping(document, key)]
     adds = document.get("adds")
+    if adds is None and (document.get("hooks") or document.get("mcpServers") or _list_texts(folder)):
+        return faults
     if not isinstance(adds, Mapping) or not adds:
         return [*faults, f"adds: expected a mapping with some of {', '.join(KINDS)}"]
     for kind, named in adds.items():
@@ -115,6 +151,10 @@ def _find_faults(document: Mapping[str, Any], folder: Path) -> list[str]:
         else:
             faults += [fault for name, target in named.items() if (fault := _check_target(kind, name, target, folder))]
     return faults
+
+
+def _is_mapping(document: Mapping[str, Any], key: str) -> bool:
+    return isinstance(document.get(key) or {}, Mapping)
 
 
 def _check_target(kind: str, name: str, target: Any, folder: Path) -> str:
@@ -199,6 +239,8 @@ class Extensions:
         self.context: list[ContextSource] = []
         self.search_backends: dict[str, Any] = {}
         self.providers: dict[str, Callable[[], Any]] = {}
+        self.hooks: dict[str, list[Any]] = {}
+        self.mcp_servers: dict[str, Any] = {}
         self.problems: list[str] = []
 
     def add_extension(self, manifest: Manifest, load: Load, context: ExtensionContext) -> None:
@@ -211,6 +253,9 @@ class Extensions:
         self.context += bringing.context
         self.search_backends |= bringing.search_backends
         self.providers |= bringing.providers
+        self.mcp_servers = _fill_folder(manifest.mcp_servers, manifest.place) | self.mcp_servers
+        for event, entries in _fill_folder(manifest.hooks, manifest.place).items():
+            self.hooks.setdefault(event, []).extend(entries if isinstance(entries, list) else [entries])
 
     def add_item(self, extension: str, addition: Addition, found: Any, context: ExtensionContext) -> None:
         match addition.kind:

@@ -1,0 +1,209 @@
+"""Extensions from git repositories: addresses, one commit fetched as plain files, and catalogues of addresses.
+
+Git only transfers objects. Files are read from its object store and never checked out, so that no hook, filter,
+submodule or setting of a repository runs.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path, PurePosixPath
+from tempfile import TemporaryDirectory
+from urllib.parse import urlsplit
+
+import msgspec
+
+from ollm.domain.errors import OllmError, UsageError
+from ollm.domain.struct import SparseData
+from ollm.domain.text import suggest_names
+from ollm.system.atomic import read_small_file
+from ollm.system.sandbox.confined import find_program, make_helper_environment
+
+MAX_FILES = 2_000
+MAX_BYTES = 20 * 1024 * 1024
+MAX_CATALOGUE_BYTES = 4 * 1024 * 1024
+FETCH_TIMEOUT_SECONDS = 300
+DOWNLOAD_TIMEOUT_SECONDS = 30
+_HOST = r"[A-Za-z0-9\[][^/\s]*"
+_ADDRESS = re.compile(
+    rf"((?:https://{_HOST}/|ssh://{_HOST}/|file:///|[A-Za-z0-9][\w.-]*@[A-Za-z0-9][\w.-]*:)[^-\s]\S*?)(?:(?<!/)@([^@\s]*))?"
+)
+_REF = re.compile(r"[A-Za-z0-9_](?:[\w/+-]|\.(?!\.)){0,199}", re.ASCII)
+_SETTINGS = "-c core.hooksPath=/dev/null -c fetch.recurseSubmodules=false -c gc.auto=0 -c maintenance.auto=false"
+_VARIABLES = "SSH_AUTH_SOCK SSL_CERT_FILE GIT_SSL_CAINFO https_proxy HTTPS_PROXY all_proxy ALL_PROXY no_proxy NO_PROXY"
+_NO_QUESTIONS = {"GIT_TERMINAL_PROMPT": "0", "GIT_ASKPASS": "", "GIT_ALLOW_PROTOCOL": "https:ssh:file", "LC_ALL": "C"}
+
+
+class GitSource(SparseData, frozen=True):
+    """Origin of an extension: `path` is its folder in the repository, `commit` the installed one."""
+
+    url: str
+    ref: str = "HEAD"
+    path: str = ""
+    commit: str = ""
+
+    def __str__(self) -> str:
+        place = f" in {self.path}" if self.path else ""
+        return f"{self.url}@{self.ref}{place}" + (f" (commit {self.commit[:12]})" if self.commit else "")
+
+
+class CatalogueEntry(GitSource, frozen=True, kw_only=True):
+    """One extension of a catalogue."""
+
+    name: str
+    description: str = ""
+
+
+def parse_source(text: str, path: str = "") -> GitSource | None:
+    """Parse `URL[@ref]`; None for the path of a directory. Raises UsageError for addresses that are not supported."""
+    found = _ADDRESS.fullmatch(text)
+    if found is None:
+        if re.match(r"-|[^/\s]*:", text) and not Path(text).is_dir():
+            action = "Use https://HOST/PATH, ssh://USER@HOST/PATH, USER@HOST:PATH or file:///PATH, and @REF if needed."
+            raise UsageError(f"Unsupported address {text}.", action=action)
+        return None
+    source = GitSource(url=found[1], ref=found[2] if found[2] is not None else "HEAD", path=path)
+    check_source(source)
+    return source
+
+
+def check_source(source: GitSource) -> None:
+    """Raise UsageError if a part of the address is unsafe to hand to git."""
+    found = _ADDRESS.fullmatch(source.url)
+    if found is None or found[2] is not None:
+        raise UsageError(f"Unsupported address {source.url}.")
+    if "://" in source.url and urlsplit(source.url).password is not None:
+        raise UsageError("The address contains a password.", action="Use ssh, or a credential helper of git.")
+    if not _REF.fullmatch(source.ref):
+        raise UsageError(f"{source.ref!r} is not a branch, tag or commit.")
+    if source.path and not _is_inside(source.path):
+        raise UsageError(f"{source.path} is not a folder inside the repository.")
+
+
+def _is_inside(path: str) -> bool:
+    parts = path.split("/")
+    return not any(part in ("", ".", "..") or part.lower() == ".git" or "\\" in part for part in parts)
+
+
+def fetch_source(source: GitSource, folder: Path, environment: Mapping[str, str]) -> GitSource:
+    """Write the files of a source into the empty `folder`. Returns the source with the commit they are from."""
+    with TemporaryDirectory() as store:
+        names = [name for name in _VARIABLES.split() if name in environment]
+        variables = make_helper_environment(environment) | {name: environment[name] for name in names} | _NO_QUESTIONS
+        git = partial(_run_git, {**variables, "GIT_DIR": store})
+        git("init", "--bare", "--quiet", "--template=", store)
+        git("fetch", "--quiet", "--depth=1", "--no-tags", "--no-recurse-submodules", "--", source.url, source.ref)
+        commit = git("rev-parse", "--verify", "FETCH_HEAD^{commit}").decode().strip()
+        listed = git("ls-tree", "-r", "-z", "--full-tree", "--long", f"{commit}:{source.path}").split(b"\0")[:-1]
+        entries = [_parse_entry(*line.split(b"\t", 1)) for line in listed]
+        if len(entries) > MAX_FILES or sum(size for _, _, size, _ in entries) > MAX_BYTES:
+            raise UsageError(f"{source} is too large: at most {MAX_FILES} files and {MAX_BYTES // 2**20} MiB.")
+        data = git("cat-file", "--batch", stdin="".join(f"{each[1]}\n" for each in entries).encode())
+    begin = 0
+    for path, _, size, mode in entries:
+        begin = data.index(b"\n", begin) + 1  # after the line with id, type and size
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_bytes(data[begin : begin + size])
+        (folder / path).chmod(mode)
+        begin += size + 1
+    return msgspec.structs.replace(source, commit=commit)
+
+
+def _run_git(variables: Mapping[str, str], *words: str, stdin: bytes = b"") -> bytes:
+    program = find_program("git")
+    if program is None:
+        raise OllmError("git is not installed.", action="Install git, or add an extension from a directory.")
+    try:
+        done = subprocess.run(
+            [program, *_SETTINGS.split(), *words],
+            cwd=variables["GIT_DIR"],
+            env=variables,
+            input=stdin,
+            capture_output=True,
+            timeout=FETCH_TIMEOUT_SECONDS,
+            start_new_session=True,  # no terminal: ssh cannot ask for a password either
+            check=False,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise OllmError(f"git {words[0]} took longer than {FETCH_TIMEOUT_SECONDS} seconds.") from error
+    if done.returncode:
+        raise OllmError(f"git {words[0]} failed: {done.stderr.decode(errors='replace').strip()[-1000:]}")
+    return done.stdout
+
+
+def _parse_entry(facts: bytes, name: bytes) -> tuple[str, str, int, int]:
+    """Parse a line of `git ls-tree` into path, object id, size and mode. Raises UsageError for links and submodules."""
+    mode, _, object_id, size = facts.decode().split()
+    path = name.decode(errors="replace")
+    if mode not in ("100644", "100755") or not _is_inside(path):
+        raise UsageError(f"{path} is a link or a submodule; extensions may only contain regular files.")
+    return path, object_id, int(size), 0o700 if mode == "100755" else 0o600
+
+
+def compare_files(old: Path, new: Path, ignored: str) -> tuple[list[str], list[str]]:
+    """Compare two folders: a line for each changed file, and the lines of a unified diff."""
+    from difflib import unified_diff
+
+    stat, diff = [], []
+    before, after = _list_files(old), _list_files(new)
+    for name in sorted((before.keys() | after.keys()) - {ignored}):
+        sides = [side[name].read_bytes() if name in side else None for side in (before, after)]
+        if sides[0] == sides[1]:
+            continue
+        kind = "added  " if sides[0] is None else "deleted" if sides[1] is None else "changed"
+        first, second = ((side or b"").decode(errors="replace").splitlines() for side in sides)
+        lines = list(unified_diff(first, second, f"a/{name}", f"b/{name}", lineterm=""))
+        counts = [sum(line.startswith(sign) for line in lines[2:]) for sign in "+-"]
+        stat.append(f"  {kind} {name} +{counts[0]} -{counts[1]}")
+        diff += lines
+    return stat, diff
+
+
+def _list_files(folder: Path) -> dict[str, Path]:
+    found = (path for path in folder.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
+    return {str(PurePosixPath(path.relative_to(folder))): path for path in found}
+
+
+def read_catalogue(place: str) -> tuple[CatalogueEntry, ...]:
+    """Read a catalogue from a file or an address. Every entry in it can be handed to git."""
+    try:
+        remote = re.match(r"https?://", place)
+        data = _download(place) if remote else read_small_file(Path(place).expanduser(), MAX_CATALOGUE_BYTES)
+        found = msgspec.json.decode(data, type=dict[str, tuple[CatalogueEntry, ...]])["extensions"]
+    except OSError as error:
+        raise UsageError(f"Cannot read {place}: {error.strerror or error}.") from error
+    except (msgspec.DecodeError, UnicodeDecodeError, KeyError) as error:
+        action = 'Expected {"extensions": [{"name": …, "description": …, "url": …}]}.'
+        raise UsageError(f"{place} is not a catalogue: {error}.", action=action) from error
+    for entry in found:
+        check_source(entry)
+    return found
+
+
+def find_entry(catalogue: tuple[CatalogueEntry, ...], name: str) -> GitSource:
+    """Find an extension by its name. Raises UsageError with the nearest names."""
+    for one in catalogue:
+        if one.name == name:
+            return GitSource(url=one.url, ref=one.ref, path=one.path)
+    near = suggest_names(name, [one.name for one in catalogue])
+    raise UsageError(f"The catalogue has no {name}.", action=f"Did you mean {near[0]}?" if near else "")
+
+
+def _download(url: str) -> bytes:
+    import httpx2
+
+    data = b""
+    try:
+        with httpx2.stream("GET", url, follow_redirects=True, timeout=DOWNLOAD_TIMEOUT_SECONDS) as response:
+            if response.status_code != httpx2.codes.OK:
+                raise OllmError(f"Cannot read {url}: the server returned {response.status_code}.")
+            for block in response.iter_bytes():
+                data += block
+                if len(data) > MAX_CATALOGUE_BYTES:
+                    raise UsageError(f"{url} is larger than {MAX_CATALOGUE_BYTES // 2**20} MiB.")
+    except (httpx2.HTTPError, httpx2.InvalidURL) as error:
+        raise OllmError(f"Cannot read {url}: {error or type(error).__name__}.") from error
+    return data
