@@ -123,12 +123,13 @@ class Gpu(Data, frozen=True):
 
 
 class Hardware(Data, frozen=True):
-    """Hardware of this machine. `memory_bytes` respects a container's limit. `gpu_silent`: there seems to be a GPU,
-    but its driver did not answer in time."""
+    """Hardware of this machine. `memory_bytes` respects a container's limit. `gpu` is the largest of `gpus`.
+    `gpu_silent`: there seems to be a GPU, but its driver did not answer in time."""
 
     memory_bytes: int
     cores: int
     gpu: Gpu | None = None
+    gpus: tuple[Gpu, ...] = ()
     gpu_silent: bool = False
 
     def describe(self) -> str:
@@ -146,10 +147,11 @@ def inspect_hardware(root: Path = Path("/"), timeout_seconds: float = QUERY_TIME
     limit = _read_number(root / "sys/fs/cgroup/memory.max")
     memory = min(memory, limit) if limit else memory
     try:
-        gpu = _find_gpu(root, memory, timeout_seconds)
+        gpus = _find_gpus(root, memory, timeout_seconds)
     except TimeoutError:
         return Hardware(memory_bytes=memory, cores=cores, gpu_silent=True)
-    return Hardware(memory_bytes=memory, cores=cores, gpu=gpu)
+    largest = max(gpus, key=lambda gpu: gpu.memory_bytes, default=None)
+    return Hardware(memory_bytes=memory, cores=cores, gpu=largest, gpus=tuple(gpus))
 
 
 def suggest_models(hardware: Hardware) -> dict[str, str]:
@@ -179,27 +181,31 @@ def _find_size(gigabytes: float) -> str:
     return next(name for needed, name in MODEL_SIZES if gigabytes >= needed)
 
 
-def _find_gpu(root: Path, memory: int, timeout_seconds: float) -> Gpu | None:
+def _find_gpus(root: Path, memory: int, timeout_seconds: float) -> list[Gpu]:
     if sys.platform == "darwin":
         import platform
 
-        unified = platform.machine() == "arm64"
-        return Gpu(name="Apple GPU", memory_bytes=int(memory * UNIFIED_SHARE)) if unified else None
-    return _ask_nvidia(timeout_seconds) or _find_amd(root)
+        if platform.machine() != "arm64":
+            return []
+        name = _query(("sysctl", "-n", "machdep.cpu.brand_string"), timeout_seconds).strip() or "Apple GPU"
+        return [Gpu(name=name, memory_bytes=int(memory * UNIFIED_SHARE))]
+    found = [line.rpartition(",") for line in _query(GPU_QUERY, timeout_seconds).splitlines()]
+    gpus = [Gpu(name=name.strip(), memory_bytes=int(size) * 2**20) for name, _, size in found if size.strip().isdigit()]
+    return gpus or _find_amd(root)
 
 
-def _ask_nvidia(timeout_seconds: float) -> Gpu | None:
-    """Query the largest NVIDIA GPU. Several GPUs are not counted as one."""
+def _query(command: tuple[str, ...], timeout_seconds: float) -> str:
+    """Return the output of a program, "" if there is none."""
     import subprocess
 
     from ollm.system.sandbox.confined import find_program
 
-    program = find_program(GPU_QUERY[0])
+    program = find_program(command[0])
     if program is None:
-        return None
+        return ""
     try:
         done = subprocess.run(
-            [program, *GPU_QUERY[1:]],
+            [program, *command[1:]],
             capture_output=True,
             text=True,
             timeout=timeout_seconds,
@@ -209,16 +215,13 @@ def _ask_nvidia(timeout_seconds: float) -> Gpu | None:
     except subprocess.TimeoutExpired as error:
         raise TimeoutError from error
     except (OSError, subprocess.SubprocessError):
-        return None
-    found = [line.rpartition(",") for line in done.stdout.splitlines()]
-    gpus = [Gpu(name=name.strip(), memory_bytes=int(size) * 2**20) for name, _, size in found if size.strip().isdigit()]
-    return max(gpus, key=lambda gpu: gpu.memory_bytes, default=None)
+        return ""
+    return done.stdout
 
 
-def _find_amd(root: Path) -> Gpu | None:
+def _find_amd(root: Path) -> list[Gpu]:
     sizes = [_read_number(file) for file in root.glob("sys/class/drm/card*/device/mem_info_vram_total")]
-    largest = max((size for size in sizes if size), default=0)
-    return Gpu(name="AMD GPU", memory_bytes=largest) if largest >= 2**30 else None
+    return [Gpu(name="AMD GPU", memory_bytes=size) for size in sizes if size and size >= 2**30]
 
 
 def _read_number(file: Path) -> int | None:

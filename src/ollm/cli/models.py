@@ -165,3 +165,16 @@ def probe(model: str | None, as_json: bool) -> None:
     rows = [(trial.name, "ok" if trial.ok else "no", trial.told, f"{trial.seconds:.1f}") for trial in card.trials]
     head = f"{make_printable(card.model)}, probed {card.facts.probed}\n"
     print_result(card, head + format_table(("TRIAL", "", "FOUND", "SECONDS"), rows), as_json=as_json)
+
+
+@models.command()
+@click.argument("model", metavar="[NAME|FILE.gguf]", required=False, shell_complete=complete_model)
+@json_option
+def fit(model: str | None, as_json: bool) -> None:
+    """Show which quant and window fit this machine.
+
+    Speeds are estimates. Default: all models that `ollm models list` finds here.
+    """
+    from ollm.cli.fit import print_fit
+
+    print_fit(model, as_json=as_json)

@@ -111,6 +111,8 @@ class ModelInfo(Data, frozen=True):
     template: str = ""  # its chat template
     architecture: str = ""
     title: str = ""  # what its own file calls it
+    file: str = ""  # its path on the server's machine
+    metadata: JsonObject | None = None  # of its file, where the server says it
 
 
 class Provider:

@@ -167,6 +167,8 @@ def read_model_info(model: str, shown: dict[str, Any], running: dict[str, Any]) 
         template=as_text(shown.get("template")),
         architecture=as_text(facts.get("general.architecture")),
         title=as_text(facts.get("general.basename")) or as_text(facts.get("general.name")),
+        file=next((line[5:] for line in as_text(shown.get("modelfile")).splitlines() if line.startswith("FROM /")), ""),
+        metadata=facts,
     )
 
 

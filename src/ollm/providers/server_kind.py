@@ -62,6 +62,7 @@ def add_server_details(info: ModelInfo, kind: Kind, details: Any) -> ModelInfo:
             window=as_int(as_mapping(properties.get("default_generation_settings")).get("n_ctx")) or None,
             vision=bool(as_mapping(properties.get("modalities")).get("vision")),
             template=as_text(properties.get("chat_template")),
+            file=as_text(properties.get("model_path")),
         )
     if kind == LM_STUDIO:
         found = next((e for e in as_entries(as_mapping(details).get("data")) if e.get("id") == info.name), {})

@@ -1,0 +1,279 @@
+"""`ollm models fit`: the quants and windows of a model that fit this machine, their speed, and servers' commands."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import re
+import shlex
+import sys
+import time
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from msgspec.structs import replace
+
+from ollm.app import ProcessScope
+from ollm.cli.machine import PROCESSOR_SHARE, inspect_hardware
+from ollm.cli.options import format_table, print_result, warn
+from ollm.domain.errors import ModelError, NoServerError, NotFoundError, OllmError
+from ollm.domain.struct import Data
+from ollm.domain.text import suggest_names
+from ollm.providers.base import ModelInfo
+from ollm.providers.local_models.gguf import CELLS_STEP, VALUE_BYTES, ModelShape, read_shape
+from ollm.providers.local_models.model_files import MODEL_SUFFIX, find_in_catalogue, list_installed
+from ollm.providers.ollama import is_same_model
+from ollm.providers.window import DEFAULT_WINDOW_TOKENS
+from ollm.system.terminal_text import make_printable, wrap_words
+from ollm.tools.ls import format_size
+
+# Bits per weight of a whole model, as llama.cpp reports them for models of 7B to 13B.
+QUANT_BITS = {"F16": 16.0, "Q8_0": 8.5, "Q6_K": 6.56, "Q5_K_M": 5.68, "Q4_K_M": 4.84, "Q3_K_M": 3.91, "Q2_K": 3.35}
+MIN_GOOD_BITS = 4.4  # below it models write noticeably worse code
+# Memory bandwidth in GB/s by data sheet.
+BANDWIDTHS = """B200 8000, H200 4800, H100 3350, H100 PCIe 2000, A100 2039, A100-SXM4-40GB 1555, A100-PCIE-40GB 1555,
+L40S 864, L40 864, L4 300, A40 696, A10 600, A10G 600, T4 320, V100 900, P40 346, GB10 273, RTX PRO 6000 1792,
+RTX 6000 Ada 960, RTX A6000 768, RTX 5090 1792, RTX 5080 960, RTX 5070 Ti 896, RTX 5070 672, RTX 5060 448,
+RTX 4090 1008, RTX 4080 717, RTX 4070 Ti SUPER 672, RTX 4070 504, RTX 4060 Ti 288, RTX 4060 272, RTX 3090 936,
+RTX 3080 760, RTX 3070 448, RTX 3060 360, RTX 2080 Ti 616, RTX 2080 448, RTX 2070 448, RTX 2060 336, Apple M1 68,
+Apple M1 Pro 200, Apple M1 Max 400, Apple M2 100, Apple M2 Pro 200, Apple M2 Max 400, Apple M3 100, Apple M3 Pro 150,
+Apple M3 Max 300, Apple M3 Ultra 819, Apple M4 120, Apple M4 Pro 273, Apple M4 Max 410"""
+GPU_SHARE = 0.92  # of its memory; the driver, the desktop and fragments take the rest
+SPEED_SHARE = 0.7  # of the bandwidth that servers reach
+GOOD_WINDOW_TOKENS = 32_768
+GOOD_TOKENS_PER_SECOND = 10.0  # about as fast as one reads
+COPY_BYTES = 64 * 2**20
+HEADINGS = ("SIZE", *VALUE_BYTES, "RUNS ON", "TOKENS/S")
+
+
+class FitMachine:
+    """Bytes for a model in GPUs and main memory, and their bandwidth in bytes per second; 0 if it is not known."""
+
+    def __init__(self) -> None:
+        self.hardware = inspect_hardware()
+        self.gpus = self.hardware.gpus
+        is_shared = any(gpu.name.startswith("Apple") for gpu in self.gpus)
+        self.gpu_bytes = int(sum(gpu.memory_bytes for gpu in self.gpus) * (1 if is_shared else GPU_SHARE))
+        self.memory_bytes = 0 if is_shared else int(self.hardware.memory_bytes * PROCESSOR_SHARE)
+        self.gpu_bandwidth = min((find_bandwidth(gpu.name) for gpu in self.gpus), default=0.0) * 1e9
+        source, target = memoryview(bytearray(b"x") * COPY_BYTES), memoryview(bytearray(COPY_BYTES))
+        seconds = []
+        for _ in range(4):
+            begin = time.perf_counter()
+            target[:] = source
+            seconds.append(time.perf_counter() - begin)
+        self.memory_bandwidth = 2 * COPY_BYTES / min(seconds)
+
+    def describe_bandwidth(self) -> str:
+        known = f"{self.gpu_bandwidth / 1e9:,.0f} GB/s, its data sheet" if self.gpu_bandwidth else "not known: no speed"
+        gpu = f"{self.gpus[0].name} {known}; " if self.gpus else ""
+        return f"{gpu}memory {self.memory_bandwidth / 1e9:.0f} GB/s, a copy on one core"
+
+
+def find_bandwidth(name: str) -> float:
+    """Find a GPU by the longest entry in its name. Returns 0 for others, and for laptops, which have slower memory."""
+    known = [entry.strip().rpartition(" ") for entry in BANDWIDTHS.replace("\n", " ").split(",")]
+    found = [(len(gpu), float(speed)) for gpu, _, speed in known if re.search(rf"\b{gpu}\b", name, re.IGNORECASE)]
+    return 0.0 if "laptop" in name.lower() else max(found, default=(0, 0.0))[1]
+
+
+class QuantPlan(Data, frozen=True):
+    """A quant on this machine: the largest window by type of KV cache, and the type and window to choose. `runs_on`
+    is GPU, GPU+CPU, CPU, or empty if it does not fit. `offload`: the options of llama.cpp that split it so."""
+
+    quant: str
+    size: int
+    runs_on: str
+    windows: dict[str, int]
+    kv_type: str
+    window: int
+    offload: list[str]
+    tokens_per_second: float | None
+
+
+def plan_quant(shape: ModelShape, machine: FitMachine, quant: str, size: int) -> QuantPlan:
+    def count_bytes(window: int, kind: str) -> int:
+        return size + shape.count_kv_bytes(window, kind) + shape.estimate_work_bytes(window)
+
+    good, least = (min(shape.trained_window, tokens) for tokens in (GOOD_WINDOW_TOKENS, DEFAULT_WINDOW_TOKENS))
+    both = machine.gpu_bytes + machine.memory_bytes
+    places = (("GPU", machine.gpu_bytes), ("GPU+CPU" if machine.gpu_bytes else "CPU", both))
+    place, budget = next((place for place in places if count_bytes(least, "q4_0") <= place[1]), ("", 0))
+    steps = range(CELLS_STEP, shape.trained_window + 1, CELLS_STEP)
+    windows = {
+        kind: CELLS_STEP * bisect_right(steps, budget, key=partial(count_bytes, kind=kind)) for kind in VALUE_BYTES
+    }
+    kind = next((kind for kind, wanted in (("f16", good), ("q8_0", least)) if windows[kind] >= wanted), "q4_0")
+    window = min(windows[kind], shape.trained_window if place == "GPU" else good)
+    offload, seconds = _split_weights(shape, machine, size, count_bytes(window, kind))
+    speed = round(SPEED_SHARE / seconds, 1) if place and seconds else None
+    return QuantPlan(
+        quant=quant,
+        size=size,
+        runs_on=place,
+        windows=windows,
+        kv_type=kind,
+        window=window,
+        offload=offload,
+        tokens_per_second=speed,
+    )
+
+
+def _split_weights(shape: ModelShape, machine: FitMachine, size: int, needed: int) -> tuple[list[str], float]:
+    """Return llama.cpp's options for what the GPU cannot hold, and the seconds to read the weights for a token."""
+    in_experts = size * shape.expert_share
+    used = shape.experts_used / shape.experts if shape.experts else 1.0
+    active = size - in_experts * (1 - used)
+    overflow = needed - machine.gpu_bytes
+    if not machine.gpu_bytes:
+        return [], active / machine.memory_bandwidth
+    if overflow <= 0:
+        on_cpu, offload = 0.0, ["-ngl", "99"]
+    elif in_experts >= overflow:
+        moved = math.ceil(shape.layers * overflow / in_experts)
+        on_cpu, offload = in_experts * used * moved / shape.layers, ["-ngl", "99", "--n-cpu-moe", str(moved)]
+    else:
+        kept = int(shape.layers * machine.gpu_bytes / needed)
+        on_cpu, offload = active * (1 - kept / shape.layers), ["-ngl", str(kept)]
+    if not machine.gpu_bandwidth:
+        return offload, 0.0
+    return offload, on_cpu / machine.memory_bandwidth + (active - on_cpu) / machine.gpu_bandwidth
+
+
+def choose_quant(shape: ModelShape, plans: list[QuantPlan]) -> str:
+    """Choose the largest quant that runs without splitting and fast enough, else the fastest that is still good."""
+    fitting = [plan for plan in plans if plan.runs_on and plan.quant != "F16"]
+    good = [plan for plan in fitting if plan.size * 8 >= MIN_GOOD_BITS * shape.parameters] or fitting
+
+    def rate(plan: QuantPlan) -> tuple[bool, bool, int]:
+        is_fast = (plan.tokens_per_second or math.inf) >= GOOD_TOKENS_PER_SECOND
+        return plan.runs_on != "GPU+CPU", is_fast, plan.size if is_fast else -plan.size
+
+    return max(good, key=rate).quant if good else ""
+
+
+def build_commands(path: str, shape: ModelShape, plan: QuantPlan, gpus: int) -> dict[str, str]:
+    """Build the command lines of the servers that can run the model."""
+    small = plan.kv_type != "f16"
+    commands = {}
+    if path and plan.runs_on:
+        words = ["llama-server", "-m", path, "-c", str(plan.window), "-np", "1", "--jinja", *plan.offload]
+        words += ["-fa", "on", "-ctk", plan.kv_type, "-ctv", plan.kv_type] if small else []
+        commands["llama.cpp"] = shlex.join(words)
+    if path and plan.runs_on == "GPU":
+        words = ["vllm", "serve", path, "--max-model-len", str(plan.windows["q8_0"] if small else plan.window)]
+        words += ["--kv-cache-dtype", "fp8"] if small else []
+        words += ["--tensor-parallel-size", str(gpus)] if gpus > 1 else []
+        words += ["--tokenizer", shape.base_model] if shape.base_model else []
+        commands["vLLM"] = shlex.join(words)
+    if plan.runs_on:
+        settings = f"OLLAMA_FLASH_ATTENTION=1 OLLAMA_KV_CACHE_TYPE={plan.kv_type} " if small else ""
+        commands["Ollama"] = f"{settings}OLLAMA_CONTEXT_LENGTH={plan.window} ollama serve"
+    return commands
+
+
+async def find_models(process: ProcessScope, name: str | None) -> list[tuple[str, ModelInfo]]:
+    """Find a model, or all, with the place where each is: files first, then models of running servers."""
+    given = Path(name or "").expanduser()
+    installed = [file for file in list_installed(process.home.models) if name in (None, file.name, file.path.name)]
+    found = [("file", ModelInfo(name=file.name, file=str(file.path))) for file in installed]
+    if name and not found and (given.exists() or given.suffix == MODEL_SUFFIX):
+        found = [("file", ModelInfo(name=given.stem, file=str(given.absolute())))]
+    if name and found:
+        return found
+    try:
+        servers = await process.providers.list_servers()
+    except NoServerError as error:
+        warn(str(error))
+        servers = await process.providers.discover()
+    for server in servers:
+        for info in server.models:
+            if name is None or is_same_model(info.name, name):
+                described = replace(await server.provider.describe(info.name), name=info.name, size=info.size)
+                found.append((f"{server.place.label} at {server.provider.base_url}", described))
+        await server.provider.close()
+    if name and not found:
+        near = suggest_names(name, [info.name for server in servers for info in server.models])
+        hint = f"Did you mean {near[0]}? " if near else ""
+        next_step = f"download it with `ollm models get {name}`" if find_in_catalogue(name) else "name a GGUF file"
+        raise NotFoundError(f"No model {name!r} here.", action=f"{hint}See `ollm models list`, or {next_step}.")
+    return found
+
+
+def assess_model(where: str, info: ModelInfo, machine: FitMachine) -> dict[str, Any]:
+    """Read the file, or else what the server says of it. Raises ModelError if neither is enough."""
+    path = info.file if where == "file" or Path(info.file).is_file() else ""
+    try:
+        shape = (
+            read_shape(Path(path)) if path else ModelShape(info.metadata or {}, info.parameters or 0, info.size or 0)
+        )
+    except ValueError as error:
+        action = "Run `ollm models fit FILE.gguf` on the machine that has the file."
+        raise ModelError(f"{where} does not say enough about {info.name}: {error}.", action=action) from error
+    own_bits = QUANT_BITS.get(shape.quant, shape.size * 8 / max(1, shape.parameters))
+    others = {quant: shape.size + int(shape.parameters * (bits - own_bits) / 8) for quant, bits in QUANT_BITS.items()}
+    sizes = (others if shape.parameters else {}) | {shape.quant: shape.size}
+    plans = [
+        plan_quant(shape, machine, quant, size) for quant, size in sizes.items() if size > 0 or quant == shape.quant
+    ]
+    plans.sort(key=lambda plan: -plan.size)
+    own = next(plan for plan in plans if plan.quant == shape.quant)
+    known = {key: value for key, value in vars(shape).items() if not key.startswith("_")}
+    return {
+        "name": info.name,
+        "where": where,
+        "path": path,
+        "shape": {re.sub("_(.)", lambda letter: letter[1].upper(), key): value for key, value in known.items()},
+        "kvBytesAt8192": {kind: shape.count_kv_bytes(DEFAULT_WINDOW_TOKENS, kind) for kind in VALUE_BYTES},
+        "own": own,
+        "quants": plans,
+        "bestQuant": choose_quant(shape, plans),
+        "commands": build_commands(path, shape, own, len(machine.gpus)),
+    }
+
+
+def format_plans(heading: str, plans: Iterable[tuple[str, QuantPlan]]) -> str:
+    rows = []
+    for label, plan in plans:
+        windows = [f"{window // 1024}K" if window else "-" for window in plan.windows.values()]
+        rows.append((label, format_size(plan.size), *windows, plan.runs_on or "no", plan.tokens_per_second or "-"))
+    return format_table((heading, *HEADINGS), rows, "No models here: name a GGUF file, or see `ollm models list`.")
+
+
+def format_model(model: dict[str, Any], machine: FitMachine) -> Iterator[str]:
+    """Format what is known of a model, its quants, and the commands that serve it as it is."""
+    shape, own = model["shape"], model["own"]
+    sliding = f" (most see {shape['slidingWindow']:,} tokens)" if shape["slidingValues"] else ""
+    experts = f", {shape['expertsUsed']} of {shape['experts']} experts" if shape["experts"] else ""
+    size = f"{shape['architecture']}, {shape['parameters'] / 1e9:.1f}B parameters, {shape['layers']} layers{sliding}"
+    heads = f"{shape['heads']} heads ({shape['kvHeads']} for KV){experts}"
+    caches = ", ".join(f"{kind} {size / 2**20:,.0f} MiB" for kind, size in model["kvBytesAt8192"].items())
+    usable = format_size(machine.gpu_bytes + machine.memory_bytes)
+    wrap = wrap_words if sys.stdout.isatty() else str
+    yield wrap(make_printable(f"{model['name']}: {size}, {heads}, trained for {shape['trainedWindow']:,} tokens."))
+    yield wrap(f"KV cache at 8K tokens: {caches}.")
+    yield wrap(f"Machine: {machine.hardware.describe()}; {usable} for a model.")
+    yield format_plans("QUANT", ((plan.quant + " *" * (plan == own), plan) for plan in model["quants"]))
+    yield wrap("* as it is; other sizes are estimates. f16, q8_0, q4_0: the largest window with that KV cache.")
+    yield wrap(f"Speed: an estimate, {SPEED_SHARE:.0%} of the bandwidth. {machine.describe_bandwidth()}.")
+    yield f"Best quant here: {model['bestQuant'] or 'none fits'}."
+    yield from (f"{server:<10}{make_printable(command)}" for server, command in model["commands"].items())
+
+
+def print_fit(name: str | None, *, as_json: bool) -> None:
+    machine, models = FitMachine(), []
+    for where, info in asyncio.run(find_models(ProcessScope(), name)):
+        try:
+            models.append(assess_model(where, info, machine))
+        except OllmError as error:
+            if name:
+                raise
+            warn(str(error))
+    numbers = {"gpuBytes": machine.gpu_bytes, "memoryBytes": machine.memory_bytes}
+    bandwidths = {"gpuBandwidth": machine.gpu_bandwidth, "memoryBandwidth": machine.memory_bandwidth}
+    document = {"machine": {"hardware": machine.hardware, **numbers, **bandwidths}, "models": models}
+    table = format_plans("MODEL", ((model["name"], model["own"]) for model in models))
+    print_result(document, "\n".join(format_model(models[0], machine)) if name else table, as_json=as_json)
