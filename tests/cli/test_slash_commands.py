@@ -58,6 +58,7 @@ SAYS = {
     "/permissions": "No grants",
     "/copy": "Hello.",
     "/diff": "changed no files",
+    "/diagnostics": "No errors or warnings",
     "/mcp": "",
     "/resource": "No MCP server",
     "/skills": "skills",

@@ -35,6 +35,7 @@ class Services:
 
 
 ARGUMENTS: dict[str, dict[str, Any]] = {
+    "diagnostics": {"paths": ["a", "b"]},
     "read_file": {"path": "a"},
     "read_many_files": {"paths": ["a"]},
     "write_file": {"path": "a", "content": "x"},
@@ -70,6 +71,7 @@ TOUCHED: dict[str, tuple[dict[str, Any], list[tuple[str, str]]]] = {
     "edit_file": ({"path": "a", "edits": [{"target": "x", "replacement": "y"}]}, [("a", "write")]),
     "glob": ({"pattern": "*", "path": "d"}, [("d", "read")]),
     "grep": ({"pattern": "x", "path": "d"}, [("d", "read")]),
+    "diagnostics": ({"paths": ["a", "b"]}, [("a", "read"), ("b", "read")]),
     "ls": ({"path": "d"}, [("d", "read")]),
     "outline": ({"path": "d"}, [("d", "read")]),
     "task": ({"prompt": "x", "files": ["a", "b"]}, [("a", "read"), ("b", "read")]),

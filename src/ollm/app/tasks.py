@@ -208,6 +208,7 @@ class TaskToolbox(Toolbox):
     def __init__(self, storage: Storage, stack: AsyncExitStack, origin: TaskOrigin) -> None:
         super().__init__(storage, stack, origin.toolbox.attached)
         self._parent = origin.toolbox
+        self.diagnostics = origin.toolbox.diagnostics
         self._agent = origin.agent
 
     @cached_property

@@ -42,6 +42,8 @@ if TYPE_CHECKING:
     from ollm.runtime.small_models.project_files import ProjectFiles
     from ollm.services.background_jobs import BackgroundJobs
     from ollm.services.code_map.service import CodeMapService
+    from ollm.services.diagnostics.servers import ServerFinder
+    from ollm.services.diagnostics.service import DiagnosticsService
     from ollm.services.edit_ledger import EditLedger
     from ollm.services.file_discovery.service import FileDiscoveryService
     from ollm.services.goals import GoalKeeper
@@ -81,6 +83,7 @@ class Toolbox:
         self.tasks: Lazy[TaskStarter] | None = None
         self.file_discovery = Lazy(lambda: self.scope.discovery)
         self.checkpoints = Lazy(self.scope.create_checkpoints)
+        self.diagnostics = Lazy(self._create_diagnostics)
 
     @cached_property
     def answers(self) -> AnswerLog:
@@ -246,6 +249,31 @@ class Toolbox:
         return host
 
     @cached_property
+    def server_finder(self) -> ServerFinder:
+        return self.scope.create_server_finder()
+
+    def find_diagnostics(self, path: Path) -> DiagnosticsService | None:
+        """Return the language servers if one is installed for this file; none is started by that."""
+        if not self.process.settings.tools.diagnostics.enabled or self.server_finder.find_for_file(path) is None:
+            return None
+        return self.diagnostics.get()
+
+    def take_late_errors(self) -> str:
+        return self.diagnostics.built.take_late_errors() if self.diagnostics.built else ""
+
+    def _create_diagnostics(self) -> DiagnosticsService:
+        from ollm.services.diagnostics.service import DiagnosticsService, ServerHost
+
+        def tell(text: str) -> None:
+            self.storage.stream.emit(Notice(level="warning", text=text))
+
+        host = ServerHost(self.host, self.sandbox, self.process.tool_environment, tell)
+        workspace, settings = self.scope.boundary.workspace, self.process.settings.tools.diagnostics
+        diagnostics = DiagnosticsService(settings, workspace, self.server_finder, host)
+        self.stack.push_async_callback(diagnostics.close)
+        return diagnostics
+
+    @cached_property
     def hooks(self) -> Hooks | None:
         """Configured hooks, or None without any, in which case no hook code is imported."""
         brought = self.extensions.hooks if self.extensions else {}
@@ -301,7 +329,10 @@ class Toolbox:
         from ollm.runtime.calls.dispatch import CallServices
 
         context = msgspec.structs.replace(
-            self.file_context, environment=self.process.tool_environment, sandbox=self.sandbox
+            self.file_context,
+            environment=self.process.tool_environment,
+            sandbox=self.sandbox,
+            take_late_errors=self.take_late_errors,
         )
         if state is not None:
             context = msgspec.structs.replace(context, sees=state.sees, says_broken=state.is_unguided)
@@ -322,7 +353,8 @@ class Toolbox:
     @cached_property
     def file_context(self) -> ToolContext:
         """File access, through the editor if there is one."""
-        context = ToolContext(boundary=self.scope.boundary, settings=self.process.settings.tools)
+        settings, find = self.process.settings.tools, self.find_diagnostics
+        context = ToolContext(boundary=self.scope.boundary, settings=settings, find_diagnostics=find)
         if self.editor is None:
             return context
         return msgspec.structs.replace(context, editor=self.editor, changed_in_editor=self._note_editor_change)

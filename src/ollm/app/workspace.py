@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from ollm.policy.rules import RuleSet
     from ollm.runtime.resume.workspace_sessions import WorkspaceContext
     from ollm.services.code_map.service import CodeMapService
+    from ollm.services.diagnostics.servers import ServerFinder
     from ollm.services.file_checkpoints.service import FileCheckpoints
     from ollm.services.file_discovery.service import FileDiscoveryService
     from ollm.store.database import Database
@@ -163,6 +164,13 @@ class WorkspaceScope:
         from ollm.services.code_map.service import CodeMapService
 
         return CodeMapService(self.process.settings.code_map, self.process.home.cache / "code")
+
+    def create_server_finder(self) -> ServerFinder:
+        from ollm.services.diagnostics.servers import ServerFinder
+
+        languages, programs = self.process.settings.tools.diagnostics.languages, self.process.tool_environment
+        path = programs.get("PATH", "")
+        return ServerFinder(self.boundary.workspace, path, languages, trusted=self.process.trusted)
 
     @cached_property
     def context(self) -> WorkspaceContext:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 
 MAX_DISK_ROWS = 8
 LABEL_CELLS = 10
+NO_SERVERS = "no language server found; edited files are only parsed (docs/diagnostics.md lists the servers)"
 COPIED_ROWS = ("ollama", "llama.cpp")  # commands
 
 
@@ -98,6 +99,7 @@ def _describe_diagnosis(found: Diagnosis) -> Iterator[tuple[str, str]]:
     yield "sandbox", found.sandbox
     yield from _describe_box(found)
     yield "here", ", ".join(check.name for check in found.machine if check.ok)
+    yield "code", "; ".join(f"{name}: {program}" for name, program in found.language_servers.items()) or NO_SERVERS
     for check in found.machine:
         if not check.ok:
             yield "missing", f"{check.name}: {check.detail}"
@@ -200,6 +202,7 @@ class Diagnosis(Data, frozen=True):
     home_problem: str | None = None  # why nothing can be saved there
     visible: tuple[str, ...] = ()  # what boxed programs see of the home beside the workspace
     left_out: tuple[str, ...] = ()  # folders of PATH that they do not see
+    language_servers: Mapping[str, str] = {}  # programs by language
     box_cache: int = 0  # bytes that package managers keep in the sandbox
 
 
@@ -227,6 +230,7 @@ async def diagnose(process: ProcessScope, *, measured: bool) -> tuple[Diagnosis,
         sandbox=sandbox,
         visible=visible,
         left_out=left_out,
+        language_servers=_find_language_servers(process),
         box_cache=sum(measure_cache(process.home.cache / "box").values()),
         problems=problems,
         log=log,
@@ -250,6 +254,16 @@ def _describe_sandbox(process: ProcessScope) -> tuple[str, tuple[str, ...], tupl
         return sandbox.description, sandbox.visible, sandbox.left_out
     except (OllmError, OSError) as error:
         return f"unknown: {error}", (), ()
+
+
+def _find_language_servers(process: ProcessScope) -> dict[str, str]:
+    scope = WorkspaceScope(process, process.workspace or Path.cwd())
+    try:
+        finder = scope.create_server_finder()
+    except OllmError:  # settings that cannot be used are reported already
+        return {}
+    found = {language.name: finder.find_server(language, scope.path) for language in finder.languages}
+    return {name: server.argv[0] for name, server in found.items() if server is not None}
 
 
 async def _find_reachable_servers(process: ProcessScope) -> tuple[ReachableServer, ...]:

@@ -165,6 +165,16 @@ class TaskSettings(Data, frozen=True):
     report_tokens: Annotated[Positive, Meta(description="Maximum tokens of a task's report.")] = 800
 
 
+class DiagnosticsSettings(Data, frozen=True):
+    """Errors that language servers find after an edit; see docs/diagnostics.md."""
+
+    enabled: Annotated[bool, Meta(description="Use installed language servers.")] = True
+    timeout: Annotated[float, Meta(gt=0, le=30, description="Seconds an edit waits for new errors.")] = 1.5
+    languages: Annotated[
+        dict[str, Any], Meta(description="Per language: off, or {command, suffixes, settings} of its server.")
+    ] = field(default_factory=dict)
+
+
 class ToolSettings(Data, frozen=True):
     output: OutputSettings = OutputSettings()
     read_file: ReadFileSettings = ReadFileSettings()
@@ -172,6 +182,7 @@ class ToolSettings(Data, frozen=True):
     web_fetch: WebFetchSettings = WebFetchSettings()
     web_search: WebSearchSettings = WebSearchSettings()
     task: TaskSettings = TaskSettings()
+    diagnostics: DiagnosticsSettings = DiagnosticsSettings()
     max_results: Annotated[Positive, Meta(description="Maximum results of glob and grep.")] = 100
     max_depth: Annotated[Positive, Meta(description="Maximum depth of ls.")] = 3
     allowed_roots: Annotated[

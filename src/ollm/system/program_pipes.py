@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from ollm.domain.struct import Data
 from ollm.system.processes import ChildProcess, ProcessCommand, ProcessHost
+from ollm.system.terminal_text import flatten_text
+
+MAX_STDERR_BYTES = 2_000
 
 if TYPE_CHECKING:
     from ollm.system.sandbox.sandbox import Sandbox
@@ -70,3 +74,45 @@ async def connect_writer(descriptor: int) -> asyncio.StreamWriter:
     pipe = os.fdopen(descriptor, "wb", buffering=0)
     transport, protocol = await loop.connect_write_pipe(asyncio.streams.FlowControlMixin, pipe)
     return asyncio.StreamWriter(transport, protocol, None, loop)
+
+
+class RunningProgram:
+    """The pipes of a started program. `words` is the end of its stderr."""
+
+    def __init__(self, process: ChildProcess, output: asyncio.StreamReader, feed: asyncio.StreamWriter) -> None:
+        self.process = process
+        self.output = output
+        self.feed = feed
+        self.words = bytearray()
+
+    @property
+    def stderr_tail(self) -> str:
+        return flatten_text(self.words.decode("utf-8", "replace"))[-300:]
+
+    async def end(self) -> None:
+        self.feed.close()
+        await self.process.end(grace=0.5)
+
+
+@asynccontextmanager
+async def keep_program(program: PipedProgram, max_line_bytes: int) -> AsyncIterator[RunningProgram]:
+    """Keep a program's pipes open. On exit, end it and everything it started."""
+    lines = asyncio.StreamReader(limit=max_line_bytes)
+    transport = await connect_reader(program.output, lambda: asyncio.StreamReaderProtocol(lines))
+    found = RunningProgram(program.process, lines, await connect_writer(program.feed))
+    complaints = await connect_reader(program.errors, lambda: _StderrTail(found.words))
+    try:
+        yield found
+    finally:
+        transport.close()
+        complaints.close()
+        await asyncio.shield(asyncio.ensure_future(found.end()))
+
+
+class _StderrTail(asyncio.Protocol):
+    def __init__(self, kept: bytearray) -> None:
+        self._tail = kept
+
+    def data_received(self, data: bytes) -> None:
+        self._tail += data
+        del self._tail[:-MAX_STDERR_BYTES]

@@ -22,10 +22,12 @@ from ollm.tools.framework.base import (
 )
 
 if TYPE_CHECKING:
+    from ollm.domain.lazy import Lazy
     from ollm.domain.session import TaskReport, TaskRequest
     from ollm.domain.tools import Todo, ToolCategory
     from ollm.services.background_jobs import BackgroundJobs
     from ollm.services.code_map.service import CodeMapService
+    from ollm.services.diagnostics.service import DiagnosticsService
     from ollm.services.edit_ledger import EditLedger
     from ollm.services.file_discovery.service import FileDiscoveryService
     from ollm.services.goals import GoalKeeper
@@ -71,6 +73,9 @@ class ToolServices(Protocol):
 
     @property
     def jobs(self) -> BackgroundJobs: ...
+
+    @property
+    def diagnostics(self) -> Lazy[DiagnosticsService]: ...
 
     @property
     def search(self) -> WebSearchNeeds: ...
@@ -139,6 +144,7 @@ TOOLS: dict[str, tuple[str, Callable[[ToolServices], Any]]] = {
     "recall": ("recall:Recall", lambda services: services.archive),
     "web_fetch": ("web_fetch:WebFetch", lambda services: services.pages),
     "web_search": ("web_search:WebSearch", lambda services: services.search),
+    "diagnostics": ("diagnostics:Diagnostics", _get_services),
     "shell": ("shell:Shell", lambda services: services.jobs),
 }
 

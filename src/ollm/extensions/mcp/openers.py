@@ -11,10 +11,9 @@ from typing import Any
 
 from ollm.extensions.mcp.connection import McpConnectionState, Open
 from ollm.extensions.mcp.settings import McpServer
-from ollm.system.processes import ChildProcess, ProcessCommand, ProcessHost
-from ollm.system.program_pipes import PipedProgram, connect_reader, connect_writer, start_configured
+from ollm.system.processes import ProcessCommand, ProcessHost
+from ollm.system.program_pipes import RunningProgram, keep_program, start_configured
 from ollm.system.sandbox.sandbox import Sandbox
-from ollm.system.terminal_text import flatten_text
 
 STORED_FIRST = {"npm_config_prefer_offline": "true"}  # a server that was downloaded starts without a network
 
@@ -45,7 +44,7 @@ async def open_program(
     words = (server.command, *server.args)
     command = ProcessCommand(argv=words, cwd=workspace / server.cwd, environment={**environment, **STORED_FIRST})
     program = await start_configured(host, sandbox if server.boxed else None, command, words, server.env)
-    async with keep_program(program) as started:
+    async with keep_program(program, MAX_LINE_BYTES) as started:
         sandbox.attach(started.process)
         line.last_words = lambda: started.stderr_tail
         async with open_stdio_transport(started, line.mark_lost) as streams:
@@ -71,44 +70,10 @@ log = logging.getLogger("ollm.mcp")
 MAX_LINE_BYTES = 8 * 1024 * 1024
 MAX_GARBAGE_LINES = 1_000  # lines that are no messages
 MAX_UNASKED_MESSAGES = 20_000  # messages in a row that answer nothing
-MAX_STDERR_BYTES = 2_000
-
-
-class McpProgram:
-    """The pipes of a started server. `words` is the end of its stderr."""
-
-    def __init__(self, process: ChildProcess, output: asyncio.StreamReader, feed: asyncio.StreamWriter) -> None:
-        self.process = process
-        self.output = output
-        self.feed = feed
-        self.words = bytearray()
-
-    @property
-    def stderr_tail(self) -> str:
-        return flatten_text(self.words.decode("utf-8", "replace"))[-300:]
-
-    async def end(self) -> None:
-        self.feed.close()
-        await self.process.end(grace=0.5)
 
 
 @asynccontextmanager
-async def keep_program(program: PipedProgram) -> AsyncIterator[McpProgram]:
-    """Keep a program's pipes open. On exit, end it and everything it started."""
-    lines = asyncio.StreamReader(limit=MAX_LINE_BYTES)
-    transport = await connect_reader(program.output, lambda: asyncio.StreamReaderProtocol(lines))
-    found = McpProgram(program.process, lines, await connect_writer(program.feed))
-    complaints = await connect_reader(program.errors, lambda: _StderrTail(found.words))
-    try:
-        yield found
-    finally:
-        transport.close()
-        complaints.close()
-        await asyncio.shield(asyncio.ensure_future(found.end()))
-
-
-@asynccontextmanager
-async def open_stdio_transport(started: McpProgram, lost: Callable[[str], None]) -> AsyncIterator[Any]:
+async def open_stdio_transport(started: RunningProgram, lost: Callable[[str], None]) -> AsyncIterator[Any]:
     """Open the streams of an SDK client. `lost` gets the reason for the end."""
     import anyio
     from mcp.shared.message import SessionMessage
@@ -180,12 +145,3 @@ def _parse_message(line: bytes) -> Any:
 
         mended = mend_message(line)
         return jsonrpc_message_adapter.validate_python(mended, by_name=False) if mended else None
-
-
-class _StderrTail(asyncio.Protocol):
-    def __init__(self, kept: bytearray) -> None:
-        self._tail = kept
-
-    def data_received(self, data: bytes) -> None:
-        self._tail += data
-        del self._tail[:-MAX_STDERR_BYTES]

@@ -169,8 +169,10 @@ class ToolCallRun:
         keep = self._spec.keep if self._spec else "head"
         result = trim_result(result, self._limits, keep, self._build_recall_hint())
         self._set_result(result)
-        if words := await self._run_after_hooks():
-            result = msgspec.structs.replace(result, llm_content=f"{result.llm_content}\n\n[hook] {words}")
+        words = await self._run_after_hooks()
+        late = self._services.context.take_late_errors() if self._services.context.says_broken() else ""
+        if added := [*([f"[hook] {words}"] if words else []), *([late] if late else [])]:
+            result = msgspec.structs.replace(result, llm_content="\n\n".join((result.llm_content, *added)))
             self._set_result(result)
         await self.write_record()
         seconds = round(self._services.monotonic() - self._began, 3)

@@ -1,4 +1,4 @@
-"""Commands about the work: goals, plan, todos, memory, undo."""
+"""Commands about the work: goals, plan, todos, memory, undo, diagnostics."""
 
 from __future__ import annotations
 
@@ -265,3 +265,16 @@ async def describe_swap(conversation: ConversationParts, kind: CopyKind) -> str:
     now = read_shown(await open_context(conversation.files.get(), edit.path), edit.path) or b""
     change = make_diff(edit.path.name, now.decode("utf-8", "replace"), edit.before.decode("utf-8", "replace"))
     return fence_text(change.rstrip(), "diff") if change.strip() else ""
+
+
+@slash_command("diagnostics", usage="[FILE...]")
+async def diagnostics(conversation: ConversationParts, arguments: str) -> CommandReply:
+    """List errors and warnings, and the language servers.
+
+    Without files: those of all files that language servers know. A server starts with the first edit of its language,
+    or when you name a file here."""
+    spec = conversation.registry.get().get("diagnostics")
+    if spec is None:
+        raise UsageError("The tool diagnostics is not available here.")
+    result = await spec.parse({"paths": arguments.split()}).run(conversation.files.get())
+    return CommandReply(text=fence_text(result.return_display), data=result.llm_content)

@@ -77,7 +77,7 @@ class FileChangingTool(Tool[EditLedger], frozen=True):
         after = self.make_content(before)
         await write_change(context, needs, self.path, before.content if before else None, after.content)
         was = before.text if before else None
-        summary = after.summary + describe_broken_change(context, self.path, was, after.text)
+        summary = after.summary + await describe_broken_change(context, self.path, was, after.text)
         diff = make_diff(self.path, was or "", after.text)
         return ToolResult(llm_content=summary, return_display=f"{summary}\n{diff}" if diff else summary, diff=diff)
 
@@ -139,10 +139,16 @@ def encode_text(given: str, text: str, encoding: Encoding) -> bytes:
         ) from error
 
 
-def describe_broken_change(context: ToolContext, given: str, before: str | None, after: str) -> str:
-    """Return a sentence, with a leading space, if a new file or one that parsed before does not parse now."""
+async def describe_broken_change(context: ToolContext, given: str, before: str | None, after: str) -> str:
+    """Describe the errors that a change brought: by the file's language server, or if no server answers in time by
+    its parser. The text goes after a sentence."""
     if len(after) > MAX_CHECKED_CHARS or not context.says_broken():
         return ""
+    path = context.boundary.check(given, "write")
+    if diagnostics := context.find_diagnostics(path):
+        found = await diagnostics.check_change(path, before, after)
+        if found is not None:
+            return found and f"\n{found}"
     from ollm.services.syntax_check import describe_lost_syntax
 
     told = describe_lost_syntax(given, before, after)

@@ -27,6 +27,7 @@ from ollm.domain.tools import (
 )
 
 if TYPE_CHECKING:
+    from ollm.services.diagnostics.service import DiagnosticsService
     from ollm.system.paths import Boundary
     from ollm.system.sandbox.sandbox import Sandbox
 
@@ -79,7 +80,8 @@ class ToolContext(msgspec.Struct, frozen=True, kw_only=True):
     `outside` lets it run without a box.
     `says_broken`: whether a change reports that the file no longer parses; some models are informed in another way.
     `buffers` are the files of this call that `editor` has open: their text if it is unsaved, else None.
-    `changed_in_editor` is called after a change in the editor.
+    `changed_in_editor` is called after a change in the editor. `find_diagnostics` returns the language servers if one
+    is installed for this file; `take_late_errors` what they found since the last result.
     """
 
     boundary: Boundary
@@ -96,6 +98,8 @@ class ToolContext(msgspec.Struct, frozen=True, kw_only=True):
     editor: EditorFiles | None = None
     buffers: Mapping[Path, bytes | None] = {}
     changed_in_editor: Callable[[Path, bytes, bytes], Awaitable[None]] = _discard_change
+    find_diagnostics: Callable[[Path], DiagnosticsService | None] = lambda _path: None
+    take_late_errors: Callable[[], str] = lambda: ""
 
     def open_file(self, given: str) -> BinaryIO:
         """Open a file for reading: the editor's version if it is open there, else the one on disk. Close it."""

@@ -1,0 +1,320 @@
+"""A client of one running language server: messages over its pipes, open files, and the problems it reports."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+from collections.abc import Mapping
+from contextlib import AsyncExitStack, suppress
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+import msgspec
+
+from ollm.domain.clock import monotonic
+from ollm.domain.errors import StartError
+from ollm.services.diagnostics.problems import FileProblem, parse_problems
+from ollm.services.diagnostics.servers import FoundServer
+from ollm.system.processes import ProcessCommand, ProcessHost
+from ollm.system.program_pipes import PipedProgram, RunningProgram, keep_program, start_with_pipes
+from ollm.system.sandbox.sandbox import Sandbox
+
+MAX_HEADER_BYTES = 64 * 1024
+MAX_MESSAGE_BYTES = 8 * 1024 * 1024
+MAX_UNASKED_BYTES = 48 * 1024 * 1024  # since the last change
+MAX_OPEN_FILES = 40
+MAX_FILE_BYTES = 2 * 1024 * 1024
+MAX_REPORTED_FILES = 2_000
+START_TIMEOUT_SECONDS = 30.0
+ANSWER_TIMEOUT_SECONDS = 20.0
+REPORT_TIMEOUT_SECONDS = 6.0  # a server need not report a file that has no problems
+SETTLE_SECONDS = 0.25  # servers report one file several times: first its syntax, then its types
+FIRST_SETTLE_SECONDS = 1.0
+SHUTDOWN_SECONDS = 0.2
+CONTENT_LENGTH = re.compile(rb"Content-Length: *(\d{1,12})\r\n", re.IGNORECASE)
+CAPABILITIES = {
+    "workspace": {"configuration": True, "workspaceFolders": True, "didChangeConfiguration": {}},
+    "textDocument": {
+        "synchronization": {"didSave": True},
+        "publishDiagnostics": {"versionSupport": True},
+        "diagnostic": {"relatedDocumentSupport": True},
+    },
+    "window": {"workDoneProgress": False},
+    "general": {"positionEncodings": ["utf-16"]},
+}
+
+
+class ServerGoneError(Exception):
+    """The server ended, hangs, or does not speak the protocol."""
+
+
+class OpenFile(msgspec.Struct):
+    """A file that the server has open. `sent` is the time of the last change; `stamp` detects changes on disk."""
+
+    text: str
+    version: int
+    sent: float
+    stamp: tuple[int, int] | None = None
+
+
+class LanguageClient:
+    """A started server. `problems` are its latest reports by path. A fault of the server raises ServerGoneError."""
+
+    def __init__(self, server: FoundServer) -> None:
+        self.server = server
+        self.problems: dict[str, tuple[FileProblem, ...]] = {}
+        self.files: dict[str, OpenFile] = {}
+        self.gone = ""  # the reason
+        self._stack = AsyncExitStack()
+        self._program: RunningProgram | None = None
+        self._reading: asyncio.Task[None] | None = None
+        self._answers: dict[int, asyncio.Future[Any]] = {}
+        self._number = 0
+        self._pulls = False
+        self._unasked_bytes = 0
+        self._reports: dict[str, tuple[float, int | None]] = {}  # time and version of the last report
+        self._news = asyncio.Event()
+        self.misses = 0  # changes in a row without a report
+
+    async def start(self, host: ProcessHost, sandbox: Sandbox, environment: Mapping[str, str]) -> None:
+        """Start the program in the reading box: no network, and no file is changed outside a temporary folder."""
+        argv, root = self.server.argv, self.server.root
+
+        async def start() -> PipedProgram:
+            box = sandbox.make_box("reading", program=argv)
+            if box is None:
+                raise StartError("language servers run only in a sandbox", "sandbox")
+            programs = environment.get("PATH", os.defpath)
+            added = sandbox.make_environment(box, unasked=True, programs=programs)
+            command = ProcessCommand(
+                argv=argv, cwd=root, environment={**environment, **added}, box=box, level=sandbox.level
+            )
+            return await start_with_pipes(host, command)
+
+        try:
+            program = await sandbox.start(start)
+        except (StartError, OSError) as error:
+            raise ServerGoneError(f"it could not be started: {error}") from error
+        self._program = await self._stack.enter_async_context(keep_program(program, MAX_HEADER_BYTES))
+        self._reading = asyncio.create_task(self._read(self._program))
+        folder = {"uri": root.as_uri(), "name": root.name}
+        found = await self._request(
+            "initialize",
+            {
+                "processId": None,
+                "rootUri": folder["uri"],
+                "workspaceFolders": [folder],
+                "capabilities": CAPABILITIES,
+                "initializationOptions": self.server.language.options,
+            },
+            START_TIMEOUT_SECONDS,
+        )
+        offers = found.get("capabilities") if isinstance(found, dict) else None
+        self._pulls = isinstance(offers, dict) and isinstance(offers.get("diagnosticProvider"), dict)
+        self._notify("initialized", {})
+        self._notify("workspace/didChangeConfiguration", {"settings": self.server.settings})
+
+    def change(self, path: Path, text: str, *, created: bool = False) -> bool:
+        """Give the server the text of a file, which is opened if it is not. Returns False if it has this text."""
+        name, uri, now = str(path), path.as_uri(), monotonic()
+        file = self.files.get(name)
+        if file is not None and file.text == text:
+            file.stamp = read_stamp(path)
+            return False
+        self._unasked_bytes = 0
+        if file is None:
+            self._close_oldest()
+            self.files[name] = OpenFile(text=text, version=1, sent=now, stamp=read_stamp(path))
+            language = self.server.language.suffixes.get(path.suffix.lower(), self.server.language.name)
+            document = {"uri": uri, "languageId": language, "version": 1, "text": text}
+            self._notify("textDocument/didOpen", {"textDocument": document})
+        else:
+            file.text, file.version, file.sent, file.stamp = text, file.version + 1, now, read_stamp(path)
+            document = {"uri": uri, "version": file.version}
+            self._notify("textDocument/didChange", {"textDocument": document, "contentChanges": [{"text": text}]})
+            self._notify("textDocument/didSave", {"textDocument": {"uri": uri}})
+        event = {"uri": uri, "type": 1 if created else 2}
+        self._notify("workspace/didChangeWatchedFiles", {"changes": [event]})
+        return True
+
+    def sync_from_disk(self, changed: Path) -> None:
+        """Send the files, except the changed one, that others changed or deleted since they were sent."""
+        for name, file in list(self.files.items()):
+            path = Path(name)
+            if path == changed or (stamp := read_stamp(path)) == file.stamp:
+                continue
+            with suppress(OSError):
+                if stamp is not None and stamp[1] <= MAX_FILE_BYTES:
+                    self.change(path, path.read_text(encoding="utf-8", errors="replace"))
+                    continue
+            self._close_file(name)
+
+    async def refresh(self, path: Path) -> None:
+        """Wait until the server has reported on the current text of a file, and on the other open ones. A server that
+        has never reported anything hangs."""
+        if self._pulls:
+            names = [str(path), *(name for name in self.files if name != str(path))]
+            await asyncio.gather(*map(self._pull, names))
+            return
+        first, settle = not self._reports, SETTLE_SECONDS if self._reports else FIRST_SETTLE_SECONDS
+        limit = START_TIMEOUT_SECONDS if first else REPORT_TIMEOUT_SECONDS
+        try:
+            async with asyncio.timeout(limit):
+                while not self._is_reported(str(path)):
+                    await self._wait_for_news()
+                self.misses = 0
+                with suppress(TimeoutError):
+                    while True:
+                        async with asyncio.timeout(settle):
+                            await self._wait_for_news()
+        except TimeoutError:
+            self.misses += 1
+            if not self._reports:
+                self._end(f"it reported nothing in {limit:g} s")
+        self._check_alive()
+
+    async def close(self) -> None:
+        if self._program is not None and not self.gone:
+            with suppress(ServerGoneError):
+                await self._request("shutdown", None, SHUTDOWN_SECONDS)
+                self._notify("exit", None)
+        self._end("it was ended")
+        if self._reading is not None:
+            self._reading.cancel()
+            await asyncio.wait({self._reading})
+        await self._stack.aclose()
+
+    async def _pull(self, name: str) -> None:
+        uri = Path(name).as_uri()
+        report = await self._request("textDocument/diagnostic", {"textDocument": {"uri": uri}}, ANSWER_TIMEOUT_SECONDS)
+        if not isinstance(report, dict):
+            return
+        related = report.get("relatedDocuments")
+        for each, found in ((uri, report), *(related.items() if isinstance(related, dict) else ())):
+            if isinstance(found, dict) and found.get("kind") == "full":
+                self._keep_report(each, found.get("items"))
+
+    def _is_reported(self, name: str) -> bool:
+        file, report = self.files[name], self._reports.get(name)
+        if report is None:
+            return False
+        at, version = report
+        return version >= file.version if version is not None else at >= file.sent
+
+    async def _wait_for_news(self) -> None:
+        self._check_alive()
+        self._news.clear()
+        await self._news.wait()
+        self._check_alive()
+
+    def _check_alive(self) -> None:
+        if self.gone:
+            raise ServerGoneError(self.gone)
+
+    def _close_oldest(self) -> None:
+        while len(self.files) >= MAX_OPEN_FILES:
+            self._close_file(min(self.files, key=lambda name: self.files[name].sent))
+
+    def _close_file(self, name: str) -> None:
+        del self.files[name]
+        self.problems.pop(name, None)
+        self._notify("textDocument/didClose", {"textDocument": {"uri": Path(name).as_uri()}})
+
+    # Messages
+
+    async def _request(self, method: str, params: Any, seconds: float) -> Any:
+        self._check_alive()
+        self._number += 1
+        number, answer = self._number, asyncio.get_running_loop().create_future()
+        self._answers[number] = answer
+        self._send({"jsonrpc": "2.0", "id": number, "method": method, "params": params})
+        try:
+            async with asyncio.timeout(seconds):
+                return await answer
+        except TimeoutError as error:
+            raise ServerGoneError(f"it did not answer {method} in {seconds:g} s") from error
+        finally:
+            self._answers.pop(number, None)
+
+    def _notify(self, method: str, params: Any) -> None:
+        self._check_alive()
+        self._send({"jsonrpc": "2.0", "method": method, "params": params})
+
+    def _send(self, message: dict[str, Any]) -> None:
+        assert self._program is not None
+        body = msgspec.json.encode(
+            {key: value for key, value in message.items() if key != "params" or value is not None}
+        )
+        self._program.feed.write(b"Content-Length: %d\r\n\r\n%b" % (len(body), body))
+
+    async def _read(self, program: RunningProgram) -> None:
+        """Read messages until the server ends or breaks the protocol."""
+        try:
+            while True:
+                header = CONTENT_LENGTH.search(await program.output.readuntil(b"\r\n\r\n"))
+                size = int(header[1]) if header else MAX_MESSAGE_BYTES + 1
+                self._unasked_bytes += size
+                if size > MAX_MESSAGE_BYTES or self._unasked_bytes > MAX_UNASKED_BYTES:
+                    self._end("it sends too much, or not the language server protocol")
+                    return
+                self._receive(msgspec.json.decode(await program.output.readexactly(size)))
+        except (asyncio.LimitOverrunError, msgspec.DecodeError, RecursionError):
+            self._end("it does not speak the language server protocol")
+        except (asyncio.IncompleteReadError, OSError):
+            await asyncio.sleep(0)  # its last words may be here by then
+            said = f": {program.stderr_tail}" if program.stderr_tail else ""
+            self._end(f"it exited{said}")
+
+    def _end(self, reason: str) -> None:
+        self.gone = self.gone or reason
+        self._news.set()
+        for answer in self._answers.values():
+            if not answer.done():
+                answer.set_exception(ServerGoneError(self.gone))
+
+    def _receive(self, message: Any) -> None:
+        match message:
+            case {"method": "workspace/configuration", "id": number, "params": {"items": list(items)}}:
+                self._send({"jsonrpc": "2.0", "id": number, "result": [self._find_setting(item) for item in items]})
+            case {"method": str(), "id": number}:
+                self._send({"jsonrpc": "2.0", "id": number, "result": None})
+            case {
+                "method": "textDocument/publishDiagnostics",
+                "params": {"uri": str(uri), "diagnostics": items} as told,
+            }:
+                self._keep_report(uri, items, told.get("version"))
+            case {"id": int(number), "result": result} if number in self._answers:
+                _settle(self._answers[number], result)
+            case {"id": int(number)} if number in self._answers:  # refused: pulled again after the next change
+                _settle(self._answers[number], None)
+
+    def _find_setting(self, item: Any) -> Any:
+        found: Any = self.server.settings
+        for key in str(item.get("section") or "").split(".") if isinstance(item, dict) else ():
+            found = found.get(key) if key and isinstance(found, Mapping) else found
+        return found
+
+    def _keep_report(self, uri: str, items: Any, version: Any = None) -> None:
+        parts = urlsplit(uri)
+        name = unquote(parts.path)
+        if parts.scheme != "file" or (name not in self.problems and len(self.problems) >= MAX_REPORTED_FILES):
+            return
+        self.problems[name] = parse_problems(name, items)
+        self._reports[name] = (monotonic(), version if isinstance(version, int) else None)
+        self._news.set()
+
+
+def _settle(answer: asyncio.Future[Any], value: Any) -> None:
+    if not answer.done():
+        answer.set_result(value)
+
+
+def read_stamp(path: Path) -> tuple[int, int] | None:
+    """Read what tells one state of a file on disk from the next."""
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_mtime_ns, status.st_size

@@ -1,0 +1,163 @@
+"""The table of language servers, and the search for an installed one. Nothing is ever downloaded."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from ollm.domain.struct import Data
+from ollm.system.sandbox.names import is_inside
+
+PROJECT_PROGRAMS = ("node_modules/.bin", ".venv/bin", "venv/bin")
+VIRTUAL_ENVIRONMENTS = (".venv/bin/python", "venv/bin/python")
+
+
+class Language(Data, frozen=True):
+    """A language with its servers, of which the first one found is used. `suffixes` maps file names to the protocol's
+    language ids; `roots` are files that mark the folder of a project."""
+
+    name: str
+    suffixes: Mapping[str, str]
+    roots: tuple[str, ...]
+    commands: tuple[tuple[str, ...], ...]
+    settings: Mapping[str, Any] = {}
+    options: Mapping[str, Any] = {}  # sent when it starts
+
+
+LANGUAGES = (
+    Language(
+        name="python",
+        suffixes={".py": "python", ".pyi": "python"},
+        roots=("pyrightconfig.json", "pyproject.toml", "setup.py", "setup.cfg"),
+        commands=(("basedpyright-langserver", "--stdio"), ("pyright-langserver", "--stdio"), ("ruff", "server")),
+    ),
+    Language(
+        name="typescript",
+        suffixes={
+            **dict.fromkeys((".ts", ".mts", ".cts"), "typescript"),
+            **dict.fromkeys((".js", ".mjs", ".cjs"), "javascript"),
+            ".tsx": "typescriptreact",
+            ".jsx": "javascriptreact",
+        },
+        roots=("tsconfig.json", "jsconfig.json", "package.json"),
+        commands=(("typescript-language-server", "--stdio"),),
+        options={"disableAutomaticTypingAcquisition": True, "tsserver": {"useSyntaxServer": "never"}},
+    ),
+    Language(name="go", suffixes={".go": "go"}, roots=("go.work", "go.mod"), commands=(("gopls",),)),
+    Language(
+        name="rust",
+        suffixes={".rs": "rust"},
+        roots=("Cargo.toml",),
+        commands=(("rust-analyzer",),),
+        settings={"rust-analyzer": {"cargo": {"targetDir": "/tmp/rust-analyzer"}}},  # noqa: S108 - the sandbox's own
+    ),
+    Language(
+        name="c",
+        suffixes={".c": "c", ".h": "c", **dict.fromkeys((".cc", ".cpp", ".cxx", ".hh", ".hpp", ".hxx"), "cpp")},
+        roots=("compile_commands.json", "compile_flags.txt", ".clangd"),
+        commands=(("clangd",),),
+    ),
+    Language(
+        name="bash",
+        suffixes={".sh": "shellscript", ".bash": "shellscript"},
+        roots=(),
+        commands=(("bash-language-server", "start"),),
+    ),
+)
+
+
+class FoundServer(Data, frozen=True):
+    """An installed server for a language, and the project that it is to look at."""
+
+    language: Language
+    argv: tuple[str, ...]
+    root: Path
+    settings: Mapping[str, Any]
+
+    @property
+    def name(self) -> str:
+        return Path(self.argv[0]).name.removesuffix("-langserver")
+
+
+class ServerFinder:
+    """Finds the server of a file. Programs inside the workspace count only if it is trusted."""
+
+    def __init__(self, workspace: Path, programs: str, configured: Mapping[str, Any], *, trusted: bool) -> None:
+        self._workspace = workspace
+        self._programs = programs
+        self._trusted = trusted
+        self.languages = tuple(_apply_settings(configured))
+
+    def find_language(self, path: str | Path) -> Language | None:
+        suffix = os.path.splitext(path)[1].lower()  # noqa: PTH122 - called for every edit
+        return next((one for one in self.languages if suffix in one.suffixes), None)
+
+    def find_for_file(self, path: Path) -> FoundServer | None:
+        language = self.find_language(path)
+        return self.find_server(language, self._find_root(path, language)) if language else None
+
+    def find_server(self, language: Language, root: Path) -> FoundServer | None:
+        for command in language.commands:
+            for folder in self._list_folders(root):
+                program = os.path.join(folder, command[0])  # noqa: PTH118
+                if os.path.isfile(program) and os.access(program, os.X_OK):  # noqa: PTH113
+                    argv = (program, *command[1:])
+                    return FoundServer(
+                        language, argv, root, {**self._make_settings(language, root), **language.settings}
+                    )
+        return None
+
+    def _find_root(self, path: Path, language: Language) -> Path:
+        """Find the nearest folder of the workspace with a file that marks a project."""
+        folders = [folder for folder in path.parents if folder.is_relative_to(self._workspace)]
+        marked = (folder for folder in folders if any((folder / name).exists() for name in language.roots))
+        return next(marked, self._workspace)
+
+    def _list_folders(self, root: Path) -> Iterator[str]:
+        if self._trusted:
+            yield from (
+                str(place / name) for place in dict.fromkeys((root, self._workspace)) for name in PROJECT_PROGRAMS
+            )
+        for entry in self._programs.split(":"):
+            if os.path.isabs(entry) and (self._trusted or not is_inside(os.path.realpath(entry), str(self._workspace))):  # noqa: PTH117
+                yield entry
+
+    def _make_settings(self, language: Language, root: Path) -> dict[str, Any]:
+        """Tell type checkers of Python where imports are found; without that, a missing one is no error."""
+        if language.name != "python":
+            return {}
+        places = [place / name for place in (root, self._workspace) for name in VIRTUAL_ENVIRONMENTS]
+        python = next((str(path) for path in places if self._trusted and path.exists()), None)
+        if python is not None:
+            return {"python": {"pythonPath": python}}
+        analysis = {
+            "diagnosticSeverityOverrides": {"reportMissingImports": "warning", "reportMissingModuleSource": "none"}
+        }
+        return {"python": {"analysis": analysis}, "basedpyright": {"analysis": analysis}}
+
+
+def _apply_settings(configured: Mapping[str, Any]) -> Iterator[Language]:
+    """Apply `tools.diagnostics.languages`: a language is turned off, or gets another command, suffixes or settings."""
+    known = {language.name: language for language in LANGUAGES}
+    for name in (*known, *(name for name in configured if name not in known)):
+        wanted, base = configured.get(name), known.get(name)
+        if not isinstance(wanted, Mapping):
+            if base is not None and wanted not in (False, "off"):
+                yield base
+            continue
+        words, suffixes = _read_words(wanted.get("command")), _read_words(wanted.get("suffixes"))
+        settings = wanted.get("settings")
+        yield Language(
+            name=name,
+            suffixes={suffix.lower(): name for suffix in suffixes} or (base.suffixes if base else {}),
+            roots=base.roots if base else (),
+            commands=(words,) if words else base.commands if base else (),
+            settings=settings if isinstance(settings, Mapping) else base.settings if base else {},
+            options=base.options if base else {},
+        )
+
+
+def _read_words(value: Any) -> tuple[str, ...]:
+    return tuple(value.split() if isinstance(value, str) else map(str, value) if isinstance(value, list) else ())

@@ -1,0 +1,225 @@
+"""Diagnostics of one conversation: servers started by the first edit of their language, and errors new since an edit.
+
+A server never delays an edit by more than `timeout` seconds. Errors it finds later come with the next result."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from ollm.config.settings import DiagnosticsSettings
+from ollm.domain.struct import Data
+from ollm.services.diagnostics.client import LanguageClient, ServerGoneError
+from ollm.services.diagnostics.problems import WARNING, FileProblem, find_new_errors, list_errors
+from ollm.services.diagnostics.servers import FoundServer, ServerFinder
+from ollm.system.processes import ProcessHost
+from ollm.system.sandbox.sandbox import Sandbox
+
+log = logging.getLogger("ollm.diagnostics")
+
+MAX_STARTS = 3
+MAX_MISSES = 2
+MAX_SERVERS = 6
+MAX_NEW_ERRORS = 10
+MAX_OTHER_ERRORS = 5
+MAX_LISTED_PROBLEMS = 100
+LIST_TIMEOUT_SECONDS = 15.0
+
+
+class ServerHost(Data, frozen=True):
+    """What starts servers: processes, sandbox and environment. `tell` reports to the person."""
+
+    processes: ProcessHost
+    sandbox: Sandbox
+    environment: Mapping[str, str]
+    tell: Callable[[str], None]
+
+
+class ProjectServer:
+    """The server of one language in one project, started on first use and at most twice again after a fault."""
+
+    def __init__(self, server: FoundServer, host: ServerHost) -> None:
+        self.server = server
+        self.failure = ""
+        self.waiting = 0  # updates under way
+        self._host = host
+        self._client: LanguageClient | None = None
+        self._starts = 0
+        self._told = False
+        self._lock = asyncio.Lock()
+        self._known: dict[str, list[FileProblem]] = {}  # errors from before the first change, and those reported since
+        self._changed: set[str] = set()
+        self._settled = False  # it has reported on the first change
+
+    @property
+    def is_usable(self) -> bool:
+        return not self.failure or self._starts < MAX_STARTS
+
+    @property
+    def is_prompt(self) -> bool:
+        """True unless it works on an earlier change or leaves changes unreported: a slow server delays few edits."""
+        return not self.waiting and (self._client is None or self._client.misses < MAX_MISSES)
+
+    @property
+    def state(self) -> str:
+        return f"stopped: {self.failure}" if self.failure else "running" if self._client else "starting"
+
+    @property
+    def problems(self) -> list[FileProblem]:
+        found = self._client.problems if self._client and not self.waiting else {}
+        return [problem for problems in found.values() for problem in problems]
+
+    async def update(self, path: Path, before: str | None, after: str) -> None:
+        """Give the server a changed file and wait for its report. Never raises, except for cancellation."""
+        self.waiting += 1
+        try:
+            async with self._lock:
+                await self._send_change(await self._ensure_started(), path, before, after)
+        except ServerGoneError as error:
+            await self._stop(str(error))
+        finally:
+            self.waiting -= 1
+
+    async def _ensure_started(self) -> LanguageClient:
+        if self._client is not None:
+            return self._client
+        if not self.is_usable:
+            raise ServerGoneError(self.failure)
+        self._starts += 1
+        self._known, self._settled, self._client = {}, False, LanguageClient(self.server)
+        host = self._host
+        await self._client.start(host.processes, host.sandbox, host.environment)
+        self.failure = ""
+        return self._client
+
+    async def _send_change(self, client: LanguageClient, path: Path, before: str | None, after: str) -> None:
+        name = str(path)
+        client.sync_from_disk(path)
+        if name not in client.files:
+            if before is not None:
+                client.change(path, before)
+                await client.refresh(path)
+            self._known |= {
+                each: list_errors(found) for each, found in client.problems.items() if each not in self._known
+            }
+            self._known.setdefault(name, [])
+        self._changed.add(name)
+        if client.change(path, after, created=before is None):
+            await client.refresh(path)
+        if not self._settled:  # what it says of other files until now was so before
+            self._settled = True
+            others = {each: found for each, found in client.problems.items() if each not in self._known}
+            self._known |= {each: list_errors(found) for each, found in others.items()}
+
+    def take_new_errors(self) -> list[FileProblem]:
+        """List the errors that are new since the last call, those of changed files first."""
+        if self._client is None or self.waiting:
+            return []
+        new: list[FileProblem] = []
+        for name, problems in self._client.problems.items():
+            errors = list_errors(problems)
+            new += find_new_errors(self._known.get(name, []), errors)
+            self._known[name] = errors
+        own = [problem for problem in new if problem.path in self._changed]
+        others = [problem for problem in new if problem.path not in self._changed]
+        return [*own, *others[:MAX_OTHER_ERRORS]]
+
+    async def _stop(self, reason: str) -> None:
+        client, self._client = self._client, None
+        if not self._told:
+            self._told = True
+            self._host.tell(f"The language server {self.server.name} stopped: {reason}.")
+        log.warning("A language server stopped: %s", reason, extra={"operation": self.server.name})
+        self.failure = reason
+        if client is not None:
+            await client.close()
+
+    async def close(self) -> None:
+        if self._client is not None:
+            await self._client.close()
+
+
+class DiagnosticsService:
+    """The language servers of one conversation."""
+
+    def __init__(self, settings: DiagnosticsSettings, workspace: Path, finder: ServerFinder, host: ServerHost) -> None:
+        self._timeout = settings.timeout
+        self._workspace = workspace
+        self._finder = finder
+        self._host = host
+        self._servers: dict[tuple[str, Path], ProjectServer] = {}
+        self._updates: set[asyncio.Task[None]] = set()
+
+    async def check_change(self, path: Path, before: str | None, after: str) -> str | None:
+        """Return the new errors after a change, "" if there are none, or None if no server said so in time."""
+        server = self._find_server(path)
+        if server is None:
+            return None
+        seconds = self._timeout if server.is_prompt else 0.0
+        update = self._start_update(server, path, before, after)
+        done, _ = await asyncio.wait({update}, timeout=seconds)
+        if not done or server.failure or server.waiting:
+            return None
+        return self._render_new(server)
+
+    def take_late_errors(self) -> str:
+        """Return the errors that servers found after the result of a change was sent."""
+        return "\n".join(filter(None, (self._render_new(server) for server in self._servers.values())))
+
+    async def list_problems(self, texts: Mapping[Path, str]) -> tuple[list[str], set[Path]]:
+        """List the errors and warnings of these files, or of all known ones if empty. Also returns the files that a
+        server has checked."""
+        servers = {path: server for path in texts if (server := self._find_server(path))}
+        if servers:
+            updates = [self._start_update(server, path, texts[path], texts[path]) for path, server in servers.items()]
+            await asyncio.wait(updates, timeout=LIST_TIMEOUT_SECONDS)
+        checked = {path for path, server in servers.items() if not server.waiting and not server.failure}
+        for server in servers.values():
+            server.take_new_errors()  # they are in the list
+        found = [problem for server in self._servers.values() for problem in server.problems]
+        shown = [one for one in found if one.severity <= WARNING and (Path(one.path) in checked or not texts)]
+        lines = [problem.render(self._workspace, severity=True) for problem in shown]
+        return _cap_lines(lines, MAX_LISTED_PROBLEMS), checked
+
+    def describe_servers(self) -> list[str]:
+        return [
+            f"{one.server.language.name}: {one.server.name} ({one.server.argv[0]}), {one.state}"
+            for one in self._servers.values()
+        ]
+
+    async def close(self) -> None:
+        for update in self._updates:
+            update.cancel()
+        if self._updates:
+            await asyncio.wait(self._updates)
+        await asyncio.gather(*(server.close() for server in self._servers.values()))
+
+    def _find_server(self, path: Path) -> ProjectServer | None:
+        language = self._finder.find_language(path)
+        found = self._finder.find_for_file(path) if language else None
+        if found is None:
+            return None
+        key = (found.language.name, found.root)
+        if key not in self._servers:
+            if len(self._servers) >= MAX_SERVERS or self._host.sandbox.level == "none":
+                return None
+            self._servers[key] = ProjectServer(found, self._host)
+        server = self._servers[key]
+        return server if server.is_usable else None
+
+    def _start_update(self, server: ProjectServer, path: Path, before: str | None, after: str) -> asyncio.Task[None]:
+        update = asyncio.create_task(server.update(path, before, after))
+        self._updates.add(update)
+        update.add_done_callback(self._updates.discard)
+        return update
+
+    def _render_new(self, server: ProjectServer) -> str:
+        lines = [problem.render(self._workspace) for problem in server.take_new_errors()]
+        shown = "\n".join(_cap_lines(lines, MAX_NEW_ERRORS))
+        return f"New errors ({server.server.name}):\n{shown}" if lines else ""
+
+
+def _cap_lines(lines: list[str], most: int) -> list[str]:
+    return lines if len(lines) <= most else [*lines[:most], f"… and {len(lines) - most} more"]

@@ -1,0 +1,69 @@
+"""List the errors and warnings of files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, ClassVar
+
+from msgspec import Meta
+
+from ollm.domain.tools import Location, ToolResult
+from ollm.tools.files.file_text import detect_text_encoding, make_too_large_failure
+from ollm.tools.framework.base import SmallForm, Tool, ToolContext
+
+if TYPE_CHECKING:
+    from ollm.tools.catalogue import ToolServices
+
+MAX_FILES = 20
+WIDE_WINDOW_TOKENS = 32_000
+
+
+class Diagnostics(Tool["ToolServices"], frozen=True):
+    """List errors and warnings in files, by their language server or parser."""
+
+    name: ClassVar = "diagnostics"
+    category: ClassVar = "read"
+    reads_only: ClassVar = True
+    aliases: ClassVar = {"path": "paths", "files": "paths"}
+    priority: ClassVar = {"code": 11, "debug": 11, "plan": 12, "assistant": 12}
+    min_window: ClassVar = WIDE_WINDOW_TOKENS
+    small: ClassVar = SmallForm(description="List errors in files.")
+
+    paths: Annotated[
+        tuple[str, ...], Meta(max_length=MAX_FILES, description="Files; omitted: all that language servers know.")
+    ] = ()
+
+    def summary(self) -> str:
+        return f"Check {', '.join(self.paths)}" if self.paths else "List errors and warnings"
+
+    def locations(self) -> list[Location]:
+        return [Location(target=path) for path in self.paths]
+
+    async def run(self, context: ToolContext, needs: ToolServices) -> ToolResult:
+        texts = {context.boundary.check(given): _read_text(context, given) for given in self.paths}
+        services = [service for path in texts if (service := context.find_diagnostics(path))]
+        service = services[0] if services else needs.diagnostics.built
+        lines, checked = await service.list_problems(texts) if service else ([], set())
+        unchecked = {path: text for path, text in texts.items() if path not in checked}
+        lines += [line for path, text in unchecked.items() if (line := _parse_file(context.workspace, path, text))]
+        text = "\n".join(lines) or "No errors or warnings."
+        servers = service.describe_servers() if service else []
+        display = "\n".join((text, "", *(servers or ["No language server is running."])))
+        return ToolResult(llm_content=text if self.paths else display, return_display=display)
+
+
+def _read_text(context: ToolContext, given: str) -> str:
+    with context.open_file(given) as file:
+        limit = context.settings.read_file.max_bytes
+        content = file.read(limit + 1)
+    if len(content) > limit:
+        raise make_too_large_failure(given, len(content), limit)
+    return detect_text_encoding(given, content, len(content)).decode(content)
+
+
+def _parse_file(workspace: Path, path: Path, text: str) -> str:
+    from ollm.services.syntax_check import find_syntax_error
+
+    name = str(path.relative_to(workspace)) if path.is_relative_to(workspace) else str(path)
+    found = find_syntax_error(name, text)
+    return f"{name}: {found}" if found else ""
