@@ -95,7 +95,7 @@ def test_a_model_that_fits_the_gpu_comes_with_its_windows_speed_and_commands(tmp
     assert f"llama.cpp llama-server -m {path} -c 131072 -np 1 --jinja -ngl 99\n" in text
     assert f"vLLM      vllm serve {path} --max-model-len 131072\n" in text
     assert "Ollama    OLLAMA_CONTEXT_LENGTH=131072 ollama serve\n" in text
-    assert "Speed: an estimate, 70% of the bandwidth. NVIDIA GeForce RTX 4090 1,008 GB/s, its data sheet;" in text
+    assert "an estimate: 70% of the bandwidth (NVIDIA GeForce RTX 4090: 1,008 GB/s by data sheet; memory: " in text
 
 
 def test_a_smaller_card_gets_a_smaller_kv_cache(tmp_path: Path) -> None:
@@ -176,7 +176,7 @@ def test_a_file_that_cannot_be_used_is_refused_with_the_reason(tmp_path: Path) -
     write_model(tmp_path / "wrong.gguf", rename("llama", block_count=2**31))
     assert "layers, not 2147483648" in fit(tmp_path, str(tmp_path / "wrong.gguf")).stderr
     assert "Is a directory" in fit(tmp_path, str(tmp_path)).stderr
-    assert "No such file" in fit(tmp_path, "gone.gguf").stderr
+    assert "No model or file 'gone.gguf' here." in fit(tmp_path, "gone.gguf").stderr
 
 
 def test_models_are_found_by_name_and_all_are_listed_without_one(tmp_path: Path) -> None:
@@ -192,7 +192,7 @@ def test_models_are_found_by_name_and_all_are_listed_without_one(tmp_path: Path)
     assert "broken.gguf is not a valid GGUF model" in listed.stderr
     unknown = fit(tmp_path, "nowhere")
     assert unknown.returncode == 1
-    assert "No model 'nowhere' here.\n  See `ollm models list`, or name a GGUF file." in unknown.stderr
+    assert "No model or file 'nowhere' here.\n  See `ollm models list`, or name a GGUF file." in unknown.stderr
     assert "`ollm models get smollm2`" in fit(tmp_path, "smollm2").stderr
 
 

@@ -24,7 +24,7 @@ from ollm.domain.struct import Data
 from ollm.domain.text import suggest_names
 from ollm.providers.base import ModelInfo
 from ollm.providers.local_models.gguf import CELLS_STEP, VALUE_BYTES, ModelShape, read_shape
-from ollm.providers.local_models.model_files import MODEL_SUFFIX, find_in_catalogue, list_installed
+from ollm.providers.local_models.model_files import find_in_catalogue, list_installed
 from ollm.providers.ollama import is_same_model
 from ollm.providers.window import DEFAULT_WINDOW_TOKENS
 from ollm.system.terminal_text import make_printable, wrap_words
@@ -66,11 +66,6 @@ class FitMachine:
             target[:] = source
             seconds.append(time.perf_counter() - begin)
         self.memory_bandwidth = 2 * COPY_BYTES / min(seconds)
-
-    def describe_bandwidth(self) -> str:
-        known = f"{self.gpu_bandwidth / 1e9:,.0f} GB/s, its data sheet" if self.gpu_bandwidth else "not known: no speed"
-        gpu = f"{self.gpus[0].name} {known}; " if self.gpus else ""
-        return f"{gpu}memory {self.memory_bandwidth / 1e9:.0f} GB/s, a copy on one core"
 
 
 def find_bandwidth(name: str) -> float:
@@ -180,7 +175,7 @@ async def find_models(process: ProcessScope, name: str | None) -> list[tuple[str
     given = Path(name or "").expanduser()
     installed = [file for file in list_installed(process.home.models) if name in (None, file.name, file.path.name)]
     found = [("file", ModelInfo(name=file.name, file=str(file.path))) for file in installed]
-    if name and not found and (given.exists() or given.suffix == MODEL_SUFFIX):
+    if name and not found and given.exists():
         found = [("file", ModelInfo(name=given.stem, file=str(given.absolute())))]
     if name and found:
         return found
@@ -190,16 +185,19 @@ async def find_models(process: ProcessScope, name: str | None) -> list[tuple[str
         warn(str(error))
         servers = await process.providers.discover()
     for server in servers:
-        for info in server.models:
-            if name is None or is_same_model(info.name, name):
+        for info in (info for info in server.models if name is None or is_same_model(info.name, name)):
+            try:
                 described = replace(await server.provider.describe(info.name), name=info.name, size=info.size)
+            except OllmError as error:
+                warn(str(error))
+            else:
                 found.append((f"{server.place.label} at {server.provider.base_url}", described))
         await server.provider.close()
     if name and not found:
         near = suggest_names(name, [info.name for server in servers for info in server.models])
         hint = f"Did you mean {near[0]}? " if near else ""
         next_step = f"download it with `ollm models get {name}`" if find_in_catalogue(name) else "name a GGUF file"
-        raise NotFoundError(f"No model {name!r} here.", action=f"{hint}See `ollm models list`, or {next_step}.")
+        raise NotFoundError(f"No model or file {name!r} here.", action=f"{hint}See `ollm models list`, or {next_step}.")
     return found
 
 
@@ -215,10 +213,8 @@ def assess_model(where: str, info: ModelInfo, machine: FitMachine) -> dict[str, 
         raise ModelError(f"{where} does not say enough about {info.name}: {error}.", action=action) from error
     own_bits = QUANT_BITS.get(shape.quant, shape.size * 8 / max(1, shape.parameters))
     others = {quant: shape.size + int(shape.parameters * (bits - own_bits) / 8) for quant, bits in QUANT_BITS.items()}
-    sizes = (others if shape.parameters else {}) | {shape.quant: shape.size}
-    plans = [
-        plan_quant(shape, machine, quant, size) for quant, size in sizes.items() if size > 0 or quant == shape.quant
-    ]
+    sizes = {quant: size for quant, size in others.items() if shape.parameters and size > 0} | {shape.quant: shape.size}
+    plans = [plan_quant(shape, machine, quant, size) for quant, size in sizes.items()]
     plans.sort(key=lambda plan: -plan.size)
     own = next(plan for plan in plans if plan.quant == shape.quant)
     known = {key: value for key, value in vars(shape).items() if not key.startswith("_")}
@@ -252,13 +248,16 @@ def format_model(model: dict[str, Any], machine: FitMachine) -> Iterator[str]:
     heads = f"{shape['heads']} heads ({shape['kvHeads']} for KV){experts}"
     caches = ", ".join(f"{kind} {size / 2**20:,.0f} MiB" for kind, size in model["kvBytesAt8192"].items())
     usable = format_size(machine.gpu_bytes + machine.memory_bytes)
+    known = f"{machine.gpu_bandwidth / 1e9:,.0f} GB/s by data sheet" if machine.gpu_bandwidth else "not known"
+    gpu = f"{machine.gpus[0].name}: {known}; " if machine.gpus else ""
+    bandwidth = f"{gpu}memory: {machine.memory_bandwidth / 1e9:.0f} GB/s by a copy on one core"
     wrap = wrap_words if sys.stdout.isatty() else str
     yield wrap(make_printable(f"{model['name']}: {size}, {heads}, trained for {shape['trainedWindow']:,} tokens."))
     yield wrap(f"KV cache at 8K tokens: {caches}.")
     yield wrap(f"Machine: {machine.hardware.describe()}; {usable} for a model.")
     yield format_plans("QUANT", ((plan.quant + " *" * (plan == own), plan) for plan in model["quants"]))
     yield wrap("* as it is; other sizes are estimates. f16, q8_0, q4_0: the largest window with that KV cache.")
-    yield wrap(f"Speed: an estimate, {SPEED_SHARE:.0%} of the bandwidth. {machine.describe_bandwidth()}.")
+    yield wrap(f"Speed is an estimate: {SPEED_SHARE:.0%} of the bandwidth ({bandwidth}).")
     yield f"Best quant here: {model['bestQuant'] or 'none fits'}."
     yield from (f"{server:<10}{make_printable(command)}" for server, command in model["commands"].items())
 
