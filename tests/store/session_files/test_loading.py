@@ -121,13 +121,11 @@ def test_a_file_over_500_megabytes_is_listed_with_its_size_and_read_up_to_the_li
     home = Home(tmp_path)
     session_id = home.recorded(*(f"message {number}" for number in range(5)))
     os.truncate(home.document(session_id), 520_000_000)
-    started = time.monotonic()
     damaged = home.index().list_sessions()[0]["damaged"]
     assert "too large to read (520 MB)" in damaged
     assert home.texts(session_id) == [f"message {number}" for number in range(5)]
     with pytest.raises(DamagedError, match="too large"):
         go_on(home, session_id)
-    assert time.monotonic() - started < 30
 
 
 @covers("D607", "H741")
