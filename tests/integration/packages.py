@@ -22,7 +22,7 @@ class UnavailableError(Exception):
 
 
 @cache
-def install_npm(package: str, program: str) -> tuple[Path, str]:
+def install_npm(package: str, program: str, *more: str) -> tuple[Path, str]:
     """The program and the version of a package of npm."""
     if not shutil.which("npm"):
         raise UnavailableError("npm is not installed")
@@ -31,7 +31,7 @@ def install_npm(package: str, program: str) -> tuple[Path, str]:
     if not manifest.exists():
         place.mkdir(parents=True, exist_ok=True)
         (place / "package.json").write_text('{"private": true}', encoding="utf-8")
-        run_installer(["npm", "install", "--no-audit", "--no-fund", "--ignore-scripts", package], place)
+        run_installer(["npm", "install", "--no-audit", "--no-fund", "--ignore-scripts", package, *more], place)
     version = json.loads(manifest.read_text(encoding="utf-8"))["version"]
     return place / "node_modules" / ".bin" / program, version
 
