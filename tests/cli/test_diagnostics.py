@@ -58,14 +58,16 @@ async def test_only_new_errors_are_reported_and_each_once(tmp_path: Path, kind: 
         assert left_over(runner) == []
 
 
-async def test_errors_that_an_edit_brings_to_other_files_are_reported(tmp_path: Path) -> None:
+async def test_errors_that_an_edit_brings_to_files_that_import_it_are_reported(tmp_path: Path) -> None:
     calls = [edit("BADold", "1"), edit("helper", "renamed"), edit("renamed", "helper")]
     async with running(tmp_path, [Answer(calls=calls), "Done."]) as runner:
         use_server(runner, "elsewhere", timeout=20)
+        (runner.workspace / "uses.py").write_text("from app import helper, BADold\n")
+        (runner.workspace / "alone.py").write_text("helper = 'in app'\n")
         await runner.run("-p", "go", "--yes")
         first, renamed, back = results(runner)
 
-        assert renamed.endswith("uses.py:5:1 helper is gone (c)")
+        assert renamed.endswith(":\nuses.py:5:1 helper is gone (c)")
         assert "errors" not in first + back
 
 

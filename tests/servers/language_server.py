@@ -60,9 +60,11 @@ def try_to_escape() -> str:
 def publish(uri: str) -> None:
     items = find_problems(TEXTS[uri])
     send(method="textDocument/publishDiagnostics", params={"uri": uri, "diagnostics": items})
-    if KIND == "elsewhere":  # a file that uses the changed one
-        other = [problem(4, "helper is gone")] if "helper" not in TEXTS[uri] else []
-        send(method="textDocument/publishDiagnostics", params={"uri": uri.replace("app", "uses"), "diagnostics": other})
+    for other, text in TEXTS.items() if KIND == "elsewhere" else ():
+        if other != uri:
+            gone = [problem(4, "helper is gone")] if "helper" in text and "helper" not in TEXTS[uri] else []
+            items = [*find_problems(text), *gone]
+            send(method="textDocument/publishDiagnostics", params={"uri": other, "diagnostics": items})
 
 
 def change(uri: str, text: str) -> None:

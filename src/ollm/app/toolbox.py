@@ -262,13 +262,19 @@ class Toolbox:
         return self.diagnostics.built.take_late_errors() if self.diagnostics.built else ""
 
     def _create_diagnostics(self) -> DiagnosticsService:
+        from ollm.domain.files import DiscoveryOptions
         from ollm.services.diagnostics.service import DiagnosticsService, ServerHost
 
         def tell(text: str) -> None:
             self.storage.stream.emit(Notice(level="warning", text=text))
 
-        host = ServerHost(self.host, self.sandbox, self.process.tool_environment, tell)
         workspace, settings = self.scope.boundary.workspace, self.process.settings.tools.diagnostics
+
+        async def list_files(globs: tuple[str, ...]) -> list[Path]:
+            options = DiscoveryOptions(root=str(workspace), include_patterns=globs, hidden=False)
+            return [Path(entry.path) for entry in await self.discovery.discover_all(options)]
+
+        host = ServerHost(self.host, self.sandbox, self.process.tool_environment, list_files, tell)
         diagnostics = DiagnosticsService(settings, workspace, self.server_finder, host)
         self.stack.push_async_callback(diagnostics.close)
         return diagnostics

@@ -151,18 +151,17 @@ class LanguageClient:
                     continue
             self._close_file(name)
 
-    async def refresh(self, path: Path) -> None:
-        """Wait until the server has reported on the current text of a file, and on the other open ones. A server that
-        has never reported anything hangs."""
+    async def refresh(self, *paths: Path) -> None:
+        """Wait until the server has reported on the current text of these files, or of all open ones if it is asked
+        for reports. A server that has never reported anything hangs."""
         if self._pulls:
-            names = [str(path), *(name for name in self.files if name != str(path))]
-            await asyncio.gather(*map(self._pull, names))
+            await asyncio.gather(*map(self._pull, self.files))
             return
         first, settle = not self._reports, SETTLE_SECONDS if self._reports else FIRST_SETTLE_SECONDS
         limit = START_TIMEOUT_SECONDS if first else REPORT_TIMEOUT_SECONDS
         try:
             async with asyncio.timeout(limit):
-                while not self._is_reported(str(path)):
+                while not all(self._is_reported(str(path)) for path in paths):
                     await self._wait_for_news()
                 self.misses = 0
                 with suppress(TimeoutError):

@@ -6,12 +6,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 
 from ollm.config.settings import DiagnosticsSettings
 from ollm.domain.struct import Data
 from ollm.services.diagnostics.client import LanguageClient, ServerGoneError
+from ollm.services.diagnostics.importers import find_importers
 from ollm.services.diagnostics.problems import WARNING, FileProblem, find_new_errors, list_errors
 from ollm.services.diagnostics.servers import FoundServer, ServerFinder
 from ollm.system.processes import ProcessHost
@@ -29,11 +30,13 @@ LIST_TIMEOUT_SECONDS = 15.0
 
 
 class ServerHost(Data, frozen=True):
-    """What starts servers: processes, sandbox and environment. `tell` reports to the person."""
+    """What servers need: processes, sandbox, environment and the project's files that match these globs. `tell` reports
+    to the person."""
 
     processes: ProcessHost
     sandbox: Sandbox
     environment: Mapping[str, str]
+    list_files: Callable[[tuple[str, ...]], Awaitable[list[Path]]]
     tell: Callable[[str], None]
 
 
@@ -51,6 +54,7 @@ class ProjectServer:
         self._lock = asyncio.Lock()
         self._known: dict[str, list[FileProblem]] = {}  # errors from before the first change, and those reported since
         self._changed: set[str] = set()
+        self._candidates: list[Path] | None = None  # files that may import others
         self._settled = False  # it has reported on the first change
 
     @property
@@ -100,7 +104,7 @@ class ProjectServer:
         if name not in client.files:
             if before is not None:
                 client.change(path, before)
-                await client.refresh(path)
+                await client.refresh(path, *await self._open_importers(client, path))
             self._known |= {
                 each: list_errors(found) for each, found in client.problems.items() if each not in self._known
             }
@@ -112,6 +116,15 @@ class ProjectServer:
             self._settled = True
             others = {each: found for each, found in client.problems.items() if each not in self._known}
             self._known |= {each: list_errors(found) for each, found in others.items()}
+
+    async def _open_importers(self, client: LanguageClient, path: Path) -> list[Path]:
+        """Open the files that import this one: servers report on open files."""
+        if self._candidates is None:
+            globs = tuple(f"*{suffix}" for suffix in self.server.language.suffixes)
+            found = await self._host.list_files(globs)
+            self._candidates = [each for each in found if each.is_relative_to(self.server.root)]
+        importers = await asyncio.to_thread(find_importers, path, self._candidates)
+        return [each for each, text in importers.items() if str(each) not in client.files and client.change(each, text)]
 
     def take_new_errors(self) -> list[FileProblem]:
         """List the errors that are new since the last call, those of changed files first."""
