@@ -5,12 +5,15 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from ollm.cli.start import PICK_SESSION, ChatArguments, Question
 from ollm.domain.errors import ModelError, NoServerError, UsageError
+
+if TYPE_CHECKING:
+    from ollm.cli.answer_schema import AnswerSchema
 
 
 class ChatCommand(click.Command):
@@ -41,6 +44,7 @@ def complete_late(name: str) -> Callable[..., Any]:
     default="text",
     help="Output format for -p.",
 )
+@click.option("--schema", type=click.Path(path_type=Path), help="JSON schema that the answer of -p must fit.")
 @click.option("--new", is_flag=True, help="Start a new session.")
 @click.option(
     "-r",
@@ -97,14 +101,15 @@ def run_chat(options: Mapping[str, Any]) -> int:
         prompt = start.text or "-"
     if prompt is not None and start.daemon:
         raise UsageError("--daemon needs the interactive chat.", action="Drop it when you use -p.")
+    schema = _read_schema(options.get("schema"), one_shot=prompt is not None)
     asked = None if prompt is None else read_question(prompt)
     try:
-        return _run(start, asked, options["output"])
+        return _run(start, asked, options["output"], schema)
     except (NoServerError, ModelError) as error:
         from ollm.cli.models import offer_missing_model
 
         if isinstance(error, NoServerError) and offer_missing_model(error, start.flags):
-            return _run(start, asked, options["output"])
+            return _run(start, asked, options["output"], schema)
         unsent = asked or Question(text=error.unsent)
         if unsent.text.strip() and not unsent.text.startswith("/"):
             from ollm.cli.oneshot import keep_question
@@ -113,14 +118,24 @@ def run_chat(options: Mapping[str, Any]) -> int:
         raise
 
 
-def _run(start: ChatArguments, asked: Question | None, output: str) -> int:
+def _read_schema(file: Path | None, *, one_shot: bool) -> AnswerSchema | None:
+    if file is None:
+        return None
+    if not one_shot:
+        raise UsageError("--schema needs -p.", action="Use `ollm -p TEXT --schema FILE`.")
+    from ollm.cli.answer_schema import read_schema
+
+    return read_schema(file)
+
+
+def _run(start: ChatArguments, asked: Question | None, output: str, schema: AnswerSchema | None) -> int:
     if asked is None:
         from ollm.cli.terminal import run_terminal_chat
 
         return run_terminal_chat(start)
     from ollm.cli.oneshot import ask_once
 
-    return ask_once(start, asked, output)
+    return ask_once(start, asked, output, schema)
 
 
 def read_question(prompt: str) -> Question:

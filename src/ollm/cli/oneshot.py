@@ -7,6 +7,7 @@ import gc
 import os
 import signal
 import sys
+from collections.abc import Callable
 from contextlib import AsyncExitStack, suppress
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ from ollm.app import ProcessScope, open_conversation
 from ollm.cli.start import ChatArguments, Question
 from ollm.cli.text_printer import Printer, TextPrinter, show_waiting
 from ollm.config.environment import copy_environment, wants_plain
+from ollm.domain.context import Usage
 from ollm.domain.errors import ExitCode, OllmError
 from ollm.domain.events import (
     ConfirmationRequested,
@@ -33,15 +35,16 @@ from ollm.system.process_tree import wake_on_signals
 from ollm.system.terminal_text import escape_controls, escape_json
 
 if TYPE_CHECKING:
+    from ollm.cli.answer_schema import AnswerSchema
     from ollm.cli.screen.themes import ScreenTheme
 
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1)
 
 
-def ask_once(start: ChatArguments, question: Question, output: str) -> int:
+def ask_once(start: ChatArguments, question: Question, output: str, schema: AnswerSchema | None = None) -> int:
     received: list[signal.Signals] = []
     try:
-        code = asyncio.run(run_once(start, question, output, received))
+        code = asyncio.run(run_once(start, question, output, received, schema))
     finally:
         for number in STOP_SIGNALS:
             signal.signal(number, signal.SIG_DFL)
@@ -63,7 +66,13 @@ def keep_question(start: ChatArguments, question: Question, error: OllmError) ->
         error.action = f"{error.action}\nYour prompt is saved: `ollm -r {error.session_id[:8]}`.".lstrip()
 
 
-async def run_once(start: ChatArguments, question: Question, output: str, received: list[signal.Signals]) -> int:
+async def run_once(
+    start: ChatArguments,
+    question: Question,
+    output: str,
+    received: list[signal.Signals],
+    schema: AnswerSchema | None = None,
+) -> int:
     """Run one turn and return the exit code, without regard to signals added to `received`."""
     text, piped = question.text, question.piped
     warn_if_untrusted(start)
@@ -84,13 +93,20 @@ async def run_once(start: ChatArguments, question: Question, output: str, receiv
             text = reply.argument
         text = text[1:] if text.startswith("//") else text
         attachments = await collect_attachments(text, question, start, conversation)
-        printer = create_printer(output, start)
+        printer = TextPrinter(counts_seconds=True) if schema and output == "text" else create_printer(output, start)
         stop_on_signals(conversation, received)
-        async with conversation.turn(text, attachments) as events:
-            async for event in events:
-                if isinstance(event, ConfirmationRequested):
-                    await conversation.respond(event.correlation_id, ConfirmationAnswer(approved=False))
-                printer.show(event)
+
+        async def show_turn(text: str, attached: tuple[Attachment, ...], show: Callable[[Event], None]) -> None:
+            async with conversation.turn(text, attached) as events:
+                async for event in events:
+                    if isinstance(event, ConfirmationRequested):
+                        await conversation.respond(event.correlation_id, ConfirmationAnswer(approved=False))
+                    show(event)
+
+        if schema:
+            await schema.run(conversation, (text, attachments), printer, show_turn)
+        else:
+            await show_turn(text, attachments, printer.show)
         printer.cost, printer.signal = conversation.cost, next(iter(received), 0)
         printer.close(conversation.session_id or "")
     return int(printer.exit_code)
@@ -194,7 +210,7 @@ class JsonPrinter(Printer):
         self._text: list[str] = [""]  # one for each message of the model
         self._calls: list[dict[str, Any]] = []
         self._started: dict[str, ToolStarted] = {}
-        self._usage: Any = {}
+        self._usage = Usage()
 
     def show(self, event: Event) -> None:
         super().show(event)
@@ -212,7 +228,7 @@ class JsonPrinter(Printer):
             case Notice():
                 sys.stderr.write(f"ollm: {escape_controls(event.text)}\n")
             case TurnFinished():
-                self._usage = msgspec.to_builtins(event.usage)
+                self._usage = self._usage + event.usage
             case _:
                 pass
 
@@ -221,8 +237,9 @@ class JsonPrinter(Printer):
             "sessionId": session_id,
             "text": "\n\n".join(text.strip("\n") for text in self._text if text.strip()),
             "toolCalls": self._calls,
-            "usage": self._usage,
+            "usage": msgspec.to_builtins(self._usage),
             "reason": self.reason,
+            **dict(zip(("answer",), self.answers, strict=False)),
             **self.describe_failure(),
         }
         if self.cost:

@@ -43,6 +43,7 @@ ACTIONS = {
     ExitCode.MODEL_FAILED: "Look at the server's log, then send it again: `ollm -p TEXT -c`.",
     ExitCode.DENIED: "Allow the calls with --allow GRANT, --approval accept-edits or --yes.",
     ExitCode.LOOP: "Say what to do differently with `ollm -p TEXT -c`.",
+    ExitCode.SCHEMA: "Use a simpler schema or a larger model.",
     ExitCode.TIMED_OUT: "Raise provider.timeouts.firstToken or provider.timeouts.stall.",
 }
 
@@ -56,6 +57,8 @@ class Printer:
     message = ""  # why the turn failed
     signal = 0  # that ended the turn
     cost = 0.0  # by the price in the settings
+    answers: tuple[Any, ...] = ()  # the document that fits the schema of the answer
+    unfit = ""  # why the answer does not
 
     def show(self, event: Event) -> None:
         if isinstance(event, TurnFinished):
@@ -69,6 +72,8 @@ class Printer:
         """Exit code of the turn. If all its calls were denied, it is not DONE."""
         if self.reason == "answered" and self.denied and not self.ran:
             return ExitCode.DENIED
+        if self.reason == "answered" and self.unfit:
+            return ExitCode.SCHEMA
         return EXIT_CODES[self.reason]
 
     def describe_failure(self) -> dict[str, Any]:

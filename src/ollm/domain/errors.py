@@ -15,6 +15,7 @@ class ExitCode(IntEnum):
     MODEL_FAILED = 4
     DENIED = 5
     LOOP = 6
+    SCHEMA = 7
     TIMED_OUT = 124
     INTERRUPTED = 130
 

@@ -52,6 +52,7 @@ class ConversationState(msgspec.Struct, kw_only=True):
     context_history: list[dict[str, Any]] = msgspec.field(default_factory=list)
     usage: Usage = Usage()  # of all turns since it was opened
     cost: float = 0.0  # by `provider.price`
+    answer_schema: dict[str, Any] | None = None  # binds answers, which then call no tools
     rewound: list[ActiveContext] = msgspec.field(default_factory=list)  # contexts before the rewinds of this process
 
     async def sees(self) -> bool:

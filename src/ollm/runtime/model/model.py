@@ -14,7 +14,7 @@ from ollm.config.settings import TokenPrice
 from ollm.domain.context import Usage
 from ollm.domain.errors import ModelError, OllmError, RequestRefusedError
 from ollm.domain.lazy import compile_late
-from ollm.domain.messages import PromptMessage, count_same_objects
+from ollm.domain.messages import JsonObject, PromptMessage, count_same_objects
 from ollm.domain.model_facts import ModelFacts
 from ollm.domain.tools import ToolSchema
 from ollm.providers.base import AnyPiece, ChatRequest, ProgressPiece, Provider, TextPiece
@@ -74,13 +74,19 @@ class Model:
         tools: tuple[ToolSchema, ...],
         max_tokens: int | None,
         temperature: float | None = None,
+        schema: JsonObject | None = None,
     ) -> AsyncGenerator[AnyPiece, None]:
         """Yield text as it comes, calls in any form the model uses, and one finish. A request refused for its images is
-        sent again without them. `temperature` applies to a model that writes blocks."""
+        sent again without them. `temperature` applies to a model that writes blocks. `schema` binds the answer, which
+        calls no tools; a server that refuses it gets the request without."""
         refused = True
+        if schema is not None:
+            messages, tools = format_request(messages, tools, self.facts)[0], ()
         while refused:
             messages, answered, refused = self.pictures.leave_out(messages), False, False
             request = self._build_request(messages, tools, max_tokens, temperature)
+            if schema is not None:
+                request = replace(request, response_schema=schema)
             if expected := self._reading.estimate(request, self.facts):
                 yield expected
             answer = self._create_answer(request) if tools else None
@@ -93,9 +99,10 @@ class Model:
                             answered = True
                             yield piece
             except ModelError as error:
-                if answered or not self.pictures.learn_refusal(error, messages):
+                unbound = schema is not None and isinstance(error, RequestRefusedError)
+                if answered or not (unbound or self.pictures.learn_refusal(error, messages)):
                     raise
-                refused = True
+                refused, schema = True, None
             finally:
                 if answer:
                     self.facts, self.counted, self._stumbles = answer.facts, answer.counted, answer.stumbles

@@ -1,0 +1,145 @@
+"""`ollm -p --schema FILE`: the last message is one JSON document that fits a JSON schema.
+
+The turn runs as usual, tools included. An answer that does not fit is requested once more, with the errors, without
+tools and bound to the schema by the server if it can.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from ollm.cli.text_printer import Printer, TextPrinter
+from ollm.domain.errors import UsageError
+from ollm.domain.events import Event, MessageRecorded, TextDelta, ToolStarted
+from ollm.runtime.base import Attachment
+from ollm.runtime.conversation import LocalConversation
+from ollm.system.atomic import read_small_file
+from ollm.system.install_command import describe_extra_install
+from ollm.system.terminal_text import escape_controls
+
+MAX_ERRORS = 5
+MAX_ERROR_CHARS = 300
+FORM = """When your work is done, answer with one JSON document and nothing else: no Markdown, no words around it. \
+It must fit this JSON schema:
+"""
+ShowTurn = Callable[[str, tuple[Attachment, ...], Callable[[Event], None]], Awaitable[None]]
+
+
+class AnswerSchema:
+    """A schema, and the answer that is checked against it."""
+
+    def __init__(self, document: dict[str, Any], validator: Any) -> None:
+        self._document = document
+        self._validator = validator
+        self._text = ""  # of the message that is being written
+        self._ended = False
+
+    async def run(
+        self,
+        conversation: LocalConversation,
+        message: tuple[str, tuple[Attachment, ...]],
+        printer: Printer,
+        show_turn: ShowTurn,
+    ) -> None:
+        """Run the turn, and a second one if its answer does not fit. Sets the answer or its errors in the printer."""
+        parts = conversation.parts
+        form = FORM + msgspec.json.encode(self._document).decode()
+        parts.prompt.entries.add_context("form of the answer", form, source="system", volatile=True)
+        if not parts.prompt.tools:
+            parts.state.answer_schema = self._document
+        await show_turn(*message, lambda event: self._show(printer, event))
+        if printer.reason == "answered" and (errors := self._check(printer)):
+            parts.state.answer_schema = self._document
+            listed = "".join(f"- {error}\n" for error in errors)
+            again = f"Your answer does not fit the JSON schema:\n{listed}Answer again, with the JSON document alone."
+            await show_turn(again, (), lambda event: self._show(printer, event))
+            if printer.reason == "answered" and (errors := self._check(printer)):
+                printer.unfit = printer.message = f"The answer does not fit the schema: {'; '.join(errors)}"
+        if isinstance(printer, TextPrinter) and (printer.answers or printer.unfit):
+            self._print(printer)
+
+    def _show(self, printer: Printer, event: Event) -> None:
+        if isinstance(event, TextDelta):
+            self._text, self._ended = ("" if self._ended else self._text) + event.text, False
+            if isinstance(printer, TextPrinter):
+                return
+        elif isinstance(event, ToolStarted) or (isinstance(event, MessageRecorded) and event.role == "assistant"):
+            self._ended = True
+        printer.show(event)
+
+    def _print(self, printer: TextPrinter) -> None:
+        if printer.unfit:
+            sys.stderr.write(f"ollm: {escape_controls(printer.unfit)}\n")
+        else:
+            printer.show(TextDelta(text=strip_fence(self._text)))
+
+    def _check(self, printer: Printer) -> list[str]:
+        """Check the last message. Returns errors with their places, or sets the answer in the printer."""
+        text, self._ended = strip_fence(self._text), True
+        try:
+            value = msgspec.json.decode(text)
+        except msgspec.DecodeError as error:
+            return [f"it is not a JSON document: {error}"]
+        errors = sorted(self._validator.iter_errors(value), key=lambda error: error.json_path)
+        if not errors:
+            printer.answers = (value,)
+        return [f"{error.json_path}: {error.message}"[:MAX_ERROR_CHARS] for error in errors[:MAX_ERRORS]]
+
+
+def strip_fence(text: str) -> str:
+    """Remove the fence of a message that is one Markdown code block."""
+    lines = text.strip().splitlines()
+    fenced = len(lines) > 2 and lines[0].startswith("```") and lines[-1] == "```"
+    return "\n".join(lines[1:-1] if fenced else lines)
+
+
+def read_schema(file: Path) -> AnswerSchema:
+    """Read a schema. Raises UsageError with the place of its mistake."""
+    try:
+        document = json.loads(read_small_file(file))
+    except OSError as error:
+        raise UsageError(f"Cannot read the schema {file}: {error.strerror or error}.") from error
+    except json.JSONDecodeError as error:
+        raise UsageError(f"{file}:{error.lineno}:{error.colno} is not JSON: {error.msg}.") from error
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{file} is not UTF-8 text.") from error
+    if not isinstance(document, dict):
+        raise UsageError(f"{file} is not a JSON schema: expected an object.")
+    return AnswerSchema(document, _make_validator(document, file))
+
+
+def _make_validator(document: dict[str, Any], file: Path) -> Any:
+    try:
+        from jsonschema import Draft202012Validator, SchemaError
+        from jsonschema.validators import validator_for
+        from referencing import Registry, Resource
+        from referencing.exceptions import Unresolvable
+        from referencing.jsonschema import DRAFT202012
+    except ImportError as error:
+        raise UsageError("--schema needs an extra package.", action=describe_extra_install("mcp")) from error
+    kind = validator_for(document, default=Draft202012Validator)
+    reference = ""
+    registry: Any = Registry().with_resource("", Resource.from_contents(document, default_specification=DRAFT202012))
+    try:
+        kind.check_schema(document)
+        for reference in _find_references(document):
+            registry.resolver(document.get("$id", "")).lookup(reference)
+    except SchemaError as error:
+        raise UsageError(f"{file} is not a JSON schema: {error.json_path}: {error.message}.") from error
+    except Unresolvable as error:
+        action = "A schema may only refer to its own parts."
+        raise UsageError(f"{file}: $ref {reference} leads nowhere.", action=action) from error
+    return kind(document, registry=registry)  # with a registry, nothing is downloaded
+
+
+def _find_references(value: Any) -> Iterator[str]:
+    if isinstance(value, dict) and isinstance(value.get("$ref"), str):
+        yield value["$ref"]
+    for one in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from _find_references(one)
