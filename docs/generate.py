@@ -12,7 +12,7 @@ import msgspec
 
 from ollm.config.change import format_flow_value
 from ollm.config.load import VARIABLES
-from ollm.config.settings import Settings
+from ollm.config.settings import MODEL_URLS, ModelSettings, Settings
 
 HERE = Path(__file__).parent
 WORDS = {int: "number", float: "number", str: "text", bool: "true/false", type(None): "unset"}
@@ -105,6 +105,16 @@ def _sections() -> Iterator[str]:
 
 def _rows(field: msgspec.structs.FieldInfo, path: str, default: Any) -> Iterator[str]:
     kind, meaning = _described(field.type)
+    if path == "models":
+        kind, meaning = _described(MODEL_URLS)
+        yield f"| `models.urls` | {_type(kind)} | `{{}}` | {meaning} |"
+        for inner in msgspec.structs.fields(ModelSettings):
+            yield from _rows(
+                inner,
+                f"models.NAME.{inner.encode_name}",
+                inner.default_factory() if inner.default is msgspec.NODEFAULT else inner.default,
+            )
+        return
     if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
         for inner in msgspec.structs.fields(kind):
             yield from _rows(inner, f"{path}.{inner.encode_name}", default[inner.encode_name])

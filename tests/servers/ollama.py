@@ -69,7 +69,8 @@ class OllamaServer(Server):
         if not self._has(model):
             return 404, {"error": f"model '{model}' not found"}
         facts = {"general.architecture": "qwen2", "qwen2.context_length": self.trained}
-        return 200, {"model_info": facts, "capabilities": list(self.capabilities)}
+        parameters = 'stop                           "<|end|>"\ntemperature                    0.6'
+        return 200, {"model_info": facts, "capabilities": list(self.capabilities), "parameters": parameters}
 
     def events(self, answer: Answer, request: Request) -> list[bytes]:
         pieces: list[dict[str, Any]] = [{"content": "", "thinking": piece} for piece in words(answer.thinking)]

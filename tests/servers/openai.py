@@ -14,7 +14,13 @@ from typing import Any
 from tests.servers.answers import Answer, Request
 from tests.servers.scripted import Script, Server, main, words
 
-OWNERS = {"llama.cpp": "llamacpp", "vllm": "vllm", "lm-studio": "organization_owner", "other": "someone"}
+OWNERS = {
+    "llama.cpp": "llamacpp",
+    "vllm": "vllm",
+    "sglang": "sglang",
+    "lm-studio": "organization_owner",
+    "other": "someone",
+}
 
 
 class ScriptedServer(Server):
@@ -68,7 +74,7 @@ class ScriptedServer(Server):
     def _llama_page(self, request: Request) -> Any:
         if request.path == "/props":
             return {
-                "default_generation_settings": {"n_ctx": self.window},
+                "default_generation_settings": {"n_ctx": self.window, "params": {"temperature": 0.8, "top_k": 40}},
                 "total_slots": 1,
                 "modalities": {"vision": True},
             }

@@ -102,7 +102,7 @@ class ClosedSession:
         known = session.metadata.context_window if session else None
         model = PromptModel(
             session_id=session.session_id if session else "",
-            model=(session.model if session else settings.provider.model) or "",
+            model=(session.model if session else chosen.name if chosen else settings.provider.model) or "",
             window=known or (chosen.window if chosen else settings.provider.context_window) or FALLBACK_WINDOW_TOKENS,
             mode=(find_last_mode(session) if session else None) or settings.modes.default,
         )

@@ -35,7 +35,8 @@ def read_configured_servers(
     """Read the servers with their variables expanded, and the problems of invalid entries.
 
     Servers in the user's own file may use any variable; other servers only those passed to tools."""
-    from ollm.extensions.mcp.settings import expand_variables, read_servers
+    from ollm.domain.text import expand_variables
+    from ollm.extensions.mcp.settings import read_servers
 
     configured, notes = collect_entries(process)
     configured = {**(brought or {}), **configured}

@@ -261,7 +261,9 @@ class ProcessScope:
 
         brought = self.extensions
         others, problems = (brought.providers, brought.problems) if brought else ({}, [])
-        return ProviderRegistry(settings, self.home, self.environment, others=others, problems=problems)
+        return ProviderRegistry(
+            settings, self.home, self.environment, others=others, problems=problems, models=self.settings.models
+        )
 
     @cached_property
     def extensions(self) -> Extensions | None:
@@ -278,7 +280,7 @@ class ProcessScope:
     def model_store(self) -> ModelStore:
         from ollm.providers.local_models.model_store import ModelStore
 
-        return ModelStore(self.home.models, self.settings.models.urls)
+        return ModelStore(self.home.models, self.settings.models.get("urls", {}))
 
     @cached_property
     def model_facts(self) -> ModelFactsFile:
@@ -317,6 +319,10 @@ class ProcessScope:
             size, why = facts.served_window, f"learnt: the server serves no more, though {said} was said"
         model = Model(choice.provider, choice.model, size, facts, why=f"Server: {choice.why}. Context window: {why}.")
         model.said_window, model.price = said, self.settings.provider.price
+        if self.settings.models:
+            from ollm.providers.request_settings import find_model_settings
+
+            model.settings = find_model_settings(self.settings.models, choice.model)
         parameters = facts.parameters or read_size(model.name)
         model.is_small = parameters is not None and parameters < BLOCKS_BELOW
         return model

@@ -13,6 +13,7 @@ from ollm.cli.completion import complete_session
 from ollm.cli.options import format_table, json_option, print_result, resolve_workspace, warn, workspace_option
 from ollm.cli.sessions.view import resolve_session_id
 from ollm.domain.errors import NotFoundError
+from ollm.providers.request_settings import find_model_settings, format_settings, list_request_settings
 from ollm.runtime.prompt.breakdown import (
     count_hidden_tools,
     describe_hidden_tools,
@@ -46,8 +47,13 @@ def show(session: str | None, workspace: str | None, as_json: bool) -> None:
     prompt = asyncio.run(_build_prompt(ClosedSession(process, place), _load_session(process, session, workspace)))
     budget, hidden = prompt.compute_budget(), count_hidden_tools(prompt)
     numbers = {name: getattr(budget, name) for name in ("window", "limit", "available", "trigger")}
+    settings = list_request_settings(find_model_settings(process.settings.models, prompt.model.model))
     document = {**numbers, "parts": list_context_parts(prompt), **({"hiddenTools": hidden} if hidden else {})}
-    print_result(document, "\n".join(_describe_prompt(prompt)), as_json=as_json)
+    lines = [*_describe_prompt(prompt)]
+    if settings:
+        document["requestSettings"] = settings
+        lines.append(f"Sent with every request to {prompt.model.model}: {format_settings(settings)}.")
+    print_result(document, "\n".join(lines), as_json=as_json)
 
 
 async def _build_prompt(closed: ClosedSession, session: Session | None) -> Prompt:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from ollm.config.environment import Home
-from ollm.config.load import build_entry_tree, check_url
+from ollm.config.load import build_entry_tree, check_url, split_key
 from ollm.config.settings import Settings
 from ollm.config.validation import (
     SERVICES,
@@ -40,13 +40,13 @@ from ollm.system.atomic import make_private_directory, replace_file
 
 PLAIN_WORD = re.compile(r"[A-Za-z_./][A-Za-z0-9_./-]*")
 RESERVED_WORDS = {"true", "false", "null", "yes", "no", "on", "off", ".inf", ".nan"}
-FREE_FORM_KEYS = ("hooks", "mcpServers")
+FREE_FORM_KEYS = ("hooks", "mcpServers", "models")
 """Mappings whose keys are the user's own."""
 
 
 def set_setting(home: Home, key: str, text: str) -> Path:
     """Set `key` to `text`, parsed as the key's type, and return the file written. Comments and all else stay."""
-    value = _parse_setting(key, text)
+    value = parse_setting(key, text)
     return _rewrite_config(home, lambda before: set_key(before, _find_key_path(before, key, home.config), value))
 
 
@@ -94,7 +94,7 @@ def _rewrite_config(home: Home, edit: Callable[[str], str]) -> Path:
     return file
 
 
-def _parse_setting(key: str, text: str) -> Any:
+def parse_setting(key: str, text: str) -> Any:
     """Parse the value in the type of its key. Raises `UsageError` if the key or the value is invalid."""
     kinds = list_known_keys(Settings)
     value = text if _wants_text(kinds.get(key)) else _parse_value(text)
@@ -142,7 +142,7 @@ def _read_current(file: Path) -> str:
 
 def _find_key_path(text: str, key: str, file: Path) -> list[str]:
     """Find the key in this file: under `services:` if it was written there."""
-    parts = key.split(".")
+    parts = split_key(key)
     entry = parse_yaml(text, SourcePosition(file=str(file)))
     services = to_plain_value(entry).get("services") if entry is not None and isinstance(entry.value, dict) else None
     for name, section in (services or {}).items():

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from ollm.config.environment import Home, has_valid_log_level
-from ollm.config.settings import BUILTIN_IGNORES, Settings
+from ollm.config.settings import BUILTIN_IGNORES, ModelSettings, Settings
 from ollm.config.validation import Mistake, SettingsReader, read_config_file
 from ollm.config.yaml_tree import SourcePosition, YamlEntry
 from ollm.domain.errors import UsageError
@@ -367,11 +367,20 @@ def _parse_number(key: str, text: str) -> Any:
     return int(text) if key.endswith("contextWindow") and text.isascii() and text.isdigit() else text
 
 
+def split_key(key: str) -> list[str]:
+    """Split a dotted key. A model's name may contain dots too."""
+    section, _, rest = key.partition(".")
+    if section != "models" or not rest:
+        return key.split(".")
+    name, _, last = rest.rpartition(".")
+    return [section, name, last] if name and last in ModelSettings.__struct_encode_fields__ else [section, rest]
+
+
 def build_entry_tree(values: Mapping[str, tuple[SourcePosition, Any]]) -> YamlEntry:
     """Nest entries by their dotted keys."""
     root: dict[str, YamlEntry] = {}
     for key, (place, value) in values.items():
-        *sections, last = key.split(".")
+        *sections, last = split_key(key)
         into = root
         for section in sections:
             into = into.setdefault(section, YamlEntry(place=place, value={})).value

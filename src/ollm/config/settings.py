@@ -246,10 +246,50 @@ class ProviderSettings(Data, frozen=True):
     timeouts: ProviderTimeouts = ProviderTimeouts()
 
 
-class ModelFileSettings(Data, frozen=True):
-    urls: Annotated[
-        dict[str, str], Meta(description="Download URLs of catalogue models by name; checksums are verified.")
+class ModelSettings(Data, frozen=True):
+    """What requests to a model carry besides the conversation. Unset fields are not sent: the server's own apply."""
+
+    temperature: Annotated[Annotated[float, Meta(ge=0)] | None, Meta(description="Randomness; 0: the likeliest.")] = (
+        None
+    )
+    top_p: Annotated[Share | None, Meta(description="Share of probability to choose from.")] = None
+    top_k: Annotated[Count | None, Meta(description="Number of tokens to choose from; 0: all.")] = None
+    min_p: Annotated[
+        Annotated[float, Meta(ge=0, le=1)] | None,
+        Meta(description="Least probability, as a fraction of the likeliest token's."),
+    ] = None
+    repeat_penalty: Annotated[
+        Annotated[float, Meta(gt=0)] | None, Meta(description="Penalty for repetitions; 1: none.")
+    ] = None
+    seed: Annotated[int | None, Meta(description="Start of the random numbers, to get the same answer again.")] = None
+    stop: Annotated[tuple[str, ...], Meta(description="Texts at which an answer ends.")] = ()
+    thinking: Annotated[
+        Literal["on", "off", "/no_think"] | None,
+        Meta(description="on, off, or /no_think: off by that word in the prompt, for templates that read it."),
+    ] = None
+    thinking_budget: Annotated[Count | None, Meta(description="Maximum tokens of thinking.")] = None
+    reasoning_effort: Annotated[
+        str | None, Meta(description="low, medium, high, or another word that the model knows.")
+    ] = None
+    extra: Annotated[dict[str, Any], Meta(description="More fields of the request, sent as they are.")] = field(
+        default_factory=dict
+    )
+    headers: Annotated[
+        dict[str, str], Meta(description="HTTP headers; ${NAME} stands for an environment variable.")
     ] = field(default_factory=dict)
+
+    @property
+    def differs_by_server(self) -> bool:
+        """Return True if a setting is sent as another field to each kind of server."""
+        return any((self.repeat_penalty, self.thinking in ("on", "off"), self.reasoning_effort)) or (
+            self.thinking_budget is not None
+        )
+
+
+OWN_FIELDS = ("model", "messages", "tools", "stream", "stream_options")
+MODEL_URLS = Annotated[
+    dict[str, str], Meta(description="Download URLs of catalogue models by name; checksums are verified.")
+]
 
 
 class ResumeSettings(Data, frozen=True):
@@ -364,7 +404,9 @@ class Settings(Data, frozen=True):
     modes: ModeSettings = ModeSettings()
     tools: ToolSettings = ToolSettings()
     provider: ProviderSettings = ProviderSettings()
-    models: ModelFileSettings = ModelFileSettings()
+    models: Annotated[
+        dict[str, Any], Meta(description="Request settings by the name of the model, a glob, or default.")
+    ] = field(default_factory=dict)
     search: SearchSettings = SearchSettings()
     resume: ResumeSettings = ResumeSettings()
     daemon: DaemonSettings = DaemonSettings()

@@ -9,7 +9,8 @@ from typing import Any
 import msgspec
 
 from ollm.config.change import format_flow_value, require_known_key
-from ollm.config.settings import Settings
+from ollm.config.load import split_key
+from ollm.config.settings import MODEL_URLS, ModelSettings, Settings
 from ollm.config.validation import SERVICES
 from ollm.config.yaml_tree import SourcePosition
 
@@ -43,7 +44,7 @@ def find_value(document: Mapping[str, Any], key: str) -> Any:
     """Find the value of a dotted key; that of a section is the mapping of its keys."""
     require_known_key(key)
     value: Any = document
-    for part in key.split("."):
+    for part in split_key(key):
         value = value.get(part) if isinstance(value, Mapping) else None
     return value
 
@@ -68,10 +69,16 @@ def _render_lines(
 
 def build_schema() -> dict[str, Any]:
     """Build the JSON Schema of the file for editors; it marks unknown keys."""
-    found = msgspec.json.schema(Settings)
-    for definition in found["$defs"].values():
+    (found, model, urls), definitions = msgspec.json.schema_components((Settings, ModelSettings, MODEL_URLS))
+    for definition in definitions.values():
         definition["additionalProperties"] = False
-    properties = found["$defs"]["Settings"]["properties"]
+    properties = definitions["Settings"]["properties"]
+    properties["models"] |= {"properties": {"urls": urls}, "additionalProperties": model}
     services = {name: {"$ref": properties[section]["$ref"]} for name, section in SERVICES.items()}
     properties["services"] = {"type": "object", "properties": services, "additionalProperties": False}
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "ollm configuration", **found}
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "ollm configuration",
+        **found,
+        "$defs": definitions,
+    }

@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from ollm.config.settings import Settings
+from ollm.config.settings import MODEL_URLS, OWN_FIELDS, ModelSettings, Settings
 from ollm.config.yaml_tree import (
     MAX_FILE_BYTES,
     InvalidYaml,
@@ -95,6 +95,8 @@ class SettingsReader:
                 self.report_mistake(child.place, name, _explain_unknown_key(key, defaults, path))
             elif isinstance(section := defaults[key], msgspec.Struct):
                 values[key] = self.read_struct(type(section), child, name)
+            elif name == "models" and isinstance(child.value, dict):
+                values[key] = self._read_models(child)
             else:
                 self._read_field(find_field_type(kind, key), child, name, values, key)
         return values
@@ -110,6 +112,20 @@ class SettingsReader:
     def report_unusable(self, place: SourcePosition, message: str) -> None:
         """Report a source that cannot be used at all."""
         self.mistakes.append(Mistake(place=place, key="", message=message, fatal=True))
+
+    def _read_models(self, entry: YamlEntry) -> dict[str, Any]:
+        """Read the settings of each model, and `models.urls`."""
+        values: dict[str, Any] = {}
+        for name, child in entry.value.items():
+            if name == "urls":
+                self._read_field(MODEL_URLS, child, "models.urls", values, name)
+            else:
+                values[name] = read = self.read_struct(ModelSettings, child, f"models.{name}")
+                for field in [field for field in OWN_FIELDS if field in read.get("extra", ())]:
+                    place = child.value["extra"].value[field].place
+                    self.report_mistake(place, f"models.{name}.extra.{field}", "ollm sets this field itself")
+                    del read["extra"][field]
+        return values
 
     def _read_field(self, kind: Any, entry: YamlEntry, path: str, values: dict[str, Any], key: str) -> None:
         inner = strip_annotation(kind)
@@ -146,6 +162,8 @@ def list_known_keys(kind: type[msgspec.Struct], prefix: str = "") -> dict[str, A
         inner = strip_annotation(field.type)
         if isinstance(inner, type) and issubclass(inner, msgspec.Struct):
             keys.update(list_known_keys(inner, name + "."))
+        elif name == "models":
+            keys |= {"models.urls": MODEL_URLS, **list_known_keys(ModelSettings, "models.NAME.")}
         else:
             keys[name] = field.type
     return keys
@@ -217,7 +235,7 @@ def _list_choices(kind: Any) -> list[Any]:
 
 
 def _describe_value(value: Any, path: str) -> str:
-    if path.lower().endswith("apikey"):
+    if path.lower().endswith(("apikey", "headers")):
         return ""
     if isinstance(value, list | dict):
         return f", not a {'list' if isinstance(value, list) else 'mapping'} of {len(value)}"

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+
+from ollm.domain.lazy import compile_late
 
 MIN_SIMILARITY = 0.6  # share of letters in place
 MIN_PARTIAL_SCORE = 85  # for a name of which only a part was typed
 MAX_TYPED_CHARACTERS = 100
+VARIABLE_PATTERN = compile_late(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
+
+
+def expand_variables(text: str, variables: Mapping[str, str]) -> str:
+    """Replace `${NAME}` and `${NAME:-otherwise}` with the variable's value. Unknown variables stay unchanged."""
+    return VARIABLE_PATTERN.sub(lambda found: variables.get(found[1], found[0] if found[2] is None else found[2]), text)
 
 
 def suggest_names(typed: str, known: Iterable[str], most: int = 1) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
 from itertools import pairwise
 from operator import attrgetter
@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from ollm.config.settings import ModelSettings
 from ollm.domain.context import Usage
 from ollm.domain.errors import ModelError, OllmError
 from ollm.domain.lazy import compile_late
@@ -24,7 +25,8 @@ _read_role = attrgetter("role")
 
 
 class ChatRequest(Data, frozen=True):
-    """One request to the model. Servers that support `window` get it with every request (`num_ctx`)."""
+    """One request to the model. Servers that support `window` get it with every request (`num_ctx`). `settings` are
+    the user's for this model; a field of the request itself wins over them."""
 
     model: str
     messages: tuple[PromptMessage, ...]
@@ -34,6 +36,7 @@ class ChatRequest(Data, frozen=True):
     temperature: float | None = None
     response_schema: JsonObject | None = None
     stop: tuple[str, ...] = ()
+    settings: ModelSettings | None = None
 
 
 class Piece(msgspec.Struct, frozen=True, tag_field="type"):
@@ -113,6 +116,7 @@ class ModelInfo(Data, frozen=True):
     title: str = ""  # what its own file calls it
     file: str = ""  # its path on the server's machine
     metadata: JsonObject | None = None  # of its file, where the server says it
+    sampling: JsonObject | None = None  # what the server uses unless a request says otherwise, by our names
 
 
 class Provider:
@@ -194,6 +198,21 @@ async def relay(
         if better is None:
             raise
         raise better from error
+
+
+SAMPLING_NAMES = {
+    "temperature": "temperature",
+    "top_p": "topP",
+    "top_k": "topK",
+    "min_p": "minP",
+    "repeat_penalty": "repeatPenalty",
+}
+
+
+def read_sampling(found: Mapping[str, Any]) -> JsonObject:
+    """Read a server's own sampling settings; it takes them from the model's file or card, or has them built in."""
+    known = {ours: found.get(name) for name, ours in SAMPLING_NAMES.items()}
+    return {name: round(value, 4) for name, value in known.items() if isinstance(value, int | float)}
 
 
 def as_mapping(value: Any) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from typing import Any, TypeVar
 
@@ -12,6 +12,7 @@ import msgspec
 from ollm.config.settings import ProviderTimeouts
 from ollm.domain.clock import monotonic
 from ollm.domain.errors import ModelError, ModelTimeoutError, NoServerError, OllmError, UsageError
+from ollm.domain.lazy import compile_late
 from ollm.domain.messages import JsonObject
 from ollm.providers.base import (
     AnyPiece,
@@ -92,6 +93,7 @@ class KeyHider:
 
 QUICK_TIMEOUT_SECONDS = 10.0
 LOADING_SECONDS = 0.5
+HEADER_NAME = compile_late(r"(?i)(?!content-length$|transfer-encoding$)[a-z0-9!#$%&'*+.^_`|~-]+")
 BUSY_STATUSES = (429, 502, 503, 504)
 MIN_HIDDEN_KEY_CHARACTERS = 8
 Received = TypeVar("Received", bytes, str)
@@ -114,12 +116,25 @@ class Exchange:
         self.url = url
         self._named = configured or url  # as errors name it
         self._timeouts = http.Timeouts(connect=timeouts.connect, first=timeouts.first_token, stall=timeouts.stall)
-        self._api_key = _clean_api_key(api_key) if api_key else ""
-        headers = {"Authorization": f"Bearer {self._api_key}"} if api_key else {}
+        key = _clean_api_key(api_key) if api_key else ""
+        self._secrets: list[str] = []  # never shown, even if the server repeats one
+        self._hide([key])
+        headers = {"Authorization": f"Bearer {key}"} if api_key else {}
         try:
             self._client = http.open_client(url, headers=headers, timeouts=self._timeouts, proxied=proxied)
         except ValueError as error:
             raise UsageError(f"{url} is not a valid server URL: {error}.", action="Set provider.baseUrl.") from error
+
+    def _hide(self, secrets: Sequence[str]) -> None:
+        self._secrets += [secret for secret in secrets if len(secret) >= MIN_HIDDEN_KEY_CHARACTERS]
+
+    def add_headers(self, headers: Mapping[str, str], secrets: Sequence[str]) -> None:
+        """Send these headers with every request, and hide `secrets` in answers."""
+        for name, value in headers.items():
+            if not HEADER_NAME.fullmatch(name) or not value.isascii() or not value.isprintable():
+                raise UsageError(f"The header {name!r} in models has invalid characters.", action="Correct it.")
+        self._hide(secrets)
+        self._client.add_headers(headers)
 
     def extend_first_token_timeout(self, seconds: float) -> None:
         """Wait at least this long for the first token: a slow machine needs time to read a long prompt."""
@@ -191,16 +206,14 @@ class Exchange:
 
     def hide_key(self, pieces: PieceStream) -> PieceStream:
         """Hide the API key in a server's stream, even if it is split across pieces."""
-        return hide_key_in_pieces(pieces, self._api_key) if self._hides_key else pieces
-
-    @property
-    def _hides_key(self) -> bool:
-        return len(self._api_key) >= MIN_HIDDEN_KEY_CHARACTERS
+        for secret in self._secrets:
+            pieces = hide_key_in_pieces(pieces, secret)
+        return pieces
 
     def _unescape(self, data: bytes | str) -> bytes:
         """Normalize JSON, so that a key written with escapes is found."""
         written = data.encode() if isinstance(data, str) else data
-        if not self._hides_key or b"\\" not in written:
+        if not self._secrets or b"\\" not in written:
             return written
         try:
             return msgspec.json.encode(decode_json(written))
@@ -208,12 +221,12 @@ class Exchange:
             return written
 
     def _hide_api_key(self, data: Received) -> Received:
-        key = self._api_key
-        if not self._hides_key:
-            return data
-        if isinstance(data, str):
-            return data.replace(key, HIDDEN_KEY)
-        return data.replace(key.encode(), HIDDEN_KEY.encode())
+        for secret in self._secrets:
+            if isinstance(data, str):
+                data = data.replace(secret, HIDDEN_KEY)
+            else:
+                data = data.replace(secret.encode(), HIDDEN_KEY.encode())
+        return data
 
     def explain(self, failure: http.HttpFailure) -> OllmError:
         error = self._explain_failure(failure)
@@ -297,6 +310,9 @@ class ServerProvider(Provider):
         super().__init__()
         self.base_url = base_url
         self._exchange = exchange
+
+    def add_headers(self, headers: Mapping[str, str], secrets: Sequence[str]) -> None:
+        self._exchange.add_headers(headers, secrets)
 
     def allow(self, seconds: float) -> None:
         self._exchange.extend_first_token_timeout(seconds)

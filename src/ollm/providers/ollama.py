@@ -14,6 +14,7 @@ from typing import Any
 from ollm.domain.context import Usage
 from ollm.domain.errors import ModelError, UnknownModelError
 from ollm.domain.messages import JsonObject, PromptMessage
+from ollm.providers import request_settings
 from ollm.providers.base import (
     AnyPiece,
     CallPiece,
@@ -29,6 +30,7 @@ from ollm.providers.base import (
     build_functions,
     merge_user_messages,
     parse_arguments,
+    read_sampling,
 )
 from ollm.providers.exchange import Exchange, ServerProvider
 from ollm.providers.server_errors import as_int, make_unknown_model_error
@@ -106,16 +108,16 @@ def build_chat_body(request: ChatRequest) -> JsonObject:
         options["temperature"] = request.temperature
     if request.stop:
         options["stop"] = list(request.stop)
-    body: JsonObject = {
-        "model": request.model,
-        "messages": [build_message(m) for m in merge_user_messages(request.messages)],
-        "stream": True,
-    }
+    messages = merge_user_messages(request.messages)
+    if request.settings:
+        messages = request_settings.add_thinking_word(messages, request.settings)
+    body: JsonObject = {"model": request.model, "messages": list(map(build_message, messages)), "stream": True}
     if request.tools:
         body["tools"] = build_functions(request.tools)
     if request.response_schema is not None:
         body["format"] = request.response_schema
-    return body | {"options": options}
+    body["options"] = options
+    return request_settings.add_ollama_fields(body, request.settings) if request.settings else body
 
 
 def build_message(message: PromptMessage) -> JsonObject:
@@ -169,7 +171,17 @@ def read_model_info(model: str, shown: dict[str, Any], running: dict[str, Any]) 
         title=as_text(facts.get("general.basename")) or as_text(facts.get("general.name")),
         file=next((line[5:] for line in as_text(shown.get("modelfile")).splitlines() if line.startswith("FROM /")), ""),
         metadata=facts,
+        sampling=read_sampling(dict(map(_read_parameter, as_text(shown.get("parameters")).splitlines()))),
     )
+
+
+def _read_parameter(line: str) -> tuple[str, float | None]:
+    """Read a line of a Modelfile's parameters, such as `temperature 0.6`."""
+    name, _, value = line.strip().partition(" ")
+    try:
+        return name, float(value)
+    except ValueError:
+        return name, None
 
 
 def is_same_model(one: str, other: str) -> bool:

@@ -26,6 +26,7 @@ from ollm.providers.base import (
     FinishPiece,
     FinishReason,
     ModelInfo,
+    PieceStream,
     ProgressPiece,
     TextPiece,
     ThinkingPiece,
@@ -83,7 +84,17 @@ class OpenAICompatible(ServerProvider):
         self.kind: Kind | None = None  # None: not connected yet
 
     def stream(self, request: ChatRequest) -> AsyncGenerator[AnyPiece, None]:
-        body = build_chat_body(request, self._encoded)
+        if self.kind is None and request.settings and request.settings.differs_by_server:
+            return relay(self._stream_when_known(request))
+        return self._stream_chat(request)
+
+    async def _stream_when_known(self, request: ChatRequest) -> AsyncGenerator[AnyPiece | PieceStream, None]:
+        """Ask for the kind of server first: each takes thinking and penalties as other fields."""
+        await self._get_listing()
+        yield self._stream_chat(request)
+
+    def _stream_chat(self, request: ChatRequest) -> AsyncGenerator[AnyPiece, None]:
+        body = build_chat_body(request, self._encoded, self.kind or "other")
         if self.kind == LLAMA_CPP:
             body |= {"return_progress": True, "cache_prompt": True}
 
@@ -144,7 +155,7 @@ class OpenAICompatible(ServerProvider):
     async def count_prompt(self, request: ChatRequest) -> int | None:
         await self._get_listing()
         if self.kind == VLLM:
-            return await self._request_token_count(_select_template_fields(request))
+            return await self._request_token_count(_select_template_fields(request, VLLM))
         rendered = await self.render(request)
         if rendered is None:
             return None
@@ -155,7 +166,9 @@ class OpenAICompatible(ServerProvider):
         if self.kind != LLAMA_CPP:
             return None
         found = as_mapping(
-            await self._exchange.try_request_json("POST", "/apply-template", _select_template_fields(request))
+            await self._exchange.try_request_json(
+                "POST", "/apply-template", _select_template_fields(request, LLAMA_CPP)
+            )
         )
         return as_text(found.get("prompt")) or None
 
@@ -244,9 +257,9 @@ def may_name_model(error: OllmError) -> bool:
     return isinstance(error, UnknownModelError) or error.status in REFUSAL_STATUSES
 
 
-def _select_template_fields(request: ChatRequest) -> JsonObject:
-    body = build_chat_body(request)
-    return {key: body[key] for key in ("model", "messages", "tools") if key in body}
+def _select_template_fields(request: ChatRequest, kind: Kind) -> JsonObject:
+    body = build_chat_body(request, None, kind)
+    return {key: body[key] for key in ("model", "messages", "tools", "chat_template_kwargs") if key in body}
 
 
 def is_slot_busy(slot: Any) -> bool:
@@ -287,9 +300,15 @@ class MessageEncoder:
 
 
 def build_chat_body(
-    request: ChatRequest, encode: Callable[[list[PromptMessage]], Sequence[object]] | None = None
+    request: ChatRequest,
+    encode: Callable[[list[PromptMessage]], Sequence[object]] | None = None,
+    kind: Kind = "other",
 ) -> JsonObject:
     messages = merge_user_messages(request.messages)
+    if request.settings:
+        from ollm.providers.request_settings import add_openai_fields, add_thinking_word
+
+        messages = add_thinking_word(messages, request.settings)
     body: JsonObject = {
         "model": request.model,
         "messages": encode(messages) if encode else list(map(build_message, messages)),
@@ -307,7 +326,7 @@ def build_chat_body(
     if request.response_schema is not None:
         schema = {"name": "answer", "strict": True, "schema": request.response_schema}
         body["response_format"] = {"type": "json_schema", "json_schema": schema}
-    return body
+    return add_openai_fields(body, request.settings, kind) if request.settings else body
 
 
 def build_message(message: PromptMessage) -> JsonObject:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import msgspec
 
@@ -13,7 +14,7 @@ from ollm.domain.clock import monotonic
 from ollm.domain.errors import ModelError, NoServerError, OllmError, UsageError
 from ollm.domain.struct import Data
 from ollm.providers.base import ModelInfo, Provider, list_missing_parts
-from ollm.providers.exchange import LOADING_SECONDS, Exchange
+from ollm.providers.exchange import LOADING_SECONDS, Exchange, ServerProvider
 from ollm.providers.openai_compatible import OpenAICompatible
 from ollm.providers.server_errors import ModelLoadingError, lists_no_models
 from ollm.providers.server_kind import split_base_url
@@ -72,7 +73,8 @@ DEFAULT_LOCATIONS = (OLLAMA, LM_STUDIO, LLAMA_CPP, VLLM, TABBY_API)
 class ProviderRegistry:
     """A factory that chooses and builds providers. `environment` is the process environment: a key may be read from it
     by name, and the embedded server gets a cleaned part. `places` are tried when nothing is configured. `others` are
-    the kinds of server provided by extensions, by name, and `problems` the reasons why some provide none."""
+    the kinds of server provided by extensions, by name, and `problems` the reasons why some provide none. `models` are
+    the request settings by model, of which the headers are used here."""
 
     def __init__(
         self,
@@ -82,6 +84,7 @@ class ProviderRegistry:
         places: tuple[ServerLocation, ...] = DEFAULT_LOCATIONS,
         others: Mapping[str, Callable[[], Provider]] | None = None,
         problems: Sequence[str] = (),
+        models: Mapping[str, Any] | None = None,
     ) -> None:
         self._settings = resolve_server_name(settings)
         self._home = home
@@ -89,9 +92,24 @@ class ProviderRegistry:
         self._places = places
         self._others = others or {}
         self._problems = problems
+        self._models = models or {}
 
     async def choose(self) -> ProviderChoice:
         """Choose a server. Raises NoServerError if the configured one does not answer, or if no server is found."""
+        choice = await self._choose_server()
+        self._add_headers(choice.provider, choice.model)
+        return choice
+
+    def _add_headers(self, provider: Provider, model: str) -> None:
+        if not self._models or not isinstance(provider, ServerProvider):
+            return
+        from ollm.providers.request_settings import expand_headers, find_model_settings
+
+        settings = find_model_settings(self._models, model)
+        if settings and settings.headers:
+            provider.add_headers(*expand_headers(settings.headers, self._environment))
+
+    async def _choose_server(self) -> ProviderChoice:
         settings = self._settings
         if settings.extension:
             return await self._choose_extension(settings.extension)
@@ -132,7 +150,7 @@ class ProviderRegistry:
         if url is None:
             return found
         kind = self._settings.type or await self._detect_kind(url)
-        provider = self.build(kind, url, self._read_api_key())
+        provider = self._build_configured(kind, url)
         return [DiscoveredServer(ServerLocation("configured", kind, url), provider, await provider.models()), *found]
 
     def build(self, kind: str, url: str, api_key: str = "") -> Provider:
@@ -144,6 +162,11 @@ class ProviderRegistry:
             return Ollama(self._open_exchange(root, api_key))
         root, api = split_base_url(url)
         return OpenAICompatible(self._open_exchange(root, api_key, url), api)
+
+    def _build_configured(self, kind: str, url: str) -> Provider:
+        provider = self.build(kind, url, self._read_api_key())
+        self._add_headers(provider, self._settings.model or "")
+        return provider
 
     def _open_exchange(self, url: str, api_key: str, configured: str = "") -> Exchange:
         proxied = has_proxy(self._environment)
@@ -174,7 +197,7 @@ class ProviderRegistry:
 
     async def _choose_configured(self, url: str) -> ProviderChoice:
         kind = self._settings.type or await self._detect_kind(url)
-        provider = self.build(kind, url, self._read_api_key())
+        provider = self._build_configured(kind, url)
         if self._settings.model:
             return ProviderChoice(provider, self._settings.model, "as configured")
         try:
@@ -183,7 +206,7 @@ class ProviderRegistry:
             await provider.close()
             if kind == "openai" and isinstance(error, ModelError) and lists_no_models(error):
                 return ProviderChoice(
-                    self.build(kind, url, self._read_api_key()),
+                    self._build_configured(kind, url),
                     UNNAMED_MODEL,
                     "as configured; it lists no models",
                 )

@@ -6,18 +6,19 @@ from typing import Any, Final, Literal
 
 from msgspec.structs import replace
 
-from ollm.providers.base import ModelInfo, as_entries, as_mapping, as_text
+from ollm.providers.base import ModelInfo, as_entries, as_mapping, as_text, read_sampling
 from ollm.providers.server_errors import as_int
 
-Kind = Literal["llama.cpp", "vllm", "lm-studio", "other"]
+Kind = Literal["llama.cpp", "vllm", "sglang", "lm-studio", "other"]
 LLAMA_CPP: Final = "llama.cpp"
 VLLM: Final = "vllm"
+SGLANG: Final = "sglang"
 LM_STUDIO: Final = "lm-studio"
 PROXY_PAGE = "/model/info"
 SERVED_PAGE = "/info"
 PROXY_WINDOW_KEYS = ("max_input_tokens", "max_tokens")
 WINDOW_KEYS = ("max_total_tokens", "max_model_len", "context_length", "max_input_tokens", "max_input_length")
-OWNERS: dict[str, Kind] = {"llamacpp": LLAMA_CPP, "vllm": VLLM, "organization_owner": LM_STUDIO}
+OWNERS: dict[str, Kind] = {"llamacpp": LLAMA_CPP, "vllm": VLLM, "sglang": SGLANG, "organization_owner": LM_STUDIO}
 
 
 def split_base_url(url: str) -> tuple[str, str]:
@@ -57,9 +58,11 @@ def add_server_details(info: ModelInfo, kind: Kind, details: Any) -> ModelInfo:
     """Add facts from the server's own pages: the window of a slot, vision."""
     if kind == LLAMA_CPP:
         properties = as_mapping(details)
+        served = as_mapping(properties.get("default_generation_settings"))
         return replace(
             info,
-            window=as_int(as_mapping(properties.get("default_generation_settings")).get("n_ctx")) or None,
+            window=as_int(served.get("n_ctx")) or None,
+            sampling=read_sampling(as_mapping(served.get("params"))),
             vision=bool(as_mapping(properties.get("modalities")).get("vision")),
             template=as_text(properties.get("chat_template")),
             file=as_text(properties.get("model_path")),

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from ollm.domain.errors import UsageError
+from ollm.domain.text import expand_variables
 from ollm.extensions.mcp.settings import (
     McpServer,
     convert_entry,
-    expand_variables,
     read_foreign_file,
     read_project_servers,
     read_servers,

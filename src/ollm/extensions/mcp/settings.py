@@ -15,7 +15,6 @@ from ollm.domain.struct import Data, convert_or_describe
 from ollm.system.atomic import read_small_file
 
 NAME_PATTERN = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]|_(?!_)){0,31}")
-VARIABLE_PATTERN = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 URL_KEYS = ("url", "httpUrl", "serverUrl")  # as other clients name it
 SSE = "sse"
 TYPES = ("stdio", "http", "streamable-http", "streamableHttp", SSE)
@@ -133,11 +132,6 @@ def _make_texts(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {str(key): str(item) for key, item in value.items()}
     return [str(item) for item in value] if isinstance(value, list | tuple) else value
-
-
-def expand_variables(text: str, variables: Mapping[str, str]) -> str:
-    """Replace `${NAME}` and `${NAME:-otherwise}` with the variable's value. Unknown variables stay unchanged."""
-    return VARIABLE_PATTERN.sub(lambda found: variables.get(found[1], found[0] if found[2] is None else found[2]), text)
 
 
 PROJECT_FILE = ".mcp.json"

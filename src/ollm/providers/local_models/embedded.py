@@ -230,8 +230,10 @@ class EmbeddedProvider(Provider):
 
     async def describe(self, model: str) -> ModelInfo:
         """Describe the model from its file, without starting the server."""
+        running = self._server if self._is_running(None) else None
         return ModelInfo(
             name=self._file.name,
+            sampling=(await running.describe(model)).sampling if running else None,
             size=self._file.size,
             trained_window=read_trained_window(self._file.path),
             parameters=int(self._file.size * TINY_PARAMETERS_PER_BYTE) if self._file.tiny else None,

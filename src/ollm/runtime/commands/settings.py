@@ -7,7 +7,11 @@ from typing import TYPE_CHECKING, get_args
 
 import msgspec
 
+from ollm.config.change import parse_setting
+from ollm.config.settings import ModelSettings
 from ollm.domain.context import Approval, ModeName
+from ollm.domain.errors import OllmError
+from ollm.providers.request_settings import format_settings, list_request_settings
 from ollm.runtime import changes
 from ollm.runtime.base import CommandReply
 from ollm.runtime.commands.base import WrongUsage, render_options, render_table, slash_command
@@ -16,6 +20,8 @@ from ollm.runtime.prompt.project_context import find_skills
 from ollm.services.modes import MODES
 
 if TYPE_CHECKING:
+    from ollm.domain.messages import JsonObject
+    from ollm.runtime.model.model import Model
     from ollm.runtime.parts import ConversationParts
 
 MODE_NAMES: tuple[ModeName, ...] = get_args(ModeName)
@@ -38,12 +44,16 @@ Shift-Tab goes from one to the next. Rules that deny hold at every level."""
 APPROVALS: tuple[Approval, ...] = get_args(Approval)
 
 
-@slash_command("model", usage="[NAME]")
+@slash_command("model", usage="[NAME | set KEY VALUE | unset KEY]")
 async def model(conversation: ConversationParts, arguments: str) -> CommandReply:
     """Show or switch the model.
 
-    Without a name: the models the server lists, and how this one was chosen. A switch keeps the conversation; what
-    does not fit into the new window is folded."""
+    Without a name: the models the server lists, how this one was chosen, and the settings its requests carry. A switch
+    keeps the conversation; what does not fit into the new window is folded. `/model set temperature 0.2` changes a
+    setting of its requests until the chat ends; `models` in the configuration keeps it."""
+    word, _, rest = arguments.strip().partition(" ")
+    if word in ("set", "unset") and rest.strip():
+        return change_request_setting(conversation, word, rest.strip())
     if arguments:
         await changes.change_model(conversation, arguments.strip())
     now = conversation.state.model
@@ -54,8 +64,41 @@ async def model(conversation: ConversationParts, arguments: str) -> CommandReply
     rows = [(found.name, "← now" if found.name == now.name else "") for found in offered]
     listed = render_table(("model", ""), rows) if rows else ""
     text = f"**{now.name}** at {now.provider.base_url} ({now.window:,}-token context)."
-    data = {"model": now.name, "offered": offered, "options": [found.name for found in offered]}
-    return CommandReply(text=f"{text}\n\n{listed}\n\n{now.why}", data=data)
+    sent, own = list_request_settings(now.settings), await read_server_defaults(now)
+    said = [
+        f"Sent with every request: {format_settings(sent)}." if sent else "",
+        f"The server's own: {format_settings(own)}." if own else "",
+    ]
+    data = {"model": now.name, "offered": offered, "options": [found.name for found in offered], "settings": sent}
+    return CommandReply(text="\n\n".join(filter(None, (text, listed, *said, now.why))), data=data)
+
+
+async def read_server_defaults(now: Model) -> JsonObject:
+    """Read what the server uses for settings that a request does not carry, from the model's own file or card."""
+    try:
+        return (await now.provider.describe(now.name)).sampling or {}
+    except OllmError:
+        return {}
+
+
+def change_request_setting(conversation: ConversationParts, word: str, rest: str) -> CommandReply:
+    now = conversation.state.model
+    key, _, text = rest.partition(" ")
+    known = [name for name in ModelSettings.__struct_encode_fields__ if name != "headers"]
+    if key not in known or bool(text.strip()) != (word == "set"):
+        raise WrongUsage(f"set KEY VALUE | unset KEY, with KEY one of {', '.join(known)}")
+    shown = list_request_settings(now.settings)
+    if word == "set":
+        shown[key] = parse_setting(f"models.{now.name}.{key}", text.strip())
+    else:
+        shown.pop(key, None)
+    headers = now.settings.headers if now.settings else {}
+    now.settings = msgspec.convert({**shown, "headers": headers}, ModelSettings)
+    sent = list_request_settings(now.settings)
+    command = f"`ollm config set models.{now.name}.{key} {text.strip()}`"
+    keep = f" Until this chat ends; to keep it: {command}." if word == "set" else ""
+    text = f"Sent with every request: {format_settings(sent) or 'no settings'}.{keep}"
+    return CommandReply(text=text, data={"model": now.name, "settings": sent})
 
 
 @slash_command("mode", usage="[NAME|auto]", more=MODE_HELP)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from ollm.config.settings import TokenPrice
+from ollm.config.settings import ModelSettings, TokenPrice
 from ollm.domain.context import Usage
 from ollm.domain.errors import ModelError, OllmError, RequestRefusedError
 from ollm.domain.lazy import compile_late
@@ -43,6 +43,7 @@ class Model:
         self.pictures = RefusedPictures()
         self.why = why  # why this server, model and window
         self.price = TokenPrice()
+        self.settings: ModelSettings | None = None  # the user's, for every request
         self.is_small = False  # it is shown files with a request, though it calls natively
         self.advice = ""  # how the server would take tools, when it refused them
 
@@ -118,6 +119,8 @@ class Model:
         writes = bool(tools) and self.facts.call_form in ("text", "constrained")
         if not (tools and self.facts.call_form == "blocks"):
             temperature = SMALL_MODEL_TEMPERATURE if self.facts.chats_only or writes else None
+        if self.settings and self.settings.temperature is not None:
+            temperature = self.settings.temperature
         return ChatRequest(
             model=self.name,
             messages=messages,
@@ -125,6 +128,7 @@ class Model:
             tools=tools,
             max_tokens=max_tokens,
             temperature=temperature,
+            settings=self.settings,
         )
 
     def _create_answer(self, request: ChatRequest) -> ToolCallFallback | BlockAnswer:
@@ -142,7 +146,9 @@ class Model:
     async def count_tokens(self, messages: tuple[PromptMessage, ...], tools: tuple[ToolSchema, ...]) -> int | None:
         """Count the exact tokens of the last request. Return None if the server cannot, without failing the turn."""
         messages, tools = format_request(self.pictures.leave_out(messages), tools, self.counted)
-        request = ChatRequest(model=self.name, messages=messages, window=self.window, tools=tools)
+        request = ChatRequest(
+            model=self.name, messages=messages, window=self.window, tools=tools, settings=self.settings
+        )
         try:
             return await self.provider.count_prompt(request)
         except OllmError:
@@ -155,7 +161,12 @@ class Model:
         stays valid. Records no facts."""
         messages, tools = format_request(self.pictures.leave_out(messages), tools, self.counted)
         request = ChatRequest(
-            model=self.name, messages=messages, window=self.window, tools=tools, max_tokens=max_tokens
+            model=self.name,
+            messages=messages,
+            window=self.window,
+            tools=tools,
+            max_tokens=max_tokens,
+            settings=self.settings,
         )
         return iterate_text(self.provider.stream(request))
 

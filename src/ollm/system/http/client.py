@@ -377,6 +377,10 @@ class Client:
         async with self.stream(method, path, body, timeouts=timeouts) as response:
             return await read_full_response(response)
 
+    def add_headers(self, headers: Mapping[str, str]) -> None:
+        """Send these headers with every request, in place of those of the same name."""
+        raise NotImplementedError  # implemented by PlainClient and SecureClient
+
     async def close(self) -> None:
         raise NotImplementedError  # implemented by PlainClient and SecureClient
 
@@ -390,6 +394,10 @@ class PlainClient(Client):
         self._headers = {"Host": address.authority, "User-Agent": "ollm", "Accept": "*/*"} | headers
         self._timeouts = timeouts
         self._idle: list[Connection] = []
+
+    def add_headers(self, headers: Mapping[str, str]) -> None:
+        names = {name.lower() for name in headers}
+        self._headers = {key: text for key, text in self._headers.items() if key.lower() not in names} | dict(headers)
 
     @asynccontextmanager
     async def stream(

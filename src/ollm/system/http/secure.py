@@ -7,7 +7,7 @@ from HTTP_PROXY, HTTPS_PROXY and ALL_PROXY, except for hosts in NO_PROXY.
 from __future__ import annotations
 
 import ssl
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 
 import httpx2
@@ -51,6 +51,9 @@ class SecureClient(Client):
             follow_redirects=False,
             mounts={"all://": None, "http://": None, "https://": None} if address.local else None,
         )
+
+    def add_headers(self, headers: Mapping[str, str]) -> None:
+        self._client.headers.update(headers)
 
     @asynccontextmanager
     async def stream(
