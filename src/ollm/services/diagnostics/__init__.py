@@ -1,1 +1,1 @@
-"""Diagnostics of language servers after an edit."""
+"""Diagnostics of language servers after an edit (decision 0032)."""

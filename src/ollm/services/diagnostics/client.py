@@ -259,7 +259,7 @@ class LanguageClient:
                     self._end("it sends too much, or not the language server protocol")
                     return
                 self._receive(msgspec.json.decode(await program.output.readexactly(size)))
-        except (asyncio.LimitOverrunError, msgspec.DecodeError, RecursionError):
+        except (asyncio.LimitOverrunError, msgspec.DecodeError, ValueError, RecursionError):
             self._end("it does not speak the language server protocol")
         except (asyncio.IncompleteReadError, OSError):
             await asyncio.sleep(0)  # its last words may be here by then

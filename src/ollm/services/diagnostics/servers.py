@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ class Language(Data, frozen=True):
     commands: tuple[tuple[str, ...], ...]
     settings: Mapping[str, Any] = {}
     options: Mapping[str, Any] = {}  # sent when it starts
+    needs: tuple[str, ...] = ()  # programs without which it finds no errors
 
 
 LANGUAGES = (
@@ -64,6 +65,7 @@ LANGUAGES = (
         suffixes={".sh": "shellscript", ".bash": "shellscript"},
         roots=(),
         commands=(("bash-language-server", "start"),),
+        needs=("shellcheck",),
     ),
 )
 
@@ -91,7 +93,7 @@ class ServerFinder:
         self.languages = tuple(_apply_settings(configured))
 
     def find_language(self, path: str | Path) -> Language | None:
-        suffix = os.path.splitext(path)[1].lower()  # noqa: PTH122 - called for every edit
+        suffix = os.path.splitext(path)[1].lower()  # noqa: PTH122
         return next((one for one in self.languages if suffix in one.suffixes), None)
 
     def find_for_file(self, path: Path) -> FoundServer | None:
@@ -99,15 +101,13 @@ class ServerFinder:
         return self.find_server(language, self._find_root(path, language)) if language else None
 
     def find_server(self, language: Language, root: Path) -> FoundServer | None:
-        for command in language.commands:
-            for folder in self._list_folders(root):
-                program = os.path.join(folder, command[0])  # noqa: PTH118
-                if os.path.isfile(program) and os.access(program, os.X_OK):  # noqa: PTH113
-                    argv = (program, *command[1:])
-                    return FoundServer(
-                        language, argv, root, {**self._make_settings(language, root), **language.settings}
-                    )
-        return None
+        folders = list(self._list_folders(root))
+        if not all(_find_program(name, folders) for name in language.needs):
+            return None
+        found = ((_find_program(name, folders), more) for name, *more in language.commands)
+        argv = next(((program, *more) for program, more in found if program), None)
+        settings = {**self._make_settings(language, root), **language.settings}
+        return FoundServer(language, argv, root, settings) if argv else None
 
     def _find_root(self, path: Path, language: Language) -> Path:
         """Find the nearest folder of the workspace with a file that marks a project."""
@@ -136,6 +136,11 @@ class ServerFinder:
             "diagnosticSeverityOverrides": {"reportMissingImports": "warning", "reportMissingModuleSource": "none"}
         }
         return {"python": {"analysis": analysis}, "basedpyright": {"analysis": analysis}}
+
+
+def _find_program(name: str, folders: Sequence[str]) -> str | None:
+    paths = (os.path.join(folder, name) for folder in folders)  # noqa: PTH118 - called for every edit
+    return next((path for path in paths if os.path.isfile(path) and os.access(path, os.X_OK)), None)  # noqa: PTH113
 
 
 def _apply_settings(configured: Mapping[str, Any]) -> Iterator[Language]:

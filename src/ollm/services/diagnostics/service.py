@@ -6,13 +6,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+import os
+import re
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from ollm.config.settings import DiagnosticsSettings
+from ollm.domain.errors import OllmError
 from ollm.domain.struct import Data
 from ollm.services.diagnostics.client import LanguageClient, ServerGoneError
-from ollm.services.diagnostics.importers import find_importers
 from ollm.services.diagnostics.problems import WARNING, FileProblem, find_new_errors, list_errors
 from ollm.services.diagnostics.servers import FoundServer, ServerFinder
 from ollm.system.processes import ProcessHost
@@ -27,10 +29,16 @@ MAX_NEW_ERRORS = 10
 MAX_OTHER_ERRORS = 5
 MAX_LISTED_PROBLEMS = 100
 LIST_TIMEOUT_SECONDS = 15.0
+MAX_READ_FILES = 3_000
+MAX_READ_BYTES = 256 * 1024
+MAX_IMPORTERS = 5
+IMPORT_WORDS = frozenset(("import", "from", "require", "include", "use", "source"))
+WORDS = re.compile(r"[\w-]+")
+PACKAGE_FILES = ("__init__", "index", "mod", "lib")  # named by their folder
 
 
 class ServerHost(Data, frozen=True):
-    """What servers need: processes, sandbox, environment and the project's files that match these globs. `tell` reports
+    """The resources of servers; `list_files` lists the files of the project that match these globs, `tell` reports
     to the person."""
 
     processes: ProcessHost
@@ -81,7 +89,7 @@ class ProjectServer:
         try:
             async with self._lock:
                 await self._send_change(await self._ensure_started(), path, before, after)
-        except ServerGoneError as error:
+        except (ServerGoneError, OllmError, OSError) as error:
             await self._stop(str(error))
         finally:
             self.waiting -= 1
@@ -236,3 +244,30 @@ class DiagnosticsService:
 
 def _cap_lines(lines: list[str], most: int) -> list[str]:
     return lines if len(lines) <= most else [*lines[:most], f"… and {len(lines) - most} more"]
+
+
+def find_importers(path: Path, candidates: Sequence[Path]) -> dict[Path, str]:
+    """Find a few files that import this one, with their texts; those in folders nearby first."""
+    name = path.parent.name if path.stem in PACKAGE_FILES else path.stem
+    near = sorted(candidates[:MAX_READ_FILES], key=lambda each: _measure_distance(path, each))
+    found: dict[Path, str] = {}
+    for each, text in _read_texts(path, near):
+        lines = (set(WORDS.findall(line)) for line in text.splitlines() if name in line)
+        if any(name in words and words & IMPORT_WORDS for words in lines):
+            found[each] = text
+            if len(found) == MAX_IMPORTERS:
+                break
+    return found
+
+
+def _measure_distance(path: Path, other: Path) -> int:
+    return len(os.path.relpath(other, path.parent).split("/"))
+
+
+def _read_texts(path: Path, candidates: Sequence[Path]) -> Iterator[tuple[Path, str]]:
+    for each in candidates:
+        try:
+            if each != path and each.stat().st_size <= MAX_READ_BYTES:
+                yield each, each.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError):
+            continue
