@@ -30,7 +30,7 @@ sched_setparam=142/118 sched_setattr=314/274 sched_setaffinity=203/122 migrate_p
 process_vm_writev=311/271 ptrace=101/117 quotactl=179/60 quotactl_fd=443/443 reboot=169/142 removexattr=197/14
 rename=82/- renameat=264/38 renameat2=316/276 request_key=249/218 rmdir=84/- seccomp=317/277 semget=64/190
 setdomainname=171/162 sethostname=170/161 setns=308/268 settimeofday=164/170 setxattr=188/5 shmget=29/194
-socket=41/198 socketpair=53/199 statx=332/291 swapoff=168/225 swapon=167/224 symlink=88/- symlinkat=266/36 syslog=103/116
+socket=41/198 socketpair=53/199 statx=332/291 swapoff=168/225 swapon=167/224 symlink=88/- symlinkat=266/36 syncfs=306/267 syslog=103/116
 truncate=76/45 umount2=166/39 unlink=87/- unlinkat=263/35 unshare=272/97 userfaultfd=323/282
 utime=132/- utimensat=280/88 utimes=235/- vhangup=153/58
 """

@@ -14,16 +14,22 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from ollm.domain.errors import ToolFailure
+from ollm.system.atomic import write_all
 
 _DIRECTORY_FLAGS = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _READ_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
 _CREATE_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _LINK_ERRORS = (errno.ELOOP, errno.ENOTDIR)
 _NO_HARD_LINK_ERRORS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
+_COPY_BYTES = 1 << 20
 
 
 class LinkFound(Exception):  # noqa: N818 - not a fault: resolve the path again and come back
     """A link in a resolved path: the path changed in between, or links form a cycle."""
+
+
+def make_temporary_name() -> str:
+    return f".ollm-{os.urandom(8).hex()}.tmp"
 
 
 @contextmanager
@@ -145,9 +151,9 @@ def replace_file(root: Path, path: Path, content: bytes, *, overwrite: bool) -> 
             _require_regular(before, path)
             if not overwrite:
                 raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(path))
-        temporary = f".ollm-{os.urandom(8).hex()}.tmp"
+        temporary = make_temporary_name()
         try:
-            _write_new(temporary, parent, content, before and _make_attribute_copier(name, before, parent))
+            _write_new(temporary, name, parent, content, before)
             _move(temporary, name, parent, overwrite=overwrite)
         except BaseException:
             with suppress(OSError):
@@ -156,25 +162,36 @@ def replace_file(root: Path, path: Path, content: bytes, *, overwrite: bool) -> 
         _sync_directory(parent)
 
 
-def detach_file(parent: int, name: str, max_bytes: int, *, durable: bool = True) -> None:
-    """Replace a file in an open directory by a copy with its times, so that its other names (hard links) are of another
-    file."""
-    with os.fdopen(os.open(name, _READ_FLAGS, dir_fd=parent), "rb", buffering=0) as file:
-        before = os.fstat(file.fileno())
+def copy_beside(parent: int, name: str, max_bytes: int) -> str:
+    """Copy a regular file in an open directory, with its attributes and times. Return the name of the copy."""
+    source, temporary = os.open(name, _READ_FLAGS, dir_fd=parent), make_temporary_name()
+    try:
+        before = os.fstat(source)
         _require_regular(before, Path(name))
         if before.st_size > max_bytes:
             raise OSError(errno.EFBIG, os.strerror(errno.EFBIG), name)
-        temporary = f".ollm-{os.urandom(8).hex()}.tmp"
+        target = os.open(temporary, _CREATE_FLAGS, 0o600, dir_fd=parent)
         try:
-            keep = _make_attribute_copier(name, before, parent)
-            _write_new(temporary, parent, file.readall(), keep, durable=durable)
-            times = (before.st_atime_ns, before.st_mtime_ns)
-            os.utime(temporary, ns=times, dir_fd=parent, follow_symlinks=False)
-            os.rename(temporary, name, src_dir_fd=parent, dst_dir_fd=parent)
+            _copy_content(source, target)
+            _copy_attributes(source, before, target)
+            os.utime(target, ns=(before.st_atime_ns, before.st_mtime_ns))
         except BaseException:
-            with suppress(OSError):
-                os.unlink(temporary, dir_fd=parent)
+            os.unlink(temporary, dir_fd=parent)
             raise
+        finally:
+            os.close(target)
+    finally:
+        os.close(source)
+    return temporary
+
+
+def _copy_content(source: int, target: int) -> None:
+    """Copy a file within the kernel, which may share blocks, and what is left of it by hand."""
+    with suppress(OSError, AttributeError):
+        while os.copy_file_range(source, target, _COPY_BYTES):
+            pass
+    while content := os.read(source, _COPY_BYTES):
+        write_all(target, content)
 
 
 def remove_file(root: Path, path: Path) -> None:
@@ -216,44 +233,44 @@ def _describe_kind(mode: int) -> str:
     return next((text for test, text in kinds if test(mode)), "something special")
 
 
-def _make_attribute_copier(name: str, before: os.stat_result, parent: int) -> Callable[[int], None]:
-    """Make a function that copies attributes to the new file, as far as the system permits."""
-
-    def keep(descriptor: int) -> None:
-        mode = stat.S_IMODE(before.st_mode) & 0o1777  # new contents do not run with the rights of the old ones' owner
-        with suppress(OSError):
-            os.fchown(descriptor, before.st_uid, before.st_gid)
-        _copy_attributes(name, parent, descriptor)
-        os.fchmod(descriptor, mode)
-
-    return keep
-
-
-def _copy_attributes(name: str, parent: int, descriptor: int) -> None:
-    if not hasattr(os, "listxattr"):
-        return
+def _copy_attributes(source: int, before: os.stat_result, target: int) -> None:
+    """Copy owner, mode and extended attributes, as far as the system permits."""
     with suppress(OSError):
+        os.fchown(target, before.st_uid, before.st_gid)
+    for attribute in _list_attributes(source):
+        with suppress(OSError):
+            os.setxattr(target, attribute, os.getxattr(source, attribute))
+    # new contents do not run with the rights of the old ones' owner
+    os.fchmod(target, stat.S_IMODE(before.st_mode) & 0o1777)
+
+
+def _inherit_attributes(name: str, parent: int, before: os.stat_result, target: int) -> None:
+    source = -1
+    with suppress(OSError):  # without the right to read it there is still an owner and a mode
         source = os.open(name, _READ_FLAGS, dir_fd=parent)
-        try:
-            for attribute in os.listxattr(source):
-                with suppress(OSError):
-                    os.setxattr(descriptor, attribute, os.getxattr(source, attribute))
-        finally:
+    try:
+        _copy_attributes(source, before, target)
+    finally:
+        if source >= 0:
             os.close(source)
 
 
-def _write_new(
-    name: str, parent: int, content: bytes, keep: Callable[[int], None] | None, *, durable: bool = True
-) -> None:
-    descriptor = os.open(name, _CREATE_FLAGS, 0o600 if keep else 0o666, dir_fd=parent)
-    with os.fdopen(descriptor, "wb", buffering=0) as file:
-        if keep:
-            keep(descriptor)
-        view = memoryview(content)
-        while view:
-            view = view[file.write(view) :]
-        if durable:
-            os.fsync(descriptor)
+def _list_attributes(source: int) -> list[str]:
+    with suppress(OSError, AttributeError):
+        return os.listxattr(source)
+    return []
+
+
+def _write_new(temporary: str, name: str, parent: int, content: bytes, before: os.stat_result | None) -> None:
+    """Write and sync a new file, with the attributes of the one that it is to replace."""
+    target = os.open(temporary, _CREATE_FLAGS, 0o600 if before else 0o666, dir_fd=parent)
+    try:
+        if before:
+            _inherit_attributes(name, parent, before, target)
+        write_all(target, content)
+        os.fsync(target)
+    finally:
+        os.close(target)
 
 
 def _move(temporary: str, name: str, parent: int, *, overwrite: bool) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from operator import attrgetter
 from typing import Literal, NamedTuple
@@ -69,12 +69,7 @@ class FolderMemory:
             return
         self.looked = time.monotonic()
         self._forget(list(self._unsettled))
-        known = list(self._stamps.items())
-        try:
-            stamps: list[FolderStamp | None] = list(map(_get_stamp, map(os.lstat, (path for path, _ in known))))
-        except OSError:
-            stamps = [_read_stamp(path) for path, _ in known]
-        self._forget([path for (path, before), now in zip(known, stamps, strict=True) if before != now])
+        self._forget(list_changed(self._stamps))
 
     def take_offer(self, moment: Literal["before", "after"]) -> bool:
         """Return True if the last scan was offered for this moment. An offer is used once."""
@@ -86,10 +81,10 @@ class FolderMemory:
         names = self._names.get(path)
         if names is not None:
             return names
-        began, stamp, names = time.time_ns(), _read_stamp(path), read_names(path)
+        began, stamp, names = time.time_ns(), read_stamp(path), read_names(path)
         if stamp is not None and names.failure is None:
             self._names[path], self._stamps[path] = names, stamp
-            if not _is_settled(stamp, began):
+            if not is_settled(stamp, began):
                 self._unsettled.add(path)
             self.state = object()
         return names
@@ -102,14 +97,23 @@ class FolderMemory:
             self.state = object()
 
 
-def _read_stamp(path: str) -> FolderStamp | None:
+def list_changed(stamps: Mapping[str, FolderStamp]) -> list[str]:
+    """Return the folders that no longer have the stamps that they had."""
+    try:
+        now: list[FolderStamp | None] = list(map(_get_stamp, map(os.lstat, stamps)))
+    except OSError:
+        now = list(map(read_stamp, stamps))
+    return [path for (path, before), stamp in zip(stamps.items(), now, strict=True) if before != stamp]
+
+
+def read_stamp(path: str) -> FolderStamp | None:
     with suppress(OSError):
         stamp: FolderStamp = _get_stamp(os.lstat(path))
         return stamp
     return None
 
 
-def _is_settled(stamp: FolderStamp, began: int) -> bool:
+def is_settled(stamp: FolderStamp, began: int) -> bool:
     """Return True if any later change of names is certain to show in the folder's times."""
     changed, modified, _, _ = stamp
     coarse = not modified % 1_000_000_000 and not changed % 1_000_000_000

@@ -4,6 +4,7 @@ import json
 import os
 import stat
 import subprocess
+import time
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -273,19 +274,78 @@ def test_no_file_outside_is_changed_through_a_hard_link_to_it(work: Path, tmp_pa
     assert {other.read_text() for other in outside[:-1]} == {"theirs"}
     assert [path for path in protected if path in set(map(str, inside))] == [str(inside[-1])]
     assert (work / "one").stat().st_nlink == 2
-    assert said == ["In the workspace 3 files had another name outside (a hard link) and became a copy."]
+    (line,) = said
+    assert "3 became copies, and 1 that could not be copied are read-only" in line
 
 
-def test_packages_that_are_linked_later_are_separated_before_the_next_command(work: Path, tmp_path: Path) -> None:
-    (work / "node_modules").mkdir()
+LATER = ("node_modules/m.js", "node_modules/@a/b/m.js", "sub/node_modules/m.js", ".venv/lib/site-packages/n/m.py")
+
+
+@pytest.mark.parametrize("name", LATER)
+@pytest.mark.parametrize("session", ["same", "next"])
+def test_packages_that_are_linked_later_are_separated_before_the_next_command(
+    work: Path, tmp_path: Path, name: str, session: str
+) -> None:
+    (work / "node_modules/@a/b").mkdir(parents=True)
     (tmp_path / "store").write_text("theirs")
+    time.sleep(0.05)  # the folders are old enough to be remembered
     watch = make(tmp_path, memory=tmp_path / "memory.json")
     watch.begin()
-    watch.look()
-    os.link(tmp_path / "store", work / "node_modules/m.js")
+    if session == "next":
+        watch.close()
+        watch = make(tmp_path, memory=tmp_path / "memory.json")
+    else:
+        watch.look()
+    (work / name).parent.mkdir(parents=True, exist_ok=True)
+    os.link(tmp_path / "store", work / name)
     watch.begin()
 
     assert (tmp_path / "store").stat().st_nlink == 1
+
+
+def test_linked_files_are_read_only_if_there_is_no_space_for_copies(
+    work: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (work / "node_modules/a").mkdir(parents=True)
+    for number in range(200):
+        (tmp_path / f"store-{number}").write_text("theirs")
+        os.link(tmp_path / f"store-{number}", work / f"node_modules/a/{number}.js")
+    os.link(tmp_path / "store-0", work / "rc")
+    state = os.statvfs(work)
+    monkeypatch.setattr(os, "statvfs", lambda _: os.statvfs_result((*state[:4], 0, *state[5:])))
+    said: list[str] = []
+    protected = make(tmp_path, report=said.append).begin()
+
+    assert {str(work / "rc"), str(work / "node_modules")} <= {*protected}
+    assert not any(str(work / "node_modules/a") in path for path in protected), "one mount, not 200"
+    assert "201 that could not be copied are read-only" in said[0]
+
+
+def test_a_copy_that_a_kill_interrupted_is_removed(work: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    left, other = work / "sub/.ollm-0123456789abcdef.tmp", work / "sub/.ollm-notes.tmp"
+    left.touch()
+    other.touch()
+    make(tmp_path).begin()
+    assert left.exists(), "another session may be about to rename it"
+    now = time.time()
+    monkeypatch.setattr(time, "time", lambda: now + 7200)
+    make(tmp_path).begin()
+
+    assert [file.name for file in (left, other) if file.exists()] == [other.name]
+
+
+def test_files_below_a_folder_without_permissions_are_separated() -> None:
+    def body(root: Path) -> None:
+        (root / "store").write_text("theirs")
+        (root / "work/closed/inner").mkdir(parents=True)
+        os.link(root / "store", root / "work/closed/inner/f")
+        (root / "work/closed").chmod(0)
+        make(root).begin()
+
+        assert (root / "store").stat().st_nlink == 1
+        assert stat.S_IMODE((root / "work/closed").stat().st_mode) == 0
+
+    as_ordinary_user(body)
 
 
 @pytest.mark.parametrize("line", ["echo evil > b; rm a; echo x > a", "rm a; echo evil > b", "echo evil > b"])

@@ -2,106 +2,232 @@
 
 `uv` and `pnpm` link installed packages to their caches, `git clone` links objects, and a person may have linked any
 file. No mount or Landlock rule tells such a file from another, so each one is replaced by a copy before the first
-command of a session. All files are looked at once; folders of packages again only if they have changed.
+command of a session. All files are looked at once; those in folders of packages again if their folder has changed, also
+since an earlier session.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import stat
+import re
+import sys
 import time
-from collections.abc import Container, Iterable, Mapping
-from contextlib import suppress
+from collections import Counter
+from collections.abc import Callable, Container, Iterable
+from contextlib import AbstractContextManager, suppress
 from itertools import groupby
 from pathlib import Path
 
 from ollm.domain.errors import ToolFailure
 from ollm.system.atomic import make_private_directory, replace_file
-from ollm.system.beneath import LinkFound, detach_file, open_parent_directory
-from ollm.system.sandbox.names import INSTALLED_FOLDERS, is_inside
+from ollm.system.beneath import LinkFound, copy_beside, open_parent_directory
+from ollm.system.folders import FolderStamp, is_settled, list_changed, read_stamp
+from ollm.system.sandbox.names import PACKAGE_FOLDERS, is_inside
 
 MAX_COPY_BYTES = 64 * 1024**2
-SETTLED_NS = 2_000_000_000  # a folder that has changed since may change again without showing it
-PACKAGE_FOLDERS = INSTALLED_FOLDERS - {"__pycache__"}
+MAX_PROTECTED_FILES = 100  # more of them in a folder of packages, and the folder is protected
+SLOW_FILES, SLOW_BYTES = 2000, 256 * 1024**2  # take about a second
+UNSETTLED = (0, 0, 0, 0)  # no folder has this stamp: it is looked at again
+LEFT_OVER_SECONDS = 3600
+TEMPORARY_NAME = re.compile(r"\.ollm-[0-9a-f]{16}\.tmp")  # of a copy that a kill interrupted
 
 
 class HardLinks:
     """The files below roots that have other names. `kept` are folders to leave out, which no command can change;
-    `memory` is a file with the states of the folders of packages that were looked at."""
+    `memory` is a file with the stamps of the folders of packages that were looked at."""
 
-    def __init__(self, roots: Iterable[str], kept: Container[str] = (), memory: Path | None = None) -> None:
+    def __init__(
+        self,
+        roots: Iterable[str],
+        kept: Container[str] = (),
+        memory: Path | None = None,
+        *,
+        unlock: Callable[[str, int], None],
+        report: Callable[[str], None],
+    ) -> None:
         self._roots = tuple(roots)
         self._kept = kept
         self._memory = memory
-        self._packages: dict[str, list[int]] | None = None  # folders, as they were when they were looked at
+        self._unlock = unlock
+        self._report = report
+        self._packages: dict[str, FolderStamp] | None = None  # all their folders
+        self._linked: dict[str, dict[str, os.stat_result]] = {}  # folder: files with other names, in it or elsewhere
         self._shared: set[str] = set()  # could not be copied
 
-    def separate(self) -> tuple[int, list[str]]:
-        """Copy files that have names outside. Return how many, and those that could not be copied."""
-        if self._packages is None:
-            self._packages, remembered, tops = {}, self._load(), [*self._roots]
-        else:
-            remembered, tops = {}, [path for path, state in self._packages.items() if _read_state(path) != state]
-        found = groupby(sorted(self._find(tops, remembered), key=os.path.dirname), os.path.dirname) if tops else ()
-        copied = sum(self._separate_files(folder, paths) for folder, paths in found)
-        if copied:
-            self._packages = {path: _read_state(path) for path in self._packages}
-        if self._memory and tops and self._packages != remembered:
-            self._store(self._memory, self._packages)
-        return copied, [path for path in self._shared if os.path.lexists(path)]
+    def separate(self, packages: Iterable[str]) -> tuple[int, list[str]]:
+        """Copy files that have names outside, in these folders of `packages` too. Return how many, and the paths to
+        protect because they could not be copied."""
+        tops = [*self._roots] if self._packages is None else []
+        self._packages = self._load() if self._packages is None else self._packages
+        tops += self._forget_changed()
+        tops += [folder for folder in packages if folder not in self._packages]
+        before = len(self._shared)
+        found = self._find_shared() if tops and self._scan(tops) else {}
+        copied = self._copy(found)
+        if copied or len(self._shared) > before:
+            self._tell(copied)
+        return copied, self._list_protected()
 
-    def _find(self, tops: Iterable[str], remembered: Mapping[str, list[int]]) -> list[str]:
-        """Return the files with more names than there are below these folders."""
-        names: dict[tuple[int, int], list[str]] = {}
-        counts: dict[tuple[int, int], int] = {}
-        waiting = [(folder, False) for folder in tops]
+    def _forget_changed(self) -> list[str]:
+        assert self._packages is not None
+        changed = list_changed(self._packages)
+        for folder in changed:
+            del self._packages[folder]
+            self._linked.pop(folder, None)
+        return changed
+
+    def _scan(self, tops: Iterable[str]) -> bool:
+        """Read folders and those below that are not known. Return True if a file in them has more than one name."""
+        assert self._packages is not None
+        waiting = [(folder, not PACKAGE_FOLDERS.isdisjoint(folder.split("/"))) for folder in dict.fromkeys(tops)]
+        known, found = {*self._packages}, False
         while waiting:
             folder, in_packages = waiting.pop()
-            if not in_packages and os.path.basename(folder) in PACKAGE_FOLDERS and self._packages is not None:
-                in_packages, self._packages[folder] = True, _read_state(folder)
-                if self._packages[folder] == remembered.get(folder):
-                    continue
-            with suppress(OSError), os.scandir(folder) as entries:
-                for entry in entries:
-                    if entry.is_dir(follow_symlinks=False):
-                        waiting += [] if entry.path in self._kept else [(entry.path, in_packages)]
-                    elif entry.is_file(follow_symlinks=False):
-                        about = entry.stat(follow_symlinks=False)
-                        if about.st_nlink > 1:
-                            names.setdefault((about.st_dev, about.st_ino), []).append(entry.path)
-                            counts[about.st_dev, about.st_ino] = about.st_nlink
-        return [path for file, paths in names.items() if len(set(paths)) < counts[file] for path in paths]
+            began, stamp = time.time_ns(), read_stamp(folder)
+            folders, linked = self._read_folder(folder)
+            found = found or bool(linked)
+            self._linked[folder] = linked
+            if in_packages and stamp:
+                self._packages[folder] = stamp if is_settled(stamp, began) else UNSETTLED
+            for name in folders:
+                path = os.path.join(folder, name)
+                if path not in known and path not in self._kept:
+                    waiting.append((path, in_packages or name in PACKAGE_FOLDERS))
+        return found
 
-    def _separate_files(self, folder: str, paths: Iterable[str]) -> int:
-        root, copied = next(root for root in self._roots if is_inside(folder, root)), 0
-        durable = PACKAGE_FOLDERS.isdisjoint(folder.split("/"))  # packages can be installed again
-        with suppress(OSError, LinkFound), open_parent_directory(Path(root), Path(folder, "_")) as parent:
+    def _read_folder(self, folder: str) -> tuple[list[str], dict[str, os.stat_result]]:
+        folders, linked = [], {}
+        self._unlock(folder, 0o500)
+        with suppress(OSError), os.scandir(folder) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    folders.append(entry.name)
+                elif entry.is_file(follow_symlinks=False):
+                    about = entry.stat(follow_symlinks=False)
+                    if about.st_nlink > 1:
+                        linked[entry.path] = about
+                    if entry.name.startswith(".ollm-") and TEMPORARY_NAME.fullmatch(entry.name):
+                        _remove_left_over(entry.path, about)
+        return folders, linked
+
+    def _find_shared(self) -> dict[str, os.stat_result]:
+        """Return the files that have more names than were found."""
+        every = {path: about for linked in self._linked.values() for path, about in linked.items()}
+        counts = Counter((about.st_dev, about.st_ino) for about in every.values())
+        return {path: about for path, about in every.items() if counts[about.st_dev, about.st_ino] < about.st_nlink}
+
+    def _copy(self, files: dict[str, os.stat_result]) -> int:
+        wanted = {path: about.st_size for path, about in files.items() if path not in self._shared}
+        size = sum(size for size in wanted.values() if size <= MAX_COPY_BYTES)
+        if len(wanted) > SLOW_FILES or size > SLOW_BYTES:
+            self._report(f"Copying {len(wanted):,} files of the workspace that have another name outside …")
+        failed = self.copy_files(wanted) if size < _get_free_bytes(self._roots) // 2 else [*wanted]
+        self._shared.update(failed)
+        for path in wanted.keys() - self._shared:
+            self._linked[os.path.dirname(path)].pop(path, None)
+        return len(wanted) - len(failed)
+
+    def copy_files(self, paths: Iterable[str]) -> list[str]:
+        """Replace files by copies of their own. Return those that could not be. Packages can be installed again; copies
+        of other files are on the disk, all at once, before they take the place of the files."""
+        failed: list[str] = []
+        made: dict[str, dict[str, str]] = {}
+        for folder, some in groupby(sorted(paths, key=os.path.dirname), os.path.dirname):
+            copies = self._copy_in_folder(folder, [*some], failed)
+            if PACKAGE_FOLDERS.isdisjoint(folder.split("/")):
+                made[folder] = copies
+            else:
+                failed += self._rename(folder, copies)
+        if made:
+            self._sync()
+        return [*failed, *(path for folder, copies in made.items() for path in self._rename(folder, copies))]
+
+    def _copy_in_folder(self, folder: str, paths: list[str], failed: list[str]) -> dict[str, str]:
+        copies: dict[str, str] = {}
+        self._unlock(folder, 0o700)
+        with suppress(OSError, LinkFound), self._open(folder) as parent:
             for path in paths:
-                try:
-                    detach_file(parent, os.path.basename(path), MAX_COPY_BYTES, durable=durable)
-                    copied += 1
-                except (OSError, ToolFailure):
-                    self._shared.add(path)
-        return copied
+                with suppress(OSError, ToolFailure, LinkFound):
+                    copies[path] = copy_beside(parent, os.path.basename(path), MAX_COPY_BYTES)
+        failed += [path for path in paths if path not in copies]
+        return copies
 
-    def _load(self) -> dict[str, list[int]]:
-        with suppress(OSError, ValueError, AttributeError):
-            return dict(json.loads(self._memory.read_bytes())) if self._memory else {}
+    def _rename(self, folder: str, copies: dict[str, str]) -> list[str]:
+        """Let copies take the place of their files. Return the files for which that failed."""
+        left = dict(copies)
+        with suppress(OSError, LinkFound), self._open(folder) as parent:
+            for path, copy in copies.items():
+                try:
+                    os.rename(copy, os.path.basename(path), src_dir_fd=parent, dst_dir_fd=parent)
+                    del left[path]
+                except OSError:
+                    os.unlink(copy, dir_fd=parent)
+        return [*left]
+
+    def _open(self, folder: str) -> AbstractContextManager[int]:
+        root = next(root for root in self._roots if is_inside(folder, root))
+        return open_parent_directory(Path(root), Path(folder, "_"))
+
+    def _sync(self) -> None:
+        if sys.platform != "linux":
+            os.sync()
+            return
+        from ollm.system.sandbox.kernel import call
+
+        for root in self._roots:
+            descriptor = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            try:
+                call("syncfs", descriptor)
+            finally:
+                os.close(descriptor)
+
+    def _tell(self, copied: int) -> None:
+        left = (
+            f", and {len(self._shared):,} that could not be copied are read-only for commands" if self._shared else ""
+        )
+        self._report(
+            f"Files of the workspace that have another name outside (hard links): {copied:,} became copies{left}."
+        )
+
+    def _list_protected(self) -> list[str]:
+        """Return the files that could not be copied or, if they are many, the folders of packages that they are in."""
+        found = [path for path in self._shared if os.path.lexists(path)]
+        if len(found) <= MAX_PROTECTED_FILES:
+            return found
+        return [*{_find_package_folder(path) for path in found}]
+
+    def _load(self) -> dict[str, FolderStamp]:
+        with suppress(OSError, ValueError, AttributeError, TypeError):
+            stored = json.loads(self._memory.read_bytes()) if self._memory else {}
+            return {folder: tuple(stamp) for folder, stamp in stored.items()}
         return {}
 
-    def _store(self, memory: Path, packages: Mapping[str, list[int]]) -> None:
-        """Store the states of folders that cannot change unnoticed and in which every file could be copied."""
-        newest = time.time_ns() - SETTLED_NS
-        kept = {path: state for path, state in packages.items() if state and state[0] < newest}
-        kept = {path: kept[path] for path in kept if not any(is_inside(file, path) for file in self._shared)}
-        make_private_directory(memory.parent)
-        replace_file(memory, json.dumps(kept).encode(), durable=False)
+    def store(self) -> None:
+        """Store the stamps of folders of packages. Those with files that have other names are looked at again."""
+        if self._memory and self._packages:
+            kept = {
+                folder: UNSETTLED if self._linked.get(folder) else stamp for folder, stamp in self._packages.items()
+            }
+            content = json.dumps(kept).encode()
+            with suppress(OSError):
+                if not self._memory.exists() or self._memory.read_bytes() != content:
+                    make_private_directory(self._memory.parent)
+                    replace_file(self._memory, content, durable=False)
 
 
-def _read_state(folder: str) -> list[int]:
-    try:
-        about = os.lstat(folder)
-    except OSError:
-        return []
-    return [about.st_ctime_ns, about.st_ino] if stat.S_ISDIR(about.st_mode) else []
+def _remove_left_over(path: str, about: os.stat_result) -> None:
+    if about.st_ctime < time.time() - LEFT_OVER_SECONDS:
+        with suppress(OSError):
+            os.unlink(path)
+
+
+def _find_package_folder(path: str) -> str:
+    parts = path.split("/")
+    first = next((count for count, part in enumerate(parts) if part in PACKAGE_FOLDERS), len(parts))
+    return "/".join(parts[: first + 1])
+
+
+def _get_free_bytes(folders: Iterable[str]) -> int:
+    states = map(os.statvfs, folders)
+    return min(state.f_bavail * state.f_frsize for state in states)

@@ -122,6 +122,7 @@ NUMBERS = {
     "quotactl_fd": (443, 443),
     "open_by_handle_at": (304, 265),
     "syslog": (103, 116),
+    "syncfs": (306, 267),
     "iopl": (172, -1),
     "ioperm": (173, -1),
     "vhangup": (153, 58),

@@ -56,6 +56,7 @@ GIT_SETTINGS_NAMES = ("config", "config.worktree")
 GIT_PINS = ("objects", "refs")  # make a folder a repository; a command can neither move nor remove them
 GIT_NESTED = frozenset({"modules", "worktrees"})
 INSTALLED_FOLDERS = frozenset({"node_modules", "site-packages", "dist-packages", "__pycache__"})  # packages of others
+PACKAGE_FOLDERS = INSTALLED_FOLDERS - {"__pycache__"}
 REBASES = ("rebase-merge", "rebase-apply")
 # where we run from, with the programs beside us
 OWN_PLACES = frozenset(

@@ -10,6 +10,7 @@ from ollm.system.folders import FolderMemory, FolderNames
 from ollm.system.sandbox.names import (
     GITHUB_STEERING_NAMES,
     INSTALLED_FOLDERS,
+    PACKAGE_FOLDERS,
     is_environment_file,
     is_repository,
     list_git_parts,
@@ -26,6 +27,7 @@ class FolderFindings(NamedTuple):
     steering: list[str]
     environment: list[str]
     repositories: list[str]
+    packages: list[str]
 
 
 class TreeNames:
@@ -41,6 +43,7 @@ class TreeNames:
         self.repositories: list[str] = []
         self._steering: list[str] = []
         self.environment: list[str] = []
+        self.packages: list[str] = []  # folders of installed ones, which are not searched
 
     def find_steering(self) -> list[str]:
         """Return the outermost files and folders that steer tools, as of the last scan of the folders."""
@@ -50,7 +53,7 @@ class TreeNames:
 
     def _walk(self) -> None:
         self._state = self._folders.state  # before: somebody else may look meanwhile
-        known, self._known, self._steering, self.environment = self._known, {}, [], []
+        known, self._known, self._steering, self.environment, self.packages = self._known, {}, [], [], []
         self.repositories = [root for root in self._roots if os.path.basename(root) == ".git"]  # of a linked worktree
         waiting = [root for root in self._roots if os.path.basename(root) != ".git"]
         while waiting:
@@ -68,9 +71,10 @@ class TreeNames:
             self._steering += found.steering
             self.environment += found.environment
             self.repositories += found.repositories
+            self.packages += found.packages
 
     def _sort_names(self, folder: str, names: FolderNames) -> FolderFindings:
-        found = FolderFindings(names, [], [], [], [])
+        found = FolderFindings(names, [], [], [], [], [])
         in_github = normalize_name(os.path.basename(folder)) == ".github"
         links, folders = set(names.others), set(names.folders)
         every = {*names.files, *folders, *links}
@@ -90,4 +94,6 @@ class TreeNames:
                 found.steering.append(path)
             elif name in folders and plain not in INSTALLED_FOLDERS:
                 found.folders.append(path)
+            elif name in folders and name in PACKAGE_FOLDERS:
+                found.packages.append(path)
         return found

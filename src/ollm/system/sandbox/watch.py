@@ -18,9 +18,9 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any, Protocol
 
-from ollm.domain.errors import StartError, ToolFailure
+from ollm.domain.errors import StartError
 from ollm.system.atomic import make_private_directory, replace_file
-from ollm.system.beneath import FolderKeys, LinkFound, detach_file, open_parent_directory
+from ollm.system.beneath import FolderKeys
 from ollm.system.folders import FolderMemory, FolderNames
 from ollm.system.locks import get_process_start
 from ollm.system.sandbox.git_settings import (
@@ -30,7 +30,7 @@ from ollm.system.sandbox.git_settings import (
     read_names,
     read_shared_names,
 )
-from ollm.system.sandbox.hard_links import MAX_COPY_BYTES, HardLinks
+from ollm.system.sandbox.hard_links import HardLinks
 from ollm.system.sandbox.names import (
     GIT_PINS,
     MAX_LINKS,
@@ -78,8 +78,8 @@ class SteeringWatch:
         self._executed = tuple(executed)
         self._folders = FolderMemory() if folders is None else folders
         self._keys = FolderKeys()
-        self._links = HardLinks(self._roots, OWN_PLACES.intersection(self._executed), memory)
-        self._report = report
+        kept = OWN_PLACES.intersection(self._executed)
+        self._links = HardLinks(self._roots, kept, memory, unlock=self._unlock, report=report)
         self._names = TreeNames(self._roots, self._folders, self._unlock)
         self._git_names: dict[str, GitNames] = {}  # by repository; "" for settings that hold in all of them
         self._shared_tops: list[str] = []
@@ -140,23 +140,18 @@ class SteeringWatch:
 
     def _separate_files(self) -> list[str]:
         """Separate files from their names outside. Those that cannot be are protected."""
-        copied, shared = self._links.separate()
+        self._names.find_steering()
+        copied, shared = self._links.separate(self._names.packages)
         if copied:
             self._folders.look()
-            count = "1 file had" if copied == 1 else f"{copied:,} files had"
-            self._report(f"In the workspace {count} another name outside (a hard link) and became a copy.")
         return shared
 
     def _separate_names(self) -> None:
         """Replace files that steer tools and have another name by a copy: a command could change them by that name."""
         held = {path for path, target in self._known.items() if target is None and path not in OWN_PLACES}
-        for path in self._walk_below(held - self._single, attrgetter("files")):
-            if has_other_names(path):
-                try:
-                    with open_parent_directory(Path(self._find_root(path) or "/"), Path(path)) as parent:
-                        detach_file(parent, os.path.basename(path), MAX_COPY_BYTES)
-                except (OSError, LinkFound, ToolFailure) as error:
-                    raise StartError(f"{path} has another name and cannot be copied ({error})", "files") from error
+        linked = filter(has_other_names, self._walk_below(held - self._single, attrgetter("files")))
+        if failed := self._links.copy_files(linked):
+            raise StartError(f"{failed[0]} has another name and cannot be copied", "files")
         self._single = held
 
     def list_pins(self) -> list[str]:
@@ -205,6 +200,7 @@ class SteeringWatch:
     def close(self) -> list[TakenFile]:
         """Make the last check of a session."""
         taken = self.look()
+        self._links.store()
         if self._written:
             with suppress(OSError):
                 self._get_record_file().unlink(missing_ok=True)
