@@ -154,15 +154,17 @@ class HardLinks:
         return copies
 
     def _rename(self, folder: str, copies: dict[str, str]) -> list[str]:
-        """Let copies take the place of their files. Return the files for which that failed."""
+        """Let copies take the place of files that nobody has written to since. Return the files left."""
         left = dict(copies)
         with suppress(OSError, LinkFound), self._open(folder) as parent:
             for path, copy in copies.items():
-                try:
-                    os.rename(copy, os.path.basename(path), src_dir_fd=parent, dst_dir_fd=parent)
-                    del left[path]
-                except OSError:
-                    os.unlink(copy, dir_fd=parent)
+                name = os.path.basename(path)
+                with suppress(OSError):
+                    if _read_version(name, parent) == _read_version(copy, parent):
+                        os.rename(copy, name, src_dir_fd=parent, dst_dir_fd=parent)
+                        del left[path]
+            for copy in left.values():
+                os.unlink(copy, dir_fd=parent)
         return [*left]
 
     def _open(self, folder: str) -> AbstractContextManager[int]:
@@ -214,6 +216,11 @@ class HardLinks:
                 if not self._memory.exists() or self._memory.read_bytes() != content:
                     make_private_directory(self._memory.parent)
                     replace_file(self._memory, content, durable=False)
+
+
+def _read_version(name: str, parent: int) -> tuple[int, int]:
+    about = os.stat(name, dir_fd=parent, follow_symlinks=False)
+    return about.st_size, about.st_mtime_ns
 
 
 def _remove_left_over(path: str, about: os.stat_result) -> None:
