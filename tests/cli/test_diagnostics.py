@@ -82,6 +82,20 @@ async def test_late_errors_come_with_the_next_result_unless_they_are_gone(tmp_pa
         assert slept.endswith("app.py:1:1 BADlate is wrong (c)")
 
 
+async def test_files_that_commands_change_are_checked_but_no_file_outside(tmp_path: Path) -> None:
+    secret = tmp_path / "secret.py"
+    secret.write_text("BADsecret\n")
+    lines = ["echo BADshell >> app.py", "sleep 3", f"rm app.py; ln -s {secret} app.py", "sleep 2", "true"]
+    calls = [edit("BADold", "1"), *(("shell", {"command": line}) for line in lines)]
+    async with running(tmp_path, [Answer(calls=calls), "Done."]) as runner:
+        use_server(runner, "push", timeout=20)
+        await runner.run("-p", "go", "--yes")
+        _, changed, slept, *others = results(runner)
+
+        assert "errors" not in changed + "".join(others)
+        assert slept.endswith("app.py:2:1 BADshell is wrong (c)")
+
+
 FAULTS = {
     "die": "no such option",
     "crash": "out of memory",

@@ -268,14 +268,14 @@ class Toolbox:
         def tell(text: str) -> None:
             self.storage.stream.emit(Notice(level="warning", text=text))
 
-        workspace, settings = self.scope.boundary.workspace, self.process.settings.tools.diagnostics
+        boundary, settings = self.scope.boundary, self.process.settings.tools.diagnostics
 
         async def list_files(globs: tuple[str, ...]) -> list[Path]:
-            options = DiscoveryOptions(root=str(workspace), include_patterns=globs, hidden=False)
+            options = DiscoveryOptions(root=str(boundary.workspace), include_patterns=globs, hidden=False)
             return [Path(entry.path) for entry in await self.discovery.discover_all(options)]
 
-        host = ServerHost(self.host, self.sandbox, self.process.tool_environment, list_files, tell)
-        diagnostics = DiagnosticsService(settings, workspace, self.server_finder, host)
+        host = ServerHost(boundary, self.host, self.sandbox, self.process.tool_environment, list_files, tell)
+        diagnostics = DiagnosticsService(settings, self.server_finder, host)
         self.stack.push_async_callback(diagnostics.close)
         return diagnostics
 

@@ -14,9 +14,10 @@ from urllib.parse import unquote, urlsplit
 import msgspec
 
 from ollm.domain.clock import monotonic
-from ollm.domain.errors import StartError
+from ollm.domain.errors import OllmError, StartError
 from ollm.services.diagnostics.problems import FileProblem, parse_problems
 from ollm.services.diagnostics.servers import FoundServer
+from ollm.system.paths import Boundary
 from ollm.system.processes import ProcessCommand, ProcessHost
 from ollm.system.program_pipes import PipedProgram, RunningProgram, keep_program, start_with_pipes
 from ollm.system.sandbox.sandbox import Sandbox
@@ -25,7 +26,7 @@ MAX_HEADER_BYTES = 64 * 1024
 MAX_MESSAGE_BYTES = 8 * 1024 * 1024
 MAX_UNASKED_BYTES = 48 * 1024 * 1024  # since the last change
 MAX_OPEN_FILES = 40
-MAX_FILE_BYTES = 2 * 1024 * 1024
+MAX_FILE_BYTES = 512 * 1024
 MAX_REPORTED_FILES = 2_000
 START_TIMEOUT_SECONDS = 30.0
 ANSWER_TIMEOUT_SECONDS = 20.0
@@ -139,17 +140,19 @@ class LanguageClient:
         self._notify("workspace/didChangeWatchedFiles", {"changes": [event]})
         return True
 
-    def sync_from_disk(self, changed: Path) -> None:
-        """Send the files, except the changed one, that others changed or deleted since they were sent."""
-        for name, file in list(self.files.items()):
-            path = Path(name)
-            if path == changed or (stamp := read_stamp(path)) == file.stamp:
-                continue
-            with suppress(OSError):
-                if stamp is not None and stamp[1] <= MAX_FILE_BYTES:
-                    self.change(path, path.read_text(encoding="utf-8", errors="replace"))
-                    continue
-            self._close_file(name)
+    def sync_from_disk(self, boundary: Boundary, known: Path | None = None) -> list[Path]:
+        """Send the files, except the known one, that others changed or deleted since they were sent. Returns them."""
+        sent: list[Path] = []
+        for path in map(Path, self.list_stale_files()):
+            text = read_source(boundary, path)
+            if text is None:
+                self._close_file(str(path))
+            elif path != known and self.change(path, text):
+                sent.append(path)
+        return sent
+
+    def list_stale_files(self) -> list[str]:
+        return [name for name, file in self.files.items() if read_stamp(Path(name)) != file.stamp]
 
     async def refresh(self, *paths: Path) -> None:
         """Wait until the server has reported on the current text of these files, or of all open ones if it is asked
@@ -308,6 +311,16 @@ class LanguageClient:
 def _settle(answer: asyncio.Future[Any], value: Any) -> None:
     if not answer.done():
         answer.set_result(value)
+
+
+def read_source(boundary: Boundary, path: Path) -> str | None:
+    """Read a source file, or return None if it is gone, too large, or leads out of the workspace by now."""
+    try:
+        with boundary.open_file(str(path)) as file:
+            content = file.read(MAX_FILE_BYTES + 1)
+    except (OllmError, OSError):
+        return None
+    return content.decode("utf-8", "replace") if len(content) <= MAX_FILE_BYTES else None
 
 
 def read_stamp(path: Path) -> tuple[int, int] | None:

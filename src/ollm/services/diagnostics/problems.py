@@ -52,7 +52,8 @@ def _parse_problem(path: str, item: dict[str, Any]) -> FileProblem:
         case _:
             place = 1, 1
     code, severity = item.get("code"), item.get("severity")
-    message = " ".join(str(item.get("message", "")).split())[:MAX_MESSAGE_CHARS]
+    lines = (" ".join(line.split()) for line in str(item.get("message", "")).splitlines())
+    message = "; ".join(filter(None, lines))[:MAX_MESSAGE_CHARS]
     return FileProblem(
         path=path,
         line=place[0],

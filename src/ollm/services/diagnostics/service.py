@@ -8,15 +8,17 @@ import asyncio
 import logging
 import os
 import re
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from ollm.config.settings import DiagnosticsSettings
 from ollm.domain.errors import OllmError
 from ollm.domain.struct import Data
-from ollm.services.diagnostics.client import LanguageClient, ServerGoneError
+from ollm.services.diagnostics.client import LanguageClient, ServerGoneError, read_source
 from ollm.services.diagnostics.problems import WARNING, FileProblem, find_new_errors, list_errors
 from ollm.services.diagnostics.servers import FoundServer, ServerFinder
+from ollm.system.paths import Boundary
 from ollm.system.processes import ProcessHost
 from ollm.system.sandbox.sandbox import Sandbox
 
@@ -30,7 +32,6 @@ MAX_OTHER_ERRORS = 5
 MAX_LISTED_PROBLEMS = 100
 LIST_TIMEOUT_SECONDS = 15.0
 MAX_READ_FILES = 3_000
-MAX_READ_BYTES = 256 * 1024
 MAX_IMPORTERS = 5
 IMPORT_WORDS = frozenset(("import", "from", "require", "include", "use", "source"))
 WORDS = re.compile(r"[\w-]+")
@@ -41,6 +42,7 @@ class ServerHost(Data, frozen=True):
     """The resources of servers; `list_files` lists the files of the project that match these globs, `tell` reports
     to the person."""
 
+    boundary: Boundary
     processes: ProcessHost
     sandbox: Sandbox
     environment: Mapping[str, str]
@@ -83,12 +85,29 @@ class ProjectServer:
         found = self._client.problems if self._client and not self.waiting else {}
         return [problem for problems in found.values() for problem in problems]
 
+    @property
+    def is_stale(self) -> bool:
+        """True if a command changed files that the server has open."""
+        return self._client is not None and not self.waiting and bool(self._client.list_stale_files())
+
     async def update(self, path: Path, before: str | None, after: str) -> None:
         """Give the server a changed file and wait for its report. Never raises, except for cancellation."""
+        await self._guard(lambda client: self._send_change(client, path, before, after))
+
+    async def sync_from_disk(self) -> None:
+        """Give the server the files that a command changed, and wait for its report."""
+
+        async def send(client: LanguageClient) -> None:
+            if sent := client.sync_from_disk(self._host.boundary):
+                await client.refresh(*sent)
+
+        await self._guard(send)
+
+    async def _guard(self, work: Callable[[LanguageClient], Awaitable[None]]) -> None:
         self.waiting += 1
         try:
             async with self._lock:
-                await self._send_change(await self._ensure_started(), path, before, after)
+                await work(await self._ensure_started())
         except (ServerGoneError, OllmError, OSError) as error:
             await self._stop(str(error))
         finally:
@@ -108,7 +127,7 @@ class ProjectServer:
 
     async def _send_change(self, client: LanguageClient, path: Path, before: str | None, after: str) -> None:
         name = str(path)
-        client.sync_from_disk(path)
+        client.sync_from_disk(self._host.boundary, path)
         if name not in client.files:
             if before is not None:
                 client.change(path, before)
@@ -131,7 +150,7 @@ class ProjectServer:
             globs = tuple(f"*{suffix}" for suffix in self.server.language.suffixes)
             found = await self._host.list_files(globs)
             self._candidates = [each for each in found if each.is_relative_to(self.server.root)]
-        importers = await asyncio.to_thread(find_importers, path, self._candidates)
+        importers = await asyncio.to_thread(find_importers, self._host.boundary, path, self._candidates)
         return [each for each, text in importers.items() if str(each) not in client.files and client.change(each, text)]
 
     def take_new_errors(self) -> list[FileProblem]:
@@ -165,9 +184,9 @@ class ProjectServer:
 class DiagnosticsService:
     """The language servers of one conversation."""
 
-    def __init__(self, settings: DiagnosticsSettings, workspace: Path, finder: ServerFinder, host: ServerHost) -> None:
+    def __init__(self, settings: DiagnosticsSettings, finder: ServerFinder, host: ServerHost) -> None:
         self._timeout = settings.timeout
-        self._workspace = workspace
+        self._workspace = host.boundary.workspace
         self._finder = finder
         self._host = host
         self._servers: dict[tuple[str, Path], ProjectServer] = {}
@@ -179,14 +198,18 @@ class DiagnosticsService:
         if server is None:
             return None
         seconds = self._timeout if server.is_prompt else 0.0
-        update = self._start_update(server, path, before, after)
+        update = self._start_task(server.update(path, before, after))
         done, _ = await asyncio.wait({update}, timeout=seconds)
         if not done or server.failure or server.waiting:
             return None
         return self._render_new(server)
 
     def take_late_errors(self) -> str:
-        """Return the errors that servers found after the result of a change was sent."""
+        """Return the errors that servers found after the result of a change was sent. Files that a command changed are
+        checked until the next call."""
+        for server in self._servers.values():
+            if server.is_stale:
+                self._start_task(server.sync_from_disk())
         return "\n".join(filter(None, (self._render_new(server) for server in self._servers.values())))
 
     async def list_problems(self, texts: Mapping[Path, str]) -> tuple[list[str], set[Path]]:
@@ -194,7 +217,7 @@ class DiagnosticsService:
         server has checked."""
         servers = {path: server for path in texts if (server := self._find_server(path))}
         if servers:
-            updates = [self._start_update(server, path, texts[path], texts[path]) for path, server in servers.items()]
+            updates = [self._start_task(one.update(path, texts[path], texts[path])) for path, one in servers.items()]
             await asyncio.wait(updates, timeout=LIST_TIMEOUT_SECONDS)
         checked = {path for path, server in servers.items() if not server.waiting and not server.failure}
         for server in servers.values():
@@ -230,8 +253,8 @@ class DiagnosticsService:
         server = self._servers[key]
         return server if server.is_usable else None
 
-    def _start_update(self, server: ProjectServer, path: Path, before: str | None, after: str) -> asyncio.Task[None]:
-        update = asyncio.create_task(server.update(path, before, after))
+    def _start_task(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        update = asyncio.create_task(work)
         self._updates.add(update)
         update.add_done_callback(self._updates.discard)
         return update
@@ -246,15 +269,16 @@ def _cap_lines(lines: list[str], most: int) -> list[str]:
     return lines if len(lines) <= most else [*lines[:most], f"… and {len(lines) - most} more"]
 
 
-def find_importers(path: Path, candidates: Sequence[Path]) -> dict[Path, str]:
+def find_importers(boundary: Boundary, path: Path, candidates: Sequence[Path]) -> dict[Path, str]:
     """Find a few files that import this one, with their texts; those in folders nearby first."""
     name = path.parent.name if path.stem in PACKAGE_FILES else path.stem
     near = sorted(candidates[:MAX_READ_FILES], key=lambda each: _measure_distance(path, each))
     found: dict[Path, str] = {}
-    for each, text in _read_texts(path, near):
-        lines = (set(WORDS.findall(line)) for line in text.splitlines() if name in line)
+    for each in near:
+        text = read_source(boundary, each) if each != path else None
+        lines = (set(WORDS.findall(line)) for line in (text or "").splitlines() if name in line)
         if any(name in words and words & IMPORT_WORDS for words in lines):
-            found[each] = text
+            found[each] = text or ""
             if len(found) == MAX_IMPORTERS:
                 break
     return found
@@ -262,12 +286,3 @@ def find_importers(path: Path, candidates: Sequence[Path]) -> dict[Path, str]:
 
 def _measure_distance(path: Path, other: Path) -> int:
     return len(os.path.relpath(other, path.parent).split("/"))
-
-
-def _read_texts(path: Path, candidates: Sequence[Path]) -> Iterator[tuple[Path, str]]:
-    for each in candidates:
-        try:
-            if each != path and each.stat().st_size <= MAX_READ_BYTES:
-                yield each, each.read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError):
-            continue
