@@ -100,14 +100,14 @@ class ProviderRegistry:
         self._add_headers(choice.provider, choice.model)
         return choice
 
-    def _add_headers(self, provider: Provider, model: str) -> None:
-        if not self._models or not isinstance(provider, ServerProvider):
+    def _add_headers(self, server: Provider | Exchange, model: str) -> None:
+        if not self._models or not isinstance(server, ServerProvider | Exchange):
             return
         from ollm.providers.request_settings import expand_headers, find_model_settings
 
         settings = find_model_settings(self._models, model)
         if settings and settings.headers:
-            provider.add_headers(*expand_headers(settings.headers, self._environment))
+            server.add_headers(*expand_headers(settings.headers, self._environment))
 
     async def _choose_server(self) -> ProviderChoice:
         settings = self._settings
@@ -235,6 +235,7 @@ class ProviderRegistry:
         if split_base_url(url)[0] != url.rstrip("/"):
             return "openai"
         exchange = self._open_exchange(url.rstrip("/"), self._read_api_key())
+        self._add_headers(exchange, self._settings.model or "")
         try:
             answer = await exchange.try_request_json("GET", "/api/version")
         finally:

@@ -52,7 +52,7 @@ async def model(conversation: ConversationParts, arguments: str) -> CommandReply
     keeps the conversation; what does not fit into the new window is folded. `/model set temperature 0.2` changes a
     setting of its requests until the chat ends; `models` in the configuration keeps it."""
     word, _, rest = arguments.strip().partition(" ")
-    if word in ("set", "unset") and rest.strip():
+    if word in ("set", "unset"):
         return change_request_setting(conversation, word, rest.strip())
     if arguments:
         await changes.change_model(conversation, arguments.strip())
@@ -69,7 +69,9 @@ async def model(conversation: ConversationParts, arguments: str) -> CommandReply
         f"Sent with every request: {format_settings(sent)}." if sent else "",
         f"The server's own: {format_settings(own)}." if own else "",
     ]
-    data = {"model": now.name, "offered": offered, "options": [found.name for found in offered], "settings": sent}
+    names = [found.name for found in offered]
+    about = {now.name: format_settings(sent)} if sent else {}
+    data = {"model": now.name, "offered": offered, "options": names, "about": about, "settings": sent}
     return CommandReply(text="\n\n".join(filter(None, (text, listed, *said, now.why))), data=data)
 
 
