@@ -361,3 +361,17 @@ def test_from_its_first_request_on_an_agent_gives_its_environment_to_nobody(tmp_
 
     assert reader.returncode != 0
     assert b"sesame" not in reader.stdout
+
+
+@pytest.mark.parametrize("named", ["{work}", ".", "{work}/lib:/opt/none"])
+def test_no_module_is_loaded_from_the_workspace_because_of_pythonpath(tmp_path: Path, named: str) -> None:
+    work, proof = tmp_path / "work", tmp_path / "proof"
+    for folder in (work, work / "lib"):
+        folder.mkdir()
+        for module in ("msvcrt", "sqlite3", "nt", "_winapi"):
+            (folder / f"{module}.py").write_text(f"open({str(proof)!r}, 'a').write(__name__)\n")
+    more = {"PYTHONPATH": named.format(work=work), "OLLM_HOME": str(tmp_path / "home")}
+    for command in ([SCRIPT, "sessions", "list"], [SCRIPT, "tools", "list"]):
+        subprocess.run(command, cwd=work, env={**os.environ, **more}, capture_output=True, check=True)
+
+    assert not proof.exists(), proof.read_text()

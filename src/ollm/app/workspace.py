@@ -217,7 +217,10 @@ class WorkspaceScope:
             mode=settings.mode,
             network=settings.network,
             readable=map(resolve, settings.readable),
-            writable=(*map(resolve, settings.writable), *self.boundary.places.roots[1:]),
+            writable=(
+                *(resolve(one) if one[:1] in "~/" else self.boundary.workspace / one for one in settings.writable),
+                *self.boundary.places.roots[1:],
+            ),
             hidden=(process.home.root, *map(resolve, settings.hidden)),
             executed=self.boundary.places.executed,
             auto_approve=settings.auto_approve,

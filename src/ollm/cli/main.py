@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 
 def run() -> None:
     """Entry point of the `ollm` script."""
+    _leave_own_folders()
     if sys.argv[1:] in (["--version"], ["-V"]) and sys.stdout is not None:
         from ollm import __version__
 
@@ -23,3 +25,22 @@ def run() -> None:
         sys.exit(130)
     finally:
         gc.freeze()  # all of it goes now: no need to look through it on the way out
+
+
+def _leave_own_folders() -> None:
+    """Load nothing from folders of this repository that PYTHONPATH or `python -m` adds, unless ollm itself is there:
+    sandboxed commands can write to them."""
+    try:
+        top = here = os.getcwd()  # noqa: PTH109 - pathlib would be loaded from there
+    except OSError:
+        return
+    named = os.environ.get("PYTHONPATH")
+    if not named and here not in sys.path:
+        return
+    while top and not os.path.lexists(f"{top}/.git"):
+        top = top.rpartition("/")[0]
+    top = os.path.realpath(top or here) + "/"
+    added = {here, *map(os.path.abspath, (named or here).split(os.pathsep))}
+    added = {path for path in added if f"{os.path.realpath(path)}/".startswith(top)}
+    if __file__.rpartition("/ollm/cli/")[0] not in added:
+        sys.path[:] = [path for path in sys.path if path not in added]

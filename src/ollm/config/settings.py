@@ -108,7 +108,7 @@ class SandboxSettings(Data, frozen=True):
         tuple[str, ...], Meta(description="Files and directories of your home that commands may read.")
     ] = ()
     writable: Annotated[
-        tuple[str, ...], Meta(description="Directories outside the workspace that commands may write to.")
+        tuple[str, ...], Meta(description="Directories that commands may write to; relative ones are in the workspace.")
     ] = ()
     hidden: Annotated[tuple[str, ...], Meta(description="Files and directories no command is to see.")] = ()
     auto_approve: Annotated[

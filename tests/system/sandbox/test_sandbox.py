@@ -14,6 +14,7 @@ from ollm.system.sandbox.confined import make_git_environment
 from ollm.system.sandbox.levels import detect_level
 from ollm.system.sandbox.sandbox import Sandbox, _make_key, read_cached_level
 from ollm.system.sandbox.seatbelt import build_profile, wrap_in_seatbelt
+from ollm.system.sandbox.watch import SteeringWatch
 from tests.ordinary_user import as_ordinary_user
 
 
@@ -161,3 +162,21 @@ def test_a_level_that_stopped_working_is_found_again(tmp_path: Path) -> None:
     assert [sandbox.make_box("working"), sandbox.make_box("working")] == [None, None]
     assert len(told) == 1
     assert told[0].startswith("Sandbox level none")
+
+
+def test_a_file_that_a_variable_names_is_protected_unless_the_settings_open_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    work = tmp_path / "work"
+    work.mkdir()
+    for name in ("be.sh", "data.db"):
+        (work / name).touch()
+    monkeypatch.setenv("ANY_NAME", f"/opt/x:{work}/be.sh")
+    monkeypatch.setenv("DATA", f"{work}/data.db")
+    monkeypatch.setenv("LOG", f"{work}/log")
+    roots = [str(work), str(work / "data.db")]
+    watch = SteeringWatch(roots, find_folder=lambda: tmp_path / "taken")
+
+    assert [name for name in ("be.sh", "data.db") if str(work / name) in watch.begin()] == ["be.sh"]
+    (work / "log").touch()
+    assert watch.look() == [], "a command may make a new one"

@@ -348,6 +348,30 @@ def test_files_below_a_folder_without_permissions_are_separated() -> None:
     as_ordinary_user(body)
 
 
+SEARCHED = {
+    "PYTHONPATH={work}/sub": ("sub/sitecustomize.py", "sub/__pycache__/sitecustomize.cpython-311.pyc", "sub/json"),
+    "PYTHONPATH={work}/sub/m.zip": ("sub/m.zip",),
+    "LD_LIBRARY_PATH=/opt/x:{work}/sub": ("sub/libc.so.6", "sub/glibc-hwcaps/x86-64-v3/libz.so.1"),
+}
+
+
+@pytest.mark.parametrize("variable", SEARCHED)
+def test_what_the_environment_would_load_from_the_workspace_is_moved_aside(
+    work: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variable: str
+) -> None:
+    monkeypatch.setenv(*variable.format(work=work).split("="))
+    watch = make(tmp_path)
+    watch.begin()
+    for name in (*SEARCHED[variable], "sub/mine.py", "sub/libmine.so"):
+        (work / name).parent.mkdir(exist_ok=True, parents=True)
+        (work / name).write_text("evil")
+    watch.look()
+
+    assert [name for name in SEARCHED[variable] if (work / name).exists()] == []
+    assert (work / "sub/mine.py").exists()
+    assert (work / "sub/libmine.so").exists()
+
+
 @pytest.mark.parametrize("line", ["echo evil > b; rm a; echo x > a", "rm a; echo evil > b", "echo evil > b"])
 def test_what_is_made_behind_a_link_is_moved_aside_also_if_the_link_was_changed(
     work: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str

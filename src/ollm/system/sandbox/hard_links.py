@@ -177,7 +177,7 @@ class HardLinks:
             return
         from ollm.system.sandbox.kernel import call
 
-        for root in self._roots:
+        for root in filter(os.path.isdir, self._roots):
             descriptor = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
             try:
                 call("syncfs", descriptor)
@@ -236,5 +236,5 @@ def _find_package_folder(path: str) -> str:
 
 
 def _get_free_bytes(folders: Iterable[str]) -> int:
-    states = map(os.statvfs, folders)
-    return min(state.f_bavail * state.f_frsize for state in states)
+    states = map(os.statvfs, filter(os.path.exists, folders))
+    return min((state.f_bavail * state.f_frsize for state in states), default=0)

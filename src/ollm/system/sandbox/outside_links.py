@@ -4,9 +4,11 @@ they were. Standard library only."""
 from __future__ import annotations
 
 import os
+import re
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from contextlib import suppress
 from functools import cache, lru_cache
 from typing import Any, TypeVar
 
@@ -17,7 +19,6 @@ T = TypeVar("T")
 MAX_REMEMBERED = 4000
 HOME_LINKS_SECONDS = 5
 CLOCK_STEP_NS = 20_000_000  # times of files are no more exact than that
-START_UP_VARIABLES = ("BASH_ENV", "ENV", "PYTHONSTARTUP")
 HOME_DEPTH, MAX_HOME_FOLDERS = 3, 400
 
 
@@ -77,22 +78,55 @@ def _read_leading_links(folder: str, roots: tuple[str, ...], visit: Visit) -> tu
     return [link for link in links if any(is_inside(one, root) for one in trace_path(link) for root in roots)], folders
 
 
+def list_named_files(roots: Iterable[str]) -> set[str]:
+    """Return the files in the roots that variables of the environment name: programs outside read or run them. A root
+    in another root is a folder that the settings open."""
+    opened = [root for root in roots if any(root != one and is_inside(root, one) for one in roots)]
+    parts = {part for value in os.environ.values() if "/" in value for part in re.split(r"[:\s]", value)}
+    return {part for part in parts if part.startswith("/") and os.path.isfile(part) and not _is_in(part, opened)}
+
+
 def list_loaded_files(roots: Iterable[str]) -> Iterator[str]:
-    """List the files that shells and Python load because of the environment: start-up files that it names, and below
-    the roots modules of ollm, if PYTHONPATH or the like leads there."""
-    yield from filter(None, map(os.environ.get, START_UP_VARIABLES))
-    folders = {os.path.realpath(folder) for folder in sys.path} - OWN_PLACES
-    for folder in (folder for folder in folders if any(is_inside(folder, root) for root in roots)):
-        names = list_names(folder)
-        yield from (os.path.join(folder, name) for name in names if name.partition(".")[0] in _list_module_names())
-    if user := getattr(sys.modules.get("site"), "USER_SITE", None):
-        yield user
+    """List the files below the roots that programs outside load because of the environment: modules and libraries in
+    the folders where Python and the loader look first."""
+    for folder in _find_folders("PYTHONPATH", roots) | ({*map(os.path.realpath, sys.path)} - OWN_PLACES):
+        if _is_in(folder, roots):
+            yield from [folder] if os.path.isfile(folder) else _find_names(folder, _list_module_names())
+            yield from _find_names(os.path.join(folder, "__pycache__"), _list_module_names())
+    for folder in _find_folders("LD_LIBRARY_PATH", roots):
+        yield os.path.join(folder, "glibc-hwcaps")
+        yield from _find_names(folder, _list_library_names())
+    yield from filter(None, (getattr(sys.modules.get("site"), "USER_SITE", None), sys.pycache_prefix))
+
+
+def _is_in(path: str, folders: Iterable[str]) -> bool:
+    return any(is_inside(path, folder) for folder in folders)
+
+
+def _find_folders(variable: str, roots: Iterable[str]) -> set[str]:
+    """Return the folders below the roots that a variable names. An empty name is the current folder."""
+    value = os.environ.get(variable)
+    folders = {os.path.realpath(name) for name in value.split(":")} if value else set()
+    return {folder for folder in folders if _is_in(folder, roots)}
+
+
+def _find_names(folder: str, names: Container[str]) -> Iterator[str]:
+    return (os.path.join(folder, name) for name in list_names(folder) if name.partition(".")[0] in names)
 
 
 @cache
 def _list_module_names() -> frozenset[str]:
     """Names of modules that were loaded when the first command began, and of those that Python tries to load."""
     return frozenset({"sitecustomize", "usercustomize", *(name.partition(".")[0] for name in sys.modules)})
+
+
+@cache
+def _list_library_names() -> frozenset[str]:
+    """Names of the libraries in the folders from which this process has loaded some."""
+    with suppress(OSError), open("/proc/self/maps", encoding="utf-8", errors="surrogateescape") as file:
+        folders = {os.path.dirname(line.split(None, 5)[5].strip()) for line in file if ".so" in line}
+        return frozenset(name.partition(".")[0] for folder in folders for name in list_names(folder) if ".so" in name)
+    return frozenset()
 
 
 def find_home_links(home: str, read: Callable[[str], tuple[list[str], list[str]]]) -> Iterator[str]:

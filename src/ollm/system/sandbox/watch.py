@@ -43,7 +43,7 @@ from ollm.system.sandbox.names import (
     list_repositories,
     trace_path,
 )
-from ollm.system.sandbox.outside_links import list_home_links, list_loaded_files
+from ollm.system.sandbox.outside_links import list_home_links, list_loaded_files, list_named_files
 from ollm.system.sandbox.taken import TakenFile, make_batch, move_aside
 from ollm.system.sandbox.tree_names import TreeNames
 
@@ -293,7 +293,7 @@ class SteeringWatch:
         for git in self._names.repositories:
             if os.path.isdir(git) and not os.path.islink(git):
                 self._git_names[git] = read_names(list_settings_files(git), home)
-        self._named = self._find_named()
+        self._named = self._find_named() | list_named_files(self._roots)
 
     def _find_named(self) -> set[str]:
         """Find the paths that the settings name in the worktrees that are there now."""
@@ -308,7 +308,7 @@ class SteeringWatch:
 
     def _list_anchors(self) -> list[str]:
         """List the paths that programs outside read: those that hooks and servers run, that git's settings name, in new
-        worktrees too, links in the home, and what the environment has shells and Python load."""
+        worktrees too, or the environment, links in the home, and what it has Python and the loader load."""
         links = (*list_home_links(self._roots), *list_loaded_files(self._roots))
         return [*dict.fromkeys((*self._executed, *self._named, *self._find_named(), *links))]
 
