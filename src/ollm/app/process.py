@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from ollm.store.session_index.index import SessionIndex
 
 Fields = TypeVar("Fields", "ProviderSettings", "ModelFacts", "EnvironmentSettings")
+BUILT_IN_COMMANDS = Path(__file__).parents[1] / "runtime" / "commands" / "texts"
 READ_TIMEOUT_FACTOR = 2.0  # times the seconds that reading a full window should take
 
 
@@ -172,10 +173,12 @@ class ProcessScope:
         return self.user_home / rest
 
     def find_directories(self, name: str, workspace: Path) -> tuple[Path, ...]:
-        """List directories of custom commands, skills or agents: a trusted workspace's, the home's, the extensions'."""
+        """List directories of custom commands, skills or agents: a trusted workspace's, the home's, the extensions',
+        and our own commands."""
         theirs = (workspace / ".ollm" / name,) if self.trusted else ()
         extensions = (self.home.extensions / one / name for one in self.settings.extensions.enabled)
-        return (*theirs, self.home.root / name, *extensions)
+        ours = (BUILT_IN_COMMANDS,) if name == "commands" else ()
+        return (*theirs, self.home.root / name, *extensions, *ours)
 
     def resolve_directory(self, named: str, default: Path) -> Path:
         """Resolve a directory from the settings, or return the default. `~/.ollm` follows OLLM_HOME."""

@@ -20,6 +20,8 @@ class ChatCommand(click.Command):
     """Takes a leading `-p` by its long name: for a short one click loads difflib, to look for similar long names."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if args[:1] == ["-p"] and [word.partition("=")[0] for word in args[1:2]] == ["--review"]:
+            args = args[1:]  # it needs no prompt
         return super().parse_args(ctx, ["--prompt", *args[1:]] if args[:1] == ["-p"] else args)
 
 
@@ -45,6 +47,9 @@ def complete_late(name: str) -> Callable[..., Any]:
     help="Output format for -p.",
 )
 @click.option("--schema", type=click.Path(path_type=Path), help="JSON schema that the answer of -p must fit.")
+@click.option(
+    "--review", is_flag=False, flag_value="", metavar="[RANGE]", help="With -p: review uncommitted changes, or a range."
+)
 @click.option("--new", is_flag=True, help="Start a new session.")
 @click.option(
     "-r",
@@ -93,6 +98,9 @@ def run_chat(options: Mapping[str, Any]) -> int:
             f"-p already has a prompt; {start.text[:40]!r} is a second one.",
             action="Quote the whole prompt, as in `ollm -p 'do it'`.",
         )
+    reviewed: str | None = options.get("review")
+    if reviewed is not None:
+        prompt = f"/review {f'{reviewed} -- ' if reviewed else ''}{prompt or start.text}".strip()
     if prompt is None and not (sys.stdin.isatty() and sys.stdout.isatty()):
         if start.pick and not start.text:
             raise UsageError(
@@ -102,7 +110,7 @@ def run_chat(options: Mapping[str, Any]) -> int:
     if prompt is not None and start.daemon:
         raise UsageError("--daemon needs the interactive chat.", action="Drop it when you use -p.")
     schema = _read_schema(options.get("schema"), one_shot=prompt is not None)
-    asked = None if prompt is None else read_question(prompt)
+    asked = None if prompt is None else read_question(prompt) if reviewed is None else Question(text=prompt)
     try:
         return _run(start, asked, options["output"], schema)
     except (NoServerError, ModelError) as error:

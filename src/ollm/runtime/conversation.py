@@ -13,7 +13,7 @@ import msgspec
 from ollm.domain.context import Usage
 from ollm.domain.errors import BusyError, OllmError, TurnFailedError
 from ollm.domain.events import Event, Notice, TextDelta, ToolStarted, TurnFinished
-from ollm.domain.messages import PromptMessage
+from ollm.domain.messages import AnyPart, PromptMessage
 from ollm.domain.tools import ConfirmationAnswer
 from ollm.runtime.base import (
     Attachment,
@@ -221,8 +221,13 @@ class LocalConversation:
             parts.session.begin_turn()
             self._in_turn = True
             try:
-                turn = Turn(parts, emit, self._observers)
-                await turn.run(build_message_parts(text, attachments), text, [each.text for each in attachments])
+                turn, later = Turn(parts, emit, self._observers), list[tuple[AnyPart, ...]]()
+                if parts.state.material[1]:
+                    from ollm.runtime.commands.git_changes import take_material
+
+                    attachments, later = take_material(parts.state, text, attachments)
+                attached = [each.text for each in attachments]
+                await turn.run(build_message_parts(text, attachments), text, attached, later)
             finally:
                 self._in_turn = False
                 finished = await self._save_turn(finished)

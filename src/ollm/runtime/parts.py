@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ollm.extensions.mcp.servers import McpServers
     from ollm.policy.engine import PolicyEngine
     from ollm.policy.message_bus import MessageBus
-    from ollm.runtime.base import EventStream
+    from ollm.runtime.base import Attachment, EventStream
     from ollm.runtime.calls.dispatch import Dispatch
     from ollm.runtime.model.model import Model
     from ollm.runtime.prompt.compaction import Compactor
@@ -52,6 +52,7 @@ class ConversationState(msgspec.Struct, kw_only=True):
     context_history: list[dict[str, Any]] = msgspec.field(default_factory=list)
     usage: Usage = Usage()  # of all turns since it was opened
     cost: float = 0.0  # by `provider.price`
+    material: tuple[str, tuple[Attachment, ...]] = ("", ())  # a text to be sent, and what goes with it in parts
     answer_schema: dict[str, Any] | None = None  # binds answers, which then call no tools
     rewound: list[ActiveContext] = msgspec.field(default_factory=list)  # contexts before the rewinds of this process
 

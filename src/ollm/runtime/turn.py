@@ -60,12 +60,25 @@ class Turn:
         self._retried_refusal = self._resent = False
         self._sent: tuple[PromptMessage, ...] = ()
 
-    async def run(self, parts: tuple[AnyPart, ...], typed: str, attached: Sequence[str] = ()) -> None:
-        """Run the turn. `parts` is the whole message, `typed` the user's typed text, `attached` the attached texts."""
+    async def run(
+        self,
+        parts: tuple[AnyPart, ...],
+        typed: str,
+        attached: Sequence[str] = (),
+        later: Sequence[tuple[AnyPart, ...]] = (),
+    ) -> None:
+        """Run the turn. `parts` is the whole message, `typed` the user's typed text, `attached` the attached texts.
+        `later` are messages for after the answer, each to be answered too."""
         try:
             await self._add_user_message(parts, typed, attached)
             while await self._run_step():
                 pass
+            loops = self._parts.loops
+            for message in later:
+                loops.reset()
+                await self._record_message("user", message)
+                while await self._run_step():
+                    pass
         except asyncio.CancelledError:
             self._finish("cancelled", "")
             raise

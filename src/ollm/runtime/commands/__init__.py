@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,7 +29,11 @@ def describe_commands(directories: tuple[Path, ...]) -> list[tuple[str, str, str
     """Name, usage and help of every command outside a terminal: ours, then the person's own in `directories`."""
     table, own = build_command_table(), CustomCommands(directories)
     ours = [(one.name, one.usage, one.help) for one in table.values() if one.name not in SHELL_COMMANDS]
-    return ours + [(name, "[TEXT]", own.describe(name)) for name in own.list_names() if name not in table]
+    return ours + [
+        (name, own.read_field(name, "usage") or "[TEXT]", own.describe(name))
+        for name in own.list_names()
+        if name not in table
+    ]
 
 
 async def run_command(
@@ -49,6 +55,11 @@ async def run_command(
         server, _, prompt = name.partition(":")
         return await send_prompt(conversation.mcp, server, prompt, arguments)
     custom = CustomCommands(conversation.find_directories("commands"))
+    if kind := custom.read_field(name, "changes"):
+        from ollm.runtime.commands.git_changes import attach_changes
+
+        expand = partial(custom.expand, name)
+        return await asyncio.to_thread(attach_changes, conversation, kind, arguments, expand)
     if text := custom.expand(name, arguments):
         return CommandReply(follow_up="send", argument=text)
     raise make_unknown_error(name, table, custom)

@@ -40,6 +40,10 @@ class CustomCommands:
         first = next((line.strip("# \t") for line in body.splitlines() if line.strip()), "")
         return (fields.get("description") or first)[:MAX_DESCRIPTION_CHARS]
 
+    def read_field(self, name: str, field: str) -> str:
+        """Return a field of the front matter, or "" without one."""
+        return split_front_matter(self._read(name) or "")[0].get(field, "")
+
     def expand(self, name: str, arguments: str) -> str | None:
         """Return the text to send: `$ARGUMENTS` is everything after the name, `$1` to `$9` its words (quotes group).
 
@@ -120,7 +124,10 @@ def render_help(directories: tuple[Path, ...], arguments: str, mcp: McpServers |
         from ollm.runtime.commands.mcp import describe_prompts
 
         rows += describe_prompts(mcp)
-    rows += [(f"/{own}", files.describe(own) or shorten_home(files.find(own))) for own in files.list_names()]
+    rows += [
+        (f"/{own} {files.read_field(own, 'usage')}".rstrip(), files.describe(own) or shorten_home(files.find(own)))
+        for own in files.list_names()
+    ]
     text = f"{render_table(('command', 'description'), rows)}\n\n{keys}"
     return CommandReply(text=text, data=[" ".join(row) for row in rows])
 
@@ -129,7 +136,8 @@ def describe_command(name: str, known: dict[str, SlashCommand], files: CustomCom
     """One command in full; the file of a person's own."""
     found = known.get(name)
     if found is None and (file := files.find(name)):
-        return f"`/{name} [TEXT]` sends the text of `{shorten_home(file)}`.\n\n{files.describe(name)}"
+        usage = files.read_field(name, "usage") or "[TEXT]"
+        return f"`/{name} {usage}` sends the text of `{shorten_home(file)}`.\n\n{files.describe(name)}"
     if found is None:
         raise make_unknown_error(name, known, files)
     return f"`/{f'{found.name} {found.usage}'.strip()}`\n\n{found.help}\n\n{found.more}".strip()

@@ -19,17 +19,12 @@ from ollm.runtime.commands.base import (
     slash_command,
     split_words,
 )
-from ollm.runtime.commands.help_text import CustomCommands
 
 if TYPE_CHECKING:
     from ollm.runtime.parts import ConversationParts
 
 DEFAULT_PAGE_MESSAGES = 200
 MAX_PAGE_MESSAGES = 10**9
-REVIEW_PROMPT = (
-    "Review the uncommitted changes of this project (`git diff HEAD` and new files). Name bugs, risks and missing"
-    " tests, most important first, each with file and line. Change nothing."
-)
 INIT_PROMPT = (
     "Write AGENTS.md for this project. Look at its files, build and test commands and conventions first; then write"
     " AGENTS.md in its root: what a coding agent must know to work here, in at most 40 lines. If there is one, improve"
@@ -176,16 +171,6 @@ async def init(conversation: ConversationParts, arguments: str) -> CommandReply:
 
     The model looks at the project and writes the file, asked about like any edit. Words behind it go along."""
     return CommandReply(follow_up="send", argument=f"{INIT_PROMPT} {arguments}".strip())
-
-
-@slash_command("review", usage="[TEXT]")
-async def review(conversation: ConversationParts, arguments: str) -> CommandReply:
-    """Review the uncommitted changes of this project.
-
-    The model reads the diff and names bugs and risks; it changes nothing. Words behind it go along. A file
-    `.ollm/commands/review.md` takes its place."""
-    own = CustomCommands(conversation.find_directories("commands")).expand("review", arguments)
-    return CommandReply(follow_up="send", argument=own or f"{REVIEW_PROMPT} {arguments}".strip())
 
 
 @slash_command("rename", usage="TITLE")
