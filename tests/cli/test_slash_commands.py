@@ -67,6 +67,8 @@ SAYS = {
     "/trust": "trusted",
     "/rewind 1": "This removes message",
     "/redo": "Nothing to redo",
+    "/fork 1": "Files stay as they are",
+    "/fork 99": "There is no message 99",
     "/rename greeting": "Renamed to greeting.",
     "/cost": "tokens read",
     "/config": "ollm config",

@@ -193,10 +193,20 @@ async def test_one_goes_back_archives_and_deletes(tmp_path: Path) -> None:
             await visitor.say("Change it")
             await visitor.page.click("ollm-confirmation >> text=Yes, once")
             await visitor.page.wait_for_selector(".item >> text=Done.")
+            await fork_here(visitor, session)
+            await visitor.open_session(session)
             await go_back(found, visitor)
             await reload_a_long_session(visitor)
             await archive_and_delete(found, visitor, session)
             assert visitor.faults == []
+
+
+async def fork_here(visitor: Visitor, session: str) -> None:
+    """The page goes on in the fork, and lists it under its parent."""
+    await visitor.page.wait_for_selector(f".sessions li[data-id='{session}'][data-depth='0']")
+    await visitor.say("/fork 1")
+    fork = await visitor.page.wait_for_selector(f"li[data-id='{session}'] + li[data-depth='1']")
+    assert "fork at #1" in await fork.inner_text()
 
 
 async def reload_a_long_session(visitor: Visitor) -> None:

@@ -63,6 +63,7 @@ class SessionLine(Data, frozen=True):
     model: str
     status: str
     updated_at: int
+    parent: str | UnsetType = UNSET  # of a fork
 
 
 class WorkspaceLine(Data, frozen=True):

@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import UUID
 
+from msgspec import UNSET
+
 from ollm.app import ProcessScope, WorkspaceScope, print_warning
 from ollm.daemon.bodies import PATH_PATTERN, ChangeBody, OpenBody, OpenReply, SessionLine
 from ollm.daemon.hub import Hub
@@ -117,6 +119,7 @@ class DaemonService:
             model=record.model,
             status="active" if open_here else record.status,
             updated_at=record.updated_at,
+            parent=record.parent or UNSET,
         )
 
     async def open(self, body: OpenBody) -> OpenReply:

@@ -1,7 +1,7 @@
 """A session as data (S2): the file, its tasks and snapshots, and its records in the workspace (H275, W)."""
 
-from collections.abc import Callable
-from typing import Any, Literal
+from collections.abc import Callable, Iterable
+from typing import Annotated, Any, Literal, Protocol, TypeVar
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -41,10 +41,12 @@ def _redact_value(name: str, value: Any, redact: RedactField) -> Any:
 
 
 class ParentCall(Data, frozen=True):
-    """The call that started a child conversation; `call_id` is None if ollm started it itself."""
+    """The origin of a session: the call that started a task (None if ollm started it itself), or the last message that
+    a fork has in common with its parent."""
 
     session_id: str
     call_id: str | None = None
+    message_id: Annotated[int, msgspec.Meta(ge=0, lt=1 << 53)] | UnsetType = UNSET
 
 
 class TaskRequest(Data, frozen=True):
@@ -89,6 +91,7 @@ class AgentListing(Data, frozen=True):
 
 
 SCHEMA_VERSION = 1
+MAX_INDENT = 4
 SessionStatus = Literal["active", "closed", "archived"]
 ModeTrigger = Literal["manual", "auto", "tool"]
 
@@ -124,7 +127,7 @@ class SessionMetadata(Data, frozen=True):
     title: str = ""
     context_window: int | None = None
     origin: str | None = None
-    parent: ParentCall | UnsetType | None = UNSET  # of a task: the call it was begun by
+    parent: ParentCall | UnsetType | None = UNSET  # of a task or a fork
     failed_turns: tuple[FailedTurn, ...] | UnsetType = UNSET
     schema_version: int = SCHEMA_VERSION
 
@@ -156,6 +159,7 @@ class SessionSummary(Data, frozen=True):
     status: SessionStatus = "closed"
     damaged: str | None = None  # what is wrong with the file, in a sentence
     origin: str | None = None
+    parent: ParentCall | None = None
 
 
 class MessageHit(Data, frozen=True):
@@ -273,3 +277,42 @@ class ChatSession(Data, frozen=True):
     summary: str = ""
     recent_messages: tuple[dict[str, Any], ...] = ()
     plan: PlanState = msgspec.field(default_factory=PlanState)
+    parent: str | None = None  # from the archive, not a column
+
+
+class ListedLine(Protocol):
+    @property
+    def session_id(self) -> str: ...
+    @property
+    def parent(self) -> str | None: ...
+    @property
+    def title(self) -> str: ...
+
+
+Line = TypeVar("Line", bound=ListedLine)
+
+
+def arrange_forks(lines: Iterable[Line]) -> list[Line]:
+    """Put forks under their parents, with indented titles. A family stands where its first member stood."""
+    known = {line.session_id: line for line in lines}
+    forks: dict[str | None, list[Line]] = {}
+    for line in known.values():
+        forks.setdefault(line.parent, []).append(line)
+    arranged: dict[str, Line] = {}
+    for line in known.values():
+        waiting = [(_find_oldest_ancestor(line, known), 0)]
+        while waiting:
+            found, depth = waiting.pop()
+            if found.session_id not in arranged:
+                title = f"{'  ' * (min(depth, MAX_INDENT) - 1)}↳ {found.title}" if depth else found.title
+                arranged[found.session_id] = msgspec.structs.replace(found, title=title)  # type: ignore[type-var]
+                waiting += [(fork, depth + 1) for fork in reversed(forks.get(found.session_id, []))]
+    return list(arranged.values())
+
+
+def _find_oldest_ancestor(line: Line, known: dict[str, Line]) -> Line:
+    seen: set[str] = set()
+    while line.parent in known and line.session_id not in seen:  # a damaged file may name a descendant as its parent
+        seen.add(line.session_id)
+        line = known[line.parent]
+    return line

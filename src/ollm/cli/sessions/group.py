@@ -19,6 +19,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "unarchive": ("ollm.cli.sessions.manage:unarchive", "Unarchive a session."),
     "rename": ("ollm.cli.sessions.manage:rename", "Rename a session."),
     "rewind": ("ollm.cli.sessions.manage:rewind", "Go back to before a message, with --files its files too."),
+    "fork": ("ollm.cli.sessions.manage:fork", "Copy a session up to a message to a new one."),
     "redo": ("ollm.cli.sessions.manage:redo", "Take back the last rewind."),
     "check": ("ollm.cli.sessions.manage:check", "Find damaged sessions; --repair fixes them."),
 }

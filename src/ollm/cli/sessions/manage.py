@@ -1,4 +1,4 @@
-"""`ollm sessions`: delete, restore, archive, rename, rewind and check."""
+"""`ollm sessions`: delete, restore, archive, rename, rewind, fork and check."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from ollm.cli.sessions.listing import make_progress
 from ollm.cli.sessions.view import resolve_session_id
 from ollm.domain.errors import ExitCode, OllmError, UsageError
 from ollm.domain.text import format_count
+from ollm.services.chat_recording.service import ignore_event
 from ollm.store.session_files.places import list_ids_in, match_prefix
 from ollm.system.terminal_text import make_printable
 
@@ -212,6 +213,25 @@ def redo(session: str | None, force: bool, dry_run: bool, workspace: str | None,
     closed, session_id = open_closed_session(session, workspace, files=True)
     going_forward = ClosedRewind(closed, session_id).redo(force=force, dry_run=dry_run)
     return print_outcome(asyncio.run(going_forward), as_json=as_json)
+
+
+@click.command()
+@click.argument("session", metavar="[ID]", required=False, shell_complete=complete_session)
+@click.option(
+    "--at", "number", type=click.IntRange(1), metavar="N", help="Last message to copy; default: the last one."
+)
+@workspace_option
+@json_option
+def fork(session: str | None, number: int | None, workspace: str | None, as_json: bool) -> None:
+    """Copy a session up to a message to a new one; the original stays as it is.
+
+    Without ID, the newest session of the workspace. Files stay as they are; a rewind in the fork reaches only its own
+    turns.
+    """
+    process = ProcessScope()
+    session_id = resolve_session_id(process, session, workspace)
+    made = asyncio.run(process.create_recording_service(ignore_event).fork_session(session_id, number))
+    print_result(made, f"{made.text}\nResume it: ollm chat --session {made.session_id}", as_json=as_json)
 
 
 def open_closed_session(session: str | None, workspace: str | None, *, files: bool) -> tuple[ClosedSession, str]:

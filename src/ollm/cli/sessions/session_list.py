@@ -11,6 +11,7 @@ from ollm.app import ProcessScope
 from ollm.cli.daemon import connect_daemon
 from ollm.cli.start import ChatArguments
 from ollm.domain.clock import parse_epoch_ms
+from ollm.domain.session import arrange_forks
 from ollm.domain.struct import Data
 
 if TYPE_CHECKING:
@@ -33,11 +34,12 @@ class SessionListItem(Data, frozen=True):
     preview: str = ""
     origin: str | None = None
     one_shot: bool = False
+    parent: str | None = None
 
 
 class SessionList(Protocol):
     async def load_items(self) -> list[SessionListItem]:
-        """Load all sessions, newest first, including archived ones."""
+        """Load all sessions, newest first, including archived ones. Forks are under their parents."""
         ...
 
     async def archive(self, session_id: str, archived: bool) -> None: ...
@@ -55,7 +57,7 @@ class LocalSessionList:
 
     async def load_items(self) -> list[SessionListItem]:
         archived = load_archived_items(self._scope.process, self._scope.path)
-        return sorted([*self._load_local(), *archived], key=lambda item: item.updated_at, reverse=True)
+        return arrange_items([*self._load_local(), *archived])
 
     def _load_local(self) -> list[SessionListItem]:
         if not self._has_sessions():
@@ -106,10 +108,11 @@ class RemoteSessionList:
                 updated_at=line.updated_at,
                 archived=line.status == "archived",
                 preview="open in the daemon" if line.status == "active" else "",
+                parent=line.parent or None,
             )
             for line in found
         ]
-        return sorted([*here, *archived], key=lambda item: item.updated_at, reverse=True)
+        return arrange_items([*here, *archived])
 
     async def archive(self, session_id: str, archived: bool) -> None:
         status = "archived" if archived else "closed"
@@ -121,6 +124,11 @@ class RemoteSessionList:
     async def _send_request(self, method: str, path: str, body: dict[str, str] | None = None) -> None:
         async with connect_daemon() as client:
             await client.call(method, path, body, type=Any)
+
+
+def arrange_items(items: list[SessionListItem]) -> list[SessionListItem]:
+    """Arrange sessions newest first, forks under their parents."""
+    return arrange_forks(sorted(items, key=lambda item: item.updated_at, reverse=True))
 
 
 def load_archived_items(process: ProcessScope, workspace: Path) -> list[SessionListItem]:
@@ -143,6 +151,7 @@ def make_item(record: ChatSession, count: int | None, origin: str | None) -> Ses
         last=extract_last_words(record.recent_messages),
         preview=record.summary,
         origin=origin,
+        parent=record.parent,
     )
 
 

@@ -65,7 +65,10 @@ async function runCommand(page, text, command) {
   if (reply.followUp === "send") await sendMessage(page.sessionId, reply.argument);
   else page.composer.sendNext();
   if (reply.followUp === "exit") location.hash = "#/";
-  if (reply.followUp === "open-session") location.hash = `#/session/${reply.argument}`;
+  if (reply.followUp === "open-session") {
+    location.hash = `#/session/${reply.argument}`;
+    dispatchEvent(new Event("ollm-sessions-changed")); // it may be a new one
+  }
   if (reply.followUp === "new-session") {
     const opened = await openSession(page.workspace);
     if (opened) location.hash = `#/session/${opened.sessionId}`;

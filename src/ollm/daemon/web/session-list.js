@@ -123,27 +123,27 @@ class SessionList extends HTMLElement {
     (same ?? links[Math.min(place, links.length - 1)] ?? this.search)?.focus();
   }
 
-  /** Lines under the day they were last active. @param {any[]} lines */
+  /** Lines under the day they were last active, forks under their parents. @param {any[]} lines */
   group(lines) {
     /** @type {HTMLElement[]} */ const found = [];
     let last = "";
-    for (const line of lines) {
-      const day = nameDay(line.lastActivity);
+    for (const { line, depth, day } of arrangeForks(lines)) {
       if (day !== last && !this.words) found.push(h("li", { class: "day" }, day));
       last = day;
-      found.push(this.makeLine(line));
+      found.push(this.makeLine(line, depth));
     }
     return found;
   }
 
-  /** @param {any} line */
-  makeLine(line) {
+  /** @param {any} line @param {number} depth Of a fork in the tree. */
+  makeLine(line, depth) {
     const mark = line.questions ? h("span", { class: "mark ask" }, "waiting for you") : line.running ? h("span", { class: "mark run" }, "working") : null;
     const place = line.archive ? `archive: ${line.archive.owner} on ${line.archive.host}` : "";
-    const about = [baseName(line.workspace), line.model, formatAge(line.lastActivity), place].filter(Boolean).join(" · ");
+    const fork = line.parent ? `fork at #${line.parent.messageId}` : "";
+    const about = [fork, baseName(line.workspace), line.model, formatAge(line.lastActivity), place].filter(Boolean).join(" · ");
     return h(
       "li",
-      { "data-id": line.sessionId },
+      { "data-id": line.sessionId, "data-depth": String(Math.min(depth, 3)) },
       h("a", { href: `#/session/${line.sessionId}` }, h("span", { class: "title" }, line.title || "Untitled session"), h("span", { class: "about" }, about), mark, line.damaged ? h("span", { class: "mark bad" }, "damaged") : null),
       iconButton("more", `Actions for ${line.title || "session"}`, () => void this.showActions(line)),
     );
@@ -226,6 +226,28 @@ class SessionList extends HTMLElement {
   }
 }
 customElements.define("ollm-session-list", SessionList);
+
+/** Forks under their parents; a family stands where its newest member stood. @param {any[]} lines */
+function arrangeForks(lines) {
+  const known = new Map(lines.map((line) => [line.sessionId, line]));
+  /** @type {Map<string, {line: any, depth: number, day: string}>} */ const placed = new Map();
+  /** @param {any} line @param {number} depth @param {string} day */
+  const place = (line, depth, day) => {
+    if (placed.has(line.sessionId)) return;
+    placed.set(line.sessionId, { line, depth, day });
+    for (const fork of lines) if (fork.parent?.sessionId === line.sessionId) place(fork, depth + 1, day);
+  };
+  for (const line of lines) {
+    const seen = new Set();
+    let oldest = line;
+    while (known.has(oldest.parent?.sessionId) && !seen.has(oldest)) {
+      seen.add(oldest);
+      oldest = known.get(oldest.parent.sessionId);
+    }
+    place(oldest, 0, nameDay(line.lastActivity));
+  }
+  return [...placed.values()];
+}
 
 /** The session whose line holds an element. @param {Element | null} element */
 function findSessionId(element) {

@@ -9,6 +9,7 @@ import msgspec
 
 from ollm.domain.clock import format_age
 from ollm.domain.errors import UsageError
+from ollm.domain.session import arrange_forks
 from ollm.domain.text import shorten_ids
 from ollm.runtime.base import CommandReply
 from ollm.runtime.commands.base import (
@@ -104,13 +105,27 @@ async def sessions(conversation: ConversationParts, arguments: str) -> CommandRe
         if len(fits) != 1:
             raise UsageError(f"{len(fits)} sessions start with {wanted!r}.", action="List them with /sessions.")
         return CommandReply(follow_up="open-session", argument=fits[0].session_id)
-    short = shorten_ids(record.session_id for record in known)
+    short, known = shorten_ids(record.session_id for record in known), arrange_forks(known)
     rows = [(short[record.session_id], record.title, record.model, record.status) for record in known]
     text = render_table(("session", "title", "model", ""), rows) if rows else "No sessions in this workspace yet."
     return CommandReply(text=text, data=[record.session_id for record in known])
 
 
 resume_command = msgspec.structs.replace(sessions, name="resume", help="Resume another session.")
+
+
+@slash_command("fork", usage="[N]")
+async def fork(conversation: ConversationParts, arguments: str) -> CommandReply:
+    """Continue in a copy of this session up to message N.
+
+    Without N, all of it; `/history` shows the numbers. This session stays as it is. Files stay as they are now; a
+    rewind in the fork reaches only its own turns."""
+    number = parse_number(arguments.strip())
+    if arguments.strip() and not number:
+        raise WrongUsage
+    made = await conversation.session.service.fork_session(conversation.session.require_id(), number)
+    data = msgspec.to_builtins(made)
+    return CommandReply(text=made.text, data=data, follow_up="open-session", argument=made.session_id)
 
 
 @slash_command("new")

@@ -165,7 +165,8 @@ def resume_prompt(prompt: Prompt, source: ResumeSource, *, full: bool) -> str:
         return ""
     how = "Session resumed."
     restore_entries(prompt, kept)
-    if full or ends_with_step_back(session) or _is_far_behind(prompt, session, kept):
+    forked = kept is None and bool(session.metadata.parent)  # and not resumed yet
+    if full or forked or ends_with_step_back(session) or _is_far_behind(prompt, session, kept):
         whole = keep_newest_messages(prompt, rebuild_context(source.load(), snapshot))
         prompt.restore(msgspec.structs.replace(whole, mode=prompt.mode), source.words, cause="resume")
     else:
@@ -180,7 +181,7 @@ def resume_prompt(prompt: Prompt, source: ResumeSource, *, full: bool) -> str:
             add_newer_messages(prompt, session, kept.last_number)
     if not ends_with_step_back(session):
         restore_goals(prompt, kept)
-    if how != EXACTLY and not ends_with_step_back(session):
+    if how != EXACTLY and not forked and not ends_with_step_back(session):
         tell_where_it_stood(prompt, record)
     return how
 

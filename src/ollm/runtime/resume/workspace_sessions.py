@@ -202,7 +202,8 @@ def find_newest_number(record: ChatSession) -> int:
 
 def merge_archive_status(record: ChatSession, summary: SessionSummary) -> ChatSession:
     """Update title and status from the archive, which has renames, archiving and whether a live process has it open."""
-    return msgspec.structs.replace(record, title=summary.title or record.title, status=summary.status)
+    parent = summary.parent.session_id if summary.parent else None
+    return msgspec.structs.replace(record, title=summary.title or record.title, status=summary.status, parent=parent)
 
 
 def build_brief_record(summary: SessionSummary) -> ChatSession:

@@ -42,19 +42,10 @@ def _convert_lines(lines: Iterable[dict[str, Any]]) -> list[SessionSummary]:
     return [msgspec.convert(line, SessionSummary) for line in lines]
 
 
-def find_tasks(files: SessionFiles, summaries: Iterable[SessionSummary], parents: Iterable[str]) -> list[str]:
+def find_tasks(summaries: Iterable[SessionSummary], parents: Iterable[str]) -> list[str]:
     """Find the ids of the tasks among these sessions that the parents started."""
-    wanted = set(parents)
-    tasks = (summary.session_id for summary in summaries if summary.origin == TASK_ORIGIN)
-    return [session_id for session_id in tasks if _find_parent(files, session_id) in wanted]
-
-
-def _find_parent(files: SessionFiles, session_id: str) -> str | None:
-    try:
-        parent = files.describe_session(session_id).metadata.parent
-    except OllmError:
-        return None
-    return parent.session_id if parent else None
+    wanted, tasks = set(parents), (summary for summary in summaries if summary.origin == TASK_ORIGIN)
+    return [task.session_id for task in tasks if task.parent and task.parent.session_id in wanted]
 
 
 Outcome = Literal["damaged", "mended"]
@@ -206,7 +197,7 @@ class SessionLibrary:
     def find_tasks(self, ids: Iterable[str]) -> list[str]:
         """Find the task sessions that these sessions started, including those in the trash."""
         parents = list(ids)
-        found = find_tasks(self.files, self._list_with_tasks(), parents)
+        found = find_tasks(self._list_with_tasks(), parents)
         return [*found, *(self._find_trashed_tasks(parents) if self.places.trash else ())]
 
     def _list_with_tasks(self) -> list[SessionSummary]:
@@ -217,8 +208,7 @@ class SessionLibrary:
             return list_unindexed(self.places.directory, self.places.legacy, tasks=True)
 
     def _find_trashed_tasks(self, parents: Sequence[str]) -> list[str]:
-        trash = SessionFiles(SessionPlaces(directory=self._require_trash()), self._clock)
-        return find_tasks(trash, list_unindexed(trash.places.directory, tasks=True), parents)
+        return find_tasks(list_unindexed(self._require_trash(), tasks=True), parents)
 
     def delete_alone(self, session_id: str) -> None:
         """Delete a session that cannot have started any tasks yet."""
@@ -327,7 +317,7 @@ class SessionLibrary:
 
     def move_to_trash(self, session_id: str) -> None:
         """Move a session and its tasks to the trash, where it can be restored for `trashDays`."""
-        for found in (session_id, *find_tasks(self.files, self._list_with_tasks(), [session_id])):
+        for found in (session_id, *find_tasks(self._list_with_tasks(), [session_id])):
             self.files.move(found, self._require_trash(), at=self._clock())
             if self.index:
                 self.index.forget(found)

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from ollm.domain.messages import Message
     from ollm.domain.session import ParentCall
     from ollm.domain.tools import ToolCallRecord
+    from ollm.services.chat_recording.fork import Fork
     from ollm.store.session_files.loading import LoadedSession
     from ollm.store.session_files.recovery import Counts
     from ollm.store.session_files.store import MessagePage
@@ -334,6 +335,17 @@ class ChatRecordingService:
             self._emit(SessionSaved(session_id=session_id))
         if folded or self._clock() - self._noted.setdefault(session_id, self._clock()) > INDEX_INTERVAL:
             self._update_index(writer)
+
+    async def fork_session(self, session_id: str, number: int | None = None) -> Fork:
+        """Copy a session up to message `number`, or all of it, to a new closed session. The original stays as it is."""
+        from ollm.services.chat_recording.fork import fork_session
+
+        await self.ensure_saved(session_id)
+        fork = fork_session(
+            self._files, parse_id(session_id), number, self._make_id(), self._clock(), self._count_tokens
+        )
+        self._enforce_limit(fork.session_id)
+        return fork
 
     async def keep_session(self, session_id: str) -> None:
         """Keep a new session even if it is closed without a message."""

@@ -79,6 +79,8 @@ class SessionRow(NamedTuple):
     origin: str | None
     damaged: str | None
     last_number: int
+    parent: str | None
+    parent_message: int | None
 
 
 def refresh_rows(
@@ -261,7 +263,7 @@ def make_writer_row(writer: SessionWriter) -> SessionRow:
 
 
 def _make_row(session: Session, count: int, last: int) -> SessionRow:
-    metadata = session.metadata
+    metadata, parent = session.metadata, session.metadata.parent
     return SessionRow(
         start_time=session.start_time,
         last_activity=session.last_activity,
@@ -275,6 +277,8 @@ def _make_row(session: Session, count: int, last: int) -> SessionRow:
         origin=metadata.origin,
         damaged=None,
         last_number=last,
+        parent=parent.session_id if parent else None,
+        parent_message=(parent.message_id or None) if parent else None,
     )
 
 

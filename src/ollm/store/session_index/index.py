@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 Progress = Callable[[int, int], None]  # bytes gone through, and all there are
 LIST_COLUMNS = (
     "session_id, stamp, start_time, last_activity, model, message_count, partial, token_count, title, workspace, "
-    "archived, damaged, origin"
+    "archived, damaged, origin, parent, parent_message"
 )
 Row = tuple[Any, ...]
 ERASE_MILLISECONDS = 10_000  # to wait for others
@@ -211,7 +211,8 @@ def _is_current(known: dict[str, str], found: dict[str, Stamp]) -> bool:
 
 
 def _make_summary(row: Row, active: bool) -> dict[str, Any]:
-    session_id, _, start, last, model, count, under_way, tokens, title, workspace, archived, damaged, origin = row
+    session_id, _, start, last, model, count, under_way, tokens, title, workspace, archived, damaged, origin = row[:13]
+    parent, number = row[13:]
     return {
         "sessionId": session_id,
         "startTime": start,
@@ -224,4 +225,5 @@ def _make_summary(row: Row, active: bool) -> dict[str, Any]:
         "status": "active" if active else "archived" if archived else "closed",
         "damaged": damaged,
         "origin": origin,
+        "parent": {"sessionId": parent, **({"messageId": number} if number else {})} if parent else None,
     }
