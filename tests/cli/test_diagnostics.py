@@ -36,7 +36,7 @@ def left_over(runner: Runner) -> list[int]:
     return [pid for pid, words in found if SCRIPT in words and str(runner.home) in words]
 
 
-@pytest.mark.parametrize("kind", ["push", "pull"])
+@pytest.mark.parametrize("kind", ["push", "pull", "sparse"])
 async def test_only_new_errors_are_reported_and_each_once(tmp_path: Path, kind: str) -> None:
     calls = [
         edit("helper", "# moved\nhelper"),

@@ -1,5 +1,5 @@
 """A language server for tests: each word BAD… of a file is an error, each WARN… a warning. Its first word is its kind:
-push, pull, slow, elsewhere, probe, or a fault: die, garbage, hang, mute, crash, flood."""
+push, pull, sparse, slow, elsewhere, probe, or a fault: die, garbage, hang, mute, crash, flood."""
 
 import json
 import re
@@ -11,6 +11,7 @@ from typing import Any
 
 KIND = sys.argv[1]
 TEXTS: dict[str, str] = {}
+LAST: dict[str, Any] = {}
 
 
 def send(**fields: Any) -> None:
@@ -59,6 +60,9 @@ def try_to_escape() -> str:
 
 def publish(uri: str) -> None:
     items = find_problems(TEXTS[uri])
+    if KIND == "sparse" and LAST.get(uri) == items:
+        return
+    LAST[uri] = items
     send(method="textDocument/publishDiagnostics", params={"uri": uri, "diagnostics": items})
     for other, text in TEXTS.items() if KIND == "elsewhere" else ():
         if other != uri:
@@ -102,7 +106,7 @@ def main() -> None:
             case "textDocument/diagnostic":
                 text = TEXTS[message["params"]["textDocument"]["uri"]]
                 send(id=message["id"], result={"kind": "full", "items": find_problems(text)})
-            case "shutdown":
+            case str() if "id" in message:
                 send(id=message["id"], result=None)
 
 

@@ -25,12 +25,14 @@ from ollm.system.sandbox.sandbox import Sandbox
 MAX_HEADER_BYTES = 64 * 1024
 MAX_MESSAGE_BYTES = 8 * 1024 * 1024
 MAX_UNASKED_BYTES = 48 * 1024 * 1024  # since the last change
+MAX_UNSENT_BYTES = 16 * 1024 * 1024
 MAX_OPEN_FILES = 40
 MAX_FILE_BYTES = 512 * 1024
 MAX_REPORTED_FILES = 2_000
 START_TIMEOUT_SECONDS = 30.0
 ANSWER_TIMEOUT_SECONDS = 20.0
-REPORT_TIMEOUT_SECONDS = 6.0  # a server need not report a file that has no problems
+REPORT_TIMEOUT_SECONDS = 6.0
+UNCHANGED_SECONDS = 0.8
 SETTLE_SECONDS = 0.25  # servers report one file several times: first its syntax, then its types
 FIRST_SETTLE_SECONDS = 1.0
 SHUTDOWN_SECONDS = 0.2
@@ -77,7 +79,6 @@ class LanguageClient:
         self._unasked_bytes = 0
         self._reports: dict[str, tuple[float, int | None]] = {}  # time and version of the last report
         self._news = asyncio.Event()
-        self.misses = 0  # changes in a row without a report
 
     async def start(self, host: ProcessHost, sandbox: Sandbox, environment: Mapping[str, str]) -> None:
         """Start the program in the reading box: no network, and no file is changed outside a temporary folder."""
@@ -156,26 +157,30 @@ class LanguageClient:
 
     async def refresh(self, *paths: Path) -> None:
         """Wait until the server has reported on the current text of these files, or of all open ones if it is asked
-        for reports. A server that has never reported anything hangs."""
+        for reports. Servers need not repeat a report that is the same, so they are asked something else first: after
+        the answer a report is near or does not come. A server that does not answer hangs."""
         if self._pulls:
             await asyncio.gather(*map(self._pull, self.files))
             return
-        first, settle = not self._reports, SETTLE_SECONDS if self._reports else FIRST_SETTLE_SECONDS
-        limit = START_TIMEOUT_SECONDS if first else REPORT_TIMEOUT_SECONDS
-        try:
+        names = [str(path) for path in paths]
+        known = all(name in self._reports for name in names)
+        limit = UNCHANGED_SECONDS if known else REPORT_TIMEOUT_SECONDS if self._reports else START_TIMEOUT_SECONDS
+        settle = SETTLE_SECONDS if self._reports else FIRST_SETTLE_SECONDS
+        await self._request(
+            "textDocument/documentSymbol", {"textDocument": {"uri": paths[0].as_uri()}}, START_TIMEOUT_SECONDS
+        )
+        with suppress(TimeoutError):
             async with asyncio.timeout(limit):
-                while not all(self._is_reported(str(path)) for path in paths):
+                while not all(map(self._is_reported, names)):
                     await self._wait_for_news()
-                self.misses = 0
-                with suppress(TimeoutError):
-                    while True:
-                        async with asyncio.timeout(settle):
-                            await self._wait_for_news()
-        except TimeoutError:
-            self.misses += 1
-            if not self._reports:
-                self._end(f"it reported nothing in {limit:g} s")
+                while True:
+                    async with asyncio.timeout(settle):
+                        await self._wait_for_news()
         self._check_alive()
+
+    def has_report(self, path: Path | None = None) -> bool:
+        """Return True if the server has reported on this file, or on any."""
+        return str(path) in self._reports if path else bool(self._reports)
 
     async def close(self) -> None:
         if self._program is not None and not self.gone:
@@ -250,6 +255,8 @@ class LanguageClient:
             {key: value for key, value in message.items() if key != "params" or value is not None}
         )
         self._program.feed.write(b"Content-Length: %d\r\n\r\n%b" % (len(body), body))
+        if self._program.feed.transport.get_write_buffer_size() > MAX_UNSENT_BYTES:
+            self._end("it does not read what it is sent")
 
     async def _read(self, program: RunningProgram) -> None:
         """Read messages until the server ends or breaks the protocol."""

@@ -25,7 +25,6 @@ from ollm.system.sandbox.sandbox import Sandbox
 log = logging.getLogger("ollm.diagnostics")
 
 MAX_STARTS = 3
-MAX_MISSES = 2
 MAX_SERVERS = 6
 MAX_NEW_ERRORS = 10
 MAX_OTHER_ERRORS = 5
@@ -73,8 +72,8 @@ class ProjectServer:
 
     @property
     def is_prompt(self) -> bool:
-        """True unless it works on an earlier change or leaves changes unreported: a slow server delays few edits."""
-        return not self.waiting and (self._client is None or self._client.misses < MAX_MISSES)
+        """True unless it works on an earlier change or reports nothing: a slow server delays one edit."""
+        return not self.waiting and (self._client is None or self._client.has_report())
 
     @property
     def state(self) -> str:
@@ -84,6 +83,9 @@ class ProjectServer:
     def problems(self) -> list[FileProblem]:
         found = self._client.problems if self._client and not self.waiting else {}
         return [problem for problems in found.values() for problem in problems]
+
+    def has_checked(self, path: Path) -> bool:
+        return self._client is not None and not self.waiting and self._client.has_report(path)
 
     @property
     def is_stale(self) -> bool:
@@ -200,7 +202,7 @@ class DiagnosticsService:
         seconds = self._timeout if server.is_prompt else 0.0
         update = self._start_task(server.update(path, before, after))
         done, _ = await asyncio.wait({update}, timeout=seconds)
-        if not done or server.failure or server.waiting:
+        if not done or not server.has_checked(path):
             return None
         return self._render_new(server)
 
@@ -219,7 +221,7 @@ class DiagnosticsService:
         if servers:
             updates = [self._start_task(one.update(path, texts[path], texts[path])) for path, one in servers.items()]
             await asyncio.wait(updates, timeout=LIST_TIMEOUT_SECONDS)
-        checked = {path for path, server in servers.items() if not server.waiting and not server.failure}
+        checked = {path for path, server in servers.items() if server.has_checked(path)}
         for server in servers.values():
             server.take_new_errors()  # they are in the list
         found = [problem for server in self._servers.values() for problem in server.problems]
