@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 import resource
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -180,3 +181,21 @@ def test_a_file_that_a_variable_names_is_protected_unless_the_settings_open_it(
     assert [name for name in ("be.sh", "data.db") if str(work / name) in watch.begin()] == ["be.sh"]
     (work / "log").touch()
     assert watch.look() == [], "a command may make a new one"
+
+
+def test_aliases_that_compute_all_of_a_path_leave_the_workspace_open(tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    (work / "src").mkdir(parents=True)
+    (work / "src/a.py").touch()
+    subprocess.run(["git", "init", "-q", work], check=True)
+    for number, script in enumerate(
+        ('f() { git show "$1/$2"; }; f', "ls */*", "cat $1/*", "git grep $1 -- */*.py", "$1/$2")
+    ):
+        subprocess.run(["git", "-C", work, "config", f"alias.x{number}", f"!{script}"], check=True)
+    watch = SteeringWatch([str(work)], find_folder=lambda: tmp_path / "taken")
+    protected = watch.begin()
+    for name in ("new", "src/new.py"):
+        (work / name).touch()
+
+    assert not {str(work / name) for name in ("src", "src/a.py")}.intersection(protected)
+    assert watch.look() == []

@@ -155,6 +155,8 @@ def test_files_that_git_settings_include_or_run_count_as_settings(work: Path, tm
         "sh ./*/x.sh",
         "d=tools; sh ${d}/x.sh",
         "sh `pwd`/tools/x.sh",
+        "for f in tools/*.sh; do sh $f; done",
+        "f=x; sh tools/$f.sh",
     ],
 )
 def test_a_script_that_an_alias_names_with_words_that_a_shell_computes_is_protected(

@@ -169,7 +169,7 @@ def _find_used(root: str, folder: str, visit: Visit) -> dict[str, str] | None:
         return None
     for word in (*names.paths, *names.words, *names.folders):
         for top in tops:
-            visit(os.path.join(top, word))
+            visit(os.path.join(top, os.path.dirname(word.partition("*")[0]) if "*" in word else word))
     folders = [os.path.join(git, "hooks") for git in repositories]
     for hooks in folders:
         visit(hooks)
@@ -345,10 +345,10 @@ def _find_names(settings: tuple[tuple[str, str], ...], home: str) -> tuple[froze
 
 def _find_words(script: str, home: str) -> Iterator[str]:
     """Find the words of a script that may be files. The first one of a command is searched in PATH, unless it has a
-    slash; the words after `git` are its own. Parts that a shell computes become `*`, before a name that it does not; if
-    the word begins with one, that may be the top of the worktree."""
+    slash; the words after `git` are its own. Parts that a shell computes become `*`; if the word begins with one, that
+    may be the top of the worktree."""
     with suppress(ValueError):
-        yield from (word for word in shlex.split(script) if "/" in word)
+        yield from (word for word in shlex.split(script) if "/" in word and "*" not in os.path.basename(word))
     script = script.removeprefix("!")
     computed = re.sub(_COMPUTED, "*", script)
     for command in re.split(r"[;|&(){}\n`]", f"{os.path.expandvars(script)}\n{computed}"):
@@ -356,10 +356,16 @@ def _find_words(script: str, home: str) -> Iterator[str]:
         first, *rest = (_expand(word, home) for word in re.findall(r"[^\s=<>!]+", bare) or [""])
         found = [word for word in (first, *rest) if "/" in word]
         found += [word for word in rest if word[:1] not in ("-", "$", "*") and not first.startswith("git")]
-        yield from (word for word in found if "*" not in os.path.basename(word))
-        yield from (word[2:] for word in found if word.startswith("*/"))
+        found += [word[2:] for word in found if word.startswith("*/")]
+        yield from (word for word in found if _names_file(word, in_git=first.startswith("git")))
         if "/" not in first and (program := shutil.which(first)):
             yield program
+
+
+def _names_file(word: str, *, in_git: bool) -> bool:
+    """Return True if a word has a literal name or, in a literal folder, a part of one. Others may be any file."""
+    folder, name = os.path.split(word)
+    return "*" not in name or bool(folder and "*" not in folder and name.strip("*.") and not in_git)
 
 
 def has_login(file: str) -> bool:
