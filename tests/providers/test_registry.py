@@ -317,7 +317,7 @@ async def test_text_thinking_and_calls_come_whole_wherever_chunks_are_cut(size: 
     assert [p.text for p in pieces if isinstance(p, ThinkingPiece)] == ["Hm", " 思"]
     assert text_of(pieces) == WISE
     assert pieces[-2] == CallPiece("ls", {"path": "ü"})
-    assert pieces[-1] == FinishPiece("tool_calls", Usage(prompt_tokens=20, completion_tokens=5))
+    assert pieces[-1] == FinishPiece("tool_calls", Usage(prompt_tokens=20, completion_tokens=5), counts_reuse=False)
 
 
 async def test_the_window_is_sent_on_every_request_so_the_model_is_loaded_once() -> None:

@@ -33,6 +33,7 @@ class Answer(msgspec.Struct, kw_only=True):
     prompt_tokens: int = 20
     completion_tokens: int = 5
     cached_tokens: int = 0
+    read_seconds: float = 0  # by the server's own clock
     progress: list[tuple[int, int]] = []  # prompt progress, processed and total
     raw: bytes | None = None
 

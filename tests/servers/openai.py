@@ -112,7 +112,8 @@ class ScriptedServer(Server):
         chunks.append(_delta({}, answer.reason or ("tool_calls" if answer.calls else "stop")))
         usage = {"prompt_tokens": answer.prompt_tokens, "completion_tokens": answer.completion_tokens}
         usage["prompt_tokens_details"] = {"cached_tokens": answer.cached_tokens}  # type: ignore[assignment]
-        chunks.append({"choices": [], "usage": usage})
+        timings = {"timings": {"prompt_ms": 1000 * answer.read_seconds}} if answer.read_seconds else {}
+        chunks.append({"choices": [], "usage": usage, **timings})
         return [_event(chunk) for chunk in chunks] + [b"data: [DONE]\n\n"]
 
     def failure(self, message: str) -> bytes:

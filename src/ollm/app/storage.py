@@ -251,6 +251,8 @@ async def resume_session(storage: Storage, parts: ConversationParts, resumed: Lo
     parts.state.context_history.extend(session.metadata.context_history)
     parts.stream.session_id = session.session_id
     parts.prompt.set_session_id(session.session_id)
+    if how and (price := parts.state.model.describe_reading(parts.prompt.used_tokens)):
+        how += f" Your next message {price}, unless the server still has them cached."
     storage.notices.extend([how] if how else [])
     return newest
 

@@ -16,6 +16,7 @@ from ollm.domain.events import (
     LoopDetected,
     MessageRecorded,
     Notice,
+    PrefillProgress,
     PromptTruncated,
     TextDelta,
     ToolFinished,
@@ -24,6 +25,7 @@ from ollm.domain.events import (
     TurnReason,
     make_notice,
 )
+from ollm.domain.text import format_seconds
 from ollm.domain.tools import ToolResult
 from ollm.system.terminal_text import JOINERS, escape_controls
 
@@ -101,11 +103,15 @@ class TextPrinter(Printer):
         self._joiner = ""
         self._spoke = False  # something of the message that is being written was printed
         self._ended = False  # a message of the model is over, and the next one has not begun
+        self._priced = False  # the time to read this prompt was printed
         self._wait = WaitLine() if counts_seconds and is_seen() else None
 
     def show(self, event: Event) -> None:
         super().show(event)
+        self._priced = self._priced and isinstance(event, PrefillProgress)
         match event:
+            case PrefillProgress():
+                self._print_price(event)
             case TextDelta(text=text):
                 self._print_text(self._show_hidden(text))
             case MessageRecorded(role="assistant"):
@@ -165,6 +171,14 @@ class TextPrinter(Printer):
             self._print_aside(f"  {result.error.message}")
         elif result.exit_code:
             self._print_aside(f"  exit code {result.exit_code}")
+
+    def _print_price(self, event: PrefillProgress) -> None:
+        """Print once how long the model reads the prompt, if that takes long."""
+        if event.priced_tokens and not self._priced:
+            self._priced = True
+            left = " left" if event.processed > event.cached else ""
+            about = f"about {format_seconds(event.seconds_left or 0)}{left}"
+            self._print_aside(f"· reads {event.priced_tokens:,} new tokens, {about}")
 
     def _print_aside(self, line: str) -> None:
         if self._wait:

@@ -106,13 +106,23 @@ class ThinkingDelta(Event, frozen=True, tag="thinking-delta"):
     text: str
 
 
+MIN_PRICED_SECONDS = 10
+
+
 class PrefillProgress(Event, frozen=True, tag="prefill-progress"):
     """The server is loading the model, reading the prompt or writing a summary; totals are 0 if not reported."""
 
     processed: int = 0
     total: int = 0
     stage: Literal["connecting", "loading", "reading", "compacting"] = "reading"
-    seconds_left: float | None = None  # by the speed measured before
+    seconds_left: float | None = None  # by the measured speed
+    cached: int = 0  # tokens of `processed` that the server does not read again
+
+    @property
+    def priced_tokens(self) -> int:
+        """Return the new tokens to read if all of them take long by the measured speed, else 0."""
+        new, left = self.total - self.cached, self.total - self.processed
+        return new if left > 0 and (self.seconds_left or 0) * new >= MIN_PRICED_SECONDS * left else 0
 
 
 class ToolStarted(Event, frozen=True, tag="tool-started"):

@@ -2,12 +2,23 @@
 
 from typing import Literal
 
+from msgspec.structs import replace
+
 from ollm.domain.struct import Data
 
 CallForm = Literal["unknown", "native", "blocks", "text", "constrained", "none"]
 ResultForm = Literal["tool", "user"]
 WrittenForm = Literal["fence", "tag", "json"]
 CHAT_BELOW_PARAMETERS = 0.4e9  # a smaller model chats without tools, unless a call form is set
+
+
+MIN_SPEED_CHANGE = 0.15  # share of the known speed
+
+
+def _average_speed(known: float | None, new: float | None) -> float | None:
+    if not known or not new:
+        return known or new
+    return known if abs(new - known) < MIN_SPEED_CHANGE * known else round((known + new) / 2, 1)
 
 
 class ModelFacts(Data, frozen=True):
@@ -36,6 +47,12 @@ class ModelFacts(Data, frozen=True):
     def chats_only(self) -> bool:
         """Return True if the model is offered no tools."""
         return self.call_form == "none" and (self.parameters or CHAT_BELOW_PARAMETERS) < CHAT_BELOW_PARAMETERS
+
+    def average_speeds(self, read: float | None, write: float | None) -> "ModelFacts":
+        """Average the known speeds with the measured ones. A small difference changes nothing, so nothing is saved."""
+        read = _average_speed(self.prefill_per_second, read)
+        write = _average_speed(self.decode_per_second, write)
+        return replace(self, prefill_per_second=read, decode_per_second=write)
 
     @property
     def forms(self) -> "ModelFacts":

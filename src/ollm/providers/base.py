@@ -65,24 +65,28 @@ class CallPiece(Piece, frozen=True, tag="call"):
 
 
 class ProgressPiece(Piece, frozen=True, tag="progress"):
-    """Progress of reading the prompt; `seconds_left` is set if the model's speed is known."""
+    """Progress of reading the prompt; `processed` includes the `cached` tokens, which are not read again.
+    `seconds_left` is set if the model's speed is known."""
 
     processed: int = 0
     total: int = 0
     stage: Literal["connecting", "loading", "reading"] = "reading"
     seconds_left: float | None = None
+    cached: int = 0
 
 
 class FinishPiece(Piece, frozen=True, tag="finish"):
     """The last piece of a stream. `usage` holds the server's counts, 0 if not reported; `counts_reuse` is True if the
     server reports its prompt cache reuse; `cut` is discarded text after the calls. `limit` is our token limit for one
-    answer, if that limit ended it."""
+    answer, if that limit ended it. `read_seconds` is the time it read the prompt by the server's clock, 0 if not
+    reported."""
 
     reason: FinishReason = "unknown"
     usage: Usage = Usage()
     counts_reuse: bool = True
     cut: str = ""
     limit: int = 0
+    read_seconds: float = 0.0
 
 
 AnyPiece = TextPiece | ThinkingPiece | WrittenPiece | CallPiece | ProgressPiece | FinishPiece

@@ -149,7 +149,7 @@ def read_finish(value: dict[str, Any], *, called: bool) -> FinishPiece:
     usage = Usage(
         prompt_tokens=as_int(value.get("prompt_eval_count")), completion_tokens=as_int(value.get("eval_count"))
     )
-    return FinishPiece(reason, usage)
+    return FinishPiece(reason, usage, counts_reuse=False, read_seconds=as_int(value.get("prompt_eval_duration")) / 1e9)
 
 
 def read_model_info(model: str, shown: dict[str, Any], running: dict[str, Any]) -> ModelInfo:

@@ -389,6 +389,7 @@ class StreamAssembler:
         self._call_characters = 0
         self.grew = False  # the last chunk brought something
         self._counts_reuse = False
+        self._read_seconds = 0.0
         self.writing = False  # the model has begun: text, thinking or a fragment of a call came
 
     @property
@@ -406,7 +407,8 @@ class StreamAssembler:
         self._update_usage(chunk)
         pieces: list[AnyPiece] = []
         if progress := as_mapping(chunk.get("prompt_progress")):
-            pieces.append(ProgressPiece(as_int(progress.get("processed")), as_int(progress.get("total"))))
+            processed, total, cached = (as_int(progress.get(name)) for name in ("processed", "total", "cache"))
+            pieces.append(ProgressPiece(processed, total, cached=cached))
         for choice in as_entries(chunk.get("choices"))[:1]:
             pieces += self._read_choice(choice)
         self.grew = bool(pieces) or before != (self._call_characters, self._reason)
@@ -414,7 +416,8 @@ class StreamAssembler:
 
     def finish(self) -> list[AnyPiece]:
         reason = "tool_calls" if self._calls else self._reason or "unknown"
-        return [*(call.build_piece() for call in self._calls), FinishPiece(reason, self._usage, self._counts_reuse)]
+        end = FinishPiece(reason, self._usage, self._counts_reuse, read_seconds=self._read_seconds)
+        return [*(call.build_piece() for call in self._calls), end]
 
     def _read_choice(self, choice: dict[str, Any]) -> list[AnyPiece]:
         delta = as_mapping(choice.get("delta")) or as_mapping(choice.get("message"))
@@ -454,6 +457,7 @@ class StreamAssembler:
         self._counts_reuse = (
             self._counts_reuse or "cached_tokens" in details or "cache_n" in timings or "prompt_n" in timings
         )
+        self._read_seconds = as_int(timings.get("prompt_ms")) / 1000 or self._read_seconds
         reused = as_int(details.get("cached_tokens")) or as_int(timings.get("cache_n"))
         read = as_int(timings.get("prompt_n")) + as_int(timings.get("cache_n"))
         self._usage = Usage(

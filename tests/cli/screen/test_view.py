@@ -39,15 +39,17 @@ def test_the_seconds_left_for_reading_count_down_and_only_a_server_s_own_count_i
     shown = Transcript(PLAIN, lambda _: None, clock)
     shown.show(TurnStarted(message_id=1, text="hi"))
     shown.show(PrefillProgress(total=2000, seconds_left=20.0))
-    assert "reading the prompt, about 20 s left" in shown.live.render_lines(80, 5)[0]
+    assert "reading 2,000 new tokens, about 20 s left" in shown.live.render_lines(80, 5)[0]
     clock.time += 15
-    assert "reading the prompt, about 5 s left" in shown.live.render_lines(80, 5)[0]
+    assert "reading 2,000 new tokens, about 5 s left" in shown.live.render_lines(80, 5)[0]
     clock.time += 7
-    assert "reading the prompt (22 s)" in shown.live.render_lines(80, 5)[0]
+    assert "reading 2,000 new tokens (22 s)" in shown.live.render_lines(80, 5)[0]
     clock.time += 15
     assert "waiting for the model (37 s)" in shown.live.render_lines(80, 5)[0]
     shown.show(PrefillProgress(processed=1000, total=2000, seconds_left=10.0))
-    assert "reading the prompt 50 %, about 10 s left" in shown.live.render_lines(80, 5)[0]
+    assert "reading 2,000 new tokens 50 %, about 10 s left" in shown.live.render_lines(80, 5)[0]
+    shown.show(PrefillProgress(processed=1950, total=2000, seconds_left=2.0, cached=1900))
+    assert "reading the prompt 50 %, about 2 s left" in shown.live.render_lines(80, 5)[0]
 
 
 def live(clock: Clock) -> LiveOutput:

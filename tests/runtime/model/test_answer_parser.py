@@ -172,6 +172,16 @@ def test_what_came_from_the_cache_was_not_read(clock: list[float]) -> None:
     assert measure(clock, *TEXT, counts_reuse=False).prefill_per_second is None
 
 
+def test_a_server_that_does_not_count_its_cache_is_believed_by_its_own_clock_and_only_if_slower() -> None:
+    def read(speed: float, known: float | None) -> float | None:
+        watch = StreamWatch()
+        usage = Usage(prompt_tokens=int(2 * speed))
+        watch.observe_piece(FinishPiece("stop", usage, counts_reuse=False, read_seconds=2.0))
+        return watch.update_facts(ModelFacts(key="k", prefill_per_second=known)).prefill_per_second
+
+    assert [read(100, None), read(90, 100.0), read(50, 100.0), read(9000, 100.0)] == [100.0, 100.0, 75.0, 100.0]
+
+
 def test_a_model_that_was_loaded_meanwhile_tells_nothing_of_reading(clock: list[float]) -> None:
     facts = measure(clock, (0.0, ProgressPiece(stage="loading")), *TEXT, counts_reuse=True)
 

@@ -236,6 +236,7 @@ def test_the_first_request_is_read_whole_with_its_tools() -> None:
 def test_what_was_sent_before_is_not_read_again() -> None:
     reading = ReadingTime()
     reading.estimate(request(LONG, tools=LONG_TOOLS), FACTS)
+    reading.observe_answer(TextPiece("Fine."))
 
     found = reading.estimate(request(LONG, said("more " * 100), tools=LONG_TOOLS), FACTS)
 

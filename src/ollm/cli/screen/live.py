@@ -11,7 +11,7 @@ from ollm.cli.screen.cells import truncate_cells
 from ollm.cli.screen.markdown import MarkdownBlocks
 from ollm.cli.screen.paint import Painter
 from ollm.domain.events import PrefillProgress, ToolStarted
-from ollm.domain.text import format_count
+from ollm.domain.text import format_count, format_seconds
 from ollm.system.terminal_text import clean_lines
 
 
@@ -179,13 +179,16 @@ class LiveOutput:
             return self._doing
         if progress.stage in WAITING:
             return WAITING[progress.stage]
-        share = f" {100 * progress.processed // progress.total} %" if progress.processed and progress.total else ""
-        if progress.stage == "compacting":
-            return f"compacting older messages{share}"
+        done, new = progress.processed - progress.cached, progress.total - progress.cached
+        share = f" {100 * done // new} %" if progress.processed and new > 0 else ""
         left = (progress.seconds_left or 0) - (self._now() - self._heard)
+        rest = f", about {format_seconds(left)} left" if left >= 1 else ""
+        tokens = f"{progress.priced_tokens:,} new tokens" if progress.priced_tokens else ""
+        if progress.stage == "compacting":
+            return f"compacting older messages{share}" + (f": reads {tokens}{rest}" if tokens else "")
         if progress.seconds_left and left < -max(3.0, progress.seconds_left / 2):
             return WAITING_TEXT  # it has read the prompt and writes what is not shown
-        return f"reading the prompt{share}" + (f", about {left:.0f} s left" if left >= 1 else "")
+        return f"reading {tokens or 'the prompt'}{share}{rest}"
 
     def _pick_spinner_frame(self) -> str:
         return SPINNER[int(self._now() * 10) % len(SPINNER)]

@@ -59,7 +59,10 @@ async def model(conversation: ConversationParts, arguments: str) -> CommandReply
     now = conversation.state.model
     if arguments:
         conversation.state.chosen_model = now.name
-        return CommandReply(text=f"Switched to {now.name} ({now.window:,}-token context).", data={"model": now.name})
+        text = f"Switched to {now.name} ({now.window:,}-token context)."
+        if price := now.describe_reading(conversation.prompt.used_tokens):
+            text += f" Your next message {price}."
+        return CommandReply(text=text, data={"model": now.name})
     offered = await now.provider.models()
     rows = [(found.name, "← now" if found.name == now.name else "") for found in offered]
     listed = render_table(("model", ""), rows) if rows else ""

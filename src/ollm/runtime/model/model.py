@@ -11,13 +11,16 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from ollm.config.settings import ModelSettings, TokenPrice
+from ollm.domain.clock import monotonic
 from ollm.domain.context import Usage
 from ollm.domain.errors import ModelError, OllmError, RequestRefusedError
+from ollm.domain.events import MIN_PRICED_SECONDS
 from ollm.domain.lazy import compile_late
 from ollm.domain.messages import JsonObject, PromptMessage, count_same_objects
 from ollm.domain.model_facts import ModelFacts
+from ollm.domain.text import format_seconds
 from ollm.domain.tools import ToolSchema
-from ollm.providers.base import AnyPiece, ChatRequest, ProgressPiece, Provider, TextPiece
+from ollm.providers.base import AnyPiece, ChatRequest, ProgressPiece, Provider, TextPiece, ThinkingPiece
 from ollm.runtime.model.tool_call_fallback import ToolCallFallback, format_request
 from ollm.services.token_counting import TokenCounter
 
@@ -25,7 +28,8 @@ if TYPE_CHECKING:
     from ollm.runtime.model.block_answer import BlockAnswer
 
 SMALL_MODEL_TEMPERATURE = 0.2  # a slip in a written call costs a step, and a tiny model talks nonsense when it is free
-MIN_REPORTED_SECONDS = 2.0  # seconds
+MIN_REPORTED_SECONDS = 2.0
+MIN_RATE_SECONDS = 1.0  # of progress, before this request's own speed counts
 PICTURE_WORDS = compile_late(r"image|multi-?modal|mmproj|vision|picture", re.IGNORECASE)
 
 
@@ -62,6 +66,11 @@ class Model:
         """Update the token counting factor."""
         self.facts = replace(self.facts, token_factor=factor, token_samples=samples)
 
+    def describe_reading(self, tokens: int) -> str:
+        """Describe how long the model reads this many tokens. Return "" if it is short or the speed is unknown."""
+        seconds = tokens / (self.facts.prefill_per_second or tokens + 1)
+        return f"reads {tokens:,} tokens, about {format_seconds(seconds)}" if seconds >= MIN_PRICED_SECONDS else ""
+
     async def supports_images(self) -> bool:
         """Return True if the server reports that the model accepts images. False if it reports nothing."""
         try:
@@ -95,9 +104,10 @@ class Model:
                 async with aclosing(answer.stream_answer() if answer else self.provider.stream(request)) as pieces:
                     async for piece in pieces:
                         if isinstance(piece, ProgressPiece):
-                            yield self._add_time_left(piece)
+                            yield self._reading.add_time_left(piece, self.facts)
                         else:
                             answered = True
+                            self._reading.observe_answer(piece)
                             yield piece
             except ModelError as error:
                 unbound = schema is not None and isinstance(error, RequestRefusedError)
@@ -138,11 +148,6 @@ class Model:
 
         return BlockAnswer(self.provider, request, self.facts, self._stumbles)
 
-    def _add_time_left(self, piece: ProgressPiece) -> ProgressPiece:
-        """Add the time left, if the model's reading speed is known."""
-        speed, left = self.facts.prefill_per_second, piece.total - piece.processed
-        return replace(piece, seconds_left=round(left / speed, 1)) if speed and left > 0 else piece
-
     async def count_tokens(self, messages: tuple[PromptMessage, ...], tools: tuple[ToolSchema, ...]) -> int | None:
         """Count the exact tokens of the last request. Return None if the server cannot, without failing the turn."""
         messages, tools = format_request(self.pictures.leave_out(messages), tools, self.counted)
@@ -182,17 +187,23 @@ async def iterate_text(stream: AsyncGenerator[AnyPiece, None]) -> AsyncIterator[
                 yield piece.text
 
 
+SentPrompt = tuple[int, tuple[ToolSchema, ...], tuple[PromptMessage, ...]]  # window, tools and messages
+
+
 class ReadingTime:
-    """Estimates the time to read a prompt. Remembers the last request, which the server has already read."""
+    """Estimates the time to read a prompt. Remembers the last answered request, which the server has read."""
 
     def __init__(self) -> None:
-        self._sent: tuple[PromptMessage, ...] = ()
+        self._sending: SentPrompt = (0, (), ())
+        self._read: SentPrompt = (0, (), ())
+        self._first: tuple[float, int] | None = None  # when progress was first reported, and how far it was
+        self._thought = False  # a template may leave out the thoughts of the last answer, which changes the prefix
 
     def estimate(self, request: ChatRequest, facts: ModelFacts) -> ProgressPiece | None:
         """Estimate the tokens to read and the seconds. Return None if it is short or the speed is unknown."""
         messages, tools = format_request(request.messages, request.tools, facts)
-        fresh = self._find_unread(messages)
-        self._sent = messages
+        self._sending, self._first = (request.window, tools, messages), None
+        fresh = self._find_unread()
         if not facts.prefill_per_second:
             return None
         counter = TokenCounter(facts.token_factor, facts.token_samples)
@@ -202,11 +213,32 @@ class ReadingTime:
         seconds = round(tokens / facts.prefill_per_second, 1)
         return ProgressPiece(total=tokens, seconds_left=seconds) if seconds >= MIN_REPORTED_SECONDS else None
 
-    def _find_unread(self, messages: tuple[PromptMessage, ...]) -> tuple[PromptMessage, ...]:
-        """Return the messages from the first difference on."""
-        same = count_same_objects(messages, self._sent)
-        pairs = enumerate(zip(messages[same:], self._sent[same:], strict=False), same)
-        return messages[next((at for at, (one, other) in pairs if one != other), min(len(messages), len(self._sent))) :]
+    def observe_answer(self, piece: AnyPiece) -> None:
+        """Note that the server answers: it has read the whole prompt."""
+        self._thought = isinstance(piece, ThinkingPiece) or (self._thought and self._read is self._sending)
+        self._read = self._sending
+
+    def add_time_left(self, piece: ProgressPiece, facts: ModelFacts) -> ProgressPiece:
+        """Add the time left by this request's own speed, or by the one measured before."""
+        if piece.stage != "reading":
+            return piece
+        now, left, speed = monotonic(), piece.total - piece.processed, facts.prefill_per_second
+        began, at = self._first = self._first or (now, piece.processed)
+        if piece.processed > at and now - began > MIN_RATE_SECONDS:
+            speed = (piece.processed - at) / (now - began)
+        return replace(piece, seconds_left=round(left / speed, 1)) if speed and left > 0 else piece
+
+    def _find_unread(self) -> tuple[PromptMessage, ...]:
+        """Return the messages from the first difference on, without the server's own last answer."""
+        *form, messages = self._sending
+        *read_form, read = self._read
+        if form != read_form:
+            return messages
+        same = count_same_objects(messages, read)
+        pairs = enumerate(zip(messages[same:], read[same:], strict=False), same)
+        at = next((at for at, (one, other) in pairs if one != other), min(len(messages), len(read)))
+        answered = 0 < len(read) == at < len(messages) and messages[at].role == "assistant" and not self._thought
+        return messages[at + answered :]
 
 
 class RefusedPictures:

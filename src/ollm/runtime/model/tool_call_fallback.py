@@ -59,7 +59,7 @@ MAX_BLANK_LINES = 60  # line breaks among them
 MAX_CALL_REPEATS = 40  # how often a piece of a call may repeat: files hold such things too
 MIN_READ_TOKENS = 100  # tokens that must have been read, and written, for a figure
 MIN_WRITTEN_TOKENS = 16
-MIN_MEASURED_SECONDS = 0.2
+MIN_MEASURED_SECONDS, MIN_UPDATE_SECONDS = 0.2, 1.0  # for a first figure, and for one that changes it
 Messages = tuple[PromptMessage, ...]
 ToolSchemas = tuple[ToolSchema, ...]
 
@@ -121,20 +121,21 @@ class StreamWatch:
             self.finish = FinishPiece("stop", Usage(prompt_tokens=self._prompt_tokens))
 
     def update_facts(self, facts: ModelFacts) -> ModelFacts:
-        """Add missing speeds to the facts, if this answer was long enough to measure them. Cached tokens were not read:
-        if the server does not report their number, no reading speed is learnt."""
-        read, write = self.compute_speeds(MIN_READ_TOKENS, MIN_WRITTEN_TOKENS, MIN_MEASURED_SECONDS)
-        if read and facts.prefill_per_second is None and self._loaded and self.finish.counts_reuse:
-            facts = replace(facts, prefill_per_second=read)
-        if write and facts.decode_per_second is None:
-            facts = replace(facts, decode_per_second=write)
-        return facts
+        """Average the speeds, if this answer was long enough to measure. Cached tokens were not read: a server that
+        does not report their number seems too fast, so only its own clock counts, and only if it is slower."""
+        known, timed = facts.prefill_per_second, self.finish.read_seconds > 0
+        shortest = MIN_MEASURED_SECONDS if known is None else MIN_UPDATE_SECONDS
+        read, write = self.compute_speeds(MIN_READ_TOKENS, MIN_WRITTEN_TOKENS, shortest)
+        slower = read is None or known is None or read < known
+        counts = self._loaded or timed if self.finish.counts_reuse else timed and slower
+        return facts.average_speeds(read if counts else None, write)
 
     def compute_speeds(
         self, min_read: int = 1, min_written: int = 2, min_seconds: float = 0.0
     ) -> tuple[float | None, float | None]:
         """Compute the tokens read and written per second; None if there were too few, or the server did not count."""
-        usage, reading, writing = self.finish.usage, self._first - self._begin, self._last - self._first
+        usage, writing = self.finish.usage, self._last - self._first
+        reading = self.finish.read_seconds or self._first - self._begin
         fresh, written = usage.prompt_tokens - usage.reused_tokens, usage.completion_tokens
         read = round(fresh / reading, 1) if fresh >= min_read and reading > min_seconds else None
         return read, round((written - 1) / writing, 1) if written >= min_written and writing > min_seconds else None

@@ -61,7 +61,9 @@ class ModelFactsObserver(TurnObserver):
         facts = self._state.model.facts
         if facts.key != self._known.key or not (changes := find_changed_fields(self._known, facts)):
             return
-        if news := describe_changes(changes, self._state.model.advice):
+        speeds = () if self._known.prefill_per_second is None else ("prefill_per_second", "decode_per_second")
+        told = {name: value for name, value in changes.items() if name not in speeds}
+        if news := describe_changes(told, self._state.model.advice):
             self._emit(Notice(level="info", text=f"{self._state.model.name}: {news}"))
         self._known = facts
         self._write(facts.key, changes)

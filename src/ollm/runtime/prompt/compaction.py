@@ -71,11 +71,13 @@ async def _skip_announcement() -> None:
     """Do nothing before a compaction."""
 
 
-def _report_progress(summarise: Summarise, emit: Emit) -> Summarise:
-    """Emit progress events while a summary is written."""
+def _report_progress(summarise: Summarise, emit: Emit, counter: TokenCounter, speeds: Speeds) -> Summarise:
+    """Emit progress events while a summary is written, first the time it takes, if that is known."""
 
     async def write(messages: tuple[PromptMessage, ...], most: int) -> AsyncIterator[str]:
-        emit(PrefillProgress(stage="compacting"))
+        total, (read, wrote) = counter.count_messages(messages), speeds
+        seconds = round(total / read + (most / wrote if wrote else 0), 1) if read else None
+        emit(PrefillProgress(total=total, stage="compacting", seconds_left=seconds))
         written = 0
         async for text in summarise(messages, most):
             yield text
@@ -327,7 +329,7 @@ class Compactor:
 
         await self._before()
         before, view = prompt.used_tokens, prompt.view_context(with_recall=manual)
-        write = _report_progress(summarise, emit) if summarise else None
+        write = _report_progress(summarise, emit, self._counter, self.speeds) if summarise else None
         try:
             service = ChatCompressionService(self._counter, write, clock=self._clock)
             result = await service.compress((view.system, *view.context.messages), options)
