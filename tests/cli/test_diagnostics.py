@@ -1,6 +1,8 @@
 """Errors that language servers find after an edit reach the model once, in time or with the next result."""
 
+import asyncio
 import json
+import signal
 import sys
 import time
 from pathlib import Path
@@ -121,6 +123,20 @@ async def test_a_faulty_server_is_reported_once_and_the_parser_checks_instead(tm
         assert FAULTS[kind] in done.err
         log = (runner.home / "logs" / "ollm.log").read_text() if FAULTS[kind] else ""
         assert log.count("A language server stopped") <= 3
+        assert left_over(runner) == []
+
+
+async def test_an_edit_that_is_stopped_while_it_waits_counts_as_made(tmp_path: Path) -> None:
+    async with running(tmp_path, [Answer(calls=[edit("BADold", "1")]), "Done."]) as runner:
+        use_server(runner, "hang", timeout=20)
+        process = await runner.start("-p", "go", "--yes")
+        while not left_over(runner):
+            await asyncio.sleep(0.1)
+        process.send_signal(signal.SIGINT)
+
+        assert await process.wait() == 130
+        (session,) = runner.sessions()
+        assert [call["status"] for call in session["toolCalls"]] == ["ok"]
         assert left_over(runner) == []
 
 

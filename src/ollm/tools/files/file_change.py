@@ -3,6 +3,7 @@ file open."""
 
 from __future__ import annotations
 
+import asyncio
 import difflib
 import os
 from abc import abstractmethod
@@ -146,7 +147,10 @@ async def describe_broken_change(context: ToolContext, given: str, before: str |
         return ""
     path = context.boundary.check(given, "write")
     if diagnostics := context.find_diagnostics(path):
-        found = await diagnostics.check_change(path, before, after)
+        try:
+            found = await diagnostics.check_change(path, before, after)
+        except asyncio.CancelledError:
+            return ""  # the file is written, and the result must say so; dispatch ends the turn
         if found is not None:
             return found and f"\n{found}"
     from ollm.services.syntax_check import describe_lost_syntax
