@@ -123,6 +123,28 @@ async def test_a_server_without_a_list_is_used(tmp_path: Path) -> None:
     assert "serve 8,192 tokens" not in done.out
 
 
+@pytest.mark.parametrize(
+    ("mode", "status", "said"),
+    [
+        (None, 501, "not saved: set provider.slotSavePath"),
+        (0o755, 400, "run `chmod 700"),
+        (0o700, 501, "start the server with --slot-save-path"),
+        (0o700, 400, "saved in"),
+    ],
+)
+async def test_doctor_says_if_the_server_keeps_sessions(
+    tmp_path: Path, mode: int | None, status: int, said: str
+) -> None:
+    server = OddServer({"/slots/0?action=save": (status, refusal("no"))}, kind="llama.cpp")
+    folder = tmp_path / "slots"
+    folder.mkdir()
+    folder.chmod(mode or 0o700)
+    done = await run(tmp_path, server, "doctor", **({"slotSavePath": str(folder)} if mode else {}))
+
+    assert done.code == 0
+    assert said in done.out
+
+
 async def test_a_model_that_is_not_on_the_list_is_named_by_doctor(tmp_path: Path) -> None:
     done = await run(tmp_path, OddServer({}, kind="vllm", models=("scripted-7b",)), "doctor")
 

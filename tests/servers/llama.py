@@ -11,7 +11,9 @@ import argparse
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -52,13 +54,23 @@ def model_home(tmp_path: Path, smollm2: Path) -> Path:
     return home
 
 
+def make_parameters(kind: Any, slots: str) -> Any:
+    parameters = kind()
+    parameters.slot_save_path = f"{slots}/" if slots else ""
+    return parameters
+
+
 def main() -> None:
     import threading
 
+    import xllamacpp
+
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--window", type=int, default=WINDOW)
+    parser.add_argument("--slots", default="", help="The folder for saved slots.")
     options = parser.parse_args()
     threading.Thread(target=end_with_parent, daemon=True).start()
+    xllamacpp.CommonParams = partial(make_parameters, xllamacpp.CommonParams, options.slots)
     server = serve(
         EmbeddedOptions(
             path=str(model_file()), name=DEFAULT_MODEL.name, window=options.window, threads=1, key="", tiny=True

@@ -166,8 +166,12 @@ class ConversationScope:
         return [*observers, *self._create_outside_observers(parts)]
 
     def _create_outside_observers(self, parts: ConversationParts) -> Iterator[TurnObserver]:
-        """Create the observers of hooks, extensions, the team archive and MCP servers, if any."""
+        """Create the observers of hooks, extensions, the team archive, MCP and model servers, if any."""
         toolbox, emit = self.toolbox, parts.stream.emit
+        if self.process.settings.provider.slot_save_path and (folder := (saved := self.process.saved_slots).folder):
+            from ollm.runtime.observers.server_memory import ServerMemory
+
+            yield ServerMemory(parts, saved, folder, keeps=self.options.record and not self.options.one_shot)
         if toolbox.hooks:
             from ollm.runtime.observers.extensions import HookObserver
 

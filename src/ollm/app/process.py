@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from ollm.services.redaction import Redactor
     from ollm.store.model_facts import ModelFactsFile
     from ollm.store.notes import NoteStore
+    from ollm.store.saved_slots import SavedSlots
     from ollm.store.session_files.store import SessionFiles
     from ollm.store.session_index.index import SessionIndex
 
@@ -245,6 +246,7 @@ class ProcessScope:
         yield SessionDirectories((self.home.snapshots, self.home.undo, self.home.taken))
         yield SnapshotMapFile(self.home.snapshots / "snapshot-map.json")
         yield InputHistoryFile(self.home.input_history)
+        yield self.saved_slots
         if self.home.checkpoints.exists():
             from ollm.services.file_checkpoints.records import CheckpointEraser
 
@@ -254,6 +256,14 @@ class ProcessScope:
 
         held_in = () if workspace is None else (Path(workspace),)
         yield from map(WorkspaceDatabase, find_databases((*held_in, Path()), self.home))
+
+    @property
+    def saved_slots(self) -> SavedSlots:
+        from ollm.store.saved_slots import SavedSlots
+
+        named = self.settings.provider.slot_save_path
+        folder = self.resolve_user_path(named) if named else None
+        return SavedSlots(self.home.slots, folder, self.settings.provider.slot_save_gigabytes)
 
     @cached_property
     def providers(self) -> ProviderRegistry:

@@ -32,6 +32,7 @@ from ollm.domain.struct import Data
 from ollm.domain.text import format_count
 from ollm.providers.server_errors import lists_no_models, make_unknown_model_error
 from ollm.providers.window import FALLBACK_WINDOW_TOKENS, choose_window
+from ollm.runtime.observers.server_memory import describe_memory
 from ollm.store.model_facts import make_facts_key
 from ollm.system.sandbox.caches import clean_cache, measure_cache
 from ollm.system.terminal_text import make_printable, wrap_words
@@ -83,6 +84,8 @@ def _describe_diagnosis(found: Diagnosis) -> Iterator[tuple[str, str]]:
         server = found.server
         yield "server", f"{server.type} at {server.base_url}: {server.why}"
         yield "model", server.model
+        if server.memory:
+            yield "memory", f"what the server read of a session is {server.memory}"
         yield "window", f"{server.window} tokens: {server.window_why}"
         yield "", f"serving: {server.served or 'unknown'}, trained for: {server.trained or 'unknown'}"
     if found.error:
@@ -174,6 +177,7 @@ class ServerReport(Data, frozen=True):
     served: int | None
     trained: int | None
     guessed: bool = False
+    memory: str = ""  # if sessions are saved with the server's cache; "" where it cannot
 
 
 class ReachableServer(Data, frozen=True):
@@ -291,6 +295,7 @@ async def _inspect_server(process: ProcessScope, *, measured: bool) -> tuple[Ser
         tokens, why = await choose_window(choice.provider, choice.model, process.settings.provider)
         key = make_facts_key(choice.provider.name, choice.provider.base_url, choice.model)
         facts = process.model_facts.get(key)
+        memory = await describe_memory(choice.provider, process.saved_slots)
         if measured:
             from ollm.runtime.model.probe import measure_speed
 
@@ -307,6 +312,7 @@ async def _inspect_server(process: ProcessScope, *, measured: bool) -> tuple[Ser
         window_why=why,
         served=info.window,
         trained=info.trained_window,
+        memory=memory,
         guessed=tokens == FALLBACK_WINDOW_TOKENS
         and info.window is None
         and process.settings.provider.context_window is None,

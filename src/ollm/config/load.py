@@ -24,6 +24,8 @@ USER_ONLY_KEYS = (
     "provider.baseUrl",
     "provider.apiKey",
     "provider.apiKeyEnv",
+    "provider.slotSavePath",
+    "provider.slotSaveGigabytes",
     "models",
     "extensions",
     "sessions",

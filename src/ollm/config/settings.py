@@ -242,6 +242,8 @@ class ProviderSettings(Data, frozen=True):
         Literal["auto", "native", "blocks", "text"],
         Meta(description="How the model calls tools; auto: what is known or found out about it."),
     ] = "auto"
+    slot_save_path: Annotated[str, Meta(description="llama.cpp's --slot-save-path: keeps sessions it read.")] = ""
+    slot_save_gigabytes: Annotated[float, Meta(gt=0, description="Size of that; the oldest sessions go first.")] = 10
     price: TokenPrice = TokenPrice()
     timeouts: ProviderTimeouts = ProviderTimeouts()
 

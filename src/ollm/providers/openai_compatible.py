@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -54,6 +54,9 @@ from ollm.providers.server_kind import (
 )
 from ollm.system.http import Response, iter_server_events
 
+if TYPE_CHECKING:
+    from ollm.providers.llama_slots import LlamaSlots
+
 Chunk = dict[str, Any]
 REFUSAL_STATUSES = (400, 404, 422)
 PAGE_TIMEOUT_SECONDS = 2.0
@@ -82,6 +85,7 @@ class OpenAICompatible(ServerProvider):
         self._listing: Any = None
         self._encoded = MessageEncoder()
         self.kind: Kind | None = None  # None: not connected yet
+        self._slots: LlamaSlots | None = None
 
     def stream(self, request: ChatRequest) -> AsyncGenerator[AnyPiece, None]:
         if self.kind is None and request.settings and request.settings.differs_by_server:
@@ -97,6 +101,8 @@ class OpenAICompatible(ServerProvider):
         body = build_chat_body(request, self._encoded, self.kind or "other")
         if self.kind == LLAMA_CPP:
             body |= {"return_progress": True, "cache_prompt": True}
+        if self._slots:
+            body |= self._slots.take_next_slot()
 
         async def list_models(error: OllmError) -> OllmError | None:
             if not may_name_model(error):
@@ -174,10 +180,19 @@ class OpenAICompatible(ServerProvider):
 
     async def is_idle(self) -> bool:
         """Return True if no slot of a llama.cpp server has work, or False if that is unknown."""
-        if self.kind != LLAMA_CPP:
+        if self.kind != LLAMA_CPP or (opened := await self.open_slots()) is None:
             return False
-        slots = await self._exchange.try_request_json("GET", "/slots", timeout=PAGE_TIMEOUT_SECONDS)
-        return isinstance(slots, list) and bool(slots) and not any(map(is_slot_busy, slots))
+        slots = await opened.list_slots()
+        return bool(slots) and not any(slot.busy for slot in slots)
+
+    async def open_slots(self) -> LlamaSlots | None:
+        """Open the slots of a llama.cpp server. Returns None for any other."""
+        await self._get_listing()
+        if self._slots is None and self.kind == LLAMA_CPP:
+            from ollm.providers.llama_slots import LlamaSlots
+
+            self._slots = LlamaSlots(self._exchange)
+        return self._slots
 
     async def _stream_when_loaded(self, body: JsonObject) -> AsyncGenerator[AnyPiece, None]:
         """Stream once the model is loaded. Until then llama.cpp answers 503, for minutes if the model is large."""
@@ -260,12 +275,6 @@ def may_name_model(error: OllmError) -> bool:
 def _select_template_fields(request: ChatRequest, kind: Kind) -> JsonObject:
     body = build_chat_body(request, None, kind)
     return {key: body[key] for key in ("model", "messages", "tools", "chat_template_kwargs") if key in body}
-
-
-def is_slot_busy(slot: Any) -> bool:
-    """Return True unless the slot reports that it is idle."""
-    told = as_mapping(slot)
-    return told.get("is_processing", told.get("state")) not in (False, 0)
 
 
 async def _iter_events(response: Response) -> AsyncGenerator[str, None]:

@@ -73,6 +73,8 @@ async def change_model(conversation: ConversationParts, name: str) -> None:
     """Switch to another model from the configured servers."""
     chosen = await conversation.choose_model(name)
     await take_snapshot(conversation, "window")
+    if conversation.state.before_model_change:
+        await conversation.state.before_model_change()
     await conversation.state.model.provider.close()
     conversation.state.model = chosen
     conversation.prompt.counter.calibrate(chosen.facts.token_factor, chosen.facts.token_samples)

@@ -54,6 +54,7 @@ class ConversationState(msgspec.Struct, kw_only=True):
     cost: float = 0.0  # by `provider.price`
     material: tuple[str, tuple[Attachment, ...]] = ("", ())  # a text to be sent, and what goes with it in parts
     answer_schema: dict[str, Any] | None = None  # binds answers, which then call no tools
+    before_model_change: Callable[[], Awaitable[None]] | None = None  # called while the old server is connected
     rewound: list[ActiveContext] = msgspec.field(default_factory=list)  # contexts before the rewinds of this process
 
     async def sees(self) -> bool:

@@ -148,14 +148,28 @@ class Model:
 
         return BlockAnswer(self.provider, request, self.facts, self._stumbles)
 
+    def format_like_last(
+        self, messages: tuple[PromptMessage, ...], tools: tuple[ToolSchema, ...], max_tokens: int | None = None
+    ) -> ChatRequest:
+        """Build a request in the form in which the last one was sent."""
+        messages, tools = format_request(self.pictures.leave_out(messages), tools, self.counted)
+        return ChatRequest(
+            model=self.name,
+            messages=messages,
+            window=self.window,
+            tools=tools,
+            max_tokens=max_tokens,
+            settings=self.settings,
+        )
+
+    def note_restored(self, messages: tuple[PromptMessage, ...], tools: tuple[ToolSchema, ...]) -> None:
+        """Note that the server holds these messages, though no request of this process read them."""
+        self._reading.note_read(self.format_like_last(messages, tools))
+
     async def count_tokens(self, messages: tuple[PromptMessage, ...], tools: tuple[ToolSchema, ...]) -> int | None:
         """Count the exact tokens of the last request. Return None if the server cannot, without failing the turn."""
-        messages, tools = format_request(self.pictures.leave_out(messages), tools, self.counted)
-        request = ChatRequest(
-            model=self.name, messages=messages, window=self.window, tools=tools, settings=self.settings
-        )
         try:
-            return await self.provider.count_prompt(request)
+            return await self.provider.count_prompt(self.format_like_last(messages, tools))
         except OllmError:
             return None
 
@@ -164,16 +178,7 @@ class Model:
     ) -> AsyncIterator[str]:
         """Yield the answer to the conversation's own messages, sent like the last request so that the server's cache
         stays valid. Records no facts."""
-        messages, tools = format_request(self.pictures.leave_out(messages), tools, self.counted)
-        request = ChatRequest(
-            model=self.name,
-            messages=messages,
-            window=self.window,
-            tools=tools,
-            max_tokens=max_tokens,
-            settings=self.settings,
-        )
-        return iterate_text(self.provider.stream(request))
+        return iterate_text(self.provider.stream(self.format_like_last(messages, tools, max_tokens)))
 
     def summarise(self, messages: tuple[PromptMessage, ...], max_tokens: int) -> AsyncIterator[str]:
         """Yield the text of an answer to `messages`, without tools, as it comes."""
@@ -217,6 +222,9 @@ class ReadingTime:
         """Note that the server answers: it has read the whole prompt."""
         self._thought = isinstance(piece, ThinkingPiece) or (self._thought and self._read is self._sending)
         self._read = self._sending
+
+    def note_read(self, request: ChatRequest) -> None:
+        self._read = (request.window, request.tools, request.messages)
 
     def add_time_left(self, piece: ProgressPiece, facts: ModelFacts) -> ProgressPiece:
         """Add the time left by this request's own speed, or by the one measured before."""
