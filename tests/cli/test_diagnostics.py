@@ -73,17 +73,20 @@ async def test_errors_that_an_edit_brings_to_files_that_import_it_are_reported(t
         assert "errors" not in first + back
 
 
-async def test_late_errors_come_with_the_next_result_unless_they_are_gone(tmp_path: Path) -> None:
-    calls = [edit("BADold", "1"), edit("1", "BADlate"), ("shell", {"command": "sleep 6"}), ("ls", {})]
+@pytest.mark.slow
+async def test_late_errors_come_once_with_a_later_result(tmp_path: Path) -> None:
+    waits = [("shell", {"command": f"sleep {seconds}"}) for seconds in (2, 2.1, 2.2, 2.3)]
+    calls = [edit("BADold", "1"), edit("1", "BADlate"), *waits]
     async with running(tmp_path, [Answer(calls=calls), "Done."]) as runner:
         use_server(runner, "slow", timeout=0.2)
         await runner.run("-p", "go", "--yes")
-        fixed, changed, slept, listed = results(runner)
+        fixed, changed, *later = results(runner)
 
-        assert "errors" not in fixed + changed + listed
-        assert slept.endswith("app.py:1:1 BADlate is wrong (c)")
+        assert "errors" not in fixed + changed
+        assert "".join(later).count("app.py:1:1 BADlate is wrong (c)") == 1
 
 
+@pytest.mark.slow
 async def test_files_that_commands_change_are_checked_but_no_file_outside(tmp_path: Path) -> None:
     secret = tmp_path / "secret.py"
     secret.write_text("BADsecret\n")
@@ -176,6 +179,17 @@ async def test_servers_can_be_turned_off(tmp_path: Path, settings: dict[str, Any
         await runner.run("-p", "go", "--yes")
 
         assert "errors" not in results(runner)[0]
+
+
+async def test_mistakes_in_the_settings_of_a_language_are_named(tmp_path: Path) -> None:
+    async with running(tmp_path, []) as runner:
+        use_server(runner, "push", languages={"python": {"comand": "x"}, "lua": {"command": "x"}, "go": 1})
+        done = await runner.run("config", "check")
+
+        assert done.code == 2
+        assert "languages.python: unknown key comand" in done.out + done.err
+        assert "languages.lua: expected command and suffixes" in done.out + done.err
+        assert "languages.go: expected off" in done.out + done.err
 
 
 async def test_the_tool_and_the_command_list_errors_and_warnings(tmp_path: Path) -> None:

@@ -142,10 +142,12 @@ def _find_rule_problems(loaded: LoadedSettings) -> list[Mistake]:
 def _find_hook_and_server_problems(loaded: LoadedSettings) -> list[Mistake]:
     from ollm.extensions.hook_settings import read_hooks
     from ollm.extensions.mcp.settings import read_servers
+    from ollm.services.diagnostics.servers import describe_mistakes
     from ollm.services.environment_sanitization import EnvironmentSanitizationService
 
     settings = loaded.settings
     found = [*read_hooks(settings.hooks)[1], *read_servers(settings.mcp_servers)[1]]
+    found += describe_mistakes(settings.tools.diagnostics.languages)
     found += [f"environment: {warning}" for warning in EnvironmentSanitizationService(settings.environment).warnings]
     split = [text.partition(": ") for text in found]
     return [

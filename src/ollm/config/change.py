@@ -40,7 +40,7 @@ from ollm.system.atomic import make_private_directory, replace_file
 
 PLAIN_WORD = re.compile(r"[A-Za-z_./][A-Za-z0-9_./-]*")
 RESERVED_WORDS = {"true", "false", "null", "yes", "no", "on", "off", ".inf", ".nan"}
-FREE_FORM_KEYS = ("hooks", "mcpServers", "models")
+FREE_FORM_KEYS = ("hooks", "mcpServers", "models", "tools.diagnostics.languages")
 """Mappings whose keys are the user's own."""
 
 
@@ -66,11 +66,15 @@ def unset_setting(home: Home, key: str) -> Path:
 def require_known_key(key: str) -> None:
     """Raise `UsageError` with the most likely key if this one is unknown. The name of a section counts as a key."""
     kinds = list_known_keys(Settings)
-    if key in kinds or key.partition(".")[0] in FREE_FORM_KEYS or any(name.startswith(f"{key}.") for name in kinds):
+    if key in kinds or _is_free_form(key) or any(name.startswith(f"{key}.") for name in kinds):
         return
     near = find_keys_named(key.rpartition(".")[2])[:1] or suggest_names(key, kinds)
     hint = f"; did you mean {near[0]}?" if near else "."
     raise UsageError(f"{key}: unknown key{hint}", action="See docs/configuration.md for all keys.")
+
+
+def _is_free_form(key: str) -> bool:
+    return any(key == name or key.startswith(f"{name}.") for name in FREE_FORM_KEYS)
 
 
 def put_mapping_entry(home: Home, key: str, name: str, value: Any) -> Path:
@@ -104,7 +108,7 @@ def parse_setting(key: str, text: str) -> Any:
     )
     for mistake in reading.mistakes:
         raise UsageError(f"{mistake.key}: {mistake.message}", action="See docs/configuration.md for all keys.")
-    if key not in kinds and key.partition(".")[0] not in FREE_FORM_KEYS:
+    if key not in kinds and not _is_free_form(key):
         raise UsageError(
             f"{key} is a section, not a setting.", action=f"Use one of its keys, such as {_find_first_key(key, kinds)}."
         )

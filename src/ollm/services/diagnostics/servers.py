@@ -106,7 +106,9 @@ class ServerFinder:
             return None
         found = ((_find_program(name, folders), more) for name, *more in language.commands)
         argv = next(((program, *more) for program, more in found if program), None)
-        settings = {**self._make_settings(language, root), **language.settings}
+        settings = self._make_settings(language, root)
+        for name, section in language.settings.items():
+            settings[name] = {**settings.get(name, {}), **section} if isinstance(section, Mapping) else section
         return FoundServer(language, argv, root, settings) if argv else None
 
     def _find_root(self, path: Path, language: Language) -> Path:
@@ -162,6 +164,22 @@ def _apply_settings(configured: Mapping[str, Any]) -> Iterator[Language]:
             settings=settings if isinstance(settings, Mapping) else base.settings if base else {},
             options=base.options if base else {},
         )
+
+
+def describe_mistakes(configured: Mapping[str, Any]) -> list[str]:
+    """Describe the entries of `tools.diagnostics.languages` that have no effect."""
+    known = {language.name for language in LANGUAGES}
+    found: list[str] = []
+    for name, wanted in configured.items():
+        key = f"tools.diagnostics.languages.{name}"
+        if isinstance(wanted, Mapping):
+            unknown = [str(each) for each in wanted if each not in ("command", "suffixes", "settings")]
+            found += [f"{key}: unknown key {each} is ignored; known: command, suffixes, settings" for each in unknown]
+            if name not in known and not (wanted.get("command") and wanted.get("suffixes")):
+                found.append(f"{key}: expected command and suffixes")
+        elif wanted not in (False, "off"):
+            found.append(f"{key}: expected off, or a mapping with command, suffixes or settings")
+    return found
 
 
 def _read_words(value: Any) -> tuple[str, ...]:
