@@ -49,8 +49,8 @@ Each overrides the one before:
 4. [environment variables](#environment-variables)
 5. options of the command
 
-A workspace's file may change limits, and add hooks, MCP servers, ignore patterns and rules that deny or ask. It may not
-allow anything in `policy`, replace a hook or server of yours, or set {restricted}.
+A workspace's file may change limits, and add hooks, checks, MCP servers, ignore patterns and rules that deny or ask. It
+may not allow anything in `policy`, replace a hook or server of yours, or set {restricted}.
 
 The file is YAML 1.2. You may nest the sections `sessions`, `snapshots`, `compression`, `loopDetection`, `fileDiscovery`
 and `environment` under `services:` (there `session` is the same as `sessions`).

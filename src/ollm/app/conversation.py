@@ -228,6 +228,7 @@ class ConversationScope:
             trust=self.scope.trust_workspace,
             export=self.process.export_session,
             tasks=toolbox.tasks,
+            checks=None if self.task else toolbox.checks,
             asked_to_close=self.asked_to_close,
             closing=self.stack,
             clock=self.process.clock,

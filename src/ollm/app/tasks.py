@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from ollm.policy.engine import PolicyEngine
     from ollm.runtime.base import ConversationOptions
     from ollm.runtime.calls.permission import Asker, BeforeQuestion
+    from ollm.runtime.checks import Checks
     from ollm.runtime.conversation import LocalConversation
     from ollm.runtime.model.model import Model
     from ollm.runtime.observers.housekeeping import FileCheckpointObserver
@@ -215,6 +216,11 @@ class TaskToolbox(Toolbox):
     def checkpoint_observer(self) -> FileCheckpointObserver:
         """The parent's: changes of a task belong to the turn of its parent."""
         return self._parent.checkpoint_observer
+
+    @cached_property
+    def checks(self) -> Checks | None:
+        """The parent's: its turn checks what a task changed."""
+        return self._parent.checks
 
     @cached_property
     def policy(self) -> PolicyEngine:

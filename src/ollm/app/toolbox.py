@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from ollm.policy.message_bus import MessageBus
     from ollm.runtime.calls.dispatch import CallServices, Dispatch
     from ollm.runtime.calls.permission import AnswerLog, Asker, BeforeQuestion
+    from ollm.runtime.checks import Checks
     from ollm.runtime.observers.housekeeping import FileCheckpointObserver
     from ollm.runtime.parts import ConversationState, TaskStarter
     from ollm.runtime.resume.session_archive import SessionArchive
@@ -302,6 +303,27 @@ class Toolbox:
         )
         return Hooks((*found, *theirs), Lazy(self._create_hook_runner), context)
 
+    @cached_property
+    def checks(self) -> Checks | None:
+        """Configured checks, or None without any, in which case no code of theirs is imported."""
+        if not (configured := self.process.settings.checks):
+            return None
+        from ollm.config.settings import Check
+        from ollm.runtime.checks import Checks
+
+        def make_context() -> ToolContext:
+            environment = self.process.tool_environment
+            return msgspec.structs.replace(self.file_context, environment=environment, sandbox=self.sandbox)
+
+        return Checks(
+            msgspec.convert(configured, tuple[Check, ...]),
+            make_context,
+            lambda: self.jobs,
+            lambda: self.edits,
+            lambda: self.checkpoint_observer,
+            self.storage.stream.emit,
+        )
+
     def _create_hook_runner(self) -> HookRunner:
         from ollm.extensions.hook_process import HookRunner
 
@@ -360,7 +382,8 @@ class Toolbox:
     def file_context(self) -> ToolContext:
         """File access, through the editor if there is one."""
         settings, find = self.process.settings.tools, self.find_diagnostics
-        context = ToolContext(boundary=self.scope.boundary, settings=settings, find_diagnostics=find)
+        check = self.checks.check_edit if self.checks else None
+        context = ToolContext(boundary=self.scope.boundary, settings=settings, find_diagnostics=find, check_edit=check)
         if self.editor is None:
             return context
         return msgspec.structs.replace(context, editor=self.editor, changed_in_editor=self._note_editor_change)

@@ -281,6 +281,7 @@ ADDITIVE_MERGES: dict[str, Callable[[Any, Any], Any]] = {
     "policy.defaultAction": lambda own, other: max(own, other, key=lambda action: STRICTNESS[action]),
     "mcpServers": lambda own, other: {**other, **own},
     "hooks": _merge_hooks,
+    "checks": lambda own, other: [*own, *other],
 }
 """What a workspace only adds to: it takes nothing away, and the user's own server of the same name stays."""
 

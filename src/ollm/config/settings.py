@@ -343,6 +343,16 @@ class CheckpointSettings(Data, frozen=True):
     keep_days: Annotated[Positive, Meta(description="Days to keep checkpoints.")] = 7
 
 
+class Check(Data, frozen=True, forbid_unknown_fields=True):
+    """A command to run after edits of matching files, or at the end of a turn that changed some."""
+
+    files: str | tuple[str, ...]
+    run: Annotated[str, Meta(pattern=r"\S")]
+    when: Literal["edit", "turn"] = "turn"
+    max_rounds: Annotated[int, Meta(ge=0, le=20)] = 3
+    timeout: Annotated[float, Meta(gt=0, le=3600)] | None = None
+
+
 class WorkspaceSettings(Data, frozen=True):
     sessions: Annotated[
         Literal["one", "many"], Meta(description="one: a second chat in a workspace asks first; many: it just opens.")
@@ -419,4 +429,7 @@ class Settings(Data, frozen=True):
     hooks: Annotated[dict[str, Any], Meta(description="Commands to run on events; see docs/extending.md.")] = field(
         default_factory=dict
     )
+    checks: Annotated[
+        tuple[Check, ...], Meta(description="Formatters and tests for changed files; see docs/extending.md.")
+    ] = ()
     mcp_servers: Annotated[dict[str, Any], Meta(description="MCP servers by name.")] = field(default_factory=dict)

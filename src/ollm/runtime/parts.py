@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from ollm.policy.message_bus import MessageBus
     from ollm.runtime.base import Attachment, EventStream
     from ollm.runtime.calls.dispatch import Dispatch
+    from ollm.runtime.checks import Checks
     from ollm.runtime.model.model import Model
     from ollm.runtime.prompt.compaction import Compactor
     from ollm.runtime.prompt.prompt import Prompt
@@ -144,6 +145,7 @@ class ConversationParts(msgspec.Struct, frozen=True, kw_only=True):
     checkpoints_enabled: bool
     mcp: McpServers | None = None
     tasks: Lazy[TaskStarter] | None = None
+    checks: Checks | None = None
 
     choose_model: Callable[[str], Awaitable[Model]]
     trust: Callable[[bool], str]

@@ -25,6 +25,7 @@ from ollm.domain.messages import (
     Message,
     PromptMessage,
     Role,
+    TextPart,
     ToolCall,
 )
 from ollm.domain.tools import ToolCallRecord
@@ -92,6 +93,8 @@ class Turn:
     async def _add_user_message(self, parts: tuple[AnyPart, ...], typed: str, attached: Sequence[str]) -> None:
         """Record the user's message before anything else happens."""
         self._parts.loops.reset()
+        if self._parts.checks:
+            self._parts.checks.begin_turn()
         message = await self._session.record_message("user", parts)
         self._emit(TurnStarted(message_id=message.id, text=message.text))
         await self._prepare(message.text, typed)
@@ -140,7 +143,14 @@ class Turn:
         self._parts.loops.record_output(answer.text)
         if calls:
             await self._calls.run(calls, message.id)
-        return bool(calls)
+        return bool(calls) or await self._fails_checks()
+
+    async def _fails_checks(self) -> bool:
+        """Run the checks for the end of the turn. Return True if the model got a failure to fix."""
+        failures = await self._parts.checks.check_turn() if self._parts.checks else ""
+        if failures:
+            await self._record_message("system", (TextPart(failures),))
+        return bool(failures)
 
     async def _request_whole_prompt(self) -> StreamedAnswer:
         """Return an answer to the whole prompt. If the server provably cut it, send a shorter prompt once."""

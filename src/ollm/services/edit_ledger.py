@@ -110,6 +110,14 @@ class EditLedger:
         head, before = _read_copy(names[-1])
         return LastEdit(copy=names[-1], path=Path(head.path), before=before if head.existed else None, after=head.after)
 
+    def accept_change(self, path: Path, content: bytes) -> None:
+        """Take over what a check made of an edited file, for later edits and for undo."""
+        self.remember_file(path, path.stat(), content)
+        edit = self.find_last_edit()
+        if edit and edit.path == path:
+            head = UndoCopy(path=str(path), existed=edit.before is not None, after=compute_digest(content))
+            replace_file(edit.copy, msgspec.json.encode(head) + b"\n" + (edit.before or b""))
+
     def save_opposite(self, edit: LastEdit, now: bytes | None) -> None:
         """Save the content that an undo or redo is about to replace."""
         self.save_copy("redo" if edit.copy.suffix == ".undo" else "undo", edit.path, now, edit.before or b"")

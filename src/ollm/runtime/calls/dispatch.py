@@ -106,8 +106,8 @@ class ToolCallRun:
         return not (spec.reads_only or self._permit.unasked or spec.category in ("read", "notes", "web"))
 
     def _find_written_files(self) -> list[str] | None:
-        """List the files the call writes. Return None if it does not name them or hooks may write others."""
-        if self._require_spec().category != "write" or self._services.hooks:
+        """List the files the call writes. Return None if it does not name them or hooks or checks may write others."""
+        if self._require_spec().category != "write" or self._services.hooks or self._services.context.check_edit:
             return None
         assert self._invocation is not None
         return [location.target for location in self._invocation.locations()]

@@ -19,7 +19,7 @@ from ollm.domain.struct import Data
 from ollm.domain.tools import FileChange, Location, Risk, ToolResult
 from ollm.services.edit_ledger import EditLedger
 from ollm.tools.files.file_text import Encoding, detect_encoding, detect_newline, make_too_large_failure
-from ollm.tools.framework.base import PATH_ALIASES, Text, Tool, ToolContext
+from ollm.tools.framework.base import PATH_ALIASES, CheckEdit, Text, Tool, ToolContext
 from ollm.tools.framework.output import show_controls
 
 MAX_SHOWN_CHARS = 4_000
@@ -77,6 +77,8 @@ class FileChangingTool(Tool[EditLedger], frozen=True):
             refuse_stale(context, needs, self.path, before)
         after = self.make_content(before)
         await write_change(context, needs, self.path, before.content if before else None, after.content)
+        if context.check_edit is not None:
+            after = await run_edit_checks(context, context.check_edit, self.path, after)
         was = before.text if before else None
         summary = after.summary + await describe_broken_change(context, self.path, was, after.text)
         diff = make_diff(self.path, was or "", after.text)
@@ -127,6 +129,23 @@ async def write_change(
             copy.unlink(missing_ok=True)
         raise
     ledger.remember_file(path, path.stat(), after)
+
+
+async def run_edit_checks(context: ToolContext, check: CheckEdit, given: str, after: NewContent) -> NewContent:
+    """Run the checks for an edit. Return the content as they left it, with what they changed or found."""
+    path = context.boundary.check(given, "write")
+    failures = await check(path, path in context.buffers)
+    now = None if path in context.buffers else read_current(context, given)
+    if now is None or now.encoding is None:
+        return after
+    summary = [after.summary]
+    if now.text != after.text:
+        diff = make_diff(given, after.text, now.text)
+        summary.append(
+            "A check changed the file" + (f":\n{diff}" if len(diff) <= MAX_SHOWN_CHARS else "; read it again.")
+        )
+    summary += [failures] if failures else []
+    return NewContent(text=now.text, content=now.content, summary="\n".join(summary))
 
 
 def encode_text(given: str, text: str, encoding: Encoding) -> bytes:

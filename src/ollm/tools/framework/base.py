@@ -72,6 +72,9 @@ class EditorFiles(Protocol):
         ...
 
 
+CheckEdit = Callable[[Path, bool], Awaitable[str]]
+
+
 class ToolContext(msgspec.Struct, frozen=True, kw_only=True):
     """The environment of a call. Files are accessed only through `boundary`; `emit` streams output on arrival (T9.4).
 
@@ -81,7 +84,8 @@ class ToolContext(msgspec.Struct, frozen=True, kw_only=True):
     `says_broken`: whether a change reports that the file no longer parses; some models are informed in another way.
     `buffers` are the files of this call that `editor` has open: their text if it is unsaved, else None.
     `changed_in_editor` is called after a change in the editor. `find_diagnostics` returns the language servers if one
-    is installed for this file; `take_late_errors` what they found since the last result.
+    is installed for this file; `take_late_errors` what they found since the last result. `check_edit` runs the
+    configured checks for a changed file, unless an editor has it open, and returns their failures.
     """
 
     boundary: Boundary
@@ -100,6 +104,7 @@ class ToolContext(msgspec.Struct, frozen=True, kw_only=True):
     changed_in_editor: Callable[[Path, bytes, bytes], Awaitable[None]] = _discard_change
     find_diagnostics: Callable[[Path], DiagnosticsService | None] = lambda _path: None
     take_late_errors: Callable[[], str] = lambda: ""
+    check_edit: CheckEdit | None = None
 
     def open_file(self, given: str) -> BinaryIO:
         """Open a file for reading: the editor's version if it is open there, else the one on disk. Close it."""

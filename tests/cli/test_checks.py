@@ -1,0 +1,92 @@
+"""Checks: formatters after an edit, and tests at the end of a turn until they pass."""
+
+from pathlib import Path
+from typing import Any
+
+from tests.cli.running import Runner, running, texts
+from tests.servers.answers import Answer
+
+FORMAT = "checks: [{files: '*.py', run: \"sed -i 's/  */ /g' {files}\", when: edit}]\n"
+TEST = "checks: [{files: ['notes/**'], run: 'grep done notes/a.txt || { echo not yet; exit 3; }', maxRounds: 2}]\n"
+
+
+def write(path: str, content: str) -> Answer:
+    return Answer(calls=[("write_file", {"path": path, "content": content, "overwrite": True})])
+
+
+def configure(runner: Runner, text: str) -> None:
+    runner.home.mkdir(exist_ok=True)
+    (runner.home / "config.yaml").write_text(text, encoding="utf-8")
+
+
+def read_results(runner: Runner) -> list[dict[str, Any]]:
+    return [call["result"] for call in runner.sessions()[-1]["toolCalls"]]
+
+
+async def test_a_formatter_changes_an_edited_file_and_the_model_knows_its_text(tmp_path: Path) -> None:
+    edit = Answer(calls=[("edit_file", {"path": "-a.py", "edits": [{"target": "x = 1", "replacement": "y   = 1"}]})])
+    async with running(tmp_path, [write("-a.py", "x   =  1\n"), edit, write("b.md", "x   y\n"), "Done."]) as runner:
+        configure(runner, FORMAT)
+        done = await runner.run("-p", "write it", "--yes")
+        written = (runner.workspace / "-a.py").read_text()
+        undone = [await runner.run("--continue", "-p", "/undo") for _ in range(2)]
+
+    assert done.code == 0, done.err
+    created, edited, other = read_results(runner)
+    assert "A check changed the file" in created["llmContent"]
+    assert "+x = 1" in created["llmContent"]
+    assert "error" not in edited
+    assert written == "y = 1\n"
+    assert "check" not in other["llmContent"]
+    assert [one.code for one in undone] == [0, 0], [one.err for one in undone]
+    assert not (runner.workspace / "b.md").exists()
+    assert (runner.workspace / "-a.py").read_text() == "x = 1\n"
+
+
+async def test_a_failing_check_goes_to_the_model_until_it_passes(tmp_path: Path) -> None:
+    script = [write("notes/a.txt", "todo\n"), "Finished.", write("notes/a.txt", "done\n"), "Now it is.", "Hello."]
+    async with running(tmp_path, script) as runner:
+        configure(runner, TEST)
+        done = await runner.run("-p", "write it", "--yes")
+        after = await runner.run("--continue", "-p", "hi")
+
+    assert done.code == 0, done.err
+    assert "Check passed" in done.err
+    last = runner.server.chats[2]["messages"][-1]
+    assert last["role"] == "user"
+    assert "not yet" in last["content"]
+    assert "exit code 3" in last["content"]
+    assert [role for role, _ in texts(runner.sessions()[-1])][:6] == [
+        *("user", "assistant", "tool", "assistant", "system", "assistant")
+    ]
+    assert "Check" not in after.err
+
+
+async def test_a_check_that_never_passes_ends_the_turn_after_its_rounds(tmp_path: Path) -> None:
+    async with running(tmp_path, [write("notes/a.txt", "todo\n"), "One.", "Two.", "Three."]) as runner:
+        configure(runner, TEST)
+        done = await runner.run("-p", "write it", "--yes")
+
+    assert done.code == 0, done.err
+    assert "Check still fails" in done.err
+    assert "Stopped after 2 rounds" in done.err
+    assert len(runner.server.chats) == 4
+
+
+async def test_checks_of_a_workspace_run_only_if_it_is_trusted(tmp_path: Path) -> None:
+    script = [write("a.txt", "one\n"), "Done.", write("a.txt", "two\n"), "Done."]
+    async with running(tmp_path, script) as runner:
+        (runner.workspace / ".ollm").mkdir()
+        config = runner.workspace / ".ollm" / "config.yaml"
+        config.write_text("checks: [{files: '*', run: touch seen}]\n", encoding="utf-8")
+        await runner.run("-p", "write it", "--yes")
+        before = (runner.workspace / "seen").exists()
+        await runner.run("trust")
+        await runner.run("-p", "write it", "--yes")
+        after = (runner.workspace / "seen").exists()
+        configure(runner, "checks: [{files: '*', when: often}]\n")
+        wrong = await runner.run("config", "check")
+
+    assert (before, after) == (False, True)
+    assert wrong.code == 2
+    assert "checks[0]" in wrong.err + wrong.out
