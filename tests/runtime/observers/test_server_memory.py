@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import subprocess
 import sys
@@ -18,6 +19,7 @@ from ollm.app.conversation import create_process, open_conversation
 from ollm.domain.events import Notice
 from ollm.runtime.base import ConversationOptions
 from ollm.runtime.conversation import LocalConversation
+from ollm.runtime.observers import server_memory
 from ollm.store.saved_slots import HEADER, MAGIC
 from tests.servers.answers import Answer, Request
 from tests.servers.openai import ScriptedServer
@@ -257,6 +259,17 @@ async def test_a_wrong_folder_is_reported(place: Place, server: SlotServer, tmp_
 
     assert "--slot-save-path" in place.told[-1]
     assert not (tmp_path / "home" / "slots").exists()
+
+
+async def test_a_session_that_pauses_is_saved(
+    place: Place, server: SlotServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server_memory, "IDLE_SECONDS", 0)
+    async with place.chat() as conversation:
+        await conversation.ask(NOTES)
+        async with asyncio.timeout(30):
+            while not [path for path in place.files if path.suffix == ".slot"]:
+                await asyncio.sleep(0.01)
 
 
 async def test_the_session_is_saved_before_the_model_changes(place: Place, server: SlotServer) -> None:
