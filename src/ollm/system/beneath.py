@@ -167,9 +167,8 @@ def copy_beside(parent: int, name: str, max_bytes: int) -> str:
     source, temporary = os.open(name, _READ_FLAGS, dir_fd=parent), make_temporary_name()
     try:
         before = os.fstat(source)
-        _require_regular(before, Path(name))
-        if before.st_size > max_bytes:
-            raise OSError(errno.EFBIG, os.strerror(errno.EFBIG), name)
+        if not stat.S_ISREG(before.st_mode) or before.st_size > max_bytes:
+            raise OSError(errno.EFBIG, "not a regular file of a usual size", name)
         target = os.open(temporary, _CREATE_FLAGS, 0o600, dir_fd=parent)
         try:
             _copy_content(source, target)

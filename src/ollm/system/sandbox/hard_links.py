@@ -58,10 +58,10 @@ class HardLinks:
     def separate(self, packages: Iterable[str]) -> tuple[int, list[str]]:
         """Copy files that have names outside, in these folders of `packages` too. Return how many, and the paths to
         protect because they could not be copied."""
-        tops = [*self._roots] if self._packages is None else []
-        self._packages = self._load() if self._packages is None else self._packages
-        tops += self._forget_changed()
-        tops += [folder for folder in packages if folder not in self._packages]
+        if first := self._packages is None:
+            self._packages = self._load()
+        tops = self._forget_changed()
+        tops += self._roots if first else [folder for folder in packages if folder not in self._packages]
         before = len(self._shared)
         found = self._find_shared() if tops and self._scan(tops) else {}
         copied = self._copy(found)
@@ -77,11 +77,11 @@ class HardLinks:
             self._linked.pop(folder, None)
         return changed
 
-    def _scan(self, tops: Iterable[str]) -> bool:
+    def _scan(self, tops: list[str]) -> bool:
         """Read folders and those below that are not known. Return True if a file in them has more than one name."""
         assert self._packages is not None
         waiting = [(folder, not PACKAGE_FOLDERS.isdisjoint(folder.split("/"))) for folder in dict.fromkeys(tops)]
-        known, found = {*self._packages}, False
+        known, found = {*self._packages, *tops}, False
         while waiting:
             folder, in_packages = waiting.pop()
             began, stamp = time.time_ns(), read_stamp(folder)
@@ -93,6 +93,7 @@ class HardLinks:
             for name in folders:
                 path = os.path.join(folder, name)
                 if path not in known and path not in self._kept:
+                    known.add(path)
                     waiting.append((path, in_packages or name in PACKAGE_FOLDERS))
         return found
 
@@ -185,12 +186,9 @@ class HardLinks:
                 os.close(descriptor)
 
     def _tell(self, copied: int) -> None:
-        left = (
-            f", and {len(self._shared):,} that could not be copied are read-only for commands" if self._shared else ""
-        )
-        self._report(
-            f"Files of the workspace that have another name outside (hard links): {copied:,} became copies{left}."
-        )
+        text = f"Files of the workspace that have another name outside (hard links): copied {copied:,}"
+        left = f"; {len(self._shared):,} could not be copied, and commands cannot change them" if self._shared else ""
+        self._report(f"{text}{left}.")
 
     def _list_protected(self) -> list[str]:
         """Return the files that could not be copied or, if they are many, the folders of packages that they are in."""
