@@ -54,16 +54,18 @@ def fork_session(
         messages, end = _read_until(read_all_messages(stream.reader), number)
         last = messages[-1][0].id if messages else 0
         if not messages or (number is not None and all(message.id != number for message, _, _ in messages)):
-            raise UsageError(f"There is no message {number or 1}.", action="See the numbers with `ollm sessions view`.")
+            problem = f"There is no message {number}." if number else "The session has no readable messages."
+            raise UsageError(problem, action="See them with `ollm sessions view`.")
         asked = {name for message, _, _ in messages for name in message.call_ids}
         calls = [entry for entry in read_calls(stream.reader) if entry[0].id in asked and entry[0].message_id <= last]
         head = make_current_head(stream.reader.head, stream.session)
     fork = Fork(session_id=new_id, parent=session_id, message_id=number or last, message_count=len(messages))
+    title = stream.session.metadata.title
     at = max(format_stamp(now), messages[-1][0].timestamp)
     metadata = {
         **_cut_metadata(head["metadata"], last, end),
         "tokenCount": sum(map(count_tokens, _iter_texts(messages, calls))),
-        "title": f"{stream.session.metadata.title} (from #{fork.message_id})",
+        "title": title and f"{title} (from #{fork.message_id})",
         "parent": {"sessionId": session_id, "messageId": fork.message_id},
         LAST_MESSAGE: last,
     }
