@@ -332,6 +332,7 @@ class ProcessScope:
             size, why = facts.served_window, f"learnt: the server serves no more, though {said} was said"
         model = Model(choice.provider, choice.model, size, facts, why=f"Server: {choice.why}. Context window: {why}.")
         model.said_window, model.price = said, self.settings.provider.price
+        model.join_queue(self.home.run, self.settings.provider.parallel)
         if self.settings.models:
             from ollm.providers.request_settings import find_model_settings
 

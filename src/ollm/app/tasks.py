@@ -66,7 +66,11 @@ class TaskRunner:
     async def run(self, request: TaskRequest, emit: Callable[[str], None]) -> TaskReport:
         """Run a task. Raises ToolFailure for an unknown agent, or if there is nothing to report."""
         agent = self._load_agent(request.agent) if request.agent else None
+        from ollm.runtime.model.server_queue import in_background
+
         async with self._one_at_a_time, AsyncExitStack() as stack:
+            before = in_background.set(True)
+            stack.callback(in_background.reset, before)
             origin = TaskOrigin(toolbox=self._toolbox, model=self._get_model(), agent=agent)
             conversation = await self._open_task(origin, self._make_options(request, agent), stack)
             work = _TaskWork(conversation, emit, self._toolbox.process.settings.tools.task.max_seconds)

@@ -244,6 +244,10 @@ class ProviderSettings(Data, frozen=True):
     ] = "auto"
     slot_save_path: Annotated[str, Meta(description="llama.cpp's --slot-save-path: keeps sessions it read.")] = ""
     slot_save_gigabytes: Annotated[float, Meta(gt=0, description="Size of that; the oldest sessions go first.")] = 10
+    parallel: Annotated[
+        Annotated[int, Meta(ge=1)] | None,
+        Meta(description="Requests the server runs at a time; more wait. Unset: llama.cpp's slots if known, else any."),
+    ] = None
     price: TokenPrice = TokenPrice()
     timeouts: ProviderTimeouts = ProviderTimeouts()
 

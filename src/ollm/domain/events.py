@@ -110,11 +110,12 @@ MIN_PRICED_SECONDS = 10
 
 
 class PrefillProgress(Event, frozen=True, tag="prefill-progress"):
-    """The server is loading the model, reading the prompt or writing a summary; totals are 0 if not reported."""
+    """The server is loading the model, reading the prompt or writing a summary; totals are 0 if not reported. While
+    `queued`, `total` counts the requests ahead."""
 
     processed: int = 0
     total: int = 0
-    stage: Literal["connecting", "loading", "reading", "compacting"] = "reading"
+    stage: Literal["queued", "connecting", "loading", "reading", "compacting"] = "reading"
     seconds_left: float | None = None  # by the measured speed
     cached: int = 0  # tokens of `processed` that the server does not read again
 

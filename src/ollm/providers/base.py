@@ -66,11 +66,11 @@ class CallPiece(Piece, frozen=True, tag="call"):
 
 class ProgressPiece(Piece, frozen=True, tag="progress"):
     """Progress of reading the prompt; `processed` includes the `cached` tokens, which are not read again.
-    `seconds_left` is set if the model's speed is known."""
+    `seconds_left` is set if the model's speed is known. While `queued`, `total` counts the requests ahead."""
 
     processed: int = 0
     total: int = 0
-    stage: Literal["connecting", "loading", "reading"] = "reading"
+    stage: Literal["queued", "connecting", "loading", "reading"] = "reading"
     seconds_left: float | None = None
     cached: int = 0
 

@@ -81,6 +81,7 @@ class OpenAICompatible(ServerProvider):
     def __init__(self, exchange: Exchange, api: str = "/v1", name: str = "openai") -> None:
         super().__init__(exchange, exchange.url + api)
         self.name = name
+        self.slots = 0  # requests at a time, as far as the server said
         self._api = api
         self._listing: Any = None
         self._encoded = MessageEncoder()
@@ -140,7 +141,9 @@ class OpenAICompatible(ServerProvider):
         page = {LLAMA_CPP: "/props", LM_STUDIO: "/api/v0/models"}.get(self.kind or "other")
         if page is None:
             return info if info.window else await self._ask_other_pages(info)
-        return add_server_details(info, self.kind or "other", await self._exchange.try_request_json("GET", page))
+        details = await self._exchange.try_request_json("GET", page)
+        self.slots = as_int(as_mapping(details).get("total_slots"))
+        return add_server_details(info, self.kind or "other", details)
 
     async def _ask_other_pages(self, info: ModelInfo) -> ModelInfo:
         page = choose_window_page(self._listing, info.name)

@@ -177,6 +177,8 @@ class LiveOutput:
         progress = self.progress
         if progress is None:
             return self._doing
+        if progress.stage == "queued":
+            return f"waiting for the server: {format_count(progress.total, 'request')} ahead"
         if progress.stage in WAITING:
             return WAITING[progress.stage]
         done, new = progress.processed - progress.cached, progress.total - progress.cached

@@ -4,11 +4,11 @@ import { fill, h, showCleanHtml, showControls } from "./dom.js";
 
 const SHORTEST_RENDER_MS = 120;
 const KEPT_OUTPUT_CHARS = 8000;
-const STAGES = /** @type {Record<string, string>} */ ({ connecting: "Connecting to the model…", loading: "Loading the model…", reading: "Reading the prompt…", compacting: "Compacting older messages…" });
+const STAGES = /** @type {Record<string, string>} */ ({ queued: "Waiting for the server…", connecting: "Connecting to the model…", loading: "Loading the model…", reading: "Reading the prompt…", compacting: "Compacting older messages…" });
 
 /** @param {any} event */
 export function describeProgress(event) {
-  const share = event.total ? ` ${Math.round((100 * event.processed) / event.total)} %` : "";
+  const share = event.total && event.stage !== "queued" ? ` ${Math.round((100 * event.processed) / event.total)} %` : "";
   const left = event.secondsLeft ? `, ${Math.ceil(event.secondsLeft)} s left` : "";
   return `${STAGES[event.stage] ?? "Working…"}${share}${left}`;
 }

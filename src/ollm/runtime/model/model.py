@@ -25,7 +25,10 @@ from ollm.runtime.model.tool_call_fallback import ToolCallFallback, format_reque
 from ollm.services.token_counting import TokenCounter
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from ollm.runtime.model.block_answer import BlockAnswer
+    from ollm.runtime.model.server_queue import ServerQueue
 
 SMALL_MODEL_TEMPERATURE = 0.2  # a slip in a written call costs a step, and a tiny model talks nonsense when it is free
 MIN_REPORTED_SECONDS = 2.0
@@ -47,9 +50,17 @@ class Model:
         self.pictures = RefusedPictures()
         self.why = why  # why this server, model and window
         self.price = TokenPrice()
+        self.queue: ServerQueue | None = None  # of a server that runs few requests at a time
         self.settings: ModelSettings | None = None  # the user's, for every request
         self.is_small = False  # it is shown files with a request, though it calls natively
         self.advice = ""  # how the server would take tools, when it refused them
+
+    def join_queue(self, folder: Path, places: int | None) -> None:
+        """Take turns with other programs if the server runs only so many requests at a time."""
+        if places := places or getattr(self.provider, "slots", 0):
+            from ollm.runtime.model.server_queue import ServerQueue
+
+            self.queue = ServerQueue(folder, self.provider.base_url, places)
 
     def compute_cost(self, usage: Usage) -> float:
         """Compute the cost of these tokens by the configured price, or 0 if none is set."""
@@ -78,7 +89,7 @@ class Model:
         except OllmError:
             return False
 
-    async def stream(
+    def stream(
         self,
         messages: tuple[PromptMessage, ...],
         tools: tuple[ToolSchema, ...],
@@ -89,6 +100,17 @@ class Model:
         """Yield text as it comes, calls in any form the model uses, and one finish. A request refused for its images is
         sent again without them. `temperature` applies to a model that writes blocks. `schema` binds the answer, which
         calls no tools; a server that refuses it gets the request without."""
+        pieces = self._stream_now(messages, tools, max_tokens, temperature, schema)
+        return self.queue.relay(pieces, background=False) if self.queue else pieces
+
+    async def _stream_now(
+        self,
+        messages: tuple[PromptMessage, ...],
+        tools: tuple[ToolSchema, ...],
+        max_tokens: int | None,
+        temperature: float | None,
+        schema: JsonObject | None,
+    ) -> AsyncGenerator[AnyPiece, None]:
         refused = True
         if schema is not None:
             messages, tools = format_request(messages, tools, self.facts)[0], ()
@@ -178,7 +200,8 @@ class Model:
     ) -> AsyncIterator[str]:
         """Yield the answer to the conversation's own messages, sent like the last request so that the server's cache
         stays valid. Records no facts."""
-        return iterate_text(self.provider.stream(self.format_like_last(messages, tools, max_tokens)))
+        pieces = self.provider.stream(self.format_like_last(messages, tools, max_tokens))
+        return iterate_text(self.queue.relay(pieces, background=True) if self.queue else pieces)
 
     def summarise(self, messages: tuple[PromptMessage, ...], max_tokens: int) -> AsyncIterator[str]:
         """Yield the text of an answer to `messages`, without tools, as it comes."""
