@@ -90,7 +90,7 @@ def list_extensions(catalogue: str | None, as_json: bool) -> None:
 @click.option("--force", is_flag=True, help="Replace an existing extension.")
 @yes_option
 def install(source: str, path: str, catalogue: str | None, force: bool, yes: bool) -> None:
-    """Install an extension from a directory or a git repository and enable it.
+    """Install an extension from a directory or a git repository.
 
     Shows what the extension can do, then copies it to ~/.ollm/extensions. URL is https://, ssh://, file:/// or
     USER@HOST:PATH; REF is a branch, a tag or a commit. NAME is an extension of the catalogue.
