@@ -33,6 +33,7 @@ USER_ONLY_KEYS = (
     "sandbox",
     "checkpoints",
     "workspace",
+    "worktree.dir",
     "archive",
     "search",
     "screen.statusCommand",

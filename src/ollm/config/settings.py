@@ -363,6 +363,18 @@ class WorkspaceSettings(Data, frozen=True):
     ] = "one"
 
 
+class WorktreeSettings(Data, frozen=True):
+    """Git worktrees for `ollm -w NAME`; see docs/workspaces.md."""
+
+    dir: Annotated[
+        str, Meta(description="Directory for worktrees, from the repository's; {repo} is the name of that.")
+    ] = "../{repo}.worktrees"
+    copy: Annotated[
+        tuple[str, ...], Meta(description="Files that git does not track and a new worktree needs (globs).")
+    ] = ()
+    setup: Annotated[tuple[str, ...], Meta(description="Commands to run in a new worktree, in the sandbox.")] = ()
+
+
 class ArchiveSettings(Data, frozen=True):
     """The team archive in PostgreSQL; nothing is sent until `url` or `urlEnv` is set. See docs/team-archive.md."""
 
@@ -428,6 +440,7 @@ class Settings(Data, frozen=True):
     daemon: DaemonSettings = DaemonSettings()
     screen: ScreenSettings = ScreenSettings()
     workspace: WorkspaceSettings = WorkspaceSettings()
+    worktree: WorktreeSettings = WorktreeSettings()
     archive: ArchiveSettings = ArchiveSettings()
     extensions: ExtensionSettings = ExtensionSettings()
     hooks: Annotated[dict[str, Any], Meta(description="Commands to run on events; see docs/extending.md.")] = field(

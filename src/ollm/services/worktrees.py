@@ -1,0 +1,358 @@
+"""Git worktrees: folders in which a session, a task or an attempt works apart from the person's files.
+
+`Worktrees(workspace, …)` belongs to one repository. There are two kinds of worktrees:
+
+- `create(name)`: on a branch of that name, from the last commit. It stays until `merge` or `drop`.
+- `create_copy()`: without a branch, from the files as they are now, uncommitted ones included. Read its changes with
+  `diff`, bring them into the person's files with `apply`, and always end with `remove`. Copies of a process that was
+  killed are removed by the next `create_copy`.
+
+The workspace may be a folder inside the repository; `locate` returns the same folder in a worktree. All methods block:
+call them in a thread (`asyncio.to_thread`). They raise OllmError with git's reason. Git runs no hook and no program
+that the repository names. Setup commands run in a sandbox, so `app` runs them, not this module.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from functools import cached_property
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from ollm.config.settings import WorktreeSettings
+from ollm.domain.clock import make_id
+from ollm.domain.errors import OllmError, UsageError
+from ollm.domain.struct import Data
+from ollm.system.locks import is_process_alive
+from ollm.system.sandbox.confined import find_program, make_git_environment, make_helper_environment
+from ollm.system.sandbox.git_settings import read_git_settings
+from ollm.system.sandbox.names import is_environment_file, is_inside
+
+GIT_TIMEOUT_SECONDS = 600
+MAX_ERROR_CHARS = 800
+MAX_NAMED_FILES = 10
+DIFF = ("diff", "--no-color", "--no-ext-diff", "--no-textconv", "--submodule=short", "--find-renames")
+OPTIONS = (
+    "commit.gpgSign=false merge.verifySignatures=false gc.auto=0 maintenance.auto=false submodule.recurse=false "
+    "advice.addEmbeddedRepo=false advice.detachedHead=false core.quotePath=false"
+)
+IDENTITY = ["GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL"]
+DROPPED = "refs/ollm/dropped"  # what was dropped stays reachable here
+_COPY = re.compile(r"\.copy-(\d+)-\w+")
+_PROGRAM = re.compile(r"filter\..*\.(clean|smudge|process|required)|merge\..*\.driver", re.IGNORECASE)
+
+
+class Worktree(Data, frozen=True):
+    """A worktree. `base` is the commit that its changes are compared with; `branch` is "" for a copy."""
+
+    name: str
+    path: Path
+    base: str
+    branch: str = ""
+
+
+class Worktrees:
+    """The worktrees of a repository. `workspace` may lie in one of them: the others are still found."""
+
+    def __init__(self, workspace: Path, settings: WorktreeSettings, environment: Mapping[str, str]) -> None:
+        self._settings = settings
+        self._environment = environment
+        self._folder = workspace
+        self.top, self.prefix = self._find_top()
+
+    def _find_top(self) -> tuple[Path, str]:
+        found = self._git(self._folder, "rev-parse", "--show-toplevel", "--show-prefix", check=False).split("\n")
+        if len(found) < 2 or not found[0]:
+            action = "Worktrees need one: `git init`, then commit your files."
+            raise UsageError(f"{self._folder} is not in a git repository.", action=action)
+        here, first = Path(found[0]), next(iter(self._list_paths(Path(found[0]))), Path(found[0]))
+        return first if is_inside(str(here), str(self._find_directory(first))) else here, found[1]
+
+    def _find_directory(self, top: Path) -> Path:
+        named = self._settings.dir.replace("{repo}", top.name)
+        return Path(os.path.realpath(top / Path(named).expanduser()))
+
+    @property
+    def directory(self) -> Path:
+        """The folder that holds the worktrees."""
+        return self._find_directory(self.top)
+
+    @property
+    def main_workspace(self) -> Path:
+        """The workspace outside of all worktrees of this directory."""
+        return self.top / self.prefix
+
+    def locate(self, worktree: Worktree) -> Path:
+        """Return the folder in a worktree that stands for the workspace."""
+        return worktree.path / self.prefix
+
+    def find_around(self, folder: Path) -> Worktree | None:
+        """Find the worktree that a folder is in."""
+        return next((one for one in self.list_named() if is_inside(str(folder), str(one.path))), None)
+
+    def list_named(self) -> list[Worktree]:
+        """List the worktrees with a branch of their own, by name."""
+        paths = [path for path in self._list_paths(self.top) if is_inside(str(path), str(self.directory))]
+        return sorted(
+            (self._describe(path) for path in paths if not _COPY.fullmatch(path.name)), key=lambda one: one.name
+        )
+
+    def _list_paths(self, top: Path) -> list[Path]:
+        lines = self._git(top, "worktree", "list", "--porcelain").splitlines()
+        paths = [Path(line.removeprefix("worktree ")) for line in lines if line.startswith("worktree ")]
+        bare = lines[2:3] == ["bare"] or lines[1:2] == ["bare"]
+        return [path for path in paths[bare:] if path.is_dir()]
+
+    def _describe(self, path: Path) -> Worktree:
+        branch = self._git(path, "symbolic-ref", "--quiet", "--short", "HEAD", check=False).strip()
+        base = self._git(path, "merge-base", "HEAD", self._read_head(), check=False).strip()
+        return Worktree(name=str(path.relative_to(self.directory)), path=path, base=base, branch=branch)
+
+    def _read_head(self) -> str:
+        """Return the last commit of the main workspace, or "" if there is none."""
+        return self._git(self.top, "rev-parse", "--quiet", "--verify", "HEAD", check=False).strip()
+
+    def get(self, name: str) -> Worktree:
+        found = {one.name: one for one in self.list_named()}
+        if name not in found:
+            have = ", ".join(found) or "none"
+            raise UsageError(f"There is no worktree {name}.", action=f"Available: {have}.")
+        return found[name]
+
+    def create(self, name: str, more: Iterable[str] = ()) -> tuple[Worktree, bool]:
+        """Return the worktree of this name, and True if it is new. A branch of that name is used if there is one. A new
+        one gets copies of the files in `worktree.copy` and of `more`, relative to the workspace."""
+        if not name or self._git(self.top, "check-ref-format", "--branch", name, check=False).strip() != name:
+            raise UsageError(f"{name!r} is not a valid branch name.", action="Use letters, digits, - and /.")
+        for one in self.list_named():
+            if one.name == name:
+                return one, False
+        if not self._read_head():
+            raise UsageError(f"{self.top} has no commit yet.", action="Commit your files first.")
+        self._git(self.top, "worktree", "prune")
+        path = self.directory / name
+        known = self._git(self.top, "rev-parse", "--quiet", "--verify", f"refs/heads/{name}", check=False)
+        words = (str(path), name) if known else ("-b", name, str(path), "HEAD")
+        self._git(self.top, "worktree", "add", "--quiet", *words)
+        self._copy_files(path, more)
+        return self._describe(path), True
+
+    def take_snapshot(self) -> str:
+        """Write the files as they are now into a commit that no branch contains, and return its id."""
+        tree, head = self._write_tree(self.top), self._read_head()
+        parent = ("-p", head) if head else ()
+        return self._git(self.top, "commit-tree", tree, *parent, "-m", "Files before a copy", identity=True).strip()
+
+    def create_copy(self, base: str = "", more: Iterable[str] = ()) -> Worktree:
+        """Create a worktree with the files as they are now, or as in a snapshot. Its git shows the same commits and
+        the same uncommitted changes as the main workspace."""
+        self._remove_left_copies()
+        base = base or self.take_snapshot()
+        path = self.directory / f".copy-{os.getpid()}-{make_id()[:8]}"
+        try:
+            self._git(self.top, "worktree", "add", "--quiet", "--detach", str(path), base)
+            if parent := self._git(self.top, "rev-parse", "--quiet", "--verify", f"{base}^", check=False).strip():
+                self._git(path, "reset", "--quiet", parent)
+            self._copy_files(path, more)
+        except BaseException:
+            self._remove_path(path)
+            raise
+        return Worktree(name=path.name, path=path, base=base)
+
+    def _remove_left_copies(self) -> None:
+        for path in self._list_paths(self.top):
+            found = _COPY.fullmatch(path.name)
+            if found and path.parent == self.directory and not is_process_alive(int(found[1])):
+                self._remove_path(path)
+
+    def _copy_files(self, path: Path, more: Iterable[str]) -> None:
+        """Copy files that git does not bring. Those that are there stay."""
+        named = {found for glob in self._settings.copy for found in self.main_workspace.glob(glob.strip("/"))}
+        for source in sorted((*named, *(self.main_workspace / name for name in more))):
+            target = path / self.prefix / source.relative_to(self.main_workspace)
+            inside = is_inside(os.path.realpath(source.parent), str(self.main_workspace.resolve()))
+            if not inside or os.path.lexists(target) or ".git" in source.parts:
+                continue
+            target.parent.mkdir(parents=True, exist_ok=True)
+            if source.is_dir() and not source.is_symlink():
+                shutil.copytree(source, target, symlinks=True)
+            elif source.exists():
+                shutil.copy2(source, target, follow_symlinks=False)
+
+    def diff(self, worktree: Worktree, *options: str) -> str:
+        """Return the changes since the base as a patch, commits and new files included."""
+        return self._read_diff(worktree, *options).decode(errors="replace")
+
+    def _read_diff(self, worktree: Worktree, *options: str) -> bytes:
+        return self._run(worktree.path, *DIFF, *options, worktree.base, self._write_tree(worktree.path))
+
+    def _write_tree(self, path: Path) -> str:
+        """Write the files of a worktree into the object store and return the tree. Its index stays unchanged, and new
+        `.env` files stay out."""
+        with TemporaryDirectory() as folder:
+            index = f"{folder}/index"
+            with suppress(OSError):  # without one every file is read
+                shutil.copyfile(path / self._git(path, "rev-parse", "--git-path", "index").rstrip("\n"), index)
+            self._stage(path, {"GIT_INDEX_FILE": index})
+            return self._git(path, "write-tree", variables={"GIT_INDEX_FILE": index}).strip()
+
+    def _stage(self, path: Path, variables: Mapping[str, str]) -> None:
+        others = self._git(path, "ls-files", "--others", "--exclude-standard", "-z", variables=variables).split("\0")
+        secret = [name for name in others if name and is_environment_file(Path(name).name)]
+        names = "\0".join([":/", *(f":(top,exclude,literal){name}" for name in secret)])
+        words = ("add", "--all", "--pathspec-from-file=-", "--pathspec-file-nul")
+        self._run(path, *words, stdin=os.fsencode(names), variables=variables)
+
+    def apply(self, worktree: Worktree) -> list[str]:
+        """Bring the changes of a copy into the files of the main workspace, all or nothing, and return their names.
+        Nothing is staged. Raises OllmError if the files changed there in the meantime."""
+        names = self.diff(worktree, "--name-only", "--no-renames", "-z").split("\0")[:-1]
+        if patch := self._read_diff(worktree, "--binary", "--full-index"):
+            self._run(self.top, "apply", "--whitespace=nowarn", "-", stdin=patch)
+        return names
+
+    def has_changes(self, worktree: Worktree) -> bool:
+        return bool(self.diff(worktree, "--name-only"))
+
+    def save(self, worktree: Worktree, message: str) -> str:
+        """Commit what is not committed in a worktree. Returns its last commit."""
+        self._stage(worktree.path, {})
+        if self._git(worktree.path, *DIFF, "--cached", "--name-only"):
+            self._git(worktree.path, "commit", "--quiet", "--no-verify", "-m", message, identity=True)
+        return self._git(worktree.path, "rev-parse", "HEAD").strip()
+
+    def merge(self, worktree: Worktree, message: str) -> str:
+        """Merge a worktree into the branch of the main workspace, remove it and its branch, and return a sentence. If
+        that is not possible everything stays as it is, apart from a commit in the worktree."""
+        commit, head = self.save(worktree, message), self._read_head()
+        try:  # there first, where a conflict can be undone without touching uncommitted work
+            self._git(worktree.path, "merge", "--quiet", "--no-commit", "--no-ff", head, identity=True)
+        except OllmError as error:
+            files = self._git(worktree.path, *DIFF, "--name-only", "--diff-filter=U").split("\n")[:-1]
+            why = (
+                f"{worktree.name} conflicts with {self._name_head()} in {_name_files(files)}."
+                if files
+                else error.message
+            )
+            action = f"Ask the agent in the worktree {worktree.name} to merge {self._name_head()}, then try again."
+            raise OllmError(f"Nothing was merged: {why}", action=action) from error
+        finally:
+            self._git(worktree.path, "merge", "--abort", check=False)
+        text = f"Merge worktree {worktree.name}"
+        self._git(self.top, "merge", "--quiet", "--no-edit", "-m", text, commit, identity=True)
+        names = self._git(self.top, *DIFF, "--name-only", head, "HEAD").split("\n")[:-1]
+        kept = self._remove_saved(worktree)
+        return f"Merged {worktree.name} into {self._name_head()}: {_name_files(names) or 'no changes'}.{kept}"
+
+    def drop(self, worktree: Worktree, message: str) -> str:
+        """Remove a worktree and its branch, and return a sentence that says how to get the work back."""
+        commit = self.save(worktree, message)
+        if self._git(self.top, "rev-list", "--count", f"HEAD..{commit}").strip() == "0":
+            return f"Removed {worktree.name}. It had no changes.{self._remove_saved(worktree)}"
+        self._git(self.top, "update-ref", f"{DROPPED}/{worktree.name}-{commit[:12]}", commit)
+        kept = self._remove_saved(worktree)
+        return f"Dropped {worktree.name}. To get it back: `git branch {worktree.name} {commit[:12]}`.{kept}"
+
+    def _remove_saved(self, worktree: Worktree) -> str:
+        """Remove a worktree whose work is committed. Returns "", or a sentence if git finds more in it."""
+        try:
+            self._git(self.top, "worktree", "remove", str(worktree.path))
+        except OllmError as error:
+            return f" The folder {worktree.path} stays: {error.message}"
+        if worktree.branch:
+            self._git(self.top, "branch", "--quiet", "-D", worktree.branch)
+        self._remove_empty(worktree.path.parent)
+        return ""
+
+    def remove(self, worktree: Worktree) -> None:
+        """Remove a copy with everything in it."""
+        self._remove_path(worktree.path)
+
+    def _remove_path(self, path: Path) -> None:
+        self._git(self.top, "worktree", "remove", "--force", str(path), check=False)
+        shutil.rmtree(path, ignore_errors=True)
+        self._git(self.top, "worktree", "prune", check=False)
+        self._remove_empty(path.parent)
+
+    def _remove_empty(self, folder: Path) -> None:
+        with suppress(OSError):
+            while is_inside(str(folder), str(self.directory)):
+                folder.rmdir()
+                folder = folder.parent
+
+    def _name_head(self) -> str:
+        return self._git(self.top, "rev-parse", "--abbrev-ref", "HEAD").strip()
+
+    @cached_property
+    def _variables(self) -> dict[str, str]:
+        """Variables of git: settings of the person, but no programs that the repository's own settings name."""
+        variables = {**make_helper_environment(self._environment), **make_git_environment(), "LC_ALL": "C.UTF-8"}
+        variables |= {name: self._environment[name] for name in IDENTITY if name in self._environment}
+        home = str(Path.home())
+        own, *rest = (
+            dict(read_git_settings(home, directory=str(self._folder), scope=(scope,)) or ())
+            for scope in ("--global", "--local", "--worktree")
+        )
+        theirs = {name: own.get(name, "") for name in (rest[0] | rest[1]) if _PROGRAM.fullmatch(name)}
+        theirs = {name: value or ("false" if name.endswith(".required") else "") for name, value in theirs.items()}
+        options = dict(option.split("=", 1) for option in OPTIONS.split())
+        count = int(variables["GIT_CONFIG_COUNT"])
+        for number, (name, value) in enumerate((options | theirs).items(), count):
+            variables |= {f"GIT_CONFIG_KEY_{number}": name, f"GIT_CONFIG_VALUE_{number}": value}
+        return {**variables, "GIT_CONFIG_COUNT": str(count + len(options | theirs))}
+
+    @cached_property
+    def _author(self) -> dict[str, str]:
+        """Variables that name an author, if git knows none."""
+        known = self._git(self.top, "var", "GIT_COMMITTER_IDENT", check=False)
+        return {} if known else {name: "ollm" if name.endswith("NAME") else "ollm@localhost" for name in IDENTITY}
+
+    def _git(
+        self,
+        folder: Path,
+        *words: str,
+        identity: bool = False,
+        check: bool = True,
+        variables: Mapping[str, str] | None = None,
+    ) -> str:
+        author = self._author if identity else {}
+        return os.fsdecode(self._run(folder, *words, variables={**author, **(variables or {})}, check=check))
+
+    def _run(
+        self,
+        folder: Path,
+        *words: str,
+        stdin: bytes = b"",
+        variables: Mapping[str, str] | None = None,
+        check: bool = True,
+    ) -> bytes:
+        program = find_program("git")
+        if program is None:
+            raise OllmError("git is not installed.", action="Install git to use worktrees.")
+        try:
+            done = subprocess.run(
+                [program, *words],
+                cwd=folder,
+                env={**self._variables, **(variables or {})},
+                input=stdin,
+                capture_output=True,
+                timeout=GIT_TIMEOUT_SECONDS,
+                start_new_session=True,  # Ctrl-C reaches us, and we end what was begun
+                check=False,
+            )
+        except subprocess.TimeoutExpired as error:
+            raise OllmError(f"git {words[0]} took longer than {GIT_TIMEOUT_SECONDS} seconds.") from error
+        if check and done.returncode:
+            said = (done.stderr.strip() or done.stdout.strip()).decode(errors="replace")[-MAX_ERROR_CHARS:]
+            raise OllmError(f"git {words[0]} failed: {said.removeprefix('fatal: ').removeprefix('error: ')}")
+        return done.stdout
+
+
+def _name_files(names: list[str]) -> str:
+    more = f" and {len(names) - MAX_NAMED_FILES} more" if len(names) > MAX_NAMED_FILES else ""
+    return ", ".join(names[:MAX_NAMED_FILES]) + more
