@@ -1,4 +1,4 @@
-"""The chat as plain lines: for screen readers, pipes and limited terminals."""
+"""The chat as plain lines, for screen readers and limited terminals."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from ollm.system.terminal_text import clean_lines, escape_controls, make_printab
 
 
 class LineReader:
-    """Queue of typed lines not yet read; None marks the end of input."""
+    """Reads lines from stdin ahead of the prompts that take them; None marks the end of input."""
 
     def __init__(self) -> None:
         self._typed: asyncio.Queue[str | None] = asyncio.Queue()
@@ -79,14 +79,14 @@ MAX_SHOWN_SESSIONS = 20
 QUESTION = "Number to resume, words to search, Enter for a new session, q to quit: "
 
 
-async def choose_session(lines: list[SessionListItem], typed: LineReader) -> SessionChoice:
-    """Ask until the answer is a number, empty, or q. Other text filters the list, or becomes the first message of a
-    new session if nothing matches."""
-    unarchived = [line for line in lines if not line.archived]
+async def choose_session(items: list[SessionListItem], reader: LineReader) -> SessionChoice:
+    """Ask until the answer is a number in the list, empty, or q. Other text filters the list, or becomes the first
+    message of a new session if nothing matches."""
+    unarchived = [item for item in items if not item.archived]
     shown = unarchived
     while True:
         print(format_list(shown))
-        line = await typed.ask(QUESTION)
+        line = await reader.ask(QUESTION)
         word = (line or "").strip()
         if line is None or word.lower() == "q":
             return SessionChoice(action="leave")

@@ -14,7 +14,7 @@ from ollm.domain.struct import Data, SparseData
 
 Role = Literal["user", "assistant", "system", "tool"]
 JsonObject = dict[str, Any]
-UNPARSED_KEY = "_unparsed"  # where arguments that are no object are kept
+UNPARSED_KEY = "_unparsed"  # holds arguments that are not a JSON object
 
 
 class MessagePart(msgspec.Struct, frozen=True, rename="camel", tag_field="type"):
@@ -59,8 +59,8 @@ class Message(SparseData, frozen=True):
     timestamp: str
     id: int = 0
     interrupted: bool = False
-    cut: str = ""  # what a model went on to write behind its call: kept, and shown to nobody
-    written: str = ""  # the model's own text up to there, where the calls were read from it
+    cut: str = ""  # text after the model's tool call: stored, never shown or sent
+    written: str = ""  # the model's own text up to the call, if calls were parsed from text
 
     @property
     def text(self) -> str:
@@ -145,8 +145,8 @@ def encode_calls(calls: Iterable[ToolCall]) -> list[JsonObject]:
 
 
 def replace_surrogates(text: str) -> str:
-    """Replace each byte that is not UTF-8 with a mark. File names and arguments may contain such bytes, but requests
-    and files cannot."""
+    """Replace each byte that is not UTF-8 with a question mark. File names and arguments may contain such bytes, but
+    requests and files cannot."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
@@ -157,5 +157,5 @@ def put_in_fence(text: str, language: str = "") -> str:
 
 
 def count_same_objects(before: Sequence[object], after: Sequence[object]) -> int:
-    """Count the leading objects that are identical in both. The cost is negligible for any length."""
+    """Count the leading objects that are identical in both, without comparing their contents."""
     return sum(takewhile(bool, map(operator.is_, before, after)))

@@ -1,4 +1,4 @@
-"""Data that other parts keep under a session's id, removed when the session is deleted."""
+"""Erases what other parts keep under a session's id, when the session is deleted."""
 
 from __future__ import annotations
 

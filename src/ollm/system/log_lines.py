@@ -20,7 +20,7 @@ MAX_TEXT_CHARACTERS = 8_000
 
 
 def get_service_name(logger: str) -> str:
-    """Return the service: `ollm.services.chat_recording.service` and `ollm.chat_recording` are chat_recording."""
+    """Return the first name after `ollm` that is not a package: chat_recording of `ollm.services.chat_recording.x`."""
     parts = logger.split(".")
     if parts[0] != "ollm":
         return logger
@@ -78,6 +78,6 @@ class JsonLineFormatter(JsonFormatter):
         )
 
     def _clean_entry(self, key: str, value: Any, depth: int) -> Any:
-        """Clean a value; if its key indicates a secret, mask it whatever it contains."""
-        secret = isinstance(value, str) and key.lower().replace("-", "_").rsplit("_", 1)[-1].endswith(SECRET_WORDS)
+        """Clean a value; if its key names a secret, mask all of it, except numbers such as token counts."""
+        secret = not isinstance(value, bool | int | float | None) and key.lower().endswith(SECRET_WORDS)
         return "********" if secret else self._clean_value(value, depth + 1)

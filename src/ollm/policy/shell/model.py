@@ -72,8 +72,8 @@ class CommandPart(Data, frozen=True):
 
 
 class CommandAnalysis(Data, frozen=True):
-    """Analysis of a whole line. `remarks` are reasons to ask about the line as a whole. If it is `unread`, it may name
-    anything, and no grant or approval level answers them."""
+    """Analysis of a whole line. `remarks` are reasons to ask about the line as a whole. If the line is
+    `unread`, it may name anything, and no grant or approval level answers those remarks."""
 
     parts: tuple[CommandPart, ...]
     remarks: tuple[str, ...] = ()
@@ -88,7 +88,7 @@ _MAX_DIRECTORIES = 8
 
 
 def is_harmless_variable(name: str) -> bool:
-    """Return True if setting the variable only changes how output looks."""
+    """Return True if setting the variable makes no program run or write other files."""
     return name in _HARMLESS_NAMES or name.startswith("LC_")
 
 

@@ -1,4 +1,4 @@
-"""Write one session, as its only writer, through the journal, which is folded into the document now and then."""
+"""Writes one session, as its only writer: records go to the journal, which is merged into the document (folded)."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 
 
 FOLD_ALWAYS_BELOW_BYTES = 64 * 1024
-KEEP_JOURNAL_FROM_BYTES = 8 << 20  # of document and journal: at the end such a session is not rewritten
+KEEP_JOURNAL_FROM_BYTES = 8 << 20  # of both files: closing such a session keeps its journal
 MAX_FOLDED_BYTES = 64 << 20  # a longer journal stays beside its document for good
-LOOK_EVERY_SECONDS = 0.05  # at a journal that is written to: many records at once are not looked after one by one
-MAX_BEFORE_MARK = 64  # records that wait
-SYNC_TEXT_SECONDS = 2.0  # between two syncs of streamed text: a power failure may take so much of it
+LOOK_EVERY_SECONDS = 0.05  # least time between two checks that the journal is still in place
+MAX_BEFORE_MARK = 64  # waiting records
+SYNC_TEXT_SECONDS = 2.0  # between two syncs of streamed text, which a power failure may lose
 
 
 class SessionWriter:
@@ -51,7 +51,7 @@ class SessionWriter:
         self._journal = AppendFile(places.get_journal_path(session_id))
         self.document = DocumentGuard(places.get_document_path(session_id), now)
         self.reports: list[str] = []  # what other programs did to the files
-        self._line_end = b""  # that the journal's last record lacks
+        self._line_end = b""  # bytes that still have to close the journal's last record
         self._pieces = 0  # records of the answer under way
         self._streamed: list[str] = []  # text in the journal's last record, which is not in `_partial` yet
         self._streamed_kind = ""
@@ -126,7 +126,7 @@ class SessionWriter:
             self.flush()
 
     def record_message(self, at: str, message: Message, tokens: int) -> None:
-        """Add a message. Of one that continues a partial answer, only the new part is written."""
+        """Add a message. If it completes a partial answer, only the rest is written."""
         if self.has_partial:
             self._finish_partial(at, msgspec.to_builtins(message), tokens)
             return
@@ -138,8 +138,8 @@ class SessionWriter:
         self._write_line(journal.encode_line(journal.JournalMessage(at=at, message=message, tokens=tokens)))
 
     def record_text(self, at: str, kind: str, text: str) -> None:
-        """Record the next text of the unfinished answer: a plain write, which a kill does not undo. It is synced every
-        now and then."""
+        """Record the next text of the unfinished answer. A plain write survives a killed process; it is synced every
+        `SYNC_TEXT_SECONDS`."""
         if self.deferred:
             return
         if self.pending or self._displaced or not self._written or not self._write_text(at, kind, text):
@@ -273,7 +273,7 @@ class SessionWriter:
             self._lock.renew()
 
     def close(self, note: Callable[[], None] | None = None) -> bool:
-        """Fold, remove the journal, call `note` to see the files, release the lock. Returns True if it folded.
+        """Fold, remove the journal, call `note` before the lock is released. Returns True if it folded.
 
         If this fails, the session is still open, and `abandon` releases it.
         """
@@ -305,7 +305,7 @@ class SessionWriter:
         self._lock.release()
 
     def open_reader(self, part: SessionPart | None = None, *, document: Path | None = None) -> SessionReader:
-        """Open a reader that includes unsaved records. `document` is the document's path if it lost its name."""
+        """Open a reader that includes unsaved records. `document` is the document's path if the file was moved."""
         from ollm.store.session_files.reader import SessionReader
 
         lines: Path | None = self._journal.path

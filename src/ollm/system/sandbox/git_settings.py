@@ -1,7 +1,7 @@
 """Git's settings: the files that git reads, the paths that they name, and their logins.
 
-All readers of settings are here. We parse plain files ourselves and let git read the others; a file is read again only
-if it has changed. Includes are followed under any condition, since a command may meet one by switching a branch.
+The sandbox protects every path that they name, since git runs such programs outside later. We parse plain files
+ourselves and let git read the others. Includes are followed under any condition: a command may switch the branch.
 """
 
 from __future__ import annotations
@@ -88,8 +88,8 @@ def _ignore(_path: str) -> None:
 
 class GitNames(NamedTuple):
     """What settings name, as they name it. `files` are settings files, also included ones. The rest is relative to the
-    top of a worktree: `folders` of programs, `paths` that may be missing, and `words` that count if they are files.
-    `unread` are settings that git cannot read: they may name anything."""
+    top of a worktree: `folders` of programs, `paths` that may be missing, and `words` that count only if they
+    are files. `unread` are settings that git cannot read: they may name anything."""
 
     files: frozenset[str] = frozenset()
     folders: frozenset[str] = frozenset()
@@ -271,7 +271,7 @@ def is_harmless(
 ) -> bool:
     """Return True if a new part of a git repository starts no program, judged by its content: `git init`, `clone` and
     `worktree add` keep working. A pointer may lead only to a watched repository all of which was `known` before or is
-    harmless. A file with a second name could be changed by that."""
+    harmless. A file with a second name is not harmless: it can be changed through that."""
     name = os.path.basename(path)
     if os.path.islink(path) or has_other_names(path):
         return False
@@ -363,7 +363,7 @@ def _find_words(script: str, home: str) -> Iterator[str]:
 
 
 def _names_file(word: str, *, in_git: bool) -> bool:
-    """Return True if a word has a literal name or, in a literal folder, a part of one. Others may be any file."""
+    """Return True if a word has a literal name or, in a literal folder, a part of one. Others match too much."""
     folder, name = os.path.split(word)
     return "*" not in name or bool(folder and "*" not in folder and name.strip("*.") and not in_git)
 
