@@ -21,6 +21,7 @@ class Answer(msgspec.Struct, kw_only=True):
     status: int = 200
     body: Any = None  # the whole body when status is not 200
     delay: float = 0  # seconds before the first byte of the answer
+    together: int = 0  # answer only after so many chats were open at once
     pace: float = 0  # seconds between pieces
     piece_bytes: int = 0  # cut the body into network chunks of so many bytes, wherever that falls
     stall_after: int | None = None  # after so many pieces, say nothing more

@@ -34,11 +34,13 @@ class ScriptedServer(Server):
         window: int = 8192,
         models: tuple[str, ...] | None = None,
         strict: bool = False,
+        slots: int = 1,
         **options: Any,
     ) -> None:
         super().__init__(script, **options)
         self.kind = kind
         self.window = window
+        self.slots = slots
         self.models = (self.model,) if models is None else models
         self.slot_busy: bool | None = None  # what a llama.cpp server says of its slot; None: it has no such page
         self.strict = strict  # 404 for a model that is not on the list
@@ -75,7 +77,7 @@ class ScriptedServer(Server):
         if request.path == "/props":
             return {
                 "default_generation_settings": {"n_ctx": self.window, "params": {"temperature": 0.8, "top_k": 40}},
-                "total_slots": 1,
+                "total_slots": self.slots,
                 "modalities": {"vision": True},
             }
         if request.path == "/slots" and self.slot_busy is not None:

@@ -36,6 +36,7 @@ class Server(ABC):
         self.model = model
         self.requests: list[Request] = []
         self.connections = 0
+        self.open_chats = self.most_open_chats = 0
         self.left = asyncio.Event()  # a client went away before its answer was over
         self._host, self._port, self._tls = host, port, tls
         self._tasks: set[asyncio.Task[None]] = set()
@@ -144,6 +145,8 @@ class Server(ABC):
         """Whether the connection can go on."""
         watch = asyncio.ensure_future(reader.read(1))
         work = asyncio.ensure_future(self._answer(writer, answer, request))
+        self.open_chats += 1
+        self.most_open_chats = max(self.open_chats, self.most_open_chats)
         try:
             await asyncio.wait({watch, work}, return_when=asyncio.FIRST_COMPLETED)
             if not work.done():
@@ -151,12 +154,15 @@ class Server(ABC):
                 return False
             return work.result()
         finally:
+            self.open_chats -= 1
             work.cancel()
             if not watch.done():
                 watch.cancel()
             await asyncio.gather(watch, work, return_exceptions=True)
 
     async def _answer(self, writer: asyncio.StreamWriter, answer: Answer, request: Request) -> bool:
+        while self.most_open_chats < answer.together:
+            await asyncio.sleep(0.01)
         await asyncio.sleep(answer.delay)
         if answer.raw is not None:
             writer.write(answer.raw)

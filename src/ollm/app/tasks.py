@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -18,10 +18,12 @@ from ollm.domain.context import Usage
 from ollm.domain.errors import ToolFailure
 from ollm.domain.events import Notice, TextDelta, ToolStarted, TurnFinished
 from ollm.domain.session import Agent, AgentListing, ParentCall, TaskReport, TaskRequest
+from ollm.services.modes import READING_CATEGORIES
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from ollm.domain.tools import ConfirmationAnswer, ConfirmationDetails
     from ollm.policy.engine import PolicyEngine
     from ollm.runtime.base import ConversationOptions
     from ollm.runtime.calls.permission import Asker, BeforeQuestion
@@ -36,6 +38,8 @@ if TYPE_CHECKING:
 
 OpenTask = Callable[["TaskOrigin", "ConversationOptions", AsyncExitStack], Awaitable["LocalConversation"]]
 
+MAX_PARALLEL_TASKS = 4
+WRITING_MODES = ("code", "debug")
 WORDS_PER_TOKEN = 0.6
 CLOSING_REQUEST = "Stop here. Call no more tools. Write your report now, from what you have seen so far."
 
@@ -47,7 +51,9 @@ class TaskRunner:
         self._toolbox = toolbox
         self._get_model = get_model
         self._open_task = open_task
-        self._one_at_a_time = asyncio.Lock()
+        self._places = TaskPlaces(self._count_places)
+        self._writing = asyncio.Lock()
+        self._question = asyncio.Lock()
         self._used = Usage()
 
     def take_usage(self) -> Usage:
@@ -68,10 +74,14 @@ class TaskRunner:
         agent = self._load_agent(request.agent) if request.agent else None
         from ollm.runtime.model.server_queue import in_background
 
-        async with self._one_at_a_time, AsyncExitStack() as stack:
+        async with self._places.take(request.side_by_side, emit), AsyncExitStack() as stack:
+            if self._may_write(agent):
+                await stack.enter_async_context(self._writing)
             before = in_background.set(True)
             stack.callback(in_background.reset, before)
-            origin = TaskOrigin(toolbox=self._toolbox, model=self._get_model(), agent=agent)
+            origin = TaskOrigin(
+                toolbox=self._toolbox, model=self._get_model(), agent=agent, request=request, question=self._question
+            )
             conversation = await self._open_task(origin, self._make_options(request, agent), stack)
             work = _TaskWork(conversation, emit, self._toolbox.process.settings.tools.task.max_seconds)
             try:
@@ -82,10 +92,20 @@ class TaskRunner:
                 await conversation.close()
             return self._build_report(work, session_id)
 
+    async def _count_places(self) -> int:
+        wanted = self._toolbox.process.settings.tools.task.parallel
+        return wanted or min(await self._get_model().count_places(), MAX_PARALLEL_TASKS)
+
     def _load_agent(self, name: str) -> Agent:
         agent = load_agent(self.agent_directories, name.removeprefix("@").removeprefix("agent-").lower())
         check_agent_tools(agent, [spec.name for spec in self._toolbox.registry.list()])
         return agent
+
+    def _may_write(self, agent: Agent | None) -> bool:
+        if agent is None or agent.mode not in WRITING_MODES:
+            return False
+        specs = [self._toolbox.registry.get(name) for name in agent.tools]
+        return not specs or any(spec and spec.category not in READING_CATEGORIES for spec in specs)
 
     def _make_options(self, request: TaskRequest, agent: Agent | None) -> ConversationOptions:
         from ollm.runtime.base import ConversationOptions
@@ -105,7 +125,7 @@ class TaskRunner:
 
     def _build_prompt(self, request: TaskRequest, agent: Agent | None) -> str:
         words = int(self._toolbox.process.settings.tools.task.report_tokens * WORDS_PER_TOKEN)
-        changes = "" if agent and agent.mode in ("code", "debug") else " Change nothing."
+        changes = "" if agent and agent.mode in WRITING_MODES else " Change nothing."
         rules = (
             f"This is a part of a larger job.{changes} When you know enough, answer with a report of at most {words} "
             "words: what you found first, each fact with its file and line as path:line. Only this report is read."
@@ -121,6 +141,31 @@ class TaskRunner:
         return TaskReport(
             text=text, session_id=session_id, steps=work.steps, files=tuple(work.files), problem=work.problem
         )
+
+
+class TaskPlaces:
+    """The tasks that may run at a time. `count` is asked when none runs, since the model may have changed."""
+
+    def __init__(self, count: Callable[[], Awaitable[int]]) -> None:
+        self._count = count
+        self._entrance = asyncio.Lock()
+        self._places = asyncio.Semaphore()
+        self._open = 0
+
+    @asynccontextmanager
+    async def take(self, side_by_side: bool, emit: Callable[[str], None]) -> AsyncIterator[None]:
+        """Wait for a place, in the order of the calls."""
+        async with self._entrance:
+            if not self._open:
+                self._places = asyncio.Semaphore(await self._count() if side_by_side else 1)
+            self._open += 1
+        try:
+            if self._places.locked():
+                emit("waiting for another task\n")
+            async with self._places:
+                yield
+        finally:
+            self._open -= 1
 
 
 class _TaskWork:
@@ -197,11 +242,28 @@ UNSUITED_TOOLS = ("task", "goal", "write_todos")  # no task inside a task; plans
 
 
 class TaskOrigin(msgspec.Struct, frozen=True, kw_only=True):
-    """Origin of a task: its parent's toolbox, the current model, and its agent."""
+    """Origin of a task: its parent's toolbox, the current model, its agent and its request. `question` is held while
+    the person is asked."""
 
     toolbox: Toolbox
     model: Model
+    request: TaskRequest
+    question: asyncio.Lock
     agent: Agent | None = None
+
+
+class TaskAsker:
+    """Asks the person for one task at a time, and names the task."""
+
+    def __init__(self, asker: Asker, origin: TaskOrigin) -> None:
+        self._asker = asker
+        self._origin = origin
+
+    async def ask(self, details: ConfirmationDetails) -> ConfirmationAnswer:
+        request = self._origin.request
+        reason, call_id = f"{details.reason} · {request.title}", request.call_id or details.call_id
+        async with self._origin.question:
+            return await self._asker.ask(msgspec.structs.replace(details, reason=reason, call_id=call_id))
 
 
 class TaskToolbox(Toolbox):
@@ -214,6 +276,7 @@ class TaskToolbox(Toolbox):
         super().__init__(storage, stack, origin.toolbox.attached)
         self._parent = origin.toolbox
         self.diagnostics = origin.toolbox.diagnostics
+        self._origin = origin
         self._agent = origin.agent
 
     @cached_property
@@ -265,4 +328,5 @@ class TaskToolbox(Toolbox):
         return self._parent.edits
 
     def create_asker(self, before: BeforeQuestion | None = None) -> Asker:
-        return self._parent.create_asker(before)
+        asker = self._parent.create_asker(before)
+        return TaskAsker(asker, self._origin) if self._parent.options.interactive else asker

@@ -208,7 +208,7 @@ class JsonPrinter(Printer):
 
     def __init__(self) -> None:
         self._text: list[str] = [""]  # one for each message of the model
-        self._calls: list[dict[str, Any]] = []
+        self._calls: dict[str, dict[str, Any]] = {}  # in the order in which they started
         self._started: dict[str, ToolStarted] = {}
         self._usage = Usage()
 
@@ -221,10 +221,11 @@ class JsonPrinter(Printer):
                 self._text.append("")
             case ToolStarted():
                 self._started[event.call_id] = event
+                self._calls[event.call_id] = {}
                 if self._text[-1]:
                     self._text.append("")
             case ToolFinished():
-                self._calls.append(self._serialize_call(event))
+                self._calls[event.call_id] = self._serialize_call(event)
             case Notice():
                 sys.stderr.write(f"ollm: {escape_controls(event.text)}\n")
             case TurnFinished():
@@ -236,7 +237,7 @@ class JsonPrinter(Printer):
         document = {
             "sessionId": session_id,
             "text": "\n\n".join(text.strip("\n") for text in self._text if text.strip()),
-            "toolCalls": self._calls,
+            "toolCalls": [call for call in self._calls.values() if call],
             "usage": msgspec.to_builtins(self._usage),
             "reason": self.reason,
             **dict(zip(("answer",), self.answers, strict=False)),

@@ -103,6 +103,7 @@ class TextPrinter(Printer):
         self._joiner = ""
         self._spoke = False  # something of the message that is being written was printed
         self._ended = False  # a message of the model is over, and the next one has not begun
+        self._running: dict[str, str] = {}  # what the calls do that have not ended
         self._priced = False  # the time to read this prompt was printed
         self._wait = WaitLine() if counts_seconds and is_seen() else None
 
@@ -118,9 +119,11 @@ class TextPrinter(Printer):
                 self._end_message()
             case ToolStarted():
                 self._end_message()
+                self._running[event.call_id] = event.summary
                 self._print_aside(f"· {event.summary}")
             case ToolFinished(result=result):
-                self._print_outcome(result)
+                several, summary = len(self._running) > 1, self._running.pop(event.call_id, event.name)
+                self._print_outcome(result, f"  {summary}: " if several else "  ")
             case Notice() | PromptTruncated() | LoopDetected():
                 if notice := make_notice(event):
                     self._print_aside(f"ollm: {notice.text}")
@@ -166,11 +169,11 @@ class TextPrinter(Printer):
             self._write("" if self._last == "\n" else "\n")
             self._ended, self._spoke = True, False
 
-    def _print_outcome(self, result: ToolResult) -> None:
+    def _print_outcome(self, result: ToolResult, begin: str) -> None:
         if result.error:
-            self._print_aside(f"  {result.error.message}")
+            self._print_aside(f"{begin}{result.error.message}")
         elif result.exit_code:
-            self._print_aside(f"  exit code {result.exit_code}")
+            self._print_aside(f"{begin}exit code {result.exit_code}")
 
     def _print_price(self, event: PrefillProgress) -> None:
         """Print once how long the model reads the prompt, if that takes long."""

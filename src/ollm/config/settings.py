@@ -163,6 +163,10 @@ class TaskSettings(Data, frozen=True):
     max_steps: Annotated[Positive, Meta(description="Maximum model requests of a task.")] = 15
     max_seconds: Annotated[float, Meta(gt=0, description="Timeout of a task in seconds.")] = 300
     report_tokens: Annotated[Positive, Meta(description="Maximum tokens of a task's report.")] = 800
+    parallel: Annotated[
+        Annotated[int, Meta(ge=1, le=4)] | None,
+        Meta(description="Tasks at a time, at most 4. Unset: what the server runs at a time if known, else 1."),
+    ] = None
 
 
 class DiagnosticsSettings(Data, frozen=True):

@@ -170,7 +170,7 @@ class DaemonSession:
     async def _run_shell(self, command: str) -> ShellReply:
         parts, ok, output = self.conversation.parts, False, "The command was stopped."
         try:
-            record = await parts.dispatch.get().run_unrecorded("shell", {"command": command})
+            (record,) = await parts.dispatch.get().run_unrecorded("shell", {"command": command})
             ok, output = not record.error, record.result.llm_content if record.result else ""
         except asyncio.CancelledError:
             pass  # by the person: the task ends here

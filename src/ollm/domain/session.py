@@ -50,12 +50,14 @@ class ParentCall(Data, frozen=True):
 
 
 class TaskRequest(Data, frozen=True):
-    """A task to investigate or do something."""
+    """A task to investigate or do something. `side_by_side`: other tasks of the same answer may run in parallel."""
 
     prompt: str
     files: tuple[str, ...] = ()
     agent: str = ""
     call_id: str | None = None
+    title: str = ""
+    side_by_side: bool = False
 
 
 class TaskReport(Data, frozen=True):

@@ -43,6 +43,7 @@ from ollm.providers.server_errors import ModelLoadingError, as_int, make_unknown
 from ollm.providers.server_kind import (
     LLAMA_CPP,
     LM_STUDIO,
+    SGLANG,
     VLLM,
     Kind,
     add_server_details,
@@ -73,6 +74,7 @@ REASONS: dict[str, FinishReason] = {
 DONE_MARK = "[DONE]"
 MAX_CALL_CHARACTERS = 8 << 20  # what one answer may bring of calls
 MAX_CALLS = 1_000
+MAX_BATCHED_REQUESTS = 256  # vLLM's default for --max-num-seqs
 
 
 class OpenAICompatible(ServerProvider):
@@ -144,6 +146,13 @@ class OpenAICompatible(ServerProvider):
         details = await self._exchange.try_request_json("GET", page)
         self.slots = as_int(as_mapping(details).get("total_slots"))
         return add_server_details(info, self.kind or "other", details)
+
+    async def count_slots(self, model: str) -> int:
+        """Count the requests that the server runs at a time, 1 if it does not say. vLLM and SGLang batch them all."""
+        await self._get_listing()
+        if self.kind == LLAMA_CPP and not self.slots:
+            await self.describe(model)
+        return MAX_BATCHED_REQUESTS if self.kind in (VLLM, SGLANG) else max(self.slots, 1)
 
     async def _ask_other_pages(self, info: ModelInfo) -> ModelInfo:
         page = choose_window_page(self._listing, info.name)

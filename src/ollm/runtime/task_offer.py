@@ -23,9 +23,11 @@ async def offer_task(parts: ConversationParts, typed: str) -> str:
     for name in names[MAX_MENTIONED_AGENTS:]:
         told = f"@agent-{name} was not asked: a message has at most {MAX_MENTIONED_AGENTS} agents."
         parts.stream.emit(Notice(level="warning", text=told))
-    prompt, reports = _MENTION.sub(r"\1", typed).strip(), []
-    for name in names[:MAX_MENTIONED_AGENTS]:
-        done = await parts.dispatch.get().run_unrecorded("task", {"prompt": prompt, "agent": name})
-        if done.result and not done.error:
-            reports.append(f"[Report of agent {name}:]\n{done.result.llm_content}")
-    return "\n\n".join(reports)
+    prompt, names = _MENTION.sub(r"\1", typed).strip(), names[:MAX_MENTIONED_AGENTS]
+    asked = [{"prompt": prompt, "agent": name} for name in names]
+    done = await parts.dispatch.get().run_unrecorded("task", *asked) if asked else ()
+    return "\n\n".join(
+        f"[Report of agent {name}:]\n{record.result.llm_content}"
+        for name, record in zip(names, done, strict=True)
+        if record.result and not record.error
+    )

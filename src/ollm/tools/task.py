@@ -20,10 +20,12 @@ RunTask = Callable[[TaskRequest, Callable[[str], None]], Awaitable[TaskReport]]
 
 
 class Task(Tool[RunTask], frozen=True):
-    """Explore a question in a conversation of its own, with as many files as it takes; you get only its report."""
+    """Explore a question in a conversation of its own, with as many files as it takes; you get only its report. Several
+    calls in one answer run side by side."""
 
     name: ClassVar = "task"
     category: ClassVar = "read"
+    side_by_side: ClassVar = True
     aliases: ClassVar = {
         "question": "prompt", "description": "prompt", "subagent_type": "agent", "paths": "files",
     }  # fmt: skip
@@ -43,7 +45,14 @@ class Task(Tool[RunTask], frozen=True):
         return [Location(target=path) for path in self.files]
 
     async def run(self, context: ToolContext, needs: RunTask) -> ToolResult:
-        request = TaskRequest(prompt=self.prompt, files=self.files, agent=self.agent, call_id=context.call_id or None)
+        request = TaskRequest(
+            prompt=self.prompt,
+            files=self.files,
+            agent=self.agent,
+            call_id=context.call_id or None,
+            title=self.summary(),
+            side_by_side=context.side_by_side,
+        )
         done: list[str] = []
 
         def emit(line: str) -> None:

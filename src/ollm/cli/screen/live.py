@@ -58,7 +58,7 @@ class RunningTool:
         self.tail = ""
 
     def get_tail_lines(self, most: int) -> list[str]:
-        return [line for line in clean_lines(self.tail).split("\n") if line.strip()][-most:]
+        return [line for line in clean_lines(self.tail).split("\n") if line.strip()][-most:] if most > 0 else []
 
 
 class LiveOutput:
@@ -146,15 +146,14 @@ class LiveOutput:
     def _render_tools(self, height: int) -> list[str]:
         """Render each call with its last lines. A task shows only its latest step until it is unfolded."""
         lines: list[str] = []
+        share, hint = height // len(self._tools) - 1, " · Ctrl-O shows all"
         for tool in self._tools.values():
-            line = f"{self._pick_spinner_frame()} {clean_lines(tool.summary)} ({self._now() - tool.began:.0f} s)"
-            if tool.name == "task" and not self.unfolded:
-                lines += [line, *(f"  │ {step} · Ctrl-O shows all" for step in tool.get_tail_lines(1))]
-                continue
-            lines.append(line)
-            lines += [
-                f"  │ {step}" for step in tool.get_tail_lines(max(height - 1, 1) if self.unfolded else TAIL_LINES)
-            ]
+            folded = tool.name == "task" and not self.unfolded
+            most = min(share, 1 if folded else share if self.unfolded else TAIL_LINES)
+            steps = [f"  │ {step}{hint if folded else ''}" for step in tool.get_tail_lines(most)]
+            hint = "" if steps and folded else hint
+            lines.append(f"{self._pick_spinner_frame()} {clean_lines(tool.summary)} ({self._now() - tool.began:.0f} s)")
+            lines += steps
         return lines
 
     def _render_waiting(self, cells: int) -> str:

@@ -96,8 +96,11 @@ class ToolCallRun:
         self._printed: list[str] = []
 
     @property
-    def reads_only(self) -> bool:
-        return self._spec is not None and self._spec.reads_only
+    def parallel_group(self) -> str:
+        """Calls in a row with the same group run in parallel; those without one run alone."""
+        if self._spec is None:
+            return ""
+        return "reading" if self._spec.reads_only else self._spec.name if self._spec.side_by_side else ""
 
     @property
     def _may_change_files(self) -> bool:
@@ -126,7 +129,7 @@ class ToolCallRun:
         self._began = self._services.monotonic()
         return True
 
-    async def run(self) -> ToolResult:
+    async def run(self, *, side_by_side: bool = False) -> ToolResult:
         """Run the tool. Never raises, except for cancellation."""
         assert self._invocation is not None
         stream = StreamCleaner(self._emit_output)
@@ -138,6 +141,7 @@ class ToolCallRun:
             approved=self._permit.approved,
             outside=self._permit.outside,
             call_id=self.record.id if self._services.record is not discard_record else "",
+            side_by_side=side_by_side,
         )
         try:
             if context.approved and context.sandbox is not None:
@@ -388,14 +392,14 @@ class Dispatch:
         self._left_over: set[asyncio.Task[ToolResult]] = set()
 
     async def run(self, calls: Sequence[ToolCall], message_id: int) -> list[ToolCallRecord]:
-        """Return one record per call, in order. Calls that only read run in parallel, the rest one by one."""
+        """Return one record per call, in order. Reading calls and tasks run in parallel, the rest one by one."""
         limits = self._share_limits(len(calls))
         ones = [self._create_call(call, message_id, limits) for call in calls]
         try:
             for one in ones:
                 await one.write_record()
-            for reads_only, group in groupby(ones, key=lambda one: one.reads_only):
-                if reads_only:
+            for parallel, group in groupby(ones, key=lambda one: one.parallel_group):
+                if parallel:
                     await self._run_in_parallel(list(group))
                     continue
                 for one in group:
@@ -410,12 +414,11 @@ class Dispatch:
         await self._services.changes.after_changes()
         return [one.record for one in ones]
 
-    async def run_unrecorded(self, name: str, arguments: JsonObject) -> ToolCallRecord:
-        """Run a call for the user with the same policy and sandbox, but without a record or a file checkpoint."""
+    async def run_unrecorded(self, name: str, *arguments: JsonObject) -> list[ToolCallRecord]:
+        """Run calls for the user with the same policy and sandbox, but without a record or a file checkpoint."""
         services = msgspec.structs.replace(self._services, record=discard_record, changes=ChangeWatch())
-        call = ToolCall(id=f"own-{make_id()}", name=name, arguments=arguments)
-        (record,) = await Dispatch(services).run([call], 0)
-        return record
+        calls = [ToolCall(id=f"own-{make_id()}", name=name, arguments=each) for each in arguments]
+        return await Dispatch(services).run(calls, 0)
 
     def look_after_boxes(self) -> None:
         """Move aside files from background jobs and servers that would steer tools. Runs at the end of each step."""
@@ -462,15 +465,15 @@ class Dispatch:
 
         async def run(one: ToolCallRun) -> None:
             async with places:
-                await self._run_tool(one)
+                await self._run_tool(one, side_by_side=True)
 
         async with asyncio.TaskGroup() as group:
             for one in ready:
                 group.create_task(run(one))
 
-    async def _run_tool(self, one: ToolCallRun) -> None:
+    async def _run_tool(self, one: ToolCallRun, *, side_by_side: bool = False) -> None:
         """Run a tool. If cancelled, it has a moment to clean up; `close` waits for one that takes longer."""
-        task = asyncio.create_task(one.run())
+        task = asyncio.create_task(one.run(side_by_side=side_by_side))
         try:
             await asyncio.wait({task})
         except asyncio.CancelledError:

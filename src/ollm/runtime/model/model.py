@@ -62,6 +62,16 @@ class Model:
 
             self.queue = ServerQueue(folder, self.provider.base_url, places)
 
+    async def count_places(self) -> int:
+        """Count the requests that the server runs at a time, 1 if that is unknown."""
+        if self.queue:
+            return self.queue.places
+        count = getattr(self.provider, "count_slots", None)
+        try:
+            return await count(self.name) if count else 1
+        except OllmError:
+            return 1
+
     def compute_cost(self, usage: Usage) -> float:
         """Compute the cost of these tokens by the configured price, or 0 if none is set."""
         price, reused = self.price, min(usage.reused_tokens, usage.prompt_tokens)

@@ -27,7 +27,7 @@ class ServerQueue:
 
     def __init__(self, folder: Path, base_url: str, places: int) -> None:
         self._folder = folder / f"server-{sha256(base_url.encode()).hexdigest()[:16]}"
-        self._places = places
+        self.places = places
 
     def relay(self, pieces: AsyncGenerator[AnyPiece, None], *, background: bool) -> AsyncGenerator[AnyPiece, None]:
         """Yield the pieces of a request when it is its turn, and before that how many requests are ahead."""
@@ -37,7 +37,7 @@ class ServerQueue:
         place = WaitingPlace(self._folder, kind)
         shown = 0
         try:
-            while ahead := place.count_ahead(self._places):
+            while ahead := place.count_ahead(self.places):
                 if ahead != shown:
                     yield ProgressPiece(total=ahead, stage="queued")
                 shown = ahead

@@ -80,7 +80,7 @@ class ToolContext(msgspec.Struct, frozen=True, kw_only=True):
 
     `sees` returns whether the model can see images; it may have to query a server. A command runs in a box of
     `sandbox`: the reading one if it runs `unasked` because it only reads. `approved` paths are open to this call, and
-    `outside` lets it run without a box.
+    `outside` lets it run without a box. `side_by_side`: other calls of the same tool run in parallel.
     `says_broken`: whether a change reports that the file no longer parses; some models are informed in another way.
     `buffers` are the files of this call that `editor` has open: their text if it is unsaved, else None.
     `changed_in_editor` is called after a change in the editor. `find_diagnostics` returns the language servers if one
@@ -99,6 +99,7 @@ class ToolContext(msgspec.Struct, frozen=True, kw_only=True):
     approved: tuple[str, ...] = ()
     outside: bool = False
     call_id: str = ""
+    side_by_side: bool = False
     editor: EditorFiles | None = None
     buffers: Mapping[Path, bytes | None] = {}
     changed_in_editor: Callable[[Path, bytes, bytes], Awaitable[None]] = _discard_change
@@ -188,6 +189,7 @@ class Tool(
     category: ClassVar[ToolCategory | None] = None  # those of extensions have none
     risk: ClassVar[Risk] = Risk.LOW
     reads_only: ClassVar[bool] = False
+    side_by_side: ClassVar[bool] = False  # calls of it in a row run in parallel, though they may write
     priority: ClassVar[Mapping[ModeName, int]] = {}
     keep: ClassVar[Keep] = "head"  # which part survives when the output is too long
     aliases: ClassVar[Mapping[str, str]] = {}  # other names models use for a parameter
@@ -280,6 +282,7 @@ class ToolDescription(Data, frozen=True):
     category: ToolCategory | None = None
     risk: Risk = Risk.MEDIUM
     reads_only: bool = False
+    side_by_side: bool = False
     priority: Mapping[ModeName, int] = {}
     keep: Keep = "head"
     small: SmallForm | None = None
