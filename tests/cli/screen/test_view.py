@@ -80,7 +80,7 @@ def test_tools_under_way_show_the_last_lines_they_printed() -> None:
         *(f"  │ {n}" for n in range(2, 7)),
         "⠋ Run b (2 s)",
     ]
-    assert found.render_lines(80, 2) == ["  │ 6", "⠋ Run b (2 s)"]
+    assert found.render_lines(80, 2) == ["⠋ Run a (2 s)", "⠋ Run b (2 s)"], "each call before the lines of one"
     assert found.render_lines(10, 1) == ["⠋ Run b ("]
     tool = found.end_tool("a")
     assert tool is not None
