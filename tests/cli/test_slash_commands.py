@@ -54,6 +54,7 @@ SAYS = {
     "/todos add write": "write",
     "/sessions": "session",
     "/resume": "session",
+    "/worktree": "not in a git repository",
     "/status": "approval",
     "/permissions": "No grants",
     "/copy": "Hello.",

@@ -166,8 +166,9 @@ def test_an_approved_secret_is_seen_and_the_others_are_not(world: World) -> None
     assert output.count(SECRET) == 1
 
 
-def test_a_linked_worktree_commits_into_its_repository(root: Path) -> None:
-    world = World(root, "full")
+@pytest.mark.parametrize("level", LEVELS)
+def test_a_linked_worktree_commits_into_its_repository(root: Path, level: Level) -> None:
+    world = World(root, level)
     world.close()
     tree = root / "tree"
     os.system(f"git -C {world.workspace} worktree add -q {tree} -b other")

@@ -63,6 +63,7 @@ def build_commands(directories: tuple[Path, ...]) -> list[JsonObject]:
 FOLLOW_UPS = {
     "exit": "This session is saved; close the thread in your editor.",
     "new-session": "Start a new thread in your editor; this one stays as it is.",
+    "open-folder": "Open that folder in your editor; this thread stays as it is.",
     "open-session": "Open that session from the list of threads in your editor.",
 }
 

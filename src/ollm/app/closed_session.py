@@ -136,7 +136,7 @@ class ClosedSession:
 
     def _read_saved_context(self, session_id: str) -> bytes | None:
         """Load the context saved after the last turn. Never creates a database."""
-        place = find_database(self.workspace, self.process.home)
+        place = find_database(WorkspaceScope(self.process, self.workspace).main, self.process.home)
         if place is None:
             return None
         database = WorkspaceDatabase(place)

@@ -33,6 +33,7 @@ from ollm.store.workspace_place import has_personal_notes
 
 if TYPE_CHECKING:
     from ollm.app.tasks import TaskOrigin, TaskRunner
+    from ollm.app.worktrees import WorktreeManager
     from ollm.domain.context import CompressionRecord
     from ollm.runtime.base import TurnObserver
     from ollm.runtime.model.model import Model
@@ -224,6 +225,7 @@ class ConversationScope:
             files=Lazy(lambda: toolbox.file_context),
             checkpoints_enabled=self.process.settings.checkpoints.enabled,
             mcp=toolbox.mcp,
+            worktrees=Lazy(lambda: create_worktree_manager(self.scope)),
             choose_model=self.process.choose_model,
             trust=self.scope.trust_workspace,
             export=self.process.export_session,
@@ -266,7 +268,7 @@ class ConversationScope:
 
     def add_notes(self) -> None:
         """Add the notes that the person wrote for this workspace. The database is opened only if there are some."""
-        if has_personal_notes(self.scope.path, self.process.home):
+        if has_personal_notes(self.scope.main, self.process.home):
             with suppress(OllmError, OSError):
                 for key, text in self.scope.notes.list_personal():
                     self.storage.entries.add_entry(make_note_entry(key, text))
@@ -318,6 +320,12 @@ class ConversationScope:
             has_rules=bool(settings.policy.rules),
             auto_switch="off" if nobody_answers else settings.modes.auto_switch,
         )
+
+
+def create_worktree_manager(scope: WorkspaceScope) -> WorktreeManager:
+    from ollm.app.worktrees import WorktreeManager
+
+    return WorktreeManager(scope.process, scope.path)
 
 
 def create_task_runner(toolbox: Toolbox, get_model: Callable[[], Model]) -> TaskRunner:

@@ -252,9 +252,11 @@ class ProcessScope:
 
             yield CheckpointEraser(self.home.checkpoints)
         from ollm.store.workspace_db import WorkspaceDatabase
-        from ollm.store.workspace_place import find_databases
+        from ollm.store.workspace_place import find_databases, find_main_workspace
 
-        held_in = () if workspace is None else (Path(workspace),)
+        gone = workspace and not Path(workspace).is_dir()  # perhaps a worktree: any other may keep its record
+        places = [row["workspace"] for row in self.session_index.list_sessions()] if gone else [workspace]
+        held_in = [find_main_workspace(Path(one), self.settings.worktree.dir) for one in places if one]
         yield from map(WorkspaceDatabase, find_databases((*held_in, Path()), self.home))
 
     @property
@@ -410,10 +412,8 @@ class ProcessScope:
         return notes
 
     def close(self) -> None:
-        """Close the databases that were opened."""
-        for name in ("session_index", "notes"):
-            if name in self.__dict__:
-                getattr(self, name).close()
+        for name in {"session_index", "notes"} & self.__dict__.keys():
+            getattr(self, name).close()
 
     def export_session(self, session_id: str, target: Path) -> None:
         """Write a session to a new file, in the format given by its name."""

@@ -195,6 +195,7 @@ def find_wanted_session(storage: Storage) -> str | None:
     none = "All sessions of this workspace are in use" if unarchived else "No session in this workspace yet"
     if options.beside:
         unarchived = [found for found in unarchived if not files.is_open(found.session_id)]
+    unarchived = [found for found in unarchived if storage.scope.works_here(found.workspace)]
     if options.interactive and unarchived:
         one_shots = storage.scope.context.list_one_shot_ids()
         unarchived = [found for found in unarchived if found.session_id not in one_shots] or unarchived
@@ -223,7 +224,7 @@ def report_unused_memory(storage: Storage) -> None:
     """Explain why memory that came with a moved or foreign folder is not used."""
     from ollm.store.workspace_place import find_untrusted_memory
 
-    if found := find_untrusted_memory(storage.scope.path, storage.process.home):
+    if found := find_untrusted_memory(storage.scope.main, storage.process.home):
         storage.notices.append(
             f"{found} came with this folder and is not used. If the folder is yours (moved, say), run `ollm trust`."
         )
@@ -238,7 +239,11 @@ async def resume_session(storage: Storage, parts: ConversationParts, resumed: Lo
 
     session = resumed.session
     storage.scope.context.check_ownership(session)
-    if session.metadata.workspace is None:
+    if moved := not storage.scope.works_here(session.metadata.workspace):
+        storage.notices.append(
+            f"This session worked in {session.metadata.workspace}; continuing in {storage.scope.path}."
+        )
+    if moved or session.metadata.workspace is None:
         await storage.session.update_metadata({"workspace": storage.session.workspace})
     if resumed.damage:
         storage.notices.append(f"The session file was damaged: {resumed.damage}")

@@ -47,6 +47,35 @@ class WorkspaceScope:
         self._closing = ExitStack()
         self.report: Callable[[str], None] = ignore_report
 
+    @cached_property
+    def main(self) -> Path:
+        """The workspace that keeps the sessions and notes of this one: itself, unless this is one of its worktrees."""
+        from ollm.store.workspace_place import find_main_workspace
+
+        return find_main_workspace(self.path, self.process.settings.worktree.dir)
+
+    def name_worktree(self, folder: str | None) -> str:
+        """Return the name of the worktree of this workspace that a session works in, or "" if it works in none."""
+        from ollm.store.workspace_place import find_main_workspace, find_repository, get_worktree_directory
+
+        named, top = self.process.settings.worktree.dir, find_repository(self.main)
+        directory = get_worktree_directory(top, named) if top else None
+        if top is None or directory is None or not folder or not Path(folder).is_relative_to(directory):
+            return ""
+        if Path(folder).is_dir() and find_main_workspace(Path(folder), named) != self.main:
+            return ""
+        inner = "" if self.main == top else f"/{self.main.relative_to(top)}"
+        return str(Path(folder).relative_to(directory)).removesuffix(inner)
+
+    def works_here(self, folder: str | None) -> bool:
+        """Return False for the folder of a session that works in another worktree of this workspace."""
+        return self.name_worktree(folder) == self.name_worktree(str(self.path))
+
+    def locate_session(self, folder: str | None) -> Path:
+        """Return the folder that a session of this workspace works in: another worktree if it is there, else this."""
+        is_ours = folder and (folder == str(self.main) or self.name_worktree(folder))
+        return Path(folder) if folder and is_ours and Path(folder).is_dir() else self.path
+
     def _forward_report(self, text: str) -> None:
         self.report(text)
 
@@ -81,10 +110,10 @@ class WorkspaceScope:
         together; the next one tries again."""
         from ollm.store.workspace_place import ensure_fallback_directory, ensure_workspace_directory
 
-        own = ensure_workspace_directory(self.path, self.process.home)
+        own = ensure_workspace_directory(self.main, self.process.home)
         chosen = self._create_memory(own)
         if fault := chosen.find_fault():
-            chosen = self._create_memory(ensure_fallback_directory(self.path, self.process.home))
+            chosen = self._create_memory(ensure_fallback_directory(self.main, self.process.home))
             if chosen.path.parent == own or chosen.find_fault():
                 chosen = self._create_memory(self._make_passing_directory())
             self.report(f"{own / 'memory.db'} {fault} and is left alone; this run uses {chosen.path.parent}.")
@@ -177,11 +206,12 @@ class WorkspaceScope:
         from ollm.runtime.resume.workspace_sessions import WorkspaceContext
 
         context = WorkspaceContext(
-            self.path,
+            self.main,
             self.database,
             self.process.library.list_summaries,
             self.process.settings.resume,
             self.list_writing_tools,
+            lambda folder: bool(self.name_worktree(folder)),
         )
         context.detect_move()
         return context

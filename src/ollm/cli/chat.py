@@ -66,6 +66,7 @@ def complete_late(name: str) -> Callable[..., Any]:
 @click.option("--full", is_flag=True, help="Resume with as much of the full history as fits.")
 @click.option("--force", is_flag=True, help="Take over from the running instance.")
 @click.option("--beside", is_flag=True, help="Open beside a running instance.")
+@click.option("-w", "--worktree", metavar="NAME", help="Work in a git worktree of this name; create it if needed.")
 @click.option("--workspace", type=click.Path(path_type=Path), help="Project directory (default: current directory).")
 @click.option("--provider", metavar="TYPE", help="Model server type.")
 @click.option("--base-url", metavar="URL", help="Address of the model server.")
@@ -92,6 +93,10 @@ def chat(**options: Any) -> int:
 def run_chat(options: Mapping[str, Any]) -> int:
     """Run the chat, with or without a screen, and return the exit code."""
     start = ChatArguments.from_options(options)
+    if start.session or options.get("worktree") is not None:
+        from ollm.cli.worktree import choose_folder
+
+        start = choose_folder(start, options.get("worktree"))
     prompt: str | None = options["prompt"]
     if prompt is not None and start.text:
         raise UsageError(

@@ -9,7 +9,8 @@ import sys
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, nullcontext
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
@@ -20,7 +21,7 @@ from ollm.cli.sessions.session_list import LocalSessionList, RemoteSessionList
 from ollm.cli.signals import ShutdownHandler, handle_signals
 from ollm.cli.start import ChatArguments
 from ollm.config.environment import wants_plain
-from ollm.domain.errors import ExitCode, ModelError, NoServerError, UnsavedError
+from ollm.domain.errors import ExitCode, ModelError, NoServerError, OllmError, UnsavedError
 from ollm.domain.events import Event, Notice
 from ollm.runtime.base import CommandReply, Conversation
 from ollm.system.terminal_text import make_printable, wrap_words
@@ -100,6 +101,13 @@ class Terminal:
         while (after := await one()).follow_up != "exit":
             if after.follow_up == "open-session":
                 self._switch_session(after.argument)
+            elif after.follow_up == "open-folder":
+                self._switch_session(None)
+                self._enter_folder(Path(after.argument))
+            elif after.follow_up == "finish-worktree":
+                if self._finish_worktree("drop" if after.argument == "drop" else "merge"):
+                    return
+                self._switch_session(self._left)
             else:
                 self._model = after.argument or self._model
                 self._switch_session(None)
@@ -160,6 +168,29 @@ class Terminal:
             self._start, new=session is None, session=session, newest=False, flags=flags
         )
 
+        if session is not None:
+            from ollm.app.worktrees import find_session_folder
+
+            self._enter_folder(find_session_folder(self._process, self._start.workspace, session))
+
+    def _enter_folder(self, folder: Path) -> None:
+        """Go on in another worktree of the workspace."""
+        if folder != self._start.workspace:
+            self._scope.close()
+            self._start = msgspec.structs.replace(self._start, workspace=folder)
+            self._process = ProcessScope(workspace=folder, flags=self._flags, warn=lambda _: None)
+            self._scope = WorkspaceScope(self._process, folder)
+
+    def _finish_worktree(self, ending: Literal["merge", "drop"]) -> bool:
+        from ollm.cli.worktree import finish_worktree
+
+        try:
+            print(make_printable(finish_worktree(self._process, self._start.workspace, ending, None)))
+        except OllmError as error:
+            print(make_printable(str(error)))
+            return False
+        return True
+
     @asynccontextmanager
     async def _open_and_track(self) -> AsyncIterator[Conversation]:
         """Open the conversation, here or in the daemon, and remember its session for the last line."""
@@ -199,7 +230,7 @@ class Terminal:
     def _has_sessions(self) -> bool:
         from ollm.store.workspace_place import find_database
 
-        return find_database(self._start.workspace, self._process.home) is not None
+        return find_database(self._scope.main, self._process.home) is not None
 
     def _should_pick(self) -> bool:
         start = self._start
@@ -249,6 +280,10 @@ class Terminal:
         if self._left and places.find_home(self._left):
             daemon = " --daemon" if self._start.daemon else ""
             print(f"Resume with: ollm -r {places.shorten_id(self._left)}{daemon}")
+            if self._start.workspace.is_dir() and self._scope.main != self._start.workspace:
+                from ollm.cli.worktree import describe_kept
+
+                print(make_printable(describe_kept(self._process, self._start.workspace)))
             sys.stdout.flush()
 
 

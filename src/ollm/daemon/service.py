@@ -129,6 +129,7 @@ class DaemonService:
         if session is not None and (held is None or not held.is_at(workspace)):
             found = await self.run_apart(lambda process: self._describe_or_pull(process, session, workspace))
             await asyncio.to_thread(self._check_ownership, workspace, found)
+            workspace = await asyncio.to_thread(self._locate_session, workspace, found)
         options = ConversationOptions(
             workspace=workspace,
             session=session,
@@ -152,6 +153,10 @@ class DaemonService:
             if pull_when_archived(process, session_id, workspace) is None:
                 raise
         return process.session_files.describe_session(session_id)
+
+    def _locate_session(self, workspace: Path, session: Session) -> Path:
+        with self._open_scope(workspace) as scope:
+            return scope.locate_session(session.metadata.workspace)
 
     def _check_ownership(self, workspace: Path, session: Session) -> None:
         """Raise if a session belongs to another workspace."""

@@ -280,6 +280,7 @@ class ChatSession(Data, frozen=True):
     recent_messages: tuple[dict[str, Any], ...] = ()
     plan: PlanState = msgspec.field(default_factory=PlanState)
     parent: str | None = None  # from the archive, not a column
+    workspace: str | None = None  # likewise
 
 
 class ListedLine(Protocol):

@@ -123,6 +123,16 @@ class TrustBook:
         self._write(msgspec.structs.replace(document, workspaces={**document.workspaces, real: entry}))
         return self.get_state(Path(real))
 
+    def extend(self, workspace: Path, worktree: Path) -> None:
+        """Trust a worktree of a trusted workspace, if every file in it that needs trust is one of the trusted."""
+        document, real = self._read(), os.path.realpath(worktree)
+        entry = document.workspaces.get(os.path.realpath(workspace))
+        files = self._hash_files(real)
+        if entry is None or not self.is_trusted(workspace) or not files.items() <= entry.files.items():
+            return
+        made = TrustEntry(hash=combine_digests(files), since=entry.since, files=files)
+        self._write(msgspec.structs.replace(document, workspaces={**document.workspaces, real: made}))
+
     def decline(self, workspace: Path) -> None:
         """Store a refusal for the current files: the question is not asked again until they change."""
         real, document = os.path.realpath(workspace), self._read()

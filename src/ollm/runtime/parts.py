@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from ollm.services.file_checkpoints.service import FileCheckpoints
     from ollm.services.loop_detection import LoopDetectionService
     from ollm.services.snapshots import SnapshotManager
+    from ollm.services.worktrees import Worktree, Worktrees
     from ollm.store.notes import NoteStore
     from ollm.system.sandbox.sandbox import Sandbox
     from ollm.tools.framework.base import ToolContext, ToolRegistry
@@ -113,6 +114,21 @@ class TaskStarter(Protocol):
     def list_agents(self) -> list[AgentListing]: ...
 
 
+class WorktreeActions(Protocol):
+    """The worktrees of a workspace. All but `open` block."""
+
+    @property
+    def worktrees(self) -> Worktrees: ...
+
+    async def open(self, name: str) -> Path: ...
+
+    def find_current(self) -> Worktree | None: ...
+
+    def describe(self, worktree: Worktree) -> str: ...
+
+    def finish(self, worktree: Worktree, ending: Literal["merge", "drop"]) -> str: ...
+
+
 class ConversationParts(msgspec.Struct, frozen=True, kw_only=True):
     """The parts of a conversation, built elsewhere. Only `state` and the parts themselves change."""
 
@@ -147,6 +163,7 @@ class ConversationParts(msgspec.Struct, frozen=True, kw_only=True):
     tasks: Lazy[TaskStarter] | None = None
     checks: Checks | None = None
 
+    worktrees: Lazy[WorktreeActions]
     choose_model: Callable[[str], Awaitable[Model]]
     trust: Callable[[bool], str]
     export: Callable[[str, Path], None]

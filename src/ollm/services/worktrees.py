@@ -14,6 +14,7 @@ that the repository names. Setup commands run in a sandbox, so `app` runs them, 
 
 from __future__ import annotations
 
+import filecmp
 import os
 import re
 import shutil
@@ -28,6 +29,7 @@ from ollm.config.settings import WorktreeSettings
 from ollm.domain.clock import make_id
 from ollm.domain.errors import OllmError, UsageError
 from ollm.domain.struct import Data
+from ollm.store.workspace_place import get_worktree_directory
 from ollm.system.locks import is_process_alive
 from ollm.system.sandbox.confined import find_program, make_git_environment, make_helper_environment
 from ollm.system.sandbox.git_settings import read_git_settings
@@ -71,16 +73,13 @@ class Worktrees:
             action = "Worktrees need one: `git init`, then commit your files."
             raise UsageError(f"{self._folder} is not in a git repository.", action=action)
         here, first = Path(found[0]), next(iter(self._list_paths(Path(found[0]))), Path(found[0]))
-        return first if is_inside(str(here), str(self._find_directory(first))) else here, found[1]
-
-    def _find_directory(self, top: Path) -> Path:
-        named = self._settings.dir.replace("{repo}", top.name)
-        return Path(os.path.realpath(top / Path(named).expanduser()))
+        is_ours = here.is_relative_to(get_worktree_directory(first, self._settings.dir))
+        return first if is_ours else here, found[1]
 
     @property
     def directory(self) -> Path:
         """The folder that holds the worktrees."""
-        return self._find_directory(self.top)
+        return get_worktree_directory(self.top, self._settings.dir)
 
     @property
     def main_workspace(self) -> Path:
@@ -201,12 +200,23 @@ class Worktrees:
             self._stage(path, {"GIT_INDEX_FILE": index})
             return self._git(path, "write-tree", variables={"GIT_INDEX_FILE": index}).strip()
 
-    def _stage(self, path: Path, variables: Mapping[str, str]) -> None:
-        others = self._git(path, "ls-files", "--others", "--exclude-standard", "-z", variables=variables).split("\0")
-        secret = [name for name in others if name and is_environment_file(Path(name).name)]
-        names = "\0".join([":/", *(f":(top,exclude,literal){name}" for name in secret)])
+    def _stage(self, path: Path, variables: Mapping[str, str] | None = None) -> None:
+        """Stage all files but new `.env` files, and those that were copied here from the main workspace."""
+        others = self._list_untracked(path, variables)
+        is_named = path != self.top and not _COPY.fullmatch(path.name)  # a copy has all that is untracked in its base
+        left = [one for one in others if is_environment_file(Path(one).name) or (is_named and self._is_same(path, one))]
+        names = "\0".join([":/", *(f":(top,exclude,literal){name}" for name in left)])
         words = ("add", "--all", "--pathspec-from-file=-", "--pathspec-file-nul")
         self._run(path, *words, stdin=os.fsencode(names), variables=variables)
+
+    def _list_untracked(self, path: Path, variables: Mapping[str, str] | None = None) -> list[str]:
+        words = ("ls-files", "--others", "--exclude-standard", "-z")
+        return self._git(path, *words, variables=variables).split("\0")[:-1]
+
+    def _is_same(self, path: Path, name: str) -> bool:
+        """Return True if the main workspace has the same file."""
+        here, there = path / name, self.top / name
+        return here.is_file() and there.is_file() and filecmp.cmp(here, there, shallow=False)
 
     def apply(self, worktree: Worktree) -> list[str]:
         """Bring the changes of a copy into the files of the main workspace, all or nothing, and return their names.
@@ -221,7 +231,7 @@ class Worktrees:
 
     def save(self, worktree: Worktree, message: str) -> str:
         """Commit what is not committed in a worktree. Returns its last commit."""
-        self._stage(worktree.path, {})
+        self._stage(worktree.path)
         if self._git(worktree.path, *DIFF, "--cached", "--name-only"):
             self._git(worktree.path, "commit", "--quiet", "--no-verify", "-m", message, identity=True)
         return self._git(worktree.path, "rev-parse", "HEAD").strip()
@@ -259,11 +269,15 @@ class Worktrees:
         return f"Dropped {worktree.name}. To get it back: `git branch {worktree.name} {commit[:12]}`.{kept}"
 
     def _remove_saved(self, worktree: Worktree) -> str:
-        """Remove a worktree whose work is committed. Returns "", or a sentence if git finds more in it."""
+        """Remove a worktree whose work is committed. Returns "", or a sentence if there is more in it."""
+        path = worktree.path
+        if more := [name for name in self._list_untracked(path) if not self._is_same(path, name)]:
+            return f" The folder {path} stays, since only it has {_name_files(more)}."
+        force = () if (path / ".gitmodules").exists() else ("--force",)  # submodules may have work of their own
         try:
-            self._git(self.top, "worktree", "remove", str(worktree.path))
+            self._git(self.top, "worktree", "remove", *force, str(path))
         except OllmError as error:
-            return f" The folder {worktree.path} stays: {error.message}"
+            return f" The folder {path} stays: {error.message}"
         if worktree.branch:
             self._git(self.top, "branch", "--quiet", "-D", worktree.branch)
         self._remove_empty(worktree.path.parent)

@@ -16,6 +16,28 @@ PERSONAL_MARK = "memory.db.notes"  # exists beside a database with notes that th
 DATABASE_ENDINGS = ("", "-journal", "-wal", "-shm")  # the files that SQLite keeps for one database
 
 
+def find_repository(folder: Path) -> Path | None:
+    """Find the top of the git repository or worktree around a folder, without starting git."""
+    return next((top for top in (folder, *folder.parents) if os.path.lexists(top / ".git")), None)
+
+
+def get_worktree_directory(top: Path, named: str) -> Path:
+    """Return the directory of a repository's worktrees. `named` is the setting `worktree.dir`."""
+    return Path(os.path.realpath(top / Path(named.replace("{repo}", top.name)).expanduser()))
+
+
+def find_main_workspace(workspace: Path, named: str) -> Path:
+    """Return the same folder in the main repository if this is one of its worktrees in that directory, else this."""
+    top = find_repository(workspace)
+    if top is None or not (top / ".git").is_file():
+        return workspace
+    from ollm.system.sandbox.names import find_git_directories
+
+    main = next(iter(find_git_directories(str(top))), "").removesuffix("/.git")
+    is_ours = main and top.is_relative_to(get_worktree_directory(Path(main), named))
+    return Path(main) / workspace.relative_to(top) if is_ours else workspace
+
+
 def ensure_workspace_directory(workspace: Path, home: Home) -> Path:
     """Return the directory of `memory.db` and the lease. If it is missing, create it with a `.gitignore` for both.
 

@@ -56,7 +56,7 @@ class LocalSessionList:
         self._scope = scope
 
     async def load_items(self) -> list[SessionListItem]:
-        archived = load_archived_items(self._scope.process, self._scope.path)
+        archived = load_archived_items(self._scope.process, self._scope.main)
         return arrange_items([*self._load_local(), *archived])
 
     def _load_local(self) -> list[SessionListItem]:
@@ -66,7 +66,8 @@ class LocalSessionList:
         origins, one_shots = context.load_origins(), context.list_one_shot_ids()
         return [
             msgspec.structs.replace(
-                make_item(record, count, origins.get(record.session_id)), one_shot=record.session_id in one_shots
+                make_item(record, count, origins.get(record.session_id), self._scope.name_worktree(record.workspace)),
+                one_shot=record.session_id in one_shots,
             )
             for record, count in context.list_counted_sessions()
         ]
@@ -75,7 +76,7 @@ class LocalSessionList:
         from ollm.store.workspace_place import ensure_workspace_directory
 
         process = self._scope.process
-        if (ensure_workspace_directory(self._scope.path, process.home) / "memory.db").exists():
+        if (ensure_workspace_directory(self._scope.main, process.home) / "memory.db").exists():
             return True
         return any(next(place.glob("*.j*"), None) for place in process.session_directories if place.is_dir())
 
@@ -140,10 +141,10 @@ def load_archived_items(process: ProcessScope, workspace: Path) -> list[SessionL
     return [make_archived_item(row) for row in list_workspace_rows(process, str(workspace))]
 
 
-def make_item(record: ChatSession, count: int | None, origin: str | None) -> SessionListItem:
+def make_item(record: ChatSession, count: int | None, origin: str | None, worktree: str = "") -> SessionListItem:
     return SessionListItem(
         session_id=record.session_id,
-        title=record.title,
+        title=f"[{worktree}] {record.title}" if worktree else record.title,
         model=record.model,
         updated_at=record.updated_at,
         archived=record.status == "archived",

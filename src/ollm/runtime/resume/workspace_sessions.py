@@ -34,12 +34,14 @@ class WorkspaceContext:
         archived: Callable[[], Iterable[SessionSummary]],
         settings: ResumeSettings,
         list_writing_tools: Callable[[], Collection[str]],
+        is_worktree: Callable[[str | None], bool] = lambda _: False,
     ) -> None:
         self.path = path
         self.database = database
         self._archived = archived
         self._settings = settings
         self._list_writing_tools = list_writing_tools
+        self._is_worktree = is_worktree
 
     def list_sessions(self) -> list[ChatSession]:
         """List the workspace's sessions, newest first, with title and status from the archive. Those missing from the
@@ -56,7 +58,10 @@ class WorkspaceContext:
                 summary.message_count,
             )
             for summary in self._archived()
-            if summary.session_id in known or summary.workspace in places or summary.session_id in origins
+            if summary.session_id in known
+            or summary.workspace in places
+            or summary.session_id in origins
+            or self._is_worktree(summary.workspace)
         ]
         return sorted(found, key=lambda counted: counted[0].updated_at, reverse=True)
 
@@ -76,7 +81,8 @@ class WorkspaceContext:
     def owns(self, session: Session) -> bool:
         """Return True if a session belongs here. One without a workspace belongs wherever it is resumed."""
         home = session.metadata.workspace
-        return home is None or home in self.load_aliases() or session.session_id in self.load_origins()
+        known = home is None or home in self.load_aliases() or session.session_id in self.load_origins()
+        return known or self._is_worktree(home)
 
     def find_known_until(self, session_id: str) -> int:
         """Return the number up to which the database covers a session. A resume need not read earlier messages."""
@@ -203,7 +209,10 @@ def find_newest_number(record: ChatSession) -> int:
 def merge_archive_status(record: ChatSession, summary: SessionSummary) -> ChatSession:
     """Update title and status from the archive, which has renames, archiving and whether a live process has it open."""
     parent = summary.parent.session_id if summary.parent else None
-    return msgspec.structs.replace(record, title=summary.title or record.title, status=summary.status, parent=parent)
+    title = summary.title or record.title
+    return msgspec.structs.replace(
+        record, title=title, status=summary.status, parent=parent, workspace=summary.workspace
+    )
 
 
 def build_brief_record(summary: SessionSummary) -> ChatSession:

@@ -1,0 +1,55 @@
+"""`/worktree`: open, list and finish the worktrees of a workspace."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Literal
+
+from ollm.runtime.base import CommandReply
+from ollm.runtime.commands.base import WrongUsage, render_table, slash_command
+
+if TYPE_CHECKING:
+    from ollm.runtime.parts import ConversationParts, WorktreeActions
+
+
+@slash_command("worktree", usage="[NAME | merge [NAME] | drop [NAME] yes]")
+async def worktree(conversation: ConversationParts, arguments: str) -> CommandReply:
+    """Work in a git worktree, or finish one.
+
+    `NAME` opens a session in the worktree of that name, which is created if there is none. `merge` merges a worktree
+    into the branch of the main folder and removes it; `drop` removes it without merging. Without arguments: a list."""
+    words, actions = arguments.split(), conversation.worktrees.get()
+    match words:
+        case []:
+            return await asyncio.to_thread(_list_worktrees, actions)
+        case ["merge", *name] if len(name) < 2:
+            return await asyncio.to_thread(_finish, actions, "merge", name)
+        case ["drop", *name, "yes"] if len(name) < 2:
+            return await asyncio.to_thread(_finish, actions, "drop", name)
+        case ["drop", *name] if len(name) < 2:
+            text = "Dropping removes the folder and its branch. Its work stays reachable by the commit that is shown."
+            return CommandReply(text=f"{text} To confirm: `/worktree {' '.join(words)} yes`.", ok=False)
+        case [name]:
+            folder = await actions.open(name)
+            return CommandReply(text=f"Worktree {name}: {folder}", follow_up="open-folder", argument=str(folder))
+    raise WrongUsage
+
+
+def _list_worktrees(actions: WorktreeActions) -> CommandReply:
+    current = actions.find_current()
+    found = [(one.name, actions.describe(one), str(one.path)) for one in actions.worktrees.list_named()]
+    rows = [(f"**{name}**" if current and name == current.name else name, *rest) for name, *rest in found]
+    text = (
+        render_table(("worktree", "changes", "folder"), rows) if rows else "No worktrees. `/worktree NAME` makes one."
+    )
+    return CommandReply(text=text, data=found)
+
+
+def _finish(actions: WorktreeActions, ending: Literal["merge", "drop"], names: list[str]) -> CommandReply:
+    current = actions.find_current()
+    if current is None or (names and names[0] != current.name):
+        if not names:
+            raise WrongUsage
+        return CommandReply(text=actions.finish(actions.worktrees.get(names[0]), ending))
+    text = f"`ollm worktree {ending} {current.name}` finishes it once this session is closed."
+    return CommandReply(text=text, follow_up="finish-worktree", argument=ending)
