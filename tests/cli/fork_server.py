@@ -36,7 +36,6 @@ LIBRARIES = (
     "ctypes",
     "encodings.ascii",
     "encodings.utf_8_sig",
-    "filelock",
     "litestar._kwargs.kwargs_model",
     "litestar.middleware.allowed_hosts",
     "litestar.middleware.csrf",

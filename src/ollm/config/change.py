@@ -5,13 +5,11 @@ Only the characters of that value change; the rest of the file is preserved.
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
 import re
 import types
 import typing
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +34,7 @@ from ollm.config.yaml_tree import (
 )
 from ollm.domain.errors import UsageError
 from ollm.domain.text import suggest_names
-from ollm.system.atomic import make_private_directory, replace_file
+from ollm.system.atomic import lock_directory, replace_file
 
 PLAIN_WORD = re.compile(r"[A-Za-z_./][A-Za-z0-9_./-]*")
 RESERVED_WORDS = {"true", "false", "null", "yes", "no", "on", "off", ".inf", ".nan"}
@@ -88,9 +86,8 @@ def remove_mapping_entry(home: Home, key: str, name: str) -> Path:
 
 
 def _rewrite_config(home: Home, edit: Callable[[str], str]) -> Path:
-    make_private_directory(home.root)
-    file = home.config.resolve()
-    with _lock_directory(home.root):
+    with lock_directory(home.root):
+        file = home.config.resolve()
         before = _read_current(file)
         after = edit(before)
         if after != before:
@@ -153,19 +150,6 @@ def _find_key_path(text: str, key: str, file: Path) -> list[str]:
         if SERVICES.get(name) == parts[0] and isinstance(section, dict) and set(parts[1:2]) <= {*section}:
             return ["services", name, *parts[1:]]
     return parts
-
-
-@contextlib.contextmanager
-def _lock_directory(directory: Path) -> Iterator[None]:
-    """Serialize concurrent changes, so that none is lost."""
-    import fcntl
-
-    descriptor = os.open(directory, os.O_RDONLY)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)
 
 
 def set_key(text: str, path: Sequence[str], value: Any) -> str:

@@ -12,9 +12,7 @@ from typing import Any
 import msgspec
 
 from ollm.domain.model_facts import ModelFacts
-from ollm.system.atomic import make_private_directory, read_small_file, replace_file
-
-LOCK_TIMEOUT_SECONDS = 5
+from ollm.system.atomic import lock_directory, read_small_file, replace_file
 
 
 class ModelFactsFile:
@@ -32,14 +30,11 @@ class ModelFactsFile:
 
     def update(self, key: str, **changes: Any) -> ModelFacts:
         """Merge these fields (snake_case) into the known facts and return all of them."""
-        from filelock import FileLock
-
         known = msgspec.structs.replace(ModelFacts(key=key), **changes)
         written: dict[str, Any] = msgspec.to_builtins(known)
         names = {field.name: field.encode_name for field in msgspec.structs.fields(ModelFacts)}
         changed = {names[name]: written[names[name]] for name in changes}
-        make_private_directory(self._path.parent)
-        with FileLock(self._path.with_suffix(".lock"), timeout=LOCK_TIMEOUT_SECONDS, mode=0o600):
+        with lock_directory(self._path.parent):
             everything = self._read()
             everything[key] = {**everything.get(key, {}), **changed}
             replace_file(self._path, msgspec.json.format(msgspec.json.encode(everything), indent=1))

@@ -68,6 +68,21 @@ def make_private_directory(directory: Path) -> None:
         sync_directory(path.parent)
 
 
+@contextlib.contextmanager
+def lock_directory(directory: Path) -> Iterator[None]:
+    """Let only one thread of one process change the files of a private directory at a time."""
+    import fcntl
+
+    make_private_directory(directory)
+    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        with contextlib.suppress(OSError):  # a file system without locks
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
 def replace_file(path: Path, data: bytes | Iterable[bytes], *, mode: int = FILE_MODE, durable: bool = True) -> int:
     """Replace `path` with `data`, completely or not at all, and return the number of bytes written.
 

@@ -14,6 +14,8 @@ from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
 
+from ollm.system.atomic import lock_directory
+
 Redact = Callable[[str], str]
 MAX_LOG_BYTES = 5 * 1024 * 1024
 MAX_LOG_FILES = 5
@@ -74,19 +76,13 @@ class LogFile:
 
     def _rotate(self) -> None:
         """Rename the files in one process; a concurrent one finds a small file and leaves it."""
-        import fcntl
-
-        directory = os.open(self.path.parent, os.O_RDONLY)
-        try:
-            fcntl.flock(directory, fcntl.LOCK_EX)
+        with lock_directory(self.path.parent):
             if self.path.stat().st_size < self._largest:
                 return
             for number in range(self._files - 1, 0, -1):
                 older = self._get_numbered_path(number - 1)
                 if older.exists():
                     older.replace(self._get_numbered_path(number))
-        finally:
-            os.close(directory)
 
     def _get_numbered_path(self, number: int) -> Path:
         return self.path.with_name(f"{self.path.name}.{number}") if number else self.path

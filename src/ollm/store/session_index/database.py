@@ -10,9 +10,11 @@ import contextlib
 import os
 import sqlite3
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
+
+from ollm.system.atomic import lock_directory
 
 VERSION = 7
 BUSY_MILLISECONDS = 1500
@@ -57,7 +59,7 @@ def connect(path: Path) -> tuple[sqlite3.Connection, bool]:
     try:
         if found := _open_usable(path):
             return found, True
-        with _lock_directory(path):
+        with lock_directory(path.parent):
             return _open_usable(path) or _replace_file(path), True
     except (_NewerVersion, sqlite3.Error, OSError):
         return connect_in_memory(), False
@@ -91,7 +93,7 @@ def remove_index(path: Path, identity: tuple[int, int] | None = None) -> None:
 
     SQLite refuses to write to a removed file: connections to it fail and are reopened.
     """
-    with _lock_directory(path):
+    with lock_directory(path.parent):
         if identity is None or get_identity(path) == identity:
             _unlink_files(path)
 
@@ -99,21 +101,6 @@ def remove_index(path: Path, identity: tuple[int, int] | None = None) -> None:
 def _unlink_files(path: Path) -> None:
     for end in ("", "-journal", "-wal", "-shm"):
         path.with_name(path.name + end).unlink(missing_ok=True)
-
-
-@contextlib.contextmanager
-def _lock_directory(path: Path) -> Iterator[None]:
-    """Let only one thread of one process create or remove the file at a time."""
-    import fcntl
-
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    descriptor = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        with contextlib.suppress(OSError):  # a file system without locks
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)
 
 
 class _NewerVersion(Exception):  # noqa: N818 - a signal inside this module
