@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from ollm.domain.lazy import Lazy
 from ollm.domain.tools import ConfirmationDetails, Location, PolicyRequest, Risk, Verdict
 from ollm.policy.engine import PolicyEngine
 from ollm.policy.grants import GrantBook
@@ -385,7 +386,7 @@ def test_a_workspaces_rule_is_stricter_than_any_group_of_the_users(place: Place)
 def test_what_the_box_holds_decides_what_runs_unasked(
     place: Place, line: str, level: Level, approves: bool, decision: str, layer: str
 ) -> None:
-    verdict = shell(place.engine(sandbox=make_box(place, level, approves=approves)), line)
+    verdict = shell(place.engine(sandbox=Lazy(lambda: make_box(place, level, approves=approves))), line)
 
     assert verdict.rule is not None
     assert (verdict.decision, verdict.rule.layer) == (decision, layer)
@@ -398,7 +399,7 @@ def test_the_box_takes_no_question_from_the_user_s_own_rule_and_adds_none(
     place: Place, action: str, line: str, level: Level
 ) -> None:
     own = [rule(action, "contains", line)]
-    verdict = shell(place.engine(own, sandbox=make_box(place, level, approves=True)), line)
+    verdict = shell(place.engine(own, sandbox=Lazy(lambda: make_box(place, level, approves=True))), line)
 
     assert verdict.rule is not None
     assert (verdict.decision, verdict.rule.layer) == (action, "configured")

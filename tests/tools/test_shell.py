@@ -14,6 +14,7 @@ import pytest
 from ollm.config.settings import ShellSettings, ToolSettings
 from ollm.domain.errors import ToolFailure
 from ollm.domain.events import Event, ToolOutput
+from ollm.domain.lazy import Lazy
 from ollm.domain.messages import ToolCall
 from ollm.domain.tools import ToolResult
 from ollm.policy.engine import PolicyEngine
@@ -47,7 +48,9 @@ class Bench:
         services = CallServices(
             registry=registry,
             policy=PolicyEngine(RuleSet(), boundary),
-            context=ToolContext(boundary=boundary, environment=self.environment, settings=self.settings),
+            context=ToolContext(
+                boundary=boundary, lazy_environment=Lazy(lambda: self.environment), settings=self.settings
+            ),
             emit=self._hear,
             asker=Person(),
         )

@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from ollm.domain.errors import ToolFailure
+from ollm.domain.lazy import Lazy
 from ollm.system.sandbox.box import Box
 from ollm.system.sandbox.sandbox import Sandbox
 from ollm.tools.framework.base import ToolContext
@@ -14,7 +15,7 @@ from ollm.tools.shell import Shell, explain_box_failure
 
 async def test_where_a_sandbox_is_required_and_missing_nothing_runs(context: ToolContext, tmp_path: Path) -> None:
     missing = Sandbox(tmp_path, tmp_path / "home", mode="require")
-    boxed = msgspec.structs.replace(context, sandbox=missing)
+    boxed = msgspec.structs.replace(context, lazy_sandbox=Lazy(lambda: missing))
 
     with pytest.raises(ToolFailure) as caught:
         await Shell(command="touch made").run(boxed, None)  # type: ignore[arg-type]

@@ -218,7 +218,7 @@ class ConversationScope:
             policy=Lazy(lambda: toolbox.policy),
             bus=Lazy(lambda: toolbox.bus),
             edits=Lazy(lambda: toolbox.edits),
-            sandbox=Lazy(lambda: toolbox.sandbox),
+            sandbox=toolbox.sandbox,
             project_files=Lazy(lambda: toolbox.project_files),
             left_out=read_left_out_parts(self.process.environment),
             checkpoints=toolbox.checkpoints,

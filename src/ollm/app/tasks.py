@@ -23,6 +23,7 @@ from ollm.services.modes import READING_CATEGORIES
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from ollm.domain.lazy import Lazy
     from ollm.domain.tools import ConfirmationAnswer, ConfirmationDetails
     from ollm.policy.engine import PolicyEngine
     from ollm.runtime.base import ConversationOptions
@@ -315,7 +316,7 @@ class TaskToolbox(Toolbox):
         return registry
 
     @cached_property
-    def sandbox(self) -> Sandbox:
+    def sandbox(self) -> Lazy[Sandbox]:
         return self._parent.sandbox
 
     @cached_property

@@ -210,7 +210,7 @@ class Toolbox:
             self.process,
             self.scope.path,
             lambda: self.host,
-            lambda: self.sandbox,
+            self.sandbox.get,
             tell,
             ONE_SHOT_WAIT_SECONDS if self.options.one_shot else None,
             self.ask_person if self.options.interactive else None,
@@ -234,11 +234,15 @@ class Toolbox:
         return jobs
 
     @cached_property
-    def sandbox(self) -> Sandbox:
-        """Sandbox of this conversation's commands, hooks and servers."""
-        sandbox = self.scope.create_sandbox(lambda: self.storage.session.id)
-        self.stack.callback(sandbox.close)
-        return sandbox
+    def sandbox(self) -> Lazy[Sandbox]:
+        """Sandbox of this conversation's commands, hooks and servers, created for the first that needs one."""
+
+        def create() -> Sandbox:
+            sandbox = self.scope.create_sandbox(lambda: self.storage.session.id)
+            self.stack.callback(sandbox.close)
+            return sandbox
+
+        return Lazy(create)
 
     @cached_property
     def host(self) -> ProcessHost:
@@ -275,7 +279,7 @@ class Toolbox:
             options = DiscoveryOptions(root=str(boundary.workspace), include_patterns=globs, hidden=False)
             return [Path(entry.path) for entry in await self.discovery.discover_all(options)]
 
-        host = ServerHost(boundary, self.host, self.sandbox, self.process.tool_environment, list_files, tell)
+        host = ServerHost(boundary, self.host, self.sandbox.get(), self.process.tool_environment, list_files, tell)
         diagnostics = DiagnosticsService(settings, self.server_finder, host)
         self.stack.push_async_callback(diagnostics.close)
         return diagnostics
@@ -311,13 +315,9 @@ class Toolbox:
         from ollm.config.settings import Check
         from ollm.runtime.checks import Checks
 
-        def make_context() -> ToolContext:
-            environment = self.process.tool_environment
-            return msgspec.structs.replace(self.file_context, environment=environment, sandbox=self.sandbox)
-
         return Checks(
             msgspec.convert(configured, tuple[Check, ...]),
-            make_context,
+            lambda: self.program_context,
             lambda: self.jobs,
             lambda: self.edits,
             lambda: self.checkpoint_observer,
@@ -327,7 +327,7 @@ class Toolbox:
     def _create_hook_runner(self) -> HookRunner:
         from ollm.extensions.hook_process import HookRunner
 
-        return HookRunner(self.host, self.scope.path, self.process.tool_environment, self.sandbox)
+        return HookRunner(self.host, self.scope.path, self.process.tool_environment, self.sandbox.get())
 
     @cached_property
     def edits(self) -> EditLedger:
@@ -356,12 +356,7 @@ class Toolbox:
 
         from ollm.runtime.calls.dispatch import CallServices
 
-        context = msgspec.structs.replace(
-            self.file_context,
-            environment=self.process.tool_environment,
-            sandbox=self.sandbox,
-            take_late_errors=self.take_late_errors,
-        )
+        context = msgspec.structs.replace(self.program_context, take_late_errors=self.take_late_errors)
         if state is not None:
             context = msgspec.structs.replace(context, sees=state.sees, says_broken=state.is_unguided)
         return CallServices(
@@ -387,6 +382,12 @@ class Toolbox:
         if self.editor is None:
             return context
         return msgspec.structs.replace(context, editor=self.editor, changed_in_editor=self._note_editor_change)
+
+    @property
+    def program_context(self) -> ToolContext:
+        """File access, and what programs run in."""
+        environment = Lazy(lambda: self.process.tool_environment)
+        return msgspec.structs.replace(self.file_context, lazy_environment=environment, lazy_sandbox=self.sandbox)
 
     async def _note_editor_change(self, path: Path, before: bytes, after: bytes) -> None:
         if self.checkpoints.built is None:

@@ -14,6 +14,7 @@ import msgspec
 from ollm.app.process import ProcessScope
 from ollm.domain.clock import format_age
 from ollm.domain.errors import UsageError
+from ollm.domain.lazy import Lazy
 
 if TYPE_CHECKING:
     from ollm.config.load import LoadedSettings
@@ -262,7 +263,7 @@ class WorkspaceScope:
             report=self._forward_report,
         )
 
-    def create_policy(self, grants: tuple[str, ...] = (), sandbox: Sandbox | None = None) -> PolicyEngine:
+    def create_policy(self, grants: tuple[str, ...] = (), sandbox: Lazy[Sandbox] | None = None) -> PolicyEngine:
         from ollm.policy.engine import PolicyEngine
         from ollm.policy.grants import GrantBook
 
@@ -272,7 +273,7 @@ class WorkspaceScope:
             grants=GrantBook(self.process.home.grants, grants, workspace=self.boundary.workspace),
             approval=self.process.settings.policy.approval,
             categories=self._list_categories(),
-            sandbox=sandbox or self.create_sandbox(),
+            sandbox=sandbox or Lazy(self.create_sandbox),
         )
 
     def create_policy_from_file(self, file: Path, *, builtin: bool = False) -> PolicyEngine:

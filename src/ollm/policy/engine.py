@@ -16,6 +16,7 @@ import msgspec
 
 from ollm.domain.context import Approval
 from ollm.domain.errors import ToolFailure
+from ollm.domain.lazy import Lazy
 from ollm.domain.struct import Data
 from ollm.domain.tools import Access, Decision, Location, PolicyRequest, Risk, RuleReference, ToolCategory, Verdict
 from ollm.policy.grants import GrantBook, covers_call, suggest_grant
@@ -104,7 +105,7 @@ class PolicyEngine:
         grants: GrantBook | None = None,
         approval: Approval = "ask",
         categories: Mapping[str, ToolCategory] = KNOWN_CATEGORIES,
-        sandbox: Sandbox | None = None,
+        sandbox: Lazy[Sandbox] | None = None,
     ) -> None:
         """`sandbox` is the sandbox in which allowed commands run."""
         self.rules = rules
@@ -112,7 +113,7 @@ class PolicyEngine:
         self.grants = grants or GrantBook()
         self.approval: Approval = approval
         self.categories = categories
-        self.sandbox = sandbox
+        self._sandbox = sandbox
 
     @cached_property
     def builtin_rules(self) -> dict[str, Rule]:
@@ -126,7 +127,7 @@ class PolicyEngine:
         return ShellJudge(self.rules, self.boundary, find_level=self._find_level)
 
     def _find_level(self) -> Level:
-        return "none" if self.sandbox is None else self.sandbox.level
+        return "none" if self._sandbox is None else self._sandbox.get().level
 
     def evaluate(self, request: PolicyRequest) -> Verdict:
         if request.tool == "shell" and isinstance(request.params.get("command"), str):
@@ -198,7 +199,7 @@ class PolicyEngine:
         """Return the concern about writing a file to which a link leads that steers tools, as the sandbox finds it."""
         for target in (one.target for one in locations if one.access == "write" and "://" not in one.target):
             path = str(self.boundary.judge(target).resolved)
-            if self.sandbox and (reason := self.sandbox.explain_use(path)):
+            if self._sandbox and (reason := self._sandbox.get().explain_use(path)):
                 return PathConcern(decision="ask", text=f"writing {target}: {reason}", resolved=(path,))
         return None
 
@@ -229,12 +230,13 @@ class PolicyEngine:
         """Apply the sandbox to a decision. Without a sandbox, only the simplest reading commands run without a
         question. A full sandbox may replace a question, except one from a user's rule."""
         verdict = judged.verdict
-        if self.sandbox is None:
+        if self._sandbox is None:
             return verdict
+        sandbox = self._sandbox.get()
         if verdict.decision == "allow" and verdict.reads and _is_built_in(verdict) and not judged.exact:
-            return verdict if self.sandbox.level != "none" else ask_without_box(verdict, self.sandbox.description)
+            return verdict if sandbox.level != "none" else ask_without_box(verdict, sandbox.description)
         open_question = verdict.decision == "ask" and not verdict.locked and not _is_configured(verdict)
-        if open_question and self.sandbox.approves_itself:
+        if open_question and sandbox.approves_itself:
             return allow_verdict(verdict, "sandbox", "autoApprove", "it runs in a sandbox that holds it")
         return verdict
 

@@ -144,8 +144,8 @@ class ToolCallRun:
             side_by_side=side_by_side,
         )
         try:
-            if context.approved and context.sandbox is not None:
-                context.sandbox.allow(context.approved)
+            if context.approved and (sandbox := context.lazy_sandbox.built) is not None:
+                sandbox.allow(context.approved)
             if self._may_change_files:
                 await self._services.changes.before_change(self._find_written_files())
             if context.editor is not None:
@@ -422,7 +422,7 @@ class Dispatch:
 
     def look_after_boxes(self) -> None:
         """Move aside files from background jobs and servers that would steer tools. Runs at the end of each step."""
-        sandbox = self._services.context.sandbox
+        sandbox = self._services.context.lazy_sandbox.built
         if sandbox is not None and (taken := sandbox.look()):
             from ollm.system.sandbox.taken import describe_taken
 

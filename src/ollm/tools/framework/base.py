@@ -12,6 +12,7 @@ from msgspec import UNSET, Meta
 
 from ollm.config.settings import ToolSettings
 from ollm.domain.context import ModeName
+from ollm.domain.lazy import Lazy
 from ollm.domain.messages import JsonObject
 from ollm.domain.struct import Data
 from ollm.domain.text import suggest_names
@@ -89,12 +90,12 @@ class ToolContext(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     boundary: Boundary
-    environment: Mapping[str, str] = {}
+    lazy_environment: Lazy[Mapping[str, str]] = Lazy(dict)
     emit: Callable[[str], None] = _discard_output
     settings: ToolSettings = ToolSettings()
     sees: Callable[[], Awaitable[bool]] = _cannot_see_pictures
     says_broken: Callable[[], bool] = lambda: True
-    sandbox: Sandbox | None = None
+    lazy_sandbox: Lazy[Sandbox | None] = Lazy(lambda: None)
     unasked: bool = False
     approved: tuple[str, ...] = ()
     outside: bool = False
@@ -119,6 +120,14 @@ class ToolContext(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def workspace(self) -> Path:
         return self.boundary.workspace
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        return self.lazy_environment.get()
+
+    @property
+    def sandbox(self) -> Sandbox | None:
+        return self.lazy_sandbox.get()
 
 
 def open_bytes(content: bytes) -> BinaryIO:
