@@ -16,7 +16,7 @@ import errno
 import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import BinaryIO, Self, TypeVar
 
@@ -26,7 +26,6 @@ from ollm.domain.errors import ToolFailure
 from ollm.domain.struct import Data
 from ollm.domain.tools import Access
 from ollm.system import beneath
-from ollm.system.sandbox.box import OTHER_PLACES, PREFIXES, PROGRAM_FOLDERS
 from ollm.system.sandbox.names import (
     SHELL_START_UP_FILES,
     find_own_place,
@@ -62,7 +61,6 @@ _ERRNO_FAILURES = {
     errno.ENXIO: ("NotARegularFile", "is not a regular file"),
 }
 _SHARED_FOLDERS = (".config", ".local", ".cache")  # of many programs
-_PROGRAMS = tuple(f"{name.casefold().rstrip('*')}/" for name in (*PROGRAM_FOLDERS, *PREFIXES, *OTHER_PLACES))
 PROTECTED_DIRECTORIES = frozenset({".git", ".ollm", ".vscode", ".idea"})
 Parts = tuple[str, ...]
 
@@ -333,11 +331,18 @@ def _find_private_folder(path: Path, parts: tuple[str, ...], places: KnownDirect
     below = parts[len(home) :]
     if parts[: len(home)] != home or not below or not below[0].startswith(".") or below[0] == ".ollm":
         return None
-    if "/".join((*below, "")).startswith(_PROGRAMS):
+    if "/".join((*below, "")).startswith(_list_program_folders()):
         return None
     if any(path.is_relative_to(root) and not places.user_home.is_relative_to(root) for root in places.roots):
         return None
     return "/".join(below[:2] if below[0] in _SHARED_FOLDERS else below[:1])
+
+
+@cache
+def _list_program_folders() -> Parts:
+    from ollm.system.sandbox.box import OTHER_PLACES, PREFIXES, PROGRAM_FOLDERS
+
+    return tuple(f"{name.casefold().rstrip('*')}/" for name in (*PROGRAM_FOLDERS, *PREFIXES, *OTHER_PLACES))
 
 
 @lru_cache(maxsize=8)

@@ -6,11 +6,8 @@ ourselves and let git read the others. Includes are followed under any condition
 
 from __future__ import annotations
 
-import json
 import os
 import re
-import shlex
-import shutil
 import stat
 import subprocess
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
@@ -20,6 +17,7 @@ from glob import escape, iglob
 from pathlib import Path
 from typing import NamedTuple
 
+from ollm.domain.lazy import compile_late
 from ollm.system.atomic import make_private_directory, replace_file
 from ollm.system.sandbox.confined import (
     GIT_SETTINGS,
@@ -77,7 +75,7 @@ FOLDER_SETTINGS = ("core.hookspath", "init.templatedir", "environment.GIT_EXEC_P
 SCOPE_VARIABLES = ("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM")
 PROGRAM_VARIABLES = ("EDITOR", "VISUAL", "PAGER", "SSH_ASKPASS")  # that git runs, beside those named GIT_
 _COMPUTED = r"\$\([^()]*\)|`[^`]*`|\$\{[^}]*\}|\$\w+|\$.|[*?]"  # by a shell
-_LOGIN = re.compile(rb"(?i)extraheader|https?://[^/\s\"]*@|://[^/\s\"@]*:[^/\s\"]*@")
+_LOGIN = compile_late(rb"(?i)extraheader|https?://[^/\s\"]*@|://[^/\s\"@]*:[^/\s\"]*@")
 
 Settings = list[tuple[str, str]]
 
@@ -197,6 +195,8 @@ def list_system_files() -> list[str]:
 
 @cache
 def _list_installed_files(programs: str | None) -> list[str]:
+    import shutil
+
     found = shutil.which("git", path=programs) or "/usr/bin/git"
     prefixes = (os.path.dirname(os.path.dirname(path)) for path in (found, os.path.realpath(found)))
     return [*dict.fromkeys(("/etc/gitconfig", *(os.path.join(prefix, "etc/gitconfig") for prefix in prefixes)))]
@@ -347,6 +347,9 @@ def _find_words(script: str, home: str) -> Iterator[str]:
     """Find the words of a script that may be files. The first one of a command is searched in PATH, unless it has a
     slash; the words after `git` are its own. Parts that a shell computes become `*`; if the word begins with one, that
     may be the top of the worktree."""
+    import shlex
+    import shutil
+
     with suppress(ValueError):
         yield from (word for word in shlex.split(script) if "/" in word and "*" not in os.path.basename(word))
     script = script.removeprefix("!")
@@ -433,6 +436,8 @@ def _ask_git(
 def write_git_settings(file: Path, home: str, workspace: str) -> str:
     """Write the harmless part of git's global settings for a workspace, if changed, and return the path. The first line
     records the state of every source file."""
+    import json
+
     repository = [os.path.join(git, "config") for git in find_git_directories(workspace)]  # conditions may look at it
     sources = [*list_global_files(home), *repository]
     try:

@@ -8,9 +8,7 @@ since an earlier session.
 
 from __future__ import annotations
 
-import json
 import os
-import re
 import sys
 import time
 from collections import Counter
@@ -20,6 +18,7 @@ from itertools import groupby
 from pathlib import Path
 
 from ollm.domain.errors import ToolFailure
+from ollm.domain.lazy import compile_late
 from ollm.system.atomic import make_private_directory, replace_file
 from ollm.system.beneath import LinkFound, copy_beside, open_parent_directory
 from ollm.system.folders import FolderStamp, is_settled, list_changed, read_stamp
@@ -30,7 +29,7 @@ MAX_PROTECTED_FILES = 100  # more of them in a folder of packages, and the folde
 SLOW_FILES, SLOW_BYTES = 2000, 256 * 1024**2  # take about a second
 UNSETTLED = (0, 0, 0, 0)  # no folder has this stamp: it is looked at again
 LEFT_OVER_SECONDS = 3600
-TEMPORARY_NAME = re.compile(r"\.ollm-[0-9a-f]{16}\.tmp")  # of a copy that a kill interrupted
+TEMPORARY_NAME = compile_late(r"\.ollm-[0-9a-f]{16}\.tmp")  # of a copy that a kill interrupted
 
 
 class HardLinks:
@@ -198,6 +197,8 @@ class HardLinks:
         return [*{_find_package_folder(path) for path in found}]
 
     def _load(self) -> dict[str, FolderStamp]:
+        import json
+
         with suppress(OSError, ValueError, AttributeError, TypeError):
             stored = json.loads(self._memory.read_bytes()) if self._memory else {}
             return {folder: tuple(stamp) for folder, stamp in stored.items()}
@@ -209,6 +210,8 @@ class HardLinks:
             kept = {
                 folder: UNSETTLED if self._linked.get(folder) else stamp for folder, stamp in self._packages.items()
             }
+            import json
+
             content = json.dumps(kept).encode()
             with suppress(OSError):
                 if not self._memory.exists() or self._memory.read_bytes() != content:

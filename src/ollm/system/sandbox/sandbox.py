@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from collections.abc import Awaitable, Callable, Iterable, Iterator
@@ -388,6 +387,8 @@ def _store_level(cache: Path, found: Level) -> None:
             cache.unlink(missing_ok=True)
             return
         cache.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        import json
+
         cache.write_text(json.dumps({"key": _make_key(), "level": found}), encoding="utf-8")
 
 
@@ -395,6 +396,8 @@ def read_cached_level(cache: Path | None) -> Level | None:
     """Return the level found since the last boot by this user, or None."""
     if cache is None:
         return None
+    import json
+
     with suppress(OSError, ValueError, KeyError, TypeError):
         kept = json.loads(cache.read_text(encoding="utf-8"))
         possible = LEVELS[:-1] if sys.platform == "linux" else ("seatbelt",)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
-import shutil
 import stat
 import time
 from collections.abc import Iterable
@@ -30,6 +28,8 @@ class TakenFile(NamedTuple):
 
 def describe_taken(taken: Iterable[TakenFile]) -> str:
     """Describe the moved files and the command that restores them, or return "" if there are none."""
+    import shlex
+
     batches: dict[tuple[str, str], list[str]] = {}
     for file in taken:
         batches.setdefault((file.root, file.batch), []).append(file.path)
@@ -50,6 +50,8 @@ def describe_taken(taken: Iterable[TakenFile]) -> str:
 
 def _make_put_back_command(root: str, batch: str, paths: Iterable[str]) -> str:
     """Copy without changing the folders that exist; those without write permission are opened for that time."""
+    import shlex
+
     above = {str(folder) for path in paths for folder in Path(path).parents if is_inside(str(folder), root)}
     modes: dict[str, int] = {}
     for folder in sorted(above):
@@ -100,7 +102,9 @@ def move_aside(path: str, root: str, batch: str) -> bool:
                 os.rename(name, hidden, src_dir_fd=above, dst_dir_fd=above)
                 place = os.path.join(f"/proc/self/fd/{above}", hidden)
                 make_readable(place)
+                import shutil
+
                 shutil.move(place, target)
-    except (OSError, shutil.Error, LinkFound):
+    except (OSError, LinkFound):
         return False
     return True

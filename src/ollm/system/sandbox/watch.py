@@ -9,7 +9,6 @@ so that after a crash the next start can do the same.
 
 from __future__ import annotations
 
-import json
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -384,6 +383,8 @@ class SteeringWatch:
         """Write and sync the record before the command starts, if it has changed."""
         if self._records is None:
             return
+        import json
+
         record = json.dumps(
             {
                 "roots": self._roots,
