@@ -100,3 +100,34 @@ def test_a_bad_schema_is_named_with_its_place(inside: Inside, text: str, said: s
 
     assert said in inside.fail("-p", "hi", "--schema", "bad.json", code=2)
     assert "Cannot read the schema gone.json" in inside.fail("-p", "hi", "--schema", "gone.json", code=2)
+
+
+@pytest.mark.parametrize("schema", ['{"$ref": "#"}', '{"not": ' * 3000 + "{}" + "}" * 3000])
+async def test_a_schema_without_an_end_is_refused_before_the_model_is_asked(tmp_path: Path, schema: str) -> None:
+    async with running(tmp_path, [ADA]) as runner:
+        (runner.workspace / "person.json").write_text(schema)
+        done = await runner.run("-p", "who?", "--schema", "person.json")
+
+    assert (done.code, runner.server.chats) == (2, [])
+    assert "nested too deeply" in done.err
+
+
+async def test_a_costly_pattern_ends_with_a_message(tmp_path: Path) -> None:
+    async with running(tmp_path, [json.dumps("a" * 40 + "!")] * 2) as runner:
+        (runner.workspace / "person.json").write_text('{"type": "string", "pattern": "^(a+)+$"}')
+        done = await runner.run("-p", "who?", "--schema", "person.json")
+
+    assert done.code == 7
+    assert "a pattern of the schema is too costly" in done.err
+
+
+async def test_an_answer_bound_to_the_schema_runs_no_tool_and_may_have_words_around_its_block(tmp_path: Path) -> None:
+    again = Answer(
+        text=f"Here it is:\n\n```json\n{ADA}\n```\nDone.", calls=[("write_file", {"path": "x", "content": "y"})]
+    )
+    async with running(tmp_path, ["Ada is 36.", again]) as runner:
+        write_schema(runner)
+        done = await runner.run("-p", "who?", "--schema", "person.json", "--yes")
+
+    assert (done.code, done.out) == (0, f"{ADA}\n"), done.err
+    assert not (runner.workspace / "x").exists()

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -154,6 +155,13 @@ def test_an_extension_is_installed_from_git_updated_and_removed(inside: Inside) 
     assert inside.read("extensions", "list").splitlines()[1].split()[1] == "2"
     inside.read("extensions", "install", f"{url}@{commit}", "--yes", "--force")
     assert inside.read("extensions", "update").startswith("helper is up to date")
+    (repository / "extension.yaml").rename(repository / "else.yaml")
+    git(repository, "commit", "-qam", "three")
+    assert "contains no extension" in inside.fail("extensions", "install", url, "--yes", code=2)
+    assert "is not a folder" in inside.fail("extensions", "install", url, "--path", "no", "--yes", code=2)
+    inside.read("extensions", "install", f"{url}@{commit}", "--yes", "--force")
+    shutil.rmtree(repository)
+    assert "Not updated: helper" in inside.fail("extensions", "update", code=1)
     inside.read("extensions", "remove", "helper", "--yes")
     assert inside.read_json("extensions", "list") == []
     assert not (inside.home.parent / "ran").exists()
@@ -196,8 +204,13 @@ def test_a_catalogue_names_extensions(inside: Inside) -> None:
     assert inside.read_json("extensions", "list", "--catalogue", "list.json") == [entry]
     assert "Did you mean helper?" in inside.fail("extensions", "install", "helpr", "--catalogue", "list.json", code=2)
     assert "installed" in inside.read("extensions", "install", "helper", "--catalogue", "list.json", "--yes")
-    file.write_text('{"extensions": [{"name": "x", "url": "ext::sh"}]}')
-    assert "Unsupported address ext::sh" in inside.fail("extensions", "list", "--catalogue", "list.json", code=2)
+    others = [{"name": "x", "url": "ext::sh"}, {"name": "y"}, {**entry, "name": "other"}]
+    file.write_text(json.dumps({"extensions": [*others, entry], "version": 1}))
+    done = inside.run("extensions", "list", "--catalogue", "list.json", "--json")
+    assert [one["name"] for one in json.loads(done.out)] == ["other", "helper"]
+    assert "extension 1 cannot be installed: Unsupported address ext::sh" in done.err
+    install = ("extensions", "install", "other", "--catalogue", "list.json", "--force", "--yes")
+    assert "an extension named helper" in inside.fail(*install, code=2)
     file.write_text("[]")
     assert "is not a catalogue" in inside.fail("extensions", "list", "--catalogue", "list.json", code=2)
 

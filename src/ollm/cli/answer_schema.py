@@ -7,8 +7,10 @@ tools and bound to the schema by the server if it can.
 from __future__ import annotations
 
 import json
+import signal
 import sys
 from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +21,13 @@ from ollm.domain.errors import UsageError
 from ollm.domain.events import Event, MessageRecorded, TextDelta, ToolStarted
 from ollm.runtime.base import Attachment
 from ollm.runtime.conversation import LocalConversation
-from ollm.system.atomic import read_small_file
+from ollm.system.atomic import MAX_SMALL_BYTES
 from ollm.system.install_command import describe_extra_install
 from ollm.system.terminal_text import escape_controls
 
 MAX_ERRORS = 5
 MAX_ERROR_CHARS = 300
+MAX_CHECK_SECONDS = 5.0
 FORM = """When your work is done, answer with one JSON document and nothing else: no Markdown, no words around it. \
 It must fit this JSON schema:
 """
@@ -77,41 +80,72 @@ class AnswerSchema:
         if printer.unfit:
             sys.stderr.write(f"ollm: {escape_controls(printer.unfit)}\n")
         else:
-            printer.show(TextDelta(text=strip_fence(self._text)))
+            printer.show(TextDelta(text=take_document(self._text)))
 
     def _check(self, printer: Printer) -> list[str]:
         """Check the last message. Returns errors with their places, or sets the answer in the printer."""
-        text, self._ended = strip_fence(self._text), True
+        text, self._ended = take_document(self._text), True
         try:
             value = msgspec.json.decode(text)
+            with _limit_time():
+                errors = sorted(self._validator.iter_errors(value), key=lambda error: error.json_path)
         except msgspec.DecodeError as error:
             return [f"it is not a JSON document: {error}"]
-        errors = sorted(self._validator.iter_errors(value), key=lambda error: error.json_path)
+        except TimeoutError:
+            return [f"checking it took longer than {MAX_CHECK_SECONDS:.0f} s: a pattern of the schema is too costly"]
+        except RecursionError:
+            return ["it is nested too deeply"]
         if not errors:
             printer.answers = (value,)
         return [f"{error.json_path}: {error.message}"[:MAX_ERROR_CHARS] for error in errors[:MAX_ERRORS]]
 
 
-def strip_fence(text: str) -> str:
-    """Remove the fence of a message that is one Markdown code block."""
-    lines = text.strip().splitlines()
-    fenced = len(lines) > 2 and lines[0].startswith("```") and lines[-1] == "```"
-    return "\n".join(lines[1:-1] if fenced else lines)
+def take_document(text: str) -> str:
+    """Return the content of the message's only code block; the whole message if it has none or several."""
+    from markdown_it import MarkdownIt
+
+    blocks = [token.content for token in MarkdownIt().parse(text) if token.type == "fence"]
+    return blocks[0].strip() if len(blocks) == 1 else text.strip()
+
+
+@contextmanager
+def _limit_time() -> Iterator[None]:
+    """Raise TimeoutError after `MAX_CHECK_SECONDS`; a search by a regular expression is interrupted too."""
+
+    def stop(_number: int, _frame: object) -> None:
+        raise TimeoutError
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, MAX_CHECK_SECONDS)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
 
 
 def read_schema(file: Path) -> AnswerSchema:
     """Read a schema. Raises UsageError with the place of its mistake."""
     try:
-        document = json.loads(read_small_file(file))
+        with file.open("rb") as stream:  # may be a pipe
+            document = json.loads(stream.read(MAX_SMALL_BYTES))
     except OSError as error:
         raise UsageError(f"Cannot read the schema {file}: {error.strerror or error}.") from error
     except json.JSONDecodeError as error:
         raise UsageError(f"{file}:{error.lineno}:{error.colno} is not JSON: {error.msg}.") from error
     except UnicodeDecodeError as error:
         raise UsageError(f"{file} is not UTF-8 text.") from error
+    except RecursionError as error:
+        raise UsageError(f"{file} is nested too deeply.") from error
     if not isinstance(document, dict):
         raise UsageError(f"{file} is not a JSON schema: expected an object.")
-    return AnswerSchema(document, _make_validator(document, file))
+    try:
+        validator = _make_validator(document, file)
+        for example in (b"null", b"{}", b"[]", b'""'):
+            next(validator.iter_errors(msgspec.json.decode(example)), None)
+    except RecursionError as error:
+        raise UsageError(f"{file} is nested too deeply, or a part of it refers to itself.") from error
+    return AnswerSchema(document, validator)
 
 
 def _make_validator(document: dict[str, Any], file: Path) -> Any:

@@ -17,6 +17,7 @@ from ollm.cli.options import confirm_or_fail, format_table, json_option, print_r
 from ollm.config.change import set_setting
 from ollm.domain.errors import OllmError, UsageError
 from ollm.extensions.git_source import (
+    CatalogueEntry,
     GitSource,
     compare_files,
     fetch_source,
@@ -33,7 +34,7 @@ from ollm.extensions.install import (
     read_source,
     remove_extension,
 )
-from ollm.extensions.loader import find_packages, locate_extension, read_manifest
+from ollm.extensions.loader import MANIFEST_FILE, find_packages, locate_extension, read_manifest
 from ollm.system.terminal_text import make_printable
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ def list_extensions(catalogue: str | None, as_json: bool) -> None:
     In ~/.ollm/extensions and among installed packages; none of them is loaded.
     """
     if catalogue:
-        entries = read_catalogue(catalogue)
+        entries = _read_catalogue(catalogue)
         listed = format_table(("EXTENSION", "FROM", "DESCRIPTION"), ((e.name, e, e.description) for e in entries))
         print_result(entries, listed, as_json=as_json)
         return
@@ -96,9 +97,14 @@ def install(source: str, path: str, catalogue: str | None, force: bool, yes: boo
     USER@HOST:PATH; REF is a branch, a tag or a commit. NAME is an extension of the catalogue.
     """
     process = ProcessScope()
-    origin = find_entry(read_catalogue(catalogue), source) if catalogue else parse_source(source, path)
+    origin = find_entry(_read_catalogue(catalogue), source) if catalogue else parse_source(source, path)
     with _open_source(process, origin, Path(source)) as (folder, fetched):
+        if fetched and not (folder / MANIFEST_FILE).exists():
+            action = f"Name the folder that has an {MANIFEST_FILE} with --path."
+            raise UsageError(f"{fetched} contains no extension.", action=action)
         manifest = read_manifest(folder)
+        if catalogue and manifest.name != source:
+            raise UsageError(f"The catalogue's {source} is an extension named {manifest.name}. Nothing was installed.")
         if fetched:
             print(make_printable(f"{fetched}:"), file=sys.stderr)
         _print_abilities(manifest, folder)
@@ -115,6 +121,13 @@ def install(source: str, path: str, catalogue: str | None, force: bool, yes: boo
 
 
 extensions.add_command(install, "add")
+
+
+def _read_catalogue(place: str) -> list[CatalogueEntry]:
+    entries, problems = read_catalogue(place)
+    for problem in problems:
+        warn(make_printable(problem))
+    return entries
 
 
 @contextmanager
@@ -145,8 +158,19 @@ def update(name: str | None, with_diff: bool, yes: bool) -> None:
     sources = {folder: source for folder in folders if (source := read_source(folder))}
     if name and not sources:
         raise UsageError(f"{name} was not installed from git.", action="Add it again with `--force`.")
+    if not sources:
+        print("No extension was installed from git.")
+    failed = []
     for folder, source in sources.items():
-        _update_extension(process, folder, source, with_diff=with_diff, yes=yes)
+        try:
+            _update_extension(process, folder, source, with_diff=with_diff, yes=yes)
+        except OllmError as error:
+            if name:
+                raise
+            failed.append(folder.name)
+            warn(make_printable(f"{folder.name}: {error}"))
+    if failed:
+        raise OllmError(f"Not updated: {', '.join(failed)}.")
 
 
 def _update_extension(process: ProcessScope, folder: Path, source: GitSource, *, with_diff: bool, yes: bool) -> None:

@@ -196,7 +196,7 @@ def stop_on_signals(conversation: Conversation, received: list[signal.Signals]) 
     reading = wake_on_signals(*STOP_SIGNALS)
 
     def stop() -> None:
-        for number in os.read(reading, 512):
+        for number in filter(STOP_SIGNALS.__contains__, os.read(reading, 512)):
             received.append(signal.Signals(number))
             tasks.add(loop.create_task(conversation.cancel()))
 

@@ -57,6 +57,10 @@ class CatalogueEntry(GitSource, frozen=True, kw_only=True):
     description: str = ""
 
 
+class ExtensionCatalogue(SparseData, frozen=True):
+    extensions: tuple[msgspec.Raw, ...]
+
+
 def parse_source(text: str, path: str = "") -> GitSource | None:
     """Parse `URL[@ref]`; None for the path of a directory. Raises UsageError for addresses that are not supported."""
     found = _ADDRESS.fullmatch(text)
@@ -97,6 +101,8 @@ def fetch_source(source: GitSource, folder: Path, environment: Mapping[str, str]
         git("init", "--bare", "--quiet", "--template=", store)
         git("fetch", "--quiet", "--depth=1", "--no-tags", "--no-recurse-submodules", "--", source.url, source.ref)
         commit = git("rev-parse", "--verify", "FETCH_HEAD^{commit}").decode().strip()
+        if source.path and not git("ls-tree", "-d", "--full-tree", commit, "--", source.path):
+            raise UsageError(f"{source} is not a folder of the repository.")
         listed = git("ls-tree", "-r", "-z", "--full-tree", "--long", f"{commit}:{source.path}").split(b"\0")[:-1]
         entries = [_parse_entry(*line.split(b"\t", 1)) for line in listed]
         if len(entries) > MAX_FILES or sum(size for _, _, size, _ in entries) > MAX_BYTES:
@@ -167,23 +173,30 @@ def _list_files(folder: Path) -> dict[str, Path]:
     return {str(PurePosixPath(path.relative_to(folder))): path for path in found}
 
 
-def read_catalogue(place: str) -> tuple[CatalogueEntry, ...]:
-    """Read a catalogue from a file or an address. Every entry in it can be handed to git."""
+def read_catalogue(place: str) -> tuple[list[CatalogueEntry], list[str]]:
+    """Read a catalogue from a file or an address. Returns the entries that can be handed to git, and what is wrong with
+    the others."""
     try:
         remote = re.match(r"https?://", place)
         data = _download(place) if remote else read_small_file(Path(place).expanduser(), MAX_CATALOGUE_BYTES)
-        found = msgspec.json.decode(data, type=dict[str, tuple[CatalogueEntry, ...]])["extensions"]
+        found = msgspec.json.decode(data, type=ExtensionCatalogue).extensions
     except OSError as error:
         raise UsageError(f"Cannot read {place}: {error.strerror or error}.") from error
-    except (msgspec.DecodeError, UnicodeDecodeError, KeyError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
         action = 'Expected {"extensions": [{"name": …, "description": …, "url": …}]}.'
         raise UsageError(f"{place} is not a catalogue: {error}.", action=action) from error
-    for entry in found:
-        check_source(entry)
-    return found
+    entries, problems = [], []
+    for number, raw in enumerate(found, start=1):
+        try:
+            entry = msgspec.json.decode(raw, type=CatalogueEntry)
+            check_source(entry)
+            entries.append(entry)
+        except (msgspec.DecodeError, UsageError) as error:
+            problems.append(f"{place}: extension {number} cannot be installed: {error}")
+    return entries, problems
 
 
-def find_entry(catalogue: tuple[CatalogueEntry, ...], name: str) -> GitSource:
+def find_entry(catalogue: list[CatalogueEntry], name: str) -> GitSource:
     """Find an extension by its name. Raises UsageError with the nearest names."""
     for one in catalogue:
         if one.name == name:

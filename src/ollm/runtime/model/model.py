@@ -20,7 +20,7 @@ from ollm.domain.messages import JsonObject, PromptMessage, count_same_objects
 from ollm.domain.model_facts import ModelFacts
 from ollm.domain.text import format_seconds
 from ollm.domain.tools import ToolSchema
-from ollm.providers.base import AnyPiece, ChatRequest, ProgressPiece, Provider, TextPiece, ThinkingPiece
+from ollm.providers.base import AnyPiece, CallPiece, ChatRequest, ProgressPiece, Provider, TextPiece, ThinkingPiece
 from ollm.runtime.model.tool_call_fallback import ToolCallFallback, format_request
 from ollm.services.token_counting import TokenCounter
 
@@ -121,7 +121,7 @@ class Model:
         temperature: float | None,
         schema: JsonObject | None,
     ) -> AsyncGenerator[AnyPiece, None]:
-        refused = True
+        refused, may_call = True, schema is None
         if schema is not None:
             messages, tools = format_request(messages, tools, self.facts)[0], ()
         while refused:
@@ -137,7 +137,7 @@ class Model:
                     async for piece in pieces:
                         if isinstance(piece, ProgressPiece):
                             yield self._reading.add_time_left(piece, self.facts)
-                        else:
+                        elif may_call or not isinstance(piece, CallPiece):
                             answered = True
                             self._reading.observe_answer(piece)
                             yield piece
