@@ -103,6 +103,7 @@ async def test_files_that_commands_change_are_checked_but_no_file_outside(tmp_pa
 
 FAULTS = {
     "die": "no such option",
+    "refuse": "refused to start: no compiler",
     "crash": "out of memory",
     "garbage": "does not speak the language server protocol",
     "flood": "sends too much",
@@ -114,7 +115,8 @@ FAULTS = {
 @pytest.mark.parametrize("kind", FAULTS)
 async def test_a_faulty_server_is_reported_once_and_the_parser_checks_instead(tmp_path: Path, kind: str) -> None:
     breaks = [edit("helper = BADold", "def f(:"), *(edit("def", f"# {number}\ndef") for number in range(5))]
-    async with running(tmp_path, [Answer(calls=breaks), "Done."]) as runner:
+    calls = [*breaks, ("diagnostics", {})]
+    async with running(tmp_path, [Answer(calls=calls), "Done."]) as runner:
         use_server(runner, kind, timeout=3 if FAULTS[kind] else 0.5)
         began = time.monotonic()
         done = await runner.run("-p", "go", "--yes")
@@ -122,6 +124,7 @@ async def test_a_faulty_server_is_reported_once_and_the_parser_checks_instead(tm
         assert (done.code, done.out) == (0, "Done.\n")
         assert time.monotonic() - began < 25
         assert "app.py no longer parses" in results(runner)[0]
+        assert results(runner)[-1].startswith("No errors known."), results(runner)[-1]
         assert done.err.count("The language server") == (1 if FAULTS[kind] else 0), done.err
         assert FAULTS[kind] in done.err
         log = (runner.home / "logs" / "ollm.log").read_text() if FAULTS[kind] else ""
@@ -170,6 +173,20 @@ async def test_a_program_of_the_project_is_started_only_if_the_project_is_truste
         assert f"python: {program}" in (await runner.run("doctor")).out
         await runner.run("-p", "go", "--yes")
         assert "New errors (pyright):\napp.py:1:1 BADnewer is wrong (c)" in results(runner)[0]
+
+
+async def test_a_server_that_runs_code_of_the_project_needs_trust(tmp_path: Path) -> None:
+    calls = [Answer(calls=[edit("BADold", f"BAD{n}", "a.ts"), ("diagnostics", {"paths": ["a.ts"]})]) for n in (1, 2)]
+    async with running(tmp_path, [calls[0], "Done.", calls[1], "Done."]) as runner:
+        command = [sys.executable, SCRIPT, "push", str(runner.home)]
+        use_server(runner, timeout=20, languages={"typescript": {"command": command}})
+        for after, known in (("No report by a language server: a.ts.", False), ("a.ts:1:1 error: BAD2 is wrong", True)):
+            (runner.workspace / "a.ts").write_text("BADold")
+            await runner.run("-p", "go", "--yes")
+            edited, listed = results(runner)
+            assert after in listed
+            assert ("New errors" in edited) is known
+            await runner.run("trust")
 
 
 @pytest.mark.parametrize("settings", [{"enabled": False}, {"languages": {"python": "off"}}])

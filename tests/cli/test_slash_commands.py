@@ -59,7 +59,7 @@ SAYS = {
     "/permissions": "No grants",
     "/copy": "Hello.",
     "/diff": "changed no files",
-    "/diagnostics": "No errors or warnings",
+    "/diagnostics": "No errors known",
     "/mcp": "",
     "/resource": "No MCP server",
     "/skills": "skills",

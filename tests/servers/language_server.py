@@ -1,5 +1,5 @@
 """A language server for tests: each word BAD… of a file is an error, each WARN… a warning. Its first word is its kind:
-push, pull, sparse, slow, elsewhere, probe, or a fault: die, garbage, hang, mute, crash, flood."""
+push, pull, sparse, slow, elsewhere, probe, or a fault: die, refuse, garbage, hang, mute, crash, flood."""
 
 import json
 import re
@@ -94,6 +94,8 @@ def main() -> None:
     while True:
         message = receive()
         match message.get("method"):
+            case "initialize" if KIND == "refuse":
+                send(id=message["id"], error={"code": -32603, "message": "no compiler"})
             case "initialize":
                 offers = {"diagnosticProvider": {}} if KIND == "pull" else {}
                 send(id=message["id"], result={"capabilities": offers})

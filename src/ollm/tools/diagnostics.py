@@ -46,7 +46,12 @@ class Diagnostics(Tool["ToolServices"], frozen=True):
         lines, checked = await service.list_problems(texts) if service else ([], set())
         unchecked = {path: text for path, text in texts.items() if path not in checked}
         lines += [line for path, text in unchecked.items() if (line := _parse_file(context.workspace, path, text))]
-        text = "\n".join(lines) or "No errors or warnings."
+        if not lines and (checked or (not self.paths and service and service.is_settled)):
+            lines = ["No errors or warnings."]
+        if unchecked:
+            names = ", ".join(_shorten(context.workspace, path) for path in unchecked)
+            lines.append(f"No report by a language server: {names}.")
+        text = "\n".join(lines) or "No errors known."
         servers = service.describe_servers() if service else []
         display = "\n".join((text, "", *(servers or ["No language server is running."])))
         return ToolResult(llm_content=text if self.paths else display, return_display=display)
@@ -64,6 +69,10 @@ def _read_text(context: ToolContext, given: str) -> str:
 def _parse_file(workspace: Path, path: Path, text: str) -> str:
     from ollm.services.syntax_check import find_syntax_error
 
-    name = str(path.relative_to(workspace)) if path.is_relative_to(workspace) else str(path)
+    name = _shorten(workspace, path)
     found = find_syntax_error(name, text)
     return f"{name}: {found}" if found else ""
+
+
+def _shorten(workspace: Path, path: Path) -> str:
+    return str(path.relative_to(workspace)) if path.is_relative_to(workspace) else str(path)

@@ -29,9 +29,11 @@ MAX_UNSENT_BYTES = 16 * 1024 * 1024
 MAX_OPEN_FILES = 40
 MAX_FILE_BYTES = 512 * 1024
 MAX_REPORTED_FILES = 2_000
+MAX_REASON_CHARS = 300
 START_TIMEOUT_SECONDS = 30.0
 ANSWER_TIMEOUT_SECONDS = 20.0
 REPORT_TIMEOUT_SECONDS = 6.0
+FIRST_REPORT_TIMEOUT_SECONDS = 10.0  # some servers never report on a file without errors
 UNCHANGED_SECONDS = 0.8
 SETTLE_SECONDS = 0.25  # servers report one file several times: first its syntax, then its types
 FIRST_SETTLE_SECONDS = 1.0
@@ -77,6 +79,7 @@ class LanguageClient:
         self._number = 0
         self._pulls = False
         self._unasked_bytes = 0
+        self._refusal = ""  # the reason that it gave last
         self._reports: dict[str, tuple[float, int | None]] = {}  # time and version of the last report
         self._news = asyncio.Event()
 
@@ -113,6 +116,8 @@ class LanguageClient:
             },
             START_TIMEOUT_SECONDS,
         )
+        if found is None:
+            raise ServerGoneError(f"it refused to start{self._refusal}")
         offers = found.get("capabilities") if isinstance(found, dict) else None
         self._pulls = isinstance(offers, dict) and isinstance(offers.get("diagnosticProvider"), dict)
         self._notify("initialized", {})
@@ -164,7 +169,9 @@ class LanguageClient:
             return
         names = [str(path) for path in paths]
         known = all(name in self._reports for name in names)
-        limit = UNCHANGED_SECONDS if known else REPORT_TIMEOUT_SECONDS if self._reports else START_TIMEOUT_SECONDS
+        limit = (
+            UNCHANGED_SECONDS if known else REPORT_TIMEOUT_SECONDS if self._reports else FIRST_REPORT_TIMEOUT_SECONDS
+        )
         settle = SETTLE_SECONDS if self._reports else FIRST_SETTLE_SECONDS
         await self._request(
             "textDocument/documentSymbol", {"textDocument": {"uri": paths[0].as_uri()}}, START_TIMEOUT_SECONDS
@@ -296,7 +303,9 @@ class LanguageClient:
                 self._keep_report(uri, items, told.get("version"))
             case {"id": int(number), "result": result} if number in self._answers:
                 _settle(self._answers[number], result)
-            case {"id": int(number)} if number in self._answers:  # refused: pulled again after the next change
+            case {"id": int(number), **more} if number in self._answers:  # refused: pulled again after the next change
+                error = more.get("error")
+                self._refusal = f": {error.get('message')}"[:MAX_REASON_CHARS] if isinstance(error, dict) else ""
                 _settle(self._answers[number], None)
 
     def _find_setting(self, item: Any) -> Any:

@@ -25,6 +25,7 @@ class Language(Data, frozen=True):
     settings: Mapping[str, Any] = {}
     options: Mapping[str, Any] = {}  # sent when it starts
     needs: tuple[str, ...] = ()  # programs without which it finds no errors
+    runs_code: bool = False  # of the project: used only if the workspace is trusted
 
 
 LANGUAGES = (
@@ -45,14 +46,16 @@ LANGUAGES = (
         roots=("tsconfig.json", "jsconfig.json", "package.json"),
         commands=(("typescript-language-server", "--stdio"),),
         options={"disableAutomaticTypingAcquisition": True, "tsserver": {"useSyntaxServer": "never"}},
+        runs_code=True,
     ),
-    Language(name="go", suffixes={".go": "go"}, roots=("go.work", "go.mod"), commands=(("gopls",),)),
+    Language(name="go", suffixes={".go": "go"}, roots=("go.work", "go.mod"), commands=(("gopls",),), runs_code=True),
     Language(
         name="rust",
         suffixes={".rs": "rust"},
         roots=("Cargo.toml",),
         commands=(("rust-analyzer",),),
         settings={"rust-analyzer": {"cargo": {"targetDir": "/tmp/rust-analyzer"}}},  # noqa: S108 - the sandbox's own
+        runs_code=True,
     ),
     Language(
         name="c",
@@ -102,7 +105,9 @@ class ServerFinder:
 
     def find_server(self, language: Language, root: Path) -> FoundServer | None:
         folders = list(self._list_folders(root))
-        if not all(_find_program(name, folders) for name in language.needs):
+        if (language.runs_code and not self._trusted) or not all(
+            _find_program(name, folders) for name in language.needs
+        ):
             return None
         found = ((_find_program(name, folders), more) for name, *more in language.commands)
         argv = next(((program, *more) for program, more in found if program), None)
@@ -163,6 +168,7 @@ def _apply_settings(configured: Mapping[str, Any]) -> Iterator[Language]:
             commands=(words,) if words else base.commands if base else (),
             settings=settings if isinstance(settings, Mapping) else base.settings if base else {},
             options=base.options if base else {},
+            runs_code=base is not None and base.runs_code,
         )
 
 

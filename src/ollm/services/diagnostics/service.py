@@ -77,7 +77,16 @@ class ProjectServer:
 
     @property
     def state(self) -> str:
-        return f"stopped: {self.failure}" if self.failure else "running" if self._client else "starting"
+        if self.failure:
+            return f"stopped: {self.failure}"
+        if self.waiting or self._client is None:
+            return "still checking"
+        return "running" if self._client.has_report() else "running, no report yet"
+
+    @property
+    def is_settled(self) -> bool:
+        """True if it has reported and works on no change: what it has not reported is no error."""
+        return self.state == "running"
 
     @property
     def problems(self) -> list[FileProblem]:
@@ -228,6 +237,10 @@ class DiagnosticsService:
         shown = [one for one in found if one.severity <= WARNING and (Path(one.path) in checked or not texts)]
         lines = [problem.render(self._workspace, severity=True) for problem in shown]
         return _cap_lines(lines, MAX_LISTED_PROBLEMS), checked
+
+    @property
+    def is_settled(self) -> bool:
+        return bool(self._servers) and all(server.is_settled for server in self._servers.values())
 
     def describe_servers(self) -> list[str]:
         return [
