@@ -18,7 +18,6 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from ollm.config.settings import SearchSettings
 from ollm.domain.messages import Message, TextPart
 from ollm.services.chat_recording.service import ChatRecordingService
 from ollm.services.message_search import MessageMatch, search_messages
@@ -117,8 +116,7 @@ def measure_facts(directory: Path, verbose: bool, server: str) -> None:
     session = asyncio.run(record_session(directory, make_talk(facts, NOISE_TURNS)))
     embedder = None
     if server:
-        settings = SearchSettings(embedding_model="embedding")
-        embedder = SessionEmbedder(EmbeddingServer(settings, server), lambda: open_index(directory))
+        embedder = SessionEmbedder(EmbeddingServer("embedding", server, {}), lambda: open_index(directory))
         asyncio.run(embedder.embed_session(session))
     for name, ask in (
         ("same words", lambda fact: [fact.same_words]),

@@ -88,11 +88,12 @@ async def test_a_model_that_reads_slowly_gets_the_time_for_a_full_window(place: 
         given: list[float] = []
         model.provider.allow = given.append  # type: ignore[method-assign]
         facts = msgspec.structs.replace(model.facts, prefill_per_second=10.0)
-        process.extend_timeout(model.provider, 1000, facts)
-        process.extend_timeout(model.provider, 1000, msgspec.structs.replace(facts, prefill_per_second=None))
+        usual, unknown = process.settings.provider, msgspec.structs.replace(facts, prefill_per_second=None)
+        process.extend_timeout(model.provider, 1000, facts, usual)
+        process.extend_timeout(model.provider, 1000, unknown, usual)
         assert given == [READ_TIMEOUT_FACTOR * 100] == [200.0]
         configure_server(place, server, timeouts={"firstToken": 7})
-        place.process().extend_timeout(model.provider, 1000, facts)
+        process.extend_timeout(model.provider, 1000, facts, place.process().settings.provider)
         assert len(given) == 1
         await model.provider.close()
 

@@ -326,12 +326,12 @@ async def test_a_workspace_cannot_set_the_server(tmp_path: Path) -> None:
         ) as runner:
             settings = runner.workspace / ".ollm" / "config.yaml"
             settings.parent.mkdir()
-            settings.write_text(json.dumps({"search": {"embeddingModel": "m", "baseUrl": url}}))
+            settings.write_text(json.dumps({"roles": {"embedding": f"{url}/m"}}))
             assert (await runner.run("trust")).code == 0
             await runner.run("-p", "Hello.", "--yes")
             done = await runner.run("-p", "Well?", "--continue", "--yes")
 
-    assert "search.embeddingModel: can only be set in your own config file" in done.err
+    assert "roles.embedding: can only be set in your own config file" in done.err
     assert asked == []
 
 
@@ -340,7 +340,7 @@ async def test_a_server_that_is_away_leaves_the_search_by_words(tmp_path: Path) 
         pass
     async with running(tmp_path, ["Ready.", Answer(calls=[("recall", {"queries": ["limps"]})]), "Done."]) as runner:
         runner.home.mkdir()
-        (runner.home / "config.yaml").write_text(json.dumps({"search": {"embeddingModel": "m", "baseUrl": url}}))
+        (runner.home / "config.yaml").write_text(json.dumps({"roles": {"embedding": f"{url}/m"}}))
         await runner.run("-p", FACT, "--yes")
         done = await runner.run("-p", "Well?", "--continue", "--yes")
 

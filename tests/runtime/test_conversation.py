@@ -232,8 +232,8 @@ async def test_a_page_of_the_history_has_fifty_messages_unless_it_is_said(talkin
 
 async def test_what_tasks_took_counts_with_the_turn(talking: Talking) -> None:
     class Tasks:
-        def take_usage(self) -> Usage:
-            return Usage(prompt_tokens=300, completion_tokens=30)
+        def take_usage(self) -> tuple[Usage, float]:
+            return Usage(prompt_tokens=300, completion_tokens=30), 0.0
 
     async with talking(["one", "two"]) as talk:
         tasks = Lazy(Tasks)

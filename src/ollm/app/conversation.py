@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from ollm.domain.context import CompressionRecord
     from ollm.runtime.base import TurnObserver
     from ollm.runtime.model.model import Model
+    from ollm.runtime.model.role_models import RoleModels
     from ollm.store.session_files.loading import LoadedSession
     from ollm.tools.framework.base import EditorFiles
 
@@ -206,7 +207,7 @@ class ConversationScope:
             session=storage.session,
             stream=storage.stream,
             prompt=prompt,
-            compactor=self.build_compactor(prompt),
+            compactor=self.build_compactor(prompt, toolbox.roles),
             loops=storage.create_loop_detection(),
             plan=storage.create_plan(),
             snapshots=storage.snapshots,
@@ -231,6 +232,7 @@ class ConversationScope:
             export=self.process.export_session,
             tasks=toolbox.tasks,
             checks=None if self.task else toolbox.checks,
+            roles=toolbox.roles,
             asked_to_close=self.asked_to_close,
             closing=self.stack,
             clock=self.process.clock,
@@ -245,13 +247,14 @@ class ConversationScope:
         self.add_skills(model.window)
         return Prompt(prompt_model, self.process.settings, counter, self.storage.entries, goals=self.storage.goals)
 
-    def build_compactor(self, prompt: Prompt) -> Compactor:
+    def build_compactor(self, prompt: Prompt, roles: Lazy[RoleModels] | None = None) -> Compactor:
         return Compactor(
             self.process.settings,
             prompt.counter,
             self.storage.snapshots,
             keep=self.record_compression,
             before=self.announce_compression,
+            roles=roles,
             clock=self.process.clock,
         )
 
@@ -306,8 +309,12 @@ class ConversationScope:
             await hooks.run_event("after-compression", data)
 
     def _connect_toolbox(self, state: ConversationState, prompt: Prompt) -> None:
-        toolbox = self.toolbox
-        toolbox.tasks = None if self.task else Lazy(lambda: create_task_runner(toolbox, lambda: state.model))
+        toolbox, settings = self.toolbox, self.process.settings.roles
+        if self.task:
+            toolbox.roles = self.task.toolbox.roles
+        elif settings.small or settings.summary or settings.tasks or settings.embedding:
+            toolbox.roles = Lazy(lambda: create_role_models(toolbox, state))
+        toolbox.tasks = None if self.task else Lazy(lambda: create_task_runner(toolbox, state))
         toolbox.measure_room = lambda: compute_result_cap(prompt.compute_budget(), prompt.message_tokens)
 
     def _create_state(self, model: Model) -> ConversationState:
@@ -328,10 +335,32 @@ def create_worktree_manager(scope: WorkspaceScope) -> WorktreeManager:
     return WorktreeManager(scope.process, scope.path)
 
 
-def create_task_runner(toolbox: Toolbox, get_model: Callable[[], Model]) -> TaskRunner:
+def create_task_runner(toolbox: Toolbox, state: ConversationState) -> TaskRunner:
     from ollm.app.tasks import TaskRunner
 
-    return TaskRunner(toolbox, get_model, open_task)
+    async def find_model() -> Model:
+        return (await toolbox.roles.get().find("tasks") if toolbox.roles else None) or state.model
+
+    return TaskRunner(toolbox, find_model, open_task)
+
+
+def create_role_models(toolbox: Toolbox, state: ConversationState) -> RoleModels:
+    from ollm.config.roles import find_role
+    from ollm.runtime.model.role_models import RoleModels
+
+    process = toolbox.process
+    found = {role: find_role(process.settings, role) for role in ("small", "summary", "tasks")}
+    servers = {role: server for role, server in found.items() if server}
+    models = RoleModels(
+        servers,
+        lambda: state.model,
+        lambda server: process.choose_model(role=server),
+        process.save_model_facts,
+        toolbox.storage.stream.emit,
+        toolbox.storage.embedder,
+    )
+    toolbox.stack.push_async_callback(models.close)
+    return models
 
 
 def create_toolbox(

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ollm.policy.trust import TrustBook
     from ollm.providers.base import Provider
     from ollm.providers.local_models.model_store import ModelStore
-    from ollm.providers.registry import ProviderRegistry
+    from ollm.providers.registry import ProviderChoice, ProviderRegistry
     from ollm.runtime.model.model import Model
     from ollm.services.chat_recording.library import DeletionLog, ErasableStore, SessionLibrary
     from ollm.services.chat_recording.service import ChatRecordingService
@@ -137,7 +137,7 @@ class ProcessScope:
 
         configured, tools = self.settings.environment, self.settings.tools
         keys = self.settings.provider.api_key_env, tools.web_search.api_key_env, self.settings.archive.url_env
-        named = tuple(name for name in keys if name)
+        named = tuple(filter(None, (*keys, *self.settings.roles.key_variables)))
         rules = _replace(configured, deny_patterns=(*configured.deny_patterns, *named))
         self._making_rules = True
         try:
@@ -307,34 +307,34 @@ class ProcessScope:
         """Save facts learnt about a model for the next conversation with it."""
         self.model_facts.update(key, **changes)
 
-    async def choose_model(self, name: str | None = None, *, anew: bool = False) -> Model:
-        """Choose the model and its window. `name` replaces the configured model; `anew` ignores the learnt window."""
+    async def choose_model(
+        self, name: str | None = None, *, anew: bool = False, role: ProviderSettings | None = None
+    ) -> Model:
+        """Choose model and window. `name` replaces the model, `role` the server; `anew` ignores what was learnt."""
         from ollm.providers.model_families import BLOCKS_BELOW, read_size
         from ollm.providers.window import choose_window
         from ollm.runtime.model.model import Model
         from ollm.store.model_facts import make_facts_key
 
-        registry = self.providers
-        if name is not None:
-            registry = self._create_registry(_replace(self.settings.provider, model=name))
+        wanted, registry = role or self.settings.provider, self.providers
+        if name is not None or role is not None:
+            registry = self._create_registry(_replace(wanted, model=name or wanted.model))
         choice = await registry.choose()
         facts = self.model_facts.get(make_facts_key(choice.provider.name, choice.provider.base_url, choice.model))
         try:
-            size, why = await choose_window(choice.provider, choice.model, self.settings.provider, facts.window)
+            size, why = await choose_window(choice.provider, choice.model, wanted, facts.window)
         except BaseException:
             await choice.provider.close()
             raise
-        facts = await self.choose_call_form(choice.provider, choice.model, facts)
-        self.extend_timeout(choice.provider, size, facts)
-        said = size
-        if anew:
-            facts = _replace(facts, served_window=None, said_window=None)
-        facts = await self.compare_set_window(choice.provider, choice.model, facts)
+        facts = await self.choose_call_form(choice, facts, wanted)
+        self.extend_timeout(choice.provider, size, facts, wanted)
+        said, facts = size, _replace(facts, served_window=None, said_window=None) if anew else facts
+        facts = await self.compare_set_window(choice, facts, wanted.context_window)
         if facts.served_window and facts.said_window == said and facts.served_window < said:
             size, why = facts.served_window, f"learnt: the server serves no more, though {said} was said"
         model = Model(choice.provider, choice.model, size, facts, why=f"Server: {choice.why}. Context window: {why}.")
-        model.said_window, model.price = said, self.settings.provider.price
-        model.join_queue(self.home.run, self.settings.provider.parallel)
+        model.said_window, model.price = said, wanted.price
+        model.join_queue(self.home.run, wanted.parallel)
         if self.settings.models:
             from ollm.providers.request_settings import find_model_settings
 
@@ -343,47 +343,46 @@ class ProcessScope:
         model.is_small = parameters is not None and parameters < BLOCKS_BELOW
         return model
 
-    async def compare_set_window(self, provider: Provider, model: str, facts: ModelFacts) -> ModelFacts:
+    async def compare_set_window(self, to: ProviderChoice, facts: ModelFacts, wanted: int | None) -> ModelFacts:
         """Compare the configured window once with the server's. Ollama and our own server use what is set."""
-        wanted = self.settings.provider.context_window
-        if wanted is None or wanted == facts.said_window or provider.name != "openai":
+        if wanted is None or wanted == facts.said_window or to.provider.name != "openai":
             return facts
         try:
-            served = (await provider.describe(model)).window
+            served = (await to.provider.describe(to.model)).window
         except OllmError:
             return facts
         less = served if served and served < wanted else None
         self.save_model_facts(facts.key, {"served_window": less, "said_window": wanted})
         return _replace(facts, served_window=less, said_window=wanted)
 
-    async def choose_call_form(self, provider: Provider, model: str, facts: ModelFacts) -> ModelFacts:
+    async def choose_call_form(self, to: ProviderChoice, facts: ModelFacts, settings: ProviderSettings) -> ModelFacts:
         """Choose the form of tool calls: as set, as learnt, or as expected of the family and size."""
-        wanted = self.settings.provider.call_form
+        wanted = settings.call_form
         if wanted != "auto":
             result = "user" if wanted == "text" else facts.result_form
             facts = _replace(facts, call_form=wanted, result_form=result)
         sized = facts.call_form == "blocks" and facts.parameters is None  # its size is asked for too
         if facts.call_form != "unknown" and not sized:
             return facts
-        if facts.first_form and self.settings.provider.context_window is not None:
+        if facts.first_form and settings.context_window is not None:
             return _replace(facts, call_form=facts.first_form if wanted == "auto" else facts.call_form)
         from ollm.providers.model_families import choose_first_form, count_parameters
 
         try:
-            info = await provider.describe(model)
+            info = await to.provider.describe(to.model)
         except OllmError:
             return facts
-        found = {"first_form": choose_first_form(info, model), "parameters": count_parameters(info, model)}
-        if self.settings.provider.context_window is not None:
+        found = {"first_form": choose_first_form(info, to.model), "parameters": count_parameters(info, to.model)}
+        if settings.context_window is not None:
             self.save_model_facts(facts.key, found)
         form = found["first_form"] if facts.call_form == "unknown" else facts.call_form
         return _replace(facts, call_form=form, **found)
 
-    def extend_timeout(self, provider: Provider, window: int, facts: ModelFacts) -> None:
+    def extend_timeout(self, provider: Provider, window: int, facts: ModelFacts, wanted: ProviderSettings) -> None:
         """Give a slow model the time that reading a full window takes, unless the settings give a timeout."""
         from ollm.config.settings import ProviderTimeouts
 
-        as_usual = self.settings.provider.timeouts.first_token == ProviderTimeouts().first_token
+        as_usual = wanted.timeouts.first_token == ProviderTimeouts().first_token
         if facts.prefill_per_second and as_usual:
             provider.allow(READ_TIMEOUT_FACTOR * window / facts.prefill_per_second)
 

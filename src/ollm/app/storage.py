@@ -28,6 +28,7 @@ from ollm.services.token_counting import TokenCounter
 from ollm.store.session_files.store import MessagePage
 
 if TYPE_CHECKING:
+    from ollm.app.process import ProcessScope
     from ollm.config.environment import Home
     from ollm.domain.context import ModeName
     from ollm.domain.session import ChatSession, Session
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from ollm.runtime.resume.resume import ResumeSource
     from ollm.runtime.resume.session_archive import SessionArchive
     from ollm.services.message_search import MessageMatch
-    from ollm.services.message_search.embeddings import SessionEmbedder
+    from ollm.services.message_search.embeddings import EmbeddingServer, SessionEmbedder
     from ollm.store.notes import NoteStore
     from ollm.store.session_files.loading import LoadedSession
     from ollm.store.session_index.index import SessionIndex
@@ -129,14 +130,12 @@ class Storage:
     @cached_property
     def embedder(self) -> SessionEmbedder | None:
         """Embedder for semantic search, or None unless a model is configured for it."""
-        settings, provider = self.process.settings.search, self.process.settings.provider
-        base_url = settings.base_url or provider.base_url
-        if not settings.embedding_model or not base_url:
+        if not self.process.settings.roles.embedding:
             return None
-        from ollm.services.message_search.embeddings import EmbeddingServer, SessionEmbedder
+        from ollm.services.message_search.embeddings import SessionEmbedder
 
-        key = self.process.environment.get(settings.api_key_env, "") if settings.api_key_env else ""
-        return SessionEmbedder(EmbeddingServer(settings, base_url, key), self.open_index)
+        server = create_embedding_server(self.process)
+        return SessionEmbedder(server, self.open_index) if server else None
 
     def open_index(self) -> SessionIndex:
         """Open the index with a separate connection, for use in a thread."""
@@ -154,7 +153,7 @@ class Storage:
 
         if not self.session.id:
             return [], True
-        session_id, model = self.session.id, self.process.settings.search.embedding_model or ""
+        session_id, model = self.session.id, self.embedder.server.model if self.embedder else ""
         with closing(self.open_index()) as index:
 
             def search() -> tuple[list[MessageMatch], bool]:
@@ -173,6 +172,24 @@ class Storage:
         from ollm.runtime.resume.resume import find_last_mode
 
         self.resumed_mode = find_last_mode(session)
+
+
+def create_embedding_server(process: ProcessScope) -> EmbeddingServer | None:
+    """Create the server of `roles.embedding`, or return None if no model or address is known."""
+    from ollm.config.roles import find_role
+    from ollm.providers.registry import OLLAMA, resolve_server_name
+    from ollm.providers.request_settings import expand_headers, find_model_settings
+    from ollm.services.message_search.embeddings import EmbeddingServer
+
+    role = find_role(process.settings, "embedding")
+    url = role and (resolve_server_name(role).base_url or (OLLAMA.url if role.type == "ollama" else ""))
+    if not role or not role.model or not url:
+        return None
+    key = role.api_key or process.environment.get(role.api_key_env or "", "")
+    settings = find_model_settings(process.settings.models, role.model)
+    headers = expand_headers(settings.headers, process.environment)[0] if settings else {}
+    headers |= {"authorization": f"Bearer {key}"} if key else {}
+    return EmbeddingServer(role.model, url, headers, ollama=role.type == "ollama")
 
 
 def has_interrupted_restore(home: Home) -> bool:

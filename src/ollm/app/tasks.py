@@ -46,20 +46,21 @@ CLOSING_REQUEST = "Stop here. Call no more tools. Write your report now, from wh
 
 
 class TaskRunner:
-    """Runner of a conversation's tasks. `get_model` returns its current model."""
+    """Runner of a conversation's tasks. `get_model` returns the model for tasks."""
 
-    def __init__(self, toolbox: Toolbox, get_model: Callable[[], Model], open_task: OpenTask) -> None:
+    def __init__(self, toolbox: Toolbox, get_model: Callable[[], Awaitable[Model]], open_task: OpenTask) -> None:
         self._toolbox = toolbox
         self._get_model = get_model
         self._open_task = open_task
         self._places = TaskPlaces(self._count_places)
         self._writing = asyncio.Lock()
         self._question = asyncio.Lock()
-        self._used = Usage()
+        self._used, self._cost = Usage(), 0.0
 
-    def take_usage(self) -> Usage:
-        """Return the tokens used by tasks since the last call."""
-        used, self._used = self._used, Usage()
+    def take_usage(self) -> tuple[Usage, float]:
+        """Return the tokens used by tasks since the last call, and their cost."""
+        used, self._used = (self._used, self._cost), Usage()
+        self._cost = 0.0
         return used
 
     @property
@@ -80,22 +81,26 @@ class TaskRunner:
                 await stack.enter_async_context(self._writing)
             before = in_background.set(True)
             stack.callback(in_background.reset, before)
+            model = await self._get_model()
             origin = TaskOrigin(
-                toolbox=self._toolbox, model=self._get_model(), agent=agent, request=request, question=self._question
+                toolbox=self._toolbox, model=model, agent=agent, request=request, question=self._question
             )
+            facts = model.facts
             conversation = await self._open_task(origin, self._make_options(request, agent), stack)
             work = _TaskWork(conversation, emit, self._toolbox.process.settings.tools.task.max_seconds)
             try:
                 await work.run(self._build_prompt(request, agent))
             finally:
-                self._used = self._used + conversation.usage
+                self._used, self._cost = self._used + conversation.usage, self._cost + conversation.cost
+                if roles := self._toolbox.roles:
+                    roles.get().record("tasks", conversation.parts.state.seconds, model, facts)
                 session_id = conversation.session_id or ""
                 await conversation.close()
             return self._build_report(work, session_id)
 
     async def _count_places(self) -> int:
         wanted = self._toolbox.process.settings.tools.task.parallel
-        return wanted or min(await self._get_model().count_places(), MAX_PARALLEL_TASKS)
+        return wanted or min(await (await self._get_model()).count_places(), MAX_PARALLEL_TASKS)
 
     def _load_agent(self, name: str) -> Agent:
         agent = load_agent(self.agent_directories, name.removeprefix("@").removeprefix("agent-").lower())

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from ollm.runtime.calls.dispatch import CallServices, Dispatch
     from ollm.runtime.calls.permission import AnswerLog, Asker, BeforeQuestion
     from ollm.runtime.checks import Checks
+    from ollm.runtime.model.role_models import RoleModels
     from ollm.runtime.observers.housekeeping import FileCheckpointObserver
     from ollm.runtime.parts import ConversationState, TaskStarter
     from ollm.runtime.resume.session_archive import SessionArchive
@@ -82,6 +83,7 @@ class Toolbox:
         self.editor: EditorFiles | None = None  # has files open that are not saved
         self.measure_room: Callable[[], int] | None = None
         self.tasks: Lazy[TaskStarter] | None = None
+        self.roles: Lazy[RoleModels] | None = None
         self.file_discovery = Lazy(lambda: self.scope.discovery)
         self.checkpoints = Lazy(self.scope.create_checkpoints)
         self.diagnostics = Lazy(self._create_diagnostics)

@@ -38,7 +38,7 @@ from ollm.system.atomic import lock_directory, replace_file
 
 PLAIN_WORD = re.compile(r"[A-Za-z_./][A-Za-z0-9_./-]*")
 RESERVED_WORDS = {"true", "false", "null", "yes", "no", "on", "off", ".inf", ".nan"}
-FREE_FORM_KEYS = ("hooks", "mcpServers", "models", "tools.diagnostics.languages")
+FREE_FORM_KEYS = ("hooks", "mcpServers", "models", "roles", "tools.diagnostics.languages")
 """Mappings whose keys are the user's own."""
 
 
@@ -119,7 +119,8 @@ def _find_first_key(section: str, kinds: dict[str, Any]) -> str:
 def _wants_text(kind: Any) -> bool:
     """Return True if the text itself is the value: `config set provider.model 3` sets the model named 3."""
     bare = typing.get_args(kind)[0] if typing.get_origin(kind) is typing.Annotated else kind
-    return bare is str or (typing.get_origin(bare) is types.UnionType and str in typing.get_args(bare))
+    parts = typing.get_args(bare) if typing.get_origin(bare) is types.UnionType else (bare,)
+    return str in parts and not any(typing.get_origin(part) is dict for part in parts)
 
 
 def _parse_value(text: str) -> Any:

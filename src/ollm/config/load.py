@@ -16,6 +16,7 @@ from ollm.domain.errors import UsageError
 from ollm.domain.struct import Data
 
 BASE_VALUES = {"fileDiscovery": {"builtinIgnores": list(BUILTIN_IGNORES)}, "policy": {"defaultAction": "ask"}}
+FATAL_KEYS = ("provider", "roles.main")  # beginnings of keys
 STRICTNESS = {"allow": 0, "ask": 1, "deny": 2}
 USER_ONLY_KEYS = (
     "policy.approval",
@@ -27,6 +28,7 @@ USER_ONLY_KEYS = (
     "provider.slotSavePath",
     "provider.slotSaveGigabytes",
     "models",
+    "roles",
     "extensions",
     "sessions",
     "daemon",
@@ -35,7 +37,6 @@ USER_ONLY_KEYS = (
     "workspace",
     "worktree.dir",
     "archive",
-    "search",
     "screen.statusCommand",
     "tools.allowedRoots",
     "tools.webFetch.allowPrivate",
@@ -92,7 +93,7 @@ def load_settings(
     flags: Mapping[str, Any] | None = None,
 ) -> LoadedSettings:
     """Read every source. Mistakes in a file do not raise: they are in `problems`; `require_settings` decides."""
-    reading = SettingsReader(fatal=("provider",))
+    reading = SettingsReader(fatal=FATAL_KEYS)
     own = SourcePosition(file=str(home.config), name="config.yaml")
     layers = [_build_layer("user", read_config_file(own, reading, home.cache / "config.json"), reading)]
     if workspace is not None and trusted and (workspace / ".ollm").resolve() != home.root.resolve():
@@ -103,13 +104,14 @@ def load_settings(
     if not has_valid_log_level(environment):
         reading.report_ignored(SourcePosition(file="OLLM_LOG_LEVEL"), "", "expected DEBUG, INFO, WARN or ERROR")
     layers.append(_build_layer("flags", read_flags(flags or {}), reading))
+    layers = [_apply_main_role(layer) if layer.values.get("roles", {}).get("main") else layer for layer in layers]
     layers.append(_build_ollama_layer(environment, layers))
     return _combine_layers(layers, reading)
 
 
 def load_policy(file: Path) -> LoadedSettings:
     """Load only the policy, from a file that holds a `policy:` mapping or its content."""
-    reading = SettingsReader(fatal=("provider",))
+    reading = SettingsReader(fatal=FATAL_KEYS)
     if not file.exists():
         reading.report_unusable(SourcePosition(file=str(file)), "no such file")
     entry = read_config_file(SourcePosition(file=str(file)), reading)
@@ -181,6 +183,19 @@ def _build_ollama_layer(environment: Mapping[str, str], layers: list[Layer]) -> 
     return Layer(
         name="environment", values={"provider": provider}, places={f"provider.{key}": place for key in provider}
     )
+
+
+def _apply_main_role(layer: Layer) -> Layer:
+    """Set `provider` as `roles.main` says. Another server takes nothing but the timeouts from it."""
+    from ollm.config.roles import SERVER_KEYS, parse_role
+
+    keys = parse_role(layer.values["roles"]["main"])
+    provider = layer.values.get("provider", {})
+    if not keys.keys().isdisjoint(SERVER_KEYS):
+        provider = {key: value for key, value in provider.items() if key == "timeouts"}
+    place = next(place for key, place in layer.places.items() if key.startswith("roles.main"))
+    values = {**layer.values, "provider": {**provider, **keys}}
+    return Layer(name=layer.name, values=values, places=layer.places | {f"provider.{key}": place for key in keys})
 
 
 class Layer(Data, frozen=True):
@@ -301,14 +316,14 @@ def apply_safe_fallbacks(values: dict[str, Any], places: dict[str, SourcePositio
 
 
 def check_url(values: dict[str, Any], reading: SettingsReader) -> None:
-    provider = values.get("provider", {})
-    url = provider.get("baseUrl")
-    if url is None:
-        return
-    if not _is_server_url(url):
-        place = reading.places.pop("provider.baseUrl")
-        reading.report_mistake(place, "provider.baseUrl", "expected a URL such as http://localhost:11434")
-        del provider["baseUrl"]
+    provider, roles = values.get("provider", {}), values.get("roles", {})
+    given = {"provider.baseUrl": provider.get("baseUrl")}
+    for name, role in ((name, role) for name, role in roles.items() if role):
+        given |= {f"roles.{name}": role} if isinstance(role, str) else {f"roles.{name}.baseUrl": role.get("baseUrl")}
+    for key, url in given.items():
+        if url and (key.endswith("baseUrl") or "://" in url) and not _is_server_url(url):
+            reading.report_mistake(reading.places.pop(key), key, "expected a URL such as http://localhost:11434")
+            provider.pop("baseUrl", None) if key == "provider.baseUrl" else roles.pop(key.split(".")[1])
 
 
 def _is_server_url(url: str) -> bool:

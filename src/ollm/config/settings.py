@@ -409,15 +409,23 @@ class ArchiveSettings(Data, frozen=True):
         return self.push != "off" and self.is_set
 
 
-class SearchSettings(Data, frozen=True):
-    """Search by meaning in a conversation, with a server for embeddings; nothing is sent until a model is set."""
+Role = str | dict[str, Any] | None
 
-    embedding_model: Annotated[str | None, Meta(description="Model for embeddings; unset: words only.")] = None
-    type: Annotated[Literal["openai", "ollama"], Meta(description="openai: /v1/embeddings; ollama: /api/embed.")] = (
-        "openai"
-    )
-    base_url: Annotated[str | None, Meta(description="URL of that server; unset: provider.baseUrl.")] = None
-    api_key_env: Annotated[str | None, Meta(description="Environment variable with the API key.")] = None
+
+class RoleSettings(Data, frozen=True):
+    """Models for kinds of work: `SERVER/MODEL`, or a mapping with the keys of `provider`; see docs/providers.md."""
+
+    main: Annotated[Role, Meta(description="Answers you; the same as provider.")] = None
+    small: Annotated[Role, Meta(description="Titles, mode proposals, and what the next two do not set.")] = None
+    summary: Annotated[Role, Meta(description="Summaries of old messages; unset: small, else main.")] = None
+    tasks: Annotated[Role, Meta(description="Tasks and agents; unset: small, else main.")] = None
+    embedding: Annotated[Role, Meta(description="Embeddings, to search by meaning; unset: words only.")] = None
+
+    @property
+    def key_variables(self) -> list[str]:
+        """Environment variables with the keys of these servers."""
+        roles = (self.main, self.small, self.summary, self.tasks, self.embedding)
+        return [role["apiKeyEnv"] for role in roles if isinstance(role, dict) and role.get("apiKeyEnv")]
 
 
 class Settings(Data, frozen=True):
@@ -439,7 +447,7 @@ class Settings(Data, frozen=True):
     models: Annotated[
         dict[str, Any], Meta(description="Request settings by the name of the model, a glob, or default.")
     ] = field(default_factory=dict)
-    search: SearchSettings = SearchSettings()
+    roles: RoleSettings = RoleSettings()
     resume: ResumeSettings = ResumeSettings()
     daemon: DaemonSettings = DaemonSettings()
     screen: ScreenSettings = ScreenSettings()

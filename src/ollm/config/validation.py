@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from ollm.config.settings import MODEL_URLS, OWN_FIELDS, ModelSettings, Settings
+from ollm.config.settings import MODEL_URLS, OWN_FIELDS, ModelSettings, ProviderSettings, Settings
 from ollm.config.yaml_tree import (
     MAX_FILE_BYTES,
     InvalidYaml,
@@ -97,12 +97,16 @@ class SettingsReader:
                 values[key] = self.read_struct(type(section), child, name)
             elif name == "models" and isinstance(child.value, dict):
                 values[key] = self._read_models(child)
+            elif path == "roles" and isinstance(child.value, dict):
+                before, role = len(self.mistakes), self.read_struct(ProviderSettings, child, name)
+                if len(self.mistakes) == before:  # half a role could send a key to another server
+                    values[key] = role
             else:
                 self._read_field(find_field_type(kind, key), child, name, values, key)
         return values
 
     def report_mistake(self, place: SourcePosition, key: str, message: str) -> None:
-        fatal = key.partition(".")[0] in self._fatal
+        fatal = key.startswith(self._fatal)
         self.mistakes.append(Mistake(place=place, key=key, message=message, fatal=fatal))
 
     def report_ignored(self, place: SourcePosition, key: str, message: str) -> None:
@@ -287,6 +291,10 @@ def read_config_file(file: SourcePosition, reading: SettingsReader, memory: Path
     if entry is not None and not isinstance(entry.value, dict):
         reading.report_unusable(entry.place, "expected a mapping of settings")
         return None
+    if entry is not None and "search" in entry.value:
+        from ollm.config.roles import move_search
+
+        entry = move_search(entry)
     return None if entry is None else _flatten_services(entry, reading)
 
 

@@ -1,6 +1,6 @@
 """Learned facts about a model on a server, kept between runs."""
 
-from typing import Literal
+from typing import Any, Literal
 
 from msgspec.structs import replace
 
@@ -53,6 +53,11 @@ class ModelFacts(Data, frozen=True):
         read = _average_speed(self.prefill_per_second, read)
         write = _average_speed(self.decode_per_second, write)
         return replace(self, prefill_per_second=read, decode_per_second=write)
+
+    def list_changes(self, before: "ModelFacts") -> dict[str, Any]:
+        """Return the fields whose values differ from those before."""
+        fields = ((name, getattr(self, name)) for name in self.__struct_fields__)
+        return {name: value for name, value in fields if value != getattr(before, name)}
 
     @property
     def forms(self) -> "ModelFacts":

@@ -237,9 +237,17 @@ async def record_step(conversation: ConversationParts, step: dict[str, Any]) -> 
 
 async def auto_switch_mode(conversation: ConversationParts, text: str) -> None:
     """Propose the mode that fits a message, or switch to it, per `modes.autoSwitch`. Not called if that is off."""
-    from ollm.services.mode_proposal import propose_mode
+    from ollm.services.mode_proposal import MIN_CONFIDENCE_SHARE, ModeProposal, propose_mode
 
-    found = propose_mode(text, conversation.prompt.mode)
+    current, asked, found = conversation.prompt.mode, None, None
+    if conversation.roles:
+        from ollm.runtime.chores import choose_mode
+
+        asked = await choose_mode(conversation, conversation.roles.get(), text)
+    if asked is None:
+        found = propose_mode(text, current)
+    elif asked != current:
+        found = ModeProposal(mode=asked, confidence=MIN_CONFIDENCE_SHARE)
     if found is None or found.mode in conversation.state.proposed_modes:
         return
     if conversation.state.auto_switch == "on":

@@ -142,9 +142,9 @@ class LocalConversation:
         turn.cancel()
 
     async def command(self, name: str, arguments: str = "") -> CommandReply:
-        from ollm.runtime.commands import run_command
+        from ollm.runtime.commands import leaves_context, run_command
 
-        if not self.busy:
+        if not self.busy and not leaves_context(name, arguments):
             await self.idle.discard()
         before = self._read_lasting_state()
         command = asyncio.create_task(run_command(self.parts, name, arguments, busy=self.busy), name=f"/{name}")
@@ -242,9 +242,12 @@ class LocalConversation:
 
     async def _save_turn(self, finished: TurnFinished) -> TurnFinished:
         """Save the turn and notify the observers. Return the finish event with the tokens of tasks added."""
-        session = self.parts.session
+        session, state = self.parts.session, self.parts.state
+        state.cost += state.model.compute_cost(finished.usage)
         if self.parts.tasks and (tasks := self.parts.tasks.built):
-            finished = msgspec.structs.replace(finished, usage=finished.usage + tasks.take_usage())
+            used, cost = tasks.take_usage()
+            state.cost += cost
+            finished = msgspec.structs.replace(finished, usage=finished.usage + used)
         report = TurnReport(
             session_id=session.require_id(),
             messages=tuple(session.messages),
@@ -258,8 +261,7 @@ class LocalConversation:
             why = self.parts.stream.redact(finished.message)
             await self._warn_on_failure(session.record_failed_turn(finished.reason, why))
         await self._warn_on_failure(session.save())
-        state = self.parts.state
-        state.usage, state.cost = state.usage + finished.usage, state.cost + state.model.compute_cost(finished.usage)
+        state.usage = state.usage + finished.usage
         for observer in self._observers:
             await self._warn_on_failure(observer.after_turn(report))
         return finished
@@ -309,10 +311,9 @@ class IdleSummary:
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        """After an answer, prepare the next compaction if it is near."""
-        is_idle = getattr(self._parts.state.model.provider, "is_idle", None)
-        if is_idle and self._is_due():
-            self._task = asyncio.create_task(self._prepare(is_idle), name="idle summary")
+        """After an answer, prepare the next compaction if it is near, and let the models of roles do their chores."""
+        if self._parts.roles or (self._is_due() and hasattr(self._parts.state.model.provider, "is_idle")):
+            self._task = asyncio.create_task(self._prepare(), name="idle summary")
 
     def cancel(self) -> None:
         """Cancel the request, because the user is about to send a message."""
@@ -337,10 +338,18 @@ class IdleSummary:
             return False
         return prompt.message_tokens > DUE_SHARE * prompt.compute_budget().trigger
 
-    async def _prepare(self, is_idle: Callable[[], Awaitable[bool]]) -> None:
+    async def _prepare(self) -> None:
         await asyncio.sleep(QUIET_SECONDS)
+        is_idle = getattr(self._parts.state.model.provider, "is_idle", None)
         with suppress(OllmError):
-            if not self.is_busy_elsewhere() and await is_idle():
+            if self.is_busy_elsewhere():
+                return
+            if self._parts.roles:
+                from ollm.runtime.chores import do_chores
+
+                if await do_chores(self._parts, self._parts.roles.get(), due=self._is_due()):
+                    return
+            if is_idle and self._is_due() and await is_idle():
                 await self._request_summary()
 
     async def _request_summary(self) -> None:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from ollm.runtime.calls.dispatch import Dispatch
     from ollm.runtime.checks import Checks
     from ollm.runtime.model.model import Model
+    from ollm.runtime.model.role_models import RoleModels
     from ollm.runtime.prompt.compaction import Compactor
     from ollm.runtime.prompt.prompt import Prompt
     from ollm.runtime.session import OpenSession
@@ -54,6 +55,7 @@ class ConversationState(msgspec.Struct, kw_only=True):
     context_history: list[dict[str, Any]] = msgspec.field(default_factory=list)
     usage: Usage = Usage()  # of all turns since it was opened
     cost: float = 0.0  # by `provider.price`
+    seconds: float = 0.0  # of requests for answers
     material: tuple[str, tuple[Attachment, ...]] = ("", ())  # a text to be sent, and what goes with it in parts
     answer_schema: dict[str, Any] | None = None  # binds answers, which then call no tools
     before_model_change: Callable[[], Awaitable[None]] | None = None  # called while the old server is connected
@@ -105,11 +107,11 @@ class Plan:
 
 
 class TaskStarter(Protocol):
-    """Runs tasks. `take_usage` returns the tokens they used since its last call."""
+    """Runs tasks. `take_usage` returns the tokens they used since its last call, and their cost."""
 
     async def run(self, request: TaskRequest, emit: Callable[[str], None]) -> TaskReport: ...
 
-    def take_usage(self) -> Usage: ...
+    def take_usage(self) -> tuple[Usage, float]: ...
 
     def list_agents(self) -> list[AgentListing]: ...
 
@@ -162,6 +164,7 @@ class ConversationParts(msgspec.Struct, frozen=True, kw_only=True):
     mcp: McpServers | None = None
     tasks: Lazy[TaskStarter] | None = None
     checks: Checks | None = None
+    roles: Lazy[RoleModels] | None = None  # if any are set
 
     worktrees: Lazy[WorktreeActions]
     choose_model: Callable[[str], Awaitable[Model]]

@@ -65,7 +65,7 @@ class OpenSession:
         parent: ParentCall | None = None,
     ) -> None:
         self.id: str | None = None
-        self.title = ""
+        self.title = self.draft_title = ""  # the draft is made of the first message
         self.calls: dict[str, ToolCallRecord] = {}
         self.messages: list[Message] = []
         self.service = service
@@ -131,7 +131,7 @@ class OpenSession:
         self.messages.append(message)
         self.calls |= {call.id: msgspec.structs.replace(call, message_id=message.id) for call in started}
         if message.role == "user" and not self.title:
-            self.title = make_title(message)
+            self.title = self.draft_title = make_title(message)
         return message
 
     async def record_text(self, part: type[TextPart | ThinkingPart], text: str) -> None:

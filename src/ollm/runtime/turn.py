@@ -213,12 +213,13 @@ class Turn:
     async def _request_answer(self) -> StreamedAnswer:
         """Stream one answer. Text from before an error or a cancel is recorded as interrupted."""
         answer = StreamedAnswer(self._emit, self._session.record_text, self._parts.monotonic)
-        whole = False
+        whole, begun, state = False, self._parts.monotonic(), self._parts.state
         try:
             async with aclosing(self._stream_answer()) as pieces:
                 await answer.read(pieces, self._check_text_for_loop)
             whole = True
         finally:
+            state.seconds += self._parts.monotonic() - begun
             if not whole and answer.partial_parts:
                 await self._record_interrupted(answer)
         return answer

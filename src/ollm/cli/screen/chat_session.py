@@ -6,7 +6,7 @@ import asyncio
 import logging
 import sys
 from collections.abc import AsyncIterator, Callable, Coroutine
-from contextlib import AbstractAsyncContextManager, suppress
+from contextlib import AbstractAsyncContextManager
 from typing import Any, Protocol
 
 from ollm.cli.screen.composing import InputKind, Pastes, attach_mentions, parse_input, run_own_command
@@ -154,8 +154,7 @@ class ConversationRunner:
         listed = (await conversation.command("help")).data or []
         for name, _, about in (str(line)[1:].partition(" ") for line in listed):
             self.commands.setdefault(name, about or "from .ollm/commands")
-        with suppress(BusyError):  # who joins a running turn learns them after it
-            self.resources = [str(name) for name in (await conversation.command("resource")).data or []]
+        self.resources = [str(name) for name in (await conversation.command("resource")).data or []]
 
     async def _handle_input(self, conversation: Conversation, typed: str) -> None:
         self._display.print(self._display.painter.paint_user_message(typed))

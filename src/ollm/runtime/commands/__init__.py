@@ -36,6 +36,12 @@ def describe_commands(directories: tuple[Path, ...]) -> list[tuple[str, str, str
     ]
 
 
+def leaves_context(name: str, arguments: str) -> bool:
+    """Return True for a command that changes nothing in the context, since it may run during a turn."""
+    found = build_command_table().get(name)
+    return found is not None and found.runs_during_turn(arguments)
+
+
 async def run_command(
     conversation: ConversationParts, name: str, arguments: str, *, busy: bool = False
 ) -> CommandReply:

@@ -44,7 +44,7 @@ async def send_prompt(servers: McpServers, server: str, prompt: str, arguments: 
     return CommandReply(follow_up="send", argument=text)
 
 
-@slash_command("resource", usage="[SERVER URI]")
+@slash_command("resource", usage="[SERVER URI]", during_turn=True)
 async def resource(conversation: ConversationParts, arguments: str) -> CommandReply:
     """List resources of MCP servers, or show one.
 

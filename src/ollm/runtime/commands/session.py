@@ -203,12 +203,15 @@ async def rename(conversation: ConversationParts, arguments: str) -> CommandRepl
 async def cost(conversation: ConversationParts, arguments: str) -> CommandReply:
     """Show the tokens, and the cost, of this session since you opened it.
 
-    `provider.price` sets what a token costs; without it only tokens are shown."""
+    `provider.price` sets what a token costs; without it only tokens are shown. With `roles`, also the time by role."""
     used, price = conversation.state.usage, conversation.state.cost
     read = f"{used.prompt_tokens:,} tokens read ({used.reused_tokens:,} from the cache)"
-    text = f"{read}, {used.completion_tokens:,} written."
+    text = f"{read}, {used.completion_tokens:,} written." + (f" Cost: {price:.4f}." if price else "")
     data = {**msgspec.to_builtins(used), "cost": price}
-    return CommandReply(text=f"{text} Cost: {price:.4f}." if price else text, data=data)
+    if conversation.roles:
+        times = {row[0]: row[-1] for row in conversation.roles.get().describe(conversation.state.seconds)}
+        text += f" Time of requests: {', '.join(f'{role} {time}' for role, time in times.items())}."
+    return CommandReply(text=text, data=data)
 
 
 @slash_command("config", usage="[get KEY | set KEY VALUE]", during_turn=True)

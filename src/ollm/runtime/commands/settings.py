@@ -68,13 +68,16 @@ async def model(conversation: ConversationParts, arguments: str) -> CommandReply
     listed = render_table(("model", ""), rows) if rows else ""
     text = f"**{now.name}** at {now.provider.base_url} ({now.window:,}-token context)."
     sent, own = list_request_settings(now.settings), await read_server_defaults(now)
+    roles = conversation.roles.get().describe(conversation.state.seconds) if conversation.roles else []
     said = [
+        render_table(("role", "model", "server", "time"), roles) if roles else "",
         f"Sent with every request: {format_settings(sent)}." if sent else "",
         f"The server's own: {format_settings(own)}." if own else "",
     ]
     names = [found.name for found in offered]
     about = {now.name: format_settings(sent)} if sent else {}
     data = {"model": now.name, "offered": offered, "options": names, "about": about, "settings": sent}
+    data["roles"] = [dict(zip(("role", "model", "server", "time"), row, strict=True)) for row in roles]
     return CommandReply(text="\n\n".join(filter(None, (text, listed, *said, now.why))), data=data)
 
 

@@ -21,7 +21,7 @@ from ollm.domain.model_facts import ModelFacts
 from ollm.domain.text import format_seconds
 from ollm.domain.tools import ToolSchema
 from ollm.providers.base import AnyPiece, CallPiece, ChatRequest, ProgressPiece, Provider, TextPiece, ThinkingPiece
-from ollm.runtime.model.tool_call_fallback import ToolCallFallback, format_request
+from ollm.runtime.model.tool_call_fallback import StreamWatch, ToolCallFallback, format_request
 from ollm.services.token_counting import TokenCounter
 
 if TYPE_CHECKING:
@@ -131,7 +131,7 @@ class Model:
                 request = replace(request, response_schema=schema)
             if expected := self._reading.estimate(request, self.facts):
                 yield expected
-            answer = self._create_answer(request) if tools else None
+            answer, watch = self._create_answer(request) if tools else None, StreamWatch()
             try:
                 async with aclosing(answer.stream_answer() if answer else self.provider.stream(request)) as pieces:
                     async for piece in pieces:
@@ -140,6 +140,7 @@ class Model:
                         elif may_call or not isinstance(piece, CallPiece):
                             answered = True
                             self._reading.observe_answer(piece)
+                            watch.observe_piece(piece)
                             yield piece
             except ModelError as error:
                 unbound = schema is not None and isinstance(error, RequestRefusedError)
@@ -150,6 +151,8 @@ class Model:
                 if answer:
                     self.facts, self.counted, self._stumbles = answer.facts, answer.counted, answer.stumbles
                     self.advice = answer.advice or self.advice
+                else:
+                    self.facts = watch.update_facts(self.facts)
 
     def _build_request(
         self,

@@ -7,11 +7,8 @@ import contextlib
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
 from ollm.domain.errors import OllmError
 from ollm.domain.events import Event, Notice
-from ollm.domain.model_facts import ModelFacts
 from ollm.domain.text import format_count
 from ollm.runtime.base import ChangeWatch, TurnObserver, TurnReport
 from ollm.runtime.parts import ConversationState
@@ -59,7 +56,7 @@ class ModelFactsObserver(TurnObserver):
         if news := self._state.model.pictures.take_news():
             self._emit(Notice(level="warning", text=f"{self._state.model.name}: {news}"))
         facts = self._state.model.facts
-        if facts.key != self._known.key or not (changes := find_changed_fields(self._known, facts)):
+        if facts.key != self._known.key or not (changes := facts.list_changes(self._known)):
             return
         speeds = () if self._known.prefill_per_second is None else ("prefill_per_second", "decode_per_second")
         told = {name: value for name, value in changes.items() if name not in speeds}
@@ -75,12 +72,6 @@ class ModelFactsObserver(TurnObserver):
         surer = any(known.token_samples < needed <= samples for needed, _ in DOUBT_SHARES)
         if samples > known.token_samples and (moved or surer):
             self._state.model.set_token_factor(round(factor, 4), samples)
-
-
-def find_changed_fields(before: ModelFacts, after: ModelFacts) -> dict[str, Any]:
-    """Return the fields whose values differ."""
-    old, new = msgspec.structs.asdict(before), msgspec.structs.asdict(after)
-    return {name: value for name, value in new.items() if old[name] != value}
 
 
 def describe_changes(changes: dict[str, Any], advice: str = "") -> str:

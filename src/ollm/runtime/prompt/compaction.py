@@ -36,8 +36,10 @@ from ollm.services.token_counting import TokenCounter
 
 if TYPE_CHECKING:
     from ollm.config.settings import CompressionSettings, Settings
+    from ollm.domain.lazy import Lazy
     from ollm.domain.messages import PromptMessage
     from ollm.domain.session import SnapshotTrigger
+    from ollm.runtime.model.role_models import RoleModels
     from ollm.runtime.prompt.prompt import Prompt
     from ollm.services.chat_compression.compression_state import CompressionOptions, PreparedSummary, Summarise
     from ollm.services.snapshots import SnapshotManager
@@ -189,6 +191,7 @@ class Compactor:
         *,
         keep: RecordCompression = _discard_record,
         before: Callable[[], Awaitable[None]] = _skip_announcement,
+        roles: Lazy[RoleModels] | None = None,
         clock: Clock = now,
     ) -> None:
         self._settings = settings
@@ -196,6 +199,7 @@ class Compactor:
         self._snapshots = snapshots
         self._keep = keep
         self._before = before
+        self._roles = roles
         self._clock = clock
         self._breaker = CompressionBreaker()
         self._window = 0
@@ -329,6 +333,8 @@ class Compactor:
 
         await self._before()
         before, view = prompt.used_tokens, prompt.view_context(with_recall=manual)
+        if summarise and self._roles and "summary" in (roles := self._roles.get()):
+            summarise, options = roles.summarise, await self._fit_to_role(roles, options)
         write = _report_progress(summarise, emit, self._counter, self.speeds) if summarise else None
         try:
             service = ChatCompressionService(self._counter, write, clock=self._clock)
@@ -346,6 +352,18 @@ class Compactor:
         self._put_result(prompt, view, result, emit)
         await self._count_compression(result, "manual" if manual else "auto", (before, prompt.used_tokens), emit)
         return True
+
+    async def _fit_to_role(self, roles: RoleModels, options: CompressionOptions) -> CompressionOptions:
+        """Fit the request for a summary to the window and speed of the model that writes it."""
+        if (model := await roles.find("summary")) is None:
+            return options
+        self.speeds = model.facts.prefill_per_second, model.facts.decode_per_second
+        longest = min(options.summary_max_tokens, rules.compute_limit(model.window) // 4)
+        room = min(options.request_tokens or model.window, rules.compute_limit(model.window) - longest)
+        seconds = rules.compute_summary_seconds(self.settings.timeout, room, longest, self.speeds)
+        return msgspec.structs.replace(
+            options, request_tokens=room, summary_max_tokens=longest, timeout_seconds=seconds
+        )
 
     def _put_result(self, prompt: Prompt, view: ContextView, result: CompressionResult, emit: Emit) -> None:
         context = _update_records(view, result, self._counter)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import logging
 from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from typing import Any
 
 import msgspec
 
-from ollm.config.settings import SearchSettings
+from ollm.domain.clock import monotonic
 from ollm.store.session_index.index import SessionIndex
 from ollm.store.session_index.session_texts import SessionTexts, Vector
 from ollm.system.http import HttpFailure, Timeouts, open_client
@@ -29,20 +29,21 @@ class EmbeddingFailed(Exception):  # noqa: N818 - search goes on by words alone
 
 
 class EmbeddingServer:
-    """Requests embeddings of texts from `search.baseUrl`."""
+    """Requests embeddings of texts from the server at `base_url`."""
 
-    def __init__(self, settings: SearchSettings, base_url: str, api_key: str = "") -> None:
-        self.model = settings.embedding_model or ""
-        self._path = "/api/embed" if settings.type == "ollama" else "/v1/embeddings"
-        self._url = base_url.rstrip("/").removesuffix("/v1").removesuffix("/api")
-        key = {"authorization": f"Bearer {api_key}"} if api_key else {}
-        self._headers = {"content-type": "application/json", **key}
+    def __init__(self, model: str, base_url: str, headers: Mapping[str, str], *, ollama: bool = False) -> None:
+        self.model = model
+        self._path = "/api/embed" if ollama else "/v1/embeddings"
+        self.url = base_url.rstrip("/").removesuffix("/v1").removesuffix("/api")
+        self._headers = {"content-type": "application/json", **headers}
+        self.seconds = 0.0  # of all requests
 
     async def embed_texts(self, texts: Sequence[str]) -> list[Vector]:
         """Embed texts, each cut to a maximum length. Raises EmbeddingFailed."""
+        begun = monotonic()
         body = msgspec.json.encode({"model": self.model, "input": [text[:MAX_EMBEDDED_CHARS] for text in texts]})
         try:
-            client = open_client(self._url, headers=self._headers, timeouts=_TIMEOUTS)
+            client = open_client(self.url, headers=self._headers, timeouts=_TIMEOUTS)
             try:
                 answer = await client.fetch("POST", self._path, body)
             finally:
@@ -52,6 +53,8 @@ class EmbeddingServer:
             vectors = [array("f", row) for row in _read_rows(msgspec.json.decode(answer.body))]
         except (HttpFailure, OSError, ValueError, TypeError, LookupError, msgspec.MsgspecError) as error:
             raise EmbeddingFailed(str(error)) from error
+        finally:
+            self.seconds += monotonic() - begun
         if len(vectors) != len(texts) or len({len(vector) for vector in vectors}) > 1:
             raise EmbeddingFailed(f"{len(vectors)} embeddings for {len(texts)} texts")
         return vectors
@@ -71,6 +74,7 @@ class SessionEmbedder:
     def __init__(self, server: EmbeddingServer, open_index: Callable[[], SessionIndex]) -> None:
         self.server = server
         self._open_index = open_index
+        self.turn_end = asyncio.Lock()  # held by work after a turn, so that a server changes its model seldom
         self._task: asyncio.Task[None] | None = None
 
     def start(self, session_id: str) -> None:
@@ -94,7 +98,8 @@ class SessionEmbedder:
     async def _embed_quietly(self, session_id: str) -> None:
         await asyncio.sleep(QUIET_SECONDS)
         try:
-            await self.embed_session(session_id)
+            async with self.turn_end:
+                await self.embed_session(session_id)
         except EmbeddingFailed as error:
             log.warning("No embeddings: %s", error, extra={"operation": "embed"})
 

@@ -1,0 +1,104 @@
+"""Small requests beside the conversation, for the models of `roles`: titles, modes, summaries in advance.
+
+Chores wait for the end of a turn and follow each other, so that a server that holds one model at a time changes it as
+seldom as possible.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from contextlib import nullcontext, suppress
+from typing import TYPE_CHECKING, get_args
+
+import msgspec
+
+from ollm.domain.context import ModeName
+from ollm.domain.errors import OllmError
+from ollm.domain.messages import PromptMessage, group_messages
+from ollm.domain.text import shorten_line
+from ollm.runtime.model.server_queue import in_background
+from ollm.services import budget as rules
+from ollm.services.chat_compression.compression_state import PreparedSummary
+from ollm.services.chat_compression.summary import build_request, clean_answer
+from ollm.services.chat_recording.service import MAX_TITLE_CHARS
+from ollm.services.modes import MODES
+from ollm.system.terminal_text import make_printable
+
+if TYPE_CHECKING:
+    from ollm.runtime.model.role_models import RoleModels
+    from ollm.runtime.parts import ConversationParts
+
+MAX_QUOTED_CHARS = 2_000  # of each message
+MAX_ANSWER_TOKENS = 400  # a model may think before it answers
+MODE_SECONDS = 10.0
+TITLE_ORDER = (
+    "Write a title for the conversation that begins with the messages below: at most six words, in the language of the "
+    "user, without quotation marks. Answer with the title alone."
+)
+MODE_ORDER = 'Choose the mode of a coding agent for the user\'s message. Answer with JSON: {"mode": NAME}.'
+log = logging.getLogger("ollm.chores")
+
+
+async def do_chores(parts: ConversationParts, roles: RoleModels, *, due: bool) -> bool:
+    """Write the title and, if it is `due`, the next summary. Return False if main should prepare that summary."""
+    in_background.set(True)
+    session = parts.session
+    async with roles.embedder.turn_end if roles.embedder else nullcontext():
+        if session.title and session.title == session.draft_title:
+            await _write_title(parts, roles)
+        return due and await _prepare_summary(parts, roles)
+
+
+async def _write_title(parts: ConversationParts, roles: RoleModels) -> None:
+    session, model = parts.session, await roles.find("small", quietly=True)
+    if model is None:
+        return
+    said = [(message.role, message.text[:MAX_QUOTED_CHARS]) for message in session.messages if message.text]
+    asked = [text for role, text in said if role == "user"][:1]
+    answers = [text for role, text in said if role == "assistant"][-1:]
+    text = "\n\n".join((session.title, *(f"<message>\n{each}\n</message>" for each in (*asked, *answers))))
+    messages = (PromptMessage(role="system", content=TITLE_ORDER), PromptMessage(role="user", content=text))
+    answer = clean_answer(await roles.ask("small", model, messages, MAX_ANSWER_TOKENS))
+    title = " ".join(answer.partition("\n")[0].split()).strip("\"'`*#“”„ ")
+    session.draft_title = ""
+    if title:
+        await session.rename(make_printable(shorten_line(title, MAX_TITLE_CHARS)))
+
+
+async def _prepare_summary(parts: ConversationParts, roles: RoleModels) -> bool:
+    """Prepare the next summary with the role's model. Return False if main does that work."""
+    if (model := await roles.find("summary", quietly=True)) is None:
+        return False
+    prompt, limit = parts.prompt, rules.compute_limit(model.window)
+    longest = rules.compute_summary_cap(prompt.compute_budget(), parts.compactor.settings.summary_max_tokens)
+    longest = min(longest, limit // 4)
+    standing = prompt.get_active_context().messages
+    covered = max((number for message in standing for number in message.sources), default=0)
+    messages = build_request(group_messages(standing), (), (longest, limit - longest), prompt.counter)
+    text = clean_answer(await roles.ask("summary", model, messages, longest))
+    if text:
+        parts.compactor.prepared = PreparedSummary(text=text, last_number=covered)
+        log.info("A summary was prepared while idle.", extra={"operation": "compress"})
+    return True
+
+
+async def choose_mode(parts: ConversationParts, roles: RoleModels, text: str) -> ModeName | None:
+    """Let the small model choose the mode for a message. Return None if it cannot, or if it is on the main server: a
+    change of models would cost more than it is worth."""
+    model = await roles.find("small", quietly=True)
+    if model is None or model.provider.base_url == parts.state.model.provider.base_url:
+        return None
+    modes = "\n".join(f"{name}: {mode.role}" for name, mode in MODES.items())
+    order = f"{MODE_ORDER}\n{modes}\nThe mode is {parts.prompt.mode} now. Keep it unless another fits clearly better."
+    messages = (
+        PromptMessage(role="system", content=order),
+        PromptMessage(role="user", content=text[:MAX_QUOTED_CHARS]),
+    )
+    names = list(get_args(ModeName))
+    schema = {"type": "object", "properties": {"mode": {"enum": names}}, "required": ["mode"]}
+    with suppress(OllmError, TimeoutError, msgspec.MsgspecError):
+        async with asyncio.timeout(MODE_SECONDS):
+            answer = await roles.ask("small", model, messages, MAX_ANSWER_TOKENS, schema)
+        return msgspec.json.decode(clean_answer(answer), type=dict[str, ModeName]).get("mode")
+    return None
