@@ -198,9 +198,11 @@ class WorkspaceScope:
     def create_server_finder(self) -> ServerFinder:
         from ollm.services.diagnostics.servers import ServerFinder
 
-        languages, programs = self.process.settings.tools.diagnostics.languages, self.process.tool_environment
-        path = programs.get("PATH", "")
-        return ServerFinder(self.boundary.workspace, path, languages, trusted=self.process.trusted)
+        languages, programs = (
+            self.process.settings.tools.diagnostics.languages,
+            self.process.environment.get("PATH", ""),
+        )
+        return ServerFinder(self.boundary.workspace, programs, languages, trusted=self.process.trusted)
 
     @cached_property
     def context(self) -> WorkspaceContext:

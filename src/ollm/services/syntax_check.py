@@ -3,14 +3,15 @@ installed (extra `[code]`)."""
 
 from __future__ import annotations
 
-import re
 import sys
 
+from ollm.domain.lazy import compile_late
+
 NEWEST_SYNTAX = (3, 14)
-_NEWER_LINE = re.compile(
+_NEWER_LINE = compile_late(
     r"type\s+\w+.*=|(?:async\s+)?(?:def|class)\s+\w+\[|except\*?\s+[\w.]+\s*,\s*[\w.]+.*:|.*\bt[\"']"
 )
-_COMMENTED = re.compile(
+_COMMENTED = compile_late(
     r"(?:^|/)(?:[tj]sconfig[^/]*|devcontainer|\.eslintrc|\.babelrc|\.vscode/[^/]+)\.json$"
 )  # by habit
 
@@ -59,6 +60,10 @@ def _find_yaml_error(text: str) -> str | None:
 
 
 def _find_by_grammar(name: str, text: str) -> str | None:
+    from ollm.services.code_map.languages import find_language
+
+    if find_language(name) is None:
+        return None
     from ollm.services.code_map.syntax_tree import find_parse_error
 
     line = find_parse_error(name, text.encode("utf-8", "replace"))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 from collections import deque
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -37,6 +36,7 @@ from ollm.policy.shell.programs.record import InnerCommand, Program, Reading, Wo
 from ollm.policy.shell.walk import ScriptWalker
 from ollm.policy.shell.words import ShellWord, drop_prefix, make_literal
 from ollm.system.paths import Boundary, Judgement
+from ollm.system.sandbox.names import find_executable
 from ollm.system.terminal_text import find_hidden_characters, is_hidden
 
 MAX_COMMAND_CHARS = 10_000
@@ -341,7 +341,7 @@ def _asks_for_version(name: str, words: Sequence[ShellWord]) -> bool:
     something from the workspace."""
     if len(words) != 2 or words[1].text not in _VERSION_OPTIONS:
         return False
-    found = shutil.which(name)
+    found = find_executable(name)
     return found is None or os.path.realpath(found).startswith(_SYSTEM_DIRECTORIES)
 
 

@@ -9,6 +9,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
+from ollm.domain.lazy import compile_late
 from ollm.domain.struct import Data
 from ollm.services.code_map.languages import CodeLanguage, find_language
 
@@ -32,8 +33,8 @@ _PREFIXES = {
     "var_spec": "var ",
     "variable_declarator": "const ",
 }
-_ANNOTATIONS = re.compile(r"^(?:@(?!interface\b)[\w.]+(?:\([^()]*\))?\s+)+")
-_TEMPLATE_ARGUMENTS = re.compile(r"<[^<>]*>")
+_ANNOTATIONS = compile_late(r"^(?:@(?!interface\b)[\w.]+(?:\([^()]*\))?\s+)+")
+_TEMPLATE_ARGUMENTS = compile_late(r"<[^<>]*>")
 _CARRIERS = frozenset({"decorated_definition", "export_statement", "template_declaration"})
 _DECLARATIONS = frozenset(
     "expression_statement lexical_declaration variable_declaration ambient_declaration type_declaration "
@@ -41,7 +42,7 @@ _DECLARATIONS = frozenset(
 )  # of one thing or of several
 _CALLS = frozenset({"call_expression", "parenthesized_expression", "unary_expression", "arguments"})
 MAX_ONE_LINE_BYTES = 2_000  # of a call on one line that is looked into; a longer one is minified
-_CPP_WORDS = re.compile(rb"^\s*(?:class|namespace|template|using|public:|private:)\b", re.MULTILINE)
+_CPP_WORDS = compile_late(rb"^\s*(?:class|namespace|template|using|public:|private:)\b", re.MULTILINE)
 MAX_SIGNATURE_CHARS = 160
 MAX_VALUE_CHARS = 70
 CountTokens = Callable[[str], int]

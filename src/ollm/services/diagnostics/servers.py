@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from ollm.domain.struct import Data
-from ollm.system.sandbox.names import is_inside
+from ollm.system.sandbox.names import find_executable, is_inside
 
 PROJECT_PROGRAMS = ("node_modules/.bin", ".venv/bin", "venv/bin")
 VIRTUAL_ENVIRONMENTS = (".venv/bin/python", "venv/bin/python")
@@ -106,10 +106,10 @@ class ServerFinder:
     def find_server(self, language: Language, root: Path) -> FoundServer | None:
         folders = list(self._list_folders(root))
         if (language.runs_code and not self._trusted) or not all(
-            _find_program(name, folders) for name in language.needs
+            find_executable(name, folders) for name in language.needs
         ):
             return None
-        found = ((_find_program(name, folders), more) for name, *more in language.commands)
+        found = ((find_executable(name, folders), more) for name, *more in language.commands)
         argv = next(((program, *more) for program, more in found if program), None)
         settings = self._make_settings(language, root)
         for name, section in language.settings.items():
@@ -143,11 +143,6 @@ class ServerFinder:
             "diagnosticSeverityOverrides": {"reportMissingImports": "warning", "reportMissingModuleSource": "none"}
         }
         return {"python": {"analysis": analysis}, "basedpyright": {"analysis": analysis}}
-
-
-def _find_program(name: str, folders: Sequence[str]) -> str | None:
-    paths = (os.path.join(folder, name) for folder in folders)  # noqa: PTH118 - called for every edit
-    return next((path for path in paths if os.path.isfile(path) and os.access(path, os.X_OK)), None)  # noqa: PTH113
 
 
 def _apply_settings(configured: Mapping[str, Any]) -> Iterator[Language]:

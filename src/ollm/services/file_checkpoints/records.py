@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 import threading
 from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
@@ -137,6 +136,8 @@ def drop_old_places(folder: Path, now: datetime, keep_days: int) -> None:
         if place == folder or not times or max(times) >= limit or objects.journal.exists():
             continue
         with suppress(OSError, BusyError), objects.hold_lock():
+            import shutil
+
             shutil.rmtree(place)
 
 

@@ -37,16 +37,14 @@ HELPER_VARIABLES = "PATH HOME LANG LC_ALL LC_CTYPE TZ XDG_CONFIG_HOME SYSTEMROOT
 def find_program(name: str) -> str | None:
     """Find a program on the PATH that we start outside of a sandbox. Folders of the current project and of workspaces
     do not count, since a command could have put it there."""
-    import shutil
-
-    from ollm.system.sandbox.names import writable_roots
+    from ollm.system.sandbox.names import find_executable, writable_roots
 
     here, home = os.path.realpath(os.getcwd()), os.path.realpath(os.path.expanduser("~"))
     tops = [folder for folder in (Path(here), *Path(here).parents) if os.path.lexists(folder / ".git")]
     projects = [top for top in (Path(here), *tops, *map(Path, writable_roots)) if not Path(home).is_relative_to(top)]
     folders = [Path(os.path.realpath(entry)) for entry in os.environ.get("PATH", "").split(":") if os.path.isabs(entry)]
     foreign = [str(folder) for folder in folders if not any(folder.is_relative_to(top) for top in projects)]
-    return shutil.which(name, path=":".join(foreign))
+    return find_executable(name, foreign)
 
 
 def start_confined(start: Callable[[], T], program: str, readable: Iterable[str] = ()) -> T:

@@ -29,6 +29,7 @@ from ollm.system.sandbox.confined import (
 from ollm.system.sandbox.names import (
     GIT_SETTINGS_NAMES,
     REBASES,
+    find_executable,
     find_git_directories,
     follow_dot_git,
     follow_pointer,
@@ -190,14 +191,12 @@ def list_system_files() -> list[str]:
     """List the files in which git looks for the system's settings: where it is installed, or in /etc."""
     if named := os.environ.get("GIT_CONFIG_SYSTEM"):
         return [named]
-    return _list_installed_files(os.environ.get("PATH"))
+    return _list_installed_files(os.environ.get("PATH", os.defpath))
 
 
 @cache
-def _list_installed_files(programs: str | None) -> list[str]:
-    import shutil
-
-    found = shutil.which("git", path=programs) or "/usr/bin/git"
+def _list_installed_files(programs: str) -> list[str]:
+    found = find_executable("git", programs.split(":")) or "/usr/bin/git"
     prefixes = (os.path.dirname(os.path.dirname(path)) for path in (found, os.path.realpath(found)))
     return [*dict.fromkeys(("/etc/gitconfig", *(os.path.join(prefix, "etc/gitconfig") for prefix in prefixes)))]
 
@@ -348,7 +347,6 @@ def _find_words(script: str, home: str) -> Iterator[str]:
     slash; the words after `git` are its own. Parts that a shell computes become `*`; if the word begins with one, that
     may be the top of the worktree."""
     import shlex
-    import shutil
 
     with suppress(ValueError):
         yield from (word for word in shlex.split(script) if "/" in word and "*" not in os.path.basename(word))
@@ -361,7 +359,7 @@ def _find_words(script: str, home: str) -> Iterator[str]:
         found += [word for word in rest if word[:1] not in ("-", "$", "*") and not first.startswith("git")]
         found += [word[2:] for word in found if word.startswith("*/")]
         yield from (word for word in found if _names_file(word, in_git=first.startswith("git")))
-        if "/" not in first and (program := shutil.which(first)):
+        if "/" not in first and (program := find_executable(first)):
             yield program
 
 

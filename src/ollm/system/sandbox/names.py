@@ -239,7 +239,15 @@ def find_own_place(path: str, roots: Iterable[str]) -> str | None:
     return next((place for place in inside if any(is_inside(place, root) for root in roots)), None)
 
 
-def trace_path(path: str) -> Iterator[str]:
+def read_target(path: str) -> str | None:
+    """Return the target of a link, or None for anything else."""
+    try:
+        return os.readlink(path)
+    except (OSError, ValueError):
+        return None
+
+
+def trace_path(path: str, read: Callable[[str], str | None] = read_target) -> Iterator[str]:
     """Walk a path as the kernel does: return every link on the way, then the end, which may be missing. After a missing
     part `..` goes back by name."""
     place, waiting, links = os.getcwd() if path[:1] != "/" else "/", path.split("/")[::-1], 0
@@ -249,8 +257,7 @@ def trace_path(path: str) -> Iterator[str]:
             place = os.path.dirname(place)
         elif part not in ("", "."):
             above, place = place, f"{place.rstrip('/')}/{part}"
-            with suppress(OSError, ValueError):
-                target = os.readlink(place)
+            if (target := read(place)) is not None:
                 yield place
                 links += 1
                 place = "/" if target.startswith("/") else above
@@ -282,3 +289,10 @@ def is_environment_file(name: str) -> bool:
     """Return True for `.env*` except examples: recursive reads skip such files and report how many."""
     plain = normalize_name(name)
     return plain.startswith(".env") and not plain.endswith(EXAMPLE_ENDINGS)
+
+
+def find_executable(name: str, folders: Iterable[str] | None = None) -> str | None:
+    """Find a program in folders, by default those of the PATH."""
+    places = os.environ.get("PATH", os.defpath).split(":") if folders is None else folders
+    paths = (os.path.join(folder, name) for folder in places)
+    return next((path for path in paths if os.path.isfile(path) and os.access(path, os.X_OK)), None)

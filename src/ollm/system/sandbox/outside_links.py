@@ -12,7 +12,7 @@ from contextlib import suppress
 from functools import cache, lru_cache
 from typing import Any, TypeVar
 
-from ollm.system.sandbox.names import OWN_PLACES, is_inside, list_names, trace_path
+from ollm.system.sandbox.names import OWN_PLACES, is_inside, list_names, read_target, trace_path
 
 Visit = Callable[[str], None]  # is called with every path on which a result depends
 T = TypeVar("T")
@@ -75,7 +75,9 @@ def _read_home_links(roots: tuple[str, ...], _moment: int) -> list[str]:
 
 def _read_leading_links(folder: str, roots: tuple[str, ...], visit: Visit) -> tuple[list[str], list[str]]:
     links, folders = read_links(folder, visit)
-    return [link for link in links if any(is_inside(one, root) for one in trace_path(link) for root in roots)], folders
+    read = cache(read_target)  # most links of a folder have the same folders above them
+    traced = ((link, trace_path(link, read)) for link in links)
+    return [link for link, places in traced if any(is_inside(one, root) for one in places for root in roots)], folders
 
 
 def list_named_files(roots: Iterable[str]) -> set[str]:
