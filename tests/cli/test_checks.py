@@ -67,7 +67,7 @@ async def test_a_check_that_never_passes_ends_the_turn_after_its_rounds(tmp_path
         configure(runner, TEST)
         done = await runner.run("-p", "write it", "--yes")
 
-    assert done.code == 0, done.err
+    assert done.code == 1, done.err
     assert "Check still fails" in done.err
     assert "Stopped after 2 rounds" in done.err
     assert len(runner.server.chats) == 4
@@ -89,4 +89,18 @@ async def test_checks_of_a_workspace_run_only_if_it_is_trusted(tmp_path: Path) -
 
     assert (before, after) == (False, True)
     assert wrong.code == 2
-    assert "checks[0]" in wrong.err + wrong.out
+    assert "checks[0]: when: invalid enum value 'often'" in wrong.err + wrong.out
+
+
+async def test_a_check_that_removes_or_breaks_the_file_is_reported(tmp_path: Path) -> None:
+    async with running(tmp_path, [write("a.py", "x\n"), "Done.", write("b.py", "x\n"), "Done."]) as runner:
+        configure(runner, "checks: [{files: '*.py', run: 'rm {files}; mkdir {files}; echo out; exit 3', when: edit}]\n")
+        await runner.run("-p", "write it", "--yes")
+        removed = read_results(runner)[-1]
+        configure(runner, "checks: [{files: '*.py', run: \"printf '\\\\377\\\\000' > {files}\", when: edit}]\n")
+        await runner.run("-p", "write it", "--yes")
+
+    assert "error" not in removed
+    assert "A check removed the file." in removed["llmContent"]
+    assert "out\n" in removed["llmContent"]
+    assert "A check made it a binary file." in read_results(runner)[-1]["llmContent"]

@@ -1,5 +1,6 @@
 """`/review`, `/commit` and `ollm -p --review`: changes of a repository, in parts that fit the window."""
 
+import re
 import subprocess
 from pathlib import Path
 
@@ -47,19 +48,22 @@ async def test_uncommitted_changes_are_attached(tmp_path: Path) -> None:
 
 
 async def test_a_range_is_reviewed_and_an_unknown_one_is_an_error(tmp_path: Path) -> None:
-    async with running(tmp_path, ["Fine.", "Fine."]) as runner:
+    async with running(tmp_path, ["Fine.", "Fine.", "{}"]) as runner:
         make_repository(runner)
         git(runner, "commit", "-qam", "two")
         await runner.run("-p", "look at signs", "--review", "main~1..main")
         wrong = await runner.run("-p", "--review", "nosuch")
         await runner.run("-p", "/review HEAD~1 and be brief")
         none = await runner.run("-p", "--review", "main..main")
+        (runner.workspace / "any.json").write_text('{"type": "object"}')
+        form = await runner.run("-p", "--review", "main..main", "--schema", "any.json")
 
     assert "look at signs" in last_message(runner, 0)
     assert "-    return a + b" in last_message(runner, 0)
     assert "new.py" not in last_message(runner, 0)
     assert (wrong.code, "git knows no revision nosuch" in wrong.err) == (2, True)
     assert "and be brief" in last_message(runner, 1)
+    assert (form.out, "No changes." in last_message(runner, 2)) == ("{}\n", True)
     assert (none.code, none.out) == (0, "No changes.\n")
 
 
@@ -74,7 +78,8 @@ async def test_a_large_diff_comes_in_parts_that_fit(tmp_path: Path) -> None:
     assert all(f"+value_{number} = {number}\n" in "".join(sent) for number in range(600))
     assert all(f"part {number} of {len(sent)}]" in text for number, text in enumerate(sent, 1))
     assert "answer for all parts together" in sent[-1]
-    assert done.out.endswith(f"Part {len(sent)}.\n")
+    assert done.out == f"Part {len(sent)}.\n"
+    assert all(re.search(r"^@@ -0 \+\d+ @@\n\+value", part, re.MULTILINE) for part in sent[2:-1])
     (session,) = runner.sessions()
     assert [message["role"] for message in session["messages"]] == ["user", "assistant"] * len(sent)
 

@@ -87,10 +87,10 @@ async def run_once(
             sys.stderr.write(f"ollm: {escape_controls(notice)}\n")
         if text.startswith("/") and not text.startswith("//") and not piped.strip():
             reply = await run_slash_command(conversation, text)
-            if reply.follow_up != "send":
+            if reply.follow_up != "send" and schema is None:
                 print_reply(reply, output, conversation.session_id, start)
                 return int(ExitCode.DONE if reply.ok else ExitCode.FAILED)
-            text = reply.argument
+            text = reply.argument or f"{text}\n\n{reply.text}"
         text = text[1:] if text.startswith("//") else text
         attachments = await collect_attachments(text, question, start, conversation)
         printer = TextPrinter(counts_seconds=True) if schema and output == "text" else create_printer(output, start)

@@ -61,10 +61,11 @@ class Printer:
     cost = 0.0  # by the price in the settings
     answers: tuple[Any, ...] = ()  # the document that fits the schema of the answer
     unfit = ""  # why the answer does not
+    failing = ""  # the check that still fails
 
     def show(self, event: Event) -> None:
         if isinstance(event, TurnFinished):
-            self.reason, self.message = event.reason, event.message
+            self.reason, self.message, self.failing = event.reason, event.message, event.failing
         elif isinstance(event, ToolFinished):
             self.denied += event.status == "denied"
             self.ran += event.status != "denied"
@@ -76,6 +77,8 @@ class Printer:
             return ExitCode.DENIED
         if self.reason == "answered" and self.unfit:
             return ExitCode.SCHEMA
+        if self.reason == "answered" and self.failing:
+            return ExitCode.FAILED
         return EXIT_CODES[self.reason]
 
     def describe_failure(self) -> dict[str, Any]:
@@ -84,6 +87,7 @@ class Printer:
         if not code:
             return {}
         message = "All tool calls were denied." if code == ExitCode.DENIED else "Interrupted."
+        message = f"Check still fails: {self.failing}" if self.failing and not self.signal else message
         if self.signal == signal.SIGUSR1:
             from ollm.cli.signals import TAKEOVER_MESSAGE
 

@@ -208,10 +208,17 @@ def explain_mismatch(kind: Any, value: Any, path: str) -> str:
     try:
         msgspec.convert(value, kind)
     except msgspec.ValidationError as error:
-        expected = str(error).partition(", got ")[0].partition(" - at ")[0].replace("`", "").removeprefix("Expected ")
-        words = [TYPE_WORDS.get(word, word) for word in expected.replace(" | null", "").split(" ")]
-        return f"expected {' '.join(words)}{_describe_value(value, path)}"
+        return _explain_refusal(*str(error).replace("`", "").partition(" - at ")[::2], _describe_value(value, path))
     return ""
+
+
+def _explain_refusal(message: str, place: str, described: str) -> str:
+    """Explain an error of msgspec in a value, or at a place inside the value."""
+    if place.strip("$") or not message.startswith("Expected "):
+        return f"{place.lstrip('$.')}: {message[0].lower()}{message[1:]}".removeprefix(": ")
+    expected = message.partition(", got ")[0].removeprefix("Expected ")
+    words = [TYPE_WORDS.get(word, word) for word in expected.replace(" | null", "").split(" ")]
+    return f"expected {' '.join(words)}{described}"
 
 
 def find_choice(kind: Any, value: Any) -> Any:

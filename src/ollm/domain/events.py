@@ -233,6 +233,7 @@ class TurnFinished(Event, frozen=True, tag="turn-finished"):
     reason: TurnReason
     usage: Usage = Usage()
     message: str = ""
+    failing: str = ""  # the check that still fails
 
 
 if TYPE_CHECKING:

@@ -11,6 +11,7 @@ from pathlib import Path
 from ollm.config.settings import Check, OutputSettings
 from ollm.domain.errors import ToolFailure
 from ollm.domain.events import Event, Notice
+from ollm.domain.text import format_count
 from ollm.domain.tools import ErrorInfo, ToolResult
 from ollm.runtime.base import ChangeWatch
 from ollm.services.background_jobs import BackgroundJobs
@@ -43,9 +44,10 @@ class Checks:
         self._emit = emit
         self._changed: dict[str, None] = {}
         self._rounds: dict[int, int] = {}
+        self.failing = ""  # the check that the model could not make pass in this turn
 
     def begin_turn(self) -> None:
-        self._changed, self._rounds = {}, {}
+        self._changed, self._rounds, self.failing = {}, {}, ""
 
     async def check_edit(self, path: Path, in_editor: bool) -> str:
         """Note a changed file and run the checks for its edit, unless an editor has its text. Returns the failures."""
@@ -79,7 +81,8 @@ class Checks:
             text = f"Check failed: {check.run}. The model gets its output (round {rounds} of {check.max_rounds})."
             self._emit(Notice(level="info", text=text))
         else:
-            text = f"Check still fails: {check.run}. Stopped after {check.max_rounds} rounds."
+            self.failing = check.run
+            text = f"Check still fails: {check.run}. Stopped after {format_count(check.max_rounds, 'round')}."
             self._emit(Notice(level="warning", text=text))
         return bool(failure) and rounds <= check.max_rounds
 

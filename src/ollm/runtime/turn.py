@@ -19,7 +19,7 @@ from ollm.domain.errors import (
     PromptTooLongError,
     RequestRefusedError,
 )
-from ollm.domain.events import Event, Notice, TurnFinished, TurnReason, TurnStarted
+from ollm.domain.events import Event, Notice, TextDelta, ThinkingDelta, TurnFinished, TurnReason, TurnStarted
 from ollm.domain.messages import (
     AnyPart,
     Message,
@@ -59,6 +59,7 @@ class Turn:
         self._calls = TurnCalls(parts, self._record_results, parts.session.make_call_id, self._create_guide)
         self._usage = Usage()
         self._retried_refusal = self._resent = False
+        self._answers_later = False  # what the model says now are notes for a later answer
         self._sent: tuple[PromptMessage, ...] = ()
 
     async def run(
@@ -71,12 +72,14 @@ class Turn:
         """Run the turn. `parts` is the whole message, `typed` the user's typed text, `attached` the attached texts.
         `later` are messages for after the answer, each to be answered too."""
         try:
+            self._answers_later = bool(later)
             await self._add_user_message(parts, typed, attached)
             while await self._run_step():
                 pass
             loops = self._parts.loops
-            for message in later:
+            for number, message in enumerate(later, start=1):
                 loops.reset()
+                self._answers_later = number < len(later)
                 await self._record_message("user", message)
                 while await self._run_step():
                     pass
@@ -212,7 +215,8 @@ class Turn:
 
     async def _request_answer(self) -> StreamedAnswer:
         """Stream one answer. Text from before an error or a cancel is recorded as interrupted."""
-        answer = StreamedAnswer(self._emit, self._session.record_text, self._parts.monotonic)
+        emit = self._emit_note if self._answers_later else self._emit
+        answer = StreamedAnswer(emit, self._session.record_text, self._parts.monotonic)
         whole, begun, state = False, self._parts.monotonic(), self._parts.state
         try:
             async with aclosing(self._stream_answer()) as pieces:
@@ -223,6 +227,9 @@ class Turn:
             if not whole and answer.partial_parts:
                 await self._record_interrupted(answer)
         return answer
+
+    def _emit_note(self, event: Event) -> None:
+        self._emit(ThinkingDelta(text=event.text) if isinstance(event, TextDelta) else event)
 
     async def _record_interrupted(self, answer: StreamedAnswer) -> None:
         """Record the text so far. No server counts an answer that was cut off, so its tokens are our own estimate."""
@@ -288,7 +295,8 @@ class Turn:
     def _finish(self, reason: TurnReason, message: str) -> None:
         if done := self._calls.describe_steps():
             self._emit(Notice(level="info", text=done))
-        self._emit(TurnFinished(reason=reason, usage=self._usage, message=message))
+        failing = self._parts.checks.failing if self._parts.checks else ""
+        self._emit(TurnFinished(reason=reason, usage=self._usage, message=message, failing=failing))
 
 
 def classify_error(error: OllmError) -> TurnReason:

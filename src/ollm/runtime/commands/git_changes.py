@@ -160,6 +160,8 @@ def _split_files(diff: str, max_tokens: int, count: Callable[[str], int]) -> Ite
             yield file
             continue
         head, *hunks = re.split(r"^(?=@@ )", file, flags=re.MULTILINE)
+        if not hunks:  # a conflict
+            head, hunks = "", [head]
         yield from (head + piece for piece in _pack(hunks, max_tokens - count(head), count))
 
 
@@ -167,12 +169,15 @@ def _pack(hunks: Iterable[str], max_tokens: int, count: Callable[[str], int]) ->
     """Pack hunks into pieces. One that is too large is split by lines, and a long line is cut."""
     piece, room = "", max(max_tokens, MIN_PART_TOKENS // 2)
     for hunk in hunks:
+        header = re.match(r"@@ -(\d+)\S* \+(\d+)", hunk)
+        old, new = map(int, header.groups()) if header else (0, 0)
         for line in [hunk] if count(hunk) <= room else hunk.splitlines(keepends=True):
             left_out = f"… [{len(line) - room} characters of this line left out]\n"
             lines = line if count(line) <= room else line[:room] + left_out
             if piece and count(piece) + count(lines) > room:
                 yield piece
-                piece = ""
+                piece = f"@@ -{old} +{new} @@\n" if header and not line.startswith("@@") else ""
             piece += lines
+            old, new = old + (line[0] in " -"), new + (line[0] in " +")
     if piece:
         yield piece

@@ -8,6 +8,7 @@ import difflib
 import os
 from abc import abstractmethod
 from collections.abc import Iterable
+from contextlib import suppress
 from itertools import takewhile
 from pathlib import Path
 from typing import ClassVar
@@ -135,10 +136,15 @@ async def run_edit_checks(context: ToolContext, check: CheckEdit, given: str, af
     """Run the checks for an edit. Return the content as they left it, with what they changed or found."""
     path = context.boundary.check(given, "write")
     failures = await check(path, path in context.buffers)
-    now = None if path in context.buffers else read_current(context, given)
-    if now is None or now.encoding is None:
+    if path in context.buffers:
         return after
+    now = None
+    with suppress(ToolFailure):
+        now = read_current(context, given)
     summary = [after.summary]
+    if now is None or now.encoding is None:
+        summary.append("A check removed the file." if now is None else "A check made it a binary file.")
+        return NewContent(text=after.text, content=after.content, summary="\n".join([*summary, failures]).strip())
     if now.text != after.text:
         diff = make_diff(given, after.text, now.text)
         summary.append(
