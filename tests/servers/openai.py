@@ -92,6 +92,7 @@ class ScriptedServer(Server):
         if request.path != "/tokenize":
             return None
         text = request.body.get("prompt") or " ".join(m["content"] for m in request.body["messages"])
+        text += json.dumps(request.body.get("tools", ""))
         return {"count": len(text.split()), "tokens": list(range(len(text.split()))), "max_model_len": self.window}
 
     def _studio_page(self, request: Request) -> Any:

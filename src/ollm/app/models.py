@@ -1,16 +1,24 @@
-"""Lists and probes models for `ollm models` and the daemon."""
+"""Lists and probes models for `ollm models` and the daemon, and exchanges their cards."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import msgspec
 
 from ollm.app.toolbox import create_tool_registry
 from ollm.domain.clock import format_stamp
-from ollm.domain.errors import NoServerError
+from ollm.domain.errors import NoServerError, NotFoundError, UsageError
+from ollm.domain.model_facts import MODEL_FIELDS, SERVER_FIELDS, ModelFacts
+from ollm.domain.struct import Data
 from ollm.providers.base import ChatRequest
+from ollm.providers.server_errors import make_unknown_model_error
+from ollm.providers.server_remedies import identify_server
 from ollm.runtime.prompt.prefix import count_instruction_tokens
+from ollm.store.model_facts import split_facts_key
+from ollm.system.atomic import read_small_file
 
 if TYPE_CHECKING:
     from ollm.app.process import ProcessScope
@@ -48,13 +56,85 @@ async def collect_models(process: ProcessScope, report: Callable[[str], None]) -
     }
 
 
+MAX_CARD_BYTES = 64 << 10
 MAX_PROBE_WINDOW_TOKENS = 8192  # the tools are tried in the words of a window of this size at most
 
 
-async def probe_model(process: ProcessScope, name: str | None, report: Callable[[Trial], None]) -> ModelCard:
-    """Probe the model and replace its stored facts by the dated results."""
-    import msgspec
+class SharedCard(Data, frozen=True, forbid_unknown_fields=True):
+    """A model's card as a file. It has no address, key, header or command; `facts` holds fields of `ModelFacts`."""
 
+    version: Literal[1]
+    model: Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
+    facts: dict[str, Any]
+
+
+def find_facts(process: ProcessScope, name: str) -> ModelFacts:
+    """Find what is known about a model, on the server where it was measured last."""
+    known = [facts for facts in process.model_facts.list_all() if split_facts_key(facts.key)[2] == name]
+    if not known:
+        raise NotFoundError(f"Nothing is known about {name} yet.", action=f"Run `ollm models probe {name}`.")
+    return max(known, key=lambda facts: facts.probed or "")
+
+
+def make_card(facts: ModelFacts) -> SharedCard:
+    """Make the card to share. The key is left out, since it names the server's address."""
+    shared = msgspec.to_builtins(facts)
+    del shared["key"]
+    model = split_facts_key(facts.key)[2]
+    return SharedCard(version=1, model=PurePath(model).name if model.startswith("/") else model, facts=shared)
+
+
+def read_card(path: Path) -> SharedCard:
+    """Read and check someone's card."""
+    try:
+        card = msgspec.json.decode(read_small_file(path, MAX_CARD_BYTES), type=SharedCard)
+        known = {field.encode_name for field in msgspec.structs.fields(ModelFacts)} - {"key"}
+        if unknown := sorted(card.facts.keys() - known):
+            raise UsageError(f"{path} has unknown fields: {', '.join(unknown)}.", action="Import only cards of ollm.")
+        msgspec.convert({**card.facts, "key": ""}, ModelFacts)
+    except OSError as error:
+        raise UsageError(f"Cannot read {path}: {error.strerror}.", action="Check the path.") from error
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise UsageError(
+            f"{path} is not a model card: {error}.", action="A card is the output of `ollm models card NAME --json`."
+        ) from error
+    return card
+
+
+async def import_card(process: ProcessScope, card: SharedCard, name: str | None) -> tuple[ModelFacts, str]:
+    """Take over someone's card for a model of the current server, with the address of that server. Speeds and the
+    window are those of another machine and stay unknown; the forms of another kind of server do too."""
+    model = await process.choose_model(name or card.model, anew=True)
+    try:
+        kind = await identify_server(model.provider)
+        names = [info.name for info in await model.provider.models()]
+    finally:
+        await model.provider.close()
+    if names and model.name not in names:
+        raise make_unknown_model_error(model.provider.base_url, model.name, names)
+    known = process.model_facts.get(model.facts.key)
+    if known.probed:
+        raise UsageError(
+            f"{model.name} was measured here ({known.probed}), which counts more than a card.",
+            action=f"To measure it again: `ollm models probe {model.name}`.",
+        )
+    theirs = msgspec.convert({**card.facts, "key": known.key}, ModelFacts)
+    fields = (*MODEL_FIELDS, *(SERVER_FIELDS if theirs.server == kind else ()))
+    changes = {field: getattr(theirs, field) for field in fields}
+    stamp = format_stamp(process.clock())
+    return process.model_facts.update(known.key, **changes, server=kind, imported=stamp), model.provider.base_url
+
+
+async def probe_model(
+    process: ProcessScope,
+    name: str | None,
+    report: Callable[[Trial], None],
+    announce: Callable[[str], None],
+    *,
+    faults_only: bool = False,
+) -> ModelCard:
+    """Measure the model and replace its stored facts by the dated results. `faults_only` runs only the trials that
+    find faults of the server and its template."""
     from ollm.runtime.model.probe import Probe
     from ollm.tools.framework.tool_selection import select_tools
 
@@ -67,10 +147,17 @@ async def probe_model(process: ProcessScope, name: str | None, report: Callable[
         return select_tools("code", known, window, count, instruction_tokens=instructions)
 
     try:
-        request = ChatRequest(model=model.name, messages=(), window=model.window)
-        card = await Probe(model.provider, request, select, report).run(model.facts)
+        request = ChatRequest(model=model.name, messages=(), window=model.window, settings=model.settings)
+        probe = Probe(model.provider, request, select, report, announce)
+        if faults_only:
+            card = await probe.find_faults(process.model_facts.get(model.facts.key))
+        else:
+            card = await probe.run(model.facts)
+            card = msgspec.structs.replace(
+                card, facts=msgspec.structs.replace(card.facts, probed=format_stamp(process.clock()))
+            )
     finally:
         await model.provider.close()
-    found = msgspec.structs.asdict(msgspec.structs.replace(card.facts, probed=format_stamp(process.clock())))
+    found = msgspec.structs.asdict(card.facts)
     key = found.pop("key")
     return msgspec.structs.replace(card, facts=process.model_facts.update(key, **found))

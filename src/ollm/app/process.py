@@ -328,7 +328,7 @@ class ProcessScope:
             raise
         facts = await self.choose_call_form(choice, facts, wanted)
         self.extend_timeout(choice.provider, size, facts, wanted)
-        said, facts = size, _replace(facts, served_window=None, said_window=None) if anew else facts
+        said, facts = size, facts.forget_server() if anew else facts
         facts = await self.compare_set_window(choice, facts, wanted.context_window)
         if facts.served_window and facts.said_window == said and facts.served_window < said:
             size, why = facts.served_window, f"learnt: the server serves no more, though {said} was said"

@@ -13,6 +13,7 @@ import msgspec
 from msgspec.structs import replace
 
 from ollm.app import ProcessScope
+from ollm.app.models import probe_model
 from ollm.app.workspace import WorkspaceScope
 from ollm.cli.machine import (
     DiskUsage,
@@ -24,6 +25,7 @@ from ollm.cli.machine import (
     measure_disk_usage,
     suggest_models,
 )
+from ollm.cli.model_card import MARKS, TrialPrinter, describe_calls, describe_faults, describe_speed
 from ollm.cli.options import json_option, print_result, resolve_workspace, workspace_option
 from ollm.cli.text_printer import show_waiting
 from ollm.domain.errors import ModelError, OllmError
@@ -32,6 +34,7 @@ from ollm.domain.struct import Data
 from ollm.domain.text import format_count
 from ollm.providers.server_errors import lists_no_models, make_unknown_model_error
 from ollm.providers.window import FALLBACK_WINDOW_TOKENS, choose_window
+from ollm.runtime.model.probe import Trial, measure_speed
 from ollm.runtime.observers.server_memory import describe_memory
 from ollm.store.model_facts import make_facts_key
 from ollm.system.sandbox.caches import clean_cache, measure_cache
@@ -50,25 +53,39 @@ COPIED_ROWS = ("ollama", "llama.cpp")  # commands
 @click.command()
 @click.option("--clean", is_flag=True, help="Delete what package managers and servers keep in the sandbox.")
 @click.option("--measure", is_flag=True, help="Also measure the model's speed with a short request.")
+@click.option("--model", is_flag=True, help="Also find faults of the server and the model's template (a minute).")
 @workspace_option
 @json_option
-def doctor(clean: bool, measure: bool, workspace: str | None, as_json: bool) -> int:
-    """Check your setup: which model is used and why, what is missing, and what to do next."""
+def doctor(clean: bool, measure: bool, model: bool, workspace: str | None, as_json: bool) -> int:
+    """Check your setup: which model is used and why, what is missing, and what to do next.
+
+    Exits with 4 if --model finds a fault.
+    """
     process = ProcessScope(workspace=resolve_workspace(workspace))
     if clean:
         removed = clean_cache(process.home.cache / "box")
         print_result({"removed": removed}, f"Deleted {format_size(removed)}.", as_json=as_json)
         return 0
-    diagnosis, error = asyncio.run(_diagnose_visibly(process, measured=measure))
-    document = {"ok": error is None, **msgspec.to_builtins(diagnosis, enc_hook=str)}
+    diagnosis, error = asyncio.run(_diagnose_visibly(process, measured=measure, tested=model))
+    faulty = any(trial.fault for trial in diagnosis.trials)
+    document = {"ok": error is None and not faulty, **msgspec.to_builtins(diagnosis, enc_hook=str)}
     rows = [_wrap_row(name, make_printable(text)) for name, text in _describe_diagnosis(diagnosis)]
     print_result(document, "\n".join(rows), as_json=as_json)
-    return error.exit_code if error else 0
+    return error.exit_code if error else ModelError.exit_code if faulty else 0
 
 
-async def _diagnose_visibly(process: ProcessScope, *, measured: bool) -> tuple[Diagnosis, OllmError | None]:
+async def _diagnose_visibly(
+    process: ProcessScope, *, measured: bool, tested: bool
+) -> tuple[Diagnosis, OllmError | None]:
+    card, failure = None, None
+    if tested:
+        printer = TrialPrinter()
+        try:
+            card = await probe_model(process, None, printer.report, printer.announce, faults_only=True)
+        except OllmError as error:
+            failure = error
     with show_waiting("asking the model server"):
-        return await diagnose(process, measured=measured)
+        return await diagnose(process, measured=measured, trials=card.trials if card else (), failure=failure)
 
 
 def _wrap_row(name: str, text: str) -> str:
@@ -94,9 +111,7 @@ def _describe_diagnosis(found: Diagnosis) -> Iterator[tuple[str, str]]:
         if found.server is None or answering.base_url != found.server.base_url:
             count = len(answering.models)
             yield "also", f"{answering.label} at {answering.base_url}, {format_count(count, 'model')}"
-    if found.facts is not None:
-        yield "calls", _describe_calls(found.facts)
-        yield "speed", _describe_speed(found.facts)
+    yield from _describe_model(found)
     yield "machine", found.hardware.describe()
     yield from found.models.items()
     yield "sandbox", found.sandbox
@@ -116,6 +131,18 @@ def _describe_diagnosis(found: Diagnosis) -> Iterator[tuple[str, str]]:
     for part in (*found.disk[:MAX_DISK_ROWS], *small):
         yield "", f"{format_size(part.bytes):>10}  {part.name}"
     yield "next", found.next
+
+
+def _describe_model(found: Diagnosis) -> Iterator[tuple[str, str]]:
+    if found.facts is None:
+        return
+    imported = "; from an imported card, not measured here" if found.facts.imported else ""
+    yield "calls", describe_calls(found.facts) + imported
+    yield "speed", describe_speed(found.facts)
+    for trial in found.trials:
+        yield "test", f"{MARKS[trial.ok]:<3}{trial.name}: {trial.told}"
+    for line in describe_faults(found.trials):
+        yield "" if line[0] == " " else "fault", line
 
 
 def _describe_box(found: Diagnosis) -> Iterator[tuple[str, str]]:
@@ -138,26 +165,6 @@ def _find_folder(path: str) -> str:
     if path.startswith(f"{home}/"):
         return "~/" + path[len(home) + 1 :].partition("/")[0]
     return "/".join(path.split("/")[:3])
-
-
-def _describe_calls(facts: ModelFacts) -> str:
-    known = {
-        "unknown": "unknown until first use",
-        "native": "native",
-        "blocks": "in blocks: fenced commands and files",
-        "text": "written as text, which ollm parses",
-        "constrained": "constrained to the tools' schema",
-        "none": "none: the model does not call tools",
-    }
-    results = "; results are sent as user messages" if facts.result_form == "user" else ""
-    return known[facts.call_form] + results
-
-
-def _describe_speed(facts: ModelFacts) -> str:
-    if facts.prefill_per_second is None and facts.decode_per_second is None:
-        return "not measured; run `ollm doctor --measure`"
-    read, write = facts.prefill_per_second, facts.decode_per_second
-    return f"prompt: {read if read is not None else '?'} tok/s, output: {write if write is not None else '?'} tok/s"
 
 
 RECOMMENDED_WINDOW_TOKENS = 8192
@@ -208,11 +215,14 @@ class Diagnosis(Data, frozen=True):
     left_out: tuple[str, ...] = ()  # folders of PATH that they do not see
     language_servers: Mapping[str, str] = {}  # programs by language
     box_cache: int = 0  # bytes that package managers keep in the sandbox
+    trials: tuple[Trial, ...] = ()  # of the model's server and template
 
 
-async def diagnose(process: ProcessScope, *, measured: bool) -> tuple[Diagnosis, OllmError | None]:
-    """Diagnose the setup. An error found is returned with the results, not raised."""
-    server, facts, error = None, None, None
+async def diagnose(
+    process: ProcessScope, *, measured: bool, trials: tuple[Trial, ...] = (), failure: OllmError | None = None
+) -> tuple[Diagnosis, OllmError | None]:
+    """Diagnose the setup. An error found, or the `failure` of the trials, is returned with the results, not raised."""
+    server, facts, error = None, None, failure
     try:
         server, facts = await _inspect_server(process, measured=measured)
     except OllmError as found:
@@ -242,6 +252,7 @@ async def diagnose(process: ProcessScope, *, measured: bool) -> tuple[Diagnosis,
         home=process.home.root,
         disk=measure_disk_usage(process.home.root),
         home_problem=check_writable(process.home.root),
+        trials=trials,
         next="",
     )
     return replace(diagnosis, next=suggest_next_step(diagnosis, error)), error
@@ -297,8 +308,6 @@ async def _inspect_server(process: ProcessScope, *, measured: bool) -> tuple[Ser
         facts = process.model_facts.get(key)
         memory = await describe_memory(choice.provider, process.saved_slots)
         if measured:
-            from ollm.runtime.model.probe import measure_speed
-
             read, write = await measure_speed(choice.provider, choice.model, tokens)
             facts = process.model_facts.update(key, prefill_per_second=read, decode_per_second=write)
     finally:
@@ -347,6 +356,8 @@ def suggest_next_step(found: Diagnosis, error: OllmError | None) -> str:
         return "Run `ollm config check` to list the problems."
     if missing is not None:
         return f"Install {missing.name} ({missing.detail})."
+    if mending := next((trial.remedy for trial in found.trials if trial.remedy), ""):
+        return f"Mend the server ({mending}), then run `ollm doctor --model` again."
     return _suggest_improvement(found.server, found.facts) if found.server and found.facts else "Start a model server."
 
 
@@ -365,5 +376,5 @@ def _suggest_improvement(server: ServerReport, facts: ModelFacts) -> str:
     if server.window < RECOMMENDED_WINDOW_TOKENS and (server.trained or RECOMMENDED_WINDOW_TOKENS) > server.window:
         return f"The context window is small ({server.window:,}): serve {RECOMMENDED_WINDOW_TOKENS:,} tokens or more."
     if facts.probed is None:
-        return "All set. To test what this model can do: `ollm models probe` (about a minute)."
+        return "All set. To test what this model can do: `ollm models probe` (minutes)."
     return "All set."

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import click
@@ -154,17 +155,53 @@ def remove(name: str, yes: bool) -> None:
 @click.argument("model", required=False, shell_complete=complete_model)
 @json_option
 def probe(model: str | None, as_json: bool) -> None:
-    """Test what a model can do (about a minute).
+    """Measure what a model and its server can do (minutes).
 
     The results are saved and used from then on. Default: the current model.
     """
     from ollm.app.models import probe_model
+    from ollm.cli.model_card import MARKS, TrialPrinter, describe_faults
 
-    process = ProcessScope()
-    card = asyncio.run(probe_model(process, model, lambda trial: warn(f"{trial.name}: {trial.told}")))
-    rows = [(trial.name, "ok" if trial.ok else "no", trial.told, f"{trial.seconds:.1f}") for trial in card.trials]
+    printer = TrialPrinter()
+    card = asyncio.run(probe_model(ProcessScope(), model, printer.report, printer.announce))
+    rows = [(trial.name, MARKS[trial.ok], trial.told, f"{trial.seconds:.1f}") for trial in card.trials]
     head = f"{make_printable(card.model)}, probed {card.facts.probed}\n"
-    print_result(card, head + format_table(("TRIAL", "", "FOUND", "SECONDS"), rows), as_json=as_json)
+    table = format_table(("TRIAL", "", "FOUND", "SECONDS"), rows)
+    print_result(card, "\n".join((head + table, *map(make_printable, describe_faults(card.trials)))), as_json=as_json)
+
+
+@models.command("card")
+@click.argument("name", shell_complete=complete_model)
+@json_option
+def show_card(name: str, as_json: bool) -> None:
+    """Show what was measured about a model.
+
+    With --json it is a file to share: `ollm models import` reads it. It names no server and no key.
+    """
+    from ollm.app.models import find_facts, make_card
+    from ollm.cli.model_card import describe_card
+
+    facts = find_facts(ProcessScope(), name)
+    rows = [f"{label:<10}{text}" for label, text in (("model", make_printable(name)), *describe_card(facts))]
+    print_result(make_card(facts), "\n".join(rows), as_json=as_json)
+
+
+@models.command("import")
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--model", shell_complete=complete_model, help="The model's name on your server (default: the card's).")
+def import_model_card(file: Path, model: str | None) -> None:
+    """Use someone's model card until you measure the model yourself.
+
+    Speeds and the window are not taken over.
+    """
+    from ollm.app.models import import_card, read_card
+
+    card = read_card(file)
+    facts, address = asyncio.run(import_card(ProcessScope(), card, model))
+    name = make_printable(model or card.model)
+    warn(f"Imported the card of {name} for {address}. `ollm models probe {name}` replaces it.")
+    if facts.server != card.facts.get("server"):
+        warn(f"It was measured with {card.facts.get('server') or 'another server'}: only facts of the model are used.")
 
 
 @models.command()

@@ -1,7 +1,8 @@
 """Learned facts about a model on a server, kept between runs."""
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
+from msgspec import Meta
 from msgspec.structs import replace
 
 from ollm.domain.struct import Data
@@ -9,6 +10,12 @@ from ollm.domain.struct import Data
 CallForm = Literal["unknown", "native", "blocks", "text", "constrained", "none"]
 ResultForm = Literal["tool", "user"]
 WrittenForm = Literal["fence", "tag", "json"]
+SystemForm = Literal["system", "user"]
+ThinkingForm = Literal["none", "separate", "tagged", "opened"]  # in the answer: with both tags, or only the last
+SamplingField = Literal["temperature", "topK", "seed"]
+ServerKind = Literal["llama.cpp", "vllm", "sglang", "lm-studio", "tabbyapi", "ollama", "embedded", "other"]
+Stamp = Annotated[str, Meta(max_length=40, pattern=r"^[\dT:.Z+-]*$")]  # ISO 8601
+Fault = Literal["system", "users", "results", "calls", "tools", "parser", "window", "thinking", "prefix"]
 CHAT_BELOW_PARAMETERS = 0.4e9  # a smaller model chats without tools, unless a call form is set
 
 
@@ -33,20 +40,37 @@ class ModelFacts(Data, frozen=True):
     window: int | None = None
     served_window: int | None = None  # what the server turned out to serve where it said or was set to `said_window`
     said_window: int | None = None
-    token_factor: float = 1.0
-    token_samples: int = 0
-    max_tools: int | None = None
+    token_factor: Annotated[float, Meta(gt=0, le=20)] = 1.0
+    token_samples: Annotated[int, Meta(ge=0)] = 0
+    max_tools: Annotated[int, Meta(ge=1)] | None = None
     prefill_per_second: float | None = None
     decode_per_second: float | None = None
     verbatim_edits: bool | None = None
-    probed: str | None = None  # when, ISO 8601
+    probed: Stamp | None = None
     parameters: float | None = None  # how many it has, as its server or its name says
     first_form: CallForm | None = None  # how a first conversation begins; kept where a set window spares the asking
+    server: ServerKind | None = None
+    system_form: SystemForm = "system"  # "user": the template drops system messages, so they begin the first user's
+    thinking: ThinkingForm | None = None
+    thinking_off: bool | None = None  # True if `thinking: off` stops it
+    sampling: tuple[SamplingField, ...] | None = None  # the fields that have an effect
+    reuses_prefix: bool | None = None
+    faults: tuple[Fault, ...] = ()  # of its server and template
+    imported: Stamp | None = None  # when a card of someone else was taken over; None once it is measured here
 
     @property
     def chats_only(self) -> bool:
         """Return True if the model is offered no tools."""
         return self.call_form == "none" and (self.parameters or CHAT_BELOW_PARAMETERS) < CHAT_BELOW_PARAMETERS
+
+    def forget_server(self) -> "ModelFacts":
+        """Forget the served window and what needs a workaround, to measure them anew."""
+        return replace(self, served_window=None, said_window=None, system_form="system", thinking=None)
+
+    @property
+    def needs_workaround(self) -> bool:
+        """Return True if the server drops system messages or leaves thinking in the answer."""
+        return self.system_form == "user" or self.thinking in ("tagged", "opened")
 
     def average_speeds(self, read: float | None, write: float | None) -> "ModelFacts":
         """Average the known speeds with the measured ones. A small difference changes nothing, so nothing is saved."""
@@ -70,3 +94,7 @@ class ModelFacts(Data, frozen=True):
             takes_tools=self.takes_tools,
             parameters=self.parameters if self.chats_only else None,
         )
+
+
+MODEL_FIELDS = ("call_form", "written_form", "max_tools", "verbatim_edits", "token_factor", "token_samples")
+SERVER_FIELDS = ("result_form", "takes_tools", "binds_answers", "system_form", "thinking", "thinking_off", "sampling")

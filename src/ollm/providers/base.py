@@ -37,6 +37,7 @@ class ChatRequest(Data, frozen=True):
     response_schema: JsonObject | None = None
     stop: tuple[str, ...] = ()
     settings: ModelSettings | None = None
+    verbatim: bool = False  # adjacent user messages are not joined, to test a template
 
 
 class Piece(msgspec.Struct, frozen=True, tag_field="type"):

@@ -108,7 +108,7 @@ def build_chat_body(request: ChatRequest) -> JsonObject:
         options["temperature"] = request.temperature
     if request.stop:
         options["stop"] = list(request.stop)
-    messages = merge_user_messages(request.messages)
+    messages = list(request.messages) if request.verbatim else merge_user_messages(request.messages)
     if request.settings:
         messages = request_settings.add_thinking_word(messages, request.settings)
     body: JsonObject = {"model": request.model, "messages": list(map(build_message, messages)), "stream": True}

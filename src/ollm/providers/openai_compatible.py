@@ -325,7 +325,7 @@ def build_chat_body(
     encode: Callable[[list[PromptMessage]], Sequence[object]] | None = None,
     kind: Kind = "other",
 ) -> JsonObject:
-    messages = merge_user_messages(request.messages)
+    messages = list(request.messages) if request.verbatim else merge_user_messages(request.messages)
     if request.settings:
         from ollm.providers.request_settings import add_openai_fields, add_thinking_word
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from msgspec.structs import replace
 
+from ollm.domain.model_facts import ServerKind
 from ollm.providers.base import ModelInfo, as_entries, as_mapping, as_text, read_sampling
 from ollm.providers.server_errors import as_int
 
-Kind = Literal["llama.cpp", "vllm", "sglang", "lm-studio", "other"]
+Kind = ServerKind
 LLAMA_CPP: Final = "llama.cpp"
 VLLM: Final = "vllm"
 SGLANG: Final = "sglang"
@@ -18,7 +19,13 @@ PROXY_PAGE = "/model/info"
 SERVED_PAGE = "/info"
 PROXY_WINDOW_KEYS = ("max_input_tokens", "max_tokens")
 WINDOW_KEYS = ("max_total_tokens", "max_model_len", "context_length", "max_input_tokens", "max_input_length")
-OWNERS: dict[str, Kind] = {"llamacpp": LLAMA_CPP, "vllm": VLLM, "sglang": SGLANG, "organization_owner": LM_STUDIO}
+OWNERS: dict[str, Kind] = {
+    "llamacpp": LLAMA_CPP,
+    "vllm": VLLM,
+    "sglang": SGLANG,
+    "organization_owner": LM_STUDIO,
+    "tabbyAPI": "tabbyapi",
+}
 
 
 def split_base_url(url: str) -> tuple[str, str]:

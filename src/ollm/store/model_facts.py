@@ -57,3 +57,10 @@ def _parse_facts(key: str, fields: dict[str, Any]) -> ModelFacts:
 def make_facts_key(provider: str, base_url: str, model: str) -> str:
     """Make the key of a model. Embedded models have no address; for them `base_url` names the file."""
     return f"{provider}|{base_url}|{model}"
+
+
+def split_facts_key(key: str) -> tuple[str, str, str]:
+    """Split a key into provider, address and model."""
+    provider, _, rest = key.partition("|")
+    address, _, model = rest.partition("|")
+    return provider, address, model

@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from msgspec.structs import replace
 
@@ -40,6 +40,10 @@ class Model:
     """Sends messages and yields pieces. The window stays fixed: changing it would make a server reload the model."""
 
     def __init__(self, provider: Provider, name: str, window: int, facts: ModelFacts, *, why: str = "") -> None:
+        if facts.needs_workaround:
+            from ollm.runtime.model.workarounds import AdaptedProvider
+
+            provider = cast("Provider", AdaptedProvider(provider, facts))
         self.provider = provider
         self.name = name
         self.window = window

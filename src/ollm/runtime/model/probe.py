@@ -5,19 +5,26 @@ Every trial is one short request at temperature 0. The results are saved as fact
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
+from functools import partial
+from typing import Any, cast
 
 from msgspec.structs import replace
 
+from ollm.config.settings import ModelSettings
 from ollm.domain.clock import monotonic
+from ollm.domain.errors import ModelError, PromptTooLongError
 from ollm.domain.messages import PromptMessage, ToolCall
-from ollm.domain.model_facts import CallForm, ModelFacts
+from ollm.domain.model_facts import CallForm, Fault, ModelFacts, SamplingField, ThinkingForm
 from ollm.domain.struct import Data
 from ollm.domain.tools import ToolSchema
-from ollm.providers.base import AnyPiece, CallPiece, ChatRequest, FinishPiece, Provider, TextPiece
+from ollm.providers.base import AnyPiece, CallPiece, ChatRequest, FinishPiece, Provider, TextPiece, ThinkingPiece
+from ollm.providers.server_remedies import find_remedy, identify_server
 from ollm.runtime.model.block_answer import BlockAnswer
+from ollm.runtime.model.template_checks import PADDING, Outcome, Part, TemplateChecks, make_word
 from ollm.runtime.model.tool_call_fallback import AnswerParser, StreamWatch, ToolCallFallback
+from ollm.runtime.model.workarounds import CLOSING, OPENING, AdaptedProvider
 from ollm.runtime.small_models.blocks import FILE_BLOCK
 from ollm.runtime.small_models.edits import read_change
 
@@ -35,16 +42,26 @@ PickTools = Callable[[int], tuple[ToolSchema, ...]]
 MAX_TRIAL_TOKENS = 160
 SPEED_SENTENCE = "The quick brown fox jumps over the lazy dog while seven wizards brew strong coffee. "
 MAX_SPEED_ANSWER_TOKENS = 24
+MAX_THINKING_TOKENS = 64
+MAX_THOUGHT_TOKENS = 1024  # that thinking may add to an answer
+MAX_SAMPLE_TOKENS = 12
+MAX_REFUSAL_CHARACTERS = 200
+MIN_REUSED_SHARE = 0.5
+UNKNOWN = "could not be told"
+RESULT_FAULTS = frozenset({"results", "calls", "tools"})
 CONF = 'DEBUG = False\nNAME = "x"\nLIMIT = 12\n'
 
 
 class Trial(Data, frozen=True):
-    """One line of the card."""
+    """One line of the card. `ok` is None if the trial proved nothing."""
 
     name: str
-    ok: bool
+    ok: bool | None
     told: str
-    seconds: float
+    seconds: float = 0.0
+    fault: Fault | None = None
+    remedy: str = ""  # the server's own way to mend the fault
+    workaround: str = ""  # what ollm does about it
 
 
 class ModelCard(Data, frozen=True):
@@ -55,56 +72,220 @@ class ModelCard(Data, frozen=True):
     trials: tuple[Trial, ...]
 
 
+Finding = tuple[ModelFacts, bool | None, str]
+Trials = dict[str, Callable[[ModelFacts], Awaitable[Finding]]]
+WORKAROUNDS: dict[Fault, str] = {
+    "system": "ollm puts the system prompt in front of the first user message",
+    "users": "ollm joins them",
+    "results": "ollm sends calls and results as text",
+    "calls": "ollm sends calls and results as text",
+    "tools": "ollm lists the tools in the prompt",
+    "parser": "ollm reads calls from the text",
+    "window": "ollm uses the smaller window",
+    "thinking": "ollm separates it",
+}
+PART_EFFECTS: dict[Part, dict[str, Any]] = {
+    "system": {"system_form": "user"},
+    "tools": {"takes_tools": False, "result_form": "user"},
+    "calls": {"result_form": "user"},
+    "results": {"result_form": "user"},
+}
+PART_NAMES: dict[Part, str] = {
+    "system": "system messages",
+    "users": "two user messages",
+    "tools": "tool list",
+    "calls": "earlier calls",
+    "results": "tool results",
+}
+OUTCOMES: dict[Outcome, str] = {
+    "shown": "read",
+    "lost": "dropped before the model",
+    "refused": "refused",
+    "unknown": UNKNOWN,
+}
+
+
 class Probe:
-    """Runs the trials. `tools` returns the given number of tools, the most needed first. `report` gets each trial."""
+    """Runs the trials. `tools` returns the given number of tools, the most needed first. `announce` gets the name of
+    each trial before it runs, `report` its result."""
 
     def __init__(
-        self, provider: Provider, request: ChatRequest, tools: PickTools, report: Callable[[Trial], None]
+        self,
+        provider: Provider,
+        request: ChatRequest,
+        tools: PickTools,
+        report: Callable[[Trial], None],
+        announce: Callable[[str], None] = lambda _name: None,
     ) -> None:
-        self._provider = provider
-        self._request = request  # model and window of every request
+        self._server = self._provider = provider  # `_provider` has the workarounds found so far
+        self._request = request  # model, window and settings of every request
         self._tools = tools
         self._report = report
+        self._announce = announce
+        self._checks = TemplateChecks(provider, replace(request, settings=None))
+        self._advice = ""  # how the server says it would take tools
         self._trials: list[Trial] = []
 
     async def run(self, facts: ModelFacts) -> ModelCard:
+        """Run all trials and measure anew what is known."""
         facts = replace(ModelFacts(key=facts.key), token_factor=facts.token_factor, token_samples=facts.token_samples)
-        for trial in (
-            self._try_speed,
-            self._try_call_form,
-            self._try_result_form,
-            self._try_tool_count,
-            self._try_verbatim,
-            self._try_window,
-            self._try_forms,
-        ):
-            begin = monotonic()
-            facts, name, ok, told = await trial(facts)
-            self._trials.append(Trial(name=name, ok=ok, told=told, seconds=round(monotonic() - begin, 1)))
-            self._report(self._trials[-1])
+        trials: Trials = {
+            "speed": self._try_speed,
+            "thinking": self._try_thinking,
+            **self._list_template_trials(),
+            "prompt cache": self._try_prefix,
+            "calls": self._try_call_form,
+            "results": self._try_result_form,
+            "tools": self._try_tool_count,
+            "copying": self._try_verbatim,
+            "window": self._try_window,
+            "sampling": self._try_sampling,
+            "forms": self._try_forms,
+        }
+        return await self._run_trials(facts, trials)
+
+    async def find_faults(self, facts: ModelFacts) -> ModelCard:
+        """Run only the trials that find faults of the server and its template. What else is known stays."""
+        trials: Trials = {
+            "speed": self._try_speed,
+            **self._list_template_trials(),
+            "tool parser": self._try_parser,
+            "thinking": self._try_thinking,
+            "prompt cache": self._try_prefix,
+            "window": self._try_window,
+        }
+        return await self._run_trials(forget_faults(facts), trials)
+
+    async def _run_trials(self, facts: ModelFacts, trials: Trials) -> ModelCard:
+        facts = replace(facts, server=await identify_server(self._server))
+        for name, trial in trials.items():
+            self._announce(name)
+            begin, before = monotonic(), facts.faults
+            facts, ok, told = await trial(facts)
+            fault = next((each for each in facts.faults if each not in before), None)
+            done = Trial(name=name, ok=ok, told=told, seconds=round(monotonic() - begin, 1), fault=fault)
+            if fault:
+                remedy = self._advice or find_remedy(facts.server or "other", fault)
+                done = replace(done, remedy=remedy, workaround=WORKAROUNDS.get(fault, ""))
+            self._trials.append(done)
+            self._report(done)
+            self._provider, self._advice = self._server, ""
+            if facts.needs_workaround:
+                self._provider = cast("Provider", AdaptedProvider(self._server, facts))
         return ModelCard(model=self._request.model, facts=facts, trials=tuple(self._trials))
 
-    async def _try_speed(self, facts: ModelFacts) -> tuple[ModelFacts, str, bool, str]:
+    async def _try_speed(self, facts: ModelFacts) -> Finding:
         read, write = await measure_speed(self._provider, self._request.model, self._request.window)
         facts = replace(facts, prefill_per_second=read, decode_per_second=write)
         known = read is not None and write is not None
-        return facts, "speed", known, f"prompt: {read or '?'} tok/s, output: {write or '?'} tok/s"
+        return facts, known, f"prompt: {read or '?'} tok/s, output: {write or '?'} tok/s"
 
-    async def _try_call_form(self, facts: ModelFacts) -> tuple[ModelFacts, str, bool, str]:
+    def _list_template_trials(self) -> Trials:
+        return {name: partial(self._try_part, part) for part, name in PART_NAMES.items()}
+
+    async def _try_part(self, part: Part, facts: ModelFacts) -> Finding:
+        """Check that the template passes a part of the conversation on."""
+        outcome = await self._checks.check(part)
+        if outcome in ("shown", "unknown"):
+            return facts, outcome == "shown" or None, OUTCOMES[outcome]
+        told = OUTCOMES[outcome]
+        if outcome == "refused":
+            refused = self._checks.refused
+            told, self._advice = f"{told}: {refused.refusal[:MAX_REFUSAL_CHARACTERS]}", refused.advice
+        return add_fault(facts, cast("Fault", part), **PART_EFFECTS.get(part, {})), False, told
+
+    async def _try_thinking(self, facts: ModelFacts) -> Finding:
+        """Find how the model's thinking arrives, and whether it can be switched off."""
+        asked = PromptMessage(role="user", content="What is 17 times 3?")
+        request = replace(self._request, messages=(asked,), max_tokens=MAX_THINKING_TOKENS, temperature=0)
+        prompt = await self._server.render(request) or ""
+        form = find_thinking_form(await collect_pieces(self._server.stream(request)), prompt)
+        if form == "none":
+            return replace(facts, thinking=form, thinking_off=None), True, "none"
+        quiet = replace(request, settings=replace(request.settings or ModelSettings(), thinking="off"))
+        prompt = await self._server.render(quiet) or ""
+        off = find_thinking_form(await collect_pieces(self._server.stream(quiet)), prompt) == "none"
+        facts = replace(facts, thinking=form, thinking_off=off)
+        told = "`thinking: off` stops it" if off else "`thinking: off` has no effect"
+        if form == "separate":
+            return facts, True, f"sent separately; {told}"
+        return add_fault(facts, "thinking"), False, f"part of the answer; {told}"
+
+    async def _try_prefix(self, facts: ModelFacts) -> Finding:
+        """Check that the server does not read the beginning of a conversation again."""
+        said = (PromptMessage(role="user", content=f"{make_word()}. {PADDING * 2}\nAnswer ok."),)
+        later = (PromptMessage(role="assistant", content="ok"), PromptMessage(role="user", content="Again."))
+        first, second = await self._read_prompt(said), await self._read_prompt((*said, *later))
+        if not second.counts_reuse or not second.usage.prompt_tokens:
+            return facts, None, f"{UNKNOWN}: the server does not report it"
+        reused, before = second.usage.reused_tokens, first.usage.prompt_tokens
+        told = f"{reused:,} of {before:,} tokens reused"
+        if reused >= MIN_REUSED_SHARE * before:
+            return replace(facts, reuses_prefix=True), True, told
+        return add_fault(facts, "prefix", reuses_prefix=False), False, told
+
+    async def _read_prompt(self, messages: tuple[PromptMessage, ...]) -> FinishPiece:
+        request = replace(self._request, messages=messages, max_tokens=1, temperature=0)
+        pieces = await collect_pieces(self._provider.stream(request))
+        return next((piece for piece in pieces if isinstance(piece, FinishPiece)), FinishPiece(counts_reuse=False))
+
+    async def _try_sampling(self, facts: ModelFacts) -> Finding:
+        """Find which sampling settings have an effect: heat changes an answer, a seed and a single choice fix it."""
+        asked = PromptMessage(role="user", content="Write ten random words.")
+
+        async def write(**settings: Any) -> str:
+            request = replace(self._request, messages=(asked,), settings=ModelSettings(**settings))
+            pieces = await collect_pieces(self._server.stream(replace(request, max_tokens=MAX_SAMPLE_TOKENS)))
+            return "".join(piece.text for piece in pieces if isinstance(piece, TextPiece | ThinkingPiece))
+
+        try:
+            cold, hot, again = await write(temperature=0), *[await write(temperature=2, seed=7) for _ in range(2)]
+            other, narrow = await write(temperature=2, seed=8), await write(temperature=2, seed=9, top_k=1)
+        except ModelError as error:
+            return facts, None, f"{UNKNOWN}: {error.message}"
+        heats = cold not in (hot, other)
+        found: dict[SamplingField, bool] = {
+            "temperature": heats,
+            "topK": heats and narrow == cold,
+            "seed": heats and hot == again != other,
+        }
+        works = tuple(name for name, has_effect in found.items() if has_effect)
+        told = ", ".join(f"{name} {'works' if name in works else 'has no effect'}" for name in found)
+        return replace(facts, sampling=works), heats, told if heats else "temperature has no effect"
+
+    async def _try_parser(self, facts: ModelFacts) -> Finding:
+        """Check that the server recognizes a call, without learning from a model that makes none."""
+        if not facts.takes_tools:
+            return facts, None, "not tested: the model is not shown the tools"
+        found, _, told = await self._try_call_form(facts)
+        if "parser" in found.faults and found.takes_tools:
+            return found, False, told
+        if "parser" in found.faults:
+            return replace(found, call_form=facts.call_form), False, "the server refuses tools"
+        if found.call_form == "native":
+            return facts, True, "calls are recognized"
+        return facts, None, f"{UNKNOWN}: the model made no call in the form of its template"
+
+    async def _try_call_form(self, facts: ModelFacts) -> Finding:
         """Find the simplest form that works for one plain call."""
         fallback, parser = self._prepare_request(facts, self._tools(TOOL_COUNTS[0]), "Read the file alpha.txt.")
-        await collect_text(fallback.request_answer(parser))
-        facts = fallback.facts
+        await collect_pieces(fallback.request_answer(parser))
+        offered, facts = facts.takes_tools, fallback.facts
+        if offered and not facts.takes_tools:
+            facts, self._advice = add_fault(facts, "parser"), fallback.advice
         if parser.native:
-            return replace(facts, call_form="native"), "calls", True, "native"
+            return replace(facts, call_form="native"), True, "native"
         if parser.calls:
             form = parser.form or facts.written_form
-            return replace(facts, call_form="text", written_form=form), "calls", True, f"written as text ({form})"
+            facts, told = replace(facts, call_form="text", written_form=form), f"written as text ({form})"
+            if form == "tag" and facts.takes_tools:  # the mark of a template: the server should have read it
+                facts, told = add_fault(facts, "parser", result_form="user"), f"{told}, not recognized by the server"
+            return facts, True, told
         if await fallback.request_constrained_calls(parser):
-            return replace(facts, call_form="constrained"), "calls", True, "only when constrained to the tools' schema"
-        return replace(facts, call_form="none"), "calls", False, "none"
+            return replace(facts, call_form="constrained"), True, "only when constrained to the tools' schema"
+        return replace(facts, call_form="none"), False, "none"
 
-    async def _try_forms(self, facts: ModelFacts) -> tuple[ModelFacts, str, bool, str]:
+    async def _try_forms(self, facts: ModelFacts) -> Finding:
         """Try three tiny tasks in the found form and in blocks. Use the form that completes more."""
         request = replace(self._request, messages=(SYSTEM_MESSAGE,), tools=self._tools(TOOL_COUNTS[2]))
         found = facts.call_form
@@ -113,12 +294,12 @@ class Probe:
         told = f"{found} {held} of {len(TASKS)}, blocks {blocks} of {len(TASKS)}"
         better = blocks > held or (blocks == held and blocks > 0 and found != "native")
         chosen = replace(facts, call_form="blocks") if better else facts
-        return chosen, "forms", max(held, blocks) > 0, f"{told}: {chosen.call_form} is used"
+        return chosen, max(held, blocks) > 0, f"{told}: {chosen.call_form} is used"
 
-    async def _try_result_form(self, facts: ModelFacts) -> tuple[ModelFacts, str, bool, str]:
+    async def _try_result_form(self, facts: ModelFacts) -> Finding:
         """Find the form in which the model recognizes a result."""
         if facts.call_form == "none":
-            return facts, "results", False, "not tested"
+            return facts, False, "not tested"
         call = ToolCall(id="call_1", name="read_file", arguments={"path": "alpha.txt"})
         history = (
             PromptMessage(role="user", content="Which code does alpha.txt hold?"),
@@ -126,19 +307,21 @@ class Probe:
             PromptMessage(role="tool", content=f"The code is {EXPECTED_CODE}.", call_id=call.id, tool_name=call.name),
         )
         as_tool, as_user = replace(facts, result_form="tool"), replace(facts, result_form="user")
-        for tried in (as_tool, as_user) if facts.call_form == "native" else (as_user, as_tool):
+        order = (as_tool, as_user) if facts.call_form == "native" else (as_user, as_tool)
+        for tried in (as_user,) if RESULT_FAULTS & set(facts.faults) else order:
             fallback, parser = self._prepare_request(tried, self._tools(TOOL_COUNTS[0]), *history)
-            text = await collect_text(fallback.request_answer(parser))
+            pieces = await collect_pieces(fallback.request_answer(parser))
+            text = "".join(piece.text for piece in pieces if isinstance(piece, TextPiece))
             if EXPECTED_CODE in text and not parser.calls:
                 told = "as tool results" if tried.result_form == "tool" else "as user messages"
-                return tried, "results", True, told
+                return tried, True, told
         form = replace(facts, result_form="tool" if facts.call_form == "native" else "user")
-        return form, "results", False, "not understood in any form"
+        return form, False, "not understood in any form"
 
-    async def _try_tool_count(self, facts: ModelFacts) -> tuple[ModelFacts, str, bool, str]:
+    async def _try_tool_count(self, facts: ModelFacts) -> Finding:
         """Find how many tools the model handles before it calls a wrong one."""
         if facts.call_form == "none":
-            return facts, "tools", False, "not tested"
+            return facts, False, "not tested"
         held, erred = 0, False
         for tools in map(self._tools, TOOL_COUNTS):
             if len(tools) <= held:
@@ -150,36 +333,40 @@ class Probe:
             held = len(tools)
         most = max(TOOL_COUNTS[0], held) if erred else None
         told = f"right with {held}" if held else f"wrong even with {TOOL_COUNTS[0]}"
-        return replace(facts, max_tools=most), "tools", held > 0, told
+        return replace(facts, max_tools=most), held > 0, told
 
-    async def _try_verbatim(self, facts: ModelFacts) -> tuple[ModelFacts, str, bool, str]:
+    async def _try_verbatim(self, facts: ModelFacts) -> Finding:
         if facts.call_form == "none":
-            return facts, "copying", False, "not tested"
+            return facts, False, "not tested"
         asked = f"Write exactly these two lines into delta.py:\n{VERBATIM_TEXT}"
         calls = await self._request_calls(facts, self._tools(TOOL_COUNTS[1]), asked)
         contents = [c.arguments.get("content") for c in calls if isinstance(c.arguments, dict)]
         same = any(isinstance(text, str) and text.strip() == VERBATIM_TEXT for text in contents)
         told = "text arrives unchanged" if same else "text is altered on the way: edits may fail"
-        return replace(facts, verbatim_edits=same), "copying", same, told
+        return replace(facts, verbatim_edits=same), same, told
 
-    async def _try_window(self, facts: ModelFacts) -> tuple[ModelFacts, str, bool, str]:
+    async def _try_window(self, facts: ModelFacts) -> Finding:
         """Test whether a long prompt is read in full, limited to what can be read in some seconds."""
         window = self._request.window
         pace = facts.prefill_per_second or 0.0
         lines = int(min(0.8 * window, pace * MAX_WINDOW_READ_SECONDS) / 16)
         if lines < 20:
-            return facts, "window", False, f"{window:,}, not tested: prompt processing is too slow"
+            return facts, None, f"{window:,}, not tested: prompt processing is too slow"
         text = "".join(FILLER_LINE.format(number) for number in range(lines))
         request = replace(self._request, messages=(PromptMessage(role="user", content=text),), max_tokens=1)
         exact = await self._provider.count_prompt(request)
-        read = 0
-        async with aclosing(self._provider.stream(request)) as pieces:
-            async for piece in pieces:
-                read = piece.usage.prompt_tokens if isinstance(piece, FinishPiece) else read
         sent = exact or lines * 12
+        try:
+            pieces = await collect_pieces(self._provider.stream(request))
+            read = sum(piece.usage.prompt_tokens for piece in pieces if isinstance(piece, FinishPiece))
+        except PromptTooLongError as error:
+            read = error.window
+            if not read:
+                return facts, None, f"{UNKNOWN}: {error.message}"
         if read and read < 0.8 * sent:
-            return replace(facts, window=read), "window", False, f"only {read:,} of {sent:,} tokens were read"
-        return replace(facts, window=window), "window", bool(read), f"{window:,}; {read:,} tokens read in full"
+            effects = {"window": read, "served_window": read, "said_window": window}
+            return add_fault(facts, "window", **effects), False, f"{read:,} tokens, not {window:,}"
+        return replace(facts, window=window), bool(read), f"{window:,}; {read:,} tokens read in full"
 
     async def _request_calls(self, facts: ModelFacts, tools: tuple[ToolSchema, ...], asked: str) -> list[CallPiece]:
         fallback, _ = self._prepare_request(facts, tools, asked)
@@ -194,7 +381,7 @@ class Probe:
             self._request,
             messages=(SYSTEM_MESSAGE, *messages),
             tools=tools,
-            max_tokens=MAX_ANSWER_TOKENS,
+            max_tokens=limit_answer(MAX_ANSWER_TOKENS, facts),
             temperature=0,
         )
         fallback = ToolCallFallback(self._provider, request, facts)
@@ -218,9 +405,37 @@ def _reads_path(call: CallPiece, path: str) -> bool:
     return call.name == "read_file" and isinstance(arguments, dict) and arguments.get("path") == path
 
 
-async def collect_text(pieces: AsyncGenerator[AnyPiece, None]) -> str:
+async def collect_pieces(pieces: AsyncGenerator[AnyPiece, None]) -> list[AnyPiece]:
     async with aclosing(pieces):
-        return "".join([piece.text async for piece in pieces if isinstance(piece, TextPiece)])
+        return [piece async for piece in pieces]
+
+
+def find_thinking_form(pieces: list[AnyPiece], prompt: str) -> ThinkingForm:
+    """Find how an answer carries thinking. A prompt may end with the opening tag."""
+    if any(isinstance(piece, ThinkingPiece) for piece in pieces):
+        return "separate"
+    text = "".join(piece.text for piece in pieces if isinstance(piece, TextPiece)).lstrip()
+    if text.startswith(OPENING):
+        return "tagged"
+    return "opened" if CLOSING in text or (text and prompt.rstrip().endswith(OPENING)) else "none"
+
+
+def add_fault(facts: ModelFacts, fault: Fault, **effects: Any) -> ModelFacts:
+    """Add a fault, with the fields that work around it."""
+    return replace(facts, faults=(*facts.faults, fault), **effects)
+
+
+def forget_faults(facts: ModelFacts) -> ModelFacts:
+    """Forget faults and their workarounds, so that they are tested anew."""
+    if set(facts.faults) & {*RESULT_FAULTS, "parser"}:
+        facts = replace(facts, result_form="tool")
+    if "parser" in facts.faults:
+        facts = replace(facts, call_form="unknown")
+    return replace(facts, faults=(), takes_tools=True, system_form="system", thinking=None)
+
+
+def limit_answer(tokens: int, facts: ModelFacts) -> int:
+    return tokens if facts.thinking in (None, "none") else tokens + MAX_THOUGHT_TOKENS
 
 
 def _is_search(call: CallPiece) -> bool:
@@ -256,7 +471,7 @@ async def count_right_steps(provider: Provider, request: ChatRequest, facts: Mod
     right = 0
     for task, is_right in TASKS:
         asked = (*request.messages, PromptMessage(role="user", content=task))
-        sent = replace(request, messages=asked, max_tokens=MAX_TRIAL_TOKENS, temperature=0)
+        sent = replace(request, messages=asked, max_tokens=limit_answer(MAX_TRIAL_TOKENS, facts), temperature=0)
         known = replace(facts, call_form=form)
         blocks = form == "blocks"
         answer = BlockAnswer(provider, sent, known) if blocks else ToolCallFallback(provider, sent, known)

@@ -1,0 +1,96 @@
+"""A model's card and its trials as people read them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ollm.cli.options import warn
+from ollm.cli.text_printer import WaitLine, is_seen
+from ollm.domain.model_facts import ModelFacts
+
+if TYPE_CHECKING:
+    from ollm.runtime.model.probe import Trial
+
+MARKS = {True: "ok", False: "no", None: "?"}
+
+
+class TrialPrinter:
+    """Prints each trial on stderr, and on a terminal the one that runs."""
+
+    def __init__(self) -> None:
+        self._line: WaitLine | None = None
+
+    def announce(self, name: str) -> None:
+        self._line = WaitLine(f"testing: {name}") if is_seen() else None
+
+    def report(self, trial: Trial) -> None:
+        if self._line:
+            self._line.stop()
+        warn(f"{trial.name}: {trial.told}")
+
+
+def describe_faults(trials: tuple[Trial, ...]) -> Iterator[str]:
+    """Describe each fault with its remedy and workaround, for a person who runs the server."""
+    for remedy in dict.fromkeys(trial.remedy for trial in trials if trial.fault):
+        faults = [trial for trial in trials if trial.fault and trial.remedy == remedy]
+        for trial in faults:
+            yield f"{trial.name}: {trial.told}"
+        if remedy:
+            yield f"  to mend it: {remedy}"
+        workarounds = dict.fromkeys(trial.workaround for trial in faults if trial.workaround)
+        yield f"  until then: {', '.join(workarounds) or 'no workaround'}"
+
+
+def describe_calls(facts: ModelFacts) -> str:
+    known = {
+        "unknown": "unknown until first use",
+        "native": "native",
+        "blocks": "in blocks: fenced commands and files",
+        "text": "written as text, which ollm parses",
+        "constrained": "constrained to the tools' schema",
+        "none": "none: the model does not call tools",
+    }
+    results = "; results are sent as user messages" if facts.result_form == "user" else ""
+    return known[facts.call_form] + results
+
+
+def describe_speed(facts: ModelFacts) -> str:
+    if facts.prefill_per_second is None and facts.decode_per_second is None:
+        return "not measured; run `ollm doctor --measure`"
+    read, write = facts.prefill_per_second, facts.decode_per_second
+    return f"prompt: {read if read is not None else '?'} tok/s, output: {write if write is not None else '?'} tok/s"
+
+
+def describe_thinking(facts: ModelFacts) -> str:
+    known = {
+        None: "unknown",
+        "none": "none",
+        "separate": "sent separately",
+        "tagged": "part of the answer, separated by ollm",
+        "opened": "part of the answer, separated by ollm",
+    }
+    off = {None: "", True: "; `thinking: off` stops it", False: "; `thinking: off` has no effect"}
+    return known[facts.thinking] + off[facts.thinking_off]
+
+
+def describe_card(facts: ModelFacts) -> Iterator[tuple[str, str]]:
+    """Describe what is known about a model, row by row."""
+    source = f"imported {facts.imported}, not measured here" if facts.imported else "learnt while it was used"
+    yield "measured", facts.probed or source
+    yield "server", facts.server or "unknown"
+    yield "calls", describe_calls(facts)
+    yield "tools", f"at most {facts.max_tools} at a time" if facts.max_tools else "no limit found"
+    copying = {None: "unknown", True: "text arrives unchanged", False: "text is altered on the way: edits may fail"}
+    yield "copying", copying[facts.verbatim_edits]
+    yield "thinking", describe_thinking(facts)
+    sampling = "unknown" if facts.sampling is None else ", ".join(facts.sampling) or "none"
+    yield "sampling", f"settings with an effect: {sampling}"
+    yield "speed", describe_speed(facts)
+    window = facts.served_window or facts.window
+    yield "window", f"{window:,} tokens" if window else "as the server says"
+    yield (
+        "cache",
+        {None: "unknown", True: "prompts are reused", False: "every prompt is read anew"}[facts.reuses_prefix],
+    )
+    yield "faults", ", ".join(facts.faults) or "none found"

@@ -1,0 +1,136 @@
+"""Checks that a server's chat template passes every part of a conversation on to the model.
+
+A part is sent twice, once with a long made-up fact in it. The prompt as the server renders it must contain the fact, or
+the server's token count must grow by it. Only if the server does neither is the model asked for the fact. A model that
+does not know it proves nothing, so the outcome is then unknown.
+"""
+
+from __future__ import annotations
+
+import secrets
+from contextlib import aclosing
+from typing import Literal
+
+from msgspec.structs import replace
+
+from ollm.domain.errors import ModelError, ToolsUnsupportedError
+from ollm.domain.messages import PromptMessage, ToolCall
+from ollm.domain.struct import Data
+from ollm.domain.tools import ToolSchema
+from ollm.providers.base import CallPiece, ChatRequest, FinishPiece, Provider, TextPiece, ThinkingPiece
+
+Part = Literal["user", "system", "users", "tools", "calls", "results"]
+Outcome = Literal["shown", "lost", "refused", "unknown"]
+
+PADDING = "velmor tasik brundle opfen quarz limtor hesk davrin polute migras enkor fultep " * 3
+MIN_SHOWN_TOKENS = 20  # the fact has three times as many, in any tokenizer
+MAX_LOST_TOKENS = 4
+MAX_ANSWER_TOKENS = 32
+REFUSAL_STATUSES = (400, 422, 500, 501)  # what servers answer if a template raises an error
+QUESTION = "Which code word was mentioned? Answer with that word only."
+
+
+def make_word() -> str:
+    """Make up a word that no model knows."""
+    return "".join(secrets.choice("bdfgklmnprstvz") + secrets.choice("aeiou") for _ in range(4))
+
+
+class PromptReading(Data, frozen=True):
+    """What the server made of a request: its prompt, or the tokens of it, or the reason for a refusal."""
+
+    prompt: str | None = None
+    tokens: int = 0
+    refusal: str = ""
+    advice: str = ""  # how the server would take tools
+
+
+class TemplateChecks:
+    """Checks of one model. `request` holds its name, window and settings."""
+
+    def __init__(self, provider: Provider, request: ChatRequest) -> None:
+        self._provider = provider
+        self._request = request
+        self._counts: bool | None = None  # whether the server's token counts can be trusted
+        self._left_out: set[Part] = set()  # what the server refused is left out of later requests
+        self.refused = PromptReading()  # the last refusal
+
+    async def check(self, part: Part) -> Outcome:
+        """Find out whether this part reaches the model. Raises if the server refuses even a plain message."""
+        word = make_word()
+        fact = f"The code word is {word}. {PADDING}"
+        base = await self._read(self._build_request(part, "ok"))
+        with_fact = self._build_request(part, fact)
+        found = await self._read(with_fact)
+        outcome = self._compare(base, found, word)
+        if outcome == "unknown" and self._counts is None and part != "user":
+            self._counts = await self.check("user") == "shown"
+            outcome = self._compare(base, found, word)
+        if outcome == "unknown" and not self._counts and part not in ("user", "tools"):
+            return "shown" if word in await self._ask(with_fact) else "unknown"
+        self._left_out |= {part} if outcome == "refused" else set()
+        return outcome
+
+    def _compare(self, base: PromptReading, found: PromptReading, word: str) -> Outcome:
+        self.refused = found if found.refusal else base
+        if self.refused.refusal:
+            return "refused"
+        if found.prompt is not None:
+            return "shown" if word in found.prompt else "lost"
+        grown = found.tokens - base.tokens
+        if base.tokens and grown >= MIN_SHOWN_TOKENS:
+            return "shown"
+        return "lost" if self._counts and base.tokens and abs(grown) <= MAX_LOST_TOKENS else "unknown"
+
+    def _build_request(self, part: Part, fact: str) -> ChatRequest:
+        """Build a conversation with the fact in one part. It begins with a new word, which no prompt cache holds."""
+        said = {each: fact if each == part else "ok" for each in ("user", "system", "users", "calls", "results")}
+        system = PromptMessage(role="system", content=said["system"])
+        user = PromptMessage(role="user", content=f"{make_word()}. {said['user']}")
+        question = PromptMessage(role="user", content=QUESTION)
+        tool = ToolSchema(
+            name="read_file",
+            description=fact if part == "tools" else "Read a file.",
+            parameters={"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]},
+        )
+        messages: tuple[PromptMessage, ...] = (replace(user, content=f"{user.content}\n{QUESTION}"),)
+        if part == "users":
+            messages = (replace(user, content=f"{user.content} {said['users']}"), question)
+        if part in ("calls", "results"):
+            call = ToolCall(id="call00001", name=tool.name, arguments={"path": said["calls"]})
+            answer = PromptMessage(role="assistant", content="", calls=(call,))
+            result = PromptMessage(role="tool", content=said["results"], call_id=call.id, tool_name=tool.name)
+            done = PromptMessage(role="assistant", content="Done.")
+            messages = (user, answer, result, done, question)
+        if part != "user" and "system" not in self._left_out:
+            messages = (system, *messages)
+        offers = part == "tools" or ("tools" not in self._left_out and part in ("calls", "results"))
+        return replace(
+            self._request, messages=messages, tools=(tool,) if offers else (), temperature=0, verbatim=part == "users"
+        )
+
+    async def _read(self, request: ChatRequest) -> PromptReading:
+        """Let the server render the prompt, count it, or read it for one token."""
+        try:
+            if (prompt := await self._provider.render(request)) is not None:
+                return PromptReading(prompt=prompt)
+            if tokens := await self._provider.count_prompt(request):
+                return PromptReading(tokens=tokens)
+            async with aclosing(self._provider.stream(replace(request, max_tokens=1))) as pieces:
+                ends = [piece async for piece in pieces if isinstance(piece, FinishPiece)]
+        except ModelError as error:
+            plain = len(request.messages) == 1 and not request.tools  # any server must take it
+            if plain or error.status not in REFUSAL_STATUSES:
+                raise
+            advice = error.action if isinstance(error, ToolsUnsupportedError) else ""
+            return PromptReading(refusal=error.message, advice=advice)
+        return PromptReading(tokens=ends[-1].usage.prompt_tokens if ends else 0)
+
+    async def _ask(self, request: ChatRequest) -> str:
+        text = ""
+        async with aclosing(self._provider.stream(replace(request, max_tokens=MAX_ANSWER_TOKENS))) as pieces:
+            async for piece in pieces:
+                if isinstance(piece, TextPiece | ThinkingPiece):
+                    text += piece.text
+                elif isinstance(piece, CallPiece):
+                    text += str(piece.arguments)
+        return text

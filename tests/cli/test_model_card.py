@@ -1,0 +1,266 @@
+"""What a model and its server are found to do: `models probe`, `models card`, `models import`, `doctor --model`."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.running import Runner, running
+from tests.servers.answers import Answer, Request
+from tests.servers.ollama import OllamaServer
+from tests.servers.openai import ScriptedServer
+
+CALL = '<tool_call>\n{"name": "read_file", "arguments": {"path": "alpha.txt"}}\n</tool_call>'
+REFUSED = {"error": {"message": "Conversation roles must alternate", "code": 400}}
+NO_PARSER = {"error": {"message": '"auto" tool choice requires --enable-auto-tool-choice and --tool-call-parser'}}
+
+
+class Template:
+    """A server's template, parsers and counters, with the faults that are named. The model itself knows nothing but
+    what it is asked to call."""
+
+    def __init__(self, *drops: str, refuses: str = "", text: str = "I do not know.", **faults: Any) -> None:
+        self.drops, self.refuses, self.text, self.faults = drops, refuses, text, faults
+        self.read: list[str] = []
+
+    def render(self, body: dict[str, Any]) -> list[str]:
+        said = [] if "tools" in self.drops else [json.dumps(body.get("tools", ""))]
+        for message in body["messages"]:
+            if message["role"] not in self.drops:
+                said += [message["role"], message["content"]]
+            if "calls" not in self.drops:
+                said.append(json.dumps(message.get("tool_calls", "")))
+        return " ".join(said).split()
+
+    def __call__(self, request: Request) -> Answer:
+        body = request.body
+        roles = [message["role"] for message in body["messages"]]
+        if self.refuses in roles or (self.refuses == "users" and roles[-2:] == ["user", "user"]):
+            return Answer(status=400, body=REFUSED)
+        if body.get("tools") and self.faults.get("parser") == "missing":
+            return Answer(status=400, body=NO_PARSER)
+        words = self.render(body)
+        same = next((at for at, pair in enumerate(zip(words, self.read, strict=False)) if pair[0] != pair[1]), 10**6)
+        cached = 0 if self.faults.get("forgets") else min(same, len(words), len(self.read))
+        self.read = words
+        window = self.faults.get("window", 10**6)
+        if len(words) > window:
+            message = f"This model's maximum context length is {window} tokens, your prompt has {len(words)} tokens."
+            return Answer(status=400, body={"error": {"message": message, "code": 400}})
+        counted = 0 if self.faults.get("silent") else len(words)
+        if body.get("tools") and "alpha.txt" in body["messages"][-1]["content"]:
+            native = not self.faults.get("parser")
+            call = Answer(calls=[("read_file", {"path": "alpha.txt"})]) if native else Answer(text=CALL)
+            return Answer(text=call.text, calls=call.calls, prompt_tokens=counted)
+        return Answer(text=self.text, prompt_tokens=counted, cached_tokens=cached, read_seconds=0.01)
+
+
+async def examine(runner: Runner, **variables: str) -> tuple[int, dict[str, dict[str, Any]]]:
+    done = await runner.run("doctor", "--model", "--json", **variables)
+    document = json.loads(done.out)
+    assert document["ok"] == (done.code == 0), done.err
+    return done.code, {trial["name"]: trial for trial in document["trials"]}
+
+
+def read_facts(runner: Runner) -> dict[str, Any]:
+    (facts,) = json.loads((runner.home / "model-facts.json").read_text()).values()
+    return dict(facts)
+
+
+FAULTS = [
+    (Template(), {}),
+    (Template("system"), {"system messages": "system"}),
+    (Template(refuses="system"), {"system messages": "system"}),
+    (Template(refuses="users"), {"two user messages": "users"}),
+    (Template("tools"), {"tool list": "tools"}),
+    (Template("calls"), {"earlier calls": "calls"}),
+    (Template("tool"), {"tool results": "results"}),
+    (Template("system", "calls", "tool"), {"system messages": 0, "earlier calls": 0, "tool results": 0}),
+    (Template(parser="wrong"), {"tool parser": "parser"}),
+    (Template(text="<think>\nHm.\n</think>\nIt is 51."), {"thinking": "thinking"}),
+    (Template(forgets=True), {"prompt cache": "prefix"}),
+    (Template(window=2000), {"window": "window"}),
+]
+
+
+@pytest.mark.parametrize(("template", "expected"), FAULTS, ids=range(len(FAULTS)))
+async def test_each_fault_is_found_by_the_counts_of_the_server_and_no_other(
+    tmp_path: Path, template: Template, expected: dict[str, Any]
+) -> None:
+    async with running(tmp_path, template, kind="sglang") as runner:
+        code, trials = await examine(runner, OLLM_CONTEXT_WINDOW="8192")
+
+    found = {name: trial["fault"] for name, trial in trials.items() if trial["fault"]}
+    assert found.keys() == expected.keys(), trials
+    assert code == (4 if expected else 0)
+    assert set(read_facts(runner)["faults"]) == set(found.values())
+    for name in found:
+        assert trials[name]["ok"] is False
+        assert "--" in trials[name]["remedy"]
+
+
+async def test_a_weak_model_on_a_server_without_counts_is_not_blamed_for_its_template(tmp_path: Path) -> None:
+    async with running(tmp_path, Template("system", "tool", "calls", silent=True)) as runner:
+        code, trials = await examine(runner)
+
+    parts = [trials[name] for name in ("system messages", "two user messages", "earlier calls", "tool results")]
+    assert [(trial["ok"], trial["told"]) for trial in parts] == [(None, "could not be told")] * 4
+    assert (code, read_facts(runner)["faults"]) == (0, [])
+
+
+async def test_without_counts_a_model_that_knows_the_fact_proves_that_it_arrived(tmp_path: Path) -> None:
+    def recite(request: Request) -> Answer:
+        return Answer(text=str(request.body["messages"]), prompt_tokens=0)
+
+    async with running(tmp_path, recite) as runner:
+        _, trials = await examine(runner)
+
+    assert [trials[name]["ok"] for name in ("system messages", "earlier calls", "tool results")] == [True] * 3
+
+
+async def test_a_server_that_refuses_tools_is_named_with_its_flag(tmp_path: Path) -> None:
+    async with running(tmp_path, Template(parser="missing"), kind="vllm") as runner:
+        done = await runner.run("doctor", "--model")
+
+    assert done.code == 4
+    assert "tool parser: the server refuses tools" in done.out
+    assert "--enable-auto-tool-choice --tool-call-parser" in done.out.partition("\nfault")[2]
+    assert "tool parser: the server refuses tools" in done.err  # as it goes on
+
+
+async def test_what_a_template_drops_is_sent_in_another_form_until_it_is_mended(tmp_path: Path) -> None:
+    async with running(tmp_path, Template("system", "tool"), kind="sglang") as runner:
+        await examine(runner)
+        await runner.run("-p", "Hello.")
+        sent = runner.server.chats[-1]["messages"]
+        runner.server.script = Template()
+        code, _ = await examine(runner)
+        await runner.run("-p", "Hello.")
+
+    assert {message["role"] for message in sent} == {"user", "assistant"}
+    assert "coding agent" in sent[0]["content"]
+    assert [message["role"] for message in runner.server.chats[-1]["messages"]] == ["system", "user"]
+    facts = read_facts(runner)
+    assert (code, facts["faults"], facts["systemForm"], facts["resultForm"]) == (0, [], "system", "tool")
+
+
+@pytest.mark.parametrize("text", ["<think>\nHm.\n</think>\n\nIt is 51.", "Hm.\n</think>\n\nIt is 51."])
+async def test_thinking_in_the_answer_is_separated_once_it_was_found(tmp_path: Path, text: str) -> None:
+    async with running(tmp_path, Template(text=text)) as runner:
+        before = await runner.run("-p", "What is 17 times 3?")
+        await examine(runner)
+        after = await runner.run("-p", "What is 17 times 3?")
+
+    assert "</think>" in before.out
+    assert after.out == "It is 51.\n"
+
+
+async def test_ollama_is_told_apart_and_has_remedies_of_its_own(tmp_path: Path) -> None:
+    async with OllamaServer(Template("tool"), model="scripted") as server:
+        runner = Runner(tmp_path, ScriptedServer())
+        code, trials = await examine(runner, OLLM_BASE_URL=server.base_url, OLLM_PROVIDER="ollama")
+
+    assert (code, trials["tool results"]["fault"]) == (4, "results")
+    assert "ollama create" in trials["tool results"]["remedy"]
+
+
+async def test_a_real_llama_cpp_shows_its_template(tmp_path: Path, llama_server: str) -> None:
+    """SmolLM2's template knows roles and contents, but neither tools nor calls."""
+    runner = Runner(tmp_path, ScriptedServer())
+    _, trials = await examine(runner, OLLM_BASE_URL=llama_server, OLLM_MODEL="smollm2")
+
+    told = {name: trials[name]["ok"] for name in ("system messages", "two user messages", "earlier calls")}
+    assert told == {"system messages": True, "two user messages": True, "earlier calls": False}
+    assert trials["prompt cache"]["ok"] is True
+    assert "--chat-template-file" in trials["earlier calls"]["remedy"]
+
+
+def heat(request: Request) -> Answer:
+    """A model that calls and thinks, with a server that honours temperature and seed, but not top_k."""
+    body = request.body
+    heated = f"{body.get('temperature')} {body.get('seed')}" if body.get("temperature") else "cold"
+    thinks = body.get("chat_template_kwargs", {}).get("enable_thinking", True)
+    if body.get("tools") and "alpha.txt" in body["messages"][-1]["content"]:
+        return Answer(calls=[("read_file", {"path": "alpha.txt"})])
+    return Answer(text=f"words {heated}", thinking="Hm." if thinks else "", prompt_tokens=900)
+
+
+async def test_the_probe_measures_thinking_and_sampling(tmp_path: Path) -> None:
+    async with running(tmp_path, heat, kind="vllm") as runner:
+        done = await runner.run("models", "probe", "--json")
+        shown = await runner.run("models", "card", "scripted")
+
+    facts = json.loads(done.out)["facts"]
+    assert (facts["thinking"], facts["thinkingOff"], facts["server"]) == ("separate", True, "vllm")
+    assert facts["sampling"] == ["temperature", "seed"]
+    assert "settings with an effect: temperature, seed" in shown.out
+    assert "`thinking: off` stops it" in shown.out
+
+
+async def make_card(tmp_path: Path, script: Callable[[Request], Answer], kind: str) -> dict[str, Any]:
+    (tmp_path / "friend").mkdir()
+    async with running(tmp_path / "friend", script, kind=kind) as friend:
+        await friend.run("models", "probe")
+        card = await friend.run("models", "card", "scripted", "--json")
+        assert str(friend.server.port) not in card.out  # no address
+        return dict(json.loads(card.out))
+
+
+@pytest.mark.parametrize(("kind", "thinking"), [("vllm", "separate"), ("sglang", None)])
+async def test_a_card_is_used_until_the_model_is_measured_here(tmp_path: Path, kind: str, thinking: str | None) -> None:
+    card = await make_card(tmp_path, heat, "vllm")
+    (tmp_path / "card.json").write_text(json.dumps(card))
+    async with running(tmp_path, Template(), kind=kind) as runner:
+        done = await runner.run("models", "import", str(tmp_path / "card.json"))
+        facts = read_facts(runner)
+        doctor = await runner.run("doctor")
+        await runner.run("models", "probe")
+        again = await runner.run("models", "import", str(tmp_path / "card.json"))
+
+    assert done.code == 0, done.err
+    assert (facts["callForm"], facts.get("thinking"), facts.get("probed")) == (
+        card["facts"]["callForm"],
+        thinking,
+        None,
+    )
+    assert facts["imported"].endswith("Z")
+    assert "prefillPerSecond" not in facts  # that of another machine
+    assert "from an imported card, not measured here" in doctor.out
+    assert ("only facts of the model are used" in done.err) == (kind != "vllm")
+    measured = read_facts(runner)
+    assert (measured["imported"], measured["thinking"]) == (None, "none")
+    assert (again.code, "was measured here" in again.err) == (2, True)
+    assert read_facts(runner) == measured
+
+
+GOOD = {"version": 1, "model": "scripted", "facts": {"callForm": "native"}}
+BAD_CARDS = [
+    "[" * 5000,
+    json.dumps({**GOOD, "baseUrl": "http://127.0.0.1:9"}),
+    json.dumps({**GOOD, "facts": {"callForm": "native", "headers": {"X-Key": "1"}}}),
+    json.dumps({**GOOD, "facts": {"callForm": "native", "key": "openai|http://127.0.0.1:9|scripted"}}),
+    json.dumps({**GOOD, "facts": {"callForm": "native", "maxTools": 0}}),
+    json.dumps({**GOOD, "facts": {"callForm": "native", "tokenFactor": 1e9}}),
+    json.dumps({**GOOD, "facts": {"callForm": "native", "probed": "$(rm -rf ~)"}}),
+    json.dumps({**GOOD, "facts": {"callForm": "native", "faults": ["x" * 100_000]}}),
+    json.dumps({**GOOD, "model": "other"}),
+]
+
+
+async def test_a_card_that_is_no_card_is_refused_whole(tmp_path: Path) -> None:
+    async with running(tmp_path, Template(), models=("scripted",)) as runner:
+        for card in BAD_CARDS:
+            (tmp_path / "card.json").write_text(card)
+            done = await runner.run("models", "import", str(tmp_path / "card.json"))
+            assert (done.code, "Traceback" in done.err) == (4 if "other" in card else 2, False), (card[:80], done.err)
+
+    assert not (runner.home / "model-facts.json").exists()
+
+
+async def test_a_model_nobody_measured_has_no_card(tmp_path: Path) -> None:
+    async with running(tmp_path, Template()) as runner:
+        done = await runner.run("models", "card", "scripted")
+
+    assert (done.code, "ollm models probe scripted" in done.err) == (1, True)
