@@ -2,6 +2,7 @@
 
 import os
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -180,6 +181,20 @@ def test_a_linked_worktree_commits_into_its_repository(root: Path, level: Level)
     assert "could not" in output or "denied" in output
     assert "[a]" not in (world.workspace / ".git" / "config").read_text()
     linked.close()
+
+
+def test_a_worktree_that_another_program_adds_meanwhile_stays(root: Path) -> None:
+    world = World(root, "full")
+    git, tree = world.workspace / ".git" / "worktrees", root / "tree"
+    forged = "mkdir .git/worktrees/forged; echo ~/.git > .git/worktrees/forged/gitdir"
+    with world.running(f"touch begun; until test -e .git/worktrees/tree/HEAD; do sleep 0.1; done; {forged}", "none"):
+        while not (world.workspace / "begun").exists():
+            time.sleep(0.05)
+        os.system(f"git -C {world.workspace} worktree add -q {tree} -b other")
+
+    assert (git / "tree" / "gitdir").read_text() == f"{tree}/.git\n"
+    assert not (git / "forged" / "gitdir").exists()
+    world.close()
 
 
 def test_commands_of_a_session_share_a_network_that_leads_nowhere_else(root: Path) -> None:

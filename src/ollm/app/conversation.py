@@ -368,17 +368,17 @@ def create_toolbox(
 ) -> Toolbox:
     if task is None:
         return Toolbox(storage, stack, attached)
-    from ollm.app.tasks import TaskToolbox
+    from ollm.app.tasks import CopyTaskToolbox, SharedTaskToolbox
 
-    return TaskToolbox(storage, stack, task)
+    return (CopyTaskToolbox if task.folder else SharedTaskToolbox)(storage, stack, task)
 
 
 async def open_task(origin: TaskOrigin, options: ConversationOptions, stack: AsyncExitStack) -> LocalConversation:
     """Open the conversation of a task, which shares its parent's lease and workspace record."""
     parent = origin.toolbox
-    scope = WorkspaceScope(parent.process, parent.scope.path)
+    scope = WorkspaceScope(parent.process, origin.folder or parent.scope.path)
     conversation = ConversationScope(scope, options, stack, parent.attached, origin)
-    conversation.toolbox.editor = parent.editor
+    conversation.toolbox.editor = None if origin.folder else parent.editor
     return await conversation.open()
 
 

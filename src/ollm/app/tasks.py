@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -12,6 +12,7 @@ import msgspec
 
 from ollm.app.agents import check_agent_tools, list_agents, load_agent
 from ollm.app.storage import Storage
+from ollm.app.task_copies import TaskCopies
 from ollm.app.toolbox import Toolbox
 from ollm.config.settings import LoopSettings
 from ollm.domain.context import Usage
@@ -53,7 +54,7 @@ class TaskRunner:
         self._get_model = get_model
         self._open_task = open_task
         self._places = TaskPlaces(self._count_places)
-        self._writing = asyncio.Lock()
+        self._copies = TaskCopies(toolbox)
         self._question = asyncio.Lock()
         self._used, self._cost = Usage(), 0.0
 
@@ -74,22 +75,37 @@ class TaskRunner:
     async def run(self, request: TaskRequest, emit: Callable[[str], None]) -> TaskReport:
         """Run a task. Raises ToolFailure for an unknown agent, or if there is nothing to report."""
         agent = self._load_agent(request.agent) if request.agent else None
+        with self._copies.join_line() if self._may_write(agent) else nullcontext() as before:
+            async with self._places.take(request.side_by_side, emit):
+                if before is None or self._places.count == 1:
+                    return await self._run(request, agent, emit)
+                return await self._copies.run(
+                    request.title, before, lambda folder: self._run(request, agent, emit, folder)
+                )
+
+    async def _run(
+        self, request: TaskRequest, agent: Agent | None, emit: Callable[[str], None], folder: Path | None = None
+    ) -> TaskReport:
+        """Run a task in this folder, by default in the parent's workspace."""
         from ollm.runtime.model.server_queue import in_background
 
-        async with self._places.take(request.side_by_side, emit), AsyncExitStack() as stack:
-            if self._may_write(agent):
-                await stack.enter_async_context(self._writing)
+        async with AsyncExitStack() as stack:
             before = in_background.set(True)
             stack.callback(in_background.reset, before)
             model = await self._get_model()
             origin = TaskOrigin(
-                toolbox=self._toolbox, model=model, agent=agent, request=request, question=self._question
+                toolbox=self._toolbox,
+                model=model,
+                agent=agent,
+                request=request,
+                question=self._question,
+                folder=folder,
             )
             facts = model.facts
             conversation = await self._open_task(origin, self._make_options(request, agent), stack)
             work = _TaskWork(conversation, emit, self._toolbox.process.settings.tools.task.max_seconds)
             try:
-                await work.run(self._build_prompt(request, agent))
+                await work.run(self._build_prompt(request, agent, folder))
             finally:
                 self._used, self._cost = self._used + conversation.usage, self._cost + conversation.cost
                 if roles := self._toolbox.roles:
@@ -129,9 +145,10 @@ class TaskRunner:
             max_steps=self._toolbox.process.settings.tools.task.max_steps,
         )
 
-    def _build_prompt(self, request: TaskRequest, agent: Agent | None) -> str:
+    def _build_prompt(self, request: TaskRequest, agent: Agent | None, folder: Path | None) -> str:
         words = int(self._toolbox.process.settings.tools.task.report_tokens * WORDS_PER_TOKEN)
         changes = "" if agent and agent.mode in WRITING_MODES else " Change nothing."
+        changes = f" You work in {folder}, a copy of {self._toolbox.scope.path}." if folder else changes
         rules = (
             f"This is a part of a larger job.{changes} When you know enough, answer with a report of at most {words} "
             "words: what you found first, each fact with its file and line as path:line. Only this report is read."
@@ -156,6 +173,7 @@ class TaskPlaces:
         self._count = count
         self._entrance = asyncio.Lock()
         self._places = asyncio.Semaphore()
+        self.count = 1
         self._open = 0
 
     @asynccontextmanager
@@ -163,7 +181,8 @@ class TaskPlaces:
         """Wait for a place, in the order of the calls."""
         async with self._entrance:
             if not self._open:
-                self._places = asyncio.Semaphore(await self._count() if side_by_side else 1)
+                self.count = await self._count() if side_by_side else 1
+                self._places = asyncio.Semaphore(self.count)
             self._open += 1
         try:
             if self._places.locked():
@@ -249,13 +268,14 @@ UNSUITED_TOOLS = ("task", "goal", "write_todos")  # no task inside a task; plans
 
 class TaskOrigin(msgspec.Struct, frozen=True, kw_only=True):
     """Origin of a task: its parent's toolbox, the current model, its agent and its request. `question` is held while
-    the person is asked."""
+    the person is asked. `folder` is a copy of the workspace, None for the workspace itself."""
 
     toolbox: Toolbox
     model: Model
     request: TaskRequest
     question: asyncio.Lock
     agent: Agent | None = None
+    folder: Path | None = None
 
 
 class TaskAsker:
@@ -273,27 +293,16 @@ class TaskAsker:
 
 
 class TaskToolbox(Toolbox):
-    """Tools of a task, with the parent's sandbox and processes. Questions are asked in the parent's
-    conversation, and what is granted there counts here. A task may never do more than its parent."""
+    """Tools of a task, with the parent's processes. Questions are asked in the parent's conversation, and what is
+    granted there counts here. A task may never do more than its parent."""
 
     mcp = None  # the servers are the parent's: no others are started
 
     def __init__(self, storage: Storage, stack: AsyncExitStack, origin: TaskOrigin) -> None:
         super().__init__(storage, stack, origin.toolbox.attached)
         self._parent = origin.toolbox
-        self.diagnostics = origin.toolbox.diagnostics
         self._origin = origin
         self._agent = origin.agent
-
-    @cached_property
-    def checkpoint_observer(self) -> FileCheckpointObserver:
-        """The parent's: changes of a task belong to the turn of its parent."""
-        return self._parent.checkpoint_observer
-
-    @cached_property
-    def checks(self) -> Checks | None:
-        """The parent's: its turn checks what a task changed."""
-        return self._parent.checks
 
     @cached_property
     def policy(self) -> PolicyEngine:
@@ -321,18 +330,52 @@ class TaskToolbox(Toolbox):
         return registry
 
     @cached_property
+    def host(self) -> ProcessHost:
+        return self._parent.host
+
+    def create_asker(self, before: BeforeQuestion | None = None) -> Asker:
+        asker = self._parent.create_asker(before)
+        return TaskAsker(asker, self._origin) if self._parent.options.interactive else asker
+
+
+class SharedTaskToolbox(TaskToolbox):
+    """Tools of a task in its parent's workspace, with the parent's sandbox."""
+
+    def __init__(self, storage: Storage, stack: AsyncExitStack, origin: TaskOrigin) -> None:
+        super().__init__(storage, stack, origin)
+        self.diagnostics = origin.toolbox.diagnostics
+
+    @cached_property
     def sandbox(self) -> Lazy[Sandbox]:
         return self._parent.sandbox
 
     @cached_property
-    def host(self) -> ProcessHost:
-        return self._parent.host
+    def checkpoint_observer(self) -> FileCheckpointObserver:
+        """The parent's: changes of a task belong to the turn of its parent."""
+        return self._parent.checkpoint_observer
+
+    @cached_property
+    def checks(self) -> Checks | None:
+        """The parent's: its turn checks what a task changed."""
+        return self._parent.checks
 
     @cached_property
     def edits(self) -> EditLedger:
         """The parent's ledger, so that /undo includes changes made by tasks."""
         return self._parent.edits
 
-    def create_asker(self, before: BeforeQuestion | None = None) -> Asker:
-        asker = self._parent.create_asker(before)
-        return TaskAsker(asker, self._origin) if self._parent.options.interactive else asker
+
+class CopyTaskToolbox(TaskToolbox):
+    """Tools of a task in a copy of the workspace. Its parent records and checks the changes when they come back."""
+
+    checks = None
+
+    @cached_property
+    def checkpoint_observer(self) -> FileCheckpointObserver:
+        from ollm.runtime.observers.housekeeping import UnwatchedFiles
+
+        storage = self.storage
+        return UnwatchedFiles(self.checkpoints, storage.session, storage.stream.emit, enabled=False)
+
+    def find_diagnostics(self, path: Path) -> None:
+        """Start no language server for a copy, which exists for a short time."""

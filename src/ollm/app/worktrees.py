@@ -9,6 +9,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from msgspec.structs import replace
+
 from ollm.app.process import ProcessScope
 from ollm.app.toolbox import run_tool_call
 from ollm.domain.errors import NotFoundError, OllmError
@@ -56,6 +58,8 @@ class WorktreeManager:
         try:
             folder = self.worktrees.locate(made)
             await self._prepare(folder)
+            if self._process.settings.worktree.setup:  # what it made is no change
+                made = replace(made, base=await asyncio.to_thread(self.worktrees.commit_changes, made, "Setup"))
             yield made, folder
         finally:
             await asyncio.shield(asyncio.to_thread(self._remove_copy, made))

@@ -61,12 +61,14 @@ class TaskRequest(Data, frozen=True):
 
 
 class TaskReport(Data, frozen=True):
-    """Outcome of a task. `problem` is the reason it ended early; `files` are the files it looked at."""
+    """Outcome of a task. `problem` is the reason it ended early; `files` are the files it looked at,
+    `changed` those it changed in a copy of the workspace."""
 
     text: str
     session_id: str
     steps: int
     files: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()
     problem: str = ""
 
 

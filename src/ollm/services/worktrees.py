@@ -5,7 +5,7 @@
 - `create(name)`: on a branch of that name, from the last commit. It stays until `merge` or `drop`.
 - `create_copy()`: without a branch, from the files as they are now, uncommitted ones included. Read its changes with
   `diff`, bring them into the person's files with `apply`, and always end with `remove`. Copies of a process that was
-  killed are removed by the next `create_copy`.
+  killed are removed by the next `create_copy`; their files stay reachable below `refs/ollm/dropped`.
 
 The workspace may be a folder inside the repository; `locate` returns the same folder in a worktree. All methods block:
 call them in a thread (`asyncio.to_thread`). They raise OllmError with git's reason. Git runs no hook and no program
@@ -30,6 +30,7 @@ from ollm.domain.clock import make_id
 from ollm.domain.errors import OllmError, UsageError
 from ollm.domain.struct import Data
 from ollm.store.workspace_place import get_worktree_directory
+from ollm.system.atomic import lock_directory
 from ollm.system.locks import is_process_alive
 from ollm.system.sandbox.confined import find_program, make_git_environment, make_helper_environment
 from ollm.system.sandbox.git_settings import read_git_settings
@@ -150,7 +151,8 @@ class Worktrees:
     def create_copy(self, base: str = "", more: Iterable[str] = ()) -> Worktree:
         """Create a worktree with the files as they are now, or as in a snapshot. Its git shows the same commits and
         the same uncommitted changes as the main workspace."""
-        self._remove_left_copies()
+        with lock_directory(self.top):
+            self._remove_left_copies()
         base = base or self.take_snapshot()
         path = self.directory / f".copy-{os.getpid()}-{make_id()[:8]}"
         try:
@@ -167,6 +169,9 @@ class Worktrees:
         for path in self._list_paths(self.top):
             found = _COPY.fullmatch(path.name)
             if found and path.parent == self.directory and not is_process_alive(int(found[1])):
+                with suppress(OllmError):  # of one that was never complete
+                    commit = self.save(Worktree(name=path.name, path=path, base=""), "Files of a stopped process")
+                    self._git(self.top, "update-ref", f"{DROPPED}/{path.name.strip('.')}", commit)
                 self._remove_path(path)
 
     def _copy_files(self, path: Path, more: Iterable[str]) -> None:
@@ -195,8 +200,8 @@ class Worktrees:
         `.env` files stay out."""
         with TemporaryDirectory() as folder:
             index = f"{folder}/index"
-            with suppress(OSError):  # without one every file is read
-                shutil.copyfile(path / self._git(path, "rev-parse", "--git-path", "index").rstrip("\n"), index)
+            with suppress(OSError):  # without one every file is read; its time tells git which files to read anyway
+                shutil.copy2(path / self._git(path, "rev-parse", "--git-path", "index").rstrip("\n"), index)
             self._stage(path, {"GIT_INDEX_FILE": index})
             return self._git(path, "write-tree", variables={"GIT_INDEX_FILE": index}).strip()
 
@@ -225,6 +230,21 @@ class Worktrees:
         if patch := self._read_diff(worktree, "--binary", "--full-index"):
             self._run(self.top, "apply", "--whitespace=nowarn", "-", stdin=patch)
         return names
+
+    def list_changes(self, worktree: Worktree) -> list[str]:
+        """List the files that differ from the base, relative to the top of the repository."""
+        return self.diff(worktree, "--name-only", "--no-renames", "-z").split("\0")[:-1]
+
+    def commit_changes(self, worktree: Worktree, message: str) -> str:
+        """Commit the changes of a copy on top of its base, outside of all branches, and return the commit."""
+        words = ("commit-tree", self._write_tree(worktree.path), "-p", worktree.base, "-m", message)
+        return self._git(self.top, *words, identity=True).strip()
+
+    def keep(self, worktree: Worktree, message: str) -> str:
+        """Keep the changes of a copy on a new branch, and return its name."""
+        branch = f"ollm/{worktree.name.removeprefix('.copy-')}"
+        self._git(self.top, "branch", branch, self.commit_changes(worktree, message))
+        return branch
 
     def has_changes(self, worktree: Worktree) -> bool:
         return bool(self.diff(worktree, "--name-only"))

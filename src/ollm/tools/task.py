@@ -74,6 +74,8 @@ def render_display(report: TaskReport, done: Sequence[str]) -> str:
 
 def render_report(report: TaskReport) -> str:
     """Render the report, with the files it is based on below it."""
-    notes = [f"It looked at {format_names(report.files, MAX_NAMED_FILES)}." if report.files else "", report.problem]
+    pairs = (("looked at", report.files), ("changed", report.changed))
+    notes = [f"It {verb} {format_names(files, MAX_NAMED_FILES)}." for verb, files in pairs if files]
+    notes.append(report.problem)
     told = " ".join(filter(None, notes))
     return f"{report.text}\n[{told}]" if told else report.text

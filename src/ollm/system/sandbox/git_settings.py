@@ -281,8 +281,9 @@ def is_harmless(
             return all(entry.endswith(".sample") for entry in os.listdir(path))
     if name in ("commondir", "gitdir", ".git") and os.path.isfile(path):
         target = follow_pointer(path, "gitdir: " if name == ".git" else "")
-        if name == "gitdir":  # of a worktree: names the `.git` in it
-            return os.path.basename(target) == ".git" and any(is_inside(target, root) for root in roots)
+        if name == "gitdir":  # of a worktree: names the `.git` in it, which elsewhere only others can have made
+            mutual = any(is_inside(target, root) for root in roots) or follow_pointer(target) == os.path.dirname(path)
+            return os.path.basename(target) == ".git" and mutual
         watched = any(target in list_repositories(git) for git in repositories if is_inside(target, git))
         parts = () if target in followed else [part for part in list_own_parts(target) if part not in known]
         return watched and all(is_harmless(part, roots, repositories, known, *followed, target) for part in parts)
