@@ -29,7 +29,7 @@ from ollm.system.sandbox.box import (
     list_visible_places,
 )
 from ollm.system.sandbox.bubblewrap import start_wrapped_host
-from ollm.system.sandbox.git_settings import is_harmless
+from ollm.system.sandbox.git_parts import is_harmless
 from ollm.system.sandbox.host import send_order, start_host
 from ollm.system.sandbox.levels import make_namespaces
 from ollm.system.sandbox.names import find_git_directories, find_steering_name

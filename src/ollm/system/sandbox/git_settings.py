@@ -10,7 +10,7 @@ import os
 import re
 import stat
 import subprocess
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import cache, lru_cache
 from glob import escape, iglob
@@ -28,15 +28,11 @@ from ollm.system.sandbox.confined import (
 )
 from ollm.system.sandbox.names import (
     GIT_SETTINGS_NAMES,
-    REBASES,
     find_executable,
     find_git_directories,
     follow_dot_git,
-    follow_pointer,
-    has_other_names,
     is_inside,
     list_names,
-    list_own_parts,
     list_repositories,
     normalize_name,
     read_regular,
@@ -68,9 +64,6 @@ HARMLESS_SETTINGS = frozenset(
     "status.showuntrackedfiles".split()
 )
 UNNAMING_KEYS = NEW_REPOSITORY_KEYS | HARMLESS_SETTINGS
-REBASE_STEPS = frozenset(
-    "pick p reword r edit e squash s fixup f drop d label l reset t noop break b update-ref u".split()
-)
 # every file in such a folder may run
 FOLDER_SETTINGS = ("core.hookspath", "init.templatedir", "environment.GIT_EXEC_PATH", "environment.GIT_TEMPLATE_DIR")
 SCOPE_VARIABLES = ("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM")
@@ -236,7 +229,7 @@ def _read_file(file: str, home: str, visit: Visit) -> Settings | None:
         return None
     if file == os.devnull or not regular:
         return [] if file == os.devnull else None
-    settings = _parse_plain_file(file)
+    settings = parse_plain_file(file)
     if settings is None:
         alone = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
         arguments = ["config", "--no-includes", "--file", file]
@@ -244,7 +237,7 @@ def _read_file(file: str, home: str, visit: Visit) -> Settings | None:
     return settings
 
 
-def _parse_plain_file(file: str) -> Settings | None:
+def parse_plain_file(file: str) -> Settings | None:
     """Return the settings in a file, or None if git has to read it: for escapes, quotes in a value, a comment after one
     and control characters."""
     try:
@@ -265,51 +258,7 @@ def _parse_plain_file(file: str) -> Settings | None:
     return found if all("." in name for name, _ in found) else None
 
 
-def is_harmless(
-    path: str, roots: tuple[str, ...], repositories: Sequence[str], known: Container[str] = (), *followed: str
-) -> bool:
-    """Return True if a new part of a git repository starts no program, judged by its content: `git init`, `clone` and
-    `worktree add` keep working. A pointer may lead only to a watched repository all of which was `known` before or is
-    harmless. A file with a second name is not harmless: it can be changed through that."""
-    name = os.path.basename(path)
-    if os.path.islink(path) or has_other_names(path):
-        return False
-    if name in REBASES:
-        return _has_harmless_steps(os.path.join(path, "git-rebase-todo"))
-    if name == "hooks":
-        with suppress(OSError):
-            return all(entry.endswith(".sample") for entry in os.listdir(path))
-    if name in ("commondir", "gitdir", ".git") and os.path.isfile(path):
-        target = follow_pointer(path, "gitdir: " if name == ".git" else "")
-        if name == "gitdir":  # of a worktree: names the `.git` in it, which elsewhere only others can have made
-            mutual = any(is_inside(target, root) for root in roots) or follow_pointer(target) == os.path.dirname(path)
-            return os.path.basename(target) == ".git" and mutual
-        watched = any(target in list_repositories(git) for git in repositories if is_inside(target, git))
-        parts = () if target in followed else [part for part in list_own_parts(target) if part not in known]
-        return watched and all(is_harmless(part, roots, repositories, known, *followed, target) for part in parts)
-    inside = any(is_inside(path, git) for git in repositories)
-    return name in GIT_SETTINGS_NAMES and inside and _has_harmless_settings(path)
-
-
-def _has_harmless_steps(file: str) -> bool:
-    """Return True if a rebase in progress runs no command: `git rebase` and `--continue` keep working."""
-    try:
-        lines = read_regular(file).decode().splitlines() if os.path.lexists(file) else []
-    except (OSError, UnicodeDecodeError):
-        return False
-    words = (line.split(None, 1)[0] for line in lines if line.strip())
-    return not (os.path.islink(file) or (lines and has_other_names(file))) and all(
-        word in REBASE_STEPS or word[0] == "#" for word in words
-    )
-
-
-def _has_harmless_settings(file: str) -> bool:
-    """Return True if git settings start no program. The format is read strictly: anything unusual is harmful."""
-    settings = _parse_plain_file(file)
-    return settings is not None and all(_is_harmless(name, value, NEW_REPOSITORY_KEYS) for name, value in settings)
-
-
-def _is_harmless(name: str, value: str, keys: frozenset[str]) -> bool:
+def is_harmless_setting(name: str, value: str, keys: frozenset[str]) -> bool:
     key = f"{name.partition('.')[0]}.{name.rpartition('.')[2]}"  # without its free-form middle part
     return key in keys and "::" not in value and not value.startswith("-")
 
@@ -334,7 +283,7 @@ def _find_names(settings: tuple[tuple[str, str], ...], home: str) -> tuple[froze
     for name, value in settings:
         if name in FOLDER_SETTINGS:
             folders.add(_expand(value, home))
-        elif not (name.startswith(HARMLESS_SECTIONS) or _is_harmless(name, value, UNNAMING_KEYS)):
+        elif not (name.startswith(HARMLESS_SECTIONS) or is_harmless_setting(name, value, UNNAMING_KEYS)):
             script = f"git {value}" if name.startswith("alias.") and not value.startswith("!") else value
             found = set(_find_words(script, home))
             numbers = {word for word in found if re.fullmatch(r"[\d.,:%]+[A-Za-z]?", word)}
@@ -413,23 +362,30 @@ def read_git_settings(home: str, *options: str, directory: str = "/", scope: tup
 def _ask_git(
     home: str, arguments: list[str], directory: str, readable: Iterable[str], named: Mapping[str, str]
 ) -> Settings | None:
-    program = find_program("git")
-    if program is None:
-        return []
-
-    def ask() -> subprocess.CompletedProcess[bytes]:
-        environment = {**make_helper_environment(os.environ), **named, **make_git_environment(), "HOME": home}
-        command = [program, *arguments, "--null", "--list"]
-        return subprocess.run(command, cwd=directory, env=environment, capture_output=True, timeout=10, check=True)
-
     try:
-        said = start_confined(ask, program, readable).stdout.decode("utf-8", "surrogateescape")
+        said = run_git(home, [*arguments, "--null", "--list"], directory, readable, named)
     except (OSError, ValueError, subprocess.SubprocessError):
         return None
-    items = (item.partition("\n") for item in said.split("\0") if item)
+    items = (item.partition("\n") for item in said.decode("utf-8", "surrogateescape").split("\0") if item)
     found = [(name, value if newline else "true") for name, newline, value in items]
     ours = {(name.lower(), value) for name, value in GIT_SETTINGS.items()}
     return [setting for setting in found if setting not in ours]
+
+
+def run_git(
+    home: str, arguments: list[str], directory: str, readable: Iterable[str], named: Mapping[str, str]
+) -> bytes:
+    """Return what git prints, or nothing without git."""
+    program = find_program("git")
+    if program is None:
+        return b""
+
+    def run() -> subprocess.CompletedProcess[bytes]:
+        environment = {**make_helper_environment(os.environ), **named, **make_git_environment(), "HOME": home}
+        command = [program, *arguments]
+        return subprocess.run(command, cwd=directory, env=environment, capture_output=True, timeout=10, check=True)
+
+    return start_confined(run, program, readable).stdout
 
 
 def write_git_settings(file: Path, home: str, workspace: str) -> str:

@@ -5,11 +5,16 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import stat
 import sys
 from collections.abc import Callable, Container, Iterable, Iterator
 from contextlib import suppress
 from functools import lru_cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ollm.system.folders import FolderNames
 
 _BASH = frozenset({".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile", ".inputrc"})
 _ZSH = frozenset({".zshrc", ".zshenv", ".zprofile", ".zlogin", ".zlogout"})
@@ -57,7 +62,14 @@ GIT_PINS = ("objects", "refs")  # make a folder a repository; a command can neit
 GIT_NESTED = frozenset({"modules", "worktrees"})
 INSTALLED_FOLDERS = frozenset({"node_modules", "site-packages", "dist-packages", "__pycache__"})  # packages of others
 PACKAGE_FOLDERS = INSTALLED_FOLDERS - {"__pycache__"}
-REBASES = ("rebase-merge", "rebase-apply")
+# what git goes by in a repository; a command may change it, and it is judged by its content after each one
+GIT_STATE_NAMES = frozenset({"rebase-merge", "rebase-apply", "sequencer", "MERGE_RR", "index"})
+GIT_WRITTEN_FOLDERS = frozenset(  # where git and its extensions write
+    "annex branches info lfs logs objects rebase-apply rebase-merge refs reftable remotes rr-cache sequencer "
+    "svn".split()
+)
+# hold files under their hashes, which are renamed into place: too many to look at after every command
+_OBJECT_FOLDERS = re.compile(r"objects/..|(?:annex|lfs)/objects/[^/]{2,3}/[^/]{2,3}")
 # where we run from, with the programs beside us
 OWN_PLACES = frozenset(
     os.path.realpath(place)
@@ -174,33 +186,45 @@ def is_repository(names: Container[str]) -> bool:
     return worktree or all(name in names for name in GIT_PINS)
 
 
-def list_git_parts(git: str, unlock: Callable[[str], None] = lambda _: None) -> list[str]:
+def list_git_parts(git: str, visit: Callable[[str], object] = lambda _: None) -> list[str]:
     """List the paths that steer git in a `.git` and in the submodules and worktrees below it; a `.git` that is a file
-    or a link counts itself. `unlock` is called with every folder before it is read."""
+    or a link counts itself. `visit` is called with every folder before it is read."""
     if os.path.islink(git) or not os.path.isdir(git):
         return [git]
-    repositories, found = _read_git_tree(git, unlock)
+    repositories, found = _read_git_tree(git, visit)
     for folder in repositories:
         for name in GIT_FOLDERS:
-            unlock(os.path.join(folder, name))
+            visit(os.path.join(folder, name))
         found += list_own_parts(folder)
     return found
 
 
 def list_own_parts(repository: str) -> list[str]:
     """List the paths that steer git in a repository, without those of submodules and worktrees."""
-    parts = (os.path.join(repository, part) for part in (*GIT_STEERING_NAMES, *map("/".join, GIT_STEERING_PATHS)))
+    names = (*(GIT_STEERING_NAMES | GIT_STATE_NAMES), *map("/".join, GIT_STEERING_PATHS))
+    parts = (os.path.join(repository, part) for part in names)
     links = filter(os.path.islink, (os.path.join(repository, name) for name in (*GIT_NESTED, "info")))
     return [*filter(os.path.lexists, parts), *links]
 
 
-def list_repositories(git: str, visit: Callable[[str], None] = lambda _: None) -> list[str]:
+def find_git_links(repository: str, read: Callable[[str], FolderNames]) -> Iterator[str]:
+    """Find the links in a repository. Git makes none, and writes through those that it finds. `read` lists a folder."""
+    waiting = [""]
+    for below in waiting:  # grows
+        names = read(os.path.join(repository, below).rstrip("/"))
+        paths = (os.path.join(repository, below, name) for name in names.others)
+        yield from filter(os.path.islink, paths)
+        inner = (os.path.join(below, name) for name in names.folders if below or name in GIT_WRITTEN_FOLDERS)
+        waiting += [path for path in inner if not _OBJECT_FOLDERS.fullmatch(path)]
+
+
+def list_repositories(git: str, visit: Callable[[str], object] = lambda _: None) -> list[str]:
     """Return a repository and those of its submodules and worktrees. `visit` is called with every folder before it is
     read."""
     return _read_git_tree(git, visit)[0]
 
 
-def _read_git_tree(git: str, visit: Callable[[str], None]) -> tuple[list[str], list[str]]:
+def _read_git_tree(git: str, visit: Callable[[str], object]) -> tuple[list[str], list[str]]:
     """Return a repository with those of its submodules and worktrees, and the paths that may steer git between them. A
     submodule's name may contain slashes: a folder is a repository if it has a HEAD or looks like one."""
     repositories, found, waiting = list[str](), list[str](), [git]
@@ -278,7 +302,6 @@ def normalize_name(name: str) -> str:
     """Normalize a filename as the most lenient file system would compare it."""
     if name.isascii():
         return name.lower().rstrip(". ") or name
-    import re
     import unicodedata
 
     visible = re.sub(_INVISIBLE, "", unicodedata.normalize("NFKC", name))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from ollm.system.folders import FolderMemory, FolderNames
@@ -11,9 +11,11 @@ from ollm.system.sandbox.names import (
     GITHUB_STEERING_NAMES,
     INSTALLED_FOLDERS,
     PACKAGE_FOLDERS,
+    find_git_links,
     is_environment_file,
     is_repository,
     list_git_parts,
+    list_repositories,
     normalize_name,
     steers_by_name,
 )
@@ -42,6 +44,7 @@ class TreeNames:
         self._state: object = None
         self.repositories: list[str] = []
         self._steering: list[str] = []
+        self.git_links: list[str] = []
         self.environment: list[str] = []
         self.packages: list[str] = []  # folders of installed ones, which are not searched
 
@@ -49,7 +52,7 @@ class TreeNames:
         """Return the outermost files and folders that steer tools, as of the last scan of the folders."""
         if self._state is not self._folders.state:
             self._walk()
-        return [*self._steering, *(part for git in self.repositories for part in list_git_parts(git, self._unlock))]
+        return self._steering
 
     def _walk(self) -> None:
         self._state = self._folders.state  # before: somebody else may look meanwhile
@@ -60,8 +63,7 @@ class TreeNames:
             folder = waiting.pop()
             names, found = self._folders.read(folder), known.get(folder)
             if isinstance(names.failure, PermissionError):
-                self._unlock(folder)
-                names = self._folders.read(folder)
+                names = self._enter(folder)
             if found is None or found.names is not names:
                 found = self._sort_names(folder, names)
                 if found.steering or found.repositories:
@@ -72,6 +74,18 @@ class TreeNames:
             self.environment += found.environment
             self.repositories += found.repositories
             self.packages += found.packages
+        self._steering += [part for git in self.repositories for part in list_git_parts(git, self._enter)]
+        self.git_links = [link for git in self.repositories for link in self._find_git_links(git)]
+
+    def _enter(self, folder: str) -> FolderNames:
+        self._unlock(folder)
+        return self._folders.read(folder)
+
+    def _find_git_links(self, git: str) -> Iterator[str]:
+        """Find the links in a repository. Another folder without a HEAD may only look like one."""
+        certain = os.path.basename(git) == ".git" or os.path.lexists(os.path.join(git, "HEAD"))
+        for repository in list_repositories(git) if certain and not os.path.islink(git) and os.path.isdir(git) else ():
+            yield from find_git_links(repository, self._enter)
 
     def _sort_names(self, folder: str, names: FolderNames) -> FolderFindings:
         found = FolderFindings(names, [], [], [], [], [])

@@ -24,7 +24,6 @@ from ollm.system.folders import FolderMemory, FolderNames
 from ollm.system.locks import get_process_start
 from ollm.system.sandbox.git_settings import (
     GitNames,
-    is_harmless,
     list_settings_files,
     read_names,
     read_shared_names,
@@ -32,14 +31,15 @@ from ollm.system.sandbox.git_settings import (
 from ollm.system.sandbox.hard_links import HardLinks
 from ollm.system.sandbox.names import (
     GIT_PINS,
+    GIT_STATE_NAMES,
     MAX_LINKS,
     OWN_PLACES,
-    REBASES,
     follow_pointer,
     has_other_names,
     is_inside,
     list_git_parts,
     list_repositories,
+    read_pointer,
     trace_path,
 )
 from ollm.system.sandbox.outside_links import list_home_links, list_loaded_files, list_named_files
@@ -129,10 +129,10 @@ class SteeringWatch:
             unseparated = self._separate_files()
             self._read_git_names()
             found = self._find_steering(None).items()
-            self._known = {path: target for path, target in found if os.path.basename(path) not in REBASES}
+            self._known = {path: target for path, target in found if os.path.basename(path) not in GIT_STATE_NAMES}
             self._repositories = self._list_repositories()
             self._separate_names()
-            self._known |= dict.fromkeys(unseparated)
+            self._known |= dict.fromkeys((*unseparated, *self._find_foreign_worktrees()))
         self._open = True
         self._write_record()
         return [path for path, target in self._known.items() if target is None]
@@ -152,6 +152,16 @@ class SteeringWatch:
         if failed := self._links.copy_files(linked):
             raise StartError(f"{failed[0]} has another name and cannot be copied", "files")
         self._single = held
+
+    def _find_foreign_worktrees(self) -> Iterator[str]:
+        """Find the folders in repositories for worktrees outside of the roots: git in a sandbox does not see those
+        worktrees, and would remove the folders."""
+        for git in filter(os.path.isdir, self._names.repositories):
+            above = os.path.join(git, "worktrees")
+            for folder in (os.path.join(above, name) for name in self._folders.read(above).folders):
+                dot_git = os.path.realpath(os.path.join(folder, read_pointer(os.path.join(folder, "gitdir"))))
+                if os.path.lexists(dot_git) and not self._find_root(dot_git):
+                    yield folder
 
     def list_pins(self) -> list[str]:
         """List the folders that make another one a repository: a command changes what is in them, but cannot move or
@@ -248,6 +258,7 @@ class SteeringWatch:
             new = [path for path in traced if path not in found]
             found |= dict.fromkeys(new)
             waiting = [*self._find_links(new)] if known is None else []
+        found |= dict.fromkeys(self._names.git_links)
         every = self._expand(found) if self._allowed else found
         kept = (path for path in every if os.path.lexists(path) and not self._is_own_state(path))
         return {path: _read_link(path) for path in kept}
@@ -342,6 +353,10 @@ class SteeringWatch:
         return [*(path for path in paths if path not in parts), *(os.path.join(git, "HEAD") for git in harmful)]
 
     def _is_harmless(self, path: str) -> bool:
+        from ollm.system.sandbox.git_parts import (
+            is_harmless,
+        )  # after a command; a turn that only edits needs none of it
+
         return is_harmless(path, self._roots, self._names.repositories, self._known)
 
     def _is_allowed(self, path: str) -> bool:

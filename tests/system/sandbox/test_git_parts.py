@@ -1,0 +1,127 @@
+"""What a command leaves in a git repository: links, paths and strategies by which git outside would write, read or run
+something else are moved aside, and git's own state stays."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ollm.system.sandbox.watch import SteeringWatch
+from tests.ordinary_user import as_ordinary_user
+
+GIT = ("git", "-c", "user.name=A", "-c", "user.email=a@b.c")
+LINK = "ln -s ../../../../home/file"
+HOSTILE = {  # what a command does in a new repository: what is moved aside
+    f"{LINK} COMMIT_EDITMSG; {LINK} objects/ab": {"COMMIT_EDITMSG", "objects/ab"},
+    f"mkdir -p logs/refs/heads/objects/ab/cd; {LINK} logs/refs/heads/objects/ab/cd/x": {
+        "logs/refs/heads/objects/ab/cd/x"
+    },
+    f"mkdir logs; {LINK} logs/HEAD; chmod 0 logs": {"logs/HEAD"},
+    f"mkdir -p lfs/objects/ab; {LINK} lfs/objects/ab/cd": {"lfs/objects/ab/cd"},
+    "mkdir rebase-merge; echo ../x > rebase-merge/strategy": {"rebase-merge"},
+    "mkdir sequencer; printf '[options]\\n\\tstrategy = ../x\\n' > sequencer/opts": {"sequencer"},
+    "printf '%040d\\t../../secret\\0' 1 > MERGE_RR": {"MERGE_RR"},
+    "printf '%040d\\t/etc/passwd\\0' 1 > MERGE_RR": {"MERGE_RR"},
+    "ln -s ../../secret ../s; printf '%040d\\ts\\0' 1 > MERGE_RR": {"MERGE_RR"},
+}
+
+
+def make(tmp_path: Path) -> SteeringWatch:
+    return SteeringWatch([str(tmp_path / "work")], find_folder=lambda: tmp_path / "taken")
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> Path:
+    (tmp_path / "work").mkdir()
+    return tmp_path / "work"
+
+
+def test_nothing_in_a_repository_leads_git_out_of_it() -> None:
+    def body(root: Path) -> None:
+        (root / "work").mkdir()
+        watch = make(root)
+        for number, (line, expected) in enumerate(HOSTILE.items()):
+            for kind in ("bare", "."):
+                top = root / f"work/{number}{kind}"
+                git = top / ".git" if kind == "." else top
+                watch.begin()
+                subprocess.run(["git", "init", "-q", *(["--bare"] if kind == "bare" else []), top], check=True)
+                subprocess.run(["/bin/bash", "-c", line], cwd=git, check=True)
+
+                taken = {os.path.relpath(file.path, git) for file in watch.look()}
+                assert taken == expected or (kind, taken) == ("bare", {"HEAD"}), line
+                subprocess.run(["rm", "-rf", top], check=True)
+
+    as_ordinary_user(body)
+
+
+INDEX = """
+import hashlib, subprocess, sys
+name, long = sys.argv[1].encode(), b"x" * len(sys.argv[1])
+subprocess.run(["git", "update-index", "--add", "--cacheinfo", f"100644,{'1' * 40},{long.decode()}"], check=True)
+body = open(".git/index", "rb").read()[:-20].replace(long, name)
+open(".git/index", "wb").write(body + hashlib.sha1(body).digest())
+"""
+
+
+@pytest.mark.parametrize(
+    "path", ["../../.bashrc", "/etc/passwd", ".git/hooks/post-checkout", "a/.GIT/config", "a/../../b"]
+)
+def test_an_index_that_leads_out_of_its_worktree_is_moved_aside_and_a_plain_one_stays(
+    work: Path, tmp_path: Path, path: str
+) -> None:
+    subprocess.run(["git", "init", "-q", work], check=True)
+    watch = make(tmp_path)
+    watch.begin()
+    subprocess.run([sys.executable, "-c", INDEX, "a/..git/.github/x"], cwd=work, check=True)
+    assert watch.look() == []
+    watch.begin()
+    (work / ".git/index").unlink()
+    subprocess.run([sys.executable, "-c", INDEX, path], cwd=work, check=True)
+
+    assert [file.path for file in watch.look()] == [str(work / ".git/index")]
+
+
+def test_a_link_that_was_in_a_repository_stays_and_is_put_back_if_a_command_changes_it(
+    work: Path, tmp_path: Path
+) -> None:
+    subprocess.run(["git", "init", "-q", work], check=True)
+    (work / ".git/logs").symlink_to("../elsewhere")
+    watch = make(tmp_path)
+    protected = watch.begin()
+    assert watch.look() == []
+    watch.begin()
+    (work / ".git/logs").unlink()
+    (work / ".git/logs").symlink_to("../../home")
+    watch.look()
+
+    assert (work / ".git/logs").readlink() == Path("../elsewhere")
+    assert not any("elsewhere" in path for path in protected), "git writes through it"
+
+
+def test_git_goes_on_with_a_pick_that_a_command_began(work: Path, tmp_path: Path) -> None:
+    watch = make(tmp_path)
+    watch.begin()
+    line = (
+        "git init -q -b main && echo 1 > f && git add f && $G commit -qm 1 && git switch -qc o && echo 2 > f && $G commit -qam 2 && "
+        "echo 3 > g && git add g && $G commit -qm 3 && git switch -q main && echo 4 > f && $G commit -qam 4; "
+        "$G -c rerere.enabled=1 cherry-pick -X patience o~1 o; ls .git/sequencer/opts .git/MERGE_RR"
+    )
+    subprocess.run(["/bin/bash", "-c", line.replace("$G", " ".join(GIT))], cwd=work, check=True)
+
+    assert watch.look() == []
+
+
+def test_the_place_of_a_worktree_outside_cannot_be_changed_and_that_of_one_inside_can(
+    work: Path, tmp_path: Path
+) -> None:
+    for words in (["init", "-q"], ["commit", "-q", "--allow-empty", "-m", "1"], ["worktree", "add", "-q", "../out"]):
+        subprocess.run([*GIT, "-C", work, *words], check=True)
+    subprocess.run([*GIT, "-C", work, "worktree", "add", "-q", "in"], check=True)
+
+    protected = make(tmp_path).begin()
+
+    assert str(work / ".git/worktrees/out") in protected
+    assert str(work / ".git/worktrees/in") not in protected
