@@ -83,7 +83,7 @@ async def choose_session(items: list[SessionListItem], reader: LineReader) -> Se
     """Ask until the answer is a number in the list, empty, or q. Other text filters the list, or becomes the first
     message of a new session if nothing matches."""
     unarchived = [item for item in items if not item.archived]
-    shown = unarchived
+    shown = filter_sessions(unarchived, "")
     while True:
         print(format_list(shown))
         line = await reader.ask(QUESTION)

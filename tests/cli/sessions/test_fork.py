@@ -77,17 +77,16 @@ async def test_the_chat_goes_on_in_the_fork_and_the_picker_shows_the_tree(tmp_pa
             terminal.type(CTRL_D)
             await terminal.ended()
         async with at_terminal(runner, "chat") as terminal:
-            await terminal.wait_for("↳ write the file (from #4)")
+            await terminal.wait_for(" write the file (from #4)")  # its parent is in the list of one-shots
             terminal.type("\x03")
             await terminal.ended()
         rows = await read_json(runner, "sessions", "list")
+        assert "↳ write the file (from #4)" in (await runner.run("-p", "/sessions")).out
 
     assert rows[0]["parent"] == {"sessionId": parent, "messageId": 4}
     assert rows[0]["messageCount"] == 6
-    assert (
-        json.loads((runner.home / "sessions" / f"{parent}.json").read_bytes())["messages"]
-        == json.loads(before)["messages"]
-    )
+    after = (runner.home / "sessions" / f"{parent}.json").read_bytes()
+    assert json.loads(after)["messages"] == json.loads(before)["messages"]
     assert not any("second question" in str(message["content"]) for message in runner.server.chats[-1]["messages"])
 
 

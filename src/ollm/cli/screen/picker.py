@@ -227,13 +227,14 @@ class Picker:
         import msgspec
 
         await self._sessions.archive(line.session_id, not line.archived)
-        changed = msgspec.structs.replace(line, archived=not line.archived)
-        self._lines = [changed if found is line else found for found in self._lines]
+        number = next(at for at, found in enumerate(self._lines) if found.session_id == line.session_id)
+        self._lines[number] = msgspec.structs.replace(self._lines[number], archived=not line.archived)
+        self._found = None
 
     async def _remove(self, line: SessionListItem) -> None:
         self._doomed = None
         await self._sessions.delete(line.session_id)
-        self._lines = [found for found in self._lines if found is not line]
+        self._lines = [found for found in self._lines if found.session_id != line.session_id]
 
     async def _run_safely(self, work: Coroutine[Any, Any, None]) -> None:
         try:

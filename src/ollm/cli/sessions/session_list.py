@@ -57,7 +57,7 @@ class LocalSessionList:
 
     async def load_items(self) -> list[SessionListItem]:
         archived = load_archived_items(self._scope.process, self._scope.main)
-        return arrange_items([*self._load_local(), *archived])
+        return sort_items([*self._load_local(), *archived])
 
     def _load_local(self) -> list[SessionListItem]:
         if not self._has_sessions():
@@ -113,7 +113,7 @@ class RemoteSessionList:
             )
             for line in found
         ]
-        return arrange_items([*here, *archived])
+        return sort_items([*here, *archived])
 
     async def archive(self, session_id: str, archived: bool) -> None:
         status = "archived" if archived else "closed"
@@ -127,9 +127,8 @@ class RemoteSessionList:
             await client.call(method, path, body, type=Any)
 
 
-def arrange_items(items: list[SessionListItem]) -> list[SessionListItem]:
-    """Arrange sessions newest first, forks under their parents."""
-    return arrange_forks(sorted(items, key=lambda item: item.updated_at, reverse=True))
+def sort_items(items: list[SessionListItem]) -> list[SessionListItem]:
+    return sorted(items, key=lambda item: item.updated_at, reverse=True)
 
 
 def load_archived_items(process: ProcessScope, workspace: Path) -> list[SessionListItem]:
@@ -192,9 +191,9 @@ class SessionChoice(Data, frozen=True):
 
 
 def filter_sessions(lines: Iterable[SessionListItem], typed: str) -> list[SessionListItem]:
-    """Return the sessions with every typed word in their title, model, last words, origin or id."""
+    """Return the sessions with every typed word in their details, forks under their parents."""
     words = typed.casefold().split()
-    return [line for line in lines if all(word in build_search_text(line) for word in words)]
+    return arrange_forks(line for line in lines if all(word in build_search_text(line) for word in words))
 
 
 def build_search_text(line: SessionListItem) -> str:
