@@ -5,8 +5,9 @@
 HALF: all (the three sets nobody tuned to: held_back, strangers_second, guests_second), one of them, translated,
 twins_of_translated, other_words or newcomers. KIND: small, long or empty for both. SEED: first seed; SEEDS: how many.
 WITHOUT: parts of the support for small models to leave out, separated by commas. FORM: first (nothing is known of the
-model), probed, or a call form (blocks, native, text). AGENT: ollm, pi, opencode, codex or command:PROGRAM. ONLY: part
-of a name; EVERY=2 every second task, FROM=1 the others. LOG: a file that gets a line of JSON for each run.
+model), probed, or a call form (blocks, native, text). BEST_OF: attempts of ollm at each task that changes files, chosen
+by the check that judges it. AGENT: ollm, pi, opencode, codex or command:PROGRAM. ONLY: part of a name; EVERY=2 every
+second task, FROM=1 the others. LOG: a file that gets a line of JSON for each run.
 """
 
 from __future__ import annotations
@@ -52,6 +53,7 @@ def read_cell() -> Cell:
         form=read("FORM", "first"),
         seed=int(read("SEED", "0")),
         without=read("WITHOUT", ""),
+        best_of=int(read("BEST_OF", "1")),
     )
 
 
@@ -64,6 +66,7 @@ def rows() -> Iterator[Row]:
     all_runs: list[TaskRun] = []
     title = f"{cell.agent} {cell.model} window {cell.window} form {cell.form}"
     title += f" without {cell.without}" if cell.without else ""
+    title += f" best of {cell.best_of}" if cell.best_of > 1 else ""
     for seed in range(cell.seed, cell.seed + seeds):
         runs = []
         for run in run_tasks(tasks, replace(cell, seed=seed), int(os.environ.get("JOBS", "1")), log):

@@ -12,7 +12,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -35,6 +35,7 @@ class Cell:
     form: str
     seed: int
     without: str = ""
+    best_of: int = 1
 
 
 @dataclass(frozen=True)
@@ -81,8 +82,10 @@ def run_task(task: Task, cell: Cell, place: Path) -> TaskRun:
         start = start_agent(cell, relay.base_url, task.request, home)
         if cell.form == "probed":
             run_program((sys.executable, "-m", "ollm", "models", "probe"), folder, start.environment)
+        if cell.best_of > 1 and task.file_checks:
+            start = add_attempts(start, cell.best_of, task, folder, home)
         begin = time.monotonic()
-        output = run_program(start.command, folder, start.environment)
+        output = run_program(start.command, folder, start.environment, TASK_SECONDS * cell.best_of)
         seconds = round(time.monotonic() - begin, 1)
     try:
         answer, steps = start.read_output(output)
@@ -92,7 +95,20 @@ def run_task(task: Task, cell: Cell, place: Path) -> TaskRun:
     return TaskRun(task.set_name, task.name, task.kind, finished, steps, seconds, answer, output)
 
 
-def run_program(command: Sequence[str], folder: Path, environment: Mapping[str, str]) -> str:
+def add_attempts(start: Start, attempts: int, task: Task, folder: Path, home: Path) -> Start:
+    """Let ollm try a task several times. What judges the files is the check that chooses an attempt."""
+    git = ("git", "-c", "user.name=bench", "-c", "user.email=bench@localhost")
+    for words in (("init", "-q"), ("add", "--all"), ("commit", "-q", "-m", "start")):
+        subprocess.run((*git, *words), cwd=folder, check=True)
+    (home / "config.yaml").write_text(json.dumps({"sandbox": {"readable": [str(SOURCE.parent)]}}), encoding="utf-8")
+    judge = (sys.executable, "-m", "bench.tasks", task.set_name, task.name)
+    check = shlex.join(("env", f"PYTHONPATH={SOURCE.parent}", *judge))
+    return replace(start, command=(*start.command, "--best-of", str(attempts), "--check", check))
+
+
+def run_program(
+    command: Sequence[str], folder: Path, environment: Mapping[str, str], seconds: float = TASK_SECONDS
+) -> str:
     with tempfile.TemporaryFile() as output:
         program = subprocess.Popen(
             command,
@@ -103,7 +119,7 @@ def run_program(command: Sequence[str], folder: Path, environment: Mapping[str, 
             stderr=subprocess.DEVNULL,
         )
         try:
-            program.wait(TASK_SECONDS)
+            program.wait(seconds)
         except subprocess.TimeoutExpired:
             program.kill()
             program.wait()

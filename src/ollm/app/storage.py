@@ -70,7 +70,7 @@ class Storage:
     def session(self) -> OpenSession:
         origin = "task" if self.options.parent else "one-shot" if self.options.one_shot else None
         recording = self.process.create_recording_service(self.stream.emit, self.counter.count_text)
-        workspace = str(self.options.workspace)
+        workspace = str(self.options.works_for or self.options.workspace)
         return OpenSession(recording, workspace, origin, self.process.clock, self.options.parent)
 
     @cached_property

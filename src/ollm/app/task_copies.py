@@ -70,16 +70,15 @@ class TaskCopies:
             return await finish_first(self._bring_back(manager, copy, report, title))
 
     def _find_manager(self) -> WorktreeManager | None:
-        """Return None if there is no git, or if the workspace is a worktree itself."""
+        """Return None if there is no git, or an editor has files open."""
         from ollm.app.worktrees import WorktreeManager
 
         scope = self._toolbox.scope
         manager = WorktreeManager(scope.process, scope.path, self._warn)
         try:
-            is_main = manager.worktrees.main_workspace.samefile(scope.path)
+            return manager if manager.worktrees and self._toolbox.editor is None else None
         except OllmError:
             return None
-        return manager if is_main and self._toolbox.editor is None else None
 
     async def _bring_back(self, manager: WorktreeManager, copy: Worktree, report: TaskReport, title: str) -> TaskReport:
         """Apply the changes as one recorded edit of each file, or keep them on a branch if they conflict."""
@@ -87,7 +86,7 @@ class TaskCopies:
         names = await asyncio.to_thread(worktrees.list_changes, copy)
         if not names:
             return report
-        paths = [worktrees.top / name for name in names]
+        paths = [worktrees.here / name for name in names]
         async with self._git:
             await toolbox.checkpoint_observer.before_change([str(path) for path in paths])
             before = {path: read_content(path) for path in paths}

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from msgspec.structs import replace
 
@@ -17,9 +17,6 @@ from ollm.domain.errors import NotFoundError, OllmError
 from ollm.domain.messages import ToolCall
 from ollm.runtime.base import ConversationOptions
 from ollm.services.worktrees import Worktree, Worktrees
-
-if TYPE_CHECKING:
-    from ollm.domain.tools import ToolCallRecord
 
 SETUP_TIMEOUT_SECONDS = 1800
 Ending = Literal["merge", "drop"]
@@ -39,17 +36,21 @@ class WorktreeManager:
 
     async def open(self, name: str) -> Path:
         """Return the workspace in the worktree of this name. It is created and set up if there is none."""
-        worktree, new = await asyncio.to_thread(self.worktrees.create, name, self._list_trusted())
+        worktree, new = await asyncio.to_thread(
+            self.worktrees.create, name, self._list_trusted(self.worktrees.main_workspace)
+        )
         folder = self.worktrees.locate(worktree)
         if new:
             self._tell(f"Created worktree {name} in {worktree.path}.")
-            await self._prepare(folder)
+            await self._prepare(self.worktrees.main_workspace, folder)
         return folder
 
     @asynccontextmanager
     async def open_copy(self, base: str = "") -> AsyncIterator[tuple[Worktree, Path]]:
         """Create a copy of the files as they are now, or as in a snapshot, with its workspace, and remove it after."""
-        making = asyncio.create_task(asyncio.to_thread(self.worktrees.create_copy, base, self._list_trusted()))
+        making = asyncio.create_task(
+            asyncio.to_thread(self.worktrees.create_copy, base, self._list_trusted(self._workspace))
+        )
         try:
             made = await asyncio.shield(making)
         except asyncio.CancelledError:  # git goes on in its thread: what it made is removed first
@@ -57,7 +58,7 @@ class WorktreeManager:
             raise
         try:
             folder = self.worktrees.locate(made)
-            await self._prepare(folder)
+            await self._prepare(self._workspace, folder)
             if self._process.settings.worktree.setup:  # what it made is no change
                 made = replace(made, base=await asyncio.to_thread(self.worktrees.commit_changes, made, "Setup"))
             yield made, folder
@@ -68,25 +69,28 @@ class WorktreeManager:
         self.worktrees.remove(copy)
         self._forget_trust(copy)
 
-    def _list_trusted(self) -> tuple[str, ...]:
+    def _list_trusted(self, workspace: Path) -> tuple[str, ...]:
         """List the files that trust covers, which a worktree needs even if git does not track them."""
-        state = self._process.trust_book.get_state(self.worktrees.main_workspace)
+        state = self._process.trust_book.get_state(workspace)
         return state.files if state.trusted else ()
 
-    async def _prepare(self, folder: Path) -> None:
-        self._process.trust_book.extend(self.worktrees.main_workspace, folder)
+    async def _prepare(self, workspace: Path, folder: Path) -> None:
+        self._process.trust_book.extend(workspace, folder)
         for command in self._process.settings.worktree.setup:
             self._tell(f"Running {command}")
-            done = await self.run_command(folder, command, SETUP_TIMEOUT_SECONDS)
-            if done.error or (done.result and done.result.exit_code):
-                said = done.error.message if done.error else done.result.llm_content if done.result else ""
-                self._tell(f"The setup of the worktree failed: {command}\n{said.strip()[-2000:]}")
+            passed, output = await self.run_command(folder, command, SETUP_TIMEOUT_SECONDS)
+            if not passed:
+                self._tell(f"The setup of the worktree failed: {command}\n{output.strip()[-2000:]}")
                 return
 
-    async def run_command(self, folder: Path, command: str, timeout: float) -> ToolCallRecord:
-        """Run a command of the settings or the command line like an approved shell command, in the sandbox."""
+    async def run_command(self, folder: Path, command: str, timeout: float) -> tuple[bool, str]:
+        """Run a command of the settings or the command line like an approved shell command, in the sandbox. Returns
+        True if it ended with exit code 0, and its output."""
         call = ToolCall(id="setup", name="shell", arguments={"command": command, "timeout": timeout})
-        return await run_tool_call(ConversationOptions(workspace=folder, yes=True), call, lambda _: None)
+        done = await run_tool_call(ConversationOptions(workspace=folder, yes=True), call, lambda _: None)
+        if done.error or done.result is None:
+            return False, done.error.message if done.error else ""
+        return not done.result.exit_code, done.result.llm_content
 
     def find_current(self) -> Worktree | None:
         """Return the worktree that this workspace is in."""

@@ -14,6 +14,7 @@ from ollm.domain.errors import ModelError, NoServerError, UsageError
 
 if TYPE_CHECKING:
     from ollm.cli.answer_schema import AnswerSchema
+    from ollm.cli.best_of import BestOf
 
 
 class ChatCommand(click.Command):
@@ -50,6 +51,9 @@ def complete_late(name: str) -> Callable[..., Any]:
 @click.option(
     "--review", is_flag=False, flag_value="", metavar="[RANGE]", help="With -p: review uncommitted changes, or a range."
 )
+@click.option("--best-of", type=click.IntRange(1, 64), metavar="N", help="With -p: try N times, apply the best diff.")
+@click.option("--check", metavar="COMMAND", help="Command that an attempt of --best-of must pass.")
+@click.option("--models", metavar="A,B", help="Models that the attempts take in turn.")
 @click.option("--new", is_flag=True, help="Start a new session.")
 @click.option(
     "-r",
@@ -115,14 +119,15 @@ def run_chat(options: Mapping[str, Any]) -> int:
     if prompt is not None and start.daemon:
         raise UsageError("--daemon needs the interactive chat.", action="Drop it when you use -p.")
     schema = _read_schema(options.get("schema"), one_shot=prompt is not None)
+    best = _read_best_of(options, one_shot=prompt is not None)
     asked = None if prompt is None else read_question(prompt) if reviewed is None else Question(text=prompt)
     try:
-        return _run(start, asked, options["output"], schema)
+        return _run(start, asked, options["output"], schema, best)
     except (NoServerError, ModelError) as error:
         from ollm.cli.models import offer_missing_model
 
         if isinstance(error, NoServerError) and offer_missing_model(error, start.flags):
-            return _run(start, asked, options["output"], schema)
+            return _run(start, asked, options["output"], schema, best)
         unsent = asked or Question(text=error.unsent)
         if unsent.text.strip() and not unsent.text.startswith("/"):
             from ollm.cli.oneshot import keep_question
@@ -141,11 +146,27 @@ def _read_schema(file: Path | None, *, one_shot: bool) -> AnswerSchema | None:
     return read_schema(file)
 
 
-def _run(start: ChatArguments, asked: Question | None, output: str, schema: AnswerSchema | None) -> int:
+def _read_best_of(options: Mapping[str, Any], *, one_shot: bool) -> BestOf | None:
+    if all(options.get(name) is None for name in ("best_of", "check", "models")):
+        return None
+    if not one_shot:
+        raise UsageError("--best-of, --check and --models need -p.", action="Use `ollm -p TASK --best-of 3`.")
+    from ollm.cli.best_of import BestOf
+
+    return BestOf.from_options(options)
+
+
+def _run(
+    start: ChatArguments, asked: Question | None, output: str, schema: AnswerSchema | None, best: BestOf | None
+) -> int:
     if asked is None:
         from ollm.cli.terminal import run_terminal_chat
 
         return run_terminal_chat(start)
+    if best:
+        from ollm.cli.best_of import run_best_of
+
+        return run_best_of(start, asked, output, best)
     from ollm.cli.oneshot import ask_once
 
     return ask_once(start, asked, output, schema)

@@ -175,6 +175,7 @@ class ConversationOptions(Data, frozen=True):
     mcp_servers: dict[str, Any] = field(default_factory=dict)  # those the front end brings; asked about before they run
     home: Path | None = None  # in place of ~/.ollm
     parent: ParentCall | None = None  # the call that began it: it is a task
+    works_for: Path | None = None  # the workspace that keeps the session, if that is not where it works
     max_steps: int | None = None  # in place of loopDetection.maxTurns
     record: bool = True  # False: the session is erased, with every trace of it, when the conversation is closed
 

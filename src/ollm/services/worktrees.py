@@ -3,9 +3,10 @@
 `Worktrees(workspace, …)` belongs to one repository. There are two kinds of worktrees:
 
 - `create(name)`: on a branch of that name, from the last commit. It stays until `merge` or `drop`.
-- `create_copy()`: without a branch, from the files as they are now, uncommitted ones included. Read its changes with
-  `diff`, bring them into the person's files with `apply`, and always end with `remove`. Copies of a process that was
-  killed are removed by the next `create_copy`; their files stay reachable below `refs/ollm/dropped`.
+- `create_copy()`: without a branch, from the workspace's files as they are now, uncommitted ones included. Read its
+  changes with `diff` or `read_patch`, bring them into the workspace with `apply` or `apply_patch`, and always end with
+  `remove`. Copies of a process that was killed are removed by the next `create_copy`; their files stay reachable below
+  `refs/ollm/dropped`.
 
 The workspace may be a folder inside the repository; `locate` returns the same folder in a worktree. All methods block:
 call them in a thread (`asyncio.to_thread`). They raise OllmError with git's reason. Git runs no hook and no program
@@ -66,16 +67,17 @@ class Worktrees:
         self._settings = settings
         self._environment = environment
         self._folder = workspace
-        self.top, self.prefix = self._find_top()
+        self.here, self.top, self.prefix = self._find_tops()
 
-    def _find_top(self) -> tuple[Path, str]:
+    def _find_tops(self) -> tuple[Path, Path, str]:
+        """Return the top of the worktree around the workspace and of the main one, and the path below both."""
         found = self._git(self._folder, "rev-parse", "--show-toplevel", "--show-prefix", check=False).split("\n")
         if len(found) < 2 or not found[0]:
             action = "Worktrees need one: `git init`, then commit your files."
             raise UsageError(f"{self._folder} is not in a git repository.", action=action)
         here, first = Path(found[0]), next(iter(self._list_paths(Path(found[0]))), Path(found[0]))
         is_ours = here.is_relative_to(get_worktree_directory(first, self._settings.dir))
-        return first if is_ours else here, found[1]
+        return here, first if is_ours else here, found[1]
 
     @property
     def directory(self) -> Path:
@@ -113,9 +115,9 @@ class Worktrees:
         base = self._git(path, "merge-base", "HEAD", self._read_head(), check=False).strip()
         return Worktree(name=str(path.relative_to(self.directory)), path=path, base=base, branch=branch)
 
-    def _read_head(self) -> str:
-        """Return the last commit of the main workspace, or "" if there is none."""
-        return self._git(self.top, "rev-parse", "--quiet", "--verify", "HEAD", check=False).strip()
+    def _read_head(self, top: Path | None = None) -> str:
+        """Return the last commit of the main or another worktree, or "" if there is none."""
+        return self._git(top or self.top, "rev-parse", "--quiet", "--verify", "HEAD", check=False).strip()
 
     def get(self, name: str) -> Worktree:
         found = {one.name: one for one in self.list_named()}
@@ -139,18 +141,18 @@ class Worktrees:
         known = self._git(self.top, "rev-parse", "--quiet", "--verify", f"refs/heads/{name}", check=False)
         words = (str(path), name) if known else ("-b", name, str(path), "HEAD")
         self._git(self.top, "worktree", "add", "--quiet", *words)
-        self._copy_files(path, more)
+        self._copy_files(self.main_workspace, path, more)
         return self._describe(path), True
 
     def take_snapshot(self) -> str:
         """Write the files as they are now into a commit that no branch contains, and return its id."""
-        tree, head = self._write_tree(self.top), self._read_head()
+        tree, head = self._write_tree(self.here), self._read_head(self.here)
         parent = ("-p", head) if head else ()
         return self._git(self.top, "commit-tree", tree, *parent, "-m", "Files before a copy", identity=True).strip()
 
     def create_copy(self, base: str = "", more: Iterable[str] = ()) -> Worktree:
         """Create a worktree with the files as they are now, or as in a snapshot. Its git shows the same commits and
-        the same uncommitted changes as the main workspace."""
+        the same uncommitted changes as the workspace."""
         with lock_directory(self.top):
             self._remove_left_copies()
         base = base or self.take_snapshot()
@@ -159,7 +161,7 @@ class Worktrees:
             self._git(self.top, "worktree", "add", "--quiet", "--detach", str(path), base)
             if parent := self._git(self.top, "rev-parse", "--quiet", "--verify", f"{base}^", check=False).strip():
                 self._git(path, "reset", "--quiet", parent)
-            self._copy_files(path, more)
+            self._copy_files(self.here / self.prefix, path, more)
         except BaseException:
             self._remove_path(path)
             raise
@@ -174,12 +176,12 @@ class Worktrees:
                     self._git(self.top, "update-ref", f"{DROPPED}/{path.name.strip('.')}", commit)
                 self._remove_path(path)
 
-    def _copy_files(self, path: Path, more: Iterable[str]) -> None:
+    def _copy_files(self, workspace: Path, path: Path, more: Iterable[str]) -> None:
         """Copy files that git does not bring. Those that are there stay."""
-        named = {found for glob in self._settings.copy for found in self.main_workspace.glob(glob.strip("/"))}
-        for source in sorted((*named, *(self.main_workspace / name for name in more))):
-            target = path / self.prefix / source.relative_to(self.main_workspace)
-            inside = is_inside(os.path.realpath(source.parent), str(self.main_workspace.resolve()))
+        named = {found for glob in self._settings.copy for found in workspace.glob(glob.strip("/"))}
+        for source in sorted((*named, *(workspace / name for name in more))):
+            target = path / self.prefix / source.relative_to(workspace)
+            inside = is_inside(os.path.realpath(source.parent), str(workspace.resolve()))
             if not inside or os.path.lexists(target) or ".git" in source.parts:
                 continue
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -223,13 +225,19 @@ class Worktrees:
         here, there = path / name, self.top / name
         return here.is_file() and there.is_file() and filecmp.cmp(here, there, shallow=False)
 
-    def apply(self, worktree: Worktree) -> list[str]:
-        """Bring the changes of a copy into the files of the main workspace, all or nothing, and return their names.
-        Nothing is staged. Raises OllmError if the files changed there in the meantime."""
-        names = self.diff(worktree, "--name-only", "--no-renames", "-z").split("\0")[:-1]
-        if patch := self._read_diff(worktree, "--binary", "--full-index"):
-            self._run(self.top, "apply", "--whitespace=nowarn", "-", stdin=patch)
-        return names
+    def read_patch(self, worktree: Worktree) -> bytes:
+        """Return all changes since the base, for `apply_patch`."""
+        return self._read_diff(worktree, "--binary", "--full-index")
+
+    def apply_patch(self, patch: bytes) -> None:
+        """Bring a patch into the files of the workspace, all or nothing. Nothing is staged. Raises OllmError if the
+        files changed there in the meantime."""
+        if patch:
+            self._run(self.here, "apply", "--whitespace=nowarn", "-", stdin=patch)
+
+    def apply(self, worktree: Worktree) -> None:
+        """Bring the changes of a copy into the files of the workspace."""
+        self.apply_patch(self.read_patch(worktree))
 
     def list_changes(self, worktree: Worktree) -> list[str]:
         """List the files that differ from the base, relative to the top of the repository."""
