@@ -120,6 +120,20 @@ async def test_without_counts_a_model_that_knows_the_fact_proves_that_it_arrived
     assert [trials[name]["ok"] for name in ("system messages", "earlier calls", "tool results")] == [True] * 3
 
 
+@pytest.mark.parametrize(("reuses", "announced"), [(True, 1), (False, 2)])
+async def test_the_time_to_read_counts_the_whole_prompt_if_the_cache_is_not_used(
+    tmp_path: Path, reuses: bool, announced: int
+) -> None:
+    async with running(tmp_path, [Answer(calls=[("ls", {})]), "Nothing."]) as runner:
+        key = f"openai|{runner.server.base_url}/v1|scripted"
+        runner.home.mkdir(mode=0o700)
+        facts = {"callForm": "native", "prefillPerSecond": 20, "reusesPrefix": reuses}
+        (runner.home / "model-facts.json").write_text(json.dumps({key: facts}))
+        done = await runner.run("-p", "List the files.", OLLM_CONTEXT_WINDOW="32768")
+
+    assert done.err.count("new tokens") == announced, done.err
+
+
 async def test_a_server_that_refuses_tools_is_named_with_its_flag(tmp_path: Path) -> None:
     async with running(tmp_path, Template(parser="missing"), kind="vllm") as runner:
         done = await runner.run("doctor", "--model")
@@ -257,10 +271,3 @@ async def test_a_card_that_is_no_card_is_refused_whole(tmp_path: Path) -> None:
             assert (done.code, "Traceback" in done.err) == (4 if "other" in card else 2, False), (card[:80], done.err)
 
     assert not (runner.home / "model-facts.json").exists()
-
-
-async def test_a_model_nobody_measured_has_no_card(tmp_path: Path) -> None:
-    async with running(tmp_path, Template()) as runner:
-        done = await runner.run("models", "card", "scripted")
-
-    assert (done.code, "ollm models probe scripted" in done.err) == (1, True)

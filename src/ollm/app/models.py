@@ -11,7 +11,7 @@ import msgspec
 from ollm.app.toolbox import create_tool_registry
 from ollm.domain.clock import format_stamp
 from ollm.domain.errors import NoServerError, NotFoundError, UsageError
-from ollm.domain.model_facts import MODEL_FIELDS, SERVER_FIELDS, ModelFacts
+from ollm.domain.model_facts import MODEL_FIELDS, TEMPLATE_FIELDS, ModelFacts
 from ollm.domain.struct import Data
 from ollm.providers.base import ChatRequest
 from ollm.providers.server_errors import make_unknown_model_error
@@ -119,7 +119,7 @@ async def import_card(process: ProcessScope, card: SharedCard, name: str | None)
             action=f"To measure it again: `ollm models probe {model.name}`.",
         )
     theirs = msgspec.convert({**card.facts, "key": known.key}, ModelFacts)
-    fields = (*MODEL_FIELDS, *(SERVER_FIELDS if theirs.server == kind else ()))
+    fields = (*MODEL_FIELDS, *(TEMPLATE_FIELDS if theirs.server == kind else ()))
     changes = {field: getattr(theirs, field) for field in fields}
     stamp = format_stamp(process.clock())
     return process.model_facts.update(known.key, **changes, server=kind, imported=stamp), model.provider.base_url

@@ -84,6 +84,8 @@ async def _diagnose_visibly(
             card = await probe_model(process, None, printer.report, printer.announce, faults_only=True)
         except OllmError as error:
             failure = error
+        finally:
+            printer.stop()
     with show_waiting("asking the model server"):
         return await diagnose(process, measured=measured, trials=card.trials if card else (), failure=failure)
 

@@ -25,9 +25,12 @@ class TrialPrinter:
         self._line = WaitLine(f"testing: {name}") if is_seen() else None
 
     def report(self, trial: Trial) -> None:
+        self.stop()
+        warn(f"{trial.name}: {trial.told}")
+
+    def stop(self) -> None:
         if self._line:
             self._line.stop()
-        warn(f"{trial.name}: {trial.told}")
 
 
 def describe_faults(trials: tuple[Trial, ...]) -> Iterator[str]:

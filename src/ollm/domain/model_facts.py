@@ -96,5 +96,6 @@ class ModelFacts(Data, frozen=True):
         )
 
 
-MODEL_FIELDS = ("call_form", "written_form", "max_tools", "verbatim_edits", "token_factor", "token_samples")
-SERVER_FIELDS = ("result_form", "takes_tools", "binds_answers", "system_form", "thinking", "thinking_off", "sampling")
+# What a card of someone else tells about the model, and about its template on the same kind of server.
+MODEL_FIELDS = ("call_form", "written_form", "max_tools", "verbatim_edits")
+TEMPLATE_FIELDS = ("result_form", "system_form", "thinking", "thinking_off", "sampling")

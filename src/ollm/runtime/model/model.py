@@ -248,7 +248,7 @@ class ReadingTime:
         """Estimate the tokens to read and the seconds. Return None if it is short or the speed is unknown."""
         messages, tools = format_request(request.messages, request.tools, facts)
         self._sending, self._first = (request.window, tools, messages), None
-        fresh = self._find_unread()
+        fresh = messages if facts.reuses_prefix is False else self._find_unread()
         if not facts.prefill_per_second:
             return None
         counter = TokenCounter(facts.token_factor, facts.token_samples)

@@ -5,7 +5,7 @@ Every trial is one short request at temperature 0. The results are saved as fact
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from contextlib import aclosing
 from functools import partial
 from typing import Any, cast
@@ -22,7 +22,15 @@ from ollm.domain.tools import ToolSchema
 from ollm.providers.base import AnyPiece, CallPiece, ChatRequest, FinishPiece, Provider, TextPiece, ThinkingPiece
 from ollm.providers.server_remedies import find_remedy, identify_server
 from ollm.runtime.model.block_answer import BlockAnswer
-from ollm.runtime.model.template_checks import PADDING, Outcome, Part, TemplateChecks, make_word
+from ollm.runtime.model.template_checks import (
+    PADDING,
+    QUESTION,
+    Part,
+    TemplateChecks,
+    collect_pieces,
+    join_text,
+    make_word,
+)
 from ollm.runtime.model.tool_call_fallback import AnswerParser, StreamWatch, ToolCallFallback
 from ollm.runtime.model.workarounds import CLOSING, OPENING, AdaptedProvider
 from ollm.runtime.small_models.blocks import FILE_BLOCK
@@ -96,12 +104,6 @@ PART_NAMES: dict[Part, str] = {
     "tools": "tool list",
     "calls": "earlier calls",
     "results": "tool results",
-}
-OUTCOMES: dict[Outcome, str] = {
-    "shown": "read",
-    "lost": "dropped before the model",
-    "refused": "refused",
-    "unknown": UNKNOWN,
 }
 
 
@@ -187,11 +189,11 @@ class Probe:
         """Check that the template passes a part of the conversation on."""
         outcome = await self._checks.check(part)
         if outcome in ("shown", "unknown"):
-            return facts, outcome == "shown" or None, OUTCOMES[outcome]
-        told = OUTCOMES[outcome]
+            return facts, outcome == "shown" or None, "read" if outcome == "shown" else UNKNOWN
+        told = "dropped before the model"
         if outcome == "refused":
             refused = self._checks.refused
-            told, self._advice = f"{told}: {refused.refusal[:MAX_REFUSAL_CHARACTERS]}", refused.advice
+            told, self._advice = f"refused: {refused.refusal[:MAX_REFUSAL_CHARACTERS]}", refused.advice
         return add_fault(facts, cast("Fault", part), **PART_EFFECTS.get(part, {})), False, told
 
     async def _try_thinking(self, facts: ModelFacts) -> Finding:
@@ -235,8 +237,7 @@ class Probe:
 
         async def write(**settings: Any) -> str:
             request = replace(self._request, messages=(asked,), settings=ModelSettings(**settings))
-            pieces = await collect_pieces(self._server.stream(replace(request, max_tokens=MAX_SAMPLE_TOKENS)))
-            return "".join(piece.text for piece in pieces if isinstance(piece, TextPiece | ThinkingPiece))
+            return join_text(await collect_pieces(self._server.stream(replace(request, max_tokens=MAX_SAMPLE_TOKENS))))
 
         try:
             cold, hot, again = await write(temperature=0), *[await write(temperature=2, seed=7) for _ in range(2)]
@@ -352,21 +353,25 @@ class Probe:
         lines = int(min(0.8 * window, pace * MAX_WINDOW_READ_SECONDS) / 16)
         if lines < 20:
             return facts, None, f"{window:,}, not tested: prompt processing is too slow"
-        text = "".join(FILLER_LINE.format(number) for number in range(lines))
+        word, filler = make_word(), "".join(FILLER_LINE.format(number) for number in range(lines))
+        text = f"The code word is {word}.\n{filler}\n{QUESTION}"
         request = replace(self._request, messages=(PromptMessage(role="user", content=text),), max_tokens=1)
-        exact = await self._provider.count_prompt(request)
-        sent = exact or lines * 12
+        sent = await self._provider.count_prompt(request) or lines * 12
         try:
             pieces = await collect_pieces(self._provider.stream(request))
             read = sum(piece.usage.prompt_tokens for piece in pieces if isinstance(piece, FinishPiece))
         except PromptTooLongError as error:
-            read = error.window
-            if not read:
-                return facts, None, f"{UNKNOWN}: {error.message}"
+            if not error.window:
+                return facts, None, f"{window:,}; {UNKNOWN}: {error.message}"
+            read, sent = error.window, 10 * window
         if read and read < 0.8 * sent:
             effects = {"window": read, "served_window": read, "said_window": window}
             return add_fault(facts, "window", **effects), False, f"{read:,} tokens, not {window:,}"
-        return replace(facts, window=window), bool(read), f"{window:,}; {read:,} tokens read in full"
+        if read:
+            return replace(facts, window=window), True, f"{window:,}; {read:,} tokens read in full"
+        answer = await collect_pieces(self._provider.stream(replace(request, max_tokens=MAX_THINKING_TOKENS)))
+        knows = word in join_text(answer)
+        return facts, knows or None, f"{window:,}; " + ("its beginning is read" if knows else UNKNOWN)
 
     async def _request_calls(self, facts: ModelFacts, tools: tuple[ToolSchema, ...], asked: str) -> list[CallPiece]:
         fallback, _ = self._prepare_request(facts, tools, asked)
@@ -403,11 +408,6 @@ async def measure_speed(provider: Provider, model: str, window: int) -> tuple[fl
 def _reads_path(call: CallPiece, path: str) -> bool:
     arguments = call.arguments
     return call.name == "read_file" and isinstance(arguments, dict) and arguments.get("path") == path
-
-
-async def collect_pieces(pieces: AsyncGenerator[AnyPiece, None]) -> list[AnyPiece]:
-    async with aclosing(pieces):
-        return [piece async for piece in pieces]
 
 
 def find_thinking_form(pieces: list[AnyPiece], prompt: str) -> ThinkingForm:

@@ -8,6 +8,7 @@ does not know it proves nothing, so the outcome is then unknown.
 from __future__ import annotations
 
 import secrets
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import Literal
 
@@ -17,7 +18,7 @@ from ollm.domain.errors import ModelError, ToolsUnsupportedError
 from ollm.domain.messages import PromptMessage, ToolCall
 from ollm.domain.struct import Data
 from ollm.domain.tools import ToolSchema
-from ollm.providers.base import CallPiece, ChatRequest, FinishPiece, Provider, TextPiece, ThinkingPiece
+from ollm.providers.base import AnyPiece, ChatRequest, FinishPiece, Provider, TextPiece, ThinkingPiece
 
 Part = Literal["user", "system", "users", "tools", "calls", "results"]
 Outcome = Literal["shown", "lost", "refused", "unknown"]
@@ -115,22 +116,24 @@ class TemplateChecks:
                 return PromptReading(prompt=prompt)
             if tokens := await self._provider.count_prompt(request):
                 return PromptReading(tokens=tokens)
-            async with aclosing(self._provider.stream(replace(request, max_tokens=1))) as pieces:
-                ends = [piece async for piece in pieces if isinstance(piece, FinishPiece)]
+            pieces = await collect_pieces(self._provider.stream(replace(request, max_tokens=1)))
         except ModelError as error:
             plain = len(request.messages) == 1 and not request.tools  # any server must take it
             if plain or error.status not in REFUSAL_STATUSES:
                 raise
             advice = error.action if isinstance(error, ToolsUnsupportedError) else ""
             return PromptReading(refusal=error.message, advice=advice)
-        return PromptReading(tokens=ends[-1].usage.prompt_tokens if ends else 0)
+        return PromptReading(tokens=sum(end.usage.prompt_tokens for end in pieces if isinstance(end, FinishPiece)))
 
     async def _ask(self, request: ChatRequest) -> str:
-        text = ""
-        async with aclosing(self._provider.stream(replace(request, max_tokens=MAX_ANSWER_TOKENS))) as pieces:
-            async for piece in pieces:
-                if isinstance(piece, TextPiece | ThinkingPiece):
-                    text += piece.text
-                elif isinstance(piece, CallPiece):
-                    text += str(piece.arguments)
-        return text
+        return join_text(await collect_pieces(self._provider.stream(replace(request, max_tokens=MAX_ANSWER_TOKENS))))
+
+
+async def collect_pieces(pieces: AsyncGenerator[AnyPiece, None]) -> list[AnyPiece]:
+    async with aclosing(pieces):
+        return [piece async for piece in pieces]
+
+
+def join_text(pieces: list[AnyPiece]) -> str:
+    """Join the text and the thinking of an answer."""
+    return "".join(piece.text for piece in pieces if isinstance(piece, TextPiece | ThinkingPiece))
