@@ -103,12 +103,15 @@ async def test_questions_come_one_at_a_time_and_name_their_task(tmp_path: Path) 
         return script(*[Answer(text="Read.")] * 2 if over else [read] * 2)(request)
 
     async with running(tmp_path, answer, kind="llama.cpp", slots=2) as runner:
+        runner.home.mkdir()
+        (runner.home / "config.yaml").write_text("tools: {task: {maxSeconds: 4}}\n")
         async with at_terminal(runner, "chat", size=(100, 30)) as terminal:
             await terminal.wait_for("scripted @")
             terminal.type("where?" + ENTER)
             await terminal.wait_for("outside the workspace · Task: Where is ", "[y] yes")
             _, second = TASKS if TASKS[0] in terminal.screen() else reversed(TASKS)
             assert second not in terminal.screen()
+            await asyncio.sleep(5)  # the tasks have 4 seconds, but not for the person
             terminal.type("y")
             await terminal.wait_for(f"outside the workspace · Task: {second}", "[y] yes")
             terminal.type("y")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, nullcontext, suppress
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -99,11 +99,12 @@ class TaskRunner:
                 agent=agent,
                 request=request,
                 question=self._question,
+                limit=TaskLimit(self._toolbox.process.settings.tools.task.max_seconds),
                 folder=folder,
             )
             facts = model.facts
             conversation = await self._open_task(origin, self._make_options(request, agent), stack)
-            work = _TaskWork(conversation, emit, self._toolbox.process.settings.tools.task.max_seconds)
+            work = _TaskWork(conversation, emit, origin.limit)
             try:
                 await work.run(self._build_prompt(request, agent, folder))
             finally:
@@ -193,13 +194,35 @@ class TaskPlaces:
             self._open -= 1
 
 
+class TaskLimit:
+    """The time of a task, which starts now and stands still while a question waits for the person."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+        self.timer = asyncio.timeout(seconds)
+
+    @contextmanager
+    def pause(self) -> Iterator[None]:
+        now, end = asyncio.get_running_loop().time, self.timer.when()
+        if end is None or self.timer.expired():
+            yield
+            return
+        left = end - now()
+        self.timer.reschedule(None)
+        try:
+            yield
+        finally:
+            with suppress(RuntimeError):  # the task has ended
+                self.timer.reschedule(now() + left)
+
+
 class _TaskWork:
     """One running task: its last text, the files it looked at, and why it ended."""
 
-    def __init__(self, conversation: LocalConversation, emit: Callable[[str], None], max_seconds: float) -> None:
+    def __init__(self, conversation: LocalConversation, emit: Callable[[str], None], limit: TaskLimit) -> None:
         self._conversation = conversation
         self._emit = emit
-        self._max_seconds = max_seconds
+        self._limit = limit
         self.text = self.problem = ""
         self.steps = 0
         self.files: dict[str, None] = {}
@@ -207,13 +230,13 @@ class _TaskWork:
 
     async def run(self, prompt: str) -> None:
         try:
-            async with asyncio.timeout(self._max_seconds):
+            async with self._limit.timer:
                 reason = await self._take_turn(prompt)
                 if reason == "loop":
                     reason = await self._ask_for_report()
         except TimeoutError:
             self.timed_out = True
-            self.problem = f"The task was stopped after {self._max_seconds:g} seconds."
+            self.problem = f"The task was stopped after {self._limit.seconds:g} seconds."
 
     async def _ask_for_report(self) -> str:
         """Ask for a report after the step limit or a loop, since the findings so far are still useful."""
@@ -274,6 +297,7 @@ class TaskOrigin(msgspec.Struct, frozen=True, kw_only=True):
     model: Model
     request: TaskRequest
     question: asyncio.Lock
+    limit: TaskLimit
     agent: Agent | None = None
     folder: Path | None = None
 
@@ -288,8 +312,9 @@ class TaskAsker:
     async def ask(self, details: ConfirmationDetails) -> ConfirmationAnswer:
         request = self._origin.request
         reason, call_id = f"{details.reason} · {request.title}", request.call_id or details.call_id
-        async with self._origin.question:
-            return await self._asker.ask(msgspec.structs.replace(details, reason=reason, call_id=call_id))
+        with self._origin.limit.pause():
+            async with self._origin.question:
+                return await self._asker.ask(msgspec.structs.replace(details, reason=reason, call_id=call_id))
 
 
 class TaskToolbox(Toolbox):
