@@ -29,7 +29,7 @@ class LinkFound(Exception):  # noqa: N818 - not a fault: resolve the path again 
 
 
 def make_temporary_name() -> str:
-    return f".ollm-{os.urandom(8).hex()}.tmp"
+    return f".ollm-{os.urandom(8).hex()}-{os.getpid()}.tmp"
 
 
 @contextmanager

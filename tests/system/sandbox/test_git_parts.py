@@ -57,6 +57,47 @@ def test_nothing_in_a_repository_leads_git_out_of_it() -> None:
     as_ordinary_user(body)
 
 
+@pytest.mark.parametrize("head", ["", "ref: refs/heads/main"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        "echo ../y > .git/commondir",
+        "git init -q n; echo ../../y > n/.git/commondir",
+        "mkdir s; echo gitdir: ../y > s/.git; echo ref: refs/heads/m > y/HEAD",
+        "mkdir -p s y/worktrees/w; echo gitdir: ../y/worktrees/w > s/.git; cd y/worktrees/w; echo ../.. > commondir; echo ../../../s/.git > gitdir; cp ../../../.git/HEAD .",
+    ],
+)
+def test_no_pointer_leads_to_a_repository_that_an_earlier_command_or_a_clone_prepared(
+    work: Path, tmp_path: Path, line: str, head: str
+) -> None:
+    subprocess.run(["git", "init", "-q", work], check=True)
+    for folder in ("objects", "refs"):
+        (work / "y" / folder).mkdir(parents=True)
+    (work / "y/config").write_text("[core]\n\trepositoryformatversion = 0\n\tfsmonitor = touch ran; false\n")
+    if head:
+        (work / "y/HEAD").write_text(head)
+    watch = make(tmp_path)
+    watch.begin()
+    subprocess.run(["/bin/bash", "-c", line], cwd=work, check=True)
+    watch.look()
+    for top in (work, work / "n", work / "s"):
+        if top.is_dir():
+            subprocess.run(["git", "status"], cwd=top, capture_output=True, check=False)
+
+    assert not [*tmp_path.rglob("ran")]
+
+
+def test_a_worktree_of_a_separate_repository_with_programs_of_its_own_stays(work: Path, tmp_path: Path) -> None:
+    for words in (["init", "-q", "--separate-git-dir", work / "gd", work], ["config", "core.pager", "less -R"]):
+        subprocess.run([*GIT, "-C", work, *words], check=True)
+    subprocess.run([*GIT, "-C", work, "commit", "-q", "--allow-empty", "-m", "1"], check=True)
+    watch = make(tmp_path)
+    watch.begin()
+    subprocess.run([*GIT, "-C", work, "worktree", "add", "-q", "tree"], check=True)
+
+    assert watch.look() == []
+
+
 INDEX = """
 import hashlib, subprocess, sys
 name, long = sys.argv[1].encode(), b"x" * len(sys.argv[1])

@@ -165,22 +165,33 @@ def test_a_level_that_stopped_working_is_found_again(tmp_path: Path) -> None:
     assert told[0].startswith("Sandbox level none")
 
 
-def test_a_file_that_a_variable_names_is_protected_unless_the_settings_open_it(
+def test_a_file_that_a_variable_or_an_alias_names_is_protected_unless_the_settings_open_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    work = tmp_path / "work"
+    work = tmp_path / "my work"
     work.mkdir()
-    for name in ("be.sh", "data.db"):
+    named = {"be.sh": "/opt/x:{}", "k c": "{}", "agent.jar": "-javaagent:{}=x", "list": "'{}';b", "data.db": "{}"}
+    for number, (name, value) in enumerate(named.items()):
         (work / name).touch()
-    monkeypatch.setenv("ANY_NAME", f"/opt/x:{work}/be.sh")
-    monkeypatch.setenv("DATA", f"{work}/data.db")
+        monkeypatch.setenv(f"NAME_{number}", value.format(work / name))
     monkeypatch.setenv("LOG", f"{work}/log")
+    monkeypatch.setenv("LD_PRELOAD", f"{work}/new.so")
+    aliases = {
+        "a x.sh": '!"{}"',
+        "b x.sh": "!sh -c '\"{}\" $1'",
+        "c.sh": "!${{X:-{}}}",
+        "d.sh": '-c "core.editor={}" log',
+    }
+    subprocess.run(["git", "init", "-q", work], check=True)
+    for number, (name, value) in enumerate(aliases.items()):
+        subprocess.run(["git", "-C", work, "config", f"alias.x{number}", value.format(work / name)], check=True)
     roots = [str(work), str(work / "data.db")]
     watch = SteeringWatch(roots, find_folder=lambda: tmp_path / "taken")
 
-    assert [name for name in ("be.sh", "data.db") if str(work / name) in watch.begin()] == ["be.sh"]
-    (work / "log").touch()
-    assert watch.look() == [], "a command may make a new one"
+    assert {*named} - {Path(path).name for path in watch.begin()} == {"data.db"}
+    for name in ("log", "new.so", *aliases):
+        (work / name).touch()
+    assert {Path(file.path).name for file in watch.look()} == {"new.so", *aliases}, "a command may make a new log"
 
 
 def test_aliases_that_compute_all_of_a_path_leave_the_workspace_open(tmp_path: Path) -> None:

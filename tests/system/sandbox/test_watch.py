@@ -263,12 +263,12 @@ def test_no_file_outside_is_changed_through_a_hard_link_to_it(work: Path, tmp_pa
         other.write_text("theirs")
         os.utime(other, (1, 1))
         os.link(other, one)
-    os.truncate(outside[-1], 10**9)  # too large to be copied: it is protected
+    os.truncate(outside[-1], 10**10)  # too large to be copied: it is protected
     (work / "one").touch()
     os.link(work / "one", work / "two")  # both names are in the workspace
     said: list[str] = []
 
-    protected = make(tmp_path, memory=tmp_path / "memory.json", report=said.append).begin()
+    protected = make(tmp_path, report=said.append).begin()
     for one in inside[:-1]:
         assert one.stat().st_mtime == 1
         one.write_text("mine")
@@ -276,6 +276,11 @@ def test_no_file_outside_is_changed_through_a_hard_link_to_it(work: Path, tmp_pa
     assert {other.read_text() for other in outside[:-1]} == {"theirs"}
     assert [path for path in protected if path in set(map(str, inside))] == [str(inside[-1])]
     assert (work / "one").stat().st_nlink == 2
+    os.link(work / "rc", tmp_path / "backup")
+    os.mkfifo(tmp_path / "pipe")
+    os.link(tmp_path / "pipe", work / "pipe")
+    assert str(work / "pipe") in make(tmp_path).begin()
+    assert (tmp_path / "backup").stat().st_nlink == 1, "also if its folder has not changed"
     (line,) = said
     assert "copied 3; 1 could not be copied" in line
 
@@ -291,11 +296,11 @@ def test_packages_that_are_linked_later_are_separated_before_the_next_command(
     (work / "node_modules/@a/b").mkdir(parents=True)
     (tmp_path / "store").write_text("theirs")
     time.sleep(0.05)  # the folders are old enough to be remembered
-    watch = make(tmp_path, memory=tmp_path / "memory.json")
+    watch = make(tmp_path)
     watch.begin()
     if session == "next":
         watch.close()
-        watch = make(tmp_path, memory=tmp_path / "memory.json")
+        watch = make(tmp_path)
     else:
         watch.look()
     (work / name).parent.mkdir(parents=True, exist_ok=True)
@@ -323,17 +328,17 @@ def test_linked_files_are_read_only_if_there_is_no_space_for_copies(
     assert "copied 0; 201 could not be copied" in said[0]
 
 
-def test_a_copy_that_a_kill_interrupted_is_removed(work: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    left, other = work / "sub/.ollm-0123456789abcdef.tmp", work / "sub/.ollm-notes.tmp"
-    left.touch()
-    other.touch()
-    make(tmp_path).begin()
-    assert left.exists(), "another session may be about to rename it"
-    now = time.time()
-    monkeypatch.setattr(time, "time", lambda: now + 7200)
+def test_a_copy_that_a_kill_interrupted_is_removed(work: Path, tmp_path: Path) -> None:
+    ended = subprocess.Popen(["true"])
+    ended.wait()
+    names = [f".ollm-0123456789abcdef-{process}.tmp" for process in (ended.pid, os.getpid())] + [".ollm-notes.tmp"]
+    for name in names:
+        (work / "sub" / name).touch()
     make(tmp_path).begin()
 
-    assert [file.name for file in (left, other) if file.exists()] == [other.name]
+    assert sorted(file.name for file in (work / "sub").iterdir()) == sorted(names[1:]), (
+        "another session may be about to rename its own"
+    )
 
 
 def test_files_below_a_folder_without_permissions_are_separated() -> None:

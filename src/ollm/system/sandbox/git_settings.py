@@ -41,6 +41,7 @@ from ollm.system.sandbox.names import (
 from ollm.system.sandbox.outside_links import (
     Visit,
     are_unchanged,
+    find_files_in,
     get_state,
     list_home_links,
     read_links,
@@ -101,6 +102,7 @@ class GitNames(NamedTuple):
             found.update(path for path in joined if not os.path.isdir(path))
             found.update(os.path.join(top, folder) for folder in self.folders)
             found.update(path for word in self.words if os.path.isfile(path := os.path.join(top, word)))
+            found.update(path for word in self.words if top in word for path in find_files_in(word, top))
             if self.unread:
                 found.update(os.path.join(top, name) for name in list_names(top) if name != ".git")
         return found
@@ -298,9 +300,11 @@ def _find_words(script: str, home: str) -> Iterator[str]:
     may be the top of the worktree."""
     import shlex
 
+    script = re.sub(r"\$\{\w+:?[-=+?]", "{", script.removeprefix("!"))  # what a variable is by default is a word
     with suppress(ValueError):
-        yield from (word for word in shlex.split(script) if "/" in word and "*" not in os.path.basename(word))
-    script = script.removeprefix("!")
+        words = [part for word in shlex.split(script) for part in (word, *re.split(r"[=!]", word)[1:])]
+        inner = [part for word in words if " " in word for part in shlex.split(word)]
+        yield from (word for word in (*words, *inner) if "/" in word and "*" not in os.path.basename(word))
     computed = re.sub(_COMPUTED, "*", script)
     for command in re.split(r"[;|&(){}\n`]", f"{os.path.expandvars(script)}\n{computed}"):
         bare = re.sub(r"['\"\\]", "", command)

@@ -2,8 +2,8 @@
 
 `uv` and `pnpm` link installed packages to their caches, `git clone` links objects, and a person may have linked any
 file. No mount or Landlock rule tells such a file from another, so each one is replaced by a copy before the first
-command of a session. All files are looked at once; those in folders of packages again if their folder has changed, also
-since an earlier session.
+command of a session. All files are looked at then: a new name elsewhere shows only in the file itself. Those in folders
+of packages are looked at again if their folder has changed.
 """
 
 from __future__ import annotations
@@ -19,35 +19,32 @@ from pathlib import Path
 
 from ollm.domain.errors import ToolFailure
 from ollm.domain.lazy import compile_late
-from ollm.system.atomic import make_private_directory, replace_file
 from ollm.system.beneath import LinkFound, copy_beside, open_parent_directory
 from ollm.system.folders import FolderStamp, is_settled, list_changed, read_stamp
+from ollm.system.locks import is_process_alive
 from ollm.system.sandbox.names import PACKAGE_FOLDERS, is_inside
 
-MAX_COPY_BYTES = 64 * 1024**2
+MAX_COPY_BYTES = 1024**3
 MAX_PROTECTED_FILES = 100  # more of them in a folder of packages, and the folder is protected
 SLOW_FILES, SLOW_BYTES = 2000, 256 * 1024**2  # take about a second
 UNSETTLED = (0, 0, 0, 0)  # no folder has this stamp: it is looked at again
 LEFT_OVER_SECONDS = 3600
-TEMPORARY_NAME = compile_late(r"\.ollm-[0-9a-f]{16}\.tmp")  # of a copy that a kill interrupted
+TEMPORARY_NAME = compile_late(r"\.ollm-[0-9a-f]{16}(?:-(\d+))?\.tmp")  # of a copy; ends with the process that made it
 
 
 class HardLinks:
-    """The files below roots that have other names. `kept` are folders to leave out, which no command can change;
-    `memory` is a file with the stamps of the folders of packages that were looked at."""
+    """The files below roots that have other names. `kept` are folders to leave out, which no command can change."""
 
     def __init__(
         self,
         roots: Iterable[str],
         kept: Container[str] = (),
-        memory: Path | None = None,
         *,
         unlock: Callable[[str, int], None],
         report: Callable[[str], None],
     ) -> None:
         self._roots = tuple(roots)
         self._kept = kept
-        self._memory = memory
         self._unlock = unlock
         self._report = report
         self._packages: dict[str, FolderStamp] | None = None  # all their folders
@@ -58,7 +55,7 @@ class HardLinks:
         """Copy files that have names outside, in these folders of `packages` too. Return how many, and the paths to
         protect because they could not be copied."""
         if first := self._packages is None:
-            self._packages = self._load()
+            self._packages = {}
         tops = self._forget_changed()
         tops += self._roots if first else [folder for folder in packages if folder not in self._packages]
         before = len(self._shared)
@@ -103,12 +100,12 @@ class HardLinks:
             for entry in entries:
                 if entry.is_dir(follow_symlinks=False):
                     folders.append(entry.name)
-                elif entry.is_file(follow_symlinks=False):
+                elif not entry.is_symlink():
                     about = entry.stat(follow_symlinks=False)
                     if about.st_nlink > 1:
                         linked[entry.path] = about
-                    if entry.name.startswith(".ollm-") and TEMPORARY_NAME.fullmatch(entry.name):
-                        _remove_left_over(entry.path, about)
+                    if entry.name.startswith(".ollm-"):
+                        _remove_left_over(entry, about)
         return folders, linked
 
     def _find_shared(self) -> dict[str, os.stat_result]:
@@ -196,38 +193,19 @@ class HardLinks:
             return found
         return [*{_find_package_folder(path) for path in found}]
 
-    def _load(self) -> dict[str, FolderStamp]:
-        import json
-
-        with suppress(OSError, ValueError, AttributeError, TypeError):
-            stored = json.loads(self._memory.read_bytes()) if self._memory else {}
-            return {folder: tuple(stamp) for folder, stamp in stored.items()}
-        return {}
-
-    def store(self) -> None:
-        """Store the stamps of folders of packages. Those with files that have other names are looked at again."""
-        if self._memory and self._packages:
-            kept = {
-                folder: UNSETTLED if self._linked.get(folder) else stamp for folder, stamp in self._packages.items()
-            }
-            import json
-
-            content = json.dumps(kept).encode()
-            with suppress(OSError):
-                if not self._memory.exists() or self._memory.read_bytes() != content:
-                    make_private_directory(self._memory.parent)
-                    replace_file(self._memory, content, durable=False)
-
 
 def _read_version(name: str, parent: int) -> tuple[int, int]:
     about = os.stat(name, dir_fd=parent, follow_symlinks=False)
     return about.st_size, about.st_mtime_ns
 
 
-def _remove_left_over(path: str, about: os.stat_result) -> None:
-    if about.st_ctime < time.time() - LEFT_OVER_SECONDS:
+def _remove_left_over(entry: os.DirEntry[str], about: os.stat_result) -> None:
+    """Remove a copy that a kill interrupted."""
+    named = TEMPORARY_NAME.fullmatch(entry.name)
+    gone = named is not None and named[1] and not is_process_alive(int(named[1]))
+    if named and (gone or about.st_ctime < time.time() - LEFT_OVER_SECONDS):
         with suppress(OSError):
-            os.unlink(path)
+            os.unlink(entry.path)
 
 
 def _find_package_folder(path: str) -> str:

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import cache, lru_cache
+from itertools import product
 from typing import Any, TypeVar
 
 from ollm.system.sandbox.names import OWN_PLACES, is_inside, list_names, read_target, trace_path
@@ -84,8 +85,19 @@ def list_named_files(roots: Iterable[str]) -> set[str]:
     """Return the files in the roots that variables of the environment name: programs outside read or run them. A root
     in another root is a folder that the settings open."""
     opened = [root for root in roots if any(root != one and is_inside(root, one) for one in roots)]
-    parts = {part for value in os.environ.values() if "/" in value for part in re.split(r"[:\s]", value)}
-    return {part for part in parts if part.startswith("/") and os.path.isfile(part) and not _is_in(part, opened)}
+    values = {value for value in os.environ.values() if "/" in value}
+    parts = {part for value in values for part in (value, *re.split(r"[:\s]", value)) if part.startswith("/")}
+    found = {*filter(os.path.isfile, parts), *(file for value in values for file in find_files_in(value, *roots))}
+    return {file for file in found if not _is_in(file, opened)}
+
+
+def find_files_in(text: str, *roots: str) -> Iterator[str]:
+    """Find the files below roots that a text names with their full paths, in whatever surroundings: quotes, an option,
+    a list. Names may contain blanks, so each path that exists counts."""
+    for root, form in product(roots, {text, text.replace("\\", "")}):
+        for rest in form.split(f"{root}/")[1:]:
+            ends = (match.start() for match in re.finditer(r"[^\w.-]|$", rest))
+            yield from (path for end in ends if os.path.isfile(path := f"{root}/{rest[:end]}"))
 
 
 def list_loaded_files(roots: Iterable[str]) -> Iterator[str]:
@@ -98,6 +110,8 @@ def list_loaded_files(roots: Iterable[str]) -> Iterator[str]:
     for folder in _find_folders("LD_LIBRARY_PATH", roots):
         yield os.path.join(folder, "glibc-hwcaps")
         yield from _find_names(folder, _list_library_names())
+    for variable in ("LD_PRELOAD", "LD_AUDIT", "OPENSSL_CONF"):
+        yield from _find_folders(variable, roots)
     yield from filter(None, (getattr(sys.modules.get("site"), "USER_SITE", None), sys.pycache_prefix))
 
 
@@ -119,7 +133,8 @@ def _find_names(folder: str, names: Container[str]) -> Iterator[str]:
 @cache
 def _list_module_names() -> frozenset[str]:
     """Names of modules that were loaded when the first command began, and of those that Python tries to load."""
-    return frozenset({"sitecustomize", "usercustomize", *(name.partition(".")[0] for name in sys.modules)})
+    warnings = re.findall(r"\w+", os.environ.get("PYTHONWARNINGS", ""))
+    return frozenset({"sitecustomize", "usercustomize", *warnings, *(name.partition(".")[0] for name in sys.modules)})
 
 
 @cache

@@ -231,7 +231,6 @@ class Sandbox:
             find_folder=find_folder,
             records=None if self._taken is None else self._taken / RECORDS,
             folders=self._folders,
-            memory=None if self._cache is None else self._cache / "links" / f"{self._number}.json",
             report=self._report,
         )
 

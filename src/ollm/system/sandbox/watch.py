@@ -60,7 +60,7 @@ class Ending(Protocol):
 
 class SteeringWatch:
     """Watches the folders that working boxes may write. `find_folder` returns the session's folder for taken files;
-    `records` is where the record is kept, `memory` what is known of hard links."""
+    `records` is where the record is kept."""
 
     def __init__(
         self,
@@ -70,7 +70,6 @@ class SteeringWatch:
         find_folder: Callable[[], Path],
         records: Path | None = None,
         folders: FolderMemory | None = None,
-        memory: Path | None = None,
         report: Callable[[str], None] = lambda _: None,
     ) -> None:
         self._roots = tuple(dict.fromkeys(roots))
@@ -78,7 +77,7 @@ class SteeringWatch:
         self._folders = FolderMemory() if folders is None else folders
         self._keys = FolderKeys()
         kept = OWN_PLACES.intersection(self._executed)
-        self._links = HardLinks(self._roots, kept, memory, unlock=self._unlock, report=report)
+        self._links = HardLinks(self._roots, kept, unlock=self._unlock, report=report)
         self._names = TreeNames(self._roots, self._folders, self._unlock)
         self._git_names: dict[str, GitNames] = {}  # by repository; "" for settings that hold in all of them
         self._shared_tops: list[str] = []
@@ -209,7 +208,6 @@ class SteeringWatch:
     def close(self) -> list[TakenFile]:
         """Make the last check of a session."""
         taken = self.look()
-        self._links.store()
         if self._written:
             with suppress(OSError):
                 self._get_record_file().unlink(missing_ok=True)
