@@ -125,6 +125,26 @@ async def test_a_dropped_worktree_can_be_brought_back(tmp_path: Path) -> None:
     assert git(runner.workspace, "show", "tree:new.txt") == "new"
 
 
+async def test_a_merge_that_brings_steering_files_asks(tmp_path: Path) -> None:
+    async with running(tmp_path, ["Hi."]) as runner:
+        trees, flow = prepare(runner), ".github/workflows/x.yml"
+        await runner.run("-p", "hi", "-w", "tree")
+        blob = git(trees / "tree", "hash-object", "-w", "a.txt")
+        git(trees / "tree", "update-index", "--add", "--cacheinfo", f"100644,{blob},{flow}")
+        git(trees / "tree", "update-index", "--skip-worktree", flow)
+        git(trees / "tree", "commit", "-qm", "never a file here")
+        asked = await runner.run("worktree", "merge", "tree")
+        said = await runner.run("-p", "/worktree merge tree")
+        before = (runner.workspace / flow).exists()
+        merged = await runner.run("worktree", "merge", "tree", "--yes")
+
+    assert (asked.code, said.code, before) == (2, 1, False)
+    assert flow in asked.err
+    assert "/worktree merge tree yes" in said.out
+    assert merged.code == 0, merged.err
+    assert (runner.workspace / flow).exists()
+
+
 async def test_rewind_and_trust_belong_to_the_worktree(tmp_path: Path) -> None:
     async with running(tmp_path, [write("a.txt", "two\n"), "Done.", "Hello."]) as runner:
         trees = prepare(runner)
@@ -172,8 +192,11 @@ async def test_the_settings_of_an_untrusted_workspace_set_up_nothing(tmp_path: P
         evil = Path("/tmp/ollm-evil-smudge").exists()
         await runner.run("trust")
         await runner.run("-p", "hi", "-w", "two")
+        git(runner.workspace, "config", "core.worktree", str(tmp_path))
+        elsewhere = await runner.run("-p", "hi", "-w", "three")
 
     assert (before, evil) == ([False, True], False)
+    assert (elsewhere.code, "are elsewhere" in elsewhere.err) == (2, True)
     assert (trees / "two/seen").exists()
 
 
@@ -188,6 +211,12 @@ async def test_a_chat_enters_a_worktree_and_merges_it(tmp_path: Path) -> None:
             inside = (trees / "tree/new.txt").exists(), (runner.workspace / "new.txt").exists()
             terminal.type("/worktree merge\r")
             await terminal.wait_for("Merged tree into main: new.txt")
+        async with at_terminal(runner, "-w", "other") as terminal:
+            terminal.type("hi\r")
+            await terminal.wait_for("Back.")
+            terminal.type(CTRL_D)
+            await terminal.wait_for("ollm worktree merge other")
+        await runner.run("worktree", "drop", "other", "--yes")
         async with at_terminal(runner, "-r") as terminal:
             await terminal.wait_for("[tree] write it")
             terminal.type(CTRL_D)

@@ -208,11 +208,11 @@ def find_wanted_session(storage: Storage) -> str | None:
         return find_named_session(storage, options.session)
     if not options.newest:
         return None
-    unarchived = [found for found in storage.scope.context.list_sessions() if found.status != "archived"]
+    here = (found for found in storage.scope.context.list_sessions() if storage.scope.works_here(found.workspace))
+    unarchived = [found for found in here if found.status != "archived"]
     none = "All sessions of this workspace are in use" if unarchived else "No session in this workspace yet"
     if options.beside:
         unarchived = [found for found in unarchived if not files.is_open(found.session_id)]
-    unarchived = [found for found in unarchived if storage.scope.works_here(found.workspace)]
     if options.interactive and unarchived:
         one_shots = storage.scope.context.list_one_shot_ids()
         unarchived = [found for found in unarchived if found.session_id not in one_shots] or unarchived

@@ -100,6 +100,13 @@ class WorktreeManager:
         """Describe the changes of a worktree in a few words."""
         return self.worktrees.diff(worktree, "--shortstat").strip() or "no changes"
 
+    def ask_before(self, worktree: Worktree, ending: Ending) -> str:
+        """Return the question that the person must answer first, or "" if there is none."""
+        if ending == "drop":
+            return f"Drop the worktree {worktree.name} ({self.describe(worktree)})? Files that git ignores are deleted."
+        names = ", ".join(self.worktrees.list_steering(worktree))
+        return f"The worktree {worktree.name} changes files that steer tools: {names}. Merge it?" if names else ""
+
     def finish(self, worktree: Worktree, ending: Ending) -> str:
         """Merge or drop a worktree and return a sentence about it."""
         end = self.worktrees.merge if ending == "merge" else self.worktrees.drop

@@ -24,7 +24,7 @@ from ollm.config.environment import wants_plain
 from ollm.domain.errors import ExitCode, ModelError, NoServerError, OllmError, UnsavedError
 from ollm.domain.events import Event, Notice
 from ollm.runtime.base import CommandReply, Conversation
-from ollm.system.terminal_text import make_printable, wrap_words
+from ollm.system.terminal_text import clean_lines, make_printable, wrap_words
 
 if TYPE_CHECKING:
     from ollm.cli.screen.themes import ScreenOptions
@@ -185,9 +185,9 @@ class Terminal:
         from ollm.cli.worktree import finish_worktree
 
         try:
-            print(make_printable(finish_worktree(self._process, self._start.workspace, ending, None)))
+            print(clean_lines(finish_worktree(self._process, self._start.workspace, ending)))
         except OllmError as error:
-            print(make_printable(str(error)))
+            print(clean_lines(str(error)))
             return False
         return True
 
@@ -283,7 +283,7 @@ class Terminal:
             if self._start.workspace.is_dir() and self._scope.main != self._start.workspace:
                 from ollm.cli.worktree import describe_kept
 
-                print(make_printable(describe_kept(self._process, self._start.workspace)))
+                print(clean_lines(describe_kept(self._process, self._start.workspace)))
             sys.stdout.flush()
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import click
 import msgspec
 
 from ollm.app import ProcessScope
-from ollm.app.worktrees import WorktreeManager, find_session_folder
+from ollm.app.worktrees import Ending, WorktreeManager, find_session_folder
 from ollm.cli.options import (
     confirm_or_fail,
     format_table,
@@ -22,6 +22,7 @@ from ollm.cli.options import (
     yes_option,
 )
 from ollm.cli.start import ChatArguments
+from ollm.system.terminal_text import clean_lines, make_printable
 
 
 def choose_folder(start: ChatArguments, name: str | None) -> ChatArguments:
@@ -40,16 +41,15 @@ def describe_kept(process: ProcessScope, workspace: Path) -> str:
     found = manager.find_current()
     if found is None:
         return ""
-    finish = " · ".join(f"{ending}: ollm worktree {ending} {found.name}" for ending in ("merge", "drop"))
-    return f"Worktree {found.name} is kept ({manager.describe(found)}).\nContinue: ollm -w {found.name} -c · {finish}"
+    name = found.name
+    return f"Worktree {name} is kept ({manager.describe(found)}).\nFinish with: ollm worktree merge {name} (or drop)"
 
 
-def finish_worktree(process: ProcessScope, workspace: Path, ending: Literal["merge", "drop"], name: str | None) -> str:
-    """Merge or drop the worktree of this name, or the one around the workspace, and return a sentence."""
+def finish_worktree(process: ProcessScope, workspace: Path, ending: Ending) -> str:
+    """Merge or drop the worktree around the workspace, and return a sentence."""
     manager = WorktreeManager(process, workspace)
-    found = manager.worktrees.get(name) if name else manager.find_current()
-    assert found
-    return manager.finish(found, ending)
+    found = manager.find_current()
+    return manager.finish(found, ending) if found else ""
 
 
 @click.group()
@@ -76,10 +76,10 @@ def list_worktrees(workspace: str | None, as_json: bool) -> None:
 @worktree.command()
 @click.argument("name")
 @workspace_option
-def merge(name: str, workspace: str | None) -> None:
+@yes_option
+def merge(name: str, workspace: str | None, yes: bool) -> None:
     """Merge a worktree into the current branch, and remove it. On a conflict nothing is merged."""
-    manager = _open_manager(workspace)
-    print(manager.finish(manager.worktrees.get(name), "merge"))
+    _finish(_open_manager(workspace), name, "merge", yes)
 
 
 @worktree.command()
@@ -88,7 +88,11 @@ def merge(name: str, workspace: str | None) -> None:
 @yes_option
 def drop(name: str, workspace: str | None, yes: bool) -> None:
     """Remove a worktree and its branch. Its work stays reachable by the commit that is shown."""
-    manager = _open_manager(workspace)
+    _finish(_open_manager(workspace), name, "drop", yes)
+
+
+def _finish(manager: WorktreeManager, name: str, ending: Ending, yes: bool) -> None:
     found = manager.worktrees.get(name)
-    confirm_or_fail(f"Drop the worktree {name} ({manager.describe(found)})? Ignored files in it are deleted.", yes)
-    print(manager.finish(found, "drop"))
+    if question := manager.ask_before(found, ending):
+        confirm_or_fail(make_printable(question), yes)
+    print(clean_lines(manager.finish(found, ending)))

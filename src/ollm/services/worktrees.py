@@ -30,12 +30,12 @@ from ollm.config.settings import WorktreeSettings
 from ollm.domain.clock import make_id
 from ollm.domain.errors import OllmError, UsageError
 from ollm.domain.struct import Data
-from ollm.store.workspace_place import get_worktree_directory
+from ollm.store.workspace_place import find_repository, get_worktree_directory
 from ollm.system.atomic import lock_directory
 from ollm.system.locks import is_process_alive
 from ollm.system.sandbox.confined import find_program, make_git_environment, make_helper_environment
 from ollm.system.sandbox.git_settings import read_git_settings
-from ollm.system.sandbox.names import is_environment_file, is_inside
+from ollm.system.sandbox.names import find_git_directories, find_steering_name, is_environment_file, is_inside
 
 GIT_TIMEOUT_SECONDS = 600
 MAX_ERROR_CHARS = 800
@@ -71,13 +71,19 @@ class Worktrees:
 
     def _find_tops(self) -> tuple[Path, Path, str]:
         """Return the top of the worktree around the workspace and of the main one, and the path below both."""
-        found = self._git(self._folder, "rev-parse", "--show-toplevel", "--show-prefix", check=False).split("\n")
-        if len(found) < 2 or not found[0]:
+        folder = Path(os.path.realpath(self._folder))
+        here = find_repository(folder)
+        if here is None:
             action = "Worktrees need one: `git init`, then commit your files."
-            raise UsageError(f"{self._folder} is not in a git repository.", action=action)
-        here, first = Path(found[0]), next(iter(self._list_paths(Path(found[0]))), Path(found[0]))
+            raise UsageError(f"{folder} is not in a git repository.", action=action)
+        found = self._git(here, "rev-parse", "--show-toplevel").removesuffix("\n")
+        if found != str(here) or not find_git_directories(
+            str(here)
+        ):  # settings of a foreign project may name your home
+            raise UsageError(f"The files of the repository in {here} are elsewhere, or its `.git` is.")
+        first = next(iter(self._list_paths(here)), here)
         is_ours = here.is_relative_to(get_worktree_directory(first, self._settings.dir))
-        return here, first if is_ours else here, found[1]
+        return here, first if is_ours else here, "" if folder == here else str(folder.relative_to(here))
 
     @property
     def directory(self) -> Path:
@@ -177,7 +183,8 @@ class Worktrees:
                 self._remove_path(path)
 
     def _copy_files(self, workspace: Path, path: Path, more: Iterable[str]) -> None:
-        """Copy files that git does not bring. Those that are there stay."""
+        """Create the workspace's folder, and copy files that git does not bring. Those that are there stay."""
+        (path / self.prefix).mkdir(parents=True, exist_ok=True)
         named = {found for glob in self._settings.copy for found in workspace.glob(glob.strip("/"))}
         for source in sorted((*named, *(workspace / name for name in more))):
             target = path / self.prefix / source.relative_to(workspace)
@@ -242,6 +249,11 @@ class Worktrees:
     def list_changes(self, worktree: Worktree) -> list[str]:
         """List the files that differ from the base, relative to the top of the repository."""
         return self.diff(worktree, "--name-only", "--no-renames", "-z").split("\0")[:-1]
+
+    def list_steering(self, worktree: Worktree) -> list[str]:
+        """List the changed files that steer tools, agents or CI. The sandbox protects them, but a commit may bring
+        some that were never there as files."""
+        return [name for name in self.list_changes(worktree) if find_steering_name(f"/{name}")]
 
     def commit_changes(self, worktree: Worktree, message: str) -> str:
         """Commit the changes of a copy on top of its base, outside of all branches, and return the commit."""

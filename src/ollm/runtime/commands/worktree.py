@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from ollm.runtime.parts import ConversationParts, WorktreeActions
 
 
-@slash_command("worktree", usage="[NAME | merge [NAME] | drop [NAME] yes]")
+@slash_command("worktree", usage="[NAME | merge [NAME] | drop [NAME]]")
 async def worktree(conversation: ConversationParts, arguments: str) -> CommandReply:
     """Work in a git worktree, or finish one.
 
@@ -22,13 +22,8 @@ async def worktree(conversation: ConversationParts, arguments: str) -> CommandRe
     match words:
         case []:
             return await asyncio.to_thread(_list_worktrees, actions)
-        case ["merge", *name] if len(name) < 2:
-            return await asyncio.to_thread(_finish, actions, "merge", name)
-        case ["drop", *name, "yes"] if len(name) < 2:
-            return await asyncio.to_thread(_finish, actions, "drop", name)
-        case ["drop", *name] if len(name) < 2:
-            text = "Dropping removes the folder and its branch. Its work stays reachable by the commit that is shown."
-            return CommandReply(text=f"{text} To confirm: `/worktree {' '.join(words)} yes`.", ok=False)
+        case ["merge" | "drop" as ending, *name]:
+            return await asyncio.to_thread(_finish, actions, ending, name)
         case [name]:
             folder = await actions.open(name)
             return CommandReply(text=f"Worktree {name}: {folder}", follow_up="open-folder", argument=str(folder))
@@ -45,11 +40,15 @@ def _list_worktrees(actions: WorktreeActions) -> CommandReply:
     return CommandReply(text=text, data=found)
 
 
-def _finish(actions: WorktreeActions, ending: Literal["merge", "drop"], names: list[str]) -> CommandReply:
-    current = actions.find_current()
-    if current is None or (names and names[0] != current.name):
-        if not names:
-            raise WrongUsage
-        return CommandReply(text=actions.finish(actions.worktrees.get(names[0]), ending))
+def _finish(actions: WorktreeActions, ending: Literal["merge", "drop"], words: list[str]) -> CommandReply:
+    current, sure = actions.find_current(), words[-1:] == ["yes"]
+    names = words[:-1] if sure else words
+    chosen = actions.worktrees.get(names[0]) if names else current
+    if chosen is None or len(names) > 1:
+        raise WrongUsage
+    if not sure and (question := actions.ask_before(chosen, ending)):
+        return CommandReply(text=f"{question} To confirm: `/worktree {' '.join((ending, *names))} yes`.", ok=False)
+    if current is None or chosen.name != current.name:
+        return CommandReply(text=actions.finish(chosen, ending))
     text = f"`ollm worktree {ending} {current.name}` finishes it once this session is closed."
     return CommandReply(text=text, follow_up="finish-worktree", argument=ending)
