@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 from msgspec.structs import replace
 
@@ -65,7 +66,8 @@ class TaskCopies:
                 kept = await finish_first(self._keep_unfinished(manager, copy, title))
                 if kept and isinstance(error, ToolFailure):
                     raise ToolFailure(error.kind, f"{error} {kept}") from error
-                self._warn(f"{title} did not finish. {kept}" if kept else "")
+                if kept:
+                    self._tell(f"{title} did not finish. {kept}", "warning")
                 raise
             return await finish_first(self._bring_back(manager, copy, report, title))
 
@@ -74,7 +76,7 @@ class TaskCopies:
         from ollm.app.worktrees import WorktreeManager
 
         scope = self._toolbox.scope
-        manager = WorktreeManager(scope.process, scope.path, self._warn)
+        manager = WorktreeManager(scope.process, scope.path, self._tell)
         try:
             return manager if manager.worktrees and self._toolbox.editor is None else None
         except OllmError:
@@ -83,10 +85,10 @@ class TaskCopies:
     async def _bring_back(self, manager: WorktreeManager, copy: Worktree, report: TaskReport, title: str) -> TaskReport:
         """Apply the changes as one recorded edit of each file, or keep them on a branch if they conflict."""
         toolbox, worktrees = self._toolbox, manager.worktrees
-        names = await asyncio.to_thread(worktrees.list_changes, copy)
-        if not names:
+        paths = [worktrees.here / name for name in await asyncio.to_thread(worktrees.list_changes, copy)]
+        if not paths:
             return report
-        paths = [worktrees.here / name for name in names]
+        names = [os.path.relpath(path, worktrees.here / worktrees.prefix) for path in paths]
         async with self._git:
             await toolbox.checkpoint_observer.before_change([str(path) for path in paths])
             before = {path: read_content(path) for path in paths}
@@ -97,7 +99,9 @@ class TaskCopies:
                 problem = CONFLICT.format(names=format_names(names, MAX_NAMED_FILES)) + KEPT.format(branch=branch)
                 return replace(report, problem=f"{report.problem} {problem}".strip())
             for path in paths:
-                toolbox.edits.save_undo_copy(path, before[path], read_content(path) or b"")
+                after = read_content(path)
+                if before[path] is not None or after is not None:
+                    toolbox.edits.save_undo_copy(path, before[path], after or b"")
             failures = [await self._check(path) for path in paths if path.is_file()]
             await toolbox.checkpoint_observer.after_changes()
         problem = "\n".join(filter(None, (report.problem, *failures)))
@@ -111,9 +115,8 @@ class TaskCopies:
             return ""
         return KEPT.format(branch=await asyncio.to_thread(manager.worktrees.keep, copy, title))
 
-    def _warn(self, text: str) -> None:
-        if text:
-            self._toolbox.storage.stream.emit(Notice(level="warning", text=text))
+    def _tell(self, text: str, level: Literal["info", "warning"] = "info") -> None:
+        self._toolbox.storage.stream.emit(Notice(level=level, text=text))
 
 
 def read_content(path: Path) -> bytes | None:
