@@ -110,14 +110,19 @@ async def test_a_weak_model_on_a_server_without_counts_is_not_blamed_for_its_tem
     assert (code, read_facts(runner)["faults"]) == (0, [])
 
 
-async def test_without_counts_a_model_that_knows_the_fact_proves_that_it_arrived(tmp_path: Path) -> None:
+@pytest.mark.parametrize("counted", ["", "user"])
+async def test_a_model_that_knows_the_fact_proves_that_it_arrived(tmp_path: Path, counted: str) -> None:
+    """The server counts nothing, or only what users say."""
+
     def recite(request: Request) -> Answer:
-        return Answer(text=str(request.body["messages"]), prompt_tokens=0)
+        messages = request.body["messages"]
+        said = " ".join(message["content"] for message in messages if message["role"] == counted)
+        return Answer(text=f"{request.body.get('tools')} {messages}", prompt_tokens=len(said.split()))
 
     async with running(tmp_path, recite) as runner:
         _, trials = await examine(runner)
 
-    assert [trials[name]["ok"] for name in ("system messages", "earlier calls", "tool results")] == [True] * 3
+    assert all(trials[name]["ok"] for name in ("system messages", "tool list", "earlier calls", "tool results")), trials
 
 
 @pytest.mark.parametrize(("reuses", "announced"), [(True, 1), (False, 2)])
@@ -144,7 +149,7 @@ async def test_a_server_that_refuses_tools_is_named_with_its_flag(tmp_path: Path
     assert "tool parser: the server refuses tools" in done.err  # as it goes on
 
 
-async def test_what_a_template_drops_is_sent_in_another_form_until_it_is_mended(tmp_path: Path) -> None:
+async def test_what_a_template_drops_is_sent_in_another_form_until_it_is_fixed(tmp_path: Path) -> None:
     async with running(tmp_path, Template("system", "tool"), kind="sglang") as runner:
         await examine(runner)
         await runner.run("-p", "Hello.")

@@ -119,7 +119,8 @@ async def import_card(process: ProcessScope, card: SharedCard, name: str | None)
             action=f"To measure it again: `ollm models probe {model.name}`.",
         )
     theirs = msgspec.convert({**card.facts, "key": known.key}, ModelFacts)
-    fields = (*MODEL_FIELDS, *(TEMPLATE_FIELDS if theirs.server == kind else ()))
+    tested = known.server is not None and not known.imported  # by `ollm doctor --model`
+    fields = (*MODEL_FIELDS, *(TEMPLATE_FIELDS if theirs.server == kind and not tested else ()))
     changes = {field: getattr(theirs, field) for field in fields}
     stamp = format_stamp(process.clock())
     return process.model_facts.update(known.key, **changes, server=kind, imported=stamp), model.provider.base_url

@@ -358,8 +358,8 @@ def suggest_next_step(found: Diagnosis, error: OllmError | None) -> str:
         return "Run `ollm config check` to list the problems."
     if missing is not None:
         return f"Install {missing.name} ({missing.detail})."
-    if mending := next((trial.remedy for trial in found.trials if trial.remedy), ""):
-        return f"Mend the server ({mending}), then run `ollm doctor --model` again."
+    if remedy := next((trial.remedy for trial in found.trials if trial.remedy), ""):
+        return f"Fix the server ({remedy}), then run `ollm doctor --model` again."
     return _suggest_improvement(found.server, found.facts) if found.server and found.facts else "Start a model server."
 
 

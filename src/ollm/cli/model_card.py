@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from ollm.cli.options import warn
 from ollm.cli.text_printer import WaitLine, is_seen
 from ollm.domain.model_facts import ModelFacts
-
-if TYPE_CHECKING:
-    from ollm.runtime.model.probe import Trial
+from ollm.runtime.model.probe import PART_NAMES, Trial
 
 MARKS = {True: "ok", False: "no", None: "?"}
 
@@ -40,7 +37,7 @@ def describe_faults(trials: tuple[Trial, ...]) -> Iterator[str]:
         for trial in faults:
             yield f"{trial.name}: {trial.told}"
         if remedy:
-            yield f"  to mend it: {remedy}"
+            yield f"  to fix it: {remedy}"
         workarounds = dict.fromkeys(trial.workaround for trial in faults if trial.workaround)
         yield f"  until then: {', '.join(workarounds) or 'no workaround'}"
 
@@ -96,4 +93,4 @@ def describe_card(facts: ModelFacts) -> Iterator[tuple[str, str]]:
         "cache",
         {None: "unknown", True: "prompts are reused", False: "every prompt is read anew"}[facts.reuses_prefix],
     )
-    yield "faults", ", ".join(facts.faults) or "none found"
+    yield "faults", ", ".join(PART_NAMES.get(fault, fault) for fault in facts.faults) or "none found"

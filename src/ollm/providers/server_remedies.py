@@ -1,4 +1,4 @@
-"""The flags and settings of each model server that mend a fault found by `ollm doctor --model`.
+"""The flags and settings of each model server that fix a fault found by `ollm doctor --model`.
 
 `docs/providers.md` cites the page of each server's documentation.
 """
@@ -63,7 +63,7 @@ REMEDIES: dict[ServerKind, tuple[str, str, str, str, str]] = {
 
 
 def find_remedy(kind: ServerKind, fault: Fault) -> str:
-    """Return the server's own way to mend a fault, or "" if none is documented."""
+    """Return the server's own way to fix a fault, or "" if none is documented."""
     template, *others = REMEDIES.get(kind, ("", "", "", "", ""))
     if fault in TEMPLATE_FAULTS:
         return template

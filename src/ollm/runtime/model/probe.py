@@ -68,7 +68,7 @@ class Trial(Data, frozen=True):
     told: str
     seconds: float = 0.0
     fault: Fault | None = None
-    remedy: str = ""  # the server's own way to mend the fault
+    remedy: str = ""  # the server's own way to fix the fault
     workaround: str = ""  # what ollm does about it
 
 
@@ -98,7 +98,7 @@ PART_EFFECTS: dict[Part, dict[str, Any]] = {
     "calls": {"result_form": "user"},
     "results": {"result_form": "user"},
 }
-PART_NAMES: dict[Part, str] = {
+PART_NAMES: dict[str, str] = {
     "system": "system messages",
     "users": "two user messages",
     "tools": "tool list",
@@ -183,14 +183,14 @@ class Probe:
         return facts, known, f"prompt: {read or '?'} tok/s, output: {write or '?'} tok/s"
 
     def _list_template_trials(self) -> Trials:
-        return {name: partial(self._try_part, part) for part, name in PART_NAMES.items()}
+        return {name: partial(self._try_part, cast("Part", part)) for part, name in PART_NAMES.items()}
 
     async def _try_part(self, part: Part, facts: ModelFacts) -> Finding:
         """Check that the template passes a part of the conversation on."""
         outcome = await self._checks.check(part)
         if outcome in ("shown", "unknown"):
-            return facts, outcome == "shown" or None, "read" if outcome == "shown" else UNKNOWN
-        told = "dropped before the model"
+            return facts, outcome == "shown" or None, "seen by the model" if outcome == "shown" else UNKNOWN
+        told = "not seen by the model"
         if outcome == "refused":
             refused = self._checks.refused
             told, self._advice = f"refused: {refused.refusal[:MAX_REFUSAL_CHARACTERS]}", refused.advice

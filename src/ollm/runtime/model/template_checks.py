@@ -1,8 +1,8 @@
 """Checks that a server's chat template passes every part of a conversation on to the model.
 
 A part is sent twice, once with a long made-up fact in it. The prompt as the server renders it must contain the fact, or
-the server's token count must grow by it. Only if the server does neither is the model asked for the fact. A model that
-does not know it proves nothing, so the outcome is then unknown.
+the server's token count must grow by it. If neither holds, the model is asked for the fact: one that knows it has seen
+it. One that does not proves nothing, so without counts the outcome is unknown.
 """
 
 from __future__ import annotations
@@ -66,8 +66,8 @@ class TemplateChecks:
         if outcome == "unknown" and self._counts is None and part != "user":
             self._counts = await self.check("user") == "shown"
             outcome = self._compare(base, found, word)
-        if outcome == "unknown" and not self._counts and part not in ("user", "tools"):
-            return "shown" if word in await self._ask(with_fact) else "unknown"
+        if outcome in ("lost", "unknown") and found.prompt is None and part != "user":  # some servers count in part
+            outcome = "shown" if word in await self._ask(with_fact) else outcome
         self._left_out |= {part} if outcome == "refused" else set()
         return outcome
 
@@ -126,7 +126,11 @@ class TemplateChecks:
         return PromptReading(tokens=sum(end.usage.prompt_tokens for end in pieces if isinstance(end, FinishPiece)))
 
     async def _ask(self, request: ChatRequest) -> str:
-        return join_text(await collect_pieces(self._provider.stream(replace(request, max_tokens=MAX_ANSWER_TOKENS))))
+        try:
+            pieces = self._provider.stream(replace(request, max_tokens=MAX_ANSWER_TOKENS))
+            return join_text(await collect_pieces(pieces))
+        except ModelError:
+            return ""
 
 
 async def collect_pieces(pieces: AsyncGenerator[AnyPiece, None]) -> list[AnyPiece]:
