@@ -119,14 +119,10 @@ class CallTracker:
 
 def _is_cycle(tail: list[TrackedCall], period: int) -> bool:
     """Return True for the same calls in the same order, with the same known results."""
-    first = tail[:period]
-    if len({call.key for call in first}) == 1:
+    keys = [call.key for call in tail]
+    if keys[period:] != keys[:-period] or len({*keys[:period]}) == 1:
         return False
-    for position, call in enumerate(tail):
-        known = {one.result for one in tail[position % period :: period]} - {None}
-        if call.key != first[position % period].key or len(known) > 1:
-            return False
-    return True
+    return all(len({call.result for call in tail[position::period]} - {None}) < 2 for position in range(period))
 
 
 def _encode_canonical(args: Mapping[str, Any]) -> bytes:

@@ -43,6 +43,7 @@ __all__ = [
     "explain_read_protection",
     "explain_write_protection",
     "is_environment_file",
+    "join_path",
     "resolve_path",
 ]
 
@@ -89,14 +90,19 @@ class Judgement(Data, frozen=True):
 
 def resolve_path(given: str, base: Path) -> Path:
     """Resolve a path, following links also for the part that does not exist. Opens nothing."""
-    return _follow_links(_join_path(given, base), given)
+    return _follow_links(join_path(given, base), given)
 
 
-def _join_path(given: str, base: Path) -> str:
+def join_path(given: str, base: Path) -> str:
+    """Return the path in a folder. Raises ToolFailure for text that cannot be one."""
     if not given:
         raise ToolFailure("ValidationError", "The path is empty.")
     if "\0" in given:
         raise ToolFailure("ValidationError", f"The path {given!r} contains a NUL character.")
+    try:
+        os.fsencode(given)
+    except UnicodeEncodeError as error:
+        raise ToolFailure("ValidationError", f"The path {given!r} is not valid text.") from error
     return os.path.join(base, given)  # noqa: PTH118 - asked about for every call
 
 
@@ -104,8 +110,6 @@ def _follow_links(path: str, given: str) -> Path:
     for _ in range(_MAX_ATTEMPTS):
         try:
             return Path(os.path.realpath(path))
-        except UnicodeEncodeError as error:
-            raise ToolFailure("ValidationError", f"The path {given!r} is not valid text.") from error
         except OSError as error:
             if error.errno != errno.EINVAL:  # a link that was none any more when it was read
                 raise make_tool_failure(error, given) from error
@@ -168,7 +172,7 @@ class Boundary(Data, frozen=True):
 
     def judge(self, given: str) -> Judgement:
         """Return everything policy needs about a path."""
-        path = _join_path(given, self.workspace)
+        path = join_path(given, self.workspace)
         resolved, named = _follow_links(path, given), os.path.normpath(path)
         return Judgement(
             resolved=resolved,

@@ -24,7 +24,7 @@ from ollm.domain.tools import (
     describe_answer,
 )
 from ollm.policy.message_bus import ConfirmationCancelledError, ConfirmationTimeoutError, MessageBus
-from ollm.system.paths import Boundary
+from ollm.system.paths import Boundary, join_path
 from ollm.system.terminal_text import render_command
 from ollm.tools.framework.base import Invocation, ToolContext, ToolSpec
 
@@ -173,7 +173,7 @@ def build_policy_request(spec: ToolSpec, invocation: Invocation, boundary: Bound
     locations = tuple(invocation.locations())
     for place in locations:
         if "://" not in place.target:
-            boundary.judge(place.target)
+            join_path(place.target, boundary.workspace)
     return PolicyRequest(
         tool=spec.name,
         params=invocation.params,
