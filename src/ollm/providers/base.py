@@ -192,7 +192,7 @@ async def relay(
     try:
         async with aclosing(stream):
             async for item in stream:
-                if not isinstance(item, AsyncGenerator):
+                if isinstance(item, Piece):
                     yield item
                     continue
                 async with aclosing(item):

@@ -472,9 +472,9 @@ class StreamAssembler:
 
     def _update_usage(self, chunk: dict[str, Any]) -> None:
         usage, timings = as_mapping(chunk.get("usage")), as_mapping(chunk.get("timings"))
-        details = as_mapping(usage.get("prompt_tokens_details"))
         if not usage and not timings:
             return
+        details = as_mapping(usage.get("prompt_tokens_details"))
         self._counts_reuse = (
             self._counts_reuse or "cached_tokens" in details or "cache_n" in timings or "prompt_n" in timings
         )

@@ -32,6 +32,7 @@ from ollm.system.sandbox.names import (
     find_repository_part,
     find_steering_name,
     is_environment_file,
+    is_inside,
     normalize_name,
     writable_roots,
 )
@@ -300,7 +301,7 @@ def explain_read_protection(path: Path, places: KnownDirectories) -> str | None:
                 return f"{part} may contain secrets"
     from ollm.system.sandbox.git_settings import explain_login
 
-    logins = (explain_login(str(path), str(root)) for root in places.roots if path.is_relative_to(root))
+    logins = (explain_login(str(path), str(root)) for root in places.roots if is_inside(str(path), str(root)))
     return next(filter(None, logins), None) or _explain_private_directory(path, places)
 
 

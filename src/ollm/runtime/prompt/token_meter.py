@@ -99,13 +99,13 @@ class Meter:
 
     @property
     def total_tokens(self) -> int:
-        estimate = self.counter.convert_to_tokens((self.prefix_units + self.message_units) * self._short)
-        if self._counted is None:
-            return estimate
-        exact = self._counted.tokens + self.counter.convert_to_tokens(
-            max(0.0, self.message_units - self._counted.message_units) * self._short
-        )
-        return max(exact, estimate) if self._unsure else exact
+        exact = 0
+        if self._counted is not None:
+            added = max(0.0, self.message_units - self._counted.message_units) * self._short
+            exact = self._counted.tokens + self.counter.convert_to_tokens(added)
+            if not self._unsure:
+                return exact
+        return max(exact, self.counter.convert_to_tokens((self.prefix_units + self.message_units) * self._short))
 
     @property
     def odd_tokens(self) -> int:

@@ -255,7 +255,8 @@ class Connection:
         self._received = False
         self._answer = AnswerReader()
         lines = [f"{method} {target} HTTP/1.1", *(f"{name}: {value}" for name, value in headers)]
-        if any(character in line for line in lines for character in "\r\n\0"):
+        head = "".join(lines)
+        if "\r" in head or "\n" in head or "\0" in head:
             raise ConnectFailed("a header or path with a line break cannot be sent")
         data = "\r\n".join([*lines, "", ""]).encode("latin-1", "replace") + body
         try:
