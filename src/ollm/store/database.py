@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING
 
 from ollm.domain.clock import format_stamp, now
 from ollm.domain.errors import BusyError, StorageError
-from ollm.domain.lazy import compile_late
 
 if TYPE_CHECKING:
     import sqlite3
@@ -28,7 +27,6 @@ LOCK_PATIENCE_SECONDS = 1.0  # a file that is locked for longer is in use for lo
 MIN_ROOM_BYTES = 1 << 16
 MAX_CHECKED_BYTES = 1 << 20  # a file of this size is looked through when it is opened
 LOCKED_MEMORY_SECONDS = 30.0
-CREATED_TABLE = compile_late(r"CREATE TABLE (\w+)")
 
 _locked_at: dict[Path, float] = {}  # when this process last gave up on a locked file
 NOTES_SCHEMA = """
@@ -195,7 +193,7 @@ class Database:
         size = self.path.stat().st_size
         pages, page_bytes = (connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "page_size"))
         tables = {row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-        wanted = {name for step in self._migrations for name in CREATED_TABLE.findall(step)}
+        wanted = {table.split()[0] for step in self._migrations for table in step.split("CREATE TABLE ")[1:]}
         small = size <= MAX_CHECKED_BYTES
         if size < pages * page_bytes or not wanted <= tables:
             raise sqlite3.DatabaseError("the file is not complete")
