@@ -378,3 +378,17 @@ async def test_what_is_sent_is_said_the_list_is_new_and_a_killed_sender_is_start
         await wait_until(lambda: theirs in (laptop.home / "archive.db").read_bytes().decode("latin-1"))
     finally:
         stop()
+
+
+async def test_a_session_of_a_worktree_is_listed_with_the_main_folder_and_resumed_in_its_own(tmp_path: Path) -> None:
+    async with daemon(tmp_path, ["Hello.", "Again."]) as found:
+        for words in ("init -q", "-c user.name=a -c user.email=a@b commit -q --allow-empty -m one"):
+            subprocess.run(["git", *words.split()], cwd=found.workspace, check=True)
+        assert (await command(found, "-p", "hi", "-w", "side"))[0] == 0
+        (line,) = (await found.ask("GET", listing(found.workspace))).json
+        session = await found.open(sessionId=line["sessionId"])
+        events = await found.say(session, "and now?")
+        status = (await found.ask("GET", f"/sessions/{session}/status")).json
+
+    assert texts(events) == "Again."
+    assert status["workspace"] == str(tmp_path / "project.worktrees" / "side")
