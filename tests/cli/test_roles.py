@@ -83,8 +83,10 @@ async def test_a_server_that_is_down_is_said_once_and_main_does_the_work(tmp_pat
     async with running(tmp_path, [TASK, "In cart.py.", TASK, "In shop.py.", "Done."]) as runner:
         configure(runner, roles={"small": f"{gone.base_url}/v1/tiny"})
         done = await runner.run("-p", "hello")
+        checked = await runner.run("doctor")
 
     assert done.code == 0, done.err
+    assert f"small: No model server answers at {gone.base_url}" in checked.out
     assert done.err.count("roles.tasks:") == 1
     assert "Using scripted instead." in done.err
     assert len(runner.server.chats) == 5
@@ -111,8 +113,8 @@ async def test_a_title_is_written_after_the_turn_and_a_name_of_ones_own_stays(tm
             await terminal.wait_for("Port 5433.")
             assert small.chats == []
             async with asyncio.timeout(60):
-                while not small.chats:
-                    await asyncio.sleep(0.05)
+                while not any("of staging" in path.read_text() for path in (runner.home / "sessions").iterdir()):
+                    await asyncio.sleep(0.1)
             terminal.type("/model" + ENTER)
             await terminal.wait_for(small.base_url)
             terminal.type("And production?" + ENTER)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,6 +29,7 @@ from ollm.cli.machine import (
 from ollm.cli.model_card import MARKS, TrialPrinter, describe_calls, describe_faults, describe_speed
 from ollm.cli.options import json_option, print_result, resolve_workspace, workspace_option
 from ollm.cli.text_printer import show_waiting
+from ollm.config.roles import find_role
 from ollm.domain.errors import ModelError, OllmError
 from ollm.domain.model_facts import ModelFacts
 from ollm.domain.struct import Data
@@ -107,6 +109,8 @@ def _describe_diagnosis(found: Diagnosis) -> Iterator[tuple[str, str]]:
             yield "memory", f"what the server read of a session is {server.memory}"
         yield "window", f"{server.window} tokens: {server.window_why}"
         yield "", f"serving: {server.served or 'unknown'}, trained for: {server.trained or 'unknown'}"
+    for role, text in found.roles.items():
+        yield "role", f"{role}: {text}"
     if found.error:
         yield "server", found.error
     for answering in found.answering:
@@ -218,6 +222,7 @@ class Diagnosis(Data, frozen=True):
     language_servers: Mapping[str, str] = {}  # programs by language
     box_cache: int = 0  # bytes that package managers keep in the sandbox
     trials: tuple[Trial, ...] = ()  # of the model's server and template
+    roles: Mapping[str, str] = {}  # their models and servers, or what is wrong
 
 
 async def diagnose(
@@ -255,9 +260,28 @@ async def diagnose(
         disk=measure_disk_usage(process.home.root),
         home_problem=check_writable(process.home.root),
         trials=trials,
+        roles=await _inspect_roles(process) if server else {},
         next="",
     )
     return replace(diagnosis, next=suggest_next_step(diagnosis, error)), error
+
+
+async def _inspect_roles(process: ProcessScope) -> dict[str, str]:
+    """Describe the model and server of each role, or why it cannot be used."""
+    found = {}
+    for role in ("small", "summary", "tasks", "embedding"):
+        server = find_role(process.settings, role)
+        if server is None or not getattr(process.settings.roles, role):
+            continue
+        try:
+            model = await process.choose_model(role=server)
+            with suppress(ModelError):  # it answers
+                await model.provider.models()
+            found[role] = f"{model.name} at {model.provider.base_url}"
+            await model.provider.close()
+        except OllmError as error:
+            found[role] = str(error)
+    return found
 
 
 def _describe_sandbox(process: ProcessScope) -> tuple[str, tuple[str, ...], tuple[str, ...]]:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from ollm.runtime.model.role_models import RoleModels
     from ollm.runtime.parts import ConversationParts
 
-MAX_QUOTED_CHARS = 2_000  # of each message
+MAX_QUOTED_CHARS = 1_000  # of each message
 MAX_ANSWER_TOKENS = 400  # a model may think before it answers
 MODE_SECONDS = 10.0
 TITLE_ORDER = (
