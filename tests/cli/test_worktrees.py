@@ -108,19 +108,24 @@ async def test_merge_brings_the_work_back_and_a_conflict_changes_nothing(tmp_pat
 
 
 async def test_a_dropped_worktree_can_be_brought_back(tmp_path: Path) -> None:
-    async with running(tmp_path, [write("new.txt", "new\n"), "Done.", "Rewound."]) as runner:
+    async with running(tmp_path, [write("new.txt", "new\n"), "Done.", write("more.txt", "more\n"), "Done."]) as runner:
         trees = prepare(runner)
         await runner.run("-p", "do it", "-w", "tree", "--yes")
         unasked = await runner.run("worktree", "drop", "tree")
         (trees / "tree/.env").write_text("only here\n")
         kept = await runner.run("worktree", "drop", "tree", "--yes")
         (trees / "tree/.env").unlink()
+        git(runner.workspace, "branch", "old")
+        await runner.run("-p", "more", "-w", "old", "--yes")
+        old = await runner.run("worktree", "drop", "old", "--yes")
         dropped = await runner.run("worktree", "drop", "tree", "--yes")
 
     assert unasked.code == 2
     assert "since only it has .env" in kept.out
     assert dropped.code == 0, dropped.err
     assert not trees.exists()
+    assert "branch old stays" in old.out
+    assert git(runner.workspace, "show", "old:more.txt") == "more"
     git(runner.workspace, *dropped.out.partition("`git ")[2].partition("`")[0].split())
     assert git(runner.workspace, "show", "tree:new.txt") == "new"
 

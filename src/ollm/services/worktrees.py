@@ -46,6 +46,7 @@ OPTIONS = (
     "advice.addEmbeddedRepo=false advice.detachedHead=false core.quotePath=false"
 )
 IDENTITY = ["GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL"]
+CREATED = "refs/ollm/created"  # names of the branches that we made
 DROPPED = "refs/ollm/dropped"  # what was dropped stays reachable here
 _COPY = re.compile(r"\.copy-(\d+)-\w+")
 _PROGRAM = re.compile(r"filter\..*\.(clean|smudge|process|required)|merge\..*\.driver", re.IGNORECASE)
@@ -147,6 +148,8 @@ class Worktrees:
         known = self._git(self.top, "rev-parse", "--quiet", "--verify", f"refs/heads/{name}", check=False)
         words = (str(path), name) if known else ("-b", name, str(path), "HEAD")
         self._git(self.top, "worktree", "add", "--quiet", *words)
+        if not known:
+            self._git(self.top, "update-ref", f"{CREATED}/{name}", "HEAD")
         self._copy_files(self.main_workspace, path, more)
         return self._describe(path), True
 
@@ -271,6 +274,8 @@ class Worktrees:
 
     def save(self, worktree: Worktree, message: str) -> str:
         """Commit what is not committed in a worktree. Returns its last commit."""
+        if self._git(worktree.path, "ls-files", "--unmerged"):
+            raise OllmError(f"{worktree.path} has conflicts that are not resolved.", action="Resolve them first.")
         self._stage(worktree.path)
         if self._git(worktree.path, *DIFF, "--cached", "--name-only"):
             self._git(worktree.path, "commit", "--quiet", "--no-verify", "-m", message, identity=True)
@@ -279,37 +284,45 @@ class Worktrees:
     def merge(self, worktree: Worktree, message: str) -> str:
         """Merge a worktree into the branch of the main workspace, remove it and its branch, and return a sentence. If
         that is not possible everything stays as it is, apart from a commit in the worktree."""
+        if self._git(self.top, "rev-parse", "--quiet", "--verify", "MERGE_HEAD", check=False):
+            raise OllmError(f"A merge is in progress in {self.top}.", action="Conclude or abort it first.")
         commit, head = self.save(worktree, message), self._read_head()
         try:  # there first, where a conflict can be undone without touching uncommitted work
             self._git(worktree.path, "merge", "--quiet", "--no-commit", "--no-ff", head, identity=True)
         except OllmError as error:
             files = self._git(worktree.path, *DIFF, "--name-only", "--diff-filter=U").split("\n")[:-1]
-            why = (
-                f"{worktree.name} conflicts with {self._name_head()} in {_name_files(files)}."
-                if files
-                else error.message
-            )
+            conflict = f"{worktree.name} conflicts with {self._name_head()} in {_name_files(files)}."
             action = f"Ask the agent in the worktree {worktree.name} to merge {self._name_head()}, then try again."
-            raise OllmError(f"Nothing was merged: {why}", action=action) from error
+            raise OllmError(f"Nothing was merged: {conflict if files else error}", action=action) from error
         finally:
             self._git(worktree.path, "merge", "--abort", check=False)
         text = f"Merge worktree {worktree.name}"
-        self._git(self.top, "merge", "--quiet", "--no-edit", "-m", text, commit, identity=True)
+        try:
+            self._git(self.top, "merge", "--quiet", "--no-edit", "-m", text, commit, identity=True)
+        except OllmError as error:
+            self._git(self.top, "merge", "--abort", check=False)
+            raise OllmError(f"Nothing was merged: {error.message}") from error
         names = self._git(self.top, *DIFF, "--name-only", head, "HEAD").split("\n")[:-1]
         kept = self._remove_saved(worktree)
         return f"Merged {worktree.name} into {self._name_head()}: {_name_files(names) or 'no changes'}.{kept}"
 
     def drop(self, worktree: Worktree, message: str) -> str:
-        """Remove a worktree and its branch, and return a sentence that says how to get the work back."""
-        commit = self.save(worktree, message)
+        """Remove a worktree and its branch, and return a sentence that says how to get the work back. A branch that
+        was there before stays."""
+        commit, ours = self.save(worktree, message), self._is_ours(worktree)
         if self._git(self.top, "rev-list", "--count", f"HEAD..{commit}").strip() == "0":
             return f"Removed {worktree.name}. It had no changes.{self._remove_saved(worktree)}"
         self._git(self.top, "update-ref", f"{DROPPED}/{worktree.name}-{commit[:12]}", commit)
-        kept = self._remove_saved(worktree)
-        return f"Dropped {worktree.name}. To get it back: `git branch {worktree.name} {commit[:12]}`.{kept}"
+        back = f" To get it back: `git branch {worktree.name} {commit[:12]}`." if ours else ""
+        return f"Dropped {worktree.name}.{back}{self._remove_saved(worktree)}"
+
+    def _is_ours(self, worktree: Worktree) -> bool:
+        """Return True if the worktree is on a branch that was created for it."""
+        known = self._git(self.top, "rev-parse", "--quiet", "--verify", f"{CREATED}/{worktree.name}", check=False)
+        return bool(known) and worktree.branch == worktree.name
 
     def _remove_saved(self, worktree: Worktree) -> str:
-        """Remove a worktree whose work is committed. Returns "", or a sentence if there is more in it."""
+        """Remove a worktree whose work is committed, and its branch. Returns a sentence about what stays."""
         path = worktree.path
         if more := [name for name in self._list_untracked(path) if not self._is_same(path, name)]:
             return f" The folder {path} stays, since only it has {_name_files(more)}."
@@ -318,9 +331,11 @@ class Worktrees:
             self._git(self.top, "worktree", "remove", *force, str(path))
         except OllmError as error:
             return f" The folder {path} stays: {error.message}"
-        if worktree.branch:
-            self._git(self.top, "branch", "--quiet", "-D", worktree.branch)
         self._remove_empty(worktree.path.parent)
+        if not self._is_ours(worktree):
+            return f" The branch {worktree.branch} stays." if worktree.branch else ""
+        self._git(self.top, "branch", "--quiet", "-D", worktree.branch)
+        self._git(self.top, "update-ref", "-d", f"{CREATED}/{worktree.name}")
         return ""
 
     def remove(self, worktree: Worktree) -> None:
