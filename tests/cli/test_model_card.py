@@ -77,7 +77,6 @@ FAULTS = [
     (Template("tools"), {"tool list": "tools"}),
     (Template("calls"), {"earlier calls": "calls"}),
     (Template("tool"), {"tool results": "results"}),
-    (Template("system", "calls", "tool"), {"system messages": 0, "earlier calls": 0, "tool results": 0}),
     (Template(parser="wrong"), {"tool parser": "parser"}),
     (Template(text="<think>\nHm.\n</think>\nIt is 51."), {"thinking": "thinking"}),
     (Template(forgets=True), {"prompt cache": "prefix"}),
@@ -276,3 +275,14 @@ async def test_a_card_that_is_no_card_is_refused_whole(tmp_path: Path) -> None:
             assert (done.code, "Traceback" in done.err) == (4 if "other" in card else 2, False), (card[:80], done.err)
 
     assert not (runner.home / "model-facts.json").exists()
+
+
+async def test_a_card_does_not_replace_what_the_doctor_found_here(tmp_path: Path) -> None:
+    facts = {"callForm": "native", "server": "sglang", "systemForm": "system"}
+    (tmp_path / "card.json").write_text(json.dumps({**GOOD, "facts": facts}))
+    async with running(tmp_path, Template("system"), kind="sglang") as runner:
+        await examine(runner)
+        done = await runner.run("models", "import", str(tmp_path / "card.json"))
+
+    facts = read_facts(runner)
+    assert (done.code, facts["callForm"], facts["systemForm"]) == (0, "native", "user")
