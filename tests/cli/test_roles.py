@@ -92,6 +92,20 @@ async def test_a_server_that_is_down_is_said_once_and_main_does_the_work(tmp_pat
     assert len(runner.server.chats) == 5
 
 
+async def test_main_does_the_task_of_a_server_that_answers_with_an_error(tmp_path: Path) -> None:
+    failing = Answer(status=401, body={"error": {"message": "no key"}})
+    async with (
+        running(tmp_path, [TASK, "In cart.py.", "Done."]) as runner,
+        ScriptedServer([failing] * 9, model="helper") as helper,
+    ):
+        configure(runner, roles={"tasks": {"baseUrl": helper.base_url, "model": "helper"}})
+        done = await runner.run("-p", "hello")
+
+    assert (done.code, done.out) == (0, "Done.\n"), done.err
+    assert done.err.count("roles.tasks:") == 1
+    assert "In cart.py." in json.dumps(runner.server.chats[-1]["messages"])
+
+
 async def test_nothing_is_asked_of_a_role_before_it_is_used(tmp_path: Path) -> None:
     async with running(tmp_path, ["Hello.", "Hello."]) as runner, ScriptedServer(model="tiny") as small:
         await runner.run("-p", "hello")

@@ -113,7 +113,9 @@ class TaskRunner:
                     roles.get().record("tasks", conversation.parts.state.seconds, model, facts)
                 session_id = conversation.session_id or ""
                 await conversation.close()
-            return self._build_report(work, session_id)
+        if work.failure and roles and roles.get().report_failure("tasks", model, work.failure):
+            return await self._run(request, agent, emit, folder)  # by main
+        return self._build_report(work, session_id)
 
     async def _count_places(self) -> int:
         wanted = self._toolbox.process.settings.tools.task.parallel
@@ -227,6 +229,7 @@ class _TaskWork:
         self.steps = 0
         self.files: dict[str, None] = {}
         self.timed_out = False
+        self.failure = ""  # of the model's server, before it did anything
 
     async def run(self, prompt: str) -> None:
         try:
@@ -259,6 +262,8 @@ class _TaskWork:
                 elif isinstance(event, TurnFinished):
                     reason = event.reason
                     self.problem = _describe_end(event)
+                    if reason in ("no-server", "model-error", "timeout") and not (self.steps or self.text):
+                        self.failure = event.message
         return reason
 
     def _note_call(self, event: ToolStarted) -> None:

@@ -126,10 +126,10 @@ def _split_weights(shape: ModelShape, machine: FitMachine, size: int, needed: in
     if not machine.gpu_bytes:
         return [], active / machine.memory_bandwidth
     if overflow <= 0:
-        on_cpu, offload = 0.0, ["-ngl", "99"]
+        on_cpu, offload = 0.0, ["-ngl", "999"]
     elif in_experts >= overflow:
         moved = math.ceil(shape.layers * overflow / in_experts)
-        on_cpu, offload = in_experts * used * moved / shape.layers, ["-ngl", "99", "--n-cpu-moe", str(moved)]
+        on_cpu, offload = in_experts * used * moved / shape.layers, ["-ngl", "999", "--n-cpu-moe", str(moved)]
     else:
         kept = int(shape.layers * machine.gpu_bytes / needed)
         on_cpu, offload = active * (1 - kept / shape.layers), ["-ngl", str(kept)]
@@ -158,7 +158,8 @@ def build_commands(path: str, shape: ModelShape, plan: QuantPlan, gpus: int) -> 
         words = ["llama-server", "-m", path, "-c", str(plan.window), "-np", "1", "--jinja", *plan.offload]
         words += ["-fa", "on", "-ctk", plan.kv_type, "-ctv", plan.kv_type] if small else []
         commands["llama.cpp"] = shlex.join(words)
-    if path and plan.runs_on == "GPU":
+    cards = math.gcd(gpus, shape.heads) if gpus else 1  # vLLM divides the heads among them
+    if path and plan.runs_on == "GPU" and cards == gpus and not re.search(r"-of-\d{5}\.gguf$", path):
         words = ["vllm", "serve", path, "--max-model-len", str(plan.windows["q8_0"] if small else plan.window)]
         words += ["--kv-cache-dtype", "fp8"] if small else []
         words += ["--tensor-parallel-size", str(gpus)] if gpus > 1 else []

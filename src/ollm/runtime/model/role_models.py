@@ -87,6 +87,14 @@ class RoleModels:
         log.warning(text, extra={"operation": "roles"})
         self._problems[server] = text, monotonic() + RETRY_SECONDS
 
+    def report_failure(self, role: str, model: Model, problem: str) -> bool:
+        """Let main do the work of a role whose model failed. Returns False if it was not the role's model."""
+        server = self._servers.get(role)
+        if server is None or self._models.get(server) is not model:
+            return False
+        self._note_problem(server, ModelError(problem))
+        return True
+
     async def summarise(self, messages: tuple[PromptMessage, ...], max_tokens: int) -> AsyncIterator[str]:
         """Yield the text of a summary, by main if the role's model fails before it begins."""
         if model := await self.find("summary"):
