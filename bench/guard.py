@@ -15,6 +15,7 @@ import psutil
 
 from bench.row import Row, pair, seconds
 from ollm.config.settings import LoopSettings
+from ollm.domain.lazy import Lazy
 from ollm.services.background_jobs import BackgroundJobs
 from ollm.services.environment_sanitization import EnvironmentSanitizationService
 from ollm.services.loop_detection import LoopDetectionService
@@ -89,7 +90,9 @@ def _open_file() -> tuple[float, float]:
 async def _shell() -> list[Row]:
     host = ProcessHost()
     jobs = BackgroundJobs(host)
-    context = ToolContext(boundary=Boundary.around(Path(tempfile.gettempdir())), environment=dict(os.environ))
+    context = ToolContext(
+        boundary=Boundary.around(Path(tempfile.gettempdir())), lazy_environment=Lazy(lambda: dict(os.environ))
+    )
     try:
         return [await _true(jobs, context), *await _box(jobs), await _flood(jobs, context)]
     finally:
@@ -116,9 +119,9 @@ async def _box(jobs: BackgroundJobs) -> list[Row]:
     with tempfile.TemporaryDirectory() as directory:
         home, workspace = Path(directory, "home"), Path(directory, "home", "work")
         workspace.mkdir(parents=True)
-        plain = ToolContext(boundary=Boundary.around(workspace), environment=dict(os.environ))
+        plain = ToolContext(boundary=Boundary.around(workspace), lazy_environment=Lazy(lambda: dict(os.environ)))
         sandbox = Sandbox(workspace, home)
-        boxed = msgspec.structs.replace(plain, sandbox=sandbox)
+        boxed = msgspec.structs.replace(plain, lazy_sandbox=Lazy(lambda: sandbox))
         without = await _processor_time(jobs, plain)
         rows = []
         for kind, context in (("reading", msgspec.structs.replace(boxed, unasked=True)), ("working", boxed)):
@@ -148,7 +151,7 @@ async def _flood(jobs: BackgroundJobs, context: ToolContext) -> Row:
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     shown: list[str] = []
     streaming = ToolContext(
-        boundary=context.boundary, environment=context.environment, emit=StreamCleaner(shown.append).feed
+        boundary=context.boundary, lazy_environment=context.lazy_environment, emit=StreamCleaner(shown.append).feed
     )
     begin = asyncio.get_running_loop().time()
     await Shell(command=f"yes 'a line of output' | head -c {FLOOD}").run(streaming, jobs)

@@ -16,6 +16,7 @@ import msgspec
 import psutil
 
 from bench.row import Row
+from ollm.domain.lazy import Lazy
 from ollm.services.background_jobs import BackgroundJobs
 from ollm.system.paths import Boundary
 from ollm.system.processes import ProcessHost
@@ -46,9 +47,9 @@ async def _measure() -> list[Row]:
         home = Path(os.path.realpath(directory))
         workspace = home / "work"
         _furnish(home, workspace)
-        plain = ToolContext(boundary=Boundary.around(workspace), environment=dict(os.environ))
+        plain = ToolContext(boundary=Boundary.around(workspace), lazy_environment=Lazy(lambda: dict(os.environ)))
         sandbox = Sandbox(workspace, home, cache=home / "cache", taken=home / "taken", readable=[home])
-        boxed = msgspec.structs.replace(plain, sandbox=sandbox)
+        boxed = msgspec.structs.replace(plain, lazy_sandbox=Lazy(lambda: sandbox))
         try:
             found = [await _compare(jobs, boxed, plain, name, *how) for name, how in LINES.items()]
             return [*found, await _add_to_true(jobs, boxed, plain, sandbox.level)]

@@ -178,3 +178,20 @@ def test_the_next_git_command_of_a_person_changes_reads_and_loses_nothing_outsid
     assert not [*work.glob(".git/rr-cache/*/postimage")]
     assert subprocess.run(["git", "-C", home / "other", "status"], capture_output=True, check=False).returncode == 0
     assert "COMMIT_EDITMSG" in done["llmContent"].partition("Moved aside")[2], done
+
+
+def test_a_command_that_goes_on_without_a_protected_file_is_explained(place: Path) -> None:
+    work = place / "user/work"
+    (work / "AGENTS.md").write_text("main\n")
+    (work / "nested/.vscode").mkdir(parents=True)
+    git = ["git", "-c", "user.name=A", "-c", "user.email=a@b.c", "-C", str(work)]
+    for words in (["init", "-q", "-b", "main"], ["add", "-A"], ["commit", "-qm", "1"], ["switch", "-qc", "other"]):
+        subprocess.run([*git, *words], check=True)
+    (work / "AGENTS.md").write_text("other\n")
+    for words in (["commit", "-qam", "2"], ["switch", "-q", "main"]):
+        subprocess.run([*git, *words], check=True)
+
+    switched = shell(place, "git switch other", "--yes")["llmContent"]
+    assert "AGENTS.md steers tools" in switched, switched
+    removed = shell(place, "rm -rf nested; echo done", "--yes")["llmContent"]
+    assert "nested/.vscode steers tools" in removed, removed

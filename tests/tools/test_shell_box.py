@@ -1,5 +1,7 @@
 """The box a command runs in, and what is said of one that lacked something there."""
 
+import os
+import subprocess
 from pathlib import Path
 
 import msgspec
@@ -48,6 +50,26 @@ def test_blocked_files_are_named_from_the_workspace() -> None:
     hint = explain_box_failure(WORKING, ("/w/.mcp.json", "/w/a/AGENTS.md", "/w/.vscode", "/w/.idea"), "", 0)
 
     assert ".mcp.json, a/AGENTS.md, .vscode and 1 more" in hint
+
+
+def test_a_protected_file_is_named_if_its_folder_was_to_move_or_the_command_went_on_without_it(tmp_path: Path) -> None:
+    output = "error: unable to unlink old 'AGENTS.md': Device or resource busy\nSwitched to branch 'b2'"
+    assert "AGENTS.md steers tools" in explain_box_failure(WORKING, (), output, 0)
+    box = Box(
+        "working", str(tmp_path), "/h", protected=(f"{tmp_path}/a/b/.vscode", f"{tmp_path}/x.pack", f"{tmp_path}/s.py")
+    )
+    for output in (
+        "mv: cannot move 'a' to 'n': Device or resource busy",
+        "rm: cannot remove 'b/.vscode': Read-only file system",
+    ):
+        assert "a/b/.vscode steers tools" in explain_box_failure(box, (), output, 1)
+    for name in ("x.pack", "s.py"):
+        (tmp_path / name).touch()
+    os.link(tmp_path / "x.pack", tmp_path / "other")
+    assert "hard link" in explain_box_failure(box, (), "renaming pack to 'x.pack' failed: Device or resource busy", 0)
+    subprocess.run(["git", "init", "-q", tmp_path], check=True)
+    subprocess.run(["git", "-C", tmp_path, "config", "alias.all", "!cat ./*.py"], check=True)
+    assert "(alias.all)" in explain_box_failure(box, (), "bash: s.py: Read-only file system", 1)
 
 
 def test_success_and_no_box_say_nothing() -> None:

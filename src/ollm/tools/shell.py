@@ -19,7 +19,7 @@ from ollm.domain.tools import ConfirmationDetails, ErrorInfo, Location, Risk, To
 from ollm.services.background_jobs import BackgroundJobs, Ending, Job
 from ollm.system.processes import ProcessCommand, StartError
 from ollm.system.sandbox.box import WHOLE_LEVELS, Box, Kind, find_access, list_places
-from ollm.system.sandbox.names import OWN_PLACES, is_inside
+from ollm.system.sandbox.names import OWN_PLACES, PACKAGE_FOLDERS, find_steering_name, has_other_names, is_inside
 from ollm.system.terminal_text import render_command
 from ollm.tools.framework.base import SmallForm, Text, Tool, ToolContext
 from ollm.tools.framework.output import append_notes
@@ -234,6 +234,7 @@ NO_NETWORK = re.compile(
     re.MULTILINE,
 )
 READ_ONLY = re.compile(r"Read-only file system|EROFS|Device or resource busy|EBUSY|cross-device link|EXDEV")
+WORDS = re.compile(r"[^\s'\"`:;,()<>|\u2018\u2019]+")
 DENIED = re.compile(r"Permission denied|EACCES", re.IGNORECASE)
 PATHS = re.compile(r"(?:~|\.\.|(?<![\w.~-]))/[^\s'\"`:;,()<>|]+")
 MAX_OUTPUT_CHARS = 20_000
@@ -243,9 +244,12 @@ SHARED_FOLDERS = (".config", ".local", ".cache")
 
 def explain_box_failure(box: Box | None, denied: Sequence[str], output: str, code: int | None) -> str:  # noqa: PLR0911
     """Explain the sandbox's part in the failure, or return "" if it had none."""
-    if box is None or (not denied and not code):
+    if box is None:
         return ""
     said = output[-MAX_OUTPUT_CHARS:]
+    if not denied and not code:
+        held = _explain_protected(box, said)
+        return held and f"{held} The command went on without that change. {WAY_OUT}"
     if denied:
         return f"The sandbox blocked access to {_list_paths(box, denied)}. {WAY_OUT}"
     if NO_KEYS.search(said):
@@ -293,15 +297,33 @@ def _names_unwritable_path(box: Box, output: str) -> bool:
 def _explain_read_only(box: Box, output: str) -> str:
     if box.kind == "reading":
         return "In the sandbox everything is read-only."
-    steering = [name for path in box.protected if (name := os.path.relpath(path, box.workspace)) in output]
-    if own := [name for name in steering if os.path.join(box.workspace, name) in OWN_PLACES]:  # noqa: PTH118
-        cure = "install it outside the project (pipx or uv tool), or the user can add this to sandbox.writable"
-        return f"ollm itself runs from {own[0]}, which is read-only in the sandbox: {cure}."
-    if steering:
-        names = ", ".join(steering[:MAX_NAMES])
-        return f"{names} steers tools, agents or git and cannot be changed in the sandbox; write_file can."
+    if held := _explain_protected(box, output):
+        return held
     temporary = "$TMPDIR" if box.scratch and not box.wrapper else "/tmp"  # noqa: S108 - only named
     return f"In the sandbox only the workspace, {temporary} and sandbox.writable can be written."
+
+
+def _explain_protected(box: Box, output: str) -> str:
+    """Explain which protected file, or one in a folder that was to be moved or removed, a failure was about."""
+    lines = [line for line in output.splitlines() if READ_ONLY.search(line)]
+    said = {name.strip("/") for line in lines for name in WORDS.findall(line.replace(f"{box.workspace}/", ""))}
+    held = [path for path in box.protected if any(f"/{name}/" in f"{path}/" for name in said if name.strip("."))]
+    if own := [path for path in held if path in OWN_PLACES]:
+        cure = "install it outside the project (pipx or uv tool), or the user can add this to sandbox.writable"
+        return f"ollm itself runs from {_list_paths(box, own[:1])}, which is read-only in the sandbox: {cure}."
+    if linked := [path for path in held if has_other_names(path) or os.path.basename(path) in PACKAGE_FOLDERS]:  # noqa: PTH119
+        cure = "the user can replace it by a copy (cp -p FILE COPY, then mv COPY FILE)"
+        return (
+            f"{_list_paths(box, linked)} has another name outside the workspace (a hard link) and is too large to be "
+            f"copied, or the disk too full, so it is read-only in the sandbox: {cure}."
+        )
+    if not held:
+        return ""
+    from ollm.system.sandbox.git_settings import explain_outside_use
+
+    why = "" if find_steering_name(held[0]) else explain_outside_use(held[0], box.workspace) or ""
+    what = f"{_list_paths(box, held)} steers tools, agents or git{why and f' ({why})'}"
+    return f"{what} and can be neither changed nor moved in the sandbox; write_file can change it."
 
 
 def _list_paths(box: Box, denied: Sequence[str]) -> str:

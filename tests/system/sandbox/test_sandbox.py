@@ -15,6 +15,7 @@ from ollm.system.sandbox.confined import make_git_environment
 from ollm.system.sandbox.levels import detect_level
 from ollm.system.sandbox.sandbox import Sandbox, _make_key, read_cached_level
 from ollm.system.sandbox.seatbelt import build_profile, wrap_in_seatbelt
+from ollm.system.sandbox.taken import describe_taken
 from ollm.system.sandbox.watch import SteeringWatch
 from tests.ordinary_user import as_ordinary_user
 
@@ -210,3 +211,21 @@ def test_aliases_that_compute_all_of_a_path_leave_the_workspace_open(tmp_path: P
 
     assert not {str(work / name) for name in ("src", "src/a.py")}.intersection(protected)
     assert watch.look() == []
+
+
+def test_a_file_that_an_alias_covers_is_explained_by_it_and_can_be_opened(tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    (work / "src").mkdir(parents=True)
+    subprocess.run(["git", "init", "-q", work], check=True)
+    subprocess.run(["git", "-C", work, "config", "alias.all", "!cat src/*.py"], check=True)
+    watch = SteeringWatch([str(work)], find_folder=lambda: tmp_path / "taken")
+    watch.begin()
+    (work / "src/a.py").touch()
+    assert "(a.py is named by git's settings (alias.all))" in describe_taken(watch.look())
+
+    opened = SteeringWatch([str(work), str(work / "src")], find_folder=lambda: tmp_path / "taken")
+    opened.begin()
+    (work / "src/a.py").touch()
+    assert opened.look() == []
+    around = SteeringWatch([str(work), str(tmp_path)], find_folder=lambda: tmp_path / "taken")
+    assert str(work / "src/a.py") in around.begin(), "a folder around the workspace opens nothing in it"

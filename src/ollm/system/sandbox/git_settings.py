@@ -69,6 +69,7 @@ UNNAMING_KEYS = NEW_REPOSITORY_KEYS | HARMLESS_SETTINGS
 FOLDER_SETTINGS = ("core.hookspath", "init.templatedir", "environment.GIT_EXEC_PATH", "environment.GIT_TEMPLATE_DIR")
 SCOPE_VARIABLES = ("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM")
 PROGRAM_VARIABLES = ("EDITOR", "VISUAL", "PAGER", "SSH_ASKPASS")  # that git runs, beside those named GIT_
+NAMED = "is named by git's settings"
 _COMPUTED = r"\$\([^()]*\)|`[^`]*`|\$\{[^}]*\}|\$\w+|\$.|[*?]"  # by a shell
 _LOGIN = compile_late(rb"(?i)extraheader|https?://[^/\s\"]*@|://[^/\s\"@]*:[^/\s\"]*@")
 
@@ -90,21 +91,24 @@ class GitNames(NamedTuple):
     words: frozenset[str] = frozenset()
     unread: bool = False
 
-    def find_paths(self, tops: Iterable[str]) -> set[str]:
-        """Return the absolute paths that the settings name in worktrees. A program may change its folder first, so its
-        words are also joined to each other."""
-        found = set(self.files)
-        for top in tops:
-            joined = {os.path.join(top, word) for word in self.paths if "*" not in word}
-            joined |= {path for word in self.paths if "*" in word for path in iglob(os.path.join(escape(top), word))}
-            inner = {path for path in joined if os.path.isdir(path)}
-            joined |= {os.path.join(folder, word) for folder in inner for word in self.paths}
-            found.update(path for path in joined if not os.path.isdir(path))
-            found.update(os.path.join(top, folder) for folder in self.folders)
-            found.update(path for word in self.words if os.path.isfile(path := os.path.join(top, word)))
-            found.update(path for word in self.words if top in word for path in find_files_in(word, top))
-            if self.unread:
-                found.update(os.path.join(top, name) for name in list_names(top) if name != ".git")
+    def find_paths(self, tops: Iterable[str], opened: Iterable[str] = ()) -> set[str]:
+        """Return the absolute paths that the settings name in worktrees, except for words of commands in `opened`
+        folders. A program may change its folder first, so its words are also joined to each other."""
+        tops = tuple(tops)
+        words = {path for top in tops for path in self._find_words(top)}
+        found = {path for path in words if not any(is_inside(path, folder) for folder in opened)}
+        return {*found, *self.files, *(os.path.join(top, folder) for top in tops for folder in self.folders)}
+
+    def _find_words(self, top: str) -> set[str]:
+        joined = {os.path.join(top, word) for word in self.paths if "*" not in word}
+        joined |= {path for word in self.paths if "*" in word for path in iglob(os.path.join(escape(top), word))}
+        inner = {path for path in joined if os.path.isdir(path)}
+        joined |= {os.path.join(folder, word) for folder in inner for word in self.paths}
+        found = {path for path in joined if not os.path.isdir(path)}
+        found.update(path for word in self.words if os.path.isfile(path := os.path.join(top, word)))
+        found.update(path for word in self.words if top in word for path in find_files_in(word, top))
+        if self.unread:
+            found.update(os.path.join(top, name) for name in list_names(top) if name != ".git")
         return found
 
 
@@ -152,7 +156,23 @@ def explain_outside_use(path: str, root: str) -> str | None:
     named = remember(_find_used, root, os.path.dirname(path))
     if named is None:
         return "git's settings could not be read, and may name it"
-    return next((f"{os.path.basename(path)} {why}" for one, why in named.items() if is_inside(path, one)), None)
+    why = next((why for one, why in named.items() if is_inside(path, one)), None)
+    if why == NAMED and (setting := _find_naming_setting(path, root)):
+        why = f"{why} ({setting})"
+    return why and f"{os.path.basename(path)} {why}"
+
+
+def _find_naming_setting(path: str, root: str) -> str:
+    """Return the setting that names a file, or ""."""
+    home, places = os.path.expanduser("~"), dict.fromkeys((root, os.path.dirname(path)))
+    names, tops, _ = read_shared_names(places, home)
+    for settings in (_read_environment(), *read_files(names.files, home).values()):
+        for setting in settings or ():
+            folders, paths, words = _find_names((setting,), home)
+            alone = GitNames(folders=folders, paths=paths, words=words)
+            if any(is_inside(path, one) for named in alone.find_paths(tops) for one in trace_path(named)):
+                return setting[0]
+    return ""
 
 
 def _find_used(root: str, folder: str, visit: Visit) -> dict[str, str] | None:
@@ -169,7 +189,7 @@ def _find_used(root: str, folder: str, visit: Visit) -> dict[str, str] | None:
         visit(hooks)
     links = [link for hooks in folders for link in (hooks, *remember(read_links, hooks)[0])]
     used = {link: f"is used through {os.path.basename(link)}" for link in list_home_links([root])}
-    used |= dict.fromkeys((*links, *names.find_paths(tops)), "is named by git's settings")
+    used |= dict.fromkeys((*links, *names.find_paths(tops)), NAMED)
     traced = ((one, why) for path, why in used.items() for one in trace_path(path))
     return {one: why for one, why in traced if one != root and is_inside(one, root)}
 

@@ -28,12 +28,14 @@ STEERING_NAMES = (
         ".ollm .claude .cursor .codex .gemini .windsurf .continue .roo .cline .clinerules .kiro .aider.conf.yml "
         ".mcp.json mcp.json .cursorrules .windsurfrules .roorules .goosehints agents.md agent.md claude.md "
         "claude.local.md gemini.md codex.md .opencode opencode.json .qwen qwen.md .amazonq .kilocode .junie .trae "
-        ".augment .crush .crush.json crush.json crush.md warp.md .rules .agents .claude-plugin "
+        ".augment .augment-guidelines .roomodes .amp .openhands .crush .crush.json crush.json crush.md warp.md .rules "
+        ".agents .claude-plugin "
         # editors and what they run by themselves
         ".vscode .idea .zed .fleet .vs .nova .devcontainer .devcontainer.json .envrc .direnv .mise.toml mise.toml "
-        ".vimrc .exrc .nvimrc .nvim.lua .ideavimrc .dir-locals.el .gdbinit .lldbinit .run "
+        ".helix .theia .replit .gitpod.yml .vimrc .exrc .nvimrc .nvim.lua .ideavimrc .dir-locals.el .gdbinit "
+        ".lldbinit .run "
         # interpreters and build tools that run such a file when they start
-        ".irbrc .pryrc .pdbrc .mvn "
+        ".irbrc .pryrc .pdbrc .rprofile .autoenv.zsh .mvn "
         # package managers that run a program, or send a token, where such a file says so
         ".npmrc .yarnrc .yarnrc.yml .pnpmfile.cjs "
         # git and hooks
@@ -41,21 +43,20 @@ STEERING_NAMES = (
         ".lefthook.yml lefthook.yml .huskyrc .lintstagedrc "
         # continuous integration
         ".gitlab-ci.yml .circleci .travis.yml .drone.yml .woodpecker .woodpecker.yml .buildkite .tekton .forgejo "
-        ".gitea jenkinsfile azure-pipelines.yml bitbucket-pipelines.yml appveyor.yml .appveyor.yml "
-        "cloudbuild.yaml".split()
+        ".gitea .cirrus.yml .teamcity jenkinsfile azure-pipelines.yml bitbucket-pipelines.yml appveyor.yml "
+        ".appveyor.yml cloudbuild.yaml".split()
     )
     | SHELL_START_UP_FILES
 )
-STEERING_ENDINGS = (".code-workspace",)
+STEERING_ENDINGS = (".code-workspace", ".sublime-project")
 STEERING_STEMS = (".huskyrc.", ".lintstagedrc.")  # also as .json, .yaml or a program
 GITHUB_STEERING_NAMES = frozenset(
-    {"workflows", "actions", "copilot-instructions.md", "instructions", "agents", "chatmodes"}
+    {"workflows", "actions", "copilot-instructions.md", "instructions", "agents", "chatmodes", "prompts", "hooks"}
 )
 GIT_STEERING_NAMES = frozenset(
     {"config", "config.worktree", "hooks", "commondir", "gitdir", "rebase-merge", "rebase-apply"}
 )
 GIT_STEERING_PATHS = frozenset({("info", "attributes"), ("info", "grafts"), ("objects", "info", "alternates")})
-GIT_FOLDERS = ("info", "objects", "objects/info")  # of these
 GIT_SETTINGS_NAMES = ("config", "config.worktree")
 GIT_PINS = ("objects", "refs")  # make a folder a repository; a command can neither move nor remove them
 GIT_NESTED = frozenset({"modules", "worktrees"})
@@ -189,11 +190,7 @@ def list_git_parts(git: str, visit: Callable[[str], object] = lambda _: None) ->
     if os.path.islink(git) or not os.path.isdir(git):
         return [git]
     repositories, found = _read_git_tree(git, visit)
-    for folder in repositories:
-        for name in GIT_FOLDERS:
-            visit(os.path.join(folder, name))
-        found += list_own_parts(folder)
-    return found
+    return [*found, *(part for folder in repositories for part in list_own_parts(folder))]
 
 
 def list_own_parts(repository: str) -> list[str]:

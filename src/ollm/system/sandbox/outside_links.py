@@ -7,10 +7,9 @@ import os
 import re
 import sys
 import time
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache, lru_cache
-from itertools import product
 from typing import Any, TypeVar
 
 from ollm.system.sandbox.names import OWN_PLACES, is_inside, list_names, read_target, trace_path
@@ -81,10 +80,14 @@ def _read_leading_links(folder: str, roots: tuple[str, ...], visit: Visit) -> tu
     return [link for link, places in traced if any(is_inside(one, root) for one in places for root in roots)], folders
 
 
-def list_named_files(roots: Iterable[str]) -> set[str]:
-    """Return the files in the roots that variables of the environment name: programs outside read or run them. A root
-    in another root is a folder that the settings open."""
-    opened = [root for root in roots if any(root != one and is_inside(root, one) for one in roots)]
+def list_opened(roots: Sequence[str]) -> list[str]:
+    """List the folders in a workspace, which is the first root, that the settings open."""
+    return [root for root in roots[1:] if is_inside(root, roots[0]) and os.path.basename(root) != ".git"]
+
+
+def list_named_files(roots: Sequence[str]) -> set[str]:
+    """Return the files in the roots that variables of the environment name: programs outside read or run them."""
+    opened = list_opened(roots)
     values = {value for value in os.environ.values() if "/" in value}
     parts = {part for value in values for part in (value, *re.split(r"[:\s]", value)) if part.startswith("/")}
     found = {*filter(os.path.isfile, parts), *(file for value in values for file in find_files_in(value, *roots))}
@@ -94,8 +97,9 @@ def list_named_files(roots: Iterable[str]) -> set[str]:
 def find_files_in(text: str, *roots: str) -> Iterator[str]:
     """Find the files below roots that a text names with their full paths, in whatever surroundings: quotes, an option,
     a list. Names may contain blanks, so each path that exists counts."""
-    for root, form in product(roots, {text, text.replace("\\", "")}):
-        for rest in form.split(f"{root}/")[1:]:
+    for root in roots:
+        plain = text.replace("\\", "") if "\\" in text else text
+        for rest in (*text.split(f"{root}/")[1:], *plain.split(f"{root}/")[1:]) if root in plain else ():
             ends = (match.start() for match in re.finditer(r"[^\w.-]|$", rest))
             yield from (path for end in ends if os.path.isfile(path := f"{root}/{rest[:end]}"))
 

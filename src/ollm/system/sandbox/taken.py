@@ -19,11 +19,13 @@ MAX_SHOWN = 5
 
 
 class TakenFile(NamedTuple):
-    """A file or folder that was moved aside: its path, and its batch folder, or "" if it stays."""
+    """A file or folder that was moved aside: its path, its batch folder, or "" if it stays, and what names it, if its
+    name alone does not tell."""
 
     path: str
     root: str
     batch: str
+    why: str = ""
 
 
 def describe_taken(taken: Iterable[TakenFile]) -> str:
@@ -31,13 +33,15 @@ def describe_taken(taken: Iterable[TakenFile]) -> str:
     import shlex
 
     batches: dict[tuple[str, str], list[str]] = {}
-    for file in taken:
+    files = list(taken)
+    for file in files:
         batches.setdefault((file.root, file.batch), []).append(file.path)
     lines = []
     for (root, batch), paths in batches.items():
         shown = [shlex.quote(make_printable(os.path.relpath(path, root))) for path in paths[:MAX_SHOWN]]
         more = f" and {len(paths) - MAX_SHOWN} more, all in {batch or root}" if len(paths) > MAX_SHOWN else ""
-        which = f"such files steer tools, agents or git: {', '.join(shown)}{more}"
+        why = next((f" ({make_printable(file.why)})" for file in files if file.why and file.batch == batch), "")
+        which = f"such files steer tools, agents or git: {', '.join(shown)}{more}{why}"
         if batch:
             command = _make_put_back_command(root, batch, paths)
             lines.append(f"Moved aside, because {which}. The user can put them back with: {command}")

@@ -74,8 +74,8 @@ class TreeNames:
             self.environment += found.environment
             self.repositories += found.repositories
             self.packages += found.packages
-        self._steering += [part for git in self.repositories for part in list_git_parts(git, self._enter)]
         self.git_links = [link for git in self.repositories for link in self._find_git_links(git)]
+        self._steering += [part for git in self.repositories for part in list_git_parts(git, self._enter)]
 
     def _enter(self, folder: str) -> FolderNames:
         self._unlock(folder)
@@ -84,8 +84,9 @@ class TreeNames:
     def _find_git_links(self, git: str) -> Iterator[str]:
         """Find the links in a repository. Another folder without a HEAD may only look like one."""
         certain = os.path.basename(git) == ".git" or os.path.lexists(os.path.join(git, "HEAD"))
-        for repository in list_repositories(git) if certain and not os.path.islink(git) and os.path.isdir(git) else ():
-            yield from find_git_links(repository, self._enter)
+        if certain and os.path.isdir(git) and not os.path.islink(git):
+            for repository in list_repositories(git, self._enter):
+                yield from find_git_links(repository, self._enter)
 
     def _sort_names(self, folder: str, names: FolderNames) -> FolderFindings:
         found = FolderFindings(names, [], [], [], [], [])

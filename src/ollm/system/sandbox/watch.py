@@ -24,6 +24,7 @@ from ollm.system.folders import FolderMemory, FolderNames
 from ollm.system.locks import get_process_start
 from ollm.system.sandbox.git_settings import (
     GitNames,
+    explain_outside_use,
     list_settings_files,
     read_names,
     read_shared_names,
@@ -34,6 +35,7 @@ from ollm.system.sandbox.names import (
     GIT_STATE_NAMES,
     MAX_LINKS,
     OWN_PLACES,
+    find_steering_name,
     follow_pointer,
     has_other_names,
     is_inside,
@@ -42,7 +44,7 @@ from ollm.system.sandbox.names import (
     read_pointer,
     trace_path,
 )
-from ollm.system.sandbox.outside_links import list_home_links, list_loaded_files, list_named_files
+from ollm.system.sandbox.outside_links import list_home_links, list_loaded_files, list_named_files, list_opened
 from ollm.system.sandbox.taken import TakenFile, make_batch, move_aside
 from ollm.system.sandbox.tree_names import TreeNames
 
@@ -82,6 +84,7 @@ class SteeringWatch:
         self._git_names: dict[str, GitNames] = {}  # by repository; "" for settings that hold in all of them
         self._shared_tops: list[str] = []
         self._named: set[str] = set()
+        self._anchors: list[str] = []  # before the command
         self._find_folder = find_folder
         self._records = records
         self._known: dict[str, str | None] = {}  # path: the target of a link
@@ -250,7 +253,9 @@ class SteeringWatch:
         """Find the files that steer tools, and what they and the anchors lead to; each with its target if it is a link.
         Where a link is not as it was `known`, the way beyond it is not followed: that link is put back or taken."""
         found = dict.fromkeys(self._names.find_steering())
-        waiting = [*self._list_anchors(), *self._find_links(found if known is None else known)]
+        anchors = self._list_anchors()
+        self._anchors = anchors if known is None else self._anchors
+        waiting = [*anchors, *self._find_links(found if known is None else known)]
         while waiting:
             traced = {path for one in waiting for path in self._trace(one, known) if self._is_below_root(path)}
             new = [path for path in traced if path not in found]
@@ -307,7 +312,8 @@ class SteeringWatch:
         """Find the paths that the settings name in the worktrees that are there now."""
         tops = {git: self._list_worktrees(git) for git in self._names.repositories}
         tops[""] = [*self._shared_tops, *(top for some in tops.values() for top in some)]
-        return {path for git, names in self._git_names.items() for path in names.find_paths(tops.get(git, ()))}
+        opened = list_opened(self._roots)
+        return {path for git, names in self._git_names.items() for path in names.find_paths(tops.get(git, ()), opened)}
 
     def _list_worktrees(self, git: str) -> list[str]:
         leading = [(one, follow_pointer(one) if os.path.isfile(one) else one) for one in self._names.repositories]
@@ -375,6 +381,7 @@ class SteeringWatch:
 
     def _take(self, paths: list[str]) -> list[TakenFile]:
         taken: list[TakenFile] = []
+        unnamed = next((path for path in paths if find_steering_name(path) is None), "")
         for root in self._roots:
             mine = [path for path in paths if is_inside(path, root) and path != root]
             mine = [path for path in mine if not any(path != one and is_inside(path, one) for one in mine)]
@@ -384,7 +391,8 @@ class SteeringWatch:
                     self._unlock(os.path.dirname(path), 0o700)
                     if os.path.isdir(path) and not os.path.islink(path):
                         self._unlock(path, 0o700)  # without the right to write to it a folder gets no other parent
-                    taken.append(TakenFile(path, root, batch if move_aside(path, root, batch) else ""))
+                    why = (path == unnamed and explain_outside_use(path, root)) or ""
+                    taken.append(TakenFile(path, root, batch if move_aside(path, root, batch) else "", why))
                 paths = [path for path in paths if path not in mine]
         return taken
 
@@ -402,7 +410,7 @@ class SteeringWatch:
             {
                 "roots": self._roots,
                 "places": [identify(root) for root in self._roots],
-                "executed": self._list_anchors(),
+                "executed": self._anchors,
                 "folder": str(self._find_folder()),
                 "known": self._known,
                 "repositories": self._repositories,
