@@ -332,7 +332,7 @@ def _find_private_folder(path: Path, parts: tuple[str, ...], places: KnownDirect
     the home: programs keep logins in such folders, and no list of them is complete."""
     if places.user_home is None:
         return None
-    home = _normalize_home(places.user_home)
+    home = _normalize_parts(places.user_home)
     below = parts[len(home) :]
     if parts[: len(home)] != home or not below or not below[0].startswith(".") or below[0] == ".ollm":
         return None
@@ -350,11 +350,6 @@ def _list_program_folders() -> Parts:
     return tuple(f"{name.casefold().rstrip('*')}/" for name in (*PROGRAM_FOLDERS, *PREFIXES, *OTHER_PLACES))
 
 
-@lru_cache(maxsize=8)
-def _normalize_home(user_home: Path) -> tuple[str, ...]:
-    return _normalize_parts(user_home)
-
-
 @lru_cache(maxsize=64)
 def _list_private_directories(
     user_home: Path | None, ollm_home: Path | None
@@ -366,6 +361,7 @@ def _list_private_directories(
     return keys, tuple((directory, _normalize_parts(directory)) for directory in own)
 
 
+@lru_cache(maxsize=64)
 def _normalize_parts(directory: Path) -> Parts:
     return tuple(map(normalize_name, directory.parts))
 

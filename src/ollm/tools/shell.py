@@ -14,6 +14,7 @@ import msgspec
 from msgspec import Meta
 
 from ollm.domain.errors import ToolFailure
+from ollm.domain.lazy import compile_late
 from ollm.domain.text import format_names
 from ollm.domain.tools import ConfirmationDetails, ErrorInfo, Location, Risk, ToolResult, Verdict
 from ollm.services.background_jobs import BackgroundJobs, Ending, Job
@@ -223,20 +224,20 @@ def _describe_exit_code(code: int | None) -> str:
 
 
 WAY_OUT = "If it needs more, call shell with outside: true and say why; the user is asked."
-NO_KEYS = re.compile(
+NO_KEYS = compile_late(
     r"Permission denied \(publickey|Host key verification failed|could not read Username|Authentication failed|"
     r"Could not read from remote repository|ENEEDAUTH|401 Unauthorized|gpg failed to sign"
 )
-NO_NETWORK = re.compile(
+NO_NETWORK = compile_late(
     r"Could not resolve host|Network is unreachable|Temporary failure in name resolution|Name or service not known|"
     r"EAI_AGAIN|ENETUNREACH|getaddrinfo|socket: (?:Permission denied|Operation not permitted)|Failed to connect|"
     r"NewConnectionError|PermissionError: \[Errno 13\] Permission denied$|No route to host",
     re.MULTILINE,
 )
-READ_ONLY = re.compile(r"Read-only file system|EROFS|Device or resource busy|EBUSY|cross-device link|EXDEV")
-WORDS = re.compile(r"[^\s'\"`:;,()<>|\u2018\u2019]+")
-DENIED = re.compile(r"Permission denied|EACCES", re.IGNORECASE)
-PATHS = re.compile(r"(?:~|\.\.|(?<![\w.~-]))/[^\s'\"`:;,()<>|]+")
+READ_ONLY = compile_late(r"Read-only file system|EROFS|Device or resource busy|EBUSY|cross-device link|EXDEV")
+WORDS = compile_late(r"[^\s'\"`:;,()<>|\u2018\u2019]+")
+DENIED = compile_late(r"Permission denied|EACCES", re.IGNORECASE)
+PATHS = compile_late(r"(?:~|\.\.|(?<![\w.~-]))/[^\s'\"`:;,()<>|]+")
 MAX_OUTPUT_CHARS = 20_000
 MAX_NAMES = 3
 SHARED_FOLDERS = (".config", ".local", ".cache")

@@ -6,10 +6,11 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, NamedTuple
 
+from ollm.domain.lazy import compile_late
 from ollm.domain.struct import Data
 
 AtomKind = Literal["plain", "quoted", "value", "unknown", "several", "split", "guess"]
-_RANGE = re.compile(r"(-?\d{1,9})\.\.(-?\d{1,9})(?:\.\.(-?\d{1,9}))?|([A-Za-z])\.\.([A-Za-z])(?:\.\.(-?\d{1,9}))?")
+_RANGE = compile_late(r"(-?\d{1,9})\.\.(-?\d{1,9})(?:\.\.(-?\d{1,9}))?|([A-Za-z])\.\.([A-Za-z])(?:\.\.(-?\d{1,9}))?")
 _MAX_WORDS = 1024
 
 
@@ -87,7 +88,7 @@ def _expand_range(inner: list[Atom]) -> list[list[Atom]] | None:
 
 
 Node = dict[str, Any]
-_GLOB = re.compile(r"[*?]|\[.*\]", re.DOTALL)
+_GLOB = compile_late(r"[*?]|\[.*\]", re.DOTALL)
 _ANSI = r"(?s)\\(?:([abeEfnrtv\\'\"?])|x([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{1,4})|U([0-9a-fA-F]{1,8})|([0-7]{1,3})|c(.))"
 _ANSI_LETTERS = dict(zip("abeEfnrtv\\'\"?", "\a\b\033\033\f\n\r\t\v\\'\"?", strict=True))
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import msgspec
 
+from ollm.domain.lazy import compile_late
 from ollm.domain.struct import Data
 from ollm.policy.shell.model import CommandPart
 from ollm.policy.shell.options import check_secrets
@@ -326,8 +327,8 @@ _SIGNS_COMMITS = frozenset({"commit", "merge", "rebase", "cherry-pick", "revert"
 _ASKS_REMOTES = frozenset({"push", "fetch", "pull", "clone", "ls-remote", "remote update", "submodule update"})
 _SIGN = {"tag": r"-[af]*[su].*|--sign|--local-user(=.*)?"}
 _SIGN_COMMIT = r"-[aenpqsv]*S.*|--gpg-sign(=.*)?"
-_SSH = re.compile(r"(git\+)?ssh://|[^/:\s]+:(?!:|//)")  # `host:path` as well
-_LOGIN = re.compile(r"https?://")
+_SSH = compile_late(r"(git\+)?ssh://|[^/:\s]+:(?!:|//)")  # `host:path` as well
+_LOGIN = compile_late(r"https?://")
 
 
 def explain_needed_keys(words: Sequence[str], start: int, directory: Path, boundary: Boundary) -> str:
