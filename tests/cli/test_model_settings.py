@@ -109,9 +109,9 @@ async def test_without_settings_nothing_more_is_sent(tmp_path: Path) -> None:
 
 async def test_headers_go_to_the_server_and_their_secrets_nowhere_else(tmp_path: Path) -> None:
     secret = "gate-4711-4711"
-    failure = Answer(status=400, body={"error": {"message": f"bad X-Gate {secret}"}})
+    failure = Answer(status=400, body={"error": {"message": f"bad X-Gate {secret}, X-Team team-blue-1"}})
     async with running(tmp_path, [Answer(text=f"It is {secret}."), failure]) as runner:
-        configure(runner, models={"default": {"headers": {"X-Gate": "${GATE}", "X-Team": "blue"}}})
+        configure(runner, models={"default": {"headers": {"X-Gate": "${GATE}", "X-Team": "team-blue-1"}}})
         done = await runner.run("-p", "hi", GATE=secret, OLLM_PROVIDER="", OLLM_MODEL="")
         failed = await runner.run("-p", "hi", "--debug", GATE=secret)
         shown = await runner.run("config", "show")
@@ -120,10 +120,10 @@ async def test_headers_go_to_the_server_and_their_secrets_nowhere_else(tmp_path:
 
     assert "/api/version" in {request.path for request in runner.server.requests}
     sent = {(request.headers.get("x-gate"), request.headers.get("x-team")) for request in runner.server.requests}
-    assert sent == {(secret, "blue")}
+    assert sent == {(secret, "team-blue-1")}
     kept = "".join(path.read_text(errors="replace") for path in runner.home.rglob("*") if path.is_file())
     assert secret not in done.out + done.err + failed.out + failed.err + kept
-    assert "blue" not in shown.out
+    assert "team-blue" not in shown.out + failed.out + failed.err
     assert json.loads(context.out)["requestSettings"] == {"headers": ["X-Gate", "X-Team"]}
     assert missing.code == 2
     assert "GATE" in missing.err

@@ -118,6 +118,7 @@ class Exchange:
         self._timeouts = http.Timeouts(connect=timeouts.connect, first=timeouts.first_token, stall=timeouts.stall)
         key = _clean_api_key(api_key) if api_key else ""
         self._secrets: list[str] = []  # never shown, even if the server repeats one
+        self._written: list[str] = []  # values of headers in the settings, hidden in errors
         self._hide([key])
         headers = {"Authorization": f"Bearer {key}"} if api_key else {}
         try:
@@ -134,6 +135,7 @@ class Exchange:
             if not HEADER_NAME.fullmatch(name) or not value.isascii() or not value.isprintable():
                 raise UsageError(f"The header {name!r} in models has invalid characters.", action="Correct it.")
         self._hide(secrets)
+        self._written += [value for value in headers.values() if len(value) >= MIN_HIDDEN_KEY_CHARACTERS]
         self._client.add_headers(headers)
 
     def extend_first_token_timeout(self, seconds: float) -> None:
@@ -200,7 +202,9 @@ class Exchange:
 
     def _explain_answer(self, answer: http.FullResponse) -> ModelError:
         shown = http.FullResponse(
-            status=answer.status, headers=answer.headers, body=self._hide_api_key(self._unescape(answer.body))
+            status=answer.status,
+            headers=answer.headers,
+            body=self._hide_api_key(self._unescape(answer.body), self._written),
         )
         return make_server_error(self._named, shown)
 
@@ -220,8 +224,8 @@ class Exchange:
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return written
 
-    def _hide_api_key(self, data: Received) -> Received:
-        for secret in self._secrets:
+    def _hide_api_key(self, data: Received, more: Sequence[str] = ()) -> Received:
+        for secret in (*self._secrets, *more):
             if isinstance(data, str):
                 data = data.replace(secret, HIDDEN_KEY)
             else:
@@ -230,7 +234,7 @@ class Exchange:
 
     def explain(self, failure: http.HttpFailure) -> OllmError:
         error = self._explain_failure(failure)
-        error.message = self._hide_api_key(error.message)
+        error.message = self._hide_api_key(error.message, self._written)
         return error
 
     def _explain_failure(self, failure: http.HttpFailure) -> OllmError:
