@@ -29,6 +29,7 @@ def prepare(runner: Runner, settings: str = "") -> Path:
     (runner.workspace / ".gitignore").write_text("local.txt\n")
     (runner.workspace / "local.txt").write_text("mine\n")
     git(runner.workspace, "init", "-q", "-b", "main")
+    git(runner.workspace, "config", "diff.noprefix", "true")  # shapes what `git diff` prints
     git(runner.workspace, "add", ".")
     git(runner.workspace, "commit", "-qm", "first")
     return runner.workspace.parent / "project.worktrees"

@@ -45,6 +45,7 @@ async def plant(runner: Runner, *, repository: bool = True) -> None:
     (runner.workspace / "cart.py").write_text("pay = 1\n")
     if repository:
         git(runner, "init", "-q")
+        git(runner, "config", "diff.noprefix", "true")
         git(runner, "add", "cart.py", ".ollm/agents")
         git(runner, "commit", "-qm", "First")
     (runner.workspace / "cart.py").write_text("pay = 2\n")

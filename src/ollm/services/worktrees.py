@@ -40,10 +40,10 @@ from ollm.system.sandbox.names import find_git_directories, find_steering_name, 
 GIT_TIMEOUT_SECONDS = 600
 MAX_ERROR_CHARS = 800
 MAX_NAMED_FILES = 10
-DIFF = ("diff", "--no-color", "--no-ext-diff", "--no-textconv", "--submodule=short", "--find-renames")
+DIFF = ("diff-tree", "-r", "--no-ext-diff", "--no-textconv", "--find-renames")  # ignores what shapes `git diff`
 OPTIONS = (
     "commit.gpgSign=false merge.verifySignatures=false gc.auto=0 maintenance.auto=false submodule.recurse=false "
-    "advice.addEmbeddedRepo=false advice.detachedHead=false core.quotePath=false"
+    "advice.addEmbeddedRepo=false advice.detachedHead=false core.quotePath=false apply.ignoreWhitespace=no"
 )
 IDENTITY = ["GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL"]
 CREATED = "refs/ollm/created"  # names of the branches that we made
@@ -269,15 +269,12 @@ class Worktrees:
         self._git(self.top, "branch", branch, self.commit_changes(worktree, message))
         return branch
 
-    def has_changes(self, worktree: Worktree) -> bool:
-        return bool(self.diff(worktree, "--name-only"))
-
     def save(self, worktree: Worktree, message: str) -> str:
         """Commit what is not committed in a worktree. Returns its last commit."""
         if self._git(worktree.path, "ls-files", "--unmerged"):
             raise OllmError(f"{worktree.path} has conflicts that are not resolved.", action="Resolve them first.")
         self._stage(worktree.path)
-        if self._git(worktree.path, *DIFF, "--cached", "--name-only"):
+        if self._git(worktree.path, "diff-index", "--cached", "--name-only", "HEAD"):
             self._git(worktree.path, "commit", "--quiet", "--no-verify", "-m", message, identity=True)
         return self._git(worktree.path, "rev-parse", "HEAD").strip()
 
@@ -290,7 +287,7 @@ class Worktrees:
         try:  # there first, where a conflict can be undone without touching uncommitted work
             self._git(worktree.path, "merge", "--quiet", "--no-commit", "--no-ff", head, identity=True)
         except OllmError as error:
-            files = self._git(worktree.path, *DIFF, "--name-only", "--diff-filter=U").split("\n")[:-1]
+            files = self._git(worktree.path, "diff-files", "--name-only", "--diff-filter=U").split("\n")[:-1]
             conflict = f"{worktree.name} conflicts with {self._name_head()} in {_name_files(files)}."
             action = f"Ask the agent in the worktree {worktree.name} to merge {self._name_head()}, then try again."
             raise OllmError(f"Nothing was merged: {conflict if files else error}", action=action) from error
@@ -298,7 +295,8 @@ class Worktrees:
             self._git(worktree.path, "merge", "--abort", check=False)
         text = f"Merge worktree {worktree.name}"
         try:
-            self._git(self.top, "merge", "--quiet", "--no-edit", "-m", text, commit, identity=True)
+            words = ("merge", "--quiet", "--no-edit", "--commit", "--no-squash", "-m", text)
+            self._git(self.top, *words, commit, identity=True)
         except OllmError as error:
             self._git(self.top, "merge", "--abort", check=False)
             raise OllmError(f"Nothing was merged: {error.message}") from error
