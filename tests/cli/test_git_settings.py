@@ -6,8 +6,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.cli.command import ollm
-from tests.cli.test_sandbox import place, shell
+from tests.cli.test_sandbox import place, shell, use_level
 
 __all__ = ["place"]  # a fixture
 
@@ -158,8 +160,10 @@ def test_file_tools_and_commands_ask_alike_about_what_a_steering_link_leads_to(p
     assert "AGENTS.md, which steers tools or agents, leads to it" in said["docs/agents.txt"][1]
 
 
-def test_the_next_git_command_of_a_person_changes_reads_and_loses_nothing_outside(place: Path) -> None:
+@pytest.mark.parametrize("level", ["full", "landlock"])
+def test_the_next_git_command_of_a_person_changes_reads_and_loses_nothing_outside(place: Path, level: str) -> None:
     work, home = place / "user/work", place / "user"
+    use_level(home / ".ollm", level)
     git = ["git", "-c", "user.name=A", "-c", "user.email=a@b.c", "-C", str(work)]
     (home / ".bashrc").write_text("mine\n")
     for words in (["init", "-q"], ["add", "a.txt"], ["commit", "-qm", "1"], ["worktree", "add", "-q", "../other"]):

@@ -403,11 +403,11 @@ def test_no_command_changes_what_a_trusted_hook_or_server_runs(place: Path) -> N
     assert "Moved aside" in done["llmContent"]
 
 
-def use_level(runner: Runner, level: str) -> None:
+def use_level(home: Path, level: str) -> None:
     """Let the command take this level as the one that was found since the machine was started."""
     from ollm.system.sandbox.sandbox import _make_key
 
-    cache = runner.home / "cache"
+    cache = home / "cache"
     cache.mkdir(parents=True, exist_ok=True)
     (cache / "sandbox.json").write_text(json.dumps({"key": _make_key(), "level": level}))
 
@@ -429,7 +429,7 @@ async def test_an_agent_that_is_killed_leaves_no_process_mount_or_directory(tmp_
     line = "(setsid sleep 4321 &) ; trap '' TERM; sleep 4321 & echo x > $TMPDIR/left; echo x > begun; sleep 4321"
     before, mounts = list_boxes(), Path("/proc/self/mountinfo").read_text()
     async with running(tmp_path, [Answer(calls=[("shell", {"command": line})]), "done"]) as runner:
-        use_level(runner, level)
+        use_level(runner.home, level)
         process = await runner.start("-p", "go", "--yes")
         await wait_for(begun.exists, "the command did not start")
         started = find_descendants([process.pid])
