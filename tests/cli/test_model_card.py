@@ -41,7 +41,7 @@ class Template:
             return Answer(status=400, body=REFUSED)
         if body.get("tools") and self.faults.get("parser") == "missing":
             return Answer(status=400, body=NO_PARSER)
-        words = self.render(body)
+        words = self.render(body)[-self.faults.get("cut", 10**6) :]
         same = next((at for at, pair in enumerate(zip(words, self.read, strict=False)) if pair[0] != pair[1]), 10**6)
         cached = 0 if self.faults.get("forgets") else min(same, len(words), len(self.read))
         self.read = words
@@ -81,6 +81,7 @@ FAULTS = [
     (Template(text="<think>\nHm.\n</think>\nIt is 51."), {"thinking": "thinking"}),
     (Template(forgets=True), {"prompt cache": "prefix"}),
     (Template(window=2000), {"window": "window"}),
+    (Template(cut=4500), {"window": "window"}),
 ]
 
 

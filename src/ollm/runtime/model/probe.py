@@ -353,18 +353,16 @@ class Probe:
         lines = int(min(0.8 * window, pace * MAX_WINDOW_READ_SECONDS) / 16)
         if lines < 20:
             return facts, None, f"{window:,}, not tested: prompt processing is too slow"
-        word, filler = make_word(), "".join(FILLER_LINE.format(number) for number in range(lines))
-        text = f"The code word is {word}.\n{filler}\n{QUESTION}"
-        request = replace(self._request, messages=(PromptMessage(role="user", content=text),), max_tokens=1)
-        sent = await self._provider.count_prompt(request) or lines * 12
+        word = make_word()
+        request = self._make_long_request(word, lines)
         try:
-            pieces = await collect_pieces(self._provider.stream(request))
-            read = sum(piece.usage.prompt_tokens for piece in pieces if isinstance(piece, FinishPiece))
+            sent = await self._provider.count_prompt(request) or await self._estimate_long_request(word, lines)
+            read = await self._count_read(request)
         except PromptTooLongError as error:
             if not error.window:
                 return facts, None, f"{window:,}; {UNKNOWN}: {error.message}"
             read, sent = error.window, 10 * window
-        if read and read < 0.8 * sent:
+        if read and read < 0.95 * sent:
             effects = {"window": read, "served_window": read, "said_window": window}
             return add_fault(facts, "window", **effects), False, f"{read:,} tokens, not {window:,}"
         if read:
@@ -372,6 +370,21 @@ class Probe:
         answer = await collect_pieces(self._provider.stream(replace(request, max_tokens=MAX_THINKING_TOKENS)))
         knows = word in join_text(answer)
         return facts, knows or None, f"{window:,}; " + ("its beginning is read" if knows else UNKNOWN)
+
+    def _make_long_request(self, word: str, lines: int) -> ChatRequest:
+        filler = "".join(FILLER_LINE.format(number) for number in range(lines))
+        text = f"The code word is {word}.\n{filler}\n{QUESTION}"
+        return replace(self._request, messages=(PromptMessage(role="user", content=text),), max_tokens=1)
+
+    async def _estimate_long_request(self, word: str, lines: int) -> float:
+        """Estimate the tokens of a long request by two short ones. If they are cut too, a low guess is left."""
+        few, some = lines // 20, lines // 5
+        first, second = [await self._count_read(self._make_long_request(word, count)) for count in (few, some)]
+        return max(lines * 10.0, first + (second - first) / (some - few) * (lines - few))
+
+    async def _count_read(self, request: ChatRequest) -> int:
+        pieces = await collect_pieces(self._provider.stream(request))
+        return sum(piece.usage.prompt_tokens for piece in pieces if isinstance(piece, FinishPiece))
 
     async def _request_calls(self, facts: ModelFacts, tools: tuple[ToolSchema, ...], asked: str) -> list[CallPiece]:
         fallback, _ = self._prepare_request(facts, tools, asked)
