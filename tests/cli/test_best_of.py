@@ -63,11 +63,20 @@ async def test_nothing_is_applied_without_a_passing_attempt_a_terminal_or_the_pe
             asked = (runner.workspace / "a.txt").read_text(), trees.exists()
             terminal.type("y\r")
             await terminal.wait_for("applied to 1 file")
+        git(runner.workspace, "checkout", "-q", "a.txt")
+        runner.server.script[:] = [write("a.txt", "good\n"), "Good."]
+        async with at_terminal(runner, "-p", "fix it", "--best-of", "1") as terminal:
+            await terminal.wait_for("Apply this to")
+            (runner.workspace / "a.txt").write_text("mine\n")
+            terminal.type("y\r")
+            await terminal.wait_for("refs/ollm/dropped")
+        kept = git(runner.workspace, "for-each-ref", "--format=%(refname)", "refs/ollm/dropped")
         wrong = [
             await runner.run("-p", "x", *words)
             for words in (("--check", "x"), ("--best-of", "2", "-c"), ("--best-of", "2", "-o", "stream-json"))
         ]
 
+    assert git(runner.workspace, "show", f"{kept}:a.txt") == "good"
     assert failed.code == 1
     assert "WHY" in failed.err
     assert piped.code == 0, piped.err

@@ -131,6 +131,41 @@ async def test_a_dropped_worktree_can_be_brought_back(tmp_path: Path) -> None:
     assert git(runner.workspace, "show", "tree:new.txt") == "new"
 
 
+async def test_a_merge_waits_for_an_unfinished_one_and_replaces_no_ignored_file(tmp_path: Path) -> None:
+    async with running(tmp_path, ["Hi.", "Hi."]) as runner:
+        tree = prepare(runner) / "tree"
+        away = tmp_path / "away"
+        git(runner.workspace, "worktree", "add", "-q", "--detach", str(away))
+        away.rename(tmp_path / "unplugged")
+        await runner.run("-p", "hi", "-w", "tree")
+        for folder, text in ((tree, "zz\n"), (runner.workspace, "yy\n")):
+            (folder / "a.txt").write_text(text)
+            git(folder, "commit", "-qam", text.strip())
+        assert subprocess.run([*GIT, "merge", "-q", "main"], cwd=tree, check=False).returncode == 1
+        conflict = await runner.run("worktree", "merge", "tree")
+        (tree / "a.txt").write_text("both\n")
+        git(tree, "add", "a.txt")
+        unfinished = await runner.run("worktree", "merge", "tree")
+        git(tree, "commit", "-qm", "both")
+        (tree / "local.txt").write_text("theirs\n")
+        git(tree, "add", "-f", "local.txt")
+        ignored = await runner.run("worktree", "merge", "tree")
+        git(runner.workspace, "config", "branch.main.mergeOptions", "--squash")
+        (runner.workspace / "local.txt").unlink()
+        git(tree, "switch", "-qc", "other")
+        merged = await runner.run("worktree", "merge", "tree")
+        (tmp_path / "unplugged").rename(away)
+
+    assert [one.code for one in (conflict, unfinished, ignored, merged)] == [1, 1, 1, 0], merged.err
+    assert "in progress" in conflict.err
+    assert "in progress" in unfinished.err
+    assert "it would replace local.txt" in ignored.err
+    assert "The branch tree stays." in merged.out
+    assert (runner.workspace / "a.txt").read_text() == "both\n"
+    assert git(runner.workspace, "status", "--short") == ""
+    assert git(away, "log", "--format=%s") == "first", "worktrees on an absent disk stay known"
+
+
 async def test_a_merge_that_brings_steering_files_asks(tmp_path: Path) -> None:
     async with running(tmp_path, ["Hi."]) as runner:
         trees, flow = prepare(runner), ".github/workflows/x.yml"
@@ -176,11 +211,17 @@ async def test_what_cannot_be_a_worktree_is_said(tmp_path: Path) -> None:
         unborn = await runner.run("-p", "hi", "-w", "tree")
         prepare(runner)
         odd = [await runner.run("-p", "hi", "-w", name) for name in ("../x", "a b", "-x", "", "main")]
+        (runner.workspace.parent / "project.worktrees/full").mkdir(parents=True)
+        (runner.workspace.parent / "project.worktrees/full/file").touch()
+        full = await runner.run("-p", "hi", "-w", "full")
 
     assert (none.code, "not in a git repository" in none.err) == (2, True)
     assert (unborn.code, "no commit yet" in unborn.err) == (2, True)
     assert [one.code for one in odd] == [2, 2, 2, 2, 1]
     assert "already" in odd[-1].err
+    assert (full.code, "already exists" in full.err) == (1, True)
+    assert git(runner.workspace, "branch", "--format=%(refname:short)") == "main"
+    assert (runner.workspace.parent / "project.worktrees/full/file").exists()
 
 
 async def test_the_settings_of_an_untrusted_workspace_set_up_nothing(tmp_path: Path) -> None:

@@ -86,12 +86,13 @@ async def test_a_conflict_is_reported_and_its_changes_stay_on_a_branch(tmp_path:
     async with running(tmp_path, script(*calls, report=reports)) as runner:
         await plant(runner)
 
-        assert (await runner.run("-p", "do it", *ALLOWED)).out == "All done.\n"
+        done = await runner.run("-p", "do it", *ALLOWED)
 
         first, second = list_results(runner)
         assert first == "Part 0.\n[It changed cart.py.]", "the first call wins, though the second ended first"
         branch = git(runner, "branch", "--list", "ollm/*").strip()
         assert f"were not applied: cart.py. The branch {branch} has its changes" in second
+        assert (done.out, f"The branch {branch} has its changes" in done.err) == ("All done.\n", True)
         assert (runner.workspace / "cart.py").read_text() == "pay = 3\n"
         assert "+pay = 4" in git(runner, "diff", f"{branch}^", branch)
 

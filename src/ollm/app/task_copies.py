@@ -97,6 +97,7 @@ class TaskCopies:
             except OllmError:
                 branch = await asyncio.to_thread(worktrees.keep, copy, title)
                 problem = CONFLICT.format(names=format_names(names, MAX_NAMED_FILES)) + KEPT.format(branch=branch)
+                self._tell(f"{title}: {problem}", "warning")
                 return replace(report, problem=f"{report.problem} {problem}".strip())
             for path in paths:
                 after = read_content(path)

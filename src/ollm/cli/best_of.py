@@ -29,6 +29,7 @@ from ollm.domain.tools import ConfirmationAnswer
 from ollm.runtime.commands.base import fence_text
 from ollm.runtime.conversation import LocalConversation
 from ollm.runtime.model.model import Model
+from ollm.services.worktrees import Worktrees
 from ollm.system.terminal_text import clean_lines, make_printable
 
 MAX_PARALLEL_ATTEMPTS = 4
@@ -79,6 +80,7 @@ class Attempt(Data, frozen=True):
     problem: str = ""
     exit_code: int = ExitCode.DONE
     patch: bytes = b""
+    commit: str = ""
 
     def rank(self) -> tuple[bool, bool, bool, int, int]:
         """Return a key that is smallest for the best attempt."""
@@ -115,12 +117,18 @@ def run_best_of(start: ChatArguments, question: Question, output: str, best: Bes
     _show_diff(start, chosen.patch.decode(errors="replace"))
     if not start.yes and not (sys.stdin.isatty() and sys.stdout.isatty()):
         warn("not applied. Add --yes to apply it, or pipe this output to `git apply`.")
-    elif start.yes or click.confirm(f"Apply this to {start.workspace}?", err=True):
+    elif start.yes or _confirm(start):
         _apply(start, chosen)
         warn(f"applied to {format_count(chosen.files, 'file')}; nothing is committed.")
     else:
-        raise OllmError("Not applied.")
+        raise OllmError("Not applied.", action=_keep(_open_worktrees(start), chosen))
     return ExitCode.DONE
+
+
+def _confirm(start: ChatArguments) -> bool:
+    with suppress(click.Abort):
+        return click.confirm(f"Apply this to {start.workspace}?", err=True)
+    return False
 
 
 async def _run_all(start: ChatArguments, question: Question, best: BestOf, received: list[int]) -> list[Attempt]:
@@ -210,8 +218,10 @@ class _Attempt:
                 await self._take_turn(conversation, options)
                 session_id = conversation.session_id or ""
             worktrees = self._manager.worktrees
-            patch = await asyncio.to_thread(worktrees.read_patch, copy)  # before the check leaves files of its own
-            counts = await asyncio.to_thread(worktrees.diff, copy, "--numstat", "--no-renames")
+            title = f"Attempt {self._number}"  # before the check leaves files of its own
+            commit = await asyncio.to_thread(worktrees.commit_changes, copy, title)
+            patch = await asyncio.to_thread(worktrees.read_patch, copy, commit)
+            counts = await asyncio.to_thread(worktrees.diff, copy, "--numstat", "--no-renames", tree=commit)
             lines = [line.split("\t") for line in counts.splitlines()]
             passed, said = None, ""
             if self._best.check:
@@ -229,6 +239,7 @@ class _Attempt:
                 problem=self._printer.message,
                 exit_code=self._printer.exit_code,
                 patch=patch,
+                commit=commit,
             )
 
     async def _take_turn(self, conversation: LocalConversation, options: ChatArguments) -> None:
@@ -281,13 +292,23 @@ def _report_failure(attempts: Sequence[Attempt], chosen: Attempt, output: str) -
 
 
 def _apply(start: ChatArguments, chosen: Attempt) -> bool:
-    process = ProcessScope(workspace=start.workspace, flags=start.flags, warn=lambda _: None)
+    worktrees = _open_worktrees(start)
     try:
-        WorktreeManager(process, start.workspace).worktrees.apply_patch(chosen.patch)
+        worktrees.apply_patch(chosen.patch)
     except OllmError as error:
-        action = "The files changed in the meantime."
+        action = f"The files changed in the meantime. {_keep(worktrees, chosen)}"
         raise OllmError(f"Not applied: {error.message}", action=action) from error
     return True
+
+
+def _open_worktrees(start: ChatArguments) -> Worktrees:
+    process = ProcessScope(workspace=start.workspace, flags=start.flags, warn=lambda _: None)
+    return WorktreeManager(process, start.workspace).worktrees
+
+
+def _keep(worktrees: Worktrees, chosen: Attempt) -> str:
+    kept = worktrees.keep_dropped("best-of", chosen.commit)
+    return f"{kept} has the changes: `git diff {kept}^ {kept}`."
 
 
 def _show_diff(start: ChatArguments, diff: str) -> None:
@@ -301,7 +322,10 @@ def _show_diff(start: ChatArguments, diff: str) -> None:
 
 
 def _print_document(attempts: Sequence[Attempt], chosen: Attempt | None, *, applied: bool) -> None:
-    listed = [{key: value for key, value in msgspec.to_builtins(one).items() if key != "patch"} for one in attempts]
+    listed = [
+        {key: value for key, value in msgspec.to_builtins(one).items() if key not in ("patch", "commit")}
+        for one in attempts
+    ]
     diff = chosen.patch.decode(errors="replace") if chosen else ""
     text = chosen.answer.strip() if chosen else ""
     number = chosen.number if chosen else None

@@ -46,6 +46,7 @@ OPTIONS = (
     "advice.addEmbeddedRepo=false advice.detachedHead=false core.quotePath=false apply.ignoreWhitespace=no"
 )
 IDENTITY = ["GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL"]
+UNFINISHED = ("MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply")
 CREATED = "refs/ollm/created"  # names of the branches that we made
 DROPPED = "refs/ollm/dropped"  # what was dropped stays reachable here
 _COPY = re.compile(r"\.copy-(\d+)-\w+")
@@ -138,20 +139,34 @@ class Worktrees:
         one gets copies of the files in `worktree.copy` and of `more`, relative to the workspace."""
         if not name or self._git(self.top, "check-ref-format", "--branch", name, check=False).strip() != name:
             raise UsageError(f"{name!r} is not a valid branch name.", action="Use letters, digits, - and /.")
-        for one in self.list_named():
-            if one.name == name:
-                return one, False
-        if not self._read_head():
-            raise UsageError(f"{self.top} has no commit yet.", action="Commit your files first.")
-        self._git(self.top, "worktree", "prune")
+        with lock_directory(self.top):
+            for one in self.list_named():
+                if one.name == name:
+                    return one, False
+            if not self._read_head():
+                raise UsageError(f"{self.top} has no commit yet.", action="Commit your files first.")
+            made = self._add(name)
+        self._copy_files(self.main_workspace, made.path, more)
+        return made, True
+
+    def _add(self, name: str) -> Worktree:
         path = self.directory / name
+        if not (existed := os.path.lexists(path)):
+            self._remove_path(path)  # git may still know one whose folder was deleted
         known = self._git(self.top, "rev-parse", "--quiet", "--verify", f"refs/heads/{name}", check=False)
         words = (str(path), name) if known else ("-b", name, str(path), "HEAD")
-        self._git(self.top, "worktree", "add", "--quiet", *words)
+        try:
+            self._git(self.top, "worktree", "add", "--quiet", *words)
+            made = self._describe(path)
+        except OllmError:
+            if not existed:
+                self._remove_path(path)
+            if not known:
+                self._git(self.top, "update-ref", "-d", f"refs/heads/{name}", check=False)
+            raise
         if not known:
             self._git(self.top, "update-ref", f"{CREATED}/{name}", "HEAD")
-        self._copy_files(self.main_workspace, path, more)
-        return self._describe(path), True
+        return made
 
     def take_snapshot(self) -> str:
         """Write the files as they are now into a commit that no branch contains, and return its id."""
@@ -200,12 +215,12 @@ class Worktrees:
             elif source.exists():
                 shutil.copy2(source, target, follow_symlinks=False)
 
-    def diff(self, worktree: Worktree, *options: str) -> str:
-        """Return the changes since the base as a patch, commits and new files included."""
-        return self._read_diff(worktree, *options).decode(errors="replace")
+    def diff(self, worktree: Worktree, *options: str, tree: str = "") -> str:
+        """Return the changes since the base, commits and new files included, or those up to a tree."""
+        return self._read_diff(worktree, *options, tree=tree).decode(errors="replace")
 
-    def _read_diff(self, worktree: Worktree, *options: str) -> bytes:
-        return self._run(worktree.path, *DIFF, *options, worktree.base, self._write_tree(worktree.path))
+    def _read_diff(self, worktree: Worktree, *options: str, tree: str = "") -> bytes:
+        return self._run(worktree.path, *DIFF, *options, worktree.base, tree or self._write_tree(worktree.path))
 
     def _write_tree(self, path: Path) -> str:
         """Write the files of a worktree into the object store and return the tree. Its index stays unchanged, and new
@@ -235,9 +250,9 @@ class Worktrees:
         here, there = path / name, self.top / name
         return here.is_file() and there.is_file() and filecmp.cmp(here, there, shallow=False)
 
-    def read_patch(self, worktree: Worktree) -> bytes:
-        """Return all changes since the base, for `apply_patch`."""
-        return self._read_diff(worktree, "--binary", "--full-index")
+    def read_patch(self, worktree: Worktree, tree: str = "") -> bytes:
+        """Return all changes since the base, or those up to a tree, for `apply_patch`."""
+        return self._read_diff(worktree, "--binary", "--full-index", tree=tree)
 
     def apply_patch(self, patch: bytes) -> None:
         """Bring a patch into the files of the workspace, all or nothing. Nothing is staged. Raises OllmError if the
@@ -281,8 +296,8 @@ class Worktrees:
     def merge(self, worktree: Worktree, message: str) -> str:
         """Merge a worktree into the branch of the main workspace, remove it and its branch, and return a sentence. If
         that is not possible everything stays as it is, apart from a commit in the worktree."""
-        if self._git(self.top, "rev-parse", "--quiet", "--verify", "MERGE_HEAD", check=False):
-            raise OllmError(f"A merge is in progress in {self.top}.", action="Conclude or abort it first.")
+        for top in (self.top, worktree.path):
+            self._refuse_unfinished(top)
         commit, head = self.save(worktree, message), self._read_head()
         try:  # there first, where a conflict can be undone without touching uncommitted work
             self._git(worktree.path, "merge", "--quiet", "--no-commit", "--no-ff", head, identity=True)
@@ -291,6 +306,8 @@ class Worktrees:
             conflict = f"{worktree.name} conflicts with {self._name_head()} in {_name_files(files)}."
             action = f"Ask the agent in the worktree {worktree.name} to merge {self._name_head()}, then try again."
             raise OllmError(f"Nothing was merged: {conflict if files else error}", action=action) from error
+        else:
+            self._refuse_overwriting(worktree, head)
         finally:
             self._git(worktree.path, "merge", "--abort", check=False)
         text = f"Merge worktree {worktree.name}"
@@ -304,15 +321,45 @@ class Worktrees:
         kept = self._remove_saved(worktree)
         return f"Merged {worktree.name} into {self._name_head()}: {_name_files(names) or 'no changes'}.{kept}"
 
+    def _refuse_unfinished(self, top: Path) -> None:
+        words = [word for name in UNFINISHED for word in ("--git-path", name)]
+        if any((top / path).exists() for path in self._git(top, "rev-parse", *words).splitlines()):
+            raise OllmError(f"A merge or rebase is in progress in {top}.", action="Conclude or abort it first.")
+
+    def _refuse_overwriting(self, worktree: Worktree, head: str) -> None:
+        """Refuse a merge that would replace ignored files of the main workspace: git does not ask for those."""
+        words = ("diff-index", "--cached", "--name-only", "--no-renames", "--diff-filter=A", "-z", head)
+        added = self._git(worktree.path, *words).split("\0")[:-1]
+        ignored, found = [name.rstrip("/") for name in self._list_ignored(self.top)] if added else [], []
+        for name in added:
+            here = next(one for one in (name, *map(str, Path(name).parents)) if os.path.lexists(self.top / one))
+            blocks = (here == name or not (self.top / here).is_dir()) and not self._is_same(worktree.path, name)
+            if blocks and any(is_inside(here, one) or is_inside(one, here) for one in ignored):
+                found.append(here)
+        if found:
+            text = f"Nothing was merged: it would replace {_name_files(found)} in {self.top}, which git ignores."
+            raise OllmError(text, action="Move or delete these files first.")
+
+    def _list_ignored(self, path: Path) -> list[str]:
+        """List the files and folders (with a slash) that git ignores."""
+        words = ("ls-files", "--others", "--ignored", "--exclude-standard", "--directory", "-z")
+        return self._git(path, *words).split("\0")[:-1]
+
     def drop(self, worktree: Worktree, message: str) -> str:
         """Remove a worktree and its branch, and return a sentence that says how to get the work back. A branch that
         was there before stays."""
         commit, ours = self.save(worktree, message), self._is_ours(worktree)
         if self._git(self.top, "rev-list", "--count", f"HEAD..{commit}").strip() == "0":
             return f"Removed {worktree.name}. It had no changes.{self._remove_saved(worktree)}"
-        self._git(self.top, "update-ref", f"{DROPPED}/{worktree.name}-{commit[:12]}", commit)
-        back = f" To get it back: `git branch {worktree.name} {commit[:12]}`." if ours else ""
+        self.keep_dropped(worktree.name, commit)
+        free = worktree.name if ours else f"{worktree.name}-{commit[:7]}"
+        back = f" To get it back: `git branch {free} {commit[:12]}`." if ours or not worktree.branch else ""
         return f"Dropped {worktree.name}.{back}{self._remove_saved(worktree)}"
+
+    def keep_dropped(self, name: str, commit: str) -> str:
+        """Keep a commit reachable, and return the reference."""
+        self._git(self.top, "update-ref", reference := f"{DROPPED}/{name}-{commit[:12]}", commit)
+        return reference
 
     def _is_ours(self, worktree: Worktree) -> bool:
         """Return True if the worktree is on a branch that was created for it."""
@@ -331,7 +378,11 @@ class Worktrees:
             return f" The folder {path} stays: {error.message}"
         self._remove_empty(worktree.path.parent)
         if not self._is_ours(worktree):
-            return f" The branch {worktree.branch} stays." if worktree.branch else ""
+            words = ["for-each-ref", "--format=%(refname:short)", f"refs/heads/{worktree.name}"]
+            words += [f"refs/heads/{worktree.branch}"] if worktree.branch else []
+            open_ones = self._git(self.top, *words, "--no-merged=HEAD").split()
+            stay = self._git(self.top, *words).split()
+            return "".join(f" The branch {one} stays{' (not merged)' * (one in open_ones)}." for one in stay)
         self._git(self.top, "branch", "--quiet", "-D", worktree.branch)
         self._git(self.top, "update-ref", "-d", f"{CREATED}/{worktree.name}")
         return ""
@@ -341,9 +392,8 @@ class Worktrees:
         self._remove_path(worktree.path)
 
     def _remove_path(self, path: Path) -> None:
-        self._git(self.top, "worktree", "remove", "--force", str(path), check=False)
         shutil.rmtree(path, ignore_errors=True)
-        self._git(self.top, "worktree", "prune", check=False)
+        self._git(self.top, "worktree", "remove", "--force", str(path), check=False)  # `prune` forgets absent disks
         self._remove_empty(path.parent)
 
     def _remove_empty(self, folder: Path) -> None:
