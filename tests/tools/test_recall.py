@@ -173,7 +173,7 @@ async def test_the_report_comes_back_with_what_it_rests_on(workspace: Path) -> N
     assert content(record) == "Found.\n[It looked at a.py. It ended early.]"
     assert record.result is not None
     assert record.result.return_display == "report after 1 step; It ended early.\n· Read a.py\nFound."
-    assert asked == [TaskRequest(prompt="Look.\nWell.", files=("a.py",), agent="x")]
+    assert asked == [TaskRequest(prompt="Look.\nWell.", files=("a.py",), agent="x", title="Task for x: Look.")]
     assert Task(prompt="Look.\nWell.", agent="x").summary() == "Task for x: Look."
 
 
