@@ -91,6 +91,8 @@ class Checks:
         done = []
         for number, check in enumerate(self._checks):
             if check.when == when and (found := self._match_files(check, names)):
+                if when == "turn":
+                    self._emit(Notice(level="info", text=f"Running check: {check.run}"))
                 done.append((number, check, _describe_failure(check, await self._run(check, found))))
         return done
 

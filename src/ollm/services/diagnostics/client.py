@@ -101,7 +101,8 @@ class LanguageClient:
         try:
             program = await sandbox.start(start)
         except (StartError, OSError) as error:
-            raise ServerGoneError(f"it could not be started: {error}") from error
+            advice = f"if the sandbox hides {os.path.realpath(argv[0])}, add its folder to sandbox.readable"
+            raise ServerGoneError(f"it could not be started: {error}; {advice}") from error
         self._program = await self._stack.enter_async_context(keep_program(program, MAX_HEADER_BYTES))
         self._reading = asyncio.create_task(self._read(self._program))
         folder = {"uri": root.as_uri(), "name": root.name}
