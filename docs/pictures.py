@@ -1,5 +1,5 @@
-"""Makes docs/screen*.svg and the moving docs/demo.svg: a scripted talk, run for real on a terminal of its own. `make
-pictures` runs it."""
+"""Makes docs/screen*.svg and the films docs/demo.svg and docs/reading.svg: scripted talks, run for real on a terminal
+of their own. `make pictures` runs it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent))
 
 from tests.cli.running import Runner, running  # noqa: E402 - the root of the project is no package
-from tests.cli.terminal import CTRL_C, CTRL_D, ENTER, Terminal, at_terminal  # noqa: E402
+from tests.cli.terminal import CTRL_C, CTRL_D, ENTER, ESCAPE, Terminal, at_terminal  # noqa: E402
+from tests.cli.test_reading_time import LONG, SlowReader  # noqa: E402
 from tests.servers.answers import Answer  # noqa: E402
 
 SIZE = (100, 36)
@@ -102,7 +103,31 @@ async def talk(directory: Path) -> dict[str, str]:
         drawings = {name: drawn(picture) for name, picture in shots.items()}
     for name, size, theme in ASKED_SHOTS:
         drawings[name] = drawn(await shoot_question(directory / name, size, theme), theme)
-    return {**drawings, "demo": draw_film(film)}
+    return {**drawings, "demo": draw_film(film), "reading": draw_film(await film_reading(directory / "reading"))}
+
+
+async def film_reading(directory: Path) -> list[Frame]:
+    """The status line while a slow server reads a long message, until Esc."""
+    directory.mkdir()
+    film: list[Frame] = []
+    async with running(directory, SlowReader(), model="qwen3:8b") as runner:
+        runner.home.mkdir()
+        (runner.home / "config.yaml").write_text("provider: {contextWindow: 32768}\n", encoding="utf-8")
+        async with at_terminal(runner, "chat", size=(100, 12), OLLM_MODEL="qwen3:8b") as terminal:
+            terminal.type("Good morning." + ENTER)
+            await terminal.wait_for("Fine.")
+            terminal.paste(LONG)
+            terminal.type(ENTER)
+            await terminal.wait_for("s left")
+            for _ in range(12):
+                film.append(Frame(taken(terminal, 12), 0.5))
+                await terminal.settle(0.5)
+            terminal.type(ESCAPE)
+            await terminal.wait_for(gone="Esc stops")
+            film.append(Frame(taken(terminal, 12), 2))
+            terminal.type(CTRL_D)
+            await terminal.ended()
+    return film
 
 
 async def shoot_question(directory: Path, size: tuple[int, int], theme: str) -> Picture:
