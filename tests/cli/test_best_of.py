@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tests.cli.running import Runner, running
 from tests.cli.terminal import at_terminal
-from tests.cli.test_worktrees import git, prepare, write
+from tests.cli.test_worktrees import git, prepare, shell, write
 from tests.servers.answers import Answer
 
 CHECK = "grep -q good a.txt && touch left-by-check"
@@ -115,3 +115,20 @@ async def test_ctrl_c_leaves_no_copies_and_no_changes(tmp_path: Path) -> None:
     assert (during, code) == (2, 130)
     assert list_left(runner) == []
     assert (runner.workspace / "a.txt").read_text() == "one\n"
+
+
+async def test_a_repository_or_env_file_of_an_attempt_is_kept_beside_the_copies(tmp_path: Path) -> None:
+    make = "git init -q lib && echo work > lib/w.txt && echo S=1 > .env && echo good > a.txt"
+    async with running(tmp_path, [shell("sh make.sh"), "Done."]) as runner:
+        trees = prepare(runner)
+        (runner.workspace / "make.sh").write_text(make)
+        git(runner.workspace, "init", "-q", "vendor")
+        (runner.workspace / "vendor/v").write_text("mine\n")
+        done = await runner.run("-p", "fix it", "--best-of", "1", "--yes")
+
+    assert done.code == 0, done.err
+    assert git(runner.workspace, "status", "--short").splitlines() == ["M a.txt", "?? make.sh", "?? vendor/"]
+    (left,) = trees.glob("left-*")
+    assert str(left) in done.err
+    assert [(left / name).read_text() for name in (".env", "lib/w.txt")] == ["S=1\n", "work\n"]
+    assert len(git(runner.workspace, "worktree", "list").splitlines()) == 1

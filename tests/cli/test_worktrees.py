@@ -1,6 +1,8 @@
 """Sessions in git worktrees: `ollm -w NAME`, `ollm worktree`, `/worktree`."""
 
 import json
+import os
+import shutil
 import sqlite3
 import subprocess
 from pathlib import Path
@@ -114,15 +116,18 @@ async def test_a_dropped_worktree_can_be_brought_back(tmp_path: Path) -> None:
         await runner.run("-p", "do it", "-w", "tree", "--yes")
         unasked = await runner.run("worktree", "drop", "tree")
         (trees / "tree/.env").write_text("only here\n")
+        git(trees / "tree", "init", "-q", "lib")
+        git(trees / "tree/lib", "commit", "-qm", "only here", "--allow-empty")
         kept = await runner.run("worktree", "drop", "tree", "--yes")
         (trees / "tree/.env").unlink()
+        shutil.rmtree(trees / "tree/lib")
         git(runner.workspace, "branch", "old")
         await runner.run("-p", "more", "-w", "old", "--yes")
         old = await runner.run("worktree", "drop", "old", "--yes")
         dropped = await runner.run("worktree", "drop", "tree", "--yes")
 
     assert unasked.code == 2
-    assert "since only it has .env" in kept.out
+    assert "since only it has .env, lib/" in kept.out
     assert dropped.code == 0, dropped.err
     assert not trees.exists()
     assert "branch old stays" in old.out
@@ -202,6 +207,38 @@ async def test_rewind_and_trust_belong_to_the_worktree(tmp_path: Path) -> None:
     assert (trees / "tree/a.txt").read_text() == "one\n"
     assert "is not trusted" in changed.err
     assert "EVIL" not in json.dumps(runner.server.chats[-1])
+
+
+async def test_a_setup_runs_until_it_succeeds_and_what_it_makes_neither_ends_trust_nor_stays(tmp_path: Path) -> None:
+    async with running(tmp_path, ["Hi."] * 4) as runner:
+        tree = prepare(runner) / "tree"
+        (runner.workspace / ".ollm").mkdir()
+        setup = "worktree: {copy: ['*.txt', p], setup: ['test -e ran.log || { touch ran.log made; false; }']}\n"
+        (runner.workspace / ".ollm/config.yaml").write_text(setup)
+        (runner.workspace / ".gitignore").write_text("*.txt\n*.log\n*.key\nmade\nbuild/\n")
+        git(runner.workspace, "commit", "-qam", "ignore")
+        os.mkfifo(runner.workspace / "p")
+        await runner.run("trust")
+        failed = await runner.run("-p", "hi", "-w", "tree")
+        again = await runner.run("-p", "hi", "-w", "tree")
+        third = await runner.run("-p", "hi", "-w", "tree")
+        (tree / "build").mkdir()
+        for name in ("new.key", "build/x"):
+            (tree / name).write_text("new\n")
+        asked = await runner.run("worktree", "drop", "tree")
+        merged = await runner.run("worktree", "merge", "tree", "--yes")
+        kept = (tree / "new.key").exists()
+        (tree / "new.key").unlink()
+        removed = await runner.run("worktree", "merge", "tree", "--yes")
+
+    assert "setup of the worktree failed" in failed.err
+    assert "Running test" in again.err
+    assert "not trusted" not in again.err + third.err
+    assert "Running" not in third.err
+    assert "new.key" in asked.err
+    assert "made" not in asked.err
+    assert ("since only it has new.key" in merged.out, kept) == (True, True), merged.out + merged.err
+    assert (removed.code, tree.exists()) == (0, False), removed.out + removed.err
 
 
 async def test_what_cannot_be_a_worktree_is_said(tmp_path: Path) -> None:

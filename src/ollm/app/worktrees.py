@@ -17,6 +17,7 @@ from ollm.domain.errors import NotFoundError, OllmError
 from ollm.domain.messages import ToolCall
 from ollm.runtime.base import ConversationOptions
 from ollm.services.worktrees import Worktree, Worktrees
+from ollm.system.sandbox.names import find_steering_name
 
 SETUP_TIMEOUT_SECONDS = 1800
 Ending = Literal["merge", "drop"]
@@ -35,14 +36,15 @@ class WorktreeManager:
         return Worktrees(self._workspace, self._process.settings.worktree, self._process.environment)
 
     async def open(self, name: str) -> Path:
-        """Return the workspace in the worktree of this name. It is created and set up if there is none."""
-        worktree, new = await asyncio.to_thread(
+        """Return the workspace in the worktree of this name. It is created if there is none. Its setup runs until it
+        has succeeded once."""
+        worktree, ready = await asyncio.to_thread(
             self.worktrees.create, name, self._list_trusted(self.worktrees.main_workspace)
         )
         folder = self.worktrees.locate(worktree)
-        if new:
-            self._tell(f"Created worktree {name} in {worktree.path}.")
-            await self._prepare(self.worktrees.main_workspace, folder)
+        if not ready:
+            self._tell(f"Preparing worktree {name} in {worktree.path}.")
+            await self._prepare(self.worktrees.main_workspace, worktree)
         return folder
 
     @asynccontextmanager
@@ -58,30 +60,47 @@ class WorktreeManager:
             raise
         try:
             folder = self.worktrees.locate(made)
-            await self._prepare(self._workspace, folder)
+            await self._prepare(self._workspace, made)
             if self._process.settings.worktree.setup:  # what it made is no change
                 made = replace(made, base=await asyncio.to_thread(self.worktrees.commit_changes, made, "Setup"))
             yield made, folder
         finally:
-            await asyncio.shield(asyncio.to_thread(self._remove_copy, made))
+            if rescued := await asyncio.shield(asyncio.to_thread(self._remove_copy, made)):
+                self._tell(rescued)
 
-    def _remove_copy(self, copy: Worktree) -> None:
+    def _remove_copy(self, copy: Worktree) -> str:
+        rescued = ""
+        with suppress(OllmError, OSError):
+            rescued = self.worktrees.rescue(copy.path)
         self.worktrees.remove(copy)
         self._forget_trust(copy)
+        return rescued
 
     def _list_trusted(self, workspace: Path) -> tuple[str, ...]:
         """List the files that trust covers, which a worktree needs even if git does not track them."""
         state = self._process.trust_book.get_state(workspace)
         return state.files if state.trusted else ()
 
-    async def _prepare(self, workspace: Path, folder: Path) -> None:
-        self._process.trust_book.extend(workspace, folder)
+    async def _prepare(self, workspace: Path, worktree: Worktree) -> None:
+        folder, book = self.worktrees.locate(worktree), self._process.trust_book
+        book.extend(workspace, folder)
+        trusted = book.is_trusted(folder)
+        succeeded = await self._set_up(folder)
+        state = book.get_state(folder)
+        steering = any(find_steering_name(f"/{name}") for name in state.added)
+        if trusted and state.added and not (state.changed or state.removed or steering):
+            book.trust(folder)  # the trusted settings name files that the setup makes
+        if succeeded:
+            await asyncio.to_thread(self.worktrees.mark_ready, worktree)
+
+    async def _set_up(self, folder: Path) -> bool:
         for command in self._process.settings.worktree.setup:
             self._tell(f"Running {command}")
             passed, output = await self.run_command(folder, command, SETUP_TIMEOUT_SECONDS)
             if not passed:
                 self._tell(f"The setup of the worktree failed: {command}\n{output.strip()[-2000:]}")
-                return
+                return False
+        return True
 
     async def run_command(self, folder: Path, command: str, timeout: float) -> tuple[bool, str]:
         """Run a command of the settings or the command line like an approved shell command, in the sandbox. Returns
@@ -103,7 +122,9 @@ class WorktreeManager:
     def ask_before(self, worktree: Worktree, ending: Ending) -> str:
         """Return the question that the person must answer first, or "" if there is none."""
         if ending == "drop":
-            return f"Drop the worktree {worktree.name} ({self.describe(worktree)})? Files that git ignores are deleted."
+            ignored = self.worktrees.list_lost(worktree)
+            lost = f" Files that git ignores are deleted: {ignored}." if ignored else ""
+            return f"Drop the worktree {worktree.name} ({self.describe(worktree)})?{lost}"
         names = ", ".join(self.worktrees.list_steering(worktree))
         return f"The worktree {worktree.name} changes files that steer tools: {names}. Merge it?" if names else ""
 

@@ -19,10 +19,8 @@ import filecmp
 import os
 import re
 import shutil
-import subprocess
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -32,25 +30,16 @@ from ollm.domain.errors import OllmError, UsageError
 from ollm.domain.struct import Data
 from ollm.store.workspace_place import find_repository, get_worktree_directory
 from ollm.system.atomic import lock_directory
+from ollm.system.git_commands import GitCommands
 from ollm.system.locks import is_process_alive
-from ollm.system.sandbox.confined import find_program, make_git_environment, make_helper_environment
-from ollm.system.sandbox.git_settings import read_git_settings
 from ollm.system.sandbox.names import find_git_directories, find_steering_name, is_environment_file, is_inside
 
-GIT_TIMEOUT_SECONDS = 600
-MAX_ERROR_CHARS = 800
 MAX_NAMED_FILES = 10
 DIFF = ("diff-tree", "-r", "--no-ext-diff", "--no-textconv", "--find-renames")  # ignores what shapes `git diff`
-OPTIONS = (
-    "commit.gpgSign=false merge.verifySignatures=false gc.auto=0 maintenance.auto=false submodule.recurse=false "
-    "advice.addEmbeddedRepo=false advice.detachedHead=false core.quotePath=false apply.ignoreWhitespace=no"
-)
-IDENTITY = ["GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL"]
 UNFINISHED = ("MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply")
 CREATED = "refs/ollm/created"  # names of the branches that we made
 DROPPED = "refs/ollm/dropped"  # what was dropped stays reachable here
 _COPY = re.compile(r"\.copy-(\d+)-\w+")
-_PROGRAM = re.compile(r"filter\..*\.(clean|smudge|process|required)|merge\..*\.driver", re.IGNORECASE)
 
 
 class Worktree(Data, frozen=True):
@@ -62,13 +51,12 @@ class Worktree(Data, frozen=True):
     branch: str = ""
 
 
-class Worktrees:
+class Worktrees(GitCommands):
     """The worktrees of a repository. `workspace` may lie in one of them: the others are still found."""
 
     def __init__(self, workspace: Path, settings: WorktreeSettings, environment: Mapping[str, str]) -> None:
+        super().__init__(workspace, environment)
         self._settings = settings
-        self._environment = environment
-        self._folder = workspace
         self.here, self.top, self.prefix = self._find_tops()
 
     def _find_tops(self) -> tuple[Path, Path, str]:
@@ -135,19 +123,35 @@ class Worktrees:
         return found[name]
 
     def create(self, name: str, more: Iterable[str] = ()) -> tuple[Worktree, bool]:
-        """Return the worktree of this name, and True if it is new. A branch of that name is used if there is one. A new
-        one gets copies of the files in `worktree.copy` and of `more`, relative to the workspace."""
+        """Return the worktree of this name, and True if its setup is over (`mark_ready`). A branch of that name is used
+        if there is one. Until then it gets copies of the files in `worktree.copy` and of `more`, relative to the
+        workspace."""
         if not name or self._git(self.top, "check-ref-format", "--branch", name, check=False).strip() != name:
             raise UsageError(f"{name!r} is not a valid branch name.", action="Use letters, digits, - and /.")
         with lock_directory(self.top):
-            for one in self.list_named():
-                if one.name == name:
-                    return one, False
+            made = next((one for one in self.list_named() if one.name == name), None)
+            if made and self._get_mark(made.path).exists():
+                return made, True
             if not self._read_head():
                 raise UsageError(f"{self.top} has no commit yet.", action="Commit your files first.")
-            made = self._add(name)
+            made = made or self._add(name)
         self._copy_files(self.main_workspace, made.path, more)
-        return made, True
+        return made, False
+
+    def mark_ready(self, worktree: Worktree) -> None:
+        """Mark the end of the setup, in git's folder for the worktree."""
+        self._get_mark(worktree.path).touch()
+
+    def _get_mark(self, path: Path) -> Path:
+        return path / self._git(path, "rev-parse", "--git-path", "ollm-ready").rstrip("\n")
+
+    def _list_new(self, path: Path, names: list[str]) -> list[str]:
+        """Return those names that were written after the setup, unless the workspace has the same files."""
+        mark = self._get_mark(path)
+        ready = mark.stat().st_mtime_ns if mark.exists() else 0
+        places = {name: [one for one in (path / name, path / name / ".git") if os.path.lexists(one)] for name in names}
+        late = [name for name in names if any(one.lstat().st_ctime_ns > ready for one in places[name])]
+        return [name for name in late if not self._is_same(path, name)]
 
     def _add(self, name: str) -> Worktree:
         path = self.directory / name
@@ -198,7 +202,18 @@ class Worktrees:
                 with suppress(OllmError):  # of one that was never complete
                     commit = self.save(Worktree(name=path.name, path=path, base=""), "Files of a stopped process")
                     self._git(self.top, "update-ref", f"{DROPPED}/{path.name.strip('.')}", commit)
+                with suppress(OllmError, OSError):
+                    self.rescue(path)
                 self._remove_path(path)
+
+    def rescue(self, path: Path) -> str:
+        """Move what is no part of a copy's changes out of it, and return a sentence about that."""
+        names = self._list_new(path, [one for one in self._list_untracked(path) if _is_left_out(one)])
+        place = self.directory / path.name.replace(".copy-", "left-")
+        for name in names:
+            (place / name).parent.mkdir(parents=True, exist_ok=True)
+            (path / name).rename(place / name)
+        return f"{_name_files(names)} (.env files and repositories) were not applied: see {place}" if names else ""
 
     def _copy_files(self, workspace: Path, path: Path, more: Iterable[str]) -> None:
         """Create the workspace's folder, and copy files that git does not bring. Those that are there stay."""
@@ -210,10 +225,17 @@ class Worktrees:
             if not inside or os.path.lexists(target) or ".git" in source.parts:
                 continue
             target.parent.mkdir(parents=True, exist_ok=True)
-            if source.is_dir() and not source.is_symlink():
-                shutil.copytree(source, target, symlinks=True)
-            elif source.exists():
-                shutil.copy2(source, target, follow_symlinks=False)
+            part = target.with_name(f"{target.name}.{os.getpid()}.part")
+            try:
+                if source.is_dir() and not source.is_symlink():
+                    shutil.copytree(source, part, symlinks=True, ignore=_list_special)
+                elif source.is_symlink() or source.is_file():
+                    shutil.copy2(source, part, follow_symlinks=False)
+                else:
+                    continue
+                part.rename(target)
+            except OSError as error:
+                raise OllmError(f"{source} could not be copied into the worktree: {error}") from error
 
     def diff(self, worktree: Worktree, *options: str, tree: str = "") -> str:
         """Return the changes since the base, commits and new files included, or those up to a tree."""
@@ -233,11 +255,11 @@ class Worktrees:
             return self._git(path, "write-tree", variables={"GIT_INDEX_FILE": index}).strip()
 
     def _stage(self, path: Path, variables: Mapping[str, str] | None = None) -> None:
-        """Stage all files but new `.env` files, and those that were copied here from the main workspace."""
+        """Stage all files but new `.env` files and repositories, and those copied here from the main workspace."""
         others = self._list_untracked(path, variables)
         is_named = path != self.top and not _COPY.fullmatch(path.name)  # a copy has all that is untracked in its base
-        left = [one for one in others if is_environment_file(Path(one).name) or (is_named and self._is_same(path, one))]
-        names = "\0".join([":/", *(f":(top,exclude,literal){name}" for name in left)])
+        left = [one for one in others if _is_left_out(one) or (is_named and self._is_same(path, one))]
+        names = "\0".join([":/", *(f":(top,exclude,literal){name.rstrip('/')}" for name in left)])
         words = ("add", "--all", "--pathspec-from-file=-", "--pathspec-file-nul")
         self._run(path, *words, stdin=os.fsencode(names), variables=variables)
 
@@ -246,8 +268,8 @@ class Worktrees:
         return self._git(path, *words, variables=variables).split("\0")[:-1]
 
     def _is_same(self, path: Path, name: str) -> bool:
-        """Return True if the main workspace has the same file."""
-        here, there = path / name, self.top / name
+        """Return True if the workspace that a worktree or copy was made of has the same file."""
+        here, there = path / name, (self.here if _COPY.fullmatch(path.name) else self.top) / name
         return here.is_file() and there.is_file() and filecmp.cmp(here, there, shallow=False)
 
     def read_patch(self, worktree: Worktree, tree: str = "") -> bytes:
@@ -350,11 +372,11 @@ class Worktrees:
         was there before stays."""
         commit, ours = self.save(worktree, message), self._is_ours(worktree)
         if self._git(self.top, "rev-list", "--count", f"HEAD..{commit}").strip() == "0":
-            return f"Removed {worktree.name}. It had no changes.{self._remove_saved(worktree)}"
+            return f"Removed {worktree.name}. It had no changes.{self._remove_saved(worktree, dropped=True)}"
         self.keep_dropped(worktree.name, commit)
         free = worktree.name if ours else f"{worktree.name}-{commit[:7]}"
         back = f" To get it back: `git branch {free} {commit[:12]}`." if ours or not worktree.branch else ""
-        return f"Dropped {worktree.name}.{back}{self._remove_saved(worktree)}"
+        return f"Dropped {worktree.name}.{back}{self._remove_saved(worktree, dropped=True)}"
 
     def keep_dropped(self, name: str, commit: str) -> str:
         """Keep a commit reachable, and return the reference."""
@@ -366,12 +388,20 @@ class Worktrees:
         known = self._git(self.top, "rev-parse", "--quiet", "--verify", f"{CREATED}/{worktree.name}", check=False)
         return bool(known) and worktree.branch == worktree.name
 
-    def _remove_saved(self, worktree: Worktree) -> str:
-        """Remove a worktree whose work is committed, and its branch. Returns a sentence about what stays."""
+    def list_lost(self, worktree: Worktree) -> str:
+        """Name the ignored files and folders that a drop deletes, apart from those of the setup."""
+        return _name_files(self._list_new(worktree.path, self._list_ignored(worktree.path)))
+
+    def _remove_saved(self, worktree: Worktree, *, dropped: bool = False) -> str:
+        """Remove a worktree whose work is committed, and its branch. Returns a sentence about what stays. An ignored
+        file is only deleted if the worktree is `dropped`; ignored folders have what programs make."""
         path = worktree.path
-        if more := [name for name in self._list_untracked(path) if not self._is_same(path, name)]:
+        names = self._list_untracked(path)
+        names += [] if dropped else [name for name in self._list_ignored(path) if not name.endswith("/")]
+        if more := self._list_new(path, names):
             return f" The folder {path} stays, since only it has {_name_files(more)}."
-        force = () if (path / ".gitmodules").exists() else ("--force",)  # submodules may have work of their own
+        links = "\n160000 " in "\n" + self._git(path, "ls-files", "--stage")
+        force = () if links else ("--force",)  # submodules may have work of their own
         try:
             self._git(self.top, "worktree", "remove", *force, str(path))
         except OllmError as error:
@@ -405,69 +435,16 @@ class Worktrees:
     def _name_head(self) -> str:
         return self._git(self.top, "rev-parse", "--abbrev-ref", "HEAD").strip()
 
-    @cached_property
-    def _variables(self) -> dict[str, str]:
-        """Variables of git: settings of the person, but no programs that the repository's own settings name."""
-        variables = {**make_helper_environment(self._environment), **make_git_environment(), "LC_ALL": "C.UTF-8"}
-        variables |= {name: self._environment[name] for name in IDENTITY if name in self._environment}
-        home = str(Path.home())
-        own, *rest = (
-            dict(read_git_settings(home, directory=str(self._folder), scope=(scope,)) or ())
-            for scope in ("--global", "--local", "--worktree")
-        )
-        theirs = {name: own.get(name, "") for name in (rest[0] | rest[1]) if _PROGRAM.fullmatch(name)}
-        theirs = {name: value or ("false" if name.endswith(".required") else "") for name, value in theirs.items()}
-        options = dict(option.split("=", 1) for option in OPTIONS.split())
-        count = int(variables["GIT_CONFIG_COUNT"])
-        for number, (name, value) in enumerate((options | theirs).items(), count):
-            variables |= {f"GIT_CONFIG_KEY_{number}": name, f"GIT_CONFIG_VALUE_{number}": value}
-        return {**variables, "GIT_CONFIG_COUNT": str(count + len(options | theirs))}
 
-    @cached_property
-    def _author(self) -> dict[str, str]:
-        """Variables that name an author, if git knows none."""
-        known = self._git(self.top, "var", "GIT_COMMITTER_IDENT", check=False)
-        return {} if known else {name: "ollm" if name.endswith("NAME") else "ollm@localhost" for name in IDENTITY}
+def _list_special(folder: str, names: list[str]) -> list[str]:
+    """List pipes, sockets and devices."""
+    paths = {one: Path(folder, one) for one in names}
+    return [one for one, path in paths.items() if not (path.is_symlink() or path.is_dir() or path.is_file())]
 
-    def _git(
-        self,
-        folder: Path,
-        *words: str,
-        identity: bool = False,
-        check: bool = True,
-        variables: Mapping[str, str] | None = None,
-    ) -> str:
-        author = self._author if identity else {}
-        return os.fsdecode(self._run(folder, *words, variables={**author, **(variables or {})}, check=check))
 
-    def _run(
-        self,
-        folder: Path,
-        *words: str,
-        stdin: bytes = b"",
-        variables: Mapping[str, str] | None = None,
-        check: bool = True,
-    ) -> bytes:
-        program = find_program("git")
-        if program is None:
-            raise OllmError("git is not installed.", action="Install git to use worktrees.")
-        try:
-            done = subprocess.run(
-                [program, *words],
-                cwd=folder,
-                env={**self._variables, **(variables or {})},
-                input=stdin,
-                capture_output=True,
-                timeout=GIT_TIMEOUT_SECONDS,
-                start_new_session=True,  # Ctrl-C reaches us, and we end what was begun
-                check=False,
-            )
-        except subprocess.TimeoutExpired as error:
-            raise OllmError(f"git {words[0]} took longer than {GIT_TIMEOUT_SECONDS} seconds.") from error
-        if check and done.returncode:
-            said = (done.stderr.strip() or done.stdout.strip()).decode(errors="replace")[-MAX_ERROR_CHARS:]
-            raise OllmError(f"git {words[0]} failed: {said.removeprefix('fatal: ').removeprefix('error: ')}")
-        return done.stdout
+def _is_left_out(name: str) -> bool:
+    """Return True for an untracked file that is never committed: a `.env` file, or a repository of its own."""
+    return name.endswith("/") or is_environment_file(Path(name).name)
 
 
 def _name_files(names: list[str]) -> str:

@@ -1,0 +1,95 @@
+"""Git for our own use: with the person's settings, but no hook and no program that the repository names."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path
+
+from ollm.domain.errors import OllmError
+from ollm.system.sandbox.confined import find_program, make_git_environment, make_helper_environment
+from ollm.system.sandbox.git_settings import read_git_settings
+
+GIT_TIMEOUT_SECONDS = 600
+MAX_ERROR_CHARS = 800
+OPTIONS = (
+    "commit.gpgSign=false merge.verifySignatures=false gc.auto=0 maintenance.auto=false submodule.recurse=false "
+    "advice.addEmbeddedRepo=false advice.detachedHead=false core.quotePath=false apply.ignoreWhitespace=no"
+)
+IDENTITY = ["GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL"]
+_PROGRAM = re.compile(r"filter\..*\.(clean|smudge|process|required)|merge\..*\.driver", re.IGNORECASE)
+
+
+class GitCommands:
+    """Runs git in the repository around a folder. Raises OllmError with git's reason."""
+
+    def __init__(self, folder: Path, environment: Mapping[str, str]) -> None:
+        self._folder = folder
+        self._environment = environment
+
+    @cached_property
+    def _variables(self) -> dict[str, str]:
+        """Variables of git: settings of the person, but no programs that the repository's own settings name."""
+        variables = {**make_helper_environment(self._environment), **make_git_environment(), "LC_ALL": "C.UTF-8"}
+        variables |= {name: self._environment[name] for name in IDENTITY if name in self._environment}
+        home = str(Path.home())
+        own, *rest = (
+            dict(read_git_settings(home, directory=str(self._folder), scope=(scope,)) or ())
+            for scope in ("--global", "--local", "--worktree")
+        )
+        theirs = {name: own.get(name, "") for name in (rest[0] | rest[1]) if _PROGRAM.fullmatch(name)}
+        theirs = {name: value or ("false" if name.endswith(".required") else "") for name, value in theirs.items()}
+        options = dict(option.split("=", 1) for option in OPTIONS.split())
+        count = int(variables["GIT_CONFIG_COUNT"])
+        for number, (name, value) in enumerate((options | theirs).items(), count):
+            variables |= {f"GIT_CONFIG_KEY_{number}": name, f"GIT_CONFIG_VALUE_{number}": value}
+        return {**variables, "GIT_CONFIG_COUNT": str(count + len(options | theirs))}
+
+    @cached_property
+    def _author(self) -> dict[str, str]:
+        """Variables that name an author, if git knows none."""
+        known = self._git(self._folder, "var", "GIT_COMMITTER_IDENT", check=False)
+        return {} if known else {name: "ollm" if name.endswith("NAME") else "ollm@localhost" for name in IDENTITY}
+
+    def _git(
+        self,
+        folder: Path,
+        *words: str,
+        identity: bool = False,
+        check: bool = True,
+        variables: Mapping[str, str] | None = None,
+    ) -> str:
+        author = self._author if identity else {}
+        return os.fsdecode(self._run(folder, *words, variables={**author, **(variables or {})}, check=check))
+
+    def _run(
+        self,
+        folder: Path,
+        *words: str,
+        stdin: bytes = b"",
+        variables: Mapping[str, str] | None = None,
+        check: bool = True,
+    ) -> bytes:
+        program = find_program("git")
+        if program is None:
+            raise OllmError("git is not installed.", action="Install git to use worktrees.")
+        try:
+            done = subprocess.run(
+                [program, *words],
+                cwd=folder,
+                env={**self._variables, **(variables or {})},
+                input=stdin,
+                capture_output=True,
+                timeout=GIT_TIMEOUT_SECONDS,
+                start_new_session=True,  # Ctrl-C reaches us, and we end what was begun
+                check=False,
+            )
+        except subprocess.TimeoutExpired as error:
+            raise OllmError(f"git {words[0]} took longer than {GIT_TIMEOUT_SECONDS} seconds.") from error
+        if check and done.returncode:
+            said = (done.stderr.strip() or done.stdout.strip()).decode(errors="replace")[-MAX_ERROR_CHARS:]
+            raise OllmError(f"git {words[0]} failed: {said.removeprefix('fatal: ').removeprefix('error: ')}")
+        return done.stdout
