@@ -29,9 +29,7 @@ class Diagnostics(Tool["ToolServices"], frozen=True):
     min_window: ClassVar = WIDE_WINDOW_TOKENS
     small: ClassVar = SmallForm(description="List errors in files.")
 
-    paths: Annotated[
-        tuple[str, ...], Meta(max_length=MAX_FILES, description="Files; omitted: all that language servers know.")
-    ] = ()
+    paths: Annotated[tuple[str, ...], Meta(max_length=MAX_FILES, description="Default: all known ones.")] = ()
 
     def summary(self) -> str:
         return f"Check {', '.join(self.paths)}" if self.paths else "List errors and warnings"

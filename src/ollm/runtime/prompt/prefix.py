@@ -46,7 +46,7 @@ WORKING_RULES = (
     "- Make the smallest edit that is right. Copy its target exactly from the file as you last read it.",
     "- After a change run what proves it: tests, the build, the program.",
     "- If an attempt fails twice, look for the cause or tell the user what blocks you.",
-    "- Keep the user's constraints until they take them back. Record lasting decisions with the goal tool.",
+    "- Keep the user's constraints until they take them back.",
     "- A denied call is an answer: choose another way or ask, do not get around it.",
     "How to answer:",
     "- Short and plain. Name files as path:line. Show code only if it is asked for or is the answer.",
@@ -54,7 +54,6 @@ WORKING_RULES = (
 )
 DETAILED_RULES = (
     "Reading and changing:",
-    "- Search literally for what the request names: a file, a symbol, an error text.",
     "- Ask for independent reads in one step. Output that was cut says how to read the rest.",
     "- Do as the code next to your change does (names, errors, tests); put new code where its kind lives.",
     "- Keep public names, formats and behaviour unless the task is to change them.",
@@ -73,7 +72,6 @@ LONG_WORK_RULES = (
     "- Before you say it is done, go through every point of the user's own words.",
     "- Mention what is wrong beside the task in a line at the end and leave it alone.",
     "- If results contradict what you expected, believe them and find out why.",
-    "- Fetch a folded detail that matters with recall; do not trust the record.",
 )
 RULES_BY_WINDOW = (
     (3_000, TINY_RULES),
