@@ -293,6 +293,7 @@ async def test_a_chat_enters_a_worktree_and_merges_it(tmp_path: Path) -> None:
             terminal.type("write it\r")
             await terminal.wait_for("Written.")
             inside = (trees / "tree/new.txt").exists(), (runner.workspace / "new.txt").exists()
+            outside = await runner.run("worktree", "merge", "tree")
             terminal.type("/worktree merge\r")
             await terminal.wait_for("Merged tree into main: new.txt")
         async with at_terminal(runner, "-w", "other") as terminal:
@@ -306,5 +307,6 @@ async def test_a_chat_enters_a_worktree_and_merges_it(tmp_path: Path) -> None:
             terminal.type(CTRL_D)
 
     assert inside == (True, False)
+    assert "in use by another ollm" in outside.err
     assert (runner.workspace / "new.txt").read_text() == "new\n"
     assert not trees.exists()

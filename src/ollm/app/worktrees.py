@@ -129,9 +129,16 @@ class WorktreeManager:
         return f"The worktree {worktree.name} changes files that steer tools: {names}. Merge it?" if names else ""
 
     def finish(self, worktree: Worktree, ending: Ending) -> str:
-        """Merge or drop a worktree and return a sentence about it."""
+        """Merge or drop a worktree that no session is open in, and return a sentence about it."""
+        from ollm.app.workspace import WorkspaceScope
+
         end = self.worktrees.merge if ending == "merge" else self.worktrees.drop
-        text = end(worktree, f"Work in {worktree.name}")
+        lease = WorkspaceScope(self._process, self.worktrees.locate(worktree)).create_lease()
+        lease.acquire()
+        try:
+            text = end(worktree, f"Work in {worktree.name}")
+        finally:
+            lease.release()
         if not worktree.path.exists():
             self._forget_trust(worktree)
         return text

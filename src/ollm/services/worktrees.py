@@ -208,7 +208,8 @@ class Worktrees(GitCommands):
 
     def rescue(self, path: Path) -> str:
         """Move what is no part of a copy's changes out of it, and return a sentence about that."""
-        names = self._list_new(path, [one for one in self._list_untracked(path) if _is_left_out(one)])
+        linked = [one for one in self._list_links(path) if (path / one / ".git").exists()]
+        names = self._list_new(path, linked + [one for one in self._list_untracked(path) if _is_left_out(one)])
         place = self.directory / path.name.replace(".copy-", "left-")
         for name in names:
             (place / name).parent.mkdir(parents=True, exist_ok=True)
@@ -362,10 +363,15 @@ class Worktrees(GitCommands):
             text = f"Nothing was merged: it would replace {_name_files(found)} in {self.top}, which git ignores."
             raise OllmError(text, action="Move or delete these files first.")
 
-    def _list_ignored(self, path: Path) -> list[str]:
-        """List the files and folders (with a slash) that git ignores."""
+    def _list_ignored(self, path: Path, *, ours: bool = True) -> list[str]:
+        """List the files and folders (with a slash) that git ignores, with or without our own data."""
         words = ("ls-files", "--others", "--ignored", "--exclude-standard", "--directory", "-z")
-        return self._git(path, *words).split("\0")[:-1]
+        return [name for name in self._git(path, *words).split("\0")[:-1] if ours or ".ollm" not in name.split("/")]
+
+    def _list_links(self, path: Path) -> list[str]:
+        """List the tracked repositories inside a worktree."""
+        lines = self._git(path, "ls-files", "--stage", "-z").split("\0")
+        return [line.partition("\t")[2] for line in lines if line.startswith("160000 ")]
 
     def drop(self, worktree: Worktree, message: str) -> str:
         """Remove a worktree and its branch, and return a sentence that says how to get the work back. A branch that
@@ -390,18 +396,17 @@ class Worktrees(GitCommands):
 
     def list_lost(self, worktree: Worktree) -> str:
         """Name the ignored files and folders that a drop deletes, apart from those of the setup."""
-        return _name_files(self._list_new(worktree.path, self._list_ignored(worktree.path)))
+        return _name_files(self._list_new(worktree.path, self._list_ignored(worktree.path, ours=False)))
 
     def _remove_saved(self, worktree: Worktree, *, dropped: bool = False) -> str:
         """Remove a worktree whose work is committed, and its branch. Returns a sentence about what stays. An ignored
         file is only deleted if the worktree is `dropped`; ignored folders have what programs make."""
         path = worktree.path
         names = self._list_untracked(path)
-        names += [] if dropped else [name for name in self._list_ignored(path) if not name.endswith("/")]
+        names += [] if dropped else [name for name in self._list_ignored(path, ours=False) if name[-1] != "/"]
         if more := self._list_new(path, names):
             return f" The folder {path} stays, since only it has {_name_files(more)}."
-        links = "\n160000 " in "\n" + self._git(path, "ls-files", "--stage")
-        force = () if links else ("--force",)  # submodules may have work of their own
+        force = () if self._list_links(path) else ("--force",)  # submodules may have work of their own
         try:
             self._git(self.top, "worktree", "remove", *force, str(path))
         except OllmError as error:
