@@ -66,8 +66,6 @@ class TaskCopies:
                 kept = await finish_first(self._keep_unfinished(manager, copy, title))
                 if kept and isinstance(error, ToolFailure):
                     raise ToolFailure(error.kind, f"{error} {kept}") from error
-                if kept:
-                    self._tell(f"{title} did not finish. {kept}", "warning")
                 raise
             return await finish_first(self._bring_back(manager, copy, report, title))
 
@@ -114,7 +112,9 @@ class TaskCopies:
     async def _keep_unfinished(self, manager: WorktreeManager, copy: Worktree, title: str) -> str:
         if not await asyncio.to_thread(manager.worktrees.list_changes, copy):
             return ""
-        return KEPT.format(branch=await asyncio.to_thread(manager.worktrees.keep, copy, title))
+        kept = KEPT.format(branch=await asyncio.to_thread(manager.worktrees.keep, copy, title))
+        self._tell(f"{title} did not finish. {kept}", "warning")
+        return kept
 
     def _tell(self, text: str, level: Literal["info", "warning"] = "info") -> None:
         self._toolbox.storage.stream.emit(Notice(level=level, text=text))
