@@ -19,7 +19,8 @@ def git(folder: Path, *words: str) -> str:
 
 
 TRY = f"""{" ".join(GIT)} commit -qam 'from the box' && git log --format=%s -1
-git config core.pager evil; touch $(git rev-parse --git-common-dir)/hooks/post-commit; cat setup local.txt"""
+git config core.pager evil; touch $(git rev-parse --git-common-dir)/hooks/post-commit; cat setup local.txt
+rm -f $(git rev-parse --git-common-dir)/index; echo 'ref: refs/heads/evil' > $(git rev-parse --git-common-dir)/HEAD"""
 
 
 def prepare(runner: Runner, settings: str = "") -> Path:
@@ -68,6 +69,7 @@ async def test_a_session_works_in_its_worktree_and_belongs_to_the_main_workspace
     assert git(runner.workspace, "log", "--format=%s", "fix/one").splitlines() == ["from the box", "first"]
     assert "evil" not in (runner.workspace / ".git/config").read_text()
     assert not (runner.workspace / ".git/hooks/post-commit").exists()
+    assert git(runner.workspace, "status", "--short", "--branch").splitlines() == ["## main", " M a.txt"]
     assert [one["name"] for one in listed] == ["fix/one"]
     worked, other = sorted(runner.sessions(), key=lambda one: one["startTime"])
     assert worked["metadata"]["workspace"] == str(trees / "fix/one")

@@ -156,9 +156,11 @@ class SteeringWatch:
         self._single = held
 
     def _find_foreign_worktrees(self) -> Iterator[str]:
-        """Find the folders in repositories for worktrees outside of the roots: git in a sandbox does not see those
-        worktrees, and would remove the folders."""
+        """Find what repositories keep for worktrees outside of the roots: the folders of linked ones, which git in a
+        sandbox does not see and would remove, and the index and HEAD of the main one."""
         for git in filter(os.path.isdir, self._names.repositories):
+            if os.path.basename(git) == ".git" and not self._find_root(os.path.dirname(git)):
+                yield from filter(os.path.isfile, (os.path.join(git, name) for name in ("index", "HEAD")))
             above = os.path.join(git, "worktrees")
             for folder in (os.path.join(above, name) for name in self._folders.read(above).folders):
                 dot_git = os.path.realpath(os.path.join(folder, read_pointer(os.path.join(folder, "gitdir"))))
