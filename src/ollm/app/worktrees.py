@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, suppress
+from contextlib import ExitStack, asynccontextmanager, suppress
 from functools import cached_property
 from pathlib import Path
 from typing import Literal
@@ -17,6 +17,7 @@ from ollm.domain.errors import NotFoundError, OllmError
 from ollm.domain.messages import ToolCall
 from ollm.runtime.base import ConversationOptions
 from ollm.services.worktrees import Worktree, Worktrees
+from ollm.system.atomic import lock_directory
 from ollm.system.sandbox.names import find_steering_name
 
 SETUP_TIMEOUT_SECONDS = 1800
@@ -38,14 +39,15 @@ class WorktreeManager:
     async def open(self, name: str) -> Path:
         """Return the workspace in the worktree of this name. It is created if there is none. Its setup runs until it
         has succeeded once."""
-        worktree, ready = await asyncio.to_thread(
-            self.worktrees.create, name, self._list_trusted(self.worktrees.main_workspace)
-        )
-        folder = self.worktrees.locate(worktree)
+        trusted = self._list_trusted(self.worktrees.main_workspace)
+        worktree, ready = await asyncio.to_thread(self.worktrees.create, name, trusted)
         if not ready:
             self._tell(f"Preparing worktree {name} in {worktree.path}.")
-            await self._prepare(self.worktrees.main_workspace, worktree)
-        return folder
+            with ExitStack() as stack:  # another process may be at it
+                await asyncio.to_thread(stack.enter_context, lock_directory(worktree.path))
+                if not (await asyncio.to_thread(self.worktrees.create, name, trusted))[1]:
+                    await self._prepare(self.worktrees.main_workspace, worktree)
+        return self.worktrees.locate(worktree)
 
     @asynccontextmanager
     async def open_copy(self, base: str = "") -> AsyncIterator[tuple[Worktree, Path]]:

@@ -55,9 +55,10 @@ class BestOf(Data, frozen=True):
                     "--check needs --best-of.", action="Use `ollm -p TASK --best-of 3 --check 'make test'`."
                 )
             return None
-        unfit = [
-            f"--{name}" for name in ("schema", "review", "session", "newest") if options.get(name) not in (None, False)
-        ]
+        if options["check"] is not None and not options["check"].strip():
+            raise UsageError("--check needs a command.", action="Use `--check 'make test'`.")
+        names = {"schema": "--schema", "review": "--review", "session": "--session", "newest": "--continue"}
+        unfit = [given for name, given in names.items() if options.get(name) not in (None, False)]
         if unfit or options["output"] == "stream-json":
             given = unfit[0] if unfit else "-o stream-json"
             raise UsageError(f"--best-of does not work with {given}.", action="Leave one of them out.")
