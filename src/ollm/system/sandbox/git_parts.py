@@ -27,14 +27,13 @@ from ollm.system.sandbox.names import (
     list_names,
     list_own_parts,
     list_repositories,
-    read_pointer,
     read_regular,
 )
 from ollm.system.sandbox.outside_links import Visit, remember
 
-MERGE_STRATEGIES = frozenset(("", *"octopus ort ours recursive resolve subtree".split()))  # others are programs
+MERGE_STRATEGIES = frozenset("octopus ort ours recursive resolve subtree".split())  # others are programs
 REBASE_STEPS = frozenset(
-    "pick p reword r edit e squash s fixup f drop d label l reset t noop break b update-ref u".split()
+    "pick p reword r edit e squash s fixup f drop d label l merge m reset t noop break b update-ref u".split()
 )
 _LEADS_OUT = re.compile(rb"(?i)\0/|[\0/](?:\.\.?|\.git)[\0/]")
 
@@ -93,11 +92,21 @@ def _is_harmless_state(path: str) -> bool:
     if name == "MERGE_RR":
         return _has_harmless_resolutions(path)
     options = os.path.join(path, "opts")
-    chosen = [("options.strategy", read_pointer(os.path.join(path, "strategy")))]
-    chosen += parse_plain_file(options) or [("options.strategy", "?")] if os.path.lexists(options) else []
-    return all(value in MERGE_STRATEGIES for name, value in chosen if name == "options.strategy") and all(
+    chosen = parse_plain_file(options) or [("options.strategy", "?")] if os.path.lexists(options) else []
+    strategies = [value for name, value in chosen if name == "options.strategy"]
+    if lines := _read_lines(os.path.join(path, "strategy")):
+        strategies.append("".join(lines).removesuffix("\n"))
+    return all(strategy in MERGE_STRATEGIES for strategy in strategies) and all(
         _has_harmless_steps(os.path.join(path, name)) for name in ("git-rebase-todo", "todo")
     )
+
+
+def _read_lines(file: str) -> list[str]:
+    """Return the lines of a file, none if it is absent, and "?" if it cannot be read: git may be able to."""
+    try:
+        return read_regular(file).decode().splitlines(keepends=True) if os.path.lexists(file) else []
+    except (OSError, UnicodeDecodeError):
+        return ["?"]
 
 
 def _has_harmless_index(git: str, visit: Visit) -> bool:
@@ -129,10 +138,7 @@ def _has_harmless_resolutions(file: str) -> bool:
 
 
 def _has_harmless_steps(file: str) -> bool:
-    try:
-        lines = read_regular(file).decode().splitlines() if os.path.lexists(file) else []
-    except (OSError, UnicodeDecodeError):
-        return False
+    lines = _read_lines(file)
     words = (line.split(None, 1)[0] for line in lines if line.strip())
     return not (os.path.islink(file) or (lines and has_other_names(file))) and all(
         word in REBASE_STEPS or word[0] == "#" for word in words
