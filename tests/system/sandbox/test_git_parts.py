@@ -91,6 +91,37 @@ def test_no_pointer_leads_to_a_repository_that_an_earlier_command_or_a_clone_pre
     assert not [*tmp_path.rglob("ran")]
 
 
+EVIL = "mkdir -p objects refs worktrees; printf '[core]\\n\\tfsmonitor=touch ran\\n' > config"
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        (
+            f"mkdir y; cd y; {EVIL}",
+            "git init -q --separate-git-dir $PWD/y/worktrees/g s",
+            "echo ../.. > y/worktrees/g/commondir",
+        ),
+        (
+            "git init -q --separate-git-dir $PWD/g sub",
+            f"mkdir g/y; cd g/y; {EVIL}",
+            "mkdir -p s g/y/worktrees/w; echo gitdir: ../g/y/worktrees/w > s/.git; cd g/y/worktrees/w; cp ../../../HEAD .; echo ../.. > commondir; echo ../../../../s/.git > gitdir",
+        ),
+    ],
+)
+def test_a_pointer_does_not_vouch_for_the_repository_that_it_leads_to(
+    work: Path, tmp_path: Path, lines: tuple[str, ...]
+) -> None:
+    watch = make(tmp_path)
+    for line in lines:
+        watch.begin()
+        subprocess.run(["/bin/bash", "-c", line], cwd=work, check=True)
+        watch.look()
+    subprocess.run(["git", "status"], cwd=work / "s", capture_output=True, check=False)
+
+    assert not [*tmp_path.rglob("ran")]
+
+
 def test_a_worktree_of_a_separate_repository_with_programs_of_its_own_stays(work: Path, tmp_path: Path) -> None:
     for words in (["init", "-q", "--separate-git-dir", work / "gd", work], ["config", "core.pager", "less -R"]):
         subprocess.run([*GIT, "-C", work, *words], check=True)

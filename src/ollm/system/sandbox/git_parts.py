@@ -39,7 +39,12 @@ _LEADS_OUT = re.compile(rb"(?i)\0/|[\0/](?:\.\.?|\.git)[\0/]")
 
 
 def is_harmless(
-    path: str, roots: tuple[str, ...], repositories: Sequence[str], known: Collection[str] = (), *followed: str
+    path: str,
+    roots: tuple[str, ...],
+    repositories: Sequence[str],
+    known: Collection[str],
+    used: Collection[str],
+    *followed: str,
 ) -> bool:
     """Return True if a new part of a git repository starts no program, judged by its content: `git init`, `clone` and
     `worktree add` keep working. A file with a second name is not harmless: it can be changed through that."""
@@ -52,16 +57,21 @@ def is_harmless(
         with suppress(OSError):
             return all(entry.endswith(".sample") for entry in os.listdir(path))
     if name in ("commondir", "gitdir", ".git") and os.path.isfile(path):
-        return _is_harmless_pointer(path, roots, repositories, known, followed)
+        return _is_harmless_pointer(path, roots, repositories, known, used, followed)
     inside = any(is_inside(path, git) for git in repositories)
     return name in GIT_SETTINGS_NAMES and inside and _has_harmless_settings(path)
 
 
 def _is_harmless_pointer(
-    path: str, roots: tuple[str, ...], repositories: Sequence[str], known: Collection[str], followed: tuple[str, ...]
+    path: str,
+    roots: tuple[str, ...],
+    repositories: Sequence[str],
+    known: Collection[str],
+    used: Collection[str],
+    followed: tuple[str, ...],
 ) -> bool:
-    """Return True if a pointer leads to a watched repository that is harmless too, or was `known` before and in use: a
-    command can prepare one for the next."""
+    """Return True if a pointer leads to a watched repository that is harmless too, or was `known` before and `used`: a
+    command can prepare one for the next. Nobody can clone or unpack another one's `.git`."""
     name, above = os.path.basename(path), os.path.dirname(path)
     target = follow_pointer(path, "gitdir: " if name == ".git" else "")
     if name == "gitdir":  # of a worktree: names the `.git` in it, which elsewhere only others can have made
@@ -70,17 +80,9 @@ def _is_harmless_pointer(
     if name == "commondir" and os.path.dirname(above) != os.path.join(target, "worktrees"):
         return False  # git makes one for a worktree, in the repository of that
     watched = any(target in list_repositories(git) for git in repositories if is_inside(target, git))
-    trusted = known if _was_in_use(target, known) else ()
+    trusted = known if target in used or ".git" in target.split("/") else ()
     parts = () if target in followed else [part for part in list_own_parts(target) if part not in trusted]
-    return watched and all(is_harmless(part, roots, repositories, known, *followed, target) for part in parts)
-
-
-def _was_in_use(repository: str, known: Collection[str]) -> bool:
-    """Return True for the repository of a worktree that was there: nobody can clone or unpack another one's `.git`."""
-    pointers = (path for path in known if os.path.basename(path) == ".git")
-    return ".git" in repository.split("/") or any(
-        is_inside(repository, place) for pointer in pointers for place in follow_dot_git(pointer)
-    )
+    return watched and all(is_harmless(part, roots, repositories, known, used, *followed, target) for part in parts)
 
 
 def _is_harmless_state(path: str) -> bool:

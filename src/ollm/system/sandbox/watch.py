@@ -36,6 +36,7 @@ from ollm.system.sandbox.names import (
     MAX_LINKS,
     OWN_PLACES,
     find_steering_name,
+    follow_dot_git,
     follow_pointer,
     has_other_names,
     is_inside,
@@ -90,6 +91,7 @@ class SteeringWatch:
         self._known: dict[str, str | None] = {}  # path: the target of a link
         self._allowed: set[str] = set()
         self._repositories: dict[str, bool] = {}
+        self._used: list[str] = []  # repositories of the worktrees that were there before the command
         self._placeholders: set[str] = set()
         self._running: list[Ending] = []
         self._open = False
@@ -133,6 +135,8 @@ class SteeringWatch:
             found = self._find_steering(None).items()
             self._known = {path: target for path, target in found if os.path.basename(path) not in GIT_STATE_NAMES}
             self._repositories = self._list_repositories()
+            places = {one for path in self._known if os.path.basename(path) == ".git" for one in follow_dot_git(path)}
+            self._used = sorted({git for place in places for git in list_repositories(place)})
             self._separate_names()
             self._known |= dict.fromkeys((*unseparated, *self._find_foreign_worktrees()))
         self._open = True
@@ -363,7 +367,7 @@ class SteeringWatch:
             is_harmless,
         )  # after a command; a turn that only edits needs none of it
 
-        return is_harmless(path, self._roots, self._names.repositories, self._known)
+        return is_harmless(path, self._roots, self._names.repositories, self._known, self._used)
 
     def _is_allowed(self, path: str) -> bool:
         return any(is_inside(path, one) for one in self._allowed)
@@ -416,6 +420,7 @@ class SteeringWatch:
                 "folder": str(self._find_folder()),
                 "known": self._known,
                 "repositories": self._repositories,
+                "used": self._used,
                 "allowed": sorted(self._allowed),
                 "process": [os.getpid(), get_process_start(os.getpid())],
             }
@@ -430,6 +435,7 @@ class SteeringWatch:
         self._known = dict(record["known"])
         older = {os.path.dirname(path): True for path in self._known if os.path.basename(path) == "config"}
         self._repositories = dict(record.get("repositories", older))
+        self._used = [*record.get("used", ())]
         self._allowed = set(record["allowed"])
         self._open = True
         return self.look()
