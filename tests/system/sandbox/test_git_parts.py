@@ -20,6 +20,8 @@ HOSTILE = {  # what a command does in a new repository: what is moved aside
     },
     f"mkdir logs; {LINK} logs/HEAD; chmod 0 logs": {"logs/HEAD"},
     f"mkdir -p lfs/objects/ab; {LINK} lfs/objects/ab/cd": {"lfs/objects/ab/cd"},
+    f"mkdir -p lost-found/other; {LINK} lost-found/other/x": {"lost-found/other/x"},
+    f"mkdir -p .git/tool/a; {LINK} .git/tool/a/x": {".git/tool/a/x"},
     "mkdir rebase-merge; echo ../x > rebase-merge/strategy": {"rebase-merge"},
     "mkdir rebase-merge; printf 'x/evil.sh\\0' > rebase-merge/strategy": {"rebase-merge"},
     "mkdir rebase-apply; (printf 'x\\0'; head -c 17000000 /dev/zero) > rebase-apply/strategy": {"rebase-apply"},

@@ -64,9 +64,9 @@ INSTALLED_FOLDERS = frozenset({"node_modules", "site-packages", "dist-packages",
 PACKAGE_FOLDERS = INSTALLED_FOLDERS - {"__pycache__"}
 # what git goes by in a repository; a command may change it, and it is judged by its content after each one
 GIT_STATE_NAMES = frozenset({"rebase-merge", "rebase-apply", "sequencer", "MERGE_RR", "index"})
-GIT_WRITTEN_FOLDERS = frozenset(  # where git and its extensions write
-    "annex branches info lfs logs objects rebase-apply rebase-merge refs reftable remotes rr-cache sequencer "
-    "svn".split()
+GIT_WRITTEN_FOLDERS = frozenset(  # where git and its extensions write in a repository that may hold worktrees too
+    "annex branches info lfs logs lost-found objects rebase-apply rebase-merge refs reftable remotes rr-cache "
+    "sequencer svn".split()
 )
 # where we run from, with the programs beside us
 OWN_PLACES = frozenset(
@@ -203,12 +203,13 @@ def list_own_parts(repository: str) -> list[str]:
 
 def find_git_links(repository: str, read: Callable[[str], FolderNames]) -> Iterator[str]:
     """Find the links in a repository. Git makes none, and writes through those that it finds. `read` lists a folder."""
-    waiting = [""]
+    waiting, whole = [""], ".git" in repository.split("/")
     for below in waiting:  # grows
         names = read(os.path.join(repository, below).rstrip("/"))
         paths = (os.path.join(repository, below, name) for name in names.others)
         yield from filter(os.path.islink, paths)
-        inner = (os.path.join(below, name) for name in names.folders if below or name in GIT_WRITTEN_FOLDERS)
+        written = (name for name in names.folders if below or name in GIT_WRITTEN_FOLDERS or whole)
+        inner = (os.path.join(below, name) for name in written if below or name not in GIT_NESTED)
         waiting += [path for path in inner if not _holds_objects(path.split("/"))]
 
 
