@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -19,15 +20,17 @@ def test_no_command_changes_what_the_users_own_git_settings_name(place: Path) ->
     (home / ".gitconfig").write_text(
         "[core]\n\thooksPath = hk\n\tfsmonitor = ./monitor\n\tpager = cd tools && ./shown\n[include]\n\tpath = .linked\n"
         '[includeIf "onbranch:later"]\n\tpath = work/later\n[alias]\n\tx = "!sh tools/run # now"\n\tst = status log\n'
+        '\ty = "!cd \\"t x\\" && sh ./run"\n\tz = "!sh \\"$HOME/work/u v/run\\""\n\tw = !sh ~/work/v\\\\ w/run\n'
+        '\tv = "!sh \\"$(git rev-parse --show-toplevel)/w x/run\\""\n[commit]\n\ttemplate = ~/work/x y/t\n'
     )
     (home / ".linked").symlink_to("work/included")
-    there = ("hk/pre-commit", "tools/run", "included", "log")
+    there = ("hk/pre-commit", "tools/run", "included", "t x/run", "u v/run", "v w/run", "w x/run", "x y/t", "log")
     for name in there:
         (work / name).parent.mkdir(exist_ok=True)
         (work / name).write_text("")
     missing = ("monitor", "tools/shown", "later", "new/hk/post-commit")
-    names = " ".join((*there, *missing, "status"))
-    (work / "s.sh").write_text(f"mkdir -p new/hk; git init -q new; for f in {names}; do echo x > $f; done")
+    names = shlex.join((*there, *missing, "status"))
+    (work / "s.sh").write_text(f'mkdir -p new/hk; git init -q new; for f in {names}; do echo x > "$f"; done')
     done = shell(place, "sh s.sh", "--yes")
 
     assert [name for name in (*there, *missing, "status") if (work / name).exists() and (work / name).read_text()] == [

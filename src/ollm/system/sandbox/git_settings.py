@@ -310,7 +310,7 @@ def _find_names(settings: tuple[tuple[str, str], ...], home: str) -> tuple[froze
             found = set(_find_words(script, home))
             numbers = {word for word in found if re.fullmatch(r"[\d.,:%]+[A-Za-z]?", word)}
             paths |= found - numbers
-            words |= {value, *numbers}
+            words |= {value, _expand(value, home), *numbers}
     return frozenset(folders), frozenset(paths), frozenset(words)
 
 
@@ -318,13 +318,12 @@ def _find_words(script: str, home: str) -> Iterator[str]:
     """Find the words of a script that may be files. The first one of a command is searched in PATH, unless it has a
     slash; the words after `git` are its own. Parts that a shell computes become `*`; if the word begins with one, that
     may be the top of the worktree."""
-    import shlex
-
     script = re.sub(r"\$\{\w+:?[-=+?]", "{", script.removeprefix("!"))  # what a variable is by default is a word
-    with suppress(ValueError):
-        words = [part for word in shlex.split(script) for part in (word, *re.split(r"[=!]", word)[1:])]
-        inner = [part for word in words if " " in word for part in shlex.split(word)]
-        yield from (word for word in (*words, *inner) if "/" in word and "*" not in os.path.basename(word))
+    words = [part for word in _split_script(script) for part in (word, *re.split(r"[=!]", word)[1:])]
+    words += [part for word in words if " " in word for part in _split_script(word)]
+    for word in (re.sub(_COMPUTED, "*", _expand(word, home)) for word in words):
+        if ("/" in word or " " in word) and "*" not in os.path.basename(word):
+            yield from (word, word.removeprefix("*/"))
     computed = re.sub(_COMPUTED, "*", script)
     for command in re.split(r"[;|&(){}\n`]", f"{os.path.expandvars(script)}\n{computed}"):
         bare = re.sub(r"['\"\\]", "", command)
@@ -335,6 +334,16 @@ def _find_words(script: str, home: str) -> Iterator[str]:
         yield from (word for word in found if _names_file(word, in_git=first.startswith("git")))
         if "/" not in first and (program := find_executable(first)):
             yield program
+
+
+def _split_script(script: str) -> Iterator[str]:
+    """Find the words of a script as a shell splits them: a quoted one may contain blanks."""
+    import shlex
+
+    words = shlex.shlex(script, posix=True, punctuation_chars=True)
+    words.whitespace_split, words.commenters = True, ""
+    with suppress(ValueError):
+        yield from words
 
 
 def _names_file(word: str, *, in_git: bool) -> bool:
