@@ -192,6 +192,25 @@ def test_git_goes_on_with_a_pick_that_a_command_began(work: Path, tmp_path: Path
     assert watch.look() == []
 
 
+@pytest.mark.parametrize(
+    "change",
+    ["echo exec y >> git-rebase-todo", "echo ../x > strategy", "ln git-rebase-todo ../../n", "mv git-rebase-todo todo"],
+)
+def test_a_rebase_that_a_person_began_stays_until_a_command_changes_it(work: Path, tmp_path: Path, change: str) -> None:
+    subprocess.run(["git", "init", "-q", work], check=True)
+    state = work / ".git/rebase-merge"
+    state.mkdir()
+    (state / "git-rebase-todo").write_text("exec make test\n")
+    watch = make(tmp_path)
+    watch.begin()
+    (state / "message").write_text("")
+    assert watch.look() == []
+    watch.begin()
+    subprocess.run(["/bin/bash", "-c", change], cwd=state, check=True)
+
+    assert [file.path for file in watch.look()] == [str(state)]
+
+
 def test_the_place_of_a_worktree_outside_cannot_be_changed_and_that_of_one_inside_can(
     work: Path, tmp_path: Path
 ) -> None:

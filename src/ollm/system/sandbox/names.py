@@ -146,6 +146,24 @@ def read_pointer(path: str) -> str:
     return "" if "\0" in text or len(text) > MAX_POINTER_CHARS else text
 
 
+def read_git_state(path: str) -> str:
+    """Return a digest of what git goes by in a rebase or merge in progress, or "" if that cannot be read exactly."""
+    import hashlib
+
+    inner = ("strategy", "opts", "git-rebase-todo", "todo")
+    digest = hashlib.sha256()
+    for file in (os.path.join(path, name) for name in inner) if os.path.isdir(path) else (path,):
+        if os.path.islink(path) or os.path.islink(file) or has_other_names(file):
+            return ""
+        try:
+            digest.update(hashlib.sha256(read_regular(file)).digest())
+        except FileNotFoundError:
+            digest.update(b"-")
+        except OSError:
+            return ""
+    return digest.hexdigest()
+
+
 def steers_by_name(part: str) -> bool:
     return part in STEERING_NAMES or part.endswith(STEERING_ENDINGS) or part.startswith(STEERING_STEMS)
 

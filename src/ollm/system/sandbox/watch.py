@@ -42,6 +42,7 @@ from ollm.system.sandbox.names import (
     is_inside,
     list_git_parts,
     list_repositories,
+    read_git_state,
     read_pointer,
     trace_path,
 )
@@ -91,6 +92,7 @@ class SteeringWatch:
         self._known: dict[str, str | None] = {}  # path: the target of a link
         self._allowed: set[str] = set()
         self._repositories: dict[str, bool] = {}
+        self._states: dict[str, str] = {}  # of a rebase or merge in progress: a digest
         self._used: list[str] = []  # repositories of the worktrees that were there before the command
         self._placeholders: set[str] = set()
         self._running: list[Ending] = []
@@ -134,6 +136,8 @@ class SteeringWatch:
             self._read_git_names()
             found = self._find_steering(None).items()
             self._known = {path: target for path, target in found if os.path.basename(path) not in GIT_STATE_NAMES}
+            states = (path for path, _ in found if path not in self._known and os.path.basename(path) != "index")
+            self._states = {path: read_git_state(path) for path in states}
             self._repositories = self._list_repositories()
             places = {one for path in self._known if os.path.basename(path) == ".git" for one in follow_dot_git(path)}
             self._used = sorted({git for place in places for git in list_repositories(place)})
@@ -244,7 +248,8 @@ class SteeringWatch:
         found = self._find_steering(self._known)
         changed = [path for path, target in self._known.items() if target is not None and found.get(path) != target]
         changed = [path for path in changed if not self._is_allowed(path)]
-        new = [path for path in found if path not in self._known and not self._is_harmless(path)]
+        new = [path for path in found if path not in self._known and not self._is_as_before(path)]
+        new = [path for path in new if not self._is_harmless(path)]
         new = [each for path in self._spare_folders(new) for each in self._spare_own_state(path)]
         new += [path for path in changed if os.path.lexists(path)]
         taken = self._take([path for path in dict.fromkeys(new) if not self._is_allowed(path)])
@@ -362,6 +367,11 @@ class SteeringWatch:
         harmful = [git for git in made if not all(map(self._is_harmless, list_git_parts(git)))]
         return [*(path for path in paths if path not in parts), *(os.path.join(git, "HEAD") for git in harmful)]
 
+    def _is_as_before(self, path: str) -> bool:
+        """Return True for a rebase or merge in progress that no command has changed: the person began it."""
+        before = self._states.get(path)
+        return bool(before) and read_git_state(path) == before
+
     def _is_harmless(self, path: str) -> bool:
         from ollm.system.sandbox.git_parts import (
             is_harmless,
@@ -420,6 +430,7 @@ class SteeringWatch:
                 "folder": str(self._find_folder()),
                 "known": self._known,
                 "repositories": self._repositories,
+                "states": self._states,
                 "used": self._used,
                 "allowed": sorted(self._allowed),
                 "process": [os.getpid(), get_process_start(os.getpid())],
@@ -435,6 +446,7 @@ class SteeringWatch:
         self._known = dict(record["known"])
         older = {os.path.dirname(path): True for path in self._known if os.path.basename(path) == "config"}
         self._repositories = dict(record.get("repositories", older))
+        self._states = dict(record.get("states", {}))
         self._used = [*record.get("used", ())]
         self._allowed = set(record["allowed"])
         self._open = True
