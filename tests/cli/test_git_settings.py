@@ -202,3 +202,16 @@ def test_a_command_that_goes_on_without_a_protected_file_is_explained(place: Pat
     assert "AGENTS.md steers tools" in switched, switched
     removed = shell(place, "rm -rf nested; echo done", "--yes")["llmContent"]
     assert "nested/.vscode steers tools" in removed, removed
+
+
+def test_git_says_why_it_cannot_clean_up_beside_a_worktree_elsewhere(place: Path) -> None:
+    work = place / "user/work"
+    who = ("-c", "user.name=A", "-c", "user.email=a@b.c")
+    for words in (
+        ["init", "-q"],
+        [*who, "commit", "-q", "--allow-empty", "-m", "1"],
+        ["worktree", "add", "-q", "../o"],
+    ):
+        subprocess.run(["git", "-C", work, *words], check=True)
+
+    assert ".git/worktrees/o belongs to a worktree outside" in str(shell(place, "git gc", "--yes"))

@@ -309,6 +309,10 @@ def _explain_protected(box: Box, output: str) -> str:
     lines = [line for line in output.splitlines() if READ_ONLY.search(line)]
     said = {name.strip("/") for line in lines for name in WORDS.findall(line.replace(f"{box.workspace}/", ""))}
     held = [path for path in box.protected if any(f"/{name}/" in f"{path}/" for name in said if name.strip("."))]
+    kept = [path for path in box.protected if any(f"{path}/" in line for line in lines)]
+    if kept := [path for path in kept if os.path.isfile(f"{path}/gitdir")]:  # noqa: PTH113
+        why = "belongs to a worktree outside the workspace, so it is read-only in the sandbox"
+        return f"{_list_paths(box, kept)} {why}."
     if own := [path for path in held if path in OWN_PLACES]:
         cure = "install it outside the project (pipx or uv tool), or the user can add this to sandbox.writable"
         return f"ollm itself runs from {_list_paths(box, own[:1])}, which is read-only in the sandbox: {cure}."
