@@ -288,7 +288,7 @@ class World:
         repositories = [*map(str, self.workspace.rglob(".git"))]
         return new and (
             (place.name == ".git" and place.is_dir())
-            or any(is_harmless(str(one), (str(self.workspace),), repositories) for one in whole)
+            or any(is_harmless(str(one), (str(self.workspace),), repositories, (), ()) for one in whole)
         )
 
     def _seen(self) -> dict[str, str]:
