@@ -170,13 +170,17 @@ class Model:
             temperature = SMALL_MODEL_TEMPERATURE if self.facts.chats_only or writes else None
         if self.settings and self.settings.temperature is not None:
             temperature = self.settings.temperature
+        return replace(self._make_request(messages, tools, max_tokens), temperature=temperature)
+
+    def _make_request(
+        self, messages: tuple[PromptMessage, ...], tools: tuple[ToolSchema, ...], max_tokens: int | None
+    ) -> ChatRequest:
         return ChatRequest(
             model=self.name,
             messages=messages,
             window=self.window,
             tools=tools,
             max_tokens=max_tokens,
-            temperature=temperature,
             settings=self.settings,
         )
 
@@ -191,14 +195,8 @@ class Model:
         self, messages: tuple[PromptMessage, ...], tools: tuple[ToolSchema, ...], max_tokens: int | None = None
     ) -> ChatRequest:
         """Build a request in the form in which the last one was sent."""
-        messages, tools = format_request(self.pictures.leave_out(messages), tools, self.counted)
-        return ChatRequest(
-            model=self.name,
-            messages=messages,
-            window=self.window,
-            tools=tools,
-            max_tokens=max_tokens,
-            settings=self.settings,
+        return self._make_request(
+            *format_request(self.pictures.leave_out(messages), tools, self.counted), max_tokens=max_tokens
         )
 
     def note_restored(self, messages: tuple[PromptMessage, ...], tools: tuple[ToolSchema, ...]) -> None:
