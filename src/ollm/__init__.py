@@ -62,7 +62,6 @@ if TYPE_CHECKING:
     from ollm.providers.base import BaseProvider as BaseProvider
     from ollm.providers.base import CallPiece as CallPiece
     from ollm.providers.base import ChatRequest as ChatRequest
-    from ollm.providers.base import CompletionRequest as CompletionRequest
     from ollm.providers.base import FinishPiece as FinishPiece
     from ollm.providers.base import ModelInfo as ModelInfo
     from ollm.providers.base import ProgressPiece as ProgressPiece

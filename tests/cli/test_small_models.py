@@ -71,33 +71,18 @@ async def test_a_model_that_does_not_write_as_its_template_does_gets_results_as_
 
     assert said["text"] == "It says 4711."
     sent = runner.server.chats[1]["messages"]
-    assert [message["role"] for message in sent] == ["system", *["user", "assistant"] * 6, "user"]
-    worked = ["What does hello.txt say?", "Change it to hello.", "Thank you!"]
-    assert [sent[at]["content"] for at in (1, 5, 9)] == worked
-    assert sent[12]["content"] == '```json\n{"name": "read_file", "arguments": {"path": "note.txt"}}\n```'
-    assert "read_file returned:" in sent[13]["content"]
+    assert [message["role"] for message in sent] == ["system", "user", "assistant", "user"]
+    assert sent[2]["content"] == FENCE
+    assert "read_file returned:" in sent[3]["content"]
     assert facts(runner)["resultForm"] == "user"
 
 
-async def test_words_a_model_writes_as_a_call_are_shown_as_words(tmp_path: Path) -> None:
-    spoken = '```json\n{"name": "answer", "arguments": {"text": "It says 4711."}}\n```'
-    said, _ = await answered(tmp_path, [FENCE, spoken])
-
-    assert (said["text"], [call["name"] for call in said["toolCalls"]]) == ("It says 4711.", ["read_file"])
-
-
-async def test_a_prompt_with_results_as_user_messages_only_grows_but_for_the_reminder_at_its_end(
-    tmp_path: Path,
-) -> None:
+async def test_a_prompt_with_results_as_user_messages_only_grows(tmp_path: Path) -> None:
     other = FENCE.replace("note.txt", "other.txt")
     _, runner = await answered(tmp_path, [FENCE, other, "Done."])
 
     before, after = (chat["messages"] for chat in runner.server.chats[1:3])
-    last = len(before) - 1
-    assert after[:last] == before[:last]
-    words = before[last]["content"].removeprefix(after[last]["content"])
-    assert words.strip().startswith("The user asked: what does note.txt say?")
-    assert "The user asked" in after[-1]["content"]
+    assert after[: len(before)] == before
 
 
 @covers("T12.1")
@@ -147,17 +132,6 @@ async def test_a_server_that_ignores_the_schema_is_noticed_and_not_asked_again(t
 
     assert len(runner.server.chats) == 5
     assert not any("response_format" in chat for chat in runner.server.chats[3:])
-
-
-async def test_on_llama_cpp_a_bound_call_goes_on_where_the_answer_stood(tmp_path: Path) -> None:
-    wrong = "I look.\n<tool_call>\n{what\n</tool_call>"
-    right = '{"name": "read_file", "arguments": {"path": "note.txt"}}'
-    said, runner = await answered(tmp_path, [wrong, wrong, right, "It says 4711."], kind="llama.cpp")
-
-    assert said["text"] == "I look.\n\nIt says 4711."
-    (bound,) = (request.body for request in runner.server.requests if request.path == "/completion")
-    assert bound["prompt"].endswith("I look.\n```json\n")
-    assert bound["json_schema"]["anyOf"]
 
 
 async def test_a_server_that_takes_no_tools_has_them_listed_in_the_prompt(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ OWNERS = {
 
 
 class ScriptedServer(Server):
-    chat_paths = ("/v1/chat/completions", "/completion")
+    chat_paths = ("/v1/chat/completions",)
 
     def __init__(
         self,
@@ -50,8 +50,6 @@ class ScriptedServer(Server):
         return [request.body for request in self.requests if request.path == self.chat_paths[0]]
 
     def answer(self, request: Request) -> Answer:
-        if request.path == "/completion" and self.kind != "llama.cpp":
-            return Answer(status=404, body={"error": {"message": "File Not Found", "code": 404}})
         model = request.body.get("model")
         if self.strict and model not in self.models:
             message = f"The model `{model}` does not exist."
@@ -101,10 +99,6 @@ class ScriptedServer(Server):
         return {"data": [{"id": name, "type": "vlm", "loaded_context_length": self.window} for name in self.models]}
 
     def events(self, answer: Answer, request: Request) -> list[bytes]:
-        if request.path == "/completion":
-            said = [{"content": piece, "stop": False} for piece in words(answer.text)]
-            timings = {"prompt_n": answer.prompt_tokens, "predicted_n": answer.completion_tokens}
-            return [_event(each) for each in [*said, {"content": "", "stop": True, "timings": timings}]]
         chunks: list[dict[str, Any]] = [
             {"choices": [], "prompt_progress": {"processed": done, "total": total}} for done, total in answer.progress
         ]

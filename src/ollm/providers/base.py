@@ -13,7 +13,7 @@ import msgspec
 
 from ollm.config.settings import ModelSettings
 from ollm.domain.context import Usage
-from ollm.domain.errors import ModelError, OllmError
+from ollm.domain.errors import OllmError
 from ollm.domain.lazy import compile_late
 from ollm.domain.messages import JsonObject, PromptMessage
 from ollm.domain.struct import Data
@@ -94,17 +94,6 @@ AnyPiece = TextPiece | ThinkingPiece | WrittenPiece | CallPiece | ProgressPiece 
 PieceStream = AsyncGenerator[AnyPiece, None]
 
 
-class CompletionRequest(Data, frozen=True):
-    """A rendered prompt to continue; `schema` constrains the output."""
-
-    model: str
-    prompt: str
-    max_tokens: int
-    schema: JsonObject | None = None
-    stop: tuple[str, ...] = ()
-    temperature: float | None = None
-
-
 class ModelInfo(Data, frozen=True):
     """A model a server offers."""
 
@@ -163,10 +152,6 @@ class Provider:
     async def render(self, request: ChatRequest) -> str | None:
         """Render the request with the model's own template, or return None if the server does not support that."""
         return None
-
-    def complete(self, request: CompletionRequest) -> AsyncGenerator[AnyPiece, None]:
-        """Continue a rendered prompt, for servers that support `render`."""
-        raise ModelError(f"{self.name} does not continue a rendered prompt.")
 
     def allow(self, seconds: float) -> None:
         """Wait at least this long for the first token of an answer."""

@@ -22,7 +22,6 @@ from ollm.providers.base import (
     AnyPiece,
     CallPiece,
     ChatRequest,
-    CompletionRequest,
     FinishPiece,
     FinishReason,
     ModelInfo,
@@ -49,7 +48,6 @@ from ollm.providers.server_kind import (
     add_server_details,
     add_window_of_page,
     choose_window_page,
-    convert_completion_chunk,
     detect_kind,
     parse_model_infos,
 )
@@ -64,7 +62,6 @@ PAGE_TIMEOUT_SECONDS = 2.0
 
 # For llama.cpp: inside a string a schema allows anything, and small models fill it with line breaks for ever. Only what
 # was just written counts, and only long repetitions do, so that a text copied from further up is not held against it.
-REPETITION_PENALTIES: JsonObject = {"dry_multiplier": 0.8, "dry_allowed_length": 24, "dry_penalty_last_n": 64}
 REASONS: dict[str, FinishReason] = {
     "stop": "stop",
     "length": "length",
@@ -117,15 +114,6 @@ class OpenAICompatible(ServerProvider):
             return make_unknown_model_error(self.base_url, request.model, names) if unknown else None
 
         return relay(self._exchange.hide_key(self._stream_when_loaded(body)), list_models)
-
-    def complete(self, request: CompletionRequest) -> AsyncGenerator[AnyPiece, None]:
-        body: JsonObject = {"model": request.model, "prompt": request.prompt, "n_predict": request.max_tokens}
-        body |= {"stream": True, "cache_prompt": True, "return_progress": True, "stop": list(request.stop)}
-        if request.schema is not None:
-            body |= {"json_schema": request.schema, **REPETITION_PENALTIES}
-        if request.temperature is not None:
-            body["temperature"] = request.temperature
-        return self._exchange.hide_key(self._stream_pieces("/completion", body, convert_completion_chunk))
 
     async def models(self) -> list[ModelInfo]:
         self._remember(await self._exchange.request_json("GET", f"{self._api}/models"))
@@ -212,7 +200,7 @@ class OpenAICompatible(ServerProvider):
         async with aclosing(self._exchange.iter_loading_attempts()) as attempts:
             async for _ in attempts:
                 try:
-                    async with aclosing(self._stream_pieces(f"{self._api}/chat/completions", body, dict)) as pieces:
+                    async with aclosing(self._stream_pieces(body)) as pieces:
                         async for piece in pieces:
                             yield piece
                         return
@@ -222,10 +210,8 @@ class OpenAICompatible(ServerProvider):
         assert reason is not None
         raise ModelTimeoutError(reason.message, action="Raise provider.timeouts.firstToken.") from reason
 
-    async def _stream_pieces(
-        self, path: str, body: JsonObject, as_chunk: Callable[[Chunk], Chunk]
-    ) -> AsyncGenerator[AnyPiece, None]:
-        assembly = StreamAssembler()
+    async def _stream_pieces(self, body: JsonObject) -> AsyncGenerator[AnyPiece, None]:
+        assembly, path = StreamAssembler(), f"{self._api}/chat/completions"
         done = heard = False
         async with self._exchange.stream(path, body) as response, aclosing(_iter_events(response)) as events:
             async for data in events:
@@ -233,7 +219,7 @@ class OpenAICompatible(ServerProvider):
                 if done := data.strip() == DONE_MARK:
                     break
                 try:
-                    pieces = assembly.add_chunk(as_chunk(self._decode_chunk(data)))
+                    pieces = assembly.add_chunk(self._decode_chunk(data))
                 except ModelError:
                     if done := assembly.calls_complete:  # llama.cpp misses the end of a call that it gave whole
                         break

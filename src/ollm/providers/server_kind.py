@@ -106,10 +106,3 @@ def add_window_of_page(info: ModelInfo, page: Any) -> ModelInfo:
     window = next((as_int(described.get(key)) for key in PROXY_WINDOW_KEYS if as_int(described.get(key))), 0)
     window = window or next((as_int(served.get(key)) for key in WINDOW_KEYS if as_int(served.get(key))), 0)
     return replace(info, window=window or None)
-
-
-def convert_completion_chunk(value: dict[str, Any]) -> dict[str, Any]:
-    """Convert a chunk of llama.cpp's `/completion` to a chat chunk."""
-    ended = ("length" if value.get("stop_type") == "limit" else "stop") if value.get("stop") else None
-    choice = {"delta": {"content": value.get("content")}, "finish_reason": ended}
-    return {"choices": [choice], "timings": value.get("timings"), "prompt_progress": value.get("prompt_progress")}

@@ -12,11 +12,12 @@ from pathlib import Path
 
 import psutil
 import pytest
+from msgspec.structs import replace
 
 from ollm.config.environment import Home
 from ollm.config.settings import ProviderSettings, ProviderTimeouts
 from ollm.domain.errors import ExitCode, ModelError, NoServerError
-from ollm.providers.base import ChatRequest, CompletionRequest, FinishPiece, ProgressPiece
+from ollm.providers.base import ChatRequest, FinishPiece, ProgressPiece
 from ollm.providers.local_models.embedded import EmbeddedProvider, choose_thread_count, open_embedded
 from ollm.providers.local_models.embedded_server import die_with_parent
 from ollm.providers.local_models.model_files import ModelFile, ModelFileMissingError, find_model
@@ -107,7 +108,7 @@ def test_any_gguf_file_is_found_by_its_path(smollm2: Path, tmp_path: Path) -> No
     assert find_model(tmp_path, "../" + smollm2.name) is None
 
 
-async def test_a_real_server_renders_counts_completes_and_binds_the_answer_to_a_schema(llama_server: str) -> None:
+async def test_a_real_server_renders_counts_and_binds_the_answer_to_a_schema(llama_server: str) -> None:
     server: OpenAICompatible = openai(llama_server, ProviderTimeouts())
     request = short()
     rendered = await server.render(request)
@@ -116,12 +117,10 @@ async def test_a_real_server_renders_counts_completes_and_binds_the_answer_to_a_
     assert "Say hello" in rendered
     assert (await server.describe("smollm2")).window == 4096
     schema = {"type": "object", "properties": {"n": {"enum": [1, 2]}}, "required": ["n"], "additionalProperties": False}
-    completion = CompletionRequest(model="smollm2", prompt=rendered, max_tokens=20, schema=schema, temperature=0)
-    pieces = [piece async for piece in server.complete(completion)]
-    assert text_of(pieces).replace(" ", "").replace("\n", "") in ('{"n":1}', '{"n":2}')
-    assert isinstance(pieces[-1], FinishPiece)
-    assert pieces[-1].usage.prompt_tokens == await server.count_prompt(request)
-    answer = await said(server, ask("One or two?", model="smollm2", window=4096, max_tokens=20, response_schema=schema))
+    request = replace(request, response_schema=schema, max_tokens=20)
+    answer = await said(server, request)
+    assert isinstance(answer[-1], FinishPiece)
+    assert answer[-1].usage.prompt_tokens == await server.count_prompt(request)
     assert text_of(answer).replace(" ", "").replace("\n", "") in ('{"n":1}', '{"n":2}')
     await server.close()
 

@@ -12,11 +12,7 @@ from ollm.domain.messages import ImagePart, PromptMessage, ToolCall
 from ollm.domain.tools import ToolSchema
 from ollm.providers.base import CallPiece
 from ollm.providers.text_calls.rendering import (
-    ANSWER_TOOL,
     add_tool_list,
-    add_worked_example,
-    append_reminder,
-    build_reminder,
     render_call,
     render_messages,
 )
@@ -379,26 +375,9 @@ def test_calls_are_part_of_the_answer_and_results_come_from_the_user() -> None:
     assert first == message("user", "hi")
     assert answer == message("assistant", f"Looking.\n{render_call(CALL, 'json')}")
     assert joined.role == "user"
-    assert joined.content == (
-        "ls returned:\na.txt\n\nThe tool failed:\nno\nWrite another call that does it right.\n\nand?"
-    )
+    assert joined.content == "ls returned:\na.txt\n\nThe tool failed:\nno\n\nand?"
     assert joined.sources == (3, 4, 5)
     assert len(joined.images) == 1
-
-
-def test_the_users_last_words_are_said_once_more() -> None:
-    history = [message("user", "first"), message("user", "do it"), message("assistant", "x")]
-
-    assert build_reminder(history) == (
-        "The user asked: do it\n"
-        "If a part of that is not done yet, write the next call. If all is done, say what was found or done."
-    )
-    assert build_reminder([message("assistant", "x")]) == ""
-    exact = build_reminder([message("user", "a" * 320)])
-    assert "…" not in exact
-    long = build_reminder([message("user", "a" * 200 + "b" * 200)])
-    assert f"The user asked: {'a' * 160} … {'b' * 160}\n" in long
-    assert append_reminder([message("user", "a"), message("user", "b")], "more")[1].content == "b\n\nmore"
 
 
 def test_the_tools_stand_in_the_system_prompt_a_line_each() -> None:
@@ -413,17 +392,3 @@ def test_the_tools_stand_in_the_system_prompt_a_line_each() -> None:
     assert with_system[0] == message("system", f"You are.\n\n{told}")
     assert len(with_system) == 2
     assert add_tool_list([], [LS], "json")[0].role == "system"
-
-
-def test_a_worked_exchange_comes_before_the_conversation() -> None:
-    history = [message("system", "s"), message("user", "hi")]
-
-    assert add_worked_example(history, [LS], "json") == tuple(history)
-    shown = add_worked_example(history, [READ_TOOL], "json")
-    assert (shown[0], shown[-1]) == (history[0], history[1])
-    assert [found.role for found in shown] == ["system", "user", "assistant", "user", "assistant", "user"]
-    edited = add_worked_example(history, [READ_TOOL, make_tool("edit_file")], "json")
-    assert len(edited) == len(shown) + 4
-    answered = add_worked_example(history, [READ_TOOL, ANSWER_TOOL], "json")
-    assert answered[-2].content == '{"name": "answer", "arguments": {"text": "You are welcome."}}'
-    assert add_worked_example(history[1:], [READ_TOOL], "json")[-1] == history[1]

@@ -1,6 +1,5 @@
 """Answers of models, parsed as they stream, with blocks and without."""
 
-import json
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -25,7 +24,6 @@ from ollm.providers.base import (
 )
 from ollm.providers.exchange import Exchange
 from ollm.providers.openai_compatible import OpenAICompatible
-from ollm.providers.text_calls.rendering import ANSWER_TOOL
 from ollm.runtime.model import tool_call_fallback
 from ollm.runtime.model.block_answer import BlockAnswer
 from ollm.runtime.model.tool_call_fallback import (
@@ -33,7 +31,6 @@ from ollm.runtime.model.tool_call_fallback import (
     MAX_BLANK_LINES,
     AnswerParser,
     StreamWatch,
-    get_answer_text,
 )
 from ollm.runtime.small_models.blocks import CUT_OFF, FILE_BLOCK, REPEATED
 from tests.servers.answers import Answer
@@ -71,20 +68,6 @@ async def test_words_that_might_have_begun_a_call_are_shown_beside_a_native_one(
 
     assert text == f"See: {held}"
     assert parser.calls == [CallPiece("read_file", {"path": "a"})]
-
-
-async def test_to_speak_is_a_call_too_for_a_model_that_writes_its_calls() -> None:
-    parser = AnswerParser((ANSWER_TOOL, *TOOLS))
-
-    text, _, _ = await parse(parser, CallPiece(ANSWER_TOOL.name, {"text": "Hello."}), FinishPiece("stop"))
-
-    assert (text, parser.calls, parser.native) == ("Hello.", [], False)
-    written = AnswerParser((ANSWER_TOOL, *TOOLS))
-    fence = json.dumps({"name": ANSWER_TOOL.name, "arguments": {"text": "Written."}})
-    text, _, _ = await parse(written, TextPiece(f"```json\n{fence}\n```"), FinishPiece("stop"))
-    assert (text.strip(), written.calls) == ("Written.", [])
-    assert get_answer_text(CallPiece("x", "plain")) == "plain"
-    assert get_answer_text(CallPiece("x", {})) == ""
 
 
 @pytest.mark.parametrize(("blank", "count"), [(" ", MAX_BLANK_CHARS), ("\n", MAX_BLANK_LINES)])

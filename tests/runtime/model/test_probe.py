@@ -282,13 +282,11 @@ async def test_what_is_shown_before_the_conversation_is_a_part_of_it(home: Path,
 
     before, after = (each.parts.prompt.compute_budget() for each in (native, writer))
     parts = {part.name: part.tokens for part in list_context_parts(writer.parts.prompt)}
-    assert "worked calls" not in {part.name for part in list_context_parts(native.parts.prompt)}
-    assert parts["worked calls"] > 100
     assert parts["tool schemas"] > 50
     assert after.available == before.available - (after.fixed - before.fixed)
     assert sum(parts.values()) == pytest.approx(server.read[-1], rel=0.1)
     broken = [event.broken_by for event in events if isinstance(event, ContextUsage)]
-    assert [cause for cause in broken if cause] == ["call form"]
+    assert [cause for cause in broken if cause] == (["call form"] if form == "refused" else [])
 
 
 async def test_a_stored_context_is_shown_in_the_form_it_is_sent(home: Path) -> None:
@@ -301,4 +299,3 @@ async def test_a_stored_context_is_shown_in_the_form_it_is_sent(home: Path) -> N
     stored = await ClosedSession(process, home / "project").build_prompt(session)
 
     assert stored.compute_budget().fixed == pytest.approx(writer.parts.prompt.compute_budget().fixed, rel=0.02)
-    assert "worked calls" in {part.name for part in list_context_parts(stored)}

@@ -7,7 +7,6 @@ from contextlib import asynccontextmanager
 from itertools import pairwise
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -25,10 +24,8 @@ from ollm.providers.exchange import Exchange
 from ollm.providers.ollama import Ollama
 from ollm.providers.openai_compatible import OpenAICompatible
 from ollm.providers.text_calls.rendering import (
-    ANSWER_TOOL,
     add_tool_list,
     build_call_schema,
-    build_name_schema,
     render_messages,
 )
 from ollm.runtime.model.model import Model
@@ -78,133 +75,16 @@ async def test_a_model_known_to_stumble_is_bound_as_soon_as_it_begins_to_call() 
         TextPiece(" look.\n"),
         READ,
     ]
-    (bound,) = (request.body for request in server.requests if request.path == "/completion")
-    assert bound["json_schema"] == build_call_schema(TOOLS)
+    assert server.chats[1]["response_format"]["json_schema"]["schema"] == build_call_schema(TOOLS)
 
 
-WRITER = ModelFacts(key="k", call_form="text", result_form="user")
-SPEAK = '{"name": "answer"}'
-NAMED = '{"name": "read_file"}'
-GIVEN = '{"path": "a.txt"}}'
-
-
-async def test_a_model_that_writes_its_calls_says_first_whether_it_acts() -> None:
-    async with talking([NAMED, GIVEN], WRITER, kind="llama.cpp") as (model, server):
-        pieces = await asked(model)
-
-    assert [piece for piece in pieces if isinstance(piece, TextPiece | CallPiece)] == [READ]
-    assert server.chats == []
-    name, rest = (request.body for request in server.requests if request.path == "/completion")
-    assert name["json_schema"] == build_name_schema((ANSWER_TOOL, *TOOLS))
-    assert rest["prompt"] == name["prompt"] + '{"name": "read_file", "arguments": '
-    assert "json_schema" not in rest  # under a schema it does not find the end of a text
-    assert rest["stop"] == ["\n```"]
-    assert model.facts == WRITER
-
-
-@pytest.mark.parametrize(
-    "script",
-    [[NAMED, '{"path": "a.t'], [NAMED, '{"path": "'], [NAMED, ""], ['{"name": "read'], ['{"name": "other"}'], [""]],
-)
-async def test_a_call_that_breaks_off_where_it_decides_is_not_made(script: list[str]) -> None:
-    async with talking([*script, "I stop."], WRITER, kind="llama.cpp") as (model, _):
-        pieces = await asked(model)
-
-    assert not any(isinstance(piece, CallPiece) for piece in pieces)
-    assert TextPiece("I") in pieces
-
-
-@pytest.mark.parametrize("written", ["{}}", '{"path": "a.txt", "required": ["path"]}}', '"a.txt"}'])
-async def test_a_decided_call_with_a_parameter_missing_or_made_up_is_written_again_under_the_schema(
-    written: str,
-) -> None:
-    whole = '{"name": "read_file", "arguments": {"path": "a.txt"}}'
-    async with talking([NAMED, written, whole], WRITER, kind="llama.cpp") as (model, server):
-        pieces = await asked(model)
-
-    assert [piece for piece in pieces if isinstance(piece, TextPiece | CallPiece)] == [READ]
-    bound = [request.body for request in server.requests if request.path == "/completion"][2]
-    assert bound["json_schema"] == build_call_schema(TOOLS)
-
-
-async def test_a_value_that_never_ends_is_cut() -> None:
-    endless = '{"path": "a' + "\\n" * 20_000
-    async with talking([NAMED, endless, "I stop."], WRITER, kind="llama.cpp") as (model, _):
-        pieces = await asked(model)
-
-    assert not any(isinstance(piece, CallPiece) for piece in pieces)
-    assert TextPiece("I") in pieces
-
-
-async def test_a_model_that_wants_to_speak_is_let_speak() -> None:
-    async with talking([SPEAK, "Hello."], WRITER, kind="llama.cpp") as (model, server):
-        pieces = await asked(model)
-
-    assert [piece for piece in pieces if isinstance(piece, TextPiece | CallPiece)] == [TextPiece("Hello.")]
-    assert server.chats[0]["temperature"] == 0.2
-
-
-def done(result: str, *, failed: bool = False) -> tuple[PromptMessage, ...]:
+def done(result: str) -> tuple[PromptMessage, ...]:
     call = ToolCall(id="c", name="read_file", arguments={"path": "a.txt"})
     return (
         *ASKED,
         PromptMessage(role="assistant", content="", calls=(call,)),
-        PromptMessage(role="tool", content=result, call_id="c", tool_name="read_file", failed=failed),
+        PromptMessage(role="tool", content=result, call_id="c", tool_name="read_file"),
     )
-
-
-@pytest.mark.parametrize("failure", ["Error FileNotFound: a.txt does not exist.", "AssertionError\n[exit code 1]"])
-async def test_after_a_failure_it_is_asked_to_try_again(failure: str) -> None:
-    async with talking([NAMED, '{"path": "b.txt"}}'], WRITER, kind="llama.cpp") as (model, server):
-        again = await asked(model, done(failure, failed=True))
-
-    assert CallPiece("read_file", {"path": "b.txt"}) in again
-    prompt, _ = (request.body["prompt"] for request in server.requests if request.path == "/completion")
-    assert "read_file failed:" in prompt
-    assert "Write another call" in prompt
-
-
-LEFT = "The user asked: Read a.txt.\nIf a part of that is not done yet, write the next call."
-
-
-async def test_after_a_result_it_says_first_whether_something_is_left_and_is_reminded_of_what_was_asked() -> None:
-    script: list[Answer | str] = [NAMED, '{"path": "b.txt"}}', SPEAK, "It says hi."]
-    async with talking(script, WRITER, kind="llama.cpp") as (model, server):
-        goes_on = await asked(model, done("hi"))
-        answers = await asked(model, done("hi"))
-
-    assert CallPiece("read_file", {"path": "b.txt"}) in goes_on
-    assert TextPiece("It") in answers
-    prompts = [request.body["prompt"] for request in server.requests if request.path == "/completion"]
-    assert all(LEFT in prompt for prompt in prompts)
-    assert LEFT in server.chats[0]["messages"][-1]["content"]
-
-
-@pytest.mark.parametrize("facts", [ModelFacts(key="k"), ModelFacts(key="k", call_form="native")])
-async def test_a_model_that_calls_natively_or_is_not_known_is_asked_once_and_reminded_of_nothing(
-    facts: ModelFacts,
-) -> None:
-    async with talking(["It says hi."], facts, kind="llama.cpp") as (model, server):
-        await asked(model, done("hi"))
-
-    assert not [request for request in server.requests if request.path in ("/completion", "/apply-template")]
-    assert server.chats[0]["messages"][-1]["content"] == "hi"
-
-
-async def test_the_reminder_is_short_goes_when_the_user_speaks_and_is_not_counted() -> None:
-    long = (ASKED[0], PromptMessage(role="user", content="Begin. " + "word " * 1000 + "End."), *done("hi")[2:])
-    answer = Answer(text="It says hi.", prompt_tokens=900)
-    async with talking([SPEAK, answer] * 2, WRITER, kind="llama.cpp") as (model, server):
-        await asked(model, (*long, PromptMessage(role="assistant", content="Hi."), ASKED[1]))
-        end = (await asked(model, long))[-1]
-
-    spoke, reminded = (chat["messages"][-1]["content"] for chat in server.chats)
-    assert "The user asked" not in spoke
-    words = reminded.partition("The user asked: ")[2]
-    assert words.startswith("Begin.")
-    assert "End.\n" in words
-    assert len(words) < 500
-    assert end.usage.prompt_tokens < 900
 
 
 async def test_a_model_that_asks_again_for_what_it_was_given_gets_it_in_the_other_form() -> None:
@@ -216,29 +96,6 @@ async def test_a_model_that_asks_again_for_what_it_was_given_gets_it_in_the_othe
     assert [chat["messages"][-1]["role"] for chat in server.chats] == ["tool", "user"]
     assert "read_file returned:\nhi" in server.chats[1]["messages"][-1]["content"]
     assert model.facts.result_form == "user"
-
-
-async def test_the_call_that_just_failed_is_not_taken_again() -> None:
-    async with talking([NAMED, GIVEN, SPEAK, "There is no such file."], WRITER, kind="llama.cpp") as (model, server):
-        pieces = await asked(model, done("Error FileNotFound: a.txt does not exist.", failed=True))
-
-    assert not any(isinstance(piece, CallPiece) for piece in pieces)
-    assert TextPiece("There") in pieces
-    asked_for = [request.body.get("json_schema") for request in server.requests if request.path == "/completion"]
-    assert asked_for == [
-        build_name_schema((ANSWER_TOOL, *TOOLS)),
-        None,
-        build_name_schema((ANSWER_TOOL,)),
-    ]  # among the other tools
-
-
-async def test_what_was_got_already_is_not_asked_for_again() -> None:
-    async with talking([NAMED, GIVEN, "It says hi."], WRITER, kind="llama.cpp") as (model, server):
-        pieces = await asked(model, done("hi"))
-
-    assert not any(isinstance(piece, CallPiece) for piece in pieces)
-    assert TextPiece("It") in pieces
-    assert server.chats[0]["messages"][-1]["content"] == "read_file returned:\nhi"  # and no reminder to go on
 
 
 async def test_a_server_that_cannot_bind_is_asked_again_without() -> None:
@@ -347,7 +204,7 @@ def test_a_spoken_history_only_grows(form: Any, messages: list[PromptMessage], m
     assert not any(one.role == other.role == "user" for one, other in pairwise(after))
 
 
-def test_listed_tools_stand_in_the_system_prompt_with_one_worked_call() -> None:
+def test_listed_tools_stand_in_the_system_prompt_with_one_example() -> None:
     told = add_tool_list(ASKED, TOOLS, "fence")
 
     assert [message.role for message in told] == ["system", "user"]

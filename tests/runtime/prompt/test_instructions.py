@@ -234,14 +234,6 @@ def test_the_project_map_is_told_apart_from_other_entries() -> None:
     assert parts(talk)["context entries"] < listed["context entries"]
 
 
-def test_worked_calls_are_listed_for_a_model_that_writes_its_calls() -> None:
-    talk = Talk()
-    talk.prompt.set_tools(TOOLS)
-    talk.prompt.set_forms(ModelFacts(key="k", call_form="text", result_form="user"))
-
-    assert parts(talk)["worked calls"] > 0
-
-
 def test_the_parts_of_a_model_that_writes_blocks_come_to_what_is_sent() -> None:
     talk = Talk()
     talk.entries.add_context("note", "Use tabs.", source="user")

@@ -22,7 +22,6 @@ from ollm.domain.errors import ModelError, ModelTimeoutError, NoServerError, Oll
 from ollm.providers.base import (
     AnyPiece,
     ChatRequest,
-    CompletionRequest,
     ModelInfo,
     PieceStream,
     ProgressPiece,
@@ -216,12 +215,6 @@ class EmbeddedProvider(Provider):
             if not self._is_running(request.window):
                 yield ProgressPiece(stage="loading")
             yield (await self._ensure_server(request.window)).stream(self._limit_tokens(request))
-
-        return relay(start(), self._explain_crash)
-
-    def complete(self, request: CompletionRequest) -> AsyncGenerator[AnyPiece, None]:
-        async def start() -> AsyncGenerator[AnyPiece | PieceStream, None]:
-            yield (await self._ensure_server(None)).complete(request)
 
         return relay(start(), self._explain_crash)
 

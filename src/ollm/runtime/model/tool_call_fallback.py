@@ -17,14 +17,13 @@ from msgspec.structs import replace
 from ollm.domain.clock import monotonic
 from ollm.domain.context import Usage
 from ollm.domain.errors import ModelError, ToolsUnsupportedError
-from ollm.domain.messages import JsonObject, PromptMessage
+from ollm.domain.messages import PromptMessage
 from ollm.domain.model_facts import ModelFacts, WrittenForm
 from ollm.domain.tools import ToolSchema
 from ollm.providers.base import (
     AnyPiece,
     CallPiece,
     ChatRequest,
-    CompletionRequest,
     FinishPiece,
     PieceStream,
     ProgressPiece,
@@ -34,22 +33,12 @@ from ollm.providers.base import (
     relay,
 )
 from ollm.providers.text_calls.rendering import (
-    ANSWER_TOOL,
-    CALL_MARKS,
-    CALL_START,
     add_tool_list,
-    add_worked_example,
-    append_reminder,
     build_call_schema,
-    build_name_schema,
-    build_reminder,
-    do_arguments_fit,
     explain_calling,
-    find_named_tool,
     render_messages,
 )
 from ollm.services.loop_detection import StreamTracker
-from ollm.services.token_counting import TokenCounter
 
 if TYPE_CHECKING:
     from ollm.providers.text_calls.stream_parser import CallStreamParser
@@ -64,13 +53,6 @@ Messages = tuple[PromptMessage, ...]
 ToolSchemas = tuple[ToolSchema, ...]
 
 
-def add_answer_tool(tools: ToolSchemas, facts: ModelFacts) -> ToolSchemas:
-    """Add a tool for plain answers if the model writes its calls."""
-    if facts.call_form not in ("text", "constrained") or facts.result_form != "user":
-        return tools
-    return tools if any(tool.name == ANSWER_TOOL.name for tool in tools) else (ANSWER_TOOL, *tools)
-
-
 def format_request(messages: Messages, tools: ToolSchemas, facts: ModelFacts) -> tuple[Messages, ToolSchemas]:
     """Format messages and schemas for sending. Tools go in the system prompt if the server refuses schemas."""
     if tools and facts.call_form == "blocks":
@@ -79,9 +61,8 @@ def format_request(messages: Messages, tools: ToolSchemas, facts: ModelFacts) ->
         return render_block_messages(messages, tools), ()
     if not tools or (facts.takes_tools and facts.result_form == "tool"):
         return messages, tools
-    shown = add_answer_tool(tools, facts)
-    told = add_worked_example(render_messages(messages, facts.written_form), shown, facts.written_form)
-    return (told, shown) if facts.takes_tools else (add_tool_list(told, shown, facts.written_form), ())
+    told = render_messages(messages, facts.written_form)
+    return (told, tools) if facts.takes_tools else (add_tool_list(told, tools, facts.written_form), ())
 
 
 class StreamWatch:
@@ -154,7 +135,6 @@ class AnswerParser:
         self.wants_schema = False
         self._tools = tools
         self._careful = careful
-        self._may_answer = ANSWER_TOOL in tools
         self._bound = bound
         self.watch = StreamWatch()
 
@@ -190,8 +170,6 @@ class AnswerParser:
                         if self._should_stop(text):
                             self.watch.end_early()
                             break
-                    case CallPiece() if self._is_answer(piece):
-                        yield TextPiece(get_answer_text(piece))
                     case CallPiece():
                         self._add_native_call(piece)
                     case FinishPiece():
@@ -201,9 +179,6 @@ class AnswerParser:
         self.finish = self.watch.finish
         if shown := self._finish_parsing():
             yield TextPiece(shown)
-
-    def _is_answer(self, call: CallPiece) -> bool:
-        return self._may_answer and call.name == ANSWER_TOOL.name
 
     def _add_native_call(self, piece: CallPiece) -> None:
         from ollm.providers.text_calls.repair import repair_arguments
@@ -225,8 +200,7 @@ class AnswerParser:
         shown = self._call_text.finish()
         if self.native:
             return shown
-        self.calls += [call for call in self._call_text.calls if not self._is_answer(call)]
-        shown += "\n".join(get_answer_text(call) for call in self._call_text.calls if self._is_answer(call))
+        self.calls += self._call_text.calls
         self.form = self._call_text.form
         if self._call_text.attempts:
             self.rejected = "".join(attempt.text for attempt in self._call_text.attempts)
@@ -234,13 +208,7 @@ class AnswerParser:
         return shown
 
 
-def get_answer_text(call: CallPiece) -> str:
-    """Return the text of a call of the answer tool."""
-    return str(call.arguments.get("text", "")) if isinstance(call.arguments, dict) else call.arguments
-
-
 MAX_CALL_TOKENS = 1024  # tokens of a call that is bound to a schema: a small model that writes more has lost its way
-MAX_NAME_TOKENS = 32
 MAX_STUMBLED_ANSWERS = 2  # answers that needed the schema, after which it is used from the start
 
 
@@ -253,8 +221,6 @@ class ToolCallFallback:
         self._provider = provider
         self._request = request
         self._usage = Usage()
-        self._last_collected = ""  # what was written under the last schema, whole or not
-        self._has_all = False  # it asked again for what it was given
         self.advice = ""  # how the server would take tools, when it refused them
 
     def stream_answer(self) -> AsyncGenerator[AnyPiece, None]:
@@ -263,9 +229,7 @@ class ToolCallFallback:
 
     async def _run_attempts(self) -> AsyncGenerator[AnyPiece | PieceStream, None]:
         parser = self.create_parser()
-        parser.calls = await self._decide_call(parser)
-        if not parser.calls:
-            yield self.request_answer(parser)
+        yield self.request_answer(parser)
         if parser.wants_schema:
             parser.calls = await self.request_constrained_calls(parser)
         if again := self._revise_facts(parser):
@@ -283,22 +247,11 @@ class ToolCallFallback:
 
     def _render_request(self) -> ChatRequest:
         messages, tools = format_request(self._request.messages, self._request.tools, self.facts)
-        if words := self._build_reminder():
-            messages = append_reminder(messages, words)
         return replace(self._request, messages=messages, tools=tools)
-
-    def _build_reminder(self) -> str:
-        """Repeat the user's request after a result: a small model takes its first step for the whole task."""
-        messages = self._request.messages
-        writes = ANSWER_TOOL in self._get_offered_tools()
-        return build_reminder(messages) if writes and messages[-1].role == "tool" and not self._has_all else ""
-
-    def _get_offered_tools(self) -> tuple[ToolSchema, ...]:
-        return add_answer_tool(self._request.tools, self.facts)
 
     def create_parser(self) -> AnswerParser:
         form = self.facts.call_form
-        return AnswerParser(self._get_offered_tools(), careful=form == "native", bound=form == "constrained")
+        return AnswerParser(self._request.tools, careful=form == "native", bound=form == "constrained")
 
     async def request_answer(
         self, parser: AnswerParser, request: ChatRequest | None = None
@@ -319,46 +272,6 @@ class ToolCallFallback:
                 request = self._render_request()
         self.facts = parser.watch.update_facts(self.facts)
         self._count_usage(parser.finish.usage)
-
-    async def _decide_call(self, parser: AnswerParser) -> list[CallPiece]:
-        """Return the first call of a model that writes its calls, if it wants one. Constrained to the tools' names, it
-        decides whether to act before it can talk itself out of it. It writes the arguments freely: under a schema
-        it does not find the end of a text. If it would repeat a failed call, it decides among the other tools. If
-        it repeats a successful call, none is made. Used only if the server can continue the model's answer, so
-        that this costs a few tokens."""
-        tools = self._get_offered_tools()
-        if ANSWER_TOOL not in tools:
-            return []
-        try:
-            calls = await self._choose_tool_call(parser, tools)
-            if self._were_made_before(calls) and self._request.messages[-1].failed:
-                calls = await self._choose_tool_call(
-                    parser, tuple(tool for tool in tools if tool.name != calls[0].name)
-                )
-        except ModelError:
-            return []
-        self._has_all = self._were_made_before(calls)
-        return [] if self._has_all else calls
-
-    async def _choose_tool_call(self, parser: AnswerParser, tools: tuple[ToolSchema, ...]) -> list[CallPiece]:
-        """Return the call of the tool the model names among these, or [] if it prefers to answer."""
-        name = find_named_tool(
-            await self._complete_call(parser, build_name_schema(tools), MAX_NAME_TOKENS) or "", self._request.tools
-        )
-        return await self._write_call(parser, name) if name else []
-
-    async def _write_call(self, parser: AnswerParser, name: str) -> list[CallPiece]:
-        """Let the model write a call of this tool. Use the schema if a parameter is missing or invented."""
-        from ollm.providers.text_calls.repair import parse_calls
-
-        offered = {tool.name: tool for tool in self._request.tools}
-        begun = CALL_START.format(name)
-        text = await self._complete_call(parser, None, MAX_CALL_TOKENS, begun)
-        calls = list(parse_calls(begun + text, offered).calls) if text else []
-        if not text or (calls and all(do_arguments_fit(call.arguments, offered[call.name]) for call in calls)):
-            return calls
-        bound = await self._complete_call(parser, build_call_schema((offered[name],)), MAX_CALL_TOKENS)
-        return list(parse_calls(bound or "", offered).calls)
 
     async def _retry_call(self, parser: AnswerParser) -> AsyncGenerator[AnyPiece, None]:
         """Send one hint about the mistake; then, if the server can, request a call constrained to the schema.
@@ -388,41 +301,13 @@ class ToolCallFallback:
         return replace(request, messages=(*request.messages, said, PromptMessage(role="user", content=words)))
 
     async def request_constrained_calls(self, parser: AnswerParser) -> list[CallPiece]:
-        """Request a call constrained to the schema of the offered tools. Return [] if the server cannot do that."""
+        """Request a call constrained to the schema of the offered tools. Return [] if the server cannot do that. A
+        server that ignores the schema is detected and not tried again."""
         from ollm.providers.text_calls.repair import parse_calls
 
         self.stumbles += 1
-        try:
-            text = await self._complete_call(parser, build_call_schema(self._request.tools), MAX_CALL_TOKENS)
-            if text is None:
-                text = await self._request_schema_answer(parser)
-        except ModelError:
-            return []
-        return list(parse_calls(text, {tool.name: tool for tool in self._request.tools}).calls)
-
-    async def _complete_call(
-        self, parser: AnswerParser, schema: JsonObject | None, longest: int, begun: str = ""
-    ) -> str | None:
-        """Continue the model's own answer from the start of the call (llama.cpp)."""
-        prompt = await self._provider.render(self._render_request())
-        if prompt is None:
-            return None
-        before, after = CALL_MARKS[self.facts.written_form]
-        request = CompletionRequest(
-            model=self._request.model,
-            prompt=prompt + parser.shown_text + before + begun,
-            max_tokens=min(self._request.max_tokens or longest, longest),
-            schema=schema,
-            stop=() if schema or not after else (after,),
-            temperature=0,
-        )
-        return await self._collect_text(self._provider.complete(request))
-
-    async def _request_schema_answer(self, parser: AnswerParser) -> str:
-        """Constrain the whole answer to the schema (Ollama, vLLM and others). A server that ignores the schema is
-        detected and not tried again."""
         if not self.facts.binds_answers:
-            return ""
+            return []
         plain = render_messages(self._request.messages, self.facts.written_form)
         words = PromptMessage(role="user", content=f"Call the tool now. {parser.mistake}".strip())
         request = replace(
@@ -433,13 +318,16 @@ class ToolCallFallback:
             max_tokens=min(self._request.max_tokens or MAX_CALL_TOKENS, MAX_CALL_TOKENS),
             temperature=0,
         )
-        text = await self._collect_text(self._provider.stream(request))
-        if self._last_collected.strip() and not self._last_collected.lstrip().startswith("{"):
+        try:
+            text = await self._collect_text(self._provider.stream(request))
+        except ModelError:
+            return []
+        if text.strip() and not text.lstrip().startswith("{"):
             self.facts = replace(self.facts, binds_answers=False)
-        return text
+        whole = text.rstrip().endswith("}")  # a value that was cut off would be incomplete
+        return list(parse_calls(text, {tool.name: tool for tool in self._request.tools}).calls) if whole else []
 
     async def _collect_text(self, pieces: AsyncGenerator[AnyPiece, None]) -> str:
-        """Return the text written under the schema, or "" if it was cut off, because a value would be incomplete."""
         parser, watch = AnswerParser(()), StreamWatch()
         text = ""
         async with aclosing(parser.parse_stream(pieces)) as heard:
@@ -449,8 +337,7 @@ class ToolCallFallback:
                     break
         self.facts = parser.watch.update_facts(self.facts)
         self._count_usage(parser.finish.usage)
-        self._last_collected = text
-        return text if text.rstrip().endswith("}") else ""
+        return text
 
     def _revise_facts(self, parser: AnswerParser) -> ModelFacts | None:
         """Return corrected facts if the answer disproves the current ones. The request is then sent again."""
@@ -484,13 +371,11 @@ class ToolCallFallback:
         self.facts = replace(self.facts, written_form=form)
 
     def _count_usage(self, usage: Usage) -> None:
-        """Count prompt tokens of the first request, without the reminder, and add up completion tokens."""
+        """Count prompt tokens of the first request, and add up completion tokens."""
         if not self._usage.prompt_tokens:
             self.counted = self.facts
-        reminder = self._build_reminder()
-        extra = TokenCounter(self.facts.token_factor).count_text(reminder) if reminder else 0
         self._usage = Usage(
-            prompt_tokens=self._usage.prompt_tokens or max(0, usage.prompt_tokens - extra),
+            prompt_tokens=self._usage.prompt_tokens or usage.prompt_tokens,
             completion_tokens=self._usage.completion_tokens + usage.completion_tokens,
             reused_tokens=self._usage.reused_tokens or usage.reused_tokens,
         )
