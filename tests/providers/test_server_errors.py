@@ -320,9 +320,6 @@ async def test_the_key_is_never_repeated() -> None:
     asked = exchange(key=" sk-12345678 \n")
 
     assert asked.explain(http.BadResponse("bad sk-12345678")).message.endswith("bad [redacted].")
-    assert asked.decode(b'{"a":"sk-12345678"}') == {"a": "[redacted]"}
-    assert asked.decode('{"a":"sk-12345678"}') == {"a": "[redacted]"}
-    assert exchange(key="short").decode('{"a":"short"}') == {"a": "short"}
 
 
 @pytest.mark.parametrize("key", ["schlüssel-key", "two\nlines-key", "\x00"])

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
-from contextlib import AsyncExitStack, aclosing, asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any, TypeVar
 
 import msgspec
@@ -13,90 +13,20 @@ from ollm.config.settings import ProviderTimeouts
 from ollm.domain.clock import monotonic
 from ollm.domain.errors import ModelError, ModelTimeoutError, NoServerError, OllmError, UsageError
 from ollm.domain.lazy import compile_late
-from ollm.domain.messages import JsonObject
 from ollm.providers.base import (
-    AnyPiece,
-    CallPiece,
-    FinishPiece,
-    PieceStream,
     Provider,
-    TextPiece,
-    ThinkingPiece,
     as_mapping,
     decode_json,
 )
 from ollm.providers.server_errors import ModelLoadingError, extract_error_text, make_error_from_text, make_server_error
 from ollm.system import http
 
-HIDDEN_KEY = "[redacted]"
-
-
-async def hide_key_in_pieces(pieces: PieceStream, key: str) -> PieceStream:
-    """Hide the key in pieces. The end of a piece that may begin the key is held until the next piece."""
-    hider = KeyHider(key)
-    async with aclosing(pieces):
-        async for piece in pieces:
-            for clean in hider.clean_piece(piece):
-                yield clean
-        for clean in hider.flush():
-            yield clean
-
-
-class KeyHider:
-    """A filter that hides the key in a sequence of pieces. Text and thinking are filtered separately, so pieces of the
-    other kind in between do not matter."""
-
-    def __init__(self, key: str) -> None:
-        self._key = key
-        self._waiting: dict[type[TextPiece | ThinkingPiece], str] = {}
-
-    def clean_piece(self, piece: AnyPiece) -> Iterator[AnyPiece]:
-        match piece:
-            case TextPiece() | ThinkingPiece():
-                text = (self._waiting.pop(type(piece), "") + piece.text).replace(self._key, HIDDEN_KEY)
-                kept = self._find_beginning(text)
-                if kept:
-                    self._waiting[type(piece)] = text[-kept:]
-                    text = text[:-kept]
-                if text or not kept:
-                    yield type(piece)(text)
-            case CallPiece():
-                yield CallPiece(self.clean_text(piece.name), self._clean_arguments(piece))
-            case FinishPiece():
-                yield from self.flush()
-                yield piece
-            case _:
-                yield piece
-
-    def flush(self) -> Iterator[AnyPiece]:
-        """Return the text held back for a continuation."""
-        for kind, text in self._waiting.items():
-            yield kind(text)
-        self._waiting.clear()
-
-    def clean_text(self, text: str) -> str:
-        return text.replace(self._key, HIDDEN_KEY)
-
-    def _find_beginning(self, text: str) -> int:
-        most = min(len(text), len(self._key) - 1)
-        return next((length for length in range(most, 0, -1) if text.endswith(self._key[:length])), 0)
-
-    def _clean_arguments(self, piece: CallPiece) -> JsonObject | str:
-        if isinstance(piece.arguments, str):
-            return self.clean_text(piece.arguments)
-        written = msgspec.json.encode(piece.arguments).decode()
-        if self._key not in written:
-            return piece.arguments
-        clean: JsonObject = msgspec.json.decode(self.clean_text(written))
-        return clean
-
-
 QUICK_TIMEOUT_SECONDS = 10.0
 LOADING_SECONDS = 0.5
 HEADER_NAME = compile_late(r"(?i)(?!content-length$|transfer-encoding$)[a-z0-9!#$%&'*+.^_`|~-]+")
 BUSY_STATUSES = (429, 502, 503, 504)
-MIN_HIDDEN_KEY_CHARACTERS = 8
-Received = TypeVar("Received", bytes, str)
+MIN_HIDDEN_CHARACTERS = 8
+Failure = TypeVar("Failure", bound=OllmError)
 
 
 class ServerBusy(Exception):  # noqa: N818 - a reason to try again, not a fault
@@ -117,25 +47,19 @@ class Exchange:
         self._named = configured or url  # as errors name it
         self._timeouts = http.Timeouts(connect=timeouts.connect, first=timeouts.first_token, stall=timeouts.stall)
         key = _clean_api_key(api_key) if api_key else ""
-        self._secrets: list[str] = []  # never shown, even if the server repeats one
-        self._written: list[str] = []  # values of headers in the settings, hidden in errors
-        self._hide([key])
+        self._secrets = [key]  # hidden in errors, even if the server repeats one
         headers = {"Authorization": f"Bearer {key}"} if api_key else {}
         try:
             self._client = http.open_client(url, headers=headers, timeouts=self._timeouts, proxied=proxied)
         except ValueError as error:
             raise UsageError(f"{url} is not a valid server URL: {error}.", action="Set provider.baseUrl.") from error
 
-    def _hide(self, secrets: Sequence[str]) -> None:
-        self._secrets += [secret for secret in secrets if len(secret) >= MIN_HIDDEN_KEY_CHARACTERS]
-
     def add_headers(self, headers: Mapping[str, str], secrets: Sequence[str]) -> None:
-        """Send these headers with every request, and hide `secrets` in answers."""
+        """Send these headers with every request. Errors show neither their values nor `secrets`."""
         for name, value in headers.items():
             if not HEADER_NAME.fullmatch(name) or not value.isascii() or not value.isprintable():
                 raise UsageError(f"The header {name!r} in models has invalid characters.", action="Correct it.")
-        self._hide(secrets)
-        self._written += [value for value in headers.values() if len(value) >= MIN_HIDDEN_KEY_CHARACTERS]
+        self._secrets += [*secrets, *headers.values()]
         self._client.add_headers(headers)
 
     def extend_first_token_timeout(self, seconds: float) -> None:
@@ -193,7 +117,7 @@ class Exchange:
 
     def decode(self, data: bytes | str) -> Any:
         try:
-            return decode_json(self._hide_api_key(self._unescape(data)))
+            return decode_json(data)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise ModelError(
                 f"The model server at {self._named} sent something that is not JSON.",
@@ -201,41 +125,16 @@ class Exchange:
             ) from error
 
     def _explain_answer(self, answer: http.FullResponse) -> ModelError:
-        shown = http.FullResponse(
-            status=answer.status,
-            headers=answer.headers,
-            body=self._hide_api_key(self._unescape(answer.body), self._written),
-        )
-        return make_server_error(self._named, shown)
+        return self.hide_secrets(make_server_error(self._named, answer))
 
-    def hide_key(self, pieces: PieceStream) -> PieceStream:
-        """Hide the API key in a server's stream, even if it is split across pieces."""
-        for secret in self._secrets:
-            pieces = hide_key_in_pieces(pieces, secret)
-        return pieces
-
-    def _unescape(self, data: bytes | str) -> bytes:
-        """Normalize JSON, so that a key written with escapes is found."""
-        written = data.encode() if isinstance(data, str) else data
-        if not self._secrets or b"\\" not in written:
-            return written
-        try:
-            return msgspec.json.encode(decode_json(written))
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            return written
-
-    def _hide_api_key(self, data: Received, more: Sequence[str] = ()) -> Received:
-        for secret in (*self._secrets, *more):
-            if isinstance(data, str):
-                data = data.replace(secret, HIDDEN_KEY)
-            else:
-                data = data.replace(secret.encode(), HIDDEN_KEY.encode())
-        return data
+    def hide_secrets(self, error: Failure) -> Failure:
+        """Hide the key and the values of headers in an error that the server may have worded."""
+        for secret in (one for one in self._secrets if len(one) >= MIN_HIDDEN_CHARACTERS):
+            error.message = error.message.replace(secret, "[redacted]")
+        return error
 
     def explain(self, failure: http.HttpFailure) -> OllmError:
-        error = self._explain_failure(failure)
-        error.message = self._hide_api_key(error.message, self._written)
-        return error
+        return self.hide_secrets(self._explain_failure(failure))
 
     def _explain_failure(self, failure: http.HttpFailure) -> OllmError:
         where = f"The model server at {self._named}"
@@ -328,7 +227,8 @@ class ServerProvider(Provider):
         """Decode a part of an answer. An error in mid-stream has status 200."""
         value = as_mapping(self._exchange.decode(data))
         if value.get("error"):
-            raise make_error_from_text(self.base_url, extract_error_text(value), 200, value)
+            error = make_error_from_text(self.base_url, extract_error_text(value), 200, value)
+            raise self._exchange.hide_secrets(error)
         return value
 
     def _make_broken_error(self) -> ModelError:

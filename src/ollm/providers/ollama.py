@@ -46,7 +46,7 @@ class Ollama(ServerProvider):
         super().__init__(exchange, exchange.url)
 
     def stream(self, request: ChatRequest) -> AsyncGenerator[AnyPiece, None]:
-        return self._exchange.hide_key(self._stream_pieces(request))
+        return self._stream_pieces(request)
 
     async def _stream_pieces(self, request: ChatRequest) -> AsyncGenerator[AnyPiece, None]:
         last: dict[str, Any] | None = None

@@ -113,7 +113,7 @@ class OpenAICompatible(ServerProvider):
             unknown = bool(names) and request.model not in names and self.kind != LLAMA_CPP
             return make_unknown_model_error(self.base_url, request.model, names) if unknown else None
 
-        return relay(self._exchange.hide_key(self._stream_when_loaded(body)), list_models)
+        return relay(self._stream_when_loaded(body), list_models)
 
     async def models(self) -> list[ModelInfo]:
         self._remember(await self._exchange.request_json("GET", f"{self._api}/models"))

