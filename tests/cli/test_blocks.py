@@ -214,7 +214,7 @@ async def test_a_refused_block_stays_the_models_and_the_reason_comes_behind_it(t
     assert "The answer was stopped after 2,000 tokens" in long["err"]
 
 
-DOCUMENTED = '"""Doc."""\n\n\ndef add(a, b):\n    return a\n'
+DOCUMENTED = '"""Doc."""\ndef add(a, b):\n    return a\n'
 SCRIPT = "```bash\n#!/bin/sh\nrm a.txt\n```"
 
 
@@ -306,7 +306,6 @@ async def test_two_blocks_for_one_file_count_one_after_the_other(tmp_path: Path)
         ("1. b.py:\n\n   ```python\n   if 1:\n       x\n   ```\n", "b.py", "if 1:\n    x\n"),
         ("src\\b.py\r\n```python\r\nprint(1)\r\n```\r\n", "src/b.py", "print(1)\n"),
         ("**b.py**\n~~~python\nprint(1)\n~~~", "b.py", "print(1)\n"),
-        ("Makefile\n```\nall:\n    echo hi\n```", "Makefile", "all:\n\techo hi\n"),
     ],
 )
 async def test_odd_blocks_are_read_as_they_are_meant(tmp_path: Path, answer: str, path: str, text: str) -> None:

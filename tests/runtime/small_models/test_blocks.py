@@ -308,20 +308,6 @@ def test_half_a_search_block_is_never_written_into_a_file() -> None:
     assert "<<<<<<<" not in str(read_change("new.py", "<<<<<<< SEARCH\nx\n", None).content)
 
 
-def test_a_rewritten_part_with_a_new_helper_brings_both() -> None:
-    current = LONG + "def main():\n    print(1)\n\n\nif __name__ == '__main__':\n    main()\n"
-    body = (
-        '"""Words."""\n\n\ndef helper():\n    return 2\n\n\ndef main():\n    print(helper())\n\n\n'
-        'if __name__ == "__main__":\n    main()\n'
-    )
-    after = current
-    for pair in read_change("tool.py", body, current).edits:
-        after = after.replace(*pair)
-    assert after.startswith('"""Words."""\n')
-    assert "def helper():\n    return 2\n\n\ndef main():\n    print(helper())" in after
-    assert after.count("__main__") == 1
-
-
 def test_lines_marked_as_gone_and_new_are_a_diff_though_no_head_says_so() -> None:
     current = "from calc import add, sub\n\nprint(add(2, 3), sub(9, 4))\n- a list\n"
     body = "from calc import add, sub\n-print(add(2, 3), sub(9, 4))\n+print(add(2, 3), subtract(9, 4))\n"
@@ -332,11 +318,9 @@ def test_lines_marked_as_gone_and_new_are_a_diff_though_no_head_says_so() -> Non
     assert read_change("todo.md", "- a list\n+ more\n", current).edits != (("a list", "more"),)
 
 
-def test_lines_to_be_added_do_not_wipe_a_short_file() -> None:
+def test_a_few_lines_do_not_wipe_a_short_file_of_code() -> None:
     current = "import os\n\nDEBUG = False\n\n\ndef f():\n    pass\n"
-    ((target, replacement),) = read_change("config.py", "MAX = 50\n", current).edits
-
-    assert (target, replacement) == ("DEBUG = False", "DEBUG = False\nMAX = 50")
+    assert "7 lines" in read_change("config.py", "MAX = 50\n", current).mistake
     assert read_change("notes.txt", "all new\n", "one\ntwo\nthree\n").content == "all new\n"
 
 
@@ -346,15 +330,10 @@ def test_an_empty_block_empties_no_file() -> None:
     assert change.mistake == "The block for a.py is empty: nothing was changed."
 
 
-def test_an_indented_line_is_a_part_of_a_small_file_and_never_all_of_it() -> None:
+def test_an_indented_line_is_never_all_of_a_small_file() -> None:
     current = "RATE = 20\n\n\ndef with_tax(price):\n    return price - price * RATE / 100\n"
 
-    placed = read_change("tax.py", "    return price + price * RATE / 100\n", current)
-    assert placed.content is None
-    assert placed.edits[0][1].endswith("return price + price * RATE / 100")
-    other = read_change("tax.py", "    raise KeyError\n", current)
-    assert other.content is None
-    assert other.mistake
+    assert read_change("tax.py", "    return price + price * RATE / 100\n", current).mistake
 
 
 def test_what_was_said_of_a_file_is_no_part_of_it() -> None:

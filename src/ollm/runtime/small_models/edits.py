@@ -19,16 +19,12 @@ from ollm.runtime.small_models.placement import (
     find_definitions,
     has_ellipsis,
     list_defined_names,
-    place_added_lines,
-    place_block,
     place_definitions,
     place_keyed_lines,
-    place_section,
     place_similar,
-    place_similar_line,
 )
 
-SMALL_LINES = 12  # a file of so few lines is rewritten as a whole unless the block only adds to it
+SMALL_LINES = 12  # a file of so few lines is rewritten as a whole, except for its definitions
 NOTHING_CHANGES = "{} holds exactly this already: nothing was changed."
 HOLDS_MORE = "{} holds all of this already, and more: nothing was changed."
 LEFT_OUT = "The block for {} leaves a part of the code out: nothing was changed. Write all lines of what you change."
@@ -63,7 +59,6 @@ class Change(Data, frozen=True):
 
 def read_change(path: str, body: str, current: str | None) -> Change:
     """Return the change this block makes to the file at `path`. `current` is its content, or None without a file."""
-    body = match_indentation(body, current or "", path)
     try:
         change = _read_change(path, body, current)
     except AmbiguousError as places:
@@ -83,10 +78,10 @@ def _read_change(path: str, body: str, current: str | None) -> Change:
         return Change(mistake=mistake)
     if current is None or not current.strip() or is_whole_document(path, body, current):
         return Change(content=_end_with_newline(body))
-    if (part := _read_part(path, body, current)) is not None:
+    if (part := _read_part(body, current)) is not None:
         edits = tuple((old, new) for old, new in part if old != new)
         return Change(edits=edits) if edits else Change(mistake=HOLDS_MORE.format(path))
-    if body.strip() and not has_ellipsis(body, current) and _may_be_whole(body, current):
+    if body.strip() and not has_ellipsis(body, current) and _may_be_whole(path, body, current):
         return Change(content=_end_with_newline(body))
     return Change(mistake=_explain_refusal(path, body, current))
 
@@ -119,24 +114,19 @@ def is_whole_document(path: str, body: str, current: str) -> bool:
 
 
 def fits_into(body: str, current: str) -> bool:
-    """Return True if a block relates to this file: it replaces lines, or shares definitions, names or lines."""
-    old, new = current.splitlines(), body.strip("\n").splitlines()
-    if (
-        read_replacements(body)
-        or read_bare_diff(body, current)
-        or list_defined_names(body) & list_defined_names(current)
-    ):
+    """Return True if a block relates to this file: it replaces lines, or shares definitions or lines."""
+    if read_replacements(body) or read_bare_diff(body, current):
         return True
-    same = compute_kept_share(new, old) >= SIMILAR_SHARE
-    return same or bool(place_keyed_lines(new, old) or place_similar_line(new, old))
+    same = compute_kept_share(body.splitlines(), current.splitlines()) >= SIMILAR_SHARE
+    return same or bool(list_defined_names(body) & list_defined_names(current))
 
 
-def _may_be_whole(body: str, current: str) -> bool:
+def _may_be_whole(path: str, body: str, current: str) -> bool:
     """Return True if a block may be the whole file: it is about as long, or consists of the file's lines."""
     old, new = current.splitlines(), body.strip("\n").splitlines()
     if _begins_inside(new, old):
         return False
-    if len(old) <= SMALL_LINES or 2 * len(new) >= len(old):
+    if 2 * len(new) >= len(old) or (path.endswith(PAGES) and len(old) <= SMALL_LINES):
         return True
     known = set(map(str.strip, old))
     return sum(line.strip() in known for line in new) >= WHOLE_SHARE * len(new)
@@ -204,50 +194,18 @@ def _check_pairs(path: str, pairs: tuple[tuple[str, str], ...], current: str | N
     return Change(edits=tuple(edits))
 
 
-def _read_part(path: str, body: str, current: str) -> tuple[tuple[str, str], ...] | None:
+def _read_part(body: str, current: str) -> tuple[tuple[str, str], ...] | None:
     """Return the edits of a block that contains only a part of the file, or None if it may be the whole."""
     old, new = current.splitlines(), body.strip("\n").splitlines()
     if not has_ellipsis(body, current) and compute_kept_share(old, new) >= WHOLE_SHARE:
         return None
     edits = place_definitions(new, old)
-    if edits is None and path.endswith((".md", ".markdown")):
-        edits = place_section(new, old)
     if edits is None:
         edits = place_keyed_lines(new, old)
-    if edits is None:
-        edits = place_similar_line(new, old)
-    if edits is not None:
-        return edits
-    if not path.endswith(PAGES) and 2 * len(new) <= len(old) and (added := place_added_lines(new, old)):
-        return added
-    if len(old) <= SMALL_LINES and not has_ellipsis(body, current) and not _begins_inside(new, old):
-        return None
-    return place_block(new, old) or place_similar(new, old)
+    small = len(old) <= SMALL_LINES and not has_ellipsis(body, current) and not _begins_inside(new, old)
+    return edits if edits is not None or small else place_similar(new, old)
 
 
 def _end_with_newline(text: str) -> str:
     text = text.lstrip("\n") if text.strip() else text
     return text if not text or text.endswith("\n") else f"{text}\n"
-
-
-def match_indentation(body: str, current: str, path: str) -> str:
-    """Indent the block with tabs or spaces, like the file. A makefile requires tabs."""
-    makefile = path.rpartition("/")[2].lower().startswith("makefile")
-    tabs = _has_tabs(current) or (makefile and not current.strip())
-    blanks = find_indent(current)
-    if tabs and not blanks and (unit := find_indent(body)):
-        return re.sub(
-            r"(?m)^ +(?=\S)", lambda found: "\t" * (len(found[0]) // unit) + " " * (len(found[0]) % unit), body
-        )
-    if blanks and not tabs and _has_tabs(body):
-        return re.sub(r"(?m)^\t+", lambda found: " " * blanks * len(found[0]), body)
-    return body
-
-
-def find_indent(text: str) -> int:
-    """Return the smallest indentation in spaces of the indented lines, or 0 if there are none."""
-    return min((len(found) for found in re.findall(r"(?m)^( {2,})\S", text)), default=0)
-
-
-def _has_tabs(text: str) -> bool:
-    return "\n\t" in f"\n{text}"

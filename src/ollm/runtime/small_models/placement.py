@@ -1,4 +1,4 @@
-"""Places the parts of a block in a file: functions and classes by name, lines by name, similarity or heading.
+"""Places the parts of a block in a file: functions, classes and settings by name, other lines by similarity.
 
 Pure: lines in, pairs of target and replacement out.
 """
@@ -12,8 +12,6 @@ from typing import NamedTuple
 
 from ollm.domain.struct import Data
 
-SIMILAR_LINE = 0.65  # how like a line must be that a single one takes the place of
-NEXT_LINE = 0.15  # how much less the next line must be like it
 SIMILAR_SHARE = 0.5  # of a block's lines that are in the file, for it to be a changed part of it
 MAX_TOLD_PLACES = 6
 MAX_DEFINITION_LINES = 45  # of one that is shown whole in a long file
@@ -23,18 +21,12 @@ ELLIPSIS = re.compile(
     r"(?:\.\.\.|…|.*?\b(?:existing|rest of|unchanged|remain|same as))",
     re.IGNORECASE,
 )
-_OPENS = re.compile(r"[{\[(]\s*$")
-_IMPORT = re.compile(r"^(?:import|from)\s+\w")
-_CONSTANT = re.compile(r"^[A-Z][A-Z\d_]*\s*=")
-_HEADING = re.compile(r"^(#{1,6}) +(.+?)\s*$")
-_VALUE_KEY = re.compile(r"^([A-Za-z_][\w.-]*)\s*[:=]\s*\S")
 _KEY = re.compile(r"^\s*(?:export\s+|const\s+|let\s+|var\s+|-\s+)?[\"']?([A-Za-z_][\w.-]*)[\"']?\s*(?:[:=]|$)")
 WHOLE_SHARE = 0.6  # of a file's lines that a block must hold to be taken for all of it
 _DEFINITION = re.compile(
     r"^(?P<indent>[ \t]*)(?:export\s+|default\s+|public\s+|private\s+|static\s+|async\s+|pub\s+)*"
     r"(?:def|class|function\*?|func|fn|interface|struct|impl|trait|type)\s+(?:\([^)]*\)\s*)?(?P<name>[A-Za-z_$][\w$]*)"
 )
-_DOCSTRING = re.compile(r"^(?:\"{3}|'{3}).*(?:\"{3}|'{3})$")
 _DECORATOR = re.compile(r"^[ \t]*@\w")
 _ANY_IMPORT = re.compile(r"^(?:import|from|const \w+ = require|use|#include)\b")
 
@@ -105,23 +97,17 @@ def place_definitions(new: list[str], old: list[str]) -> tuple[tuple[str, str], 
     outer = _keep_outermost(find_definitions(new))
     if not outer or _has_other_lines(new, outer, old):
         return None
-    present = find_definitions(old)
     changes: dict[int, _Change] = {}
-    added: list[Definition] = []
+    added: list[tuple[Definition, Definition | None]] = []
     for definition, owner in (part for found in outer for part in _open_partial_class(found, new, old)):
-        if owner:
-            _place_member(definition, owner, old, changes)
-            continue
-        place = _find_namesake(definition, present)
+        place = _find_namesake(definition, _find_inside(owner, old))
         if place is None:
-            added.append(definition)
+            added.append((definition, owner))
         elif place.text != (text := _fit_definition(definition, place)):
-            before = [found.text for found in added if found.indent == place.indent]
-            added = [found for found in added if found.indent != place.indent]
-            changes[place.start] = _Change(place, [*before, text])
-    if added:
-        _append_definitions(added, old, changes)
-    head = _add_head(_list_outside(new, outer), old, changes)
+            changes[place.start] = _Change(place, [text])
+    for definition, owner in added:
+        _append_definition(definition, owner, old, changes)
+    head = _add_imports(_list_outside(new, outer), old, changes)
     return (*(change.make_edit(old) for change in changes.values()), *head)
 
 
@@ -136,26 +122,22 @@ class _Change(NamedTuple):
         return make_edit_at(old, self.place.start, self.place.end, text)
 
 
-def _place_member(member: Definition, owner: Definition, old: list[str], changes: dict[int, _Change]) -> None:
-    """Replace the method of the same name in its own class, or append it to that class."""
-    inside = [found for found in find_definitions(old) if owner.start < found.start and found.end <= owner.end]
-    members = [found for found in inside if found.indent == min(inner.indent for inner in inside)]
-    place = _find_namesake(member, inside)
-    if place:
-        if place.text != (text := _fit_definition(member, place)):
-            changes[place.start] = _Change(
-                place, [*changes[place.start].texts[:-1], text] if place.start in changes else [text]
-            )
-    elif members:
-        last = members[-1]
-        changes.setdefault(last.start, _Change(last, [last.text])).texts.append(_indent_like(member, last.indent))
-    else:
-        closed = old[owner.end - 1].strip()[:1] in ("}", ")")
-        text = _indent_like(member, owner.indent + 4)
-        body = (changes[owner.start].texts[0] if owner.start in changes else owner.text).split("\n")
-        lines = [*body[:-1], text, body[-1]] if closed else [*body, "", text]
-        whole = "\n".join(lines)
-        changes[owner.start] = _Change(owner, [whole])
+def _find_inside(owner: Definition | None, old: list[str]) -> list[Definition]:
+    """Find the definitions of a class, or all without one."""
+    found = find_definitions(old)
+    return [inner for inner in found if owner.start < inner.start and inner.end <= owner.end] if owner else found
+
+
+def _append_definition(
+    definition: Definition, owner: Definition | None, old: list[str], changes: dict[int, _Change]
+) -> None:
+    """Append after the last definition at the same depth, or else at the end of the class or the file."""
+    inside = _find_inside(owner, old)
+    indent = min((found.indent for found in inside), default=owner.indent + 4) if owner else definition.indent
+    end = len(old)
+    last = owner or Definition(name="", indent=indent, start=end - 1, end=end, text=old[-1])
+    last = next((found for found in reversed(inside) if found.indent == indent), last)
+    changes.setdefault(last.start, _Change(last, [last.text])).texts.append(_indent_like(definition, indent))
 
 
 def _find_namesake(definition: Definition, present: list[Definition]) -> Definition | None:
@@ -206,18 +188,14 @@ def _keep_outermost(found: list[Definition]) -> list[Definition]:
 
 
 def _has_other_lines(lines: list[str], outer: list[Definition], old: list[str]) -> bool:
-    known = {_strip_quotes(line) for line in old}
-    rest = [line for line in _list_outside(lines, outer) if _strip_quotes(line) not in known]
-    return any(not _ANY_IMPORT.match(line) and not ELLIPSIS.match(line) and not _DOCSTRING.match(line) for line in rest)
+    known = set(map(str.strip, old))
+    rest = [line for line in _list_outside(lines, outer) if line.strip() not in known]
+    return any(not _ANY_IMPORT.match(line) and not ELLIPSIS.match(line) for line in rest)
 
 
 def _list_outside(lines: list[str], outer: list[Definition]) -> list[str]:
     inside = {number for found in outer for number in range(found.start, found.end)}
     return [line for number, line in enumerate(lines) if number not in inside and line.strip()]
-
-
-def _strip_quotes(line: str) -> str:
-    return line.replace('"', "'").strip()
 
 
 def _indent_like(definition: Definition, indent: int) -> str:
@@ -228,29 +206,15 @@ def _indent_like(definition: Definition, indent: int) -> str:
     return "\n".join(" " * moved + line if moved > 0 and line.strip() else line[max(0, -moved) :] for line in lines)
 
 
-def _append_definitions(added: list[Definition], old: list[str], changes: dict[int, _Change]) -> None:
-    """Append after the last definition at the same depth, or at the end of the file."""
-    indent = added[0].indent
-    texts = [definition.text for definition in added]
-    alike = [found for found in find_definitions(old) if found.indent == indent]
-    end = len(old)
-    last = alike[-1] if alike else Definition(name="", indent=indent, start=end - 1, end=end, text=old[-1])
-    changes.setdefault(last.start, _Change(last, [last.text])).texts.extend(texts)
-
-
-def _add_head(outside: list[str], old: list[str], changes: dict[int, _Change]) -> list[tuple[str, str]]:
-    """Replace the file's docstring. Put a first docstring and new imports above the first import, or above the first
-    definition."""
-    head = [line for line in outside if _DOCSTRING.match(line) and line not in old]
-    edits = [make_edit_at(old, 0, 1, head.pop(0))] if head and _DOCSTRING.match(old[0]) else []
-    head += [line for line in outside if _ANY_IMPORT.match(line) and line not in old]
-    imports = [line for line in old if _ANY_IMPORT.match(line)]
+def _add_imports(outside: list[str], old: list[str], changes: dict[int, _Change]) -> list[tuple[str, str]]:
+    """Put new imports above the first import, or above the first definition."""
+    head = [line for line in outside if _ANY_IMPORT.match(line) and line not in old]
     first = next(iter(find_definitions(old)), None) or next((change.place for change in changes.values()), None)
-    if head and imports:
-        edits.append((imports[0], "\n".join((*head, imports[0]))))
-    elif head and first:
+    if head and (there := next(filter(_ANY_IMPORT.match, old), None)):
+        return [(there, "\n".join((*head, there)))]
+    if head and first:
         changes.setdefault(first.start, _Change(first, [first.text])).texts.insert(0, "\n".join(head))
-    return edits
+    return []
 
 
 def make_edit_at(old: list[str], start: int, end: int, replacement: str) -> tuple[str, str]:
@@ -277,43 +241,6 @@ def append_lines(old: list[str], new: str) -> tuple[str, str]:
     return make_edit_at(old, len(old) - 1, len(old), f"{old[-1]}\n{new}")
 
 
-def place_added_lines(new: list[str], old: list[str]) -> tuple[tuple[str, str], ...] | None:
-    """Add lines that are new to the file after the last line of their kind."""
-    lines = [line for line in new if line.strip()]
-    known = set(map(str.strip, old))
-    if not lines or lines[0][:1].isspace() or any(line.strip() in known for line in lines):
-        return None
-    keys = {found[1] for line in old if (found := _VALUE_KEY.match(line))}
-    if any((found := _VALUE_KEY.match(line)) and found[1] in keys for line in lines):
-        return None  # it sets anew what is set there
-    kind = _IMPORT if all(map(_IMPORT.match, lines)) else _CONSTANT if all(map(_CONSTANT.match, lines)) else None
-    places = [number for number, line in enumerate(old) if kind and kind.match(line)]
-    if kind is _IMPORT and not places and (definitions := find_definitions(old)):
-        first = definitions[0].start
-        return (make_edit_at(old, first, first + 1, "\n".join((*lines, "", "", old[first]))),)
-    if not places:
-        return (append_lines(old, "\n".join(new)),)
-    place = places[-1]
-    return (make_edit_at(old, place, place + 1, "\n".join((old[place], *lines))),)
-
-
-def place_section(new: list[str], old: list[str]) -> tuple[tuple[str, str], ...] | None:
-    """Replace the section of a page under the same heading, or append a new one."""
-    heading = _HEADING.match(new[0]) if new else None
-    if heading is None or len(heading[1]) < 2 or any(_HEADING.match(line) for line in new[1:]):
-        return None
-    start = next((number for number, line in enumerate(old) if line.strip() == new[0].strip()), None)
-    if start is None:
-        last = max(number for number, line in enumerate(old) if line.strip())
-        return (make_edit_at(old, last, last + 1, "\n".join((old[last], "", *new))),)
-    end = start + 1
-    while end < len(old) and not ((found := _HEADING.match(old[end])) and len(found[1]) <= len(heading[1])):
-        end += 1
-    while end > start + 1 and not old[end - 1].strip():
-        end -= 1
-    return (make_edit_at(old, start, end, "\n".join(new).rstrip()),)
-
-
 def place_keyed_lines(new: list[str], old: list[str]) -> tuple[tuple[str, str], ...] | None:
     """Replace the only lines that set the same names with a few lines `NAME = value`."""
     lines = [line for line in new if line.strip()]
@@ -331,27 +258,6 @@ def place_keyed_lines(new: list[str], old: list[str]) -> tuple[tuple[str, str], 
         indent = found[: len(found) - len(found.lstrip())]
         edits.append(make_edit_at(old, there[0], there[0] + 1, indent + line.strip()))
     return tuple(edits) or None
-
-
-def place_block(new: list[str], old: list[str]) -> tuple[tuple[str, str], ...] | None:
-    """Replace a block of the file with a new one that has the same opening line: `"name": {` up to its closing
-    bracket."""
-    lines = [line for line in new if line.strip()]
-    start = find_only_line(lines[0], old) if lines and _OPENS.search(lines[0]) else None
-    if start is None or find_block_end(0, lines) != len(lines):
-        return None
-    end = find_block_end(start, old)
-    moved = count_indent(old[start]) - count_indent(lines[0])
-    text = "\n".join(" " * moved + line if moved > 0 else line[max(0, -moved) :] for line in lines)
-    ends = old[end - 1].endswith(","), text.endswith(",")
-    text = f"{text}," if ends == (True, False) else text[:-1] if ends == (False, True) else text
-    return (make_edit_at(old, start, end, text),)
-
-
-def find_only_line(line: str, lines: list[str]) -> int | None:
-    """Return the index of a line that occurs exactly once, or None."""
-    found = [number for number, other in enumerate(lines) if other.strip() == line.strip()]
-    return found[0] if len(found) == 1 else None
 
 
 def find_block_end(start: int, lines: list[str]) -> int:
@@ -383,8 +289,8 @@ def place_similar(new: list[str], old: list[str]) -> tuple[tuple[str, str], ...]
     others, as_many = _match_lines([*old[:start], *[""] * (end - start), *old[end:]], new)
     if as_many >= same:
         raise AmbiguousError([start, others[0].a])
-    anchor = find_only_line(real[0], old)
-    if end - start > 2 * len(new) + 4 or (anchor is not None and not start <= anchor < end):
+    anchors = [number for number, line in enumerate(old) if line.strip() == real[0].strip()]
+    if end - start > 2 * len(new) + 4 or (len(anchors) == 1 and not start <= anchors[0] < end):
         return None
     return (make_edit_at(old, start, end, "\n".join(new)),)
 
@@ -394,22 +300,6 @@ def _match_lines(old: list[str], new: list[str]) -> tuple[list[Match], int]:
     found = SequenceMatcher(None, old, new, autojunk=False).get_matching_blocks()
     blocks = [block for block in found if any(line.strip() for line in old[block.a : block.a + block.size])]
     return blocks, sum(block.size for block in blocks)
-
-
-def place_similar_line(new: list[str], old: list[str]) -> tuple[tuple[str, str], ...] | None:
-    """Replace the only line that is similar to the new one."""
-    lines = [line for line in new if line.strip()]
-    if len(lines) != 1:
-        return None
-    ratios = {n: SequenceMatcher(None, line.strip(), lines[0].strip()).ratio() for n, line in enumerate(old)}
-    like = {place: ratio for place, ratio in ratios.items() if ratio >= SIMILAR_LINE}
-    best = max(like.values(), default=0.0)
-    near = [place for place, ratio in like.items() if ratio > best - NEXT_LINE]
-    if len(near) != 1:
-        return None
-    place = near[0]
-    indent = old[place][: len(old[place]) - len(old[place].lstrip())]
-    return (make_edit_at(old, place, place + 1, indent + lines[0].strip()),)
 
 
 def _are_alike(one: list[str], other: list[str]) -> bool:
