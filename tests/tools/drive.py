@@ -19,7 +19,6 @@ from ollm.store.notes import NoteStore
 from ollm.system.paths import Boundary
 from ollm.tools.catalogue import build_registry
 from ollm.tools.framework.base import ToolContext
-from ollm.tools.web_fetch import PageCache
 from ollm.tools.web_search import WebSearchNeeds
 
 
@@ -46,7 +45,6 @@ class Services:
         self.result_tokens: int | None = None
         self.notes = NoteStore(lambda: workspace / ".ollm" / "memory.db", WORKSPACE_MIGRATIONS)
         self.global_notes = NoteStore(lambda: workspace.parent / "home" / "global.db", GLOBAL_MIGRATIONS)
-        self.pages = PageCache()
         self.search = WebSearchNeeds(key="key-1")
         self.told: list[tuple[Todo, ...]] = []
         self.todos_changed = self.told.append

@@ -34,7 +34,6 @@ class Fetcher(Driver):
     def __init__(self, workspace: Path, allowed: tuple[str, ...], **limits: Any) -> None:
         fetch = WebFetchSettings(allow_private=allowed, **limits)
         super().__init__(workspace, settings=ToolSettings(web_fetch=fetch))
-        self.cache = self.services.pages
 
 
 @pytest.fixture
@@ -234,18 +233,6 @@ async def test_characters_that_turn_text_round_are_shown_and_hidden_ones_are_lef
     text = content(await drive("web_fetch", url=server.url()))
 
     assert text.strip() == r"ab\u202etxt.exe\u202c end"
-
-
-async def test_the_second_look_in_a_turn_asks_no_server(drive: Fetcher, server: Server) -> None:
-    server.routes["/"] = reply(PAGE, content_type="text/html")
-
-    await drive("web_fetch", url=server.url())
-    await drive("web_fetch", url=server.url(), selector="#two")
-    assert len(server.requests) == 1
-
-    drive.cache.forget()
-    await drive("web_fetch", url=server.url())
-    assert len(server.requests) == 2
 
 
 @pytest.mark.parametrize(

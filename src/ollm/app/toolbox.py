@@ -15,7 +15,7 @@ from ollm.app.process import ProcessScope
 from ollm.app.storage import Storage
 from ollm.app.workspace import WorkspaceScope
 from ollm.domain.errors import NotFoundError, OllmError, ToolFailure
-from ollm.domain.events import Notice, TodosChanged, TurnStarted
+from ollm.domain.events import Notice, TodosChanged
 from ollm.domain.lazy import Lazy
 from ollm.runtime.base import ConversationOptions
 from ollm.services.modes import MODES
@@ -53,7 +53,6 @@ if TYPE_CHECKING:
     from ollm.system.processes import ProcessHost
     from ollm.system.sandbox.sandbox import Sandbox
     from ollm.tools.framework.base import EditorFiles, ToolRegistry, ToolSpec
-    from ollm.tools.web_fetch import PageCache
     from ollm.tools.web_search import WebSearchNeeds
 
 
@@ -126,15 +125,6 @@ class Toolbox:
             else:
                 self.storage.notices.append(f"Skipped the extension's tool {spec.name}: that name is already taken.")
         return registry
-
-    @cached_property
-    def pages(self) -> PageCache:
-        """Web pages of one turn. The next turn fetches them anew."""
-        from ollm.tools.web_fetch import PageCache
-
-        pages = PageCache()
-        self.storage.stream.add_listener(lambda event: pages.forget() if isinstance(event, TurnStarted) else None)
-        return pages
 
     @property
     def discovery(self) -> FileDiscoveryService:

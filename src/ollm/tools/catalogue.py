@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cache
 from importlib import import_module
 from importlib.machinery import PathFinder
@@ -23,25 +22,20 @@ from ollm.tools.framework.base import (
 
 if TYPE_CHECKING:
     from ollm.domain.lazy import Lazy
-    from ollm.domain.session import TaskReport, TaskRequest
     from ollm.domain.tools import Todo, ToolCategory
-    from ollm.services.background_jobs import BackgroundJobs
     from ollm.services.code_map.service import CodeMapService
     from ollm.services.diagnostics.service import DiagnosticsService
     from ollm.services.edit_ledger import EditLedger
     from ollm.services.file_discovery.service import FileDiscoveryService
-    from ollm.services.goals import GoalKeeper
     from ollm.store.notes import NoteStore
     from ollm.tools.framework.base import Tool
-    from ollm.tools.recall import Archive
-    from ollm.tools.web_fetch import PageCache
-    from ollm.tools.web_search import WebSearchNeeds
 
 DESCRIPTIONS = Path(__file__).with_name("descriptions.json")  # written by `make format`
 
 
 class ToolServices(Protocol):
-    """Services for the tools of one conversation, each created when a tool first needs it."""
+    """Services for the tools of one conversation, each created when a tool first needs it. `TOOLS` names more of them
+    for single tools."""
 
     @property
     def edits(self) -> EditLedger: ...
@@ -63,24 +57,7 @@ class ToolServices(Protocol):
     def global_notes(self) -> NoteStore: ...
 
     @property
-    def goals(self) -> GoalKeeper: ...
-
-    @property
-    def archive(self) -> Archive: ...
-
-    @property
-    def pages(self) -> PageCache: ...
-
-    @property
-    def jobs(self) -> BackgroundJobs: ...
-
-    @property
     def diagnostics(self) -> Lazy[DiagnosticsService]: ...
-
-    @property
-    def search(self) -> WebSearchNeeds: ...
-
-    async def run_task(self, request: TaskRequest, emit: Callable[[str], None]) -> TaskReport: ...
 
     def todos_changed(self, todos: tuple[Todo, ...]) -> None: ...
 
@@ -116,36 +93,32 @@ def build_registry(services: ToolServices) -> ToolRegistry:
 
 
 def _make_spec(description: ToolDescription, services: ToolServices) -> ToolSpec:
-    place, choose_needs = TOOLS[description.name]
+    place, needs = TOOLS[description.name]
 
     def parse(arguments: Any) -> Invocation:
-        return bind_tool(load_tool_class(place), arguments, choose_needs(services))
+        return bind_tool(load_tool_class(place), arguments, getattr(services, needs) if needs else services)
 
     return add_parser(description, parse)
 
 
-def _get_services(services: ToolServices) -> ToolServices:
-    return services
-
-
-TOOLS: dict[str, tuple[str, Callable[[ToolServices], Any]]] = {
-    "read_file": ("read_file:ReadFile", _get_services),
-    "read_many_files": ("read_many_files:ReadManyFiles", _get_services),
-    "write_file": ("write_file:WriteFile", lambda services: services.edits),
-    "edit_file": ("edit_file:EditFile", lambda services: services.edits),
-    "glob": ("glob:Glob", lambda services: services.discovery),
-    "grep": ("grep:Grep", lambda services: services.discovery),
-    "ls": ("ls:Ls", lambda services: services.discovery),
-    "task": ("task:Task", lambda services: services.run_task),
-    "outline": ("outline:Outline", _get_services),
-    "memory": ("memory:Memory", _get_services),
-    "write_todos": ("write_todos:WriteTodos", _get_services),
-    "goal": ("goal:GoalTool", lambda services: services.goals),
-    "recall": ("recall:Recall", lambda services: services.archive),
-    "web_fetch": ("web_fetch:WebFetch", lambda services: services.pages),
-    "web_search": ("web_search:WebSearch", lambda services: services.search),
-    "diagnostics": ("diagnostics:Diagnostics", _get_services),
-    "shell": ("shell:Shell", lambda services: services.jobs),
+TOOLS = {  # the class, and the service that its calls need, or all of them
+    "read_file": ("read_file:ReadFile", ""),
+    "read_many_files": ("read_many_files:ReadManyFiles", ""),
+    "write_file": ("write_file:WriteFile", "edits"),
+    "edit_file": ("edit_file:EditFile", "edits"),
+    "glob": ("glob:Glob", "discovery"),
+    "grep": ("grep:Grep", "discovery"),
+    "ls": ("ls:Ls", "discovery"),
+    "task": ("task:Task", "run_task"),
+    "outline": ("outline:Outline", ""),
+    "memory": ("memory:Memory", ""),
+    "write_todos": ("write_todos:WriteTodos", ""),
+    "goal": ("goal:GoalTool", "goals"),
+    "recall": ("recall:Recall", "archive"),
+    "web_fetch": ("web_fetch:WebFetch", ""),
+    "web_search": ("web_search:WebSearch", "search"),
+    "diagnostics": ("diagnostics:Diagnostics", ""),
+    "shell": ("shell:Shell", "jobs"),
 }
 
 if __name__ == "__main__":

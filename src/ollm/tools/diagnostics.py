@@ -23,7 +23,6 @@ class Diagnostics(Tool["ToolServices"], frozen=True):
 
     name: ClassVar = "diagnostics"
     category: ClassVar = "read"
-    reads_only: ClassVar = True
     aliases: ClassVar = {"path": "paths", "files": "paths"}
     priority: ClassVar = {"code": 11, "debug": 11, "plan": 12, "assistant": 12}
     min_window: ClassVar = WIDE_WINDOW_TOKENS

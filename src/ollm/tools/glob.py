@@ -28,7 +28,6 @@ class Glob(Tool["FileDiscoveryService"], frozen=True):
 
     name: ClassVar = "glob"
     category: ClassVar = "read"
-    reads_only: ClassVar = True
     aliases: ClassVar = {
         "glob": "pattern",
         "query": "pattern",

@@ -42,7 +42,6 @@ class Grep(Tool["FileDiscoveryService"], frozen=True):
 
     name: ClassVar = "grep"
     category: ClassVar = "read"
-    reads_only: ClassVar = True
     aliases: ClassVar = {
         "query": "pattern", "regex": "pattern", "include": "filePattern", "glob": "filePattern", "type": "fileType",
         "context": "contextLines", "limit": "maxResults", "directory": "path",

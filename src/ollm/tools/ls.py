@@ -34,7 +34,6 @@ class Ls(Tool["FileDiscoveryService"], frozen=True):
 
     name: ClassVar = "ls"
     category: ClassVar = "read"
-    reads_only: ClassVar = True
     aliases: ClassVar = {"directory": "path", "dir": "path", "depth": "maxDepth"}
     priority: ClassVar = {"plan": 4, "assistant": 7}
     small: ClassVar = SmallForm(description="List a directory.", parameters=("path",))

@@ -51,7 +51,6 @@ class Outline(Tool["ToolServices"], frozen=True):
 
     name: ClassVar = "outline"
     category: ClassVar = "read"
-    reads_only: ClassVar = True
     aliases: ClassVar = {**PATH_ALIASES, "directory": "path", "query": "about"}
     priority: ClassVar = {"code": 10, "debug": 10, "plan": 11, "assistant": 11}
     min_window: ClassVar = WIDE_WINDOW_TOKENS

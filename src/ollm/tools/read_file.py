@@ -11,7 +11,7 @@ from msgspec import Meta
 from ollm.domain.errors import ToolFailure
 from ollm.domain.messages import JsonObject
 from ollm.domain.text import format_count
-from ollm.domain.tools import Risk, ToolResult
+from ollm.domain.tools import ToolResult
 from ollm.system.paths import resolve_path
 from ollm.tools.files.file_text import Excerpt, LineRange, read_picture, read_text
 from ollm.tools.framework.base import PATH_ALIASES, Count, SmallForm, Text, Tool, ToolContext
@@ -25,8 +25,6 @@ class ReadFile(Tool["ToolServices"], frozen=True):
 
     name: ClassVar = "read_file"
     category: ClassVar = "read"
-    risk: ClassVar = Risk.LOW
-    reads_only: ClassVar = True
     aliases: ClassVar = {
         **PATH_ALIASES, "start": "startLine", "end": "endLine", "function": "symbol", "class": "symbol",
     }  # fmt: skip

@@ -34,7 +34,6 @@ class ReadManyFiles(Tool["ToolServices"], frozen=True):
 
     name: ClassVar = "read_many_files"
     category: ClassVar = "read"
-    reads_only: ClassVar = True
     aliases: ClassVar = {"path": "paths", "files": "paths", "patterns": "paths"}
     priority: ClassVar = {"plan": 8, "assistant": 9}
     small: ClassVar = SmallForm(description="Read several files.")

@@ -63,7 +63,6 @@ class Recall(Tool[Archive], frozen=True):
 
     name: ClassVar = "recall"
     category: ClassVar = "read"
-    reads_only: ClassVar = True
     priority: ClassVar = {"code": 7, "debug": 7, "plan": 6, "assistant": 6}
     small: ClassVar = SmallForm(
         description="Read text that was cut or folded.",

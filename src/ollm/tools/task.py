@@ -25,6 +25,7 @@ class Task(Tool[RunTask], frozen=True):
 
     name: ClassVar = "task"
     category: ClassVar = "read"
+    reads_only: ClassVar = False  # some agents change files
     side_by_side: ClassVar = True
     aliases: ClassVar = {
         "question": "prompt", "description": "prompt", "subagent_type": "agent", "paths": "files",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import Annotated, ClassVar
 
 from msgspec import Meta
 
@@ -14,37 +14,15 @@ from ollm.tools.framework.base import Count, SmallForm, Text, Tool, ToolContext
 from ollm.tools.framework.output import clean_text, disarm_template_marks, trim_output
 from ollm.tools.web.address import parse_url, refuse_private
 
-if TYPE_CHECKING:
-    from ollm.tools.web.client import WebResponse
+ACCEPTED_TYPES = "text/html, application/xhtml+xml, text/markdown, text/plain, application/json, */*;q=0.5"
 
 
-class PageCache:
-    """Answers fetched in this turn, so that a second look at a page costs nothing. `forget` at the start of a turn."""
-
-    MAX_PAGES = 16
-
-    def __init__(self) -> None:
-        self._answers: dict[str, WebResponse] = {}
-
-    def get(self, url: str) -> WebResponse | None:
-        return self._answers.get(url)
-
-    def put(self, url: str, answer: WebResponse) -> None:
-        self._answers[url] = answer
-        if len(self._answers) > self.MAX_PAGES:
-            del self._answers[next(iter(self._answers))]
-
-    def forget(self) -> None:
-        self._answers.clear()
-
-
-class WebFetch(Tool[PageCache], frozen=True):
+class WebFetch(Tool[None], frozen=True):
     """Fetch a web page as Markdown, or the parts of it a CSS selector picks. JSON, plain text and PDFs work too."""
 
     name: ClassVar = "web_fetch"
     category: ClassVar = "web"
     risk: ClassVar = Risk.MEDIUM
-    reads_only: ClassVar = True
     aliases: ClassVar = {"uri": "url", "link": "url", "max_length": "maxLength"}
     priority: ClassVar = {"plan": 10, "assistant": 5}
     small: ClassVar = SmallForm(description="Read a web page.")
@@ -59,18 +37,19 @@ class WebFetch(Tool[PageCache], frozen=True):
     def locations(self) -> list[Location]:
         return [Location(target=self.url)]
 
-    async def list_changes(self, context: ToolContext, needs: PageCache) -> tuple[FileChange, ...]:
+    async def list_changes(self, context: ToolContext, needs: None) -> tuple[FileChange, ...]:
         """List no changes, but raise for a refused address before the person is asked."""
         target = parse_url(self.url)
         if literal := target.literal_address:
             refuse_private(target, [literal], context.settings.web_fetch.allow_private)
         return ()
 
-    async def run(self, context: ToolContext, needs: PageCache) -> ToolResult:
+    async def run(self, context: ToolContext, needs: None) -> ToolResult:
+        from ollm.tools.web.client import fetch_url
         from ollm.tools.web.page import extract_text
 
         settings = context.settings.web_fetch
-        answer = await self._fetch_page(context, needs)
+        answer = await fetch_url(self.url, settings, headers={"Accept": ACCEPTED_TYPES}, same_host=True)
         if answer.status >= 400:
             raise ToolFailure("HttpError", f"{answer.url} answered {answer.reason}.")
         text = disarm_template_marks(clean_text(await extract_text(answer, self.selector, context.environment)))
@@ -80,15 +59,3 @@ class WebFetch(Tool[PageCache], frozen=True):
         moved = f"[redirected to {answer.url}]\n" if answer.redirected else ""
         display = f"{answer.url}: {format_count(len(text), 'character')}"
         return ToolResult(llm_content=moved + short.text, return_display=display, full_output=short.full)
-
-    async def _fetch_page(self, context: ToolContext, cache: PageCache) -> WebResponse:
-        from ollm.tools.web.client import fetch_url
-
-        kept = cache.get(self.url)
-        if kept is not None:
-            return kept
-        accept = {"Accept": "text/html, application/xhtml+xml, text/markdown, text/plain, application/json, */*;q=0.5"}
-        answer = await fetch_url(self.url, context.settings.web_fetch, headers=accept, same_host=True)
-        if answer.status < 400:
-            cache.put(self.url, answer)
-        return answer

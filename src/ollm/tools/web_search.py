@@ -41,7 +41,6 @@ class WebSearch(Tool[WebSearchNeeds], frozen=True):
     name: ClassVar = "web_search"
     category: ClassVar = "web"
     risk: ClassVar = Risk.MEDIUM
-    reads_only: ClassVar = True
     aliases: ClassVar = {"q": "query", "count": "numResults", "maxResults": "numResults"}
     priority: ClassVar = {"plan": 9, "assistant": 4}
     small: ClassVar = SmallForm(description="Search the web.")

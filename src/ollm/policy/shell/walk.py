@@ -6,7 +6,7 @@ Working directories are tracked through `cd`, and values through assignments and
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from ollm.policy.shell.model import (
@@ -20,8 +20,7 @@ from ollm.policy.shell.model import (
 )
 from ollm.policy.shell.parse import Node, ParsedScript, iter_nodes, parse_script, split_unparsed, take_balanced
 from ollm.policy.shell.programs import get_program
-from ollm.policy.shell.visitor import SyntaxVisitor, guess_output
-from ollm.policy.shell.words import ShellWord, make_literal
+from ollm.policy.shell.words import ShellWord, WordDecoder, guess_output, make_literal
 
 _MAX_LOOP_ITEMS = 32
 _NUMBER = r"\d+(#[0-9a-zA-Z]+)?|0[xX][0-9a-fA-F]+"
@@ -144,17 +143,92 @@ _ASSIGNING = frozenset({"=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<
 _ARITHMETIC_TESTS = frozenset({"-v", "-R", "-eq", "-ne", "-lt", "-le", "-gt", "-ge"})
 
 
-class ScriptWalker(SyntaxVisitor):
-    """Walks a whole script. `functions` are the names it defines."""
+class ScriptWalker:
+    """Walks a whole script: a method named after a shfmt node type handles that node. All other nodes are visited child
+    by child, so that substitutions are found at any depth. `functions` are the names it defines."""
 
     def __init__(self, parsed: ParsedScript, integers: frozenset[str] = frozenset()) -> None:
-        super().__init__(parsed, integers)
+        """`integers` are names to which the line assigns only integers."""
+        self._parsed = parsed
+        self.found: list[SimpleCommand | Redirection] = []
         self.functions: set[str] = set()
+        self._quoted = False  # inside double quotes or a here-document
+        self._loose = False  # inside another expansion
+        self._arithmetic_depth = 0
+        self._integers = integers | find_integer_names(parsed.statements)
 
     def walk(self, scope: ShellScope) -> None:
         self._collect_functions()
-        self._integers |= find_integer_names(self._parsed.statements)
-        super().walk(scope)
+        self._visit(self._parsed.statements, scope)
+
+    def _visit(self, node: Any, scope: ShellScope) -> None:
+        if isinstance(node, (list, tuple)):
+            for child in node:
+                self._visit(child, scope)
+        elif isinstance(node, dict):
+            if "Type" not in node and ("Cmd" in node or "Redirs" in node):
+                self._visit_statement(node, scope)
+                return
+            method = getattr(self, f"_{node.get('Type', '')}", None)
+            if method is None:
+                self._visit_children(node, scope)
+            else:
+                method(node, scope)
+
+    def _visit_children(self, node: Node, scope: ShellScope) -> None:
+        for child in node.values():
+            if isinstance(child, (dict, list)):
+                self._visit(child, scope)
+
+    def _add_command(
+        self,
+        node: Node,
+        words: Iterable[ShellWord],
+        scope: ShellScope,
+        assignments: Iterable[Assignment] = (),
+        *remarks: str,
+    ) -> None:
+        self.found.append(
+            SimpleCommand(
+                words=tuple(words),
+                text=self._parsed.get_text(node),
+                directories=scope.directories,
+                assignments=tuple(assignments),
+                remarks=remarks,
+                stdin=scope.stdin if scope.stdin is not None else self._find_substituted_input(node, scope),
+            )
+        )
+
+    def _find_substituted_input(self, node: Node, scope: ShellScope) -> str | None:
+        parts = [part for word in node.get("Args") or () for part in word.get("Parts") or ()]
+        output = self._make_output_guesser(scope)
+        printed = [output(part) for part in parts if part.get("Type") == "ProcSubst" and part.get("Op") == "<("]
+        return next((text for text in printed if text), None)
+
+    def _read_here_document(self, body: Node) -> str:
+        """Return a here-document as written and, if different, with its escapes removed."""
+        if not body.get("Parts"):
+            return ""
+        raw = self._parsed.get_text(body)
+        arrived = re.sub(r"\\([$`\\])", r"\1", raw)
+        return raw if raw == arrived else f"{raw}\n{arrived}"
+
+    def _make_decoder(self, scope: ShellScope) -> WordDecoder:
+        certain = scope.certain
+        if scope.directories and len(scope.directories) == 1:
+            certain = {**certain, "PWD": str(scope.directories[0])}
+        return WordDecoder(certain=certain, assigned=scope.assigned, output=self._make_output_guesser(scope))
+
+    def _make_output_guesser(self, scope: ShellScope) -> Any:
+        def guess(node: Node) -> str | None:
+            statements = node.get("Stmts") or []
+            return (
+                guess_output(statements[0], self._make_decoder(scope), self._read_here_document)
+                if len(statements) == 1
+                else None
+            )
+
+        return guess
 
     def _collect_functions(self) -> None:
         for node in iter_nodes(self._parsed.statements):

@@ -197,7 +197,7 @@ class Tool(
     name: ClassVar[str]
     category: ClassVar[ToolCategory | None] = None  # those of extensions have none
     risk: ClassVar[Risk] = Risk.LOW
-    reads_only: ClassVar[bool] = False
+    reads_only: ClassVar[bool | None] = None  # by its category
     side_by_side: ClassVar[bool] = False  # calls of it in a row run in parallel, though they may write
     priority: ClassVar[Mapping[ModeName, int]] = {}
     keep: ClassVar[Keep] = "head"  # which part survives when the output is too long
@@ -324,6 +324,8 @@ def describe_class(tool: type[Tool[Any]]) -> ToolDescription:
 
     facts: dict[str, Any] = {name: getattr(tool, name, "") for name in ToolDescription.__struct_fields__}
     facts |= {"description": describe_tool(tool), "parameters": build_parameters(tool)}
+    if tool.reads_only is None:
+        facts["reads_only"] = tool.category in ("read", "web")
     return ToolDescription(**facts)
 
 

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
 from itertools import chain, zip_longest
+from operator import attrgetter
 from typing import Annotated, ClassVar
 
 import msgspec
@@ -104,7 +105,6 @@ class FindTool(Tool[Callable[[], Sequence[ToolSchema]]], frozen=True):
 
     name: ClassVar = FIND_TOOL
     category: ClassVar = "read"
-    reads_only: ClassVar = True
 
     query: Annotated[str, Meta(description="What the tool should do, in a few words.")]
 
@@ -241,47 +241,52 @@ def select_tools(
     instruction_tokens: int = 0,
     permitted: AbstractSet[str] = frozenset(),
 ) -> tuple[ToolSchema, ...]:
-    """Select the tools of a mode, sorted by name: five to ten of ours (five in a small window, four in a tiny one)
-    under 1,500 tokens (twelve and 2,000 in a large window), and with the instructions under 15 % of the window. The
-    last ones are shortened if space runs out. Tools of extensions have a separate 15 %, since a person asked for them;
-    the rest is found with `find_tool`. Tools `permitted` by name are shown in every mode. `most` is the number of
-    tools the model was seen to handle. After a compaction (`folded`), `recall` is included. A hidden tool can still be
-    called."""
+    """Select the tools of a mode, sorted by name: ours within `TOOL_LIMITS`, and with the instructions under 15 % of
+    the window. The last ones are shortened if space runs out. Tools of extensions have a separate 15 %, since a person
+    asked for them; the rest is found with `find_tool`. Tools `permitted` by name are shown in every mode. `most` is the
+    number of tools the model was seen to handle. After a compaction (`folded`), `recall` is included."""
     by_name = {tool.name: tool for tool in tools if shows_tool(mode, tool.category) and window >= tool.min_window}
-    own_names = (name for name in by_name if mode in by_name[name].priority)
-    ours = sorted(own_names, key=lambda name: (by_name[name].priority[mode], name))
+    foreign = [tool for tool in tools if tool.category is None and (tool.name in by_name or tool.name in permitted)]
     least, limit, max_tokens = next(row[1:] for row in TOOL_LIMITS if window < row[0])
     most = math.inf if most is None else most
     least, limit = int(min(least, most)), int(min(limit, most))
-    foreign = [tool for tool in tools if tool.category is None and (tool.name in by_name or tool.name in permitted)]
     most = max(most, least + MIN_FOREIGN_TOOLS) if foreign else most
     theirs = _select_foreign(foreign, window, most - least)
-    if folded and "recall" in ours:
-        least = int(min(least + 1, most))
-        limit = max(limit, least)  # it takes the place of no tool from outside
-        ours.insert(least - 1, ours.pop(ours.index("recall")))
-    shown: dict[str, ToolSchema] = {}
-    share = MAX_WINDOW_SHARE * window
-    left = {True: min(max_tokens, share - instruction_tokens), False: share}  # for ours, for theirs
-    for name in [*ours[:least], *theirs, *ours[least:]]:
-        own = name not in theirs
-        schema, price = _fit_schema(by_name[name], window, left[True]) if own else theirs[name]
-        fits = price <= left[own] and len(shown) < min(limit + len(theirs), most)
-        if fits or (own and len(shown) < least):
-            shown[name] = schema
-            left[own] -= price
-    return tuple(shown[name] for name in sorted(shown))
+    ranked = sorted((tool.priority[mode], tool.name) for tool in by_name.values() if mode in tool.priority)
+    ours = [by_name[name] for _, name in ranked]
+    if folded:
+        ours, least = _move_recall_up(ours, int(min(least + 1, most)))
+    room = min(max_tokens, MAX_WINDOW_SHARE * window - instruction_tokens)
+    shown = _fit_own(ours, least, min(max(limit, least), most - len(theirs)), window, room)
+    return tuple(sorted((*shown, *theirs), key=attrgetter("name")))
 
 
-def _select_foreign(
-    foreign: Sequence[ToolDescription], window: int, max_tools: float
-) -> dict[str, tuple[ToolSchema, int]]:
-    """Select the external tools to show, with their tokens, and the tools for finding the rest if not all fit."""
-    count = TokenCounter().count_schema_texts
+def _move_recall_up(ours: list[ToolDescription], place: int) -> tuple[list[ToolDescription], int]:
+    """Rank `recall` among the first tools, up to this place, which are shown in any case."""
+    others = [tool for tool in ours if tool.name != "recall"]
+    recall = [tool for tool in ours if tool.name == "recall"]
+    return [*others[: place - 1], *recall, *others[place - 1 :]], place
+
+
+def _fit_own(
+    ours: Sequence[ToolDescription], least: int, most: float, window: int, max_tokens: float
+) -> list[ToolSchema]:
+    """Show the first tools, at least so many, and more as far as they fit."""
+    shown: list[ToolSchema] = []
+    for tool in ours:
+        schema, price = _fit_schema(tool, window, max_tokens)
+        if len(shown) < least or (price <= max_tokens and len(shown) < most):
+            shown.append(schema)
+            max_tokens -= price
+    return shown
+
+
+def _select_foreign(foreign: Sequence[ToolDescription], window: int, max_tools: float) -> list[ToolSchema]:
+    """Select the external tools to show, and the tools for finding the rest if not all fit."""
     schemas = [tool.schema if window >= WIDE_WINDOW_TOKENS else shorten_schema(tool, window) for tool in foreign]
+    count = TokenCounter().count_schema_texts
     shown, hidden = split_by_budget(schemas, MAX_WINDOW_SHARE * window, count, window, max_tools)
-    finders = build_deferred_schemas(hidden, window) if hidden else ()
-    return {schema.name: (schema, count([schema])) for schema in (*finders, *shown)}
+    return [*(build_deferred_schemas(hidden, window) if hidden else ()), *shown]
 
 
 def _fit_schema(tool: ToolDescription, window: int, max_tokens: float) -> tuple[ToolSchema, int]:
