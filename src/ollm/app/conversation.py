@@ -21,7 +21,6 @@ from ollm.runtime.changes import update_tools
 from ollm.runtime.conversation import LocalConversation
 from ollm.runtime.observers.housekeeping import (
     EmbeddingObserver,
-    FileWatchObserver,
     ModelFactsObserver,
 )
 from ollm.runtime.parts import ConversationParts, ConversationState
@@ -148,9 +147,8 @@ class ConversationScope:
         """Create the observers of turns, in calling order. `resumed_at` is the number of the newest message."""
         if self.task:
             return []  # its parent's turn is the one that is told of
-        toolbox = self.toolbox
         observers: list[TurnObserver] = [
-            toolbox.checkpoint_observer,
+            self.toolbox.checkpoint_observer,
             WorkspaceMemory(
                 Lazy(lambda: self.scope.context.database),  # which looks whether the folder was moved
                 self.process.settings.resume,
@@ -161,10 +159,8 @@ class ConversationScope:
             ),
             ModelFactsObserver(parts.state, parts.prompt, parts.stream.emit, self.process.save_model_facts),
         ]
-        if not self.options.one_shot:
-            observers.append(FileWatchObserver(toolbox.file_discovery, self.scope.path))
-            if embedder := self.storage.embedder:
-                observers.append(EmbeddingObserver(embedder, lambda: self.storage.session.id))
+        if not self.options.one_shot and (embedder := self.storage.embedder):
+            observers.append(EmbeddingObserver(embedder, lambda: self.storage.session.id))
         return [*observers, *self._create_outside_observers(parts)]
 
     def _create_outside_observers(self, parts: ConversationParts) -> Iterator[TurnObserver]:

@@ -83,7 +83,6 @@ class Toolbox:
         self.measure_room: Callable[[], int] | None = None
         self.tasks: Lazy[TaskStarter] | None = None
         self.roles: Lazy[RoleModels] | None = None
-        self.file_discovery = Lazy(lambda: self.scope.discovery)
         self.checkpoints = Lazy(self.scope.create_checkpoints)
         self.diagnostics = Lazy(self._create_diagnostics)
 
@@ -128,7 +127,7 @@ class Toolbox:
 
     @property
     def discovery(self) -> FileDiscoveryService:
-        return self.file_discovery.get()
+        return self.scope.discovery
 
     @property
     def code_map(self) -> CodeMapService:

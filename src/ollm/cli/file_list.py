@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -36,7 +37,7 @@ def show_files(patterns: Sequence[str] = (), workspace: str | None = None, *, as
     with open_files(workspace) as (root, discovery):
         options = DiscoveryOptions(root=str(root), include_patterns=_make_globs(root, patterns))
         answer = discovery.read_paths(options, links=True)
-        if not answer.text:
+        if not answer.paths:
             _check_names(root, patterns)
         if as_json:
             print_json(answer.paths)
@@ -44,7 +45,7 @@ def show_files(patterns: Sequence[str] = (), workspace: str | None = None, *, as
             sys.stdout.writelines(f"{make_printable(path)}\n" for path in answer.paths)
         else:
             sys.stdout.flush()
-            _write_bytes(answer.text.replace(b"\0", b"\n"))
+            _write_bytes(os.fsencode("\n".join([*answer.paths, ""])))
         for bad in discovery.list_bad_rules():
             warn(f"{make_printable(bad.source)}:{bad.line} skipped: {bad.reason}: {make_printable(bad.text)}")
     for note in answer.notes:

@@ -13,8 +13,6 @@ import pytest
 
 from ollm.config.settings import FileDiscoverySettings
 from ollm.domain.files import DirectoryContent, DiscoveryOptions, TreeTooLarge
-from ollm.services.file_discovery import service as service_module
-from ollm.services.file_discovery.rules import read_signature
 from ollm.services.file_discovery.service import FileDiscoveryService
 from ollm.services.file_discovery.walk import Walk
 from tests.covers import covers
@@ -129,16 +127,6 @@ async def test_changes_within_one_tick_of_the_clock_are_noticed(service: FileDis
         assert len(await files(service, root)) == number + 1
 
 
-async def test_a_watched_root_is_right_at_once(service: FileDiscoveryService, root: Path) -> None:
-    plant(root, "a")
-    subscription = service.watch_changes(str(root), lambda kind, path: None)
-    make_old(root)
-    for number in range(20):
-        assert len(await files(service, root)) == number + 1
-        (root / str(number)).touch()
-    subscription.dispose()
-
-
 async def test_sizes_are_read_anew_every_time(service: FileDiscoveryService, root: Path) -> None:
     plant(root, "a")
     make_old(root)
@@ -158,25 +146,6 @@ async def test_a_root_made_anew_is_read_anew(service: FileDiscoveryService, root
     plant(root, "b")
 
     assert await files(service, root) == {"b"}
-
-
-async def test_a_big_root_read_before_it_was_watched_is_not_looked_at_again(
-    service: FileDiscoveryService, root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for number in range(1600):
-        (root / str(number)).mkdir()
-    make_old(root)
-    await files(service, root)
-    subscription = service.watch_changes(str(root), lambda kind, path: None)
-    looked: list[str] = []
-    monkeypatch.setattr(service_module, "read_signature", lambda path: looked.append(path) or read_signature(path))
-
-    await files(service, root)
-    once = len(looked)
-    await files(service, root)
-    subscription.dispose()
-
-    assert once == len(looked) > 1600
 
 
 def scan(service: FileDiscoveryService, root: Path) -> list[DirectoryContent]:

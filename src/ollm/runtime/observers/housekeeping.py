@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -16,14 +15,10 @@ from ollm.runtime.prompt.prompt import Prompt
 from ollm.runtime.prompt.token_meter import DOUBT_SHARES
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    from ollm.domain.files import ChangeKind
     from ollm.domain.lazy import Lazy
     from ollm.runtime.session import OpenSession
     from ollm.services.file_checkpoints.records import CheckpointRecord
     from ollm.services.file_checkpoints.service import FileCheckpoints
-    from ollm.services.file_discovery.service import FileDiscoveryService
     from ollm.services.message_search.embeddings import SessionEmbedder
 
 
@@ -93,36 +88,6 @@ def describe_changes(changes: dict[str, Any], advice: str = "") -> str:
     if changes.get("takes_tools") is False:
         line = f"the server takes no tools, so they are listed in the prompt. {advice} {line}"
     return " ".join(line.split())
-
-
-class FileWatchObserver(TurnObserver):
-    """Watches files from the end of the first turn that searched for files until the conversation ends. Trees that the
-    system cannot watch are not watched: polling costs more than it saves."""
-
-    def __init__(self, discovery: Lazy[FileDiscoveryService], root: Path) -> None:
-        self._discovery = discovery
-        self._root = str(root)
-        self._starting: asyncio.Task[None] | None = None
-
-    async def after_turn(self, report: TurnReport) -> None:
-        discovery = self._discovery.built
-        if discovery and self._starting is None:
-            self._starting = asyncio.create_task(asyncio.to_thread(self._watch, discovery), name="watch files")
-
-    async def session_closed(self, session_id: str) -> None:
-        """Wait for the watch to start. The service ends it."""
-        if self._starting:
-            await self._starting
-
-    def _watch(self, discovery: FileDiscoveryService) -> None:
-        with contextlib.suppress(OllmError, OSError):
-            watch = discovery.watch_changes(self._root, ignore_change)
-            if discovery.get_watch_state(self._root) == "polling":
-                watch.dispose()
-
-
-def ignore_change(kind: ChangeKind, path: str) -> None:
-    """Ignore the change: the service itself marks its list as outdated."""
 
 
 class EmbeddingObserver(TurnObserver):

@@ -8,10 +8,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import accumulate, islice
 
-from ollm.services.file_discovery.patterns import compile_bytes, compile_set, escape_literal
+from ollm.services.file_discovery.patterns import compile_bytes, escape_literal
 
 _MIN_SIMILARITY_PERCENT = 70.0
-_BATCH_LINES = 4_000  # lines searched in one go: other threads have their turn in between
 
 
 class PathFinder:
@@ -29,20 +28,16 @@ class PathFinder:
         whole = [path.lower() for path in self._paths]
         self._names = _LineSearch([path.rpartition("/")[2] for path in whole])
         self._whole = _LineSearch(whole)
-        self._nothing: str | None = None  # no path holds these letters in order, so none does with more of them
 
     def find_best(self, typed: str, limit: int = 20) -> list[str]:
         """Return at most `limit` paths. An empty query gives the shortest ones."""
         wanted = typed.strip().removeprefix("./").lower()
         found: dict[int, None] = {}
-        nothing = self._nothing is not None and wanted.startswith(self._nothing)
-        for group in () if nothing else self._search_groups(wanted):
+        for group in self._search_groups(wanted):
             for at in group:
                 found[at] = None
                 if len(found) == limit:
                     return [self._paths[number] for number in found]
-        if not found:
-            self._nothing = wanted if not nothing else self._nothing
         if not found and len(wanted) > 2:
             found = dict.fromkeys(islice(self._names.find_similar(wanted.rpartition("/")[2], limit), limit))
         return [self._paths[number] for number in found]
@@ -104,17 +99,8 @@ class _LineSearch:
     def find_scattered(self, wanted: str) -> Iterator[int]:
         """Find the lines that contain these letters in order, by number. A line may occur more than once."""
         expression = rb"[^\x00]*".join(escape_literal(os.fsencode(letter)) for letter in wanted)
-        somewhere, each = compile_set([expression], anywhere=True), compile_bytes(expression)
-        for start, part in self._iter_parts():
-            if somewhere.Match(part):
-                for found in each.finditer(part):
-                    yield bisect_right(self._starts, start + found.start()) - 1
-
-    def _iter_parts(self) -> Iterator[tuple[int, bytes]]:
-        """Iterate over the text in parts for one search each, with their start offsets."""
-        for first in range(0, len(self._starts) - 1, _BATCH_LINES):
-            start = self._starts[first]
-            yield start, self._text[start : self._starts[min(first + _BATCH_LINES, len(self._starts) - 1)]]
+        for found in compile_bytes(expression).finditer(self._text):
+            yield bisect_right(self._starts, found.start()) - 1
 
     @cached_property
     def _distinct(self) -> list[bytes]:
@@ -124,10 +110,6 @@ class _LineSearch:
         """Find the lines with a wrong, missing or extra letter, by number, most similar first."""
         from rapidfuzz import fuzz, process
 
-        text, best = os.fsencode(wanted), list[tuple[float, int, bytes]]()
-        for first in range(0, len(self._distinct), _BATCH_LINES):
-            part = self._distinct[first : first + _BATCH_LINES]
-            found = process.extract(text, part, scorer=fuzz.ratio, limit=limit, score_cutoff=_MIN_SIMILARITY_PERCENT)
-            best += [(-score, first + at, name) for name, score, at in found]
-        for _, _, name in sorted(best):
+        text, least = os.fsencode(wanted), _MIN_SIMILARITY_PERCENT
+        for name, _, _ in process.extract(text, self._distinct, scorer=fuzz.ratio, limit=limit, score_cutoff=least):
             yield from self.find_holding(b"\0" + name + b"\0")

@@ -12,14 +12,13 @@ from datetime import UTC, datetime
 from functools import cached_property, lru_cache
 from operator import eq
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, Literal, ParamSpec, Protocol, TypeVar
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 import msgspec
 
 from ollm.config.settings import FileDiscoverySettings
 from ollm.domain.errors import NotFoundError
 from ollm.domain.files import ChangeKind, DirectoryContent, DiscoveryOptions, EntryType, FileEntry, TreeTooLarge
-from ollm.domain.lazy import Lazy
 from ollm.domain.struct import Data
 from ollm.domain.text import format_count
 from ollm.services.file_discovery.patterns import BadPattern, compile_bytes, compile_globs, translate_pattern
@@ -32,25 +31,21 @@ from ollm.services.file_discovery.rules import (
     parse_ignore_rules,
     read_signature,
 )
-from ollm.services.file_discovery.walk import DirectoryListing, Explanation, PathReader, Walk, explain_path, make_walk
+from ollm.services.file_discovery.walk import DirectoryListing, Explanation, Walk, explain_path, make_walk
 from ollm.system.folders import CLOCK_STEP_NANOSECONDS, FolderMemory
 
 if TYPE_CHECKING:
-    from ollm.services.file_discovery.watch import RootWatches
+    from ollm.services.file_discovery.watch import RootWatch
 
 _MAX_RESULTS = 8
-_MAX_CHECKED_DIRECTORIES = 1500  # directories whose times can be read while nobody notices, watch or not
 
 
 class DiscoveryResult(Data, frozen=True, dict=True):
-    """A finished walk: its entries and the signatures of everything it depends on. `generation` is the last state of
-    the watch in which it was known to be valid."""
+    """A finished walk: its entries and the signatures of everything it depends on."""
 
     entries: tuple[FileEntry, ...]
     seen: dict[str, Signature]
-    directories: int
     taken: int
-    generation: int | None
     unreadable: tuple[str, ...]
     too_deep: tuple[str, ...]
     in_part: frozenset[str]
@@ -64,10 +59,7 @@ class DiscoveryResult(Data, frozen=True, dict=True):
     def parents(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys([path.rpartition("/")[0] for path in self.paths]))
 
-    def is_valid(self, generation: int | None) -> bool:
-        watched = generation is not None and generation == self.generation
-        if watched and self.directories > _MAX_CHECKED_DIRECTORIES:
-            return True
+    def is_valid(self) -> bool:
         return self._is_settled and all(map(eq, map(read_signature, self.seen), self.seen.values()))
 
     @cached_property
@@ -115,10 +107,6 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-class Disposable(Protocol):
-    def dispose(self) -> None: ...
-
-
 class _Skipped(Data, frozen=True, kw_only=True):
     too_deep: int = 0
     unreadable: int = 0
@@ -133,16 +121,6 @@ class _Skipped(Data, frozen=True, kw_only=True):
         if self.unreadable:
             notes.append(f"{format_count(self.unreadable, 'directory', 'directories')} could not be read")
         return tuple(notes)
-
-
-class PathText(_Skipped, frozen=True, kw_only=True):
-    """All paths of a walk, each terminated by a NUL."""
-
-    text: bytes
-
-    @property
-    def paths(self) -> list[str]:
-        return os.fsdecode(self.text).split("\0")[:-1]
 
 
 class PathMatches(_Skipped, frozen=True, kw_only=True):
@@ -174,7 +152,7 @@ class FileDiscoveryService:
         self._settings = settings
         self._git = GitFinder(str(home), str(config_home or home / ".config"))
         self._answers: OrderedDict[DiscoveryOptions, DiscoveryResult] = OrderedDict()  # the newest last
-        self._watches = Lazy(self._create_watches)
+        self._watches: list[RootWatch] = []
         self._walking: dict[str, threading.Lock] = {}
         self._said: set[BadIgnoreRule] = set()
         self._folders = FolderMemory() if folders is None else folders
@@ -196,13 +174,18 @@ class FileDiscoveryService:
         """Return all entries, with unreadable directories and those cut off by a limit."""
         return await _run_in_thread(self._collect_result, self._complete_options(options))
 
-    def read_paths(self, options: DiscoveryOptions, *, links: bool = False) -> PathText:
+    def read_paths(self, options: DiscoveryOptions, *, links: bool = False) -> PathMatches:
         """Read the paths of one walk, in the same order, for a one-off command without an event loop. `links` adds
         symbolic links."""
-        walk = self._make_walk(self._complete_options(options), signed=False)
-        text = PathReader(walk, compile_globs(options.include_patterns), links=links).read()
+        walk, include = self._make_walk(self._complete_options(options)), compile_globs(options.include_patterns)
+        paths: list[str] = []
+        for listing in walk:
+            names, prefix = listing.files, listing.place.prefix
+            if links and listing.others:
+                names = sorted([*names, *walk.find_links(prefix, listing.others)])
+            paths += [prefix + name for name in (names if include is None else include.select(prefix, names))]
         self._warn(walk)
-        return PathText(text=text, too_deep=len(walk.too_deep), unreadable=len(walk.unreadable))
+        return PathMatches(paths=paths, too_deep=len(walk.too_deep), unreadable=len(walk.unreadable))
 
     def scan_tree(self, root: str, max_files: int, since: float = float("inf")) -> list[DirectoryContent]:
         """Scan all directories, each before its contents: current, or as last scanned if that was after `since`.
@@ -240,14 +223,16 @@ class FileDiscoveryService:
         found = await _run_in_thread(self._find_paths, options, [(pattern,)], links=links)
         return msgspec.structs.replace(found, anywhere=bool(found.paths))
 
-    def watch_changes(self, root: str, callback: Callable[[ChangeKind, str], None]) -> Disposable:
+    def watch_changes(self, root: str, callback: Callable[[ChangeKind, str], None]) -> RootWatch:
         """Call back for every file that is created, changed or deleted, until disposed. Covers all changes after this
         returns. Runs in the running event loop, if any, else in the watch's own thread."""
-        return self._watches.get().watch(_resolve_directory(root), callback)
+        from ollm.services.file_discovery.watch import RootWatch
 
-    def get_watch_state(self, root: str) -> Literal["events", "polling"] | None:
-        """Return how a root is watched: by system events, by polling, or None."""
-        return self._watches.get().get_state(os.path.realpath(root))
+        options = self._complete_options(DiscoveryOptions(root=root))
+        watch = RootWatch(options.root, lambda: self._make_walk(options), callback)
+        watch.start()
+        self._watches.append(watch)
+        return watch
 
     async def load_ignore_patterns(self, root: str) -> list[str]:
         """Load all rules of the tree as patterns from its root. The last match decides."""
@@ -269,8 +254,8 @@ class FileDiscoveryService:
         return sorted(self._said, key=lambda bad: (bad.source, bad.line))
 
     def close(self) -> None:
-        if watches := self._watches.built:
-            watches.close()
+        for watch in self._watches:
+            watch.dispose()
 
     def _collect_result(self, options: DiscoveryOptions) -> DiscoveryResult:
         """Collect a result. Concurrent calls wait for one walk and share its result."""
@@ -282,11 +267,9 @@ class FileDiscoveryService:
 
     def _get_cached(self, options: DiscoveryOptions) -> DiscoveryResult | None:
         """Return a cached result that is still valid, or None. Thread-safe, since walks run in threads."""
-        answer, generation = self._answers.get(options), self._get_generation(options.root)
-        if options.stat or answer is None or not answer.is_valid(generation):
+        answer = self._answers.get(options)
+        if options.stat or answer is None or not answer.is_valid():
             return None
-        if answer.generation != generation:
-            answer = msgspec.structs.replace(answer, generation=generation)
         self._keep(options, answer)
         return answer
 
@@ -306,7 +289,6 @@ class FileDiscoveryService:
         self, options: DiscoveryOptions, finish: Callable[[DiscoveryResult], None] = lambda _: None
     ) -> Iterator[Sequence[FileEntry]]:
         """Iterate over the entries, one directory after the other. The complete result is cached at the end."""
-        generation = self._get_generation(options.root)
         taken, walk, maker = time.time_ns(), self._make_walk(options), EntryMaker(options)
         entries: list[FileEntry] = []
         for listing in walk:
@@ -317,9 +299,7 @@ class FileDiscoveryService:
         answer = DiscoveryResult(
             entries=tuple(entries),
             seen={**walk.directories, **walk.reader.signatures},
-            directories=len(walk.directories),
             taken=taken,
-            generation=generation,
             unreadable=tuple(walk.unreadable),
             too_deep=tuple(walk.too_deep),
             in_part=frozenset(walk.in_part),
@@ -355,19 +335,8 @@ class FileDiscoveryService:
         self._warn(walk)
         return IgnorePatterns(flatten_rules(walk.reader.rules, walk.reader.offset), root)
 
-    def _create_watches(self) -> RootWatches:
-        from ollm.services.file_discovery.watch import RootWatches
-
-        return RootWatches(self._make_watch_walk)
-
-    def _get_generation(self, root: str) -> int | None:
-        return watches.get_generation(root) if (watches := self._watches.built) else None
-
-    def _make_watch_walk(self, root: str) -> Walk:
-        return self._make_walk(self._complete_options(DiscoveryOptions(root=root)))
-
-    def _make_walk(self, options: DiscoveryOptions, *, signed: bool = True) -> Walk:
-        return make_walk(options, self._git, self._settings.builtin_ignores, signed=signed)
+    def _make_walk(self, options: DiscoveryOptions) -> Walk:
+        return make_walk(options, self._git, self._settings.builtin_ignores)
 
     def _warn(self, walk: Walk) -> None:
         for bad in walk.reader.bad:

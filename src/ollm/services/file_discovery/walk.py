@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import marshal
 import os
 import stat
-import sys
-import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePath
-from typing import NoReturn
 
 from ollm.domain.files import DiscoveryOptions, EntryType
 from ollm.domain.struct import Data
-from ollm.services.file_discovery.patterns import NameSearch, compile_globs
+from ollm.services.file_discovery.patterns import compile_globs
 from ollm.services.file_discovery.rules import (
     GitFinder,
     IgnoreRule,
@@ -54,13 +50,11 @@ class DirectoryListing(Data, frozen=True, kw_only=False, gc=False):
 
 
 class Walk:
-    """One walk below `options.root`, a real and absolute path. If `signed`, it records the timestamps of directories,
-    to detect changes later."""
+    """One walk below `options.root`, a real and absolute path. It records the timestamps of directories, to detect
+    changes later."""
 
-    def __init__(
-        self, options: DiscoveryOptions, reader: RuleReader, layers: RuleLayers, *, signed: bool = True
-    ) -> None:
-        self._options, self._signed = options, signed
+    def __init__(self, options: DiscoveryOptions, reader: RuleReader, layers: RuleLayers) -> None:
+        self._options = options
         self.reader = reader
         self.start = PendingDirectory("", 0, layers)
         self._offset = os.fsdecode(reader.offset) + "/" if reader.offset else ""
@@ -71,15 +65,6 @@ class Walk:
         self.directories: dict[str, Signature] = {}
         self.in_part: set[str] = set()  # directories with files that are not shown, or shown behind a link
         self.links: list[str] = []  # symbolic links that are shown and not followed
-
-    @property
-    def allows_any_order(self) -> bool:
-        """True if directories may be read in any order. With links, the first path to a directory counts."""
-        return not self._options.follow_symlinks
-
-    @property
-    def has_troubles(self) -> bool:
-        return bool(self.reader.bad or self.unreadable or self.too_deep)
 
     def __iter__(self) -> Iterator[DirectoryListing]:
         """Iterate over directories, each before its contents."""
@@ -100,7 +85,7 @@ class Walk:
         path = self.get_path(place.prefix[:-1])
         if memory is not None:
             return self._apply_rules(place, path, memory.read(path))
-        self.directories[path] = read_signature(path) if self._signed else None
+        self.directories[path] = read_signature(path)
         return self._apply_rules(place, path, read_names(path))
 
     def _apply_rules(self, place: PendingDirectory, path: str, reading: FolderNames) -> DirectoryListing | None:
@@ -199,13 +184,11 @@ class Walk:
         return not seen
 
 
-def make_walk(
-    options: DiscoveryOptions, git: GitFinder, builtin_ignores: Iterable[str], *, signed: bool = True
-) -> Walk:
+def make_walk(options: DiscoveryOptions, git: GitFinder, builtin_ignores: Iterable[str]) -> Walk:
     """Create a walk with the rules in force at its root."""
     within = os.path.realpath(options.within) if options.within else None
     reader = RuleReader(options.root, git.find_info(options.root), within)
-    return Walk(options, reader, reader.read_top_layers(builtin_ignores), signed=signed)
+    return Walk(options, reader, reader.read_top_layers(builtin_ignores))
 
 
 def _has_dotted(names: list[str]) -> bool:
@@ -291,107 +274,4 @@ def _explain_rule(path: str, here: str, rule: IgnoreRule, *, shown: bool) -> Exp
         rule=rule.text,
         source=rule.source,
         line=rule.line,
-    )
-
-
-Part = DirectoryListing | PendingDirectory
-MIN_SHARED_DIRECTORIES = 64  # waiting directories that are worth starting a process
-_MAX_LEVELS = 12  # levels that are read first to find so many
-_MAX_PIECES = 100  # each has a number of one byte
-
-
-class PathReader:
-    """Reads the paths of one walk that a search selects, or all of them, each terminated by a NUL. `links` adds
-    symbolic links that are not followed.
-
-    A large tree is shared with a second process. It is cut into pieces whose numbers are in a pipe. Each process takes
-    the next one when it is free, so both end at about the same time, however large the pieces are.
-    """
-
-    def __init__(self, walk: Walk, search: NameSearch | None = None, *, links: bool = False) -> None:
-        self._walk, self._search, self._links = walk, search, links
-
-    def read(self) -> bytes:
-        parts, pending = self._read_upper_levels()
-        if pending < MIN_SHARED_DIRECTORIES or not self._walk.allows_any_order or not _can_fork():
-            return self._read_piece(parts)
-        size = -(-len(parts) // _MAX_PIECES)
-        return b"".join(self._share_pieces([parts[start : start + size] for start in range(0, len(parts), size)]))
-
-    def _read_upper_levels(self) -> tuple[Sequence[Part], int]:
-        """Read the upper directories, each followed by those below it, and count the ones not read yet."""
-        parts: list[Part] = [self._walk.start]
-        pending = 1
-        for _ in range(_MAX_LEVELS):
-            above, parts, pending = parts, [], 0
-            for part in above:
-                listing = part if isinstance(part, DirectoryListing) else self._walk.visit(part)
-                if listing is not None:
-                    below = listing.below if listing is not part else ()
-                    parts += (listing, *below)
-                    pending += len(below)
-            if not 0 < pending < MIN_SHARED_DIRECTORIES:
-                break
-        return parts, pending
-
-    def _read_piece(self, parts: Sequence[Part]) -> bytes:
-        texts = []
-        for part in parts:
-            for listing in (part,) if isinstance(part, DirectoryListing) else self._walk.iter_from(part):
-                files, prefix = listing.files, listing.place.prefix
-                if self._links and listing.others:
-                    files = sorted([*files, *self._walk.find_links(prefix, listing.others)])
-                if self._search is not None and files:
-                    files = self._search.select(prefix, files)
-                if files:
-                    texts.append(prefix + f"\0{prefix}".join(files))
-        return os.fsencode("\0".join([*texts, ""]))
-
-    def _share_pieces(self, pieces: Sequence[Sequence[Part]]) -> list[bytes]:
-        """Share the pieces with a child process. Pieces that the child took but did not deliver are read again here."""
-        waiting, filling = os.pipe()
-        os.write(filling, bytes(range(len(pieces))))
-        os.close(filling)
-        with os.fdopen(os.memfd_create("paths"), "w+b") as delivered:
-            process = os.fork()
-            if not process:
-                self._serve_and_exit(pieces, waiting, delivered.fileno())
-            try:
-                found = {number: self._read_piece(pieces[number]) for number in _take_numbers(waiting)}
-            except BaseException:
-                os.kill(process, 9)
-                raise
-            finally:
-                _, status = os.waitpid(process, 0)
-                os.close(waiting)
-            if status == 0:
-                delivered.seek(0)
-                found.update(marshal.load(delivered))  # noqa: S302 - from our own child
-        return [found[number] if number in found else self._read_piece(piece) for number, piece in enumerate(pieces)]
-
-    def _serve_and_exit(self, pieces: Sequence[Sequence[Part]], waiting: int, delivered: int) -> NoReturn:
-        """Read pieces in the child, which never returns to the parent's code. It delivers nothing if there are
-        warnings: the parent then reads the same directories and warns."""
-        code = 1
-        try:
-            data = marshal.dumps({number: self._read_piece(pieces[number]) for number in _take_numbers(waiting)})
-            complete = os.write(delivered, data) == len(data)
-            code = 0 if complete and not self._walk.has_troubles else 1
-        finally:
-            os._exit(code)
-
-
-def _take_numbers(waiting: int) -> Iterator[int]:
-    """Take the numbers of the remaining pieces."""
-    while number := os.read(waiting, 1):
-        yield number[0]
-
-
-def _can_fork() -> bool:
-    """Return True on Linux with a second core, if no other thread may hold a lock."""
-    return (
-        sys.platform == "linux"
-        and hasattr(os, "memfd_create")
-        and threading.active_count() == 1
-        and len(os.sched_getaffinity(0)) > 1
     )
