@@ -8,7 +8,7 @@ from prompt_toolkit.utils import get_cwidth
 
 from ollm.cli.screen.live import LiveOutput
 from ollm.cli.screen.paint import Painter
-from ollm.cli.screen.recap import render_message, render_recap
+from ollm.cli.screen.recap import render_user_message
 from ollm.cli.screen.transcript import ContextFill, Transcript
 from ollm.cli.screen.view import (
     format_status_line,
@@ -247,23 +247,20 @@ def test_the_header_names_model_window_folder_and_branch() -> None:
     assert all(len(line) <= 40 for line in describe("m" * 90, "openai", width=40).splitlines())
 
 
-def message(number: int, role: str, text: str) -> dict[str, Any]:
-    parts = [{"type": "text", "text": text}, {"type": "thinking", "text": "hidden"}]
-    return {"id": number, "role": role, "parts": parts, "toolCalls": []}
+def sent(*texts: str) -> list[dict[str, Any]]:
+    return [{"type": "text", "text": text} for text in texts]
 
 
 def test_what_was_attached_is_named_and_not_said_again() -> None:
-    sent = message(1, "user", "look")
-    sent["parts"] += [{"type": "text", "text": "\n\n[src/a.py]\nprint(1)\n"}, {"type": "text", "text": " and more"}]
+    parts = sent("look", "\n\n[src/a.py]\nprint(1)\n", " and more")
 
-    assert render_message(sent, PLAIN) == "› look and more\n  + src/a.py\n\n"
+    assert render_user_message(parts, PLAIN) == "› look and more\n  + src/a.py\n\n"
 
 
 def test_a_long_paste_is_shown_by_its_first_and_last_lines() -> None:
     text = "\n".join([f"line {number}" for number in range(1, 201)] + ["Summarise it."])
-    shown = render_recap([message(1, "user", text)], PLAIN)
 
-    assert shown.split("\n")[:6] == [
+    assert render_user_message(sent(text), PLAIN).split("\n")[:6] == [
         "› line 1", "  line 2", "  line 3", "  … 196 more lines (/history)", "  line 200", "  Summarise it.",
     ]  # fmt: skip
-    assert "more lines" not in render_recap([message(1, "user", "a\n" * 6 + "b")], PLAIN)
+    assert "more lines" not in render_user_message(sent("a\n" * 6 + "b"), PLAIN)

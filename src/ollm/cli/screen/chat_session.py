@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from ollm.cli.screen.composing import InputKind, Pastes, attach_mentions, parse_input, run_own_command
 from ollm.cli.screen.paint import Painter
-from ollm.cli.screen.recap import RECAP_MESSAGES, collect_turn_outputs, pick_last_turns, render_recap
+from ollm.cli.screen.recap import RECAP_MESSAGES, pick_last_turns, show_recap
 from ollm.cli.screen.themes import ScreenOptions
 from ollm.cli.screen.transcript import Transcript
 from ollm.cli.signals import wait_for_input
@@ -131,8 +131,7 @@ class ConversationRunner:
         status = await conversation.status()
         self._display.show_header(status)
         if past := await conversation.history(get_recap_end(status), RECAP_MESSAGES):
-            self._display.print(render_recap(pick_last_turns(past), self._display.painter))
-            self._display.transcript.remember_outputs((collect_turn_outputs(past) or [[]])[-1])
+            show_recap(pick_last_turns(past), self._display.transcript, self._display.painter, self._display.print)
         for notice in status.notices:
             self.print_aside(notice, "dim")
         if status.notices:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import ClassVar
 
+from markdown_it import MarkdownIt
 from rich import box
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.markdown import CodeBlock, Heading, Markdown, TableDataElement, TableElement
@@ -175,89 +177,43 @@ class ChatMarkdown(Markdown):
 
 
 FENCES = ("```", "~~~")
+_PARSER = MarkdownIt("commonmark").disable("inline")
+_GROWING_BLOCKS = ("bullet_list_open", "ordered_list_open", "code_block")  # they may continue after a blank line
 
 
 class MarkdownBlocks:
     """Splitter of streamed Markdown into blocks. `open` is the part that may still change."""
 
     def __init__(self) -> None:
-        self._lines: list[str] = []
-        self._rest = ""
-        self._fence = ""
-        self._head = ""  # the line that opened the code
-        self._inside = False  # whether that code is part of a list
-
-    @property
-    def open(self) -> str:
-        return "\n".join([*self._lines, self._rest])
+        self.open = ""
+        self._code_line = ""  # the line that began code which has not ended
 
     def render_tail(self, lines: int) -> str:
         """Return the end of the open block as complete Markdown: code stays code, however long it is."""
-        last = [*self._lines, self._rest][-lines:]
-        cut = self._fence and self._head not in last
-        return "\n".join([self._head.lstrip(), *last] if cut else last)
+        last = self.open.split("\n")[-lines:]
+        return "\n".join([self._code_line, *last] if self._code_line and self._code_line not in last else last)
 
     def feed(self, text: str) -> list[str]:
-        """Add text, and return the blocks it completes."""
-        *lines, self._rest = (self._rest + text).split("\n")
-        finished = [self._add_line(line) for line in lines]
-        return [block for block in finished if block]
+        """Add text, and return the blocks it completes. A block is complete if a word after it would not join it."""
+        self.open += text
+        ends = (self._code_line.lstrip()[:3],) if self._code_line else ("\n\n", *FENCES)
+        if "\n" not in text or not any(end in self.open[-len(text) - 3 :] for end in ends):
+            return []  # parsing after each line of a long list would take seconds
+        *lines, rest = self.open.split("\n")
+        tokens = [
+            (token, token.map[0], token.map[1]) for token in _PARSER.parse("\n".join([*lines, "word"])) if token.map
+        ]
+        code = (lines[start] for token, start, end in tokens if token.type == "fence" and end > len(lines))
+        self._code_line = next(code, "")
+        tops = [(token.type, start) for token, start, _ in tokens if token.level == 0]
+        if tops[-1][1] == len(lines) and len(tops) > 1 and tops[-2][0] in _GROWING_BLOCKS:
+            tops.pop()
+        starts = [0, *(start for _, start in tops)]
+        self.open = "\n".join([*lines[starts[-1] :], rest])
+        blocks = ("\n".join(lines[start:end]).strip("\n") for start, end in pairwise(starts))
+        return [block for block in blocks if block]
 
     def finish(self) -> str:
         """End the text. Returns the open block without blank lines around it."""
-        block = self.open.strip("\n")
-        self._lines, self._rest, self._fence = [], "", ""
+        block, self.open, self._code_line = self.open.strip("\n"), "", ""
         return block
-
-    def _add_line(self, line: str) -> str:
-        """Add a line. Returns the block it completes, or "" if none."""
-        mark = line.lstrip()[:3]
-        if self._fence:
-            return self._add_code_line(line, mark)
-        if mark in FENCES:
-            return self._open_code(line, mark)
-        if line.strip():
-            before = self._close() if self._ends_list(line) else ""
-            self._lines.append(line)
-            return before
-        return self._close() if not self._is_in_list() else self._add_blank_line()
-
-    def _open_code(self, line: str, mark: str) -> str:
-        """Start a code block, which is separate unless it is indented below a list item."""
-        self._inside = self._is_in_list() and line.startswith(" ")
-        before = "" if self._inside else self._close()
-        self._fence, self._head = mark, line
-        self._lines.append(line)
-        return before
-
-    def _add_code_line(self, line: str, mark: str) -> str:
-        self._lines.append(line)
-        if mark != self._fence or line.strip().strip(mark[0]):
-            return ""
-        self._fence = ""
-        return "" if self._inside else self._close()
-
-    def _add_blank_line(self) -> str:
-        """Add a blank line: a list may continue after one, and ends after two."""
-        if self._lines and not self._lines[-1].strip():
-            return self._close()
-        self._lines.append("")
-        return ""
-
-    def _ends_list(self, line: str) -> bool:
-        """Return True if a line ends the list: after a blank line, only an item or indented text continues it."""
-        after_blank = bool(self._lines) and not self._lines[-1].strip()
-        return self._is_in_list() and after_blank and not line.startswith(" ") and not _is_list_item(line)
-
-    def _is_in_list(self) -> bool:
-        return bool(self._lines) and _is_list_item(self._lines[0].lstrip())
-
-    def _close(self) -> str:
-        block = "\n".join(self._lines).strip("\n")
-        self._lines, self._fence = [], ""
-        return block
-
-
-def _is_list_item(line: str) -> bool:
-    number, dot, _ = line.partition(". ")
-    return line[:2] in ("- ", "* ", "+ ") or (bool(dot) and number.isdigit())

@@ -133,10 +133,6 @@ class Transcript:
         self._after_call = False
         self._last_thought = ""
 
-    def remember_outputs(self, outputs: list[tuple[str, str]]) -> None:
-        """Remember outputs of calls by name, from before the session was opened here."""
-        self._outputs, self._outputs_past = outputs, True
-
     def apply_status(self, status: Status) -> None:
         """Apply a status received between turns, since a command may have changed it."""
         reused = self.fill.reused
@@ -199,13 +195,13 @@ class Transcript:
         self._outputs, self._outputs_past = [] if self._outputs_past else self._outputs, False
         self._outputs.append((summary, self._last_output))
         self._after_call = self._wants_gap = True
+        lasted = f" · {event.seconds:.1f} s" if event.seconds else ""
         if result.error:
             self._out(self._painter.paint_call("✗", "red", summary, f" · {result.error.message}"))
         elif result.exit_code:
-            outcome = f" · exit {result.exit_code} · {event.seconds:.1f} s"
-            self._out(self._painter.paint_call("✗", "red", summary, outcome))
+            self._out(self._painter.paint_call("✗", "red", summary, f" · exit {result.exit_code}{lasted}"))
         else:
-            self._out(self._painter.paint_call("✓", "green", summary, f" · {event.seconds:.1f} s"))
+            self._out(self._painter.paint_call("✓", "green", summary, lasted))
         for image in result.images:
             self._print_aside(describe_picture(image), "dim")
         if result.diff and event.call_id not in self._shown_diffs:
