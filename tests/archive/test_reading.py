@@ -24,8 +24,7 @@ from ollm.archive.reading import (
 from ollm.archive.sending import ArchiveRecord, Machine
 from ollm.archive.state import ArchiveState
 from ollm.cli.daemon import connect_daemon
-from ollm.cli.sessions.session_list import LocalSessionList, RemoteSessionList
-from ollm.cli.start import ChatArguments
+from ollm.cli.sessions.session_list import SessionList
 from ollm.daemon.bodies import OpenReply
 from ollm.domain.errors import BusyError, DamagedError
 from ollm.services.redaction import MARK, Redactor
@@ -87,7 +86,7 @@ def test_the_picker_offers_those_of_the_same_project(both: tuple[ArchiveMachine,
     for folder in folders:
         folder.mkdir()
         scope = WorkspaceScope(laptop.process, folder)
-        found.append(asyncio.run(LocalSessionList(scope).load_items()))
+        found.append(SessionList(scope).load_items())
         scope.close()
 
     assert [[(item.session_id, item.title[:5], (item.origin or "")[:12]) for item in items] for items in found] == [
@@ -104,26 +103,23 @@ def test_the_daemon_finds_them_and_opens_one_that_is_only_in_the_archive(
     shop = tmp_path / "shop"
     shop.mkdir()
 
-    async def ask() -> tuple[list[str], list[tuple[str, bool]], OpenReply]:
+    async def ask() -> tuple[list[str], OpenReply]:
         async with ScriptedServer([]) as server:
             os.environ["OLLM_BASE_URL"] = server.base_url
             async with connect_daemon() as client:
                 hits = await client.call("GET", "/search?q=question", type=list[dict[str, Any]])
-                found = await RemoteSessionList(ChatArguments(workspace=shop)).load_items()
                 body = {"workspacePath": str(shop), "sessionId": theirs}
                 opened = await client.call("POST", "/sessions", body, type=OpenReply)
-        listed = [(item.session_id, (item.origin or "").startswith("the archive:")) for item in found]
-        return sorted(hit["sessionId"] for hit in hits), listed, opened
+        return sorted(hit["sessionId"] for hit in hits), opened
 
     laptop.environment |= {"OLLM_PROVIDER": "openai", "OLLM_MODEL": "scripted", "OLLM_BASE_URL": ""}
     try:
         with laptop.inside():
-            hits, listed, opened = asyncio.run(ask())
+            hits, opened = asyncio.run(ask())
     finally:
         laptop.ollm("daemon", "stop")
 
     assert hits == sorted([ours, theirs])
-    assert listed == [(theirs, True)]
     assert (opened.session_id, opened.resumed) == (theirs, True)
 
 

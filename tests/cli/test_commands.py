@@ -336,6 +336,7 @@ def test_a_sentence_is_broken_between_words_at_a_terminal_and_nowhere_else(capsy
         ["-c", f"from ollm.cli.options import warn; warn({text!r})"],
         dimensions=(24, 40),
         encoding="utf-8",
+        env={**os.environ, "COLUMNS": ""},
     )
     lines = child.read().split("\r\n")
     assert max(map(len, lines)) < 40
@@ -349,6 +350,7 @@ def test_only_the_first_line_is_broken_since_a_command_may_follow() -> None:
         ["-c", f"from ollm.cli.options import warn; warn({text!r})"],
         dimensions=(24, 30),
         encoding="utf-8",
+        env={**os.environ, "COLUMNS": ""},
     )
     first, second, command, _ = child.read().split("\r\n")
     assert max(len(first), len(second)) < 30

@@ -3,12 +3,10 @@
 import asyncio
 import hashlib
 import json
-import os
 import sys
 from pathlib import Path
 from typing import Any
 
-import pexpect
 import pytest
 from msgspec.structs import replace
 
@@ -27,7 +25,7 @@ from ollm.cli.machine import (
     measure_disk_usage,
     suggest_models,
 )
-from ollm.cli.models import offer_missing_model, show_progress
+from ollm.cli.models import offer_missing_model
 from ollm.domain.errors import NoServerError
 from ollm.domain.model_facts import ModelFacts
 from ollm.providers.local_models.model_files import ModelFileMissingError
@@ -421,21 +419,6 @@ def test_an_unknown_model_and_one_without_a_place_are_told(home: Path) -> None:
     assert "models.urls" in nowhere.stderr
 
 
-def test_a_terminal_shows_a_bar(home: Path) -> None:
-    with serving(FileServer(CONTENT)) as files:
-        arguments = ["-m", "ollm", "models", "get", "mine", "--url", files.url, "--sha256", HASH]
-        child = pexpect.spawn(
-            sys.executable,
-            arguments,
-            env={**os.environ, "OLLM_HOME": str(home)},
-            timeout=20,
-            encoding="utf-8",
-        )
-        child.expect("━")
-        child.expect("checksum verified")
-        child.expect(pexpect.EOF)
-
-
 @pytest.mark.parametrize("scripted", ["ollama", "openai"], indirect=True)
 def test_the_models_of_a_running_server_are_listed_beside(home: Path, scripted: str) -> None:
     document = json.loads(ollm("models", "list", "--json", OLLM_BASE_URL=scripted, home=home).stdout)
@@ -452,16 +435,6 @@ def test_a_configured_server_that_is_away_does_not_hide_the_files(home: Path) ->
     assert listed.returncode == 0
     assert "mine" in listed.stdout
     assert "No model server answers at http://127.0.0.1:9" in listed.stderr
-
-
-def test_without_a_terminal_a_line_is_written_for_each_quarter(capsys: pytest.CaptureFixture[str]) -> None:
-    with show_progress("tiny", 100_000_000) as tell:
-        for done in range(0, 100_000_001, 10_000_000):
-            tell(done, 100_000_000)
-
-    assert capsys.readouterr().err == "".join(
-        f"ollm: downloading tiny {share} % of 100 MB\n" for share in (0, 25, 50, 75, 100)
-    )
 
 
 def test_only_a_missing_model_file_is_offered_and_only_on_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:

@@ -327,7 +327,7 @@ async def test_a_file_with_a_quote_in_its_name_is_completed_and_attached(tmp_pat
 
 async def test_the_first_question_of_all_is_broken_between_words(tmp_path: Path) -> None:
     async with running(tmp_path, []) as runner:
-        away = {"OLLM_PROVIDER": "embedded", "OLLM_MODEL": "", "OLLM_BASE_URL": ""}
+        away = {"OLLM_PROVIDER": "embedded", "OLLM_MODEL": "", "OLLM_BASE_URL": "", "COLUMNS": ""}
         async with at_terminal(runner, "chat", size=(60, 20), **away) as terminal:
             await terminal.wait_for("[Y/n]")
             assert "not for\n  work, 98 MB)?" in terminal.screen()

@@ -9,16 +9,16 @@ from __future__ import annotations
 import json
 import signal
 import sys
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from ollm.cli.text_printer import Printer, TextPrinter
+from ollm.cli.text_printer import Printer, TextPrinter, show_turn
 from ollm.domain.errors import UsageError
-from ollm.domain.events import Event, MessageRecorded, TextDelta, ToolStarted
+from ollm.domain.events import TextDelta
 from ollm.runtime.base import Attachment
 from ollm.runtime.conversation import LocalConversation
 from ollm.system.atomic import MAX_SMALL_BYTES
@@ -31,24 +31,17 @@ MAX_CHECK_SECONDS = 5.0
 FORM = """When your work is done, answer with one JSON document and nothing else: no Markdown, no words around it. \
 It must fit this JSON schema:
 """
-ShowTurn = Callable[[str, tuple[Attachment, ...], Callable[[Event], None]], Awaitable[None]]
 
 
 class AnswerSchema:
-    """A schema, and the answer that is checked against it."""
+    """A schema that an answer is checked against."""
 
     def __init__(self, document: dict[str, Any], validator: Any) -> None:
         self._document = document
         self._validator = validator
-        self._text = ""  # of the message that is being written
-        self._ended = False
 
     async def run(
-        self,
-        conversation: LocalConversation,
-        message: tuple[str, tuple[Attachment, ...]],
-        printer: Printer,
-        show_turn: ShowTurn,
+        self, conversation: LocalConversation, text: str, attachments: tuple[Attachment, ...], printer: Printer
     ) -> None:
         """Run the turn, and a second one if its answer does not fit. Sets the answer or its errors in the printer."""
         parts = conversation.parts
@@ -56,37 +49,30 @@ class AnswerSchema:
         parts.prompt.entries.add_context("form of the answer", form, source="system", volatile=True)
         if not parts.prompt.tools:
             parts.state.answer_schema = self._document
-        await show_turn(*message, lambda event: self._show(printer, event))
+        if isinstance(printer, TextPrinter):
+            printer.is_silent = True
+        await show_turn(conversation, text, attachments, printer)
         if printer.reason == "answered" and (errors := self._check(printer)):
             parts.state.answer_schema = self._document
             listed = "".join(f"- {error}\n" for error in errors)
             again = f"Your answer does not fit the JSON schema:\n{listed}Answer again, with the JSON document alone."
-            await show_turn(again, (), lambda event: self._show(printer, event))
+            await show_turn(conversation, again, (), printer)
             if printer.reason == "answered" and (errors := self._check(printer)):
                 printer.unfit = printer.message = f"The answer does not fit the schema: {'; '.join(errors)}"
-        if isinstance(printer, TextPrinter) and (printer.answers or printer.unfit):
+        if isinstance(printer, TextPrinter):
             self._print(printer)
 
-    def _show(self, printer: Printer, event: Event) -> None:
-        if isinstance(event, TextDelta):
-            self._text, self._ended = ("" if self._ended else self._text) + event.text, False
-            if isinstance(printer, TextPrinter):
-                return
-        elif isinstance(event, ToolStarted) or (isinstance(event, MessageRecorded) and event.role == "assistant"):
-            self._ended = True
-        printer.show(event)
-
     def _print(self, printer: TextPrinter) -> None:
+        printer.is_silent = False
         if printer.unfit:
             sys.stderr.write(f"ollm: {escape_controls(printer.unfit)}\n")
-        else:
-            printer.show(TextDelta(text=take_document(self._text)))
+        elif printer.answers:
+            printer.show(TextDelta(text=take_document(printer.last_text)))
 
     def _check(self, printer: Printer) -> list[str]:
         """Check the last message. Returns errors with their places, or sets the answer in the printer."""
-        text, self._ended = take_document(self._text), True
         try:
-            value = msgspec.json.decode(text)
+            value = msgspec.json.decode(take_document(printer.last_text))
             with _limit_time():
                 errors = sorted(self._validator.iter_errors(value), key=lambda error: error.json_path)
         except msgspec.DecodeError as error:

@@ -18,6 +18,7 @@ from ollm.cli.completion import complete_session
 from ollm.cli.options import (
     confirm_or_fail,
     json_option,
+    make_progress,
     print_json,
     print_result,
     resolve_workspace,
@@ -25,7 +26,7 @@ from ollm.cli.options import (
     workspace_option,
     yes_option,
 )
-from ollm.cli.sessions.listing import make_progress, parse_since, print_hits, print_sessions
+from ollm.cli.sessions.listing import parse_since, print_hits, print_sessions
 from ollm.domain.errors import BusyError, ExitCode, UsageError
 from ollm.domain.text import format_count
 from ollm.system.terminal_text import make_printable

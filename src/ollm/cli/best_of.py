@@ -6,30 +6,29 @@ import asyncio
 import signal
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from itertools import cycle, islice
+from pathlib import Path
 from typing import Any
 
 import click
 import msgspec
+from msgspec.structs import replace
 
 from ollm.app import ProcessScope, open_conversation
 from ollm.app.worktrees import WorktreeManager
-from ollm.cli.oneshot import collect_attachments, find_theme, warn_if_untrusted
+from ollm.cli.oneshot import collect_attachments, find_theme, print_markdown, warn_if_untrusted
 from ollm.cli.options import print_json, warn
 from ollm.cli.start import ChatArguments, Question
-from ollm.cli.text_printer import Printer
+from ollm.cli.text_printer import Printer, show_turn
 from ollm.config.settings import ModelSettings
 from ollm.domain.errors import ExitCode, OllmError, UsageError
-from ollm.domain.events import ConfirmationRequested, Event, TextDelta, ToolStarted
+from ollm.domain.events import Event, ToolStarted
 from ollm.domain.struct import Data
 from ollm.domain.text import format_count, format_seconds
-from ollm.domain.tools import ConfirmationAnswer
 from ollm.runtime.commands.base import fence_text
-from ollm.runtime.conversation import LocalConversation
-from ollm.runtime.model.model import Model
-from ollm.services.worktrees import Worktrees
+from ollm.services.worktrees import Worktree
 from ollm.system.terminal_text import clean_lines, make_printable
 
 MAX_PARALLEL_ATTEMPTS = 4
@@ -97,20 +96,25 @@ class Attempt(Data, frozen=True):
 def run_best_of(start: ChatArguments, question: Question, output: str, best: BestOf) -> int:
     """Run the attempts, show the best diff and apply it after a question. Returns the exit code."""
     received: list[int] = []
+    runner = _BestOfRunner(start, question, best)
     try:
-        attempts = asyncio.run(_run_all(start, question, best, received))
+        attempts = asyncio.run(runner.run(received))
     except asyncio.CancelledError:
         return 128 + received[0]
     chosen = min(attempts, key=Attempt.rank)
-    _archive_others(start, attempts, chosen)
+    runner.archive([one.session_id for one in attempts if one is not chosen])
     if chosen.passed is False or (chosen.reason != "answered" and not chosen.patch):
         return _report_failure(attempts, chosen, output)
-    applied = False
     if output == "json":
-        applied = start.yes and _apply(start, chosen)
-        _print_document(attempts, chosen, applied=applied)
+        if start.yes:
+            runner.apply(chosen)
+        _print_document(attempts, chosen, applied=start.yes)
         return ExitCode.DONE
-    warn(f"chose attempt {chosen.number} of {len(attempts)}.")
+    return _offer(runner, start, chosen, len(attempts))
+
+
+def _offer(runner: _BestOfRunner, start: ChatArguments, chosen: Attempt, count: int) -> int:
+    warn(f"chose attempt {chosen.number} of {count}.")
     print(clean_lines(chosen.answer.strip()), file=sys.stderr)
     if not chosen.patch:
         warn("it changed no files.")
@@ -119,10 +123,10 @@ def run_best_of(start: ChatArguments, question: Question, output: str, best: Bes
     if not start.yes and not (sys.stdin.isatty() and sys.stdout.isatty()):
         warn("not applied. Add --yes to apply it, or pipe this output to `git apply`.")
     elif start.yes or _confirm(start):
-        _apply(start, chosen)
+        runner.apply(chosen)
         warn(f"applied to {format_count(chosen.files, 'file')}; nothing is committed.")
     else:
-        raise OllmError("Not applied.", action=_keep(_open_worktrees(start), chosen))
+        raise OllmError("Not applied.", action=runner.keep(chosen))
     return ExitCode.DONE
 
 
@@ -132,152 +136,137 @@ def _confirm(start: ChatArguments) -> bool:
     return False
 
 
-async def _run_all(start: ChatArguments, question: Question, best: BestOf, received: list[int]) -> list[Attempt]:
-    task, loop = asyncio.current_task(), asyncio.get_running_loop()
+class _BestOfRunner:
+    """The attempts of one task, and what becomes of their changes."""
 
-    def stop(number: int) -> None:
-        received.append(number)
-        if task and len(received) == 1:  # the copies are removed, however often it is pressed
-            warn("stopping; removing the copies.")
-            task.cancel()
-
-    for number in STOP_SIGNALS:
-        loop.add_signal_handler(number, stop, number)
-    if question.text.startswith("/") and not question.text.startswith("//"):
-        raise UsageError("--best-of needs a task, not a command.", action="Write the task in words.")
-    warn_if_untrusted(start)
-    start = _accept_edits(start)
-    process = ProcessScope(workspace=start.workspace, flags=start.flags, warn=lambda _: None)
-    manager = WorktreeManager(process, start.workspace, warn)
-    base = await asyncio.to_thread(manager.worktrees.take_snapshot)
-    places = asyncio.Semaphore(await _count_places(process, best))
-    names = [*islice(cycle(best.models or ("",)), best.count)]
-    work = [_Attempt(start, question, best, manager, number) for number in range(1, best.count + 1)]
-    async with asyncio.TaskGroup() as group:
-        tasks = [group.create_task(one.run(base, name, places)) for one, name in zip(work, names, strict=True)]
-    return [task.result() for task in tasks]
-
-
-def _accept_edits(start: ChatArguments) -> ChatArguments:
-    """Let attempts edit files without a question, since these are copies, unless the person set more or less."""
-    settings = ProcessScope(workspace=start.workspace, flags=start.flags).settings
-    if settings.policy.approval != "ask" or "policy" in start.flags:
-        return start
-    return msgspec.structs.replace(start, flags={**start.flags, "policy": {"approval": "accept-edits"}})
-
-
-async def _count_places(process: ProcessScope, best: BestOf) -> int:
-    """Count the attempts to run side by side. Several models take turns, so that a server loads each only once."""
-    if len(set(best.models)) > 1:
-        return 1
-    model = await process.choose_model(*best.models[:1])
-    try:
-        return min(await model.count_places(), MAX_PARALLEL_ATTEMPTS)
-    finally:
-        await model.provider.close()
-
-
-class _Attempt:
-    """One running attempt."""
-
-    def __init__(
-        self, start: ChatArguments, question: Question, best: BestOf, manager: WorktreeManager, number: int
-    ) -> None:
-        self._start = start
+    def __init__(self, start: ChatArguments, question: Question, best: BestOf) -> None:
+        if question.text.startswith("/") and not question.text.startswith("//"):
+            raise UsageError("--best-of needs a task, not a command.", action="Write the task in words.")
+        self._process = ProcessScope(workspace=start.workspace, flags=start.flags, warn=lambda _: None)
+        self._manager = WorktreeManager(self._process, start.workspace, warn)
         self._question = question
         self._best = best
-        self._manager = manager
-        self._number = number
-        self._printer = Printer()
-        self._text = ""
+        self._start = start
+        if self._process.settings.policy.approval == "ask" and "policy" not in start.flags:
+            # the attempts edit copies
+            self._start = replace(start, flags={**start.flags, "policy": {"approval": "accept-edits"}})
 
-    async def run(self, base: str, model: str, places: asyncio.Semaphore) -> Attempt:
+    async def run(self, received: list[int]) -> list[Attempt]:
+        """Run all attempts, until a signal comes, which is added to `received`."""
+        task, loop = asyncio.current_task(), asyncio.get_running_loop()
+
+        def stop(number: int) -> None:
+            received.append(number)
+            if task and len(received) == 1:  # the copies are removed, however often it is pressed
+                warn("stopping; removing the copies.")
+                task.cancel()
+
+        for number in STOP_SIGNALS:
+            loop.add_signal_handler(number, stop, number)
+        warn_if_untrusted(self._start)
+        base = await asyncio.to_thread(self._manager.worktrees.take_snapshot)
+        places = asyncio.Semaphore(await self._count_places())
+        names = islice(cycle(self._best.models or ("",)), self._best.count)
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(self._run_attempt(*one, base, places)) for one in enumerate(names, start=1)]
+        return [task.result() for task in tasks]
+
+    async def _count_places(self) -> int:
+        """Count the attempts to run side by side. Several models take turns, so that a server loads each only once."""
+        if len(set(self._best.models)) > 1:
+            return 1
+        model = await self._process.choose_model(*self._best.models[:1])
+        try:
+            return min(await model.count_places(), MAX_PARALLEL_ATTEMPTS)
+        finally:
+            await model.provider.close()
+
+    async def _run_attempt(self, number: int, model: str, base: str, places: asyncio.Semaphore) -> Attempt:
         async with places:
-            began = time.monotonic()
-            self._say("started" + (f" with {model}" if model else ""))
+            began, printer = time.monotonic(), AttemptPrinter(number)
+            printer.say("started" + (f" with {model}" if model else ""))
             try:
-                done = await self._work(base, model)
+                async with self._manager.open_copy(base) as (copy, folder):
+                    done = await self._ask(number, model, folder, printer)
+                    done = await self._judge(done, copy, folder)
             except (OllmError, OSError) as error:
                 code = error.exit_code if isinstance(error, OllmError) else ExitCode.FAILED
-                done = Attempt(number=self._number, model=model, problem=str(error), exit_code=code)
-            done = msgspec.structs.replace(done, seconds=round(time.monotonic() - began, 1))
-            self._say(done.describe())
+                done = Attempt(number=number, model=model, problem=str(error), exit_code=code)
+            done = replace(done, seconds=round(time.monotonic() - began, 1))
+            printer.say(done.describe())
             return done
 
-    async def _work(self, base: str, model: str) -> Attempt:
-        async with self._manager.open_copy(base) as (copy, folder):
-            flags = {**self._start.flags}
-            if model:
-                flags["provider"] = {**flags.get("provider", {}), "model": model}
-            options = msgspec.structs.replace(
-                self._start.for_one_shot(), workspace=folder, works_for=self._start.workspace, flags=flags
-            )
-            async with open_conversation(options) as conversation:
-                used = conversation.parts.state.model
-                if again := (self._number - 1) // max(len(self._best.models), 1):
-                    _vary_sampling(used, again)
-                await self._take_turn(conversation, options)
-                session_id = conversation.session_id or ""
-            worktrees = self._manager.worktrees
-            title = f"Attempt {self._number}"  # before the check leaves files of its own
-            commit = await asyncio.to_thread(worktrees.commit_changes, copy, title)
-            patch = await asyncio.to_thread(worktrees.read_patch, copy, commit)
-            counts = await asyncio.to_thread(worktrees.diff, copy, "--numstat", "--no-renames", tree=commit)
-            lines = [line.split("\t") for line in counts.splitlines()]
-            passed, said = None, ""
-            if self._best.check:
-                passed, said = await self._manager.run_command(folder, self._best.check, CHECK_TIMEOUT_SECONDS)
+    async def _ask(self, number: int, model: str, folder: Path, printer: Printer) -> Attempt:
+        """Let the model work in a copy. Another attempt of the same model gets its own seed."""
+        flags, text = self._start.flags, self._question.text.removeprefix("/")
+        if model:
+            flags = {**flags, "provider": {**flags.get("provider", {}), "model": model}}
+        options = replace(self._start.for_one_shot(), workspace=folder, works_for=self._start.workspace, flags=flags)
+        async with open_conversation(options) as conversation:
+            used = conversation.parts.state.model
+            if again := (number - 1) // max(len(self._best.models), 1):
+                own = used.settings or ModelSettings()
+                seed, temperature = (own.seed or 0) + again, own.temperature or TEMPERATURE
+                used.settings = replace(own, seed=seed, temperature=temperature)
+            attachments = await collect_attachments(text, self._question, options, conversation)
+            await show_turn(conversation, text, attachments, printer)
             return Attempt(
-                number=self._number,
+                number=number,
                 model=used.name,
-                session_id=session_id,
-                reason=self._printer.reason,
-                passed=passed,
-                files=len(lines),
-                changed_lines=sum(int(count) for line in lines for count in line[:2] if count.isdigit()),
-                answer=self._text,
-                check_output=said,
-                problem=self._printer.message,
-                exit_code=self._printer.exit_code,
-                patch=patch,
-                commit=commit,
+                session_id=conversation.session_id or "",
+                reason=printer.reason,
+                answer=printer.last_text,
+                problem=printer.message,
+                exit_code=printer.exit_code,
             )
 
-    async def _take_turn(self, conversation: LocalConversation, options: ChatArguments) -> None:
-        text = self._question.text.removeprefix("/")
-        attachments = await collect_attachments(text, self._question, options, conversation)
-        async with conversation.turn(text, attachments) as events:
-            async for event in events:
-                if isinstance(event, ConfirmationRequested):
-                    await conversation.respond(event.correlation_id, ConfirmationAnswer(approved=False))
-                self._show(event)
+    async def _judge(self, done: Attempt, copy: Worktree, folder: Path) -> Attempt:
+        """Commit and measure the changes, before the check leaves files of its own, and run it."""
+        trees = self._manager.worktrees
+        commit = await asyncio.to_thread(trees.commit_changes, copy, f"Attempt {done.number}")
+        patch = await asyncio.to_thread(trees.read_patch, copy, commit)
+        counts = await asyncio.to_thread(trees.diff, copy, "--numstat", "--no-renames", tree=commit)
+        lines = [line.split("\t") for line in counts.splitlines()]
+        changed = sum(int(count) for line in lines for count in line[:2] if count.isdigit())
+        passed, said = None, ""
+        if self._best.check:
+            passed, said = await self._manager.run_command(folder, self._best.check, CHECK_TIMEOUT_SECONDS)
+        found = {"files": len(lines), "changed_lines": changed, "passed": passed, "check_output": said}
+        return replace(done, commit=commit, patch=patch, **found)
 
-    def _show(self, event: Event) -> None:
-        self._printer.show(event)
-        if isinstance(event, TextDelta):
-            self._text += event.text
-        elif isinstance(event, ToolStarted):
-            self._text = ""  # what was said on the way to the answer
-            self._say(f"· {event.summary}")
-
-    def _say(self, text: str) -> None:
-        warn(f"attempt {self._number}: {make_printable(text)}")
-
-
-def _vary_sampling(model: Model, again: int) -> None:
-    """Give another attempt of a model its own seed, and a temperature at which that makes a difference."""
-    own = model.settings or ModelSettings()
-    seed, temperature = (own.seed or 0) + again, own.temperature or TEMPERATURE
-    model.settings = msgspec.structs.replace(own, seed=seed, temperature=temperature)
-
-
-def _archive_others(start: ChatArguments, attempts: Sequence[Attempt], chosen: Attempt) -> None:
-    """Archive the sessions of the other attempts, so that `-c` continues with the chosen one."""
-    library = ProcessScope(workspace=start.workspace, warn=lambda _: None).library
-    for one in attempts:
-        if one is not chosen and one.session_id:
+    def archive(self, session_ids: Iterable[str]) -> None:
+        """Archive the sessions of the other attempts, so that `-c` continues with the chosen one."""
+        for session_id in filter(None, session_ids):
             with suppress(OllmError):
-                library.archive(one.session_id, True)
+                self._process.library.archive(session_id, True)
+
+    def apply(self, chosen: Attempt) -> None:
+        try:
+            self._manager.worktrees.apply_patch(chosen.patch)
+        except OllmError as error:
+            action = f"The files changed in the meantime. {self.keep(chosen)}"
+            raise OllmError(f"Not applied: {error.message}", action=action) from error
+
+    def keep(self, chosen: Attempt) -> str:
+        """Keep the changes as a commit, and return a sentence that names it."""
+        kept = self._manager.worktrees.keep_dropped("best-of", chosen.commit)
+        return f"{kept} has the changes: `git diff {kept}^ {kept}`."
+
+
+class AttemptPrinter(Printer):
+    """Printer of the calls of an attempt."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__()
+        self._number = number
+
+    def show(self, event: Event) -> None:
+        super().show(event)
+        if isinstance(event, ToolStarted):
+            self.say(f"· {event.summary}")
+
+    def say(self, text: str) -> None:
+        warn(f"attempt {self._number}: {make_printable(text)}")
 
 
 def _report_failure(attempts: Sequence[Attempt], chosen: Attempt, output: str) -> int:
@@ -292,31 +281,9 @@ def _report_failure(attempts: Sequence[Attempt], chosen: Attempt, output: str) -
     return ExitCode.FAILED
 
 
-def _apply(start: ChatArguments, chosen: Attempt) -> bool:
-    worktrees = _open_worktrees(start)
-    try:
-        worktrees.apply_patch(chosen.patch)
-    except OllmError as error:
-        action = f"The files changed in the meantime. {_keep(worktrees, chosen)}"
-        raise OllmError(f"Not applied: {error.message}", action=action) from error
-    return True
-
-
-def _open_worktrees(start: ChatArguments) -> Worktrees:
-    process = ProcessScope(workspace=start.workspace, flags=start.flags, warn=lambda _: None)
-    return WorktreeManager(process, start.workspace).worktrees
-
-
-def _keep(worktrees: Worktrees, chosen: Attempt) -> str:
-    kept = worktrees.keep_dropped("best-of", chosen.commit)
-    return f"{kept} has the changes: `git diff {kept}^ {kept}`."
-
-
 def _show_diff(start: ChatArguments, diff: str) -> None:
     if theme := find_theme(start):
-        from ollm.cli.screen.paint import create_terminal_painter
-
-        print(create_terminal_painter(theme).paint_markdown(fence_text(clean_lines(diff), "diff")).rstrip("\n"))
+        print_markdown(fence_text(clean_lines(diff), "diff"), theme)
     else:
         print(diff if not sys.stdout.isatty() else clean_lines(diff), end="")
     sys.stdout.flush()

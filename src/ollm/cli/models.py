@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ from ollm.cli.options import (
     confirm_or_fail,
     format_table,
     json_option,
+    make_progress,
     print_result,
     warn,
     wrap_for_terminal,
@@ -25,15 +25,16 @@ from ollm.cli.options import (
 )
 from ollm.domain.errors import NoServerError
 from ollm.providers.local_models.model_files import CatalogueModel, ModelFile, ModelFileMissingError
-from ollm.providers.local_models.model_store import ModelStore, Progress
+from ollm.providers.local_models.model_store import ModelStore
 from ollm.system.install_command import describe_extra_install
 from ollm.system.terminal_text import make_printable
 
 
 def download_model(store: ModelStore, model: CatalogueModel, url: str | None = None) -> ModelFile:
     """Download a model, with progress on stderr."""
-    with show_progress(model.name, model.size) as tell:
-        return store.get(model, tell, url=url)
+    warn(f"downloading {model.name}" + (f" ({format_size(model.size)})" if model.size else ""))
+    show = make_progress("Downloading", "MB")
+    return store.get(model, lambda done, total: show(done, total or model.size or done), url=url)
 
 
 def offer_missing_model(error: NoServerError, flags: Mapping[str, Any]) -> bool:
@@ -56,43 +57,6 @@ def offer_missing_model(error: NoServerError, flags: Mapping[str, Any]) -> bool:
 
 def format_size(size: int | None) -> str:
     return "" if not size else f"{size / 1e9:.1f} GB" if size >= 1e9 else f"{size / 1e6:.0f} MB"
-
-
-@contextmanager
-def show_progress(name: str, expected: int) -> Iterator[Progress]:
-    """Show a bar on a terminal, or a line per quarter elsewhere."""
-    if not sys.stderr.isatty():
-        yield _make_line_progress(name, expected)
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, DownloadColumn, TextColumn, TimeRemainingColumn, TransferSpeedColumn
-    from rich.progress import Progress as Bars
-
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        DownloadColumn(),
-        TransferSpeedColumn(),
-        TimeRemainingColumn(),
-    )
-    with Bars(*columns, console=Console(stderr=True)) as bars:
-        task = bars.add_task(name, total=expected or None)
-        yield lambda done, total: bars.update(task, completed=done, total=total or expected or None)
-
-
-def _make_line_progress(name: str, expected: int) -> Progress:
-    last_quarter = -1
-
-    def tell(done: int, total: int) -> None:
-        nonlocal last_quarter
-        whole = total or expected
-        quarter = 4 * done // whole if whole else 0
-        if quarter > last_quarter:
-            last_quarter = quarter
-            share = f" {25 * quarter} % of {format_size(whole)}" if whole else ""
-            print(f"ollm: downloading {name}{share}", file=sys.stderr, flush=True)
-
-    return tell
 
 
 @click.group()

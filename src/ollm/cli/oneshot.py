@@ -7,7 +7,6 @@ import gc
 import os
 import signal
 import sys
-from collections.abc import Callable
 from contextlib import AsyncExitStack, suppress
 from typing import TYPE_CHECKING, Any
 
@@ -15,21 +14,11 @@ import msgspec
 
 from ollm.app import ProcessScope, open_conversation
 from ollm.cli.start import ChatArguments, Question
-from ollm.cli.text_printer import Printer, TextPrinter, show_waiting
+from ollm.cli.text_printer import Printer, TextPrinter, show_turn, show_waiting
 from ollm.config.environment import copy_environment, wants_plain
 from ollm.domain.context import Usage
 from ollm.domain.errors import ExitCode, OllmError
-from ollm.domain.events import (
-    ConfirmationRequested,
-    Event,
-    MessageRecorded,
-    Notice,
-    TextDelta,
-    ToolFinished,
-    ToolStarted,
-    TurnFinished,
-)
-from ollm.domain.tools import ConfirmationAnswer
+from ollm.domain.events import Event, Notice, ToolFinished, ToolStarted, TurnFinished
 from ollm.runtime.base import Attachment, CommandReply, Conversation
 from ollm.system.process_tree import wake_on_signals
 from ollm.system.terminal_text import escape_controls, escape_json
@@ -74,9 +63,8 @@ async def run_once(
     schema: AnswerSchema | None = None,
 ) -> int:
     """Run one turn and return the exit code, without regard to signals added to `received`."""
-    text, piped = question.text, question.piped
     warn_if_untrusted(start)
-    if text.split()[:1] == ["/help"] and not piped.strip() and (reply := render_help_alone(start, text)):
+    if (reply := render_help_alone(start, question)) is not None:
         print_reply(reply, output, None, start)
         return int(ExitCode.DONE)
     async with AsyncExitStack() as stack:
@@ -85,28 +73,17 @@ async def run_once(
         gc.freeze()  # what is there now stays to the end: nothing in it to look for
         for notice in conversation.parts.notices:
             sys.stderr.write(f"ollm: {escape_controls(notice)}\n")
-        if text.startswith("/") and not text.startswith("//") and not piped.strip():
-            reply = await run_slash_command(conversation, text)
-            if reply.follow_up != "send" and schema is None:
-                print_reply(reply, output, conversation.session_id, start)
-                return int(ExitCode.DONE if reply.ok else ExitCode.FAILED)
-            text = reply.argument or f"{text}\n\n{reply.text}"
+        reply = await run_slash_command(conversation, question)
+        if reply is not None and reply.follow_up != "send" and schema is None:
+            print_reply(reply, output, conversation.session_id, start)
+            return int(ExitCode.DONE if reply.ok else ExitCode.FAILED)
+        text = (reply.argument or f"{question.text}\n\n{reply.text}") if reply else question.text
         text = text[1:] if text.startswith("//") else text
         attachments = await collect_attachments(text, question, start, conversation)
         printer = TextPrinter(counts_seconds=True) if schema and output == "text" else create_printer(output, start)
         stop_on_signals(conversation, received)
-
-        async def show_turn(text: str, attached: tuple[Attachment, ...], show: Callable[[Event], None]) -> None:
-            async with conversation.turn(text, attached) as events:
-                async for event in events:
-                    if isinstance(event, ConfirmationRequested):
-                        await conversation.respond(event.correlation_id, ConfirmationAnswer(approved=False))
-                    show(event)
-
-        if schema:
-            await schema.run(conversation, (text, attachments), printer, show_turn)
-        else:
-            await show_turn(text, attachments, printer.show)
+        run = schema.run if schema else show_turn
+        await run(conversation, text, attachments, printer)
         printer.cost, printer.signal = conversation.cost, next(iter(received), 0)
         printer.close(conversation.session_id or "")
     return int(printer.exit_code)
@@ -127,18 +104,25 @@ async def collect_attachments(
     return tuple(found)
 
 
-def render_help_alone(start: ChatArguments, text: str) -> CommandReply | None:
-    """Render `/help` without a model server; None if MCP servers add commands."""
+def render_help_alone(start: ChatArguments, question: Question) -> CommandReply | None:
+    """Render `/help` without a model server; None for other questions, and if MCP servers add commands."""
+    name, _, arguments = question.text.partition(" ")
+    if name != "/help" or question.piped.strip():
+        return None
     from ollm.app.mcp_setup import has_servers
     from ollm.runtime.commands.help_text import render_help
 
     process = ProcessScope(workspace=start.workspace)
     if has_servers(process):
         return None
-    return render_help(process.find_directories("commands", start.workspace), text.partition(" ")[2])
+    return render_help(process.find_directories("commands", start.workspace), arguments)
 
 
-async def run_slash_command(conversation: Conversation, text: str) -> CommandReply:
+async def run_slash_command(conversation: Conversation, question: Question) -> CommandReply | None:
+    """Run a question that is a command; None if it is a message."""
+    text = question.text
+    if not text.startswith("/") or text.startswith("//") or question.piped.strip():
+        return None
     name, _, arguments = text[1:].partition(" ")
     return await conversation.command(name, arguments.strip())
 
@@ -171,11 +155,15 @@ def print_reply(reply: CommandReply, output: str, session_id: str | None, start:
         document = {"sessionId": session_id or "", "text": reply.text, "data": reply.data, "ok": reply.ok}
         print(escape_json(msgspec.json.encode(document).decode()))
     elif reply.text and (theme := find_theme(start)):
-        from ollm.cli.screen.paint import create_terminal_painter
-
-        print(create_terminal_painter(theme).paint_markdown(reply.text).rstrip("\n"))
+        print_markdown(reply.text, theme)
     elif reply.text:
         print(escape_controls(reply.text))
+
+
+def print_markdown(text: str, theme: ScreenTheme) -> None:
+    from ollm.cli.screen.paint import create_terminal_painter
+
+    print(create_terminal_painter(theme).paint_markdown(text).rstrip("\n"))
 
 
 def warn_if_untrusted(start: ChatArguments) -> None:
@@ -207,7 +195,7 @@ class JsonPrinter(Printer):
     """Printer of one document at the end: `{sessionId, text, toolCalls, usage, reason}`."""
 
     def __init__(self) -> None:
-        self._text: list[str] = [""]  # one for each message of the model
+        super().__init__()
         self._calls: dict[str, dict[str, Any]] = {}  # in the order in which they started
         self._started: dict[str, ToolStarted] = {}
         self._usage = Usage()
@@ -215,15 +203,9 @@ class JsonPrinter(Printer):
     def show(self, event: Event) -> None:
         super().show(event)
         match event:
-            case TextDelta(text=text):
-                self._text[-1] += text
-            case MessageRecorded(role="assistant"):
-                self._text.append("")
             case ToolStarted():
                 self._started[event.call_id] = event
                 self._calls[event.call_id] = {}
-                if self._text[-1]:
-                    self._text.append("")
             case ToolFinished():
                 self._calls[event.call_id] = self._serialize_call(event)
             case Notice():
@@ -236,7 +218,7 @@ class JsonPrinter(Printer):
     def close(self, session_id: str) -> None:
         document = {
             "sessionId": session_id,
-            "text": "\n\n".join(text.strip("\n") for text in self._text if text.strip()),
+            "text": "\n\n".join(text.strip("\n") for text in self.texts if text.strip()),
             "toolCalls": [call for call in self._calls.values() if call],
             "usage": msgspec.to_builtins(self._usage),
             "reason": self.reason,

@@ -6,12 +6,13 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
 from ollm.domain.errors import OllmError, UsageError
-from ollm.system.terminal_text import escape_json, make_printable
+from ollm.system.terminal_text import escape_json, make_printable, wrap_words
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -116,6 +117,23 @@ def _measure_width(text: str) -> int:
     return cell_len(text)
 
 
+def make_progress(label: str, unit: str = "") -> Callable[[int, int], None]:
+    """Make a bar that appears on stderr after a second if it is a terminal. Bytes are shown in MB."""
+    started = time.monotonic()
+    shown, scale = False, 1_000_000 if unit == "MB" else 1
+
+    def show(done: int, total: int) -> None:
+        nonlocal shown
+        if not sys.stderr.isatty() or (not shown and (time.monotonic() - started < 1 or done == total)):
+            return
+        shown = True
+        filled = 30 * done // max(total, 1)
+        line = f"{label} [{'#' * filled}{' ' * (30 - filled)}] {done // scale}/{total // scale} {unit}".rstrip()
+        print("\r\033[K" + ("" if done == total else line), end="", file=sys.stderr, flush=True)
+
+    return show
+
+
 def warn(text: str) -> None:
     """Print a sentence to stderr."""
     print(wrap_for_terminal(f"ollm: {text}"), file=sys.stderr)
@@ -124,16 +142,7 @@ def warn(text: str) -> None:
 def wrap_for_terminal(text: str) -> str:
     """Wrap the first line between words if stderr is a terminal, which would break inside words. Later lines may be
     commands to copy and stay unchanged."""
-    import os
-
-    try:
-        width = os.get_terminal_size(sys.stderr.fileno()).columns
-    except (OSError, ValueError):  # no terminal
+    if not sys.stderr.isatty():
         return text
     first, newline, rest = text.partition("\n")
-    if len(first) < width:
-        return text
-    import textwrap
-
-    options = {"break_long_words": False, "break_on_hyphens": False, "subsequent_indent": "  "}
-    return textwrap.fill(first, max(width - 1, 20), **options) + newline + rest  # type: ignore[arg-type]
+    return wrap_words(first, "  ") + newline + rest

@@ -17,7 +17,7 @@ import msgspec
 from ollm.app import ProcessScope, WorkspaceScope
 from ollm.cli.daemon import open_remote_conversation, refuse_local_flags
 from ollm.cli.line_chat import LineChat, LineReader, choose_session
-from ollm.cli.sessions.session_list import LocalSessionList, RemoteSessionList
+from ollm.cli.sessions.session_list import SessionList
 from ollm.cli.signals import ShutdownHandler, handle_signals
 from ollm.cli.start import ChatArguments
 from ollm.config.environment import wants_plain
@@ -28,7 +28,7 @@ from ollm.system.terminal_text import clean_lines, make_printable, wrap_words
 
 if TYPE_CHECKING:
     from ollm.cli.screen.themes import ScreenOptions
-    from ollm.cli.sessions.session_list import SessionChoice, SessionList
+    from ollm.cli.sessions.session_list import SessionChoice
     from ollm.config.settings import ScreenSettings
     from ollm.store.lease import Lease, LeaseOwner
 
@@ -261,8 +261,8 @@ class Terminal:
 
     async def _choose_session(self, without: str | None) -> SessionChoice | None:
         """Let the person choose a session, or return None if there are none."""
-        sessions: SessionList = RemoteSessionList(self._start) if self._start.daemon else LocalSessionList(self._scope)
-        lines = [line for line in await sessions.load_items() if line.session_id != without]
+        sessions = SessionList(self._scope)
+        lines = [line for line in sessions.load_items() if line.session_id != without]
         if not any(not line.archived for line in lines):
             return None
         if self._plain:

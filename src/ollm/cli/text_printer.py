@@ -12,6 +12,7 @@ from typing import Any
 
 from ollm.domain.errors import ExitCode
 from ollm.domain.events import (
+    ConfirmationRequested,
     Event,
     LoopDetected,
     MessageRecorded,
@@ -26,7 +27,8 @@ from ollm.domain.events import (
     make_notice,
 )
 from ollm.domain.text import format_seconds
-from ollm.domain.tools import ToolResult
+from ollm.domain.tools import ConfirmationAnswer, ToolResult
+from ollm.runtime.base import Attachment, Conversation
 from ollm.system.terminal_text import JOINERS, escape_controls
 
 EXIT_CODES: dict[TurnReason, ExitCode] = {
@@ -63,12 +65,24 @@ class Printer:
     unfit = ""  # why the answer does not
     failing = ""  # the check that still fails
 
+    def __init__(self) -> None:
+        self.texts = [""]  # of the model's messages, the one that is being written last
+
     def show(self, event: Event) -> None:
-        if isinstance(event, TurnFinished):
-            self.reason, self.message, self.failing = event.reason, event.message, event.failing
-        elif isinstance(event, ToolFinished):
-            self.denied += event.status == "denied"
-            self.ran += event.status != "denied"
+        match event:
+            case TextDelta(text=text):
+                self.texts[-1] += text
+            case MessageRecorded(role="assistant") | ToolStarted() if self.texts[-1]:
+                self.texts.append("")
+            case TurnFinished():
+                self.reason, self.message, self.failing = event.reason, event.message, event.failing
+            case ToolFinished():
+                self.denied += event.status == "denied"
+                self.ran += event.status != "denied"
+
+    @property
+    def last_text(self) -> str:
+        return next(filter(None, reversed(self.texts)), "")
 
     @property
     def exit_code(self) -> ExitCode:
@@ -103,6 +117,8 @@ class TextPrinter(Printer):
     """Printer of the answer as it arrives; tools, notices and errors are single lines on stderr."""
 
     def __init__(self, *, counts_seconds: bool = False) -> None:
+        super().__init__()
+        self.is_silent = False  # the answer is printed later
         self._last = "\n"
         self._joiner = ""
         self._spoke = False  # something of the message that is being written was printed
@@ -117,7 +133,7 @@ class TextPrinter(Printer):
         match event:
             case PrefillProgress():
                 self._print_price(event)
-            case TextDelta(text=text):
+            case TextDelta(text=text) if not self.is_silent:
                 self._print_text(self._show_hidden(text))
             case MessageRecorded(role="assistant"):
                 self._end_message()
@@ -193,6 +209,17 @@ class TextPrinter(Printer):
         if self._last != "\n" and sys.stderr.isatty():
             sys.stderr.write("\n")
         sys.stderr.write(escape_controls(line) + "\n")
+
+
+async def show_turn(
+    conversation: Conversation, text: str, attachments: tuple[Attachment, ...], printer: Printer
+) -> None:
+    """Run a turn, and refuse what would need a person."""
+    async with conversation.turn(text, attachments) as events:
+        async for event in events:
+            if isinstance(event, ConfirmationRequested):
+                await conversation.respond(event.correlation_id, ConfirmationAnswer(approved=False))
+            printer.show(event)
 
 
 def is_seen() -> bool:

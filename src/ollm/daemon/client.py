@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from ollm.daemon.bodies import Accepted, CreatedReply, InitReply, OpenReply, Problem, SessionLine
+from ollm.daemon.bodies import Accepted, CreatedReply, InitReply, OpenReply, Problem
 from ollm.domain.errors import BusyError, NoServerError, NotFoundError, OllmError, UnsavedError, UsageError
 from ollm.domain.events import AnyEvent, Event, MessageRecorded, TurnFinished, TurnStarted
 from ollm.domain.tools import ConfirmationAnswer
@@ -83,12 +83,6 @@ def make_error(status: int, body: bytes) -> OllmError:
     except msgspec.MsgspecError:
         return OllmError(f"The daemon answered {status}.")
     return ERRORS_BY_STATUS.get(status, OllmError)(problem.detail, action=problem.action)
-
-
-async def list_remote_sessions(client: DaemonClient, workspace: Path) -> list[SessionLine]:
-    from urllib.parse import quote
-
-    return await client.call("GET", f"/workspaces/{quote(str(workspace), safe='')}/sessions", type=list[SessionLine])
 
 
 async def initialise_workspace(client: DaemonClient, workspace: Path) -> InitReply:

@@ -247,12 +247,12 @@ def test_the_header_names_model_window_folder_and_branch() -> None:
     assert all(len(line) <= 40 for line in describe("m" * 90, "openai", width=40).splitlines())
 
 
-def sent(*texts: str) -> list[dict[str, Any]]:
+def make_parts(*texts: str) -> list[dict[str, Any]]:
     return [{"type": "text", "text": text} for text in texts]
 
 
 def test_what_was_attached_is_named_and_not_said_again() -> None:
-    parts = sent("look", "\n\n[src/a.py]\nprint(1)\n", " and more")
+    parts = make_parts("look", "\n\n[src/a.py]\nprint(1)\n", " and more")
 
     assert render_user_message(parts, PLAIN) == "› look and more\n  + src/a.py\n\n"
 
@@ -260,7 +260,7 @@ def test_what_was_attached_is_named_and_not_said_again() -> None:
 def test_a_long_paste_is_shown_by_its_first_and_last_lines() -> None:
     text = "\n".join([f"line {number}" for number in range(1, 201)] + ["Summarise it."])
 
-    assert render_user_message(sent(text), PLAIN).split("\n")[:6] == [
+    assert render_user_message(make_parts(text), PLAIN).split("\n")[:6] == [
         "› line 1", "  line 2", "  line 3", "  … 196 more lines (/history)", "  line 200", "  Summarise it.",
     ]  # fmt: skip
-    assert "more lines" not in render_user_message(sent("a\n" * 6 + "b"), PLAIN)
+    assert "more lines" not in render_user_message(make_parts("a\n" * 6 + "b"), PLAIN)

@@ -14,7 +14,7 @@ import pytest
 from ollm.app import ProcessScope, WorkspaceScope
 from ollm.cli.sessions.group import COMMANDS, sessions
 from ollm.cli.sessions.listing import parse_since
-from ollm.cli.sessions.session_list import LocalSessionList
+from ollm.cli.sessions.session_list import SessionList
 from ollm.domain.clock import parse_stamp
 from ollm.domain.messages import Message, TextPart
 from tests.cli.command import ollm
@@ -160,25 +160,25 @@ async def record(scope: WorkspaceScope, text: str, origin: str | None = None) ->
 
 
 async def test_a_workspace_without_sessions_is_left_untouched(scope: WorkspaceScope) -> None:
-    assert await LocalSessionList(scope).load_items() == []
+    assert SessionList(scope).load_items() == []
     assert not (scope.path / ".ollm" / "memory.db").exists()
 
 
 async def test_sessions_are_listed_archived_and_deleted(scope: WorkspaceScope) -> None:
     first, second = await record(scope, "one"), await record(scope, "two", "one-shot")
-    sessions = LocalSessionList(scope)
-    items = {item.session_id: item for item in await sessions.load_items()}
+    sessions = SessionList(scope)
+    items = {item.session_id: item for item in sessions.load_items()}
 
     assert set(items) == {first, second}
     assert items[first].messages == 1
     assert (items[first].one_shot, items[second].one_shot) == (False, True)
     assert not items[first].archived
-    await sessions.archive(first, True)
-    assert {item.session_id for item in await sessions.load_items() if item.archived} == {first}
-    await sessions.archive(first, False)
-    assert not any(item.archived for item in await sessions.load_items())
-    await sessions.delete(first)
-    assert [item.session_id for item in await sessions.load_items()] == [second]
+    sessions.archive(first, True)
+    assert {item.session_id for item in sessions.load_items() if item.archived} == {first}
+    sessions.archive(first, False)
+    assert not any(item.archived for item in sessions.load_items())
+    sessions.delete(first)
+    assert [item.session_id for item in sessions.load_items()] == [second]
     assert scope.process.session_files.places.find_home(first) is None
     scope.close()
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Coroutine
-from typing import Any, Literal, get_args
+from collections.abc import Callable
+from typing import Literal, get_args
 
+from msgspec.structs import replace
 from prompt_toolkit.application import Application
 from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.filters import Condition
@@ -214,35 +215,30 @@ class Picker:
 
     def _archive_selected(self) -> None:
         if chosen := self._get_selected():
-            self._app.create_background_task(self._run_safely(self._set_archived(chosen)))
+            self._run_safely(lambda: self._set_archived(chosen))
 
     def _delete_selected(self) -> None:
         chosen = self._get_selected()
         if chosen and self._doomed == chosen.session_id:
-            self._app.create_background_task(self._run_safely(self._remove(chosen)))
+            self._run_safely(lambda: self._remove(chosen))
         elif chosen:
             self._doomed = chosen.session_id
 
-    async def _set_archived(self, line: SessionListItem) -> None:
-        import msgspec
+    def _set_archived(self, line: SessionListItem) -> None:
+        self._sessions.archive(line.session_id, not line.archived)
+        self._lines = [replace(found, archived=not line.archived) if found == line else found for found in self._lines]
 
-        await self._sessions.archive(line.session_id, not line.archived)
-        number = next(at for at, found in enumerate(self._lines) if found.session_id == line.session_id)
-        self._lines[number] = msgspec.structs.replace(self._lines[number], archived=not line.archived)
-        self._found = None
-
-    async def _remove(self, line: SessionListItem) -> None:
+    def _remove(self, line: SessionListItem) -> None:
         self._doomed = None
-        await self._sessions.delete(line.session_id)
-        self._lines = [found for found in self._lines if found.session_id != line.session_id]
+        self._sessions.delete(line.session_id)
+        self._lines = [found for found in self._lines if found != line]
 
-    async def _run_safely(self, work: Coroutine[Any, Any, None]) -> None:
+    def _run_safely(self, work: Callable[[], None]) -> None:
         try:
-            await work
+            work()
         except OllmError as error:
             self._problem = make_printable(error.message)
         self._move(0)
-        self._app.invalidate()
 
 
 def get_view(line: SessionListItem) -> View:

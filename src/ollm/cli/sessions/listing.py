@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-import sys
-import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
 import click
 
 from ollm.app import ProcessScope
-from ollm.cli.options import format_table, json_option, print_json, resolve_workspace, warn, workspace_option
+from ollm.cli.options import (
+    format_table,
+    json_option,
+    make_progress,
+    print_json,
+    resolve_workspace,
+    warn,
+    workspace_option,
+)
 from ollm.domain.clock import format_age, format_stamp, parse_stamp
 from ollm.domain.errors import UsageError
 from ollm.domain.text import format_count, shorten_ids
@@ -144,23 +150,6 @@ def _add_archived(process: Any, rows: list[dict[str, Any]], *, tasks: bool) -> l
 
     both = [*rows, *list_archived_rows(process, ask=True, tasks=tasks, warn=warn)]
     return sorted(both, key=lambda row: str(row["lastActivity"]), reverse=True)
-
-
-def make_progress(label: str, unit: str = "") -> Callable[[int, int], None]:
-    """Make a bar that appears on stderr after a second if it is a terminal. Bytes are shown in MB."""
-    started = time.monotonic()
-    shown, scale = False, 1_000_000 if unit == "MB" else 1
-
-    def show(done: int, total: int) -> None:
-        nonlocal shown
-        if not sys.stderr.isatty() or (not shown and (time.monotonic() - started < 1 or done == total)):
-            return
-        shown = True
-        filled = 30 * done // max(total, 1)
-        line = f"{label} [{'#' * filled}{' ' * (30 - filled)}] {done // scale}/{total // scale} {unit}".rstrip()
-        print("\r\033[K" + ("" if done == total else line), end="", file=sys.stderr, flush=True)
-
-    return show
 
 
 def _list_trashed(process: Any) -> list[dict[str, Any]]:

@@ -13,13 +13,13 @@ from ollm.cli.completion import complete_session
 from ollm.cli.options import (
     confirm_or_fail,
     json_option,
+    make_progress,
     print_result,
     resolve_workspace,
     warn,
     workspace_option,
     yes_option,
 )
-from ollm.cli.sessions.listing import make_progress
 from ollm.cli.sessions.view import resolve_session_id
 from ollm.domain.errors import ExitCode, OllmError, UsageError
 from ollm.domain.text import format_count

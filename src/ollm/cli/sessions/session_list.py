@@ -1,15 +1,12 @@
-"""Sessions of a workspace as the picker shows them: from this machine's archive, or from the daemon."""
+"""Sessions of a workspace as the picker shows them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
-from ollm.app import ProcessScope
-from ollm.cli.daemon import connect_daemon
-from ollm.cli.start import ChatArguments
 from ollm.domain.clock import parse_epoch_ms
 from ollm.domain.session import arrange_forks
 from ollm.domain.struct import Data
@@ -17,7 +14,7 @@ from ollm.domain.struct import Data
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from ollm.app import WorkspaceScope
+    from ollm.app import ProcessScope, WorkspaceScope
     from ollm.domain.session import ChatSession
 
 
@@ -37,27 +34,17 @@ class SessionListItem(Data, frozen=True):
     parent: str | None = None
 
 
-class SessionList(Protocol):
-    async def load_items(self) -> list[SessionListItem]:
-        """Load all sessions, newest first, including archived ones. Forks are under their parents."""
-        ...
-
-    async def archive(self, session_id: str, archived: bool) -> None: ...
-
-    async def delete(self, session_id: str) -> None:
-        """Delete a session permanently, with every trace."""
-        ...
-
-
-class LocalSessionList:
-    """Sessions from the workspace's records. A workspace without records is left untouched."""
+class SessionList:
+    """Sessions from the workspace's records, also of those that are open in the daemon. A workspace without records
+    is left untouched."""
 
     def __init__(self, scope: WorkspaceScope) -> None:
         self._scope = scope
 
-    async def load_items(self) -> list[SessionListItem]:
+    def load_items(self) -> list[SessionListItem]:
+        """Load all sessions, newest first, including archived ones. Forks are under their parents."""
         archived = load_archived_items(self._scope.process, self._scope.main)
-        return sort_items([*self._load_local(), *archived])
+        return sorted([*self._load_local(), *archived], key=lambda item: item.updated_at, reverse=True)
 
     def _load_local(self) -> list[SessionListItem]:
         if not self._has_sessions():
@@ -80,55 +67,14 @@ class LocalSessionList:
             return True
         return any(next(place.glob("*.j*"), None) for place in process.session_directories if place.is_dir())
 
-    async def archive(self, session_id: str, archived: bool) -> None:
+    def archive(self, session_id: str, archived: bool) -> None:
         self._scope.process.library.archive(session_id, archived)
         self._scope.database.set_status(session_id, "archived" if archived else "closed", 0)
 
-    async def delete(self, session_id: str) -> None:
+    def delete(self, session_id: str) -> None:
+        """Delete a session permanently, with every trace."""
         self._scope.process.library.delete(session_id)
         self._scope.database.erase(session_id)
-
-
-class RemoteSessionList:
-    """Sessions from the daemon."""
-
-    def __init__(self, start: ChatArguments) -> None:
-        self._start = start
-
-    async def load_items(self) -> list[SessionListItem]:
-        from ollm.daemon.client import list_remote_sessions
-
-        async with connect_daemon() as client:
-            found = await list_remote_sessions(client, self._start.workspace)
-        archived = load_archived_items(ProcessScope(), self._start.workspace)
-        here = [
-            SessionListItem(
-                session_id=line.session_id,
-                title=line.title,
-                model=line.model,
-                updated_at=line.updated_at,
-                archived=line.status == "archived",
-                preview="open in the daemon" if line.status == "active" else "",
-                parent=line.parent or None,
-            )
-            for line in found
-        ]
-        return sort_items([*here, *archived])
-
-    async def archive(self, session_id: str, archived: bool) -> None:
-        status = "archived" if archived else "closed"
-        await self._send_request("PATCH", f"/sessions/{session_id}", {"status": status})
-
-    async def delete(self, session_id: str) -> None:
-        await self._send_request("DELETE", f"/sessions/{session_id}?erase=true")
-
-    async def _send_request(self, method: str, path: str, body: dict[str, str] | None = None) -> None:
-        async with connect_daemon() as client:
-            await client.call(method, path, body, type=Any)
-
-
-def sort_items(items: list[SessionListItem]) -> list[SessionListItem]:
-    return sorted(items, key=lambda item: item.updated_at, reverse=True)
 
 
 def load_archived_items(process: ProcessScope, workspace: Path) -> list[SessionListItem]:

@@ -13,8 +13,7 @@ import click
 
 from ollm.app import ProcessScope
 from ollm.cli.completion import complete_session
-from ollm.cli.options import json_option, resolve_workspace, style_text, warn, workspace_option
-from ollm.cli.sessions.listing import make_progress
+from ollm.cli.options import json_option, make_progress, resolve_workspace, style_text, warn, workspace_option
 from ollm.domain.clock import format_age
 from ollm.domain.errors import DamagedError, NotFoundError, StorageError, UsageError
 from ollm.domain.messages import ImagePart, Message, TextPart, ThinkingPart, ToolCallPart
