@@ -7,7 +7,6 @@ submodule or setting of a repository runs.
 from __future__ import annotations
 
 import re
-import subprocess
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path, PurePosixPath
@@ -20,19 +19,19 @@ from ollm.domain.errors import OllmError, UsageError
 from ollm.domain.struct import SparseData
 from ollm.domain.text import suggest_names
 from ollm.system.atomic import read_small_file
-from ollm.system.sandbox.confined import find_program, make_helper_environment
+from ollm.system.git_commands import add_settings, run_git
+from ollm.system.sandbox.confined import make_helper_environment
 
 MAX_FILES = 2_000
 MAX_BYTES = 20 * 1024 * 1024
 MAX_CATALOGUE_BYTES = 4 * 1024 * 1024
-FETCH_TIMEOUT_SECONDS = 300
 DOWNLOAD_TIMEOUT_SECONDS = 30
 _HOST = r"[A-Za-z0-9\[][^/\s]*"
 _ADDRESS = re.compile(
     rf"((?:https://{_HOST}/|ssh://{_HOST}/|file:///|[A-Za-z0-9][\w.-]*@[A-Za-z0-9][\w.-]*:)[^-\s]\S*?)(?:(?<!/)@([^@\s]*))?"
 )
 _REF = re.compile(r"[A-Za-z0-9_](?:[\w/+-]|\.(?!\.)){0,199}", re.ASCII)
-_SETTINGS = "-c core.hooksPath=/dev/null -c fetch.recurseSubmodules=false -c gc.auto=0 -c maintenance.auto=false"
+_SETTINGS = {"core.hooksPath": "/dev/null", "gc.auto": "0", "maintenance.auto": "false"}
 _VARIABLES = "SSH_AUTH_SOCK SSL_CERT_FILE GIT_SSL_CAINFO https_proxy HTTPS_PROXY all_proxy ALL_PROXY no_proxy NO_PROXY"
 _NO_QUESTIONS = {"GIT_TERMINAL_PROMPT": "0", "GIT_ASKPASS": "", "GIT_ALLOW_PROTOCOL": "https:ssh:file", "LC_ALL": "C"}
 
@@ -97,7 +96,7 @@ def fetch_source(source: GitSource, folder: Path, environment: Mapping[str, str]
     with TemporaryDirectory() as store:
         names = [name for name in _VARIABLES.split() if name in environment]
         variables = make_helper_environment(environment) | {name: environment[name] for name in names} | _NO_QUESTIONS
-        git = partial(_run_git, {**variables, "GIT_DIR": store})
+        git = partial(run_git, Path(store), add_settings({**variables, "GIT_DIR": store}, _SETTINGS))
         git("init", "--bare", "--quiet", "--template=", store)
         git("fetch", "--quiet", "--depth=1", "--no-tags", "--no-recurse-submodules", "--", source.url, source.ref)
         commit = git("rev-parse", "--verify", "FETCH_HEAD^{commit}").decode().strip()
@@ -116,28 +115,6 @@ def fetch_source(source: GitSource, folder: Path, environment: Mapping[str, str]
         (folder / path).chmod(mode)
         begin += size + 1
     return msgspec.structs.replace(source, commit=commit)
-
-
-def _run_git(variables: Mapping[str, str], *words: str, stdin: bytes = b"") -> bytes:
-    program = find_program("git")
-    if program is None:
-        raise OllmError("git is not installed.", action="Install git, or add an extension from a directory.")
-    try:
-        done = subprocess.run(
-            [program, *_SETTINGS.split(), *words],
-            cwd=variables["GIT_DIR"],
-            env=variables,
-            input=stdin,
-            capture_output=True,
-            timeout=FETCH_TIMEOUT_SECONDS,
-            start_new_session=True,  # no terminal: ssh cannot ask for a password either
-            check=False,
-        )
-    except subprocess.TimeoutExpired as error:
-        raise OllmError(f"git {words[0]} took longer than {FETCH_TIMEOUT_SECONDS} seconds.") from error
-    if done.returncode:
-        raise OllmError(f"git {words[0]} failed: {done.stderr.decode(errors='replace').strip()[-1000:]}")
-    return done.stdout
 
 
 def _parse_entry(facts: bytes, name: bytes) -> tuple[str, str, int, int]:

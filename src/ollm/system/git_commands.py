@@ -1,16 +1,16 @@
-"""Git for our own use: with the person's settings, but no hook and no program that the repository names."""
+"""Git for our own use: with no hook and no program that the repository names."""
 
 from __future__ import annotations
 
 import os
 import re
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 
 from ollm.domain.errors import OllmError
-from ollm.system.sandbox.confined import find_program, make_git_environment, make_helper_environment
+from ollm.system.sandbox.confined import find_program, make_git_environment, make_helper_environment, start_confined
 from ollm.system.sandbox.git_settings import read_git_settings
 
 GIT_TIMEOUT_SECONDS = 600
@@ -23,8 +23,53 @@ IDENTITY = ["GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_CO
 _PROGRAM = re.compile(r"filter\..*\.(clean|smudge|process|required)|merge\..*\.driver", re.IGNORECASE)
 
 
+def add_settings(variables: Mapping[str, str], settings: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables of git with more settings, which override those of any file."""
+    count = int(variables.get("GIT_CONFIG_COUNT", "0"))
+    added = {"GIT_CONFIG_COUNT": str(count + len(settings))}
+    for number, (name, value) in enumerate(settings.items(), count):
+        added |= {f"GIT_CONFIG_KEY_{number}": name, f"GIT_CONFIG_VALUE_{number}": value}
+    return {**variables, **added}
+
+
+def run_git(
+    folder: Path,
+    variables: Mapping[str, str],
+    *words: str,
+    stdin: bytes = b"",
+    check: bool = True,
+    readable: Sequence[str] | None = None,
+) -> bytes:
+    """Run git in a folder with these variables alone, and return its output. With `readable` it is confined: it only
+    reads, and only these folders. Raises OllmError with git's reason."""
+    program = find_program("git")
+    if program is None:
+        raise OllmError("git is not installed.", action="Install git first.")
+
+    def start() -> subprocess.CompletedProcess[bytes]:
+        return subprocess.run(
+            [program, *words],
+            cwd=folder,
+            env=variables,
+            input=stdin,
+            capture_output=True,
+            timeout=GIT_TIMEOUT_SECONDS,
+            start_new_session=True,  # Ctrl-C reaches us, and we end what was begun; ssh has no terminal to ask at
+            check=False,
+        )
+
+    try:
+        done = start() if readable is None else start_confined(start, program, readable)
+    except subprocess.TimeoutExpired as error:
+        raise OllmError(f"git {words[0]} took longer than {GIT_TIMEOUT_SECONDS} seconds.") from error
+    if check and done.returncode:
+        said = (done.stderr.strip() or done.stdout.strip()).decode(errors="replace")[-MAX_ERROR_CHARS:]
+        raise OllmError(f"git {words[0]} failed: {said.removeprefix('fatal: ').removeprefix('error: ')}")
+    return done.stdout
+
+
 class GitCommands:
-    """Runs git in the repository around a folder. Raises OllmError with git's reason."""
+    """Runs git in the repository around a folder, with the settings of the person."""
 
     def __init__(self, folder: Path, environment: Mapping[str, str]) -> None:
         self._folder = folder
@@ -42,11 +87,7 @@ class GitCommands:
         )
         theirs = {name: own.get(name, "") for name in (rest[0] | rest[1]) if _PROGRAM.fullmatch(name)}
         theirs = {name: value or ("false" if name.endswith(".required") else "") for name, value in theirs.items()}
-        options = dict(option.split("=", 1) for option in OPTIONS.split())
-        count = int(variables["GIT_CONFIG_COUNT"])
-        for number, (name, value) in enumerate((options | theirs).items(), count):
-            variables |= {f"GIT_CONFIG_KEY_{number}": name, f"GIT_CONFIG_VALUE_{number}": value}
-        return {**variables, "GIT_CONFIG_COUNT": str(count + len(options | theirs))}
+        return add_settings(variables, dict(option.split("=", 1) for option in OPTIONS.split()) | theirs)
 
     @cached_property
     def _author(self) -> dict[str, str]:
@@ -73,23 +114,4 @@ class GitCommands:
         variables: Mapping[str, str] | None = None,
         check: bool = True,
     ) -> bytes:
-        program = find_program("git")
-        if program is None:
-            raise OllmError("git is not installed.", action="Install git to use worktrees.")
-        try:
-            done = subprocess.run(
-                [program, *words],
-                cwd=folder,
-                env={**self._variables, **(variables or {})},
-                input=stdin,
-                capture_output=True,
-                timeout=GIT_TIMEOUT_SECONDS,
-                start_new_session=True,  # Ctrl-C reaches us, and we end what was begun
-                check=False,
-            )
-        except subprocess.TimeoutExpired as error:
-            raise OllmError(f"git {words[0]} took longer than {GIT_TIMEOUT_SECONDS} seconds.") from error
-        if check and done.returncode:
-            said = (done.stderr.strip() or done.stdout.strip()).decode(errors="replace")[-MAX_ERROR_CHARS:]
-            raise OllmError(f"git {words[0]} failed: {said.removeprefix('fatal: ').removeprefix('error: ')}")
-        return done.stdout
+        return run_git(folder, {**self._variables, **(variables or {})}, *words, stdin=stdin, check=check)

@@ -7,16 +7,16 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ollm.domain.errors import OllmError, UsageError
+from ollm.domain.errors import UsageError
 from ollm.domain.messages import AnyPart
 from ollm.runtime.base import Attachment, CommandReply, build_message_parts
 from ollm.services.budget import compute_user_cap
-from ollm.system.sandbox.confined import find_program, make_git_environment, make_helper_environment, start_confined
+from ollm.system.git_commands import add_settings, run_git
+from ollm.system.sandbox.confined import make_git_environment, make_helper_environment
 from ollm.system.sandbox.names import find_git_directories, is_environment_file
 
 if TYPE_CHECKING:
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 MAX_PARTS = 40
 MIN_PART_TOKENS = 300
 MAX_NEW_FILE_BYTES = 200_000
-GIT_TIMEOUT_SECONDS = 60
 DIFF = ("diff", "--no-color", "--no-ext-diff", "--no-textconv", "--submodule=short", "--find-renames")
 FILES = ("--", ":(top)", ":(exclude,top,glob,icase)**/.env", ":(exclude,top,glob,icase)**/.env.*")
 EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
@@ -74,26 +73,16 @@ Git = Callable[..., str]
 
 
 def _open_repository(workspace: Path) -> Git:
-    program = find_program("git")
     top = next((folder for folder in (workspace, *workspace.parents) if (folder / ".git").exists()), None)
-    if program is None or top is None:
-        raise UsageError(f"{workspace} is not in a git repository." if program else "git is not installed.")
+    if top is None:
+        raise UsageError(f"{workspace} is not in a git repository.")
     readable = [str(top), *find_git_directories(str(top))]
+    variables = {**make_helper_environment(os.environ), **make_git_environment(), "GIT_CONFIG_NOSYSTEM": "1"}
+    variables |= {"GIT_CONFIG_GLOBAL": os.devnull, "HOME": os.devnull, "LC_ALL": "C.UTF-8"}
+    variables = add_settings(variables, {"safe.directory": "*"})
 
     def run(*words: str, check: bool = True) -> str:
-        variables = {**make_helper_environment(os.environ), **make_git_environment(), "GIT_CONFIG_NOSYSTEM": "1"}
-        variables |= {"GIT_CONFIG_GLOBAL": os.devnull, "HOME": os.devnull, "LC_ALL": "C.UTF-8"}
-        command = [program, "-c", "safe.directory=*", *words]
-
-        def start() -> subprocess.CompletedProcess[bytes]:
-            return subprocess.run(
-                command, cwd=workspace, env=variables, capture_output=True, timeout=GIT_TIMEOUT_SECONDS, check=False
-            )
-
-        done = start_confined(start, program, readable)
-        if check and done.returncode:
-            raise OllmError(f"git {words[0]} failed: {done.stderr.decode(errors='replace').strip()[-500:]}")
-        return done.stdout.decode(errors="replace")
+        return run_git(workspace, variables, *words, check=check, readable=readable).decode(errors="replace")
 
     return run
 
