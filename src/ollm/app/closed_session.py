@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from contextlib import AsyncExitStack
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ollm.app.process import ProcessScope
+from ollm.app.storage import Storage
 from ollm.app.workspace import WorkspaceScope
 from ollm.domain.clock import format_stamp
 from ollm.domain.errors import OllmError, StorageError
@@ -19,9 +19,8 @@ from ollm.runtime.prompt.prompt import Prompt, PromptModel
 from ollm.runtime.resume.resume import fill_prompt_for_viewing, find_last_mode
 from ollm.runtime.resume.workspace_record import read_saved_context
 from ollm.services.modes import make_mode_change
-from ollm.services.snapshots import SnapshotManager, read_context
+from ollm.services.snapshots import read_context
 from ollm.services.token_counting import TokenCounter
-from ollm.store.snapshot_files import SnapshotFiles
 from ollm.store.workspace_db import WorkspaceDatabase
 from ollm.store.workspace_place import find_database
 from ollm.tools.framework.tool_selection import select_tools
@@ -42,15 +41,9 @@ class ClosedSession:
         self.process = process
         self.workspace = workspace
         self.events: list[Event] = []
-
-    @cached_property
-    def snapshot_files(self) -> SnapshotFiles:
-        return SnapshotFiles(self.process.home.snapshots)
-
-    @cached_property
-    def snapshots(self) -> SnapshotManager:
-        settings, clock = self.process.settings.snapshots, self.process.clock
-        return SnapshotManager(self.snapshot_files, settings, emit=self.events.append, clock=clock)
+        storage = Storage(WorkspaceScope(process, workspace), ConversationOptions(workspace=workspace))
+        storage.stream.add_listener(self.events.append)
+        self.snapshots, self.snapshot_files = storage.snapshots, storage.snapshot_files
 
     def create_recording_service(self) -> ChatRecordingService:
         return self.process.create_recording_service(self.events.append)

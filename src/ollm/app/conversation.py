@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -108,9 +109,9 @@ class ConversationScope:
     async def finish_interrupted_restore(self) -> None:
         """Complete an interrupted rewind before anything else, and add a notice about it."""
         if has_interrupted_restore(self.process.home):
-            from ollm.app.interrupted_restore import recover_restore
+            from ollm.app.closed_rewind import recover_restore
 
-            self.storage.notices += filter(None, [(await recover_restore(self.scope)).text])
+            await recover_restore(self.scope, self.storage.notices.append)
         self.storage.notices += take_untold()
 
     async def hold_workspace(self) -> None:
@@ -191,11 +192,12 @@ class ConversationScope:
             yield McpObserver(toolbox.mcp, parts)
 
     def build_parts(self, model: Model) -> ConversationParts:
-        storage, toolbox = self.storage, self.toolbox
+        storage = self.storage
         state = self._create_state(model)
         prompt = self.build_prompt(model)
         self._connect_toolbox(state, prompt)
-        return ConversationParts(
+        add_tools = self._prepare_tool_parts(state)
+        return add_tools(
             workspace=self.options.workspace,
             find_directories=lambda name: self.process.find_directories(name, self.options.workspace),
             notices=storage.notices,
@@ -203,13 +205,25 @@ class ConversationScope:
             session=storage.session,
             stream=storage.stream,
             prompt=prompt,
-            compactor=self.build_compactor(prompt, toolbox.roles),
+            compactor=self.build_compactor(prompt, self.toolbox.roles),
             loops=storage.create_loop_detection(),
             plan=storage.create_plan(),
             snapshots=storage.snapshots,
-            notes=Lazy(lambda: self.storage.notes),
+            notes=Lazy(lambda: storage.notes),
             archive=Lazy(lambda: storage.archive),
             list_sessions=lambda: self.scope.context.list_sessions(),  # noqa: PLW0108 - it is opened when asked
+            left_out=read_left_out_parts(self.process.environment),
+            trust=self.scope.trust_workspace,
+            export=self.process.export_session,
+            asked_to_close=self.asked_to_close,
+            closing=self.stack,
+            clock=self.process.clock,
+        )
+
+    def _prepare_tool_parts(self, state: ConversationState) -> partial[ConversationParts]:
+        toolbox = self.toolbox
+        return partial(
+            ConversationParts,
             dispatch=Lazy(lambda: toolbox.create_dispatch(state)),
             registry=Lazy(lambda: toolbox.registry),
             policy=Lazy(lambda: toolbox.policy),
@@ -217,21 +231,15 @@ class ConversationScope:
             edits=Lazy(lambda: toolbox.edits),
             sandbox=toolbox.sandbox,
             project_files=Lazy(lambda: toolbox.project_files),
-            left_out=read_left_out_parts(self.process.environment),
             checkpoints=toolbox.checkpoints,
-            files=Lazy(lambda: toolbox.file_context),
             checkpoints_enabled=self.process.settings.checkpoints.enabled,
+            files=Lazy(lambda: toolbox.file_context),
             mcp=toolbox.mcp,
             worktrees=Lazy(lambda: create_worktree_manager(self.scope)),
             choose_model=self.process.choose_model,
-            trust=self.scope.trust_workspace,
-            export=self.process.export_session,
             tasks=toolbox.tasks,
             checks=None if self.task else toolbox.checks,
             roles=toolbox.roles,
-            asked_to_close=self.asked_to_close,
-            closing=self.stack,
-            clock=self.process.clock,
         )
 
     def build_prompt(self, model: Model) -> Prompt:

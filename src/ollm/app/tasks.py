@@ -12,8 +12,8 @@ import msgspec
 
 from ollm.app.agents import check_agent_tools, list_agents, load_agent
 from ollm.app.storage import Storage
-from ollm.app.task_copies import TaskCopies
 from ollm.app.toolbox import Toolbox
+from ollm.app.worktrees import TaskCopies
 from ollm.config.settings import LoopSettings
 from ollm.domain.context import Usage
 from ollm.domain.errors import ToolFailure
