@@ -67,22 +67,7 @@ class RunFiles:
             return None
         from ollm.store.lease import get_process_start
 
-        return found if self._is_locked() and get_process_start(found.pid) == found.started else None
-
-    def _is_locked(self) -> bool:
-        import fcntl
-
-        try:
-            descriptor = os.open(self.lock, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
-        except OSError:
-            return False
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except OSError:
-            return True
-        finally:
-            os.close(descriptor)
-        return False
+        return found if get_process_start(found.pid) == found.started else None
 
     def remove_files(self) -> None:
         for file in (self.socket, self.pid_file, self.token_file):

@@ -36,6 +36,7 @@ from ollm.daemon.service import DaemonService
 from ollm.daemon.transcript import prepare_rendering
 from ollm.domain.errors import BusyError, OllmError
 from ollm.store.lease import get_process_start
+from ollm.system.locks import OwnerLock
 from ollm.system.process_tree import make_undumpable
 
 if TYPE_CHECKING:
@@ -235,7 +236,6 @@ def get_peer_user(connection: socket.socket) -> int:
 MAX_DESCRIPTORS = 65_536
 RESERVED_DESCRIPTORS = 384  # for connections, tools and reading
 DESCRIPTORS_PER_SESSION = 6  # lease, lock, document, journal, database, model server
-LOCK_ATTEMPTS, LOCK_RETRY_SECONDS = 3, 0.05
 THREAD_SWITCH_SECONDS = 0.001  # how long a thread that reads may keep the one that answers waiting
 
 
@@ -287,19 +287,12 @@ def make_limits(settings: DaemonSettings) -> HubLimits:
 
 def acquire_lock(files: RunFiles, stack: ExitStack) -> None:
     """Take the lock of this home's one daemon."""
-    import fcntl
-
-    descriptor = os.open(files.lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-    stack.callback(os.close, descriptor)
-    for attempt in range(LOCK_ATTEMPTS):
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            if attempt == LOCK_ATTEMPTS - 1:
-                raise BusyError("The daemon is already running.", action="See `ollm daemon status`.") from error
-            time.sleep(LOCK_RETRY_SECONDS)  # another process may only be checking whether it is held
-        else:
-            return
+    lock = OwnerLock(files.lock)
+    try:
+        lock.acquire("The daemon")
+    except BusyError as error:
+        raise BusyError("The daemon is already running.", action="See `ollm daemon status`.") from error
+    stack.callback(lock.release)
 
 
 def bind_unix(files: RunFiles) -> socket.socket:
