@@ -195,8 +195,7 @@ def remove(name: str) -> None:
 def login(name: str, port: int, no_browser: bool, workspace: str | None) -> None:
     """Log in to HTTP server NAME in your browser (OAuth).
 
-    The tokens are kept in the system's keyring where the Python package keyring is installed, else in
-    ~/.ollm/mcp-logins.json, which only you can read, and renewed when they expire.
+    The tokens are kept in ~/.ollm/mcp-logins.json, which only you can read, and renewed when they expire.
     """
     import webbrowser
 

@@ -15,7 +15,7 @@ import pytest
 
 from ollm.domain.errors import ToolFailure
 from ollm.extensions.mcp import connection, openers
-from ollm.extensions.mcp.http import PlainAddressError, check_address, make_mended_body
+from ollm.extensions.mcp.http import PlainAddressError, check_address
 from ollm.extensions.mcp.settings import McpServer, read_servers
 from tests.cli.running import running
 from tests.extensions.mcp_lines import HOSTILE_SCRIPT, SCRIPT, entry, lines
@@ -241,7 +241,7 @@ def make_tool(name: str, depth: int) -> dict[str, Any]:
 
 
 class DeepHandler(Handler):
-    """One tool of three has a schema that is nested 300 deep; `events`: it answers with events."""
+    """One tool of three has a schema that is nested 80 deep; `events`: it answers with events."""
 
     events = False
 
@@ -249,7 +249,7 @@ class DeepHandler(Handler):
         if message.get("method") != "tools/list":
             super().answer(message)
             return
-        tools = [make_tool("first", 2), make_tool("deep", 300), make_tool("last", 2)]
+        tools = [make_tool("first", 2), make_tool("deep", 80), make_tool("last", 2)]
         body = json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": {"tools": tools}}).encode()
         if self.events:
             body = b"event: message\ndata: " + body + b"\n\n"
@@ -270,26 +270,6 @@ async def test_a_tool_nested_too_deeply_loses_itself_and_not_its_server(tmp_path
 
     assert {"far__first", "far__last"} <= set(shown_tools(runner.server.chats[0])), done.err
     assert "deep of the MCP server far was skipped: its parameters are nested too deeply." in done.err
-
-
-DEEP = b'{"id": 7, "result": {"content": ' + b"[" * 300 + b"]" * 300 + b"}}"
-
-
-@pytest.mark.parametrize("size", [1, 3, 1000])
-async def test_events_come_whole_however_they_are_cut(size: int) -> None:
-    text = b"event: message\ndata: " + DEEP + b'\n\n: ping\ndata: {"id": 8}\n\nrest'
-
-    async def cut() -> AsyncIterator[bytes]:
-        for start in range(0, len(text), size):
-            await asyncio.sleep(0)
-            yield text[start : start + size]
-
-    body = b"".join([piece async for piece in make_mended_body(cut(), 10_000, events=True)])
-
-    first, second, *others = body.split(b"\n")
-    assert first == b"event: message"
-    assert json.loads(second.removeprefix(b"data:"))["id"] == 7
-    assert others == [b"", b": ping", b'data: {"id": 8}', b"", b"rest"]
 
 
 @pytest.fixture

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from ollm.domain.errors import OllmError
-from ollm.extensions.mcp.results import find_root_error, mend_message, summarize_error
+from ollm.extensions.mcp.results import find_root_error, summarize_error
 from ollm.extensions.mcp.settings import SSE, McpServer
 
 if TYPE_CHECKING:
@@ -89,62 +88,25 @@ def may_be_older(status: int) -> bool:
 
 
 async def limit_response(response: Any) -> None:
-    """Limit the length of an answer and repair it for the SDK. Event streams are limited per event."""
-
-    events = response.headers.get("content-type", "").startswith("text/event-stream")
-    if not (events and response.headers.get("content-encoding")):
-        response.stream = make_mended_body(response.stream, MAX_RESPONSE_BYTES, events=events)
-
-
-EVENT_DATA = b"data:"
-
-
-def mend_body(body: bytes) -> bytes:
-    """Repair a message that the SDK cannot read; leave others unchanged."""
-    from pydantic_core import from_json
-
-    try:
-        from_json(body)
-    except ValueError:
-        mended = mend_message(body)
-        return body if mended is None else json.dumps(mended).encode()
-    return body
-
-
-def mend_line(line: bytes) -> bytes:
-    """Repair the message in a line of an event stream."""
-    if not line.startswith(EVENT_DATA) or not (data := line[len(EVENT_DATA) :].strip()).startswith(b"{"):
-        return line
-    mended = mend_body(data)
-    return line if mended is data else EVENT_DATA + b" " + mended + b"\n"
-
-
-def make_mended_body(stream: Any, max_bytes: int, *, events: bool) -> httpx2.AsyncByteStream:
-    """Wrap a body: one document of at most `max_bytes`, or events with lines of at most that."""
+    """Limit the length of an answer; of an event stream, that of each line."""
     import httpx2
 
-    class MendedBody(httpx2.AsyncByteStream):
+    events = response.headers.get("content-type", "").startswith("text/event-stream")
+    stream = response.stream
+
+    class LimitedBody(httpx2.AsyncByteStream):
         async def __aiter__(self) -> AsyncIterator[bytes]:
-            pieces: list[bytes] = []
             size = 0
             async for piece in stream:
-                pieces.append(piece)
-                size += len(piece)
-                if size > max_bytes:
-                    raise httpx2.ReadError(f"its reply is larger than {max_bytes // 2**20} MiB")
-                if events and (b"\n" in piece or b"\r" in piece):
-                    *lines, kept = b"".join(pieces).split(b"\n")
-                    whole = b"".join(mend_line(line + b"\n") for line in lines)
-                    yield whole if lines else kept  # ended by a carriage return alone: rare, and left as it is
-                    pieces = [kept] if lines else []
-                    size = len(kept) if lines else 0
-            rest = b"".join(pieces)
-            yield mend_line(rest) if events else mend_body(rest)
+                size = len(piece) - piece.rfind(b"\n") if events and b"\n" in piece else size + len(piece)
+                if size > MAX_RESPONSE_BYTES:
+                    raise httpx2.ReadError(f"its reply is larger than {MAX_RESPONSE_BYTES // 2**20} MiB")
+                yield piece
 
         async def aclose(self) -> None:
             await stream.aclose()
 
-    return MendedBody()
+    response.stream = LimitedBody()
 
 
 SILENCE_TIMEOUT_SECONDS = 3600.0  # seconds a stream may bring nothing

@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlsplit
 
 import msgspec
 
 from ollm.domain.errors import OllmError
 from ollm.extensions.mcp.settings import McpServer
+from ollm.system.atomic import make_private_directory, replace_file
 
 if TYPE_CHECKING:
     from mcp.client.auth import OAuthClientProvider
     from mcp.shared.auth import AuthorizationCodeResult, OAuthClientInformationFull, OAuthMetadata, OAuthToken
 
-T = TypeVar("T")
 LOGIN_SECONDS = 300.0
 EARLY_REFRESH_SECONDS = 30.0
 CODE_CHALLENGE = "S256"
@@ -35,58 +33,35 @@ class LoginRequiredError(OllmError):
 
 
 class LoginRecord(msgspec.Struct, omit_defaults=True, rename="camel"):
-    """Record of one login, valid only for `url`. `keyring`: tokens and client are in the keyring."""
+    """Record of one login, valid only for `url`."""
 
     url: str
-    keyring: bool = False
     tokens: dict[str, Any] | None = None
     client: dict[str, Any] | None = None
     metadata: dict[str, Any] | None = None
     expires_at: float = 0.0
 
 
-class LoginSecrets(msgspec.Struct, omit_defaults=True):
-    """Parts of a login stored in a keyring."""
-
-    tokens: dict[str, Any] | None = None
-    client: dict[str, Any] | None = None
-
-
 class LoginFile:
-    """Logins by server name in a private file. Secrets are in the keyring if there is one."""
+    """Logins by server name in a private file."""
 
     def __init__(self, file: Path) -> None:
         self.file = file
-        self._records: dict[str, LoginRecord | None] = {}  # asked of the keyring once
 
     def get(self, server: McpServer) -> LoginRecord | None:
         found = self._read_all().get(server.name)
-        if found is not None and found.keyring:
-            if server.name not in self._records:
-                self._records[server.name] = _open_record(self.file, server.name, found)
-            found = self._records[server.name]
         return found if found is not None and found.url == server.url and found.tokens else None
 
     def put(self, name: str, record: LoginRecord) -> None:
-        secrets = LoginSecrets(tokens=record.tokens, client=record.client)
-        self._records.pop(name, None)
-        if write_secret(_make_secret_name(self.file, name), msgspec.json.encode(secrets).decode()):
-            record = msgspec.structs.replace(record, keyring=True, tokens=None, client=None)
-        else:
-            record = msgspec.structs.replace(record, keyring=False)
         self._write({**self._read_all(), name: record})
 
     def remove(self, name: str) -> bool:
         """Remove a login. Returns False if it does not exist."""
         known = self._read_all()
-        if name not in known:
-            return False
-        if known[name].keyring:
-            secret_name = _make_secret_name(self.file, name)
-            use_keyring(lambda keyring: keyring.delete_password(SERVICE, secret_name), otherwise=None)
-        del known[name]
-        self._write(known)
-        return True
+        removed = known.pop(name, None)
+        if removed is not None:
+            self._write(known)
+        return removed is not None
 
     def _read_all(self) -> dict[str, LoginRecord]:
         try:
@@ -95,24 +70,8 @@ class LoginFile:
             return {}
 
     def _write(self, records: dict[str, LoginRecord]) -> None:
-        from ollm.system.atomic import make_private_directory, replace_file
-
         make_private_directory(self.file.parent)
         replace_file(self.file, msgspec.json.encode(records), mode=0o600)
-
-
-def _make_secret_name(file: Path, name: str) -> str:
-    return f"mcp {name} of {file.absolute().parent}"
-
-
-def _open_record(file: Path, name: str, kept: LoginRecord) -> LoginRecord | None:
-    secret_name = _make_secret_name(file, name)
-    try:
-        kept_text = use_keyring(lambda keyring: keyring.get_password(SERVICE, secret_name), otherwise=None)
-        secrets = msgspec.json.decode(kept_text or "{}", type=LoginSecrets)
-    except msgspec.DecodeError:
-        return None
-    return msgspec.structs.replace(kept, tokens=secrets.tokens, client=secrets.client)
 
 
 class LoginStorage:
@@ -137,10 +96,10 @@ class LoginStorage:
         if self.provider is not None and self.provider.context.oauth_metadata is not None:
             self.record.metadata = self.provider.context.oauth_metadata.model_dump(mode="json", exclude_none=True)
         if not self._fresh:
-            await self.keep()
+            self.keep()
 
-    async def keep(self) -> None:
-        await asyncio.to_thread(self._file.put, self._name, self.record)
+    def keep(self) -> None:
+        self._file.put(self._name, self.record)
 
     async def get_client_info(self) -> OAuthClientInformationFull | None:
         from mcp.shared.auth import OAuthClientInformationFull
@@ -277,29 +236,5 @@ async def log_in(server: McpServer, file: LoginFile, show: Redirect, port: int =
         raise LoginRequiredError(f"The login at {server.name} failed: {summarize_error(error)}.") from error
     if not storage.record.tokens:
         raise LoginRequiredError(f"{server.name} did not ask for a login.")
-    await storage.keep()
+    storage.keep()
     return len(found.tools) if found else 0
-
-
-SERVICE = "ollm"
-log = logging.getLogger("ollm.mcp")
-
-
-def use_keyring(action: Callable[[Any], T], otherwise: T) -> T:
-    """Run an action on the keyring. Returns `otherwise` if the keyring is missing, locked or failing."""
-    try:
-        keyring: Any = import_module("keyring")
-        return action(keyring) if keyring.get_keyring().priority > 0 else otherwise
-    except Exception as error:  # noqa: BLE001 - every system's keyring fails in its own way
-        log.debug("No keyring: %s", error, extra={"operation": "keyring"})
-        return otherwise
-
-
-def write_secret(name: str, secret: str) -> bool:
-    """Save a secret in the keyring. Returns False if it must be stored elsewhere."""
-
-    def write(keyring: Any) -> bool:
-        keyring.set_password(SERVICE, name, secret)
-        return bool(keyring.get_password(SERVICE, name) == secret)
-
-    return use_keyring(write, otherwise=False)

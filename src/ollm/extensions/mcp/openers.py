@@ -56,11 +56,7 @@ async def open_with_login(server: McpServer, logins: Path | None, line: McpConne
     from ollm.extensions.mcp.http import open_address
     from ollm.extensions.mcp.login import LoginFile, build_kept_auth
 
-    auth = None
-    if logins is not None:
-        file = LoginFile(logins)
-        await asyncio.to_thread(file.get, server)  # a keyring may take its time
-        auth = build_kept_auth(file, server)
+    auth = build_kept_auth(LoginFile(logins), server) if logins else None
     async with open_address(server, line.note_refusal, line.mark_lost, auth, older=line.falls_back) as streams:
         yield streams
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from typing import Any
 
@@ -177,36 +176,13 @@ def _mend_cache_hints(listed: dict[str, Any]) -> dict[str, Any]:
 
 
 def mend_message(line: bytes) -> dict[str, Any] | None:
-    """Convert a line that the SDK cannot read: a tool list without schemas that are nested too deeply, or an error in
-    place of the answer, so that the request does not wait forever. Returns None if the line is not an answer."""
+    """Make an error of a line that the SDK cannot read, so that the request does not wait forever. Returns None if the
+    line is not an answer."""
     identity = re.search(rb'"id"\s*:\s*(\d+)', line[:200]) or re.search(rb'"id"\s*:\s*(\d+)', line[-200:])
     if identity is None or re.search(rb'"method"\s*:', line[:200]):
         return None
-    number = int(identity[1])
-    try:
-        result = json.loads(line).get("result")
-        tools = result["tools"]
-        return {"jsonrpc": "2.0", "id": number, "result": {**result, "tools": [_drop_deep_schema(t) for t in tools]}}
-    except (ValueError, RecursionError, AttributeError, TypeError, KeyError):
-        error = {"code": -32700, "message": "its answer is not JSON or is nested too deeply"}
-        return {"jsonrpc": "2.0", "id": number, "error": error}
-
-
-def _drop_deep_schema(tool: Any) -> Any:
-    """Reduce a tool that is too deep to its text fields, with the fault in place of its schema."""
-    if not isinstance(tool, dict) or not is_too_deep(tool):
-        return tool
-    shallow = {key: value for key, value in tool.items() if isinstance(value, str)}
-    return {**shallow, "inputSchema": {"type": "object", FAULT_KEY: NESTED_TOO_DEEP}}
-
-
-def is_too_deep(value: Any) -> bool:
-    level, depth = [value], 0
-    while level and depth <= 2 * MAX_DEPTH_LEVELS:
-        inside = [list(node.values()) if isinstance(node, dict) else node for node in level]
-        level = [each for node in inside if isinstance(node, list) for each in node]
-        depth += 1
-    return bool(level)
+    error = {"code": -32700, "message": "its answer is not JSON or is nested too deeply"}
+    return {"jsonrpc": "2.0", "id": int(identity[1]), "error": error}
 
 
 def _mend_tool(tool: dict[str, Any]) -> dict[str, Any]:
