@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from ollm.app import ClosedSession, ProcessScope
-from ollm.app.closed_rewind import ClosedRewind
+from ollm.app.closed_session import ClosedRewind
 from ollm.app.storage import has_interrupted_restore
 from ollm.config.environment import Home
 from ollm.domain.errors import BusyError

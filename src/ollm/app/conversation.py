@@ -109,7 +109,7 @@ class ConversationScope:
     async def finish_interrupted_restore(self) -> None:
         """Complete an interrupted rewind before anything else, and add a notice about it."""
         if has_interrupted_restore(self.process.home):
-            from ollm.app.closed_rewind import recover_restore
+            from ollm.app.interrupted_restore import recover_restore
 
             await recover_restore(self.scope, self.storage.notices.append)
         self.storage.notices += take_untold()

@@ -12,7 +12,7 @@ from litestar import delete, get, post
 from litestar.params import Parameter
 
 from ollm.app import ClosedSession, WorkspaceScope
-from ollm.app.closed_rewind import ClosedRewind
+from ollm.app.closed_session import ClosedRewind
 from ollm.daemon.bodies import (
     Accepted,
     CheckpointLine,

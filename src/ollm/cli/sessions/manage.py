@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ollm.app import ClosedSession, ProcessScope
+from ollm.app import ProcessScope
+from ollm.app.closed_session import ClosedRewind, ClosedSession, RewindOutcome
 from ollm.cli.completion import complete_session
 from ollm.cli.options import (
     confirm_or_fail,
@@ -28,7 +29,6 @@ from ollm.store.session_files.places import list_ids_in, match_prefix
 from ollm.system.terminal_text import make_printable
 
 if TYPE_CHECKING:
-    from ollm.app.closed_rewind import RewindOutcome
     from ollm.archive.process import ArchivedCopies
     from ollm.services.chat_recording.library import SessionLibrary
 
@@ -188,8 +188,6 @@ def rewind(
     The session goes on from there when it is next resumed. Without ID, the newest session of the workspace. The state
     before is saved too: `ollm sessions redo` or /redo in the chat takes it back. Exit code 1 if a file was left alone.
     """
-    from ollm.app.closed_rewind import ClosedRewind
-
     closed, session_id = open_closed_session(session, workspace, files=files)
     going_back = ClosedRewind(closed, session_id)
     return print_outcome(
@@ -208,8 +206,6 @@ def redo(session: str | None, force: bool, dry_run: bool, workspace: str | None,
 
     Without ID, the newest session of the workspace. Exit code 1 if a file was left alone.
     """
-    from ollm.app.closed_rewind import ClosedRewind
-
     closed, session_id = open_closed_session(session, workspace, files=True)
     going_forward = ClosedRewind(closed, session_id).redo(force=force, dry_run=dry_run)
     return print_outcome(asyncio.run(going_forward), as_json=as_json)

@@ -1,0 +1,61 @@
+"""Completion of an interrupted rewind when its workspace is next used."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
+
+from ollm.app.workspace import WorkspaceScope
+from ollm.domain.clock import format_stamp
+from ollm.domain.errors import BusyError, NotFoundError, OllmError
+from ollm.runtime.changes import find_open_rewinds, make_redo_step
+from ollm.runtime.rewind import Step, describe_result
+from ollm.services.file_checkpoints.restore import InterruptedRestore
+
+
+async def recover_restore(scope: WorkspaceScope, report: Callable[[str], None]) -> InterruptedRestore | None:
+    """Complete the interrupted restore of this workspace. `report` gets a sentence about it."""
+    checkpoints = scope.create_checkpoints()
+    try:
+        found = await asyncio.to_thread(checkpoints.recover)
+        if found is None:
+            return None
+        with suppress(NotFoundError):  # the session is gone, and its talk with it
+            await record_rewind(scope, found)
+        checkpoints.finish_restore()
+    except BusyError:  # whoever has the session open is at it
+        return None
+    except OllmError as error:
+        report(f"A rewind or /redo was interrupted and could not be completed: {error}")
+        return None
+    report(f"{name_restore(found)} was interrupted; it is complete now. {describe_result(found.result)}")
+    return found
+
+
+def name_restore(found: InterruptedRestore) -> str:
+    return "A /redo" if found.kind == "redo" else f"A rewind to before message {found.message_id}"
+
+
+async def record_rewind(scope: WorkspaceScope, found: InterruptedRestore) -> None:
+    """Rewind the conversation too, unless that was already recorded."""
+    recording = scope.process.create_recording_service(lambda _event: None)
+    session = (await recording.open_session(found.session_id)).session
+    try:
+        history = list(session.metadata.context_history)
+        if all(step.get("restoreId") != found.id for step in history):
+            step = {**make_step(history, found), "restoreId": found.id}
+            step["timestamp"] = format_stamp(scope.process.clock())
+            await recording.update_metadata(found.session_id, {"contextHistory": [*history, step]})
+    finally:
+        await recording.close_session(found.session_id)
+
+
+def make_step(history: list[Step], found: InterruptedRestore) -> Step:
+    """Build the step that the restore would have recorded."""
+    if found.kind == "rewind":
+        name = "rewind" if found.scope == "both" else "rewind-files"
+        return {"step": name, "before": found.message_id, "record": found.number}
+    taken_back = find_open_rewinds(history)
+    left = {"left": found.left}
+    return make_redo_step(taken_back[-1], left) if taken_back else {"step": "redo-files", **left}
