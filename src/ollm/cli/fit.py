@@ -22,10 +22,9 @@ from ollm.cli.options import format_table, print_result, warn
 from ollm.domain.errors import ModelError, NoServerError, NotFoundError, OllmError
 from ollm.domain.struct import Data
 from ollm.domain.text import suggest_names
-from ollm.providers.base import ModelInfo
+from ollm.providers.base import ModelInfo, is_same_model
 from ollm.providers.local_models.gguf import CELLS_STEP, VALUE_BYTES, ModelShape, read_shape
 from ollm.providers.local_models.model_files import find_in_catalogue, list_installed
-from ollm.providers.ollama import is_same_model
 from ollm.providers.window import DEFAULT_WINDOW_TOKENS
 from ollm.system.terminal_text import make_printable, wrap_words
 from ollm.tools.ls import format_size

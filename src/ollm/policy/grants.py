@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 from ollm.domain.errors import StorageError, UsageError
 from ollm.domain.struct import Data
 from ollm.domain.tools import GrantScope, PolicyRequest
+from ollm.system.atomic import make_private_directory, replace_file
 from ollm.system.paths import Boundary
 
 _HEADER = '# What was answered with "always". List with `ollm policy show`, revoke with `ollm policy revoke N`.\n'
@@ -104,8 +105,6 @@ class GrantBook:
         from io import StringIO
 
         from ruamel.yaml import YAML
-
-        from ollm.system.atomic import make_private_directory, replace_file
 
         assert self._file is not None
         out = StringIO()

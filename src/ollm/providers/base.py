@@ -190,6 +190,11 @@ async def relay(
         raise better from error
 
 
+def is_same_model(one: str, other: str) -> bool:
+    """Return True if the names match; `name` and `name:latest` are the same model."""
+    return one.removesuffix(":latest") == other.removesuffix(":latest")
+
+
 SAMPLING_NAMES = {
     "temperature": "temperature",
     "top_p": "topP",

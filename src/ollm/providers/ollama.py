@@ -28,6 +28,7 @@ from ollm.providers.base import (
     as_mapping,
     as_text,
     build_functions,
+    is_same_model,
     merge_user_messages,
     parse_arguments,
     read_sampling,
@@ -182,8 +183,3 @@ def _read_parameter(line: str) -> tuple[str, float | None]:
         return name, float(value)
     except ValueError:
         return name, None
-
-
-def is_same_model(one: str, other: str) -> bool:
-    """Return True if the names match; `name` and `name:latest` are the same model."""
-    return one.removesuffix(":latest") == other.removesuffix(":latest")

@@ -13,7 +13,7 @@ from ollm.config.settings import ProviderSettings
 from ollm.domain.clock import monotonic
 from ollm.domain.errors import ModelError, NoServerError, OllmError, UsageError
 from ollm.domain.struct import Data
-from ollm.providers.base import ModelInfo, Provider, list_missing_parts
+from ollm.providers.base import ModelInfo, Provider, is_same_model, list_missing_parts
 from ollm.providers.exchange import LOADING_SECONDS, Exchange, ServerProvider
 from ollm.providers.openai_compatible import OpenAICompatible
 from ollm.providers.server_errors import ModelLoadingError, lists_no_models
@@ -289,8 +289,6 @@ def resolve_server_name(settings: ProviderSettings) -> ProviderSettings:
 
 
 def has_model(server: DiscoveredServer, model: str | None) -> bool:
-    from ollm.providers.ollama import is_same_model
-
     return model is None or any(is_same_model(info.name, model) for info in server.models)
 
 

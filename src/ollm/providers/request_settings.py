@@ -12,6 +12,7 @@ from ollm.config.settings import ModelSettings
 from ollm.domain.errors import UsageError
 from ollm.domain.messages import JsonObject, PromptMessage
 from ollm.domain.text import VARIABLE_PATTERN, expand_variables
+from ollm.providers.base import is_same_model
 from ollm.providers.server_kind import LLAMA_CPP, LM_STUDIO, SGLANG, VLLM, Kind
 
 DEFAULT_ENTRY = "default"
@@ -31,10 +32,10 @@ def find_model_settings(models: Mapping[str, Any], model: str) -> ModelSettings 
 
 
 def _rank_entry(name: str, model: str) -> int:
-    """Rank how closely an entry names the model; 0 if it does not. `name` and `name:latest` are the same model."""
+    """Rank how closely an entry names the model; 0 if it does not."""
     if name == DEFAULT_ENTRY:
         return 1
-    if name.removesuffix(":latest") == model.removesuffix(":latest"):
+    if is_same_model(name, model):
         return 3
     return 2 if fnmatchcase(model, name) else 0
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 from msgspec import Meta
 
 from ollm.domain.tools import Location, ToolResult
+from ollm.services.syntax_check import find_syntax_error
 from ollm.tools.files.file_text import detect_text_encoding, make_too_large_failure
 from ollm.tools.framework.base import SmallForm, Tool, ToolContext
 
@@ -64,8 +65,6 @@ def _read_text(context: ToolContext, given: str) -> str:
 
 
 def _parse_file(workspace: Path, path: Path, text: str) -> str:
-    from ollm.services.syntax_check import find_syntax_error
-
     name = _shorten(workspace, path)
     found = find_syntax_error(name, text)
     return f"{name}: {found}" if found else ""

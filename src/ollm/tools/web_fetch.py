@@ -13,6 +13,8 @@ from ollm.domain.tools import FileChange, Location, Risk, ToolResult
 from ollm.tools.framework.base import Count, SmallForm, Text, Tool, ToolContext
 from ollm.tools.framework.output import clean_text, disarm_template_marks, trim_output
 from ollm.tools.web.address import parse_url, refuse_private
+from ollm.tools.web.client import fetch_url
+from ollm.tools.web.page import extract_text
 
 ACCEPTED_TYPES = "text/html, application/xhtml+xml, text/markdown, text/plain, application/json, */*;q=0.5"
 
@@ -45,9 +47,6 @@ class WebFetch(Tool[None], frozen=True):
         return ()
 
     async def run(self, context: ToolContext, needs: None) -> ToolResult:
-        from ollm.tools.web.client import fetch_url
-        from ollm.tools.web.page import extract_text
-
         settings = context.settings.web_fetch
         answer = await fetch_url(self.url, settings, headers={"Accept": ACCEPTED_TYPES}, same_host=True)
         if answer.status >= 400:

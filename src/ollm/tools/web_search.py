@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import Annotated, ClassVar
 
 from msgspec import Meta
 
@@ -15,9 +15,7 @@ from ollm.domain.text import format_count, shorten_line
 from ollm.domain.tools import FileChange, Risk, ToolResult
 from ollm.tools.framework.base import SmallForm, Tool, ToolContext
 from ollm.tools.framework.output import clean_text, disarm_template_marks
-
-if TYPE_CHECKING:
-    from ollm.tools.web.search_backends import SearchBackend, SearchHit
+from ollm.tools.web.search_backends import SearchBackend, SearchHit, select_backend
 
 MAX_SNIPPET_CHARS = 300
 _TAG = re.compile(r"</?[a-zA-Z][^<>]{0,200}>")
@@ -30,8 +28,6 @@ class WebSearchNeeds(Data, frozen=True):
     others: Mapping[str, SearchBackend] = {}
 
     def get_backend(self, settings: WebSearchSettings) -> SearchBackend:
-        from ollm.tools.web.search_backends import select_backend
-
         return select_backend(settings, self.key, self.others)
 
 

@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 
 from ollm.domain.struct import Data
+from ollm.system.sandbox.confined import find_program
 
 Node = dict[str, Any]
 _TIMEOUT_SECONDS = 10
@@ -148,8 +149,6 @@ def find_parser() -> str | None:
     if beside.is_file():
         return str(beside)
     import sysconfig
-
-    from ollm.system.sandbox.confined import find_program
 
     installed = Path(sysconfig.get_path("scripts")) / "shfmt"
     return str(installed) if installed.is_file() else find_program("shfmt")

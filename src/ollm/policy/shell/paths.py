@@ -18,6 +18,7 @@ from ollm.policy.rules import find_glob_base
 from ollm.policy.shell.model import CommandPart, Directories, expand_home
 from ollm.policy.shell.words import ShellWord
 from ollm.system.paths import Boundary, Judgement, explain_read_protection, is_environment_file
+from ollm.system.sandbox.git_settings import find_settings_with_login
 from ollm.system.sandbox.names import INSTALLED_FOLDERS, is_repository
 
 _STREAM = r"/dev/(null|stdin|stdout|stderr|tty|zero|fd/\d+)"
@@ -123,8 +124,6 @@ class PathJudge:
 
     def check_logins(self, word: ShellWord) -> Objections:
         """Logins in the settings of git below a directory that is read whole, as far as a quick look shows."""
-        from ollm.system.sandbox.git_settings import find_settings_with_login
-
         tops = [one.resolved for one in self._judge_places(word.text) if isinstance(one, Judgement)]
         below = itertools.islice(self._walk_below(word), _MAX_TREE_ENTRIES)
         folders = [*map(str, tops), *(entry.path for entry in below if entry.name == ".git")]

@@ -19,6 +19,7 @@ from ollm.domain.errors import ToolFailure
 from ollm.domain.struct import Data
 from ollm.domain.tools import FileChange, Location, Risk, ToolResult
 from ollm.services.edit_ledger import EditLedger
+from ollm.services.syntax_check import describe_lost_syntax
 from ollm.tools.files.file_text import Encoding, detect_encoding, detect_newline, make_too_large_failure
 from ollm.tools.framework.base import PATH_ALIASES, CheckEdit, Text, Tool, ToolContext
 from ollm.tools.framework.output import show_controls
@@ -178,8 +179,6 @@ async def describe_broken_change(context: ToolContext, given: str, before: str |
             return ""  # the file is written, and the result must say so; dispatch ends the turn
         if found is not None:
             return found and f"\n{found}"
-    from ollm.services.syntax_check import describe_lost_syntax
-
     told = describe_lost_syntax(given, before, after)
     return f" {told}." if told else ""
 

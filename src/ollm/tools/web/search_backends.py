@@ -15,6 +15,7 @@ from ollm.domain.struct import Data
 from ollm.system.install_command import describe_extra_install
 from ollm.system.threads import run_in_thread
 from ollm.tools.web.address import parse_url
+from ollm.tools.web.client import fetch_url
 
 SERVICE_URLS = {"searxng": "", "brave": "https://api.search.brave.com", "tavily": "https://api.tavily.com"}
 MAX_RESULTS = 20
@@ -72,8 +73,6 @@ class SearchService(Data, frozen=True):
 
     async def search(self, query: str, count: int) -> list[SearchHit]:
         """Search the service. The configured address may be private, but not the target of a redirect."""
-        from ollm.tools.web.client import fetch_url
-
         asked = build_request(self.name, self.key, query, count)
         url = f"{self.base_url.rstrip('/')}{asked.path}"
         limits = WebFetchSettings(timeout=self.timeout, allow_private=(parse_url(url).host_and_port,))

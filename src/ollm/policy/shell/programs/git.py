@@ -18,6 +18,7 @@ from ollm.policy.shell.programs.inner_commands import join_script, make_guess
 from ollm.policy.shell.programs.record import Granting, InnerCommand, Program, WordDangers, split_names
 from ollm.policy.shell.words import ShellWord, make_part_of
 from ollm.system.paths import Boundary
+from ollm.system.sandbox.git_settings import find_settings_with_login, read_git_settings
 from ollm.system.sandbox.names import find_git_directories
 
 _GLOBAL_VALUES = "-c -C --git-dir --work-tree --namespace --config-env --super-prefix --attr-source"
@@ -119,8 +120,6 @@ def _inspect_git(part: CommandPart, judge: PathJudge) -> CommandPart:
 
 
 def _has_login(boundary: Boundary) -> bool:
-    from ollm.system.sandbox.git_settings import find_settings_with_login
-
     places = find_git_directories(str(boundary.workspace))
     return any(find_settings_with_login(place) for place in places)
 
@@ -391,8 +390,6 @@ def _keep_settings(words: Sequence[str]) -> list[str]:
 
 
 def _read_settings(options: Sequence[str], directory: Path, boundary: Boundary) -> dict[str, str] | None:
-    from ollm.system.sandbox.git_settings import read_git_settings
-
     home = str(boundary.places.user_home or Path.home())
     found = read_git_settings(home, *options, directory=str(directory))
     return None if found is None else dict(found)
