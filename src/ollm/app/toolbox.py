@@ -349,7 +349,7 @@ class Toolbox:
 
         context = msgspec.structs.replace(self.program_context, take_late_errors=self.take_late_errors)
         if state is not None:
-            context = msgspec.structs.replace(context, sees=state.sees, says_broken=state.is_unguided)
+            context = msgspec.structs.replace(context, sees=state.sees)
         return CallServices(
             registry=self.registry,
             policy=self.policy,

@@ -279,7 +279,7 @@ class EventStream:
 class Step(Data, frozen=True):
     """An action of a turn: a command it ran, or a file it changed."""
 
-    kind: Literal["run", "change", "delete"]
+    kind: Literal["run", "change"]
     path: str = ""
     command: str = ""
     exit_code: int | None = 0  # None for a command that was stopped
@@ -287,14 +287,10 @@ class Step(Data, frozen=True):
     removed: int = 0
 
     def render(self) -> str:
-        path = make_printable(self.path)
-        match self.kind:
-            case "run":
-                end = "stopped" if self.exit_code is None else f"exit code {self.exit_code}"
-                return f"{make_printable(shorten_command(self.command))} ({end})"
-            case "delete":
-                return f"{path} (deleted)"
-        return f"{path} (+{self.added} -{self.removed})"
+        if self.kind == "change":
+            return f"{make_printable(self.path)} (+{self.added} -{self.removed})"
+        end = "stopped" if self.exit_code is None else f"exit code {self.exit_code}"
+        return f"{make_printable(shorten_command(self.command))} ({end})"
 
 
 def render_steps(steps: Sequence[Step], limit: int | None = None) -> str:
@@ -312,19 +308,6 @@ def render_steps(steps: Sequence[Step], limit: int | None = None) -> str:
 
 def _shorten_list(told: list[str], limit: int | None) -> list[str]:
     return told if limit is None or len(told) <= limit else [*told[:limit], f"{len(told) - limit} more"]
-
-
-def compare_file(name: str, before: str | None, after: str | None) -> Step | None:
-    """Return the step from one text of a file to another, or None if they are equal."""
-    if before == after:
-        return None
-    if after is None:
-        return Step(kind="delete", path=name)
-    import difflib
-
-    _, _, *lines = [*difflib.unified_diff((before or "").splitlines(), after.splitlines(), n=0)] or ["", ""]
-    added, removed = (sum(line.startswith(mark) for line in lines) for mark in "+-")
-    return Step(kind="change", path=name, added=added, removed=removed)
 
 
 def shorten_command(command: str) -> str:

@@ -65,10 +65,6 @@ class ConversationState(msgspec.Struct, kw_only=True):
         """Return True if the current model supports images. May query its server."""
         return await self.model.supports_images()
 
-    def is_unguided(self) -> bool:
-        """Return True if calls run without the guide that reports file outcomes to a model that writes blocks."""
-        return self.model.facts.call_form != "blocks"
-
 
 class TodoOwner:
     """The owner of a conversation's todos: its session. Todos from before the first message move to it."""

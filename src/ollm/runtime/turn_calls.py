@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 REFUSED = "NotDone"  # the error type of a step that was refused before it ran
 STEP_FAILED = "Not run, because {} before it was not done: {}"
+STOPPED = ("Timeout", "IdleTimeout")  # errors of a command that ran and was ended by us
 MAX_TOLD_STEPS = 6  # files, and as many commands
 MAX_REFUSED_STEPS = 6  # in a row: blocks that are not taken are asked for anew, in other ways, and do no harm
 MAX_REFUSED_IN_TURN = 12
@@ -66,7 +67,7 @@ class TurnCalls:
         self._new_call_id = make_call_id
         self._create_guide = create_guide
         self._guide: TurnGuide | None = None
-        self._steps: list[Step] = []  # of calls without a guide
+        self._steps: list[Step] = []
         self._typed = ""
         self._refusals: dict[str, str] = {}  # calls that are not run, and why
         self._refused_in_row = 0
@@ -84,16 +85,17 @@ class TurnCalls:
 
     def describe_steps(self) -> str:
         """Describe the actual actions for the user."""
-        if self._guide:
-            return self._guide.describe_steps()
-        if not any(step.kind != "run" or step.exit_code for step in self._steps):
+        if self._guide is None and not any(step.kind != "run" or step.exit_code for step in self._steps):
             return ""
-        return render_steps(self._steps, MAX_TOLD_STEPS)
+        told = render_steps(self._steps, MAX_TOLD_STEPS)
+        return self._guide.describe_nothing() if self._guide and not told else told
 
     def _note_steps(self, calls: Sequence[ToolCall], records: Sequence[ToolCallRecord]) -> None:
         """Record only successful steps, whatever the model claims."""
         for call, record in zip(calls, records, strict=False):
             result, path, command = record.result, call.arguments.get("path"), call.arguments.get("command")
+            if call.name == "shell" and record.error and record.error.type in STOPPED:
+                self._steps.append(Step(kind="run", command=str(command), exit_code=None))
             if result is None or record.error is not None:
                 continue
             if result.diff and isinstance(path, str):
@@ -129,8 +131,7 @@ class TurnCalls:
                 await self._run_steps(self._guide, calls, message_id)
             else:
                 records = await self._parts.dispatch.get().run(calls, message_id)
-                self._compare_results(calls, records)
-                self._note_steps(calls, records)
+                self._note_results(calls, records)
         finally:
             await self._record_results(calls)
         if found is None and self._guide and (circle := self._guide.find_circle()):
@@ -140,7 +141,7 @@ class TurnCalls:
 
     async def _run_steps(self, guide: TurnGuide, calls: Sequence[ToolCall], message_id: int) -> None:
         """Run the calls in order. A command is not run if an earlier change failed."""
-        await guide.note_before(calls)
+        guide.note_before()
         records: list[ToolCallRecord] = []
         for call in calls:
             refusal = self._refusals.get(call.id) or (explain_failure(records) if call.name == "shell" else "")
@@ -148,8 +149,8 @@ class TurnCalls:
                 records += await self._parts.dispatch.get().refuse([call], message_id, REFUSED, refusal)
             else:
                 records += await self._parts.dispatch.get().run([call], message_id)
-        self._compare_results(calls, records)
-        await guide.note_after(calls, records)
+        self._note_results(calls, records)
+        guide.note_results(calls, records)
 
     async def _record_results(self, calls: Sequence[ToolCall]) -> None:
         parts: list[AnyPart] = [ToolResultPart(call.id) for call in calls]
@@ -171,8 +172,9 @@ class TurnCalls:
             self._parts.loops.record_tool_call(call.name, {**call.arguments, **refused})
         return self._parts.loops.check_for_loop()
 
-    def _compare_results(self, calls: Sequence[ToolCall], records: Sequence[ToolCallRecord]) -> None:
+    def _note_results(self, calls: Sequence[ToolCall], records: Sequence[ToolCallRecord]) -> None:
         """Record results for loop detection: the same call with another result is progress, not a loop."""
+        self._note_steps(calls, records)
         for call, record in zip(calls, records, strict=True):
             if call.id in self._refusals:
                 continue

@@ -76,14 +76,6 @@ def _may_be_newer(error: SyntaxError) -> bool:
     return sys.version_info < NEWEST_SYNTAX and bool(_NEWER_LINE.match(line) or error.msg.startswith("f-string"))
 
 
-def describe_broken_syntax(name: str, before: str | None, after: str) -> str:
-    """Describe a file that parsed before, or is new, and now does not parse or uses undefined names. Returns ""
-    otherwise."""
-    if find_syntax_error(name, after) is None:
-        return _describe_undefined(name, before, after)
-    return describe_lost_syntax(name, before, after)
-
-
 def describe_lost_syntax(name: str, before: str | None, after: str) -> str:
     """Describe a file that parsed before, or is new, and now does not parse. Returns "" otherwise."""
     found = find_syntax_error(name, after)
@@ -92,38 +84,3 @@ def describe_lost_syntax(name: str, before: str | None, after: str) -> str:
     if before is not None and find_syntax_error(name, before) is not None:
         return ""
     return f"{name} {'no longer parses' if before is not None else 'does not parse'}: {found}"
-
-
-def _describe_undefined(name: str, before: str | None, after: str) -> str:
-    if not name.endswith(".py"):
-        return ""
-    known = find_undefined_names(before) if before is not None and find_syntax_error(name, before) is None else set()
-    new = sorted(find_undefined_names(after) - known)
-    return f"{name} uses {', '.join(new)}, which nothing in it defines." if new else ""
-
-
-def find_undefined_names(text: str) -> set[str]:
-    """Find names that a Python module reads but that are defined nowhere. Empty after `import *`."""
-    import ast
-    import builtins
-
-    tree = ast.parse(text)
-    read: set[str] = set()
-    bound = set(dir(builtins)) | {"__file__", "__name__", "__doc__", "__path__", "__class__"}
-    for node in ast.walk(tree):
-        match node:
-            case ast.Name(id=name, ctx=ast.Load()):
-                read.add(name)
-            case ast.Name(id=name) | ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
-                bound.add(name)
-            case ast.ClassDef(name=name) | ast.arg(arg=name):
-                bound.add(name)
-            case ast.alias(name=name, asname=given):
-                bound.add(given or name.split(".")[0])
-            case ast.ExceptHandler(name=str(name)) | ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)):
-                bound.add(name)
-            case ast.MatchMapping(rest=str(name)):
-                bound.add(name)
-            case ast.Global(names=names) | ast.Nonlocal(names=names):
-                bound.update(names)
-    return set() if "*" in bound else read - bound

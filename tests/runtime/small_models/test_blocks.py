@@ -195,12 +195,6 @@ def test_a_call_is_written_as_the_block_that_reads_back_as_it() -> None:
         assert step.path in ("", "a.py")
 
 
-def test_of_an_edit_that_adds_a_function_only_the_new_one_is_shown() -> None:
-    old = "def a():\n    return 1"
-    made = call("edit_file", path="m.py", edits=[{"target": old, "replacement": f"{old}\n\n\ndef b():\n    return 2"}])
-    assert render_call(made) == "m.py\n```\ndef b():\n    return 2\n```"
-
-
 def test_results_are_the_users_and_carry_their_exit_code() -> None:
     told = said(
         PromptMessage(role="user", content="REQUEST"),

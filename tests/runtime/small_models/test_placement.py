@@ -279,7 +279,6 @@ def test_texts_are_read_and_what_is_none_is_not(place_files: Place) -> None:
     assert place_files.files.read_text("fits") is not None
     for name in ("binary", "long", "folder", "missing", "../outside", "a\0b", ""):
         assert place_files.files.read_text(name) is None
-    assert place_files.files.read_texts(["a.txt", "missing"]) == {"a.txt": "héllo\n"}
     assert place_files.files.exists("a.txt")
     assert not place_files.files.exists("folder")
     assert not place_files.files.exists("missing")

@@ -174,7 +174,7 @@ class ToolCallRun:
         result = trim_result(result, self._limits, keep, self._build_recall_hint())
         self._set_result(result)
         words = await self._run_after_hooks()
-        late = self._services.context.take_late_errors() if self._services.context.says_broken() else ""
+        late = self._services.context.take_late_errors()
         if added := [*([f"[hook] {words}"] if words else []), *([late] if late else [])]:
             result = msgspec.structs.replace(result, llm_content="\n\n".join((result.llm_content, *added)))
             self._set_result(result)

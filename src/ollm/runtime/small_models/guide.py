@@ -14,7 +14,6 @@ from ollm.domain.messages import JsonObject, ToolCall
 from ollm.domain.struct import Data
 from ollm.domain.tools import ToolCallRecord
 from ollm.providers.base import CallPiece
-from ollm.runtime.base import Step, compare_file, render_steps
 from ollm.runtime.small_models.blocks import FILE_BLOCK, read_blocks
 from ollm.runtime.small_models.edits import fits_into, read_change
 from ollm.runtime.small_models.guard import BlockGuard
@@ -24,15 +23,12 @@ from ollm.runtime.small_models.project_files import ProjectFiles
 PARTS = ("priming", "guard", "temperature")
 PRIMED_SHARE = 0.3  # of the window, for what goes with a request
 CHARS_PER_TOKEN = 3
-MAX_WATCHED_FILES = 400
-MAX_SAME_STATES = 3  # times that the steps of a turn leave the files the same way
 MAX_FAILURES = 6  # times that one command fails in a turn, whatever is changed for it
 TEMPERATURES = (0.0, 0.4, 0.7, 0.9)  # by the steps without effect since the last one that had some
 NOTHING_DONE = "No file was changed and no command was run."
-ALREADY_RUN = "That was just run and nothing has changed since: it was not run again."
+ALREADY_RUN = "That was just run: it was not run again."
 NO_SHELL = "Nothing was run, this is no shell command: {}. To change a file, write its name above its block."
 REFUSED_BEFORE = "This was refused: it was not asked for again."
-STOPPED = ("Timeout", "IdleTimeout")  # errors of a command that ran and was ended by us
 
 
 class Resolved(Data, frozen=True):
@@ -52,14 +48,12 @@ class TurnGuide:
         self._typed = typed
         self._without = without
         self._guard = BlockGuard(typed)
-        self._names: list[str] = []
         self._shown: tuple[str, ...] = ()  # files that went with the request
+        self._changed: set[str] = set()  # files that blocks changed
+        self._current: list[str] = []
         self._pending: dict[str, str] = {}  # files as the blocks of one answer that were read so far leave them
-        self._before: dict[str, str] = {}
-        self._first: dict[str, str | None] = {}  # changed files as they were before the turn
-        self._states: Counter[int] = Counter()
-        self._runs: list[Step] = []
-        self._last_command = ""  # the last command, if no file changed since
+        self._failures: Counter[str] = Counter()  # by command
+        self._last_command = ""  # the last command, if no block changed a file since
         self._seen: set[tuple[str, str]] = set()  # steps and their results since the last change
         self._denied: set[tuple[str, str]] = set()
         self._stalled = 0
@@ -69,13 +63,13 @@ class TurnGuide:
 
     async def prime_request(self, attached: Collection[str] = ()) -> str:
         """Return the names and texts of files to send with the request and its attachments."""
-        self._names = await self._files.list_names()
+        names = await self._files.list_names()
         if "priming" in self._without:
-            primed = prime_request("", self._names, lambda _: None, self._window)
+            primed = prime_request("", names, lambda _: None, self._window)
         else:
             max_chars = int(self._window * PRIMED_SHARE * CHARS_PER_TOKEN)
-            many = len(self._names) > MAX_SEARCHED_FILES
-            names = await self._files.rank_names(self._names, self._typed) if many else self._names
+            many = len(names) > MAX_SEARCHED_FILES
+            names = await self._files.rank_names(names, self._typed) if many else names
             primed = prime_request(self._typed, names, self._files.read_text, max_chars, attached)
         for path in primed.whole:
             self._files.remember(path)
@@ -115,7 +109,7 @@ class TurnGuide:
 
     def _find_path(self, path: str, content: str) -> str:
         """Return the path, or the only file of that name shown with the request, if the block fits it."""
-        if self._files.exists(path) or path in self._names:
+        if self._files.exists(path):
             return path
         found = [name for name in self._shown if name.endswith(f"/{path}")]
         return found[0] if len(found) == 1 and fits_into(content, self._files.read_text(found[0]) or "") else path
@@ -151,75 +145,40 @@ class TurnGuide:
 
     # What the calls did
 
-    async def note_before(self, calls: Sequence[ToolCall]) -> None:
-        """Remember the files that these calls may change."""
-        self._names = await self._files.list_names()
-        watched = self._names if len(self._names) <= MAX_WATCHED_FILES else self._find_mentioned(calls)
-        self._before = self._files.read_texts(watched)
+    def note_before(self) -> None:
+        """Note which files the model knows as they are, before commands change them."""
+        self._current = [path for path in (*self._shown, *self._changed) if self._files.is_current(path)]
 
-    def _find_mentioned(self, calls: Sequence[ToolCall]) -> list[str]:
-        told = "\n".join(str(call.arguments) for call in calls)
-        return [name for name in self._names if name in told][:MAX_WATCHED_FILES]
-
-    async def note_after(self, calls: Sequence[ToolCall], records: Sequence[ToolCallRecord]) -> None:
-        """Remember the effects of the calls on the files."""
-        before, old = self._before, set(self._names)
-        self._names = await self._files.list_names()
-        after = self._files.read_texts(before if len(self._names) > MAX_WATCHED_FILES else self._names)
-        changed = before != after or set(self._names) != old
-        if changed:
-            self._note_changes(before, after, old)
-        self._note_calls(calls, records, changed=changed)
-
-    def _note_changes(self, before: dict[str, str], after: dict[str, str], old: set[str]) -> None:
-        gone = old - set(self._names)
-        for name in dict.fromkeys((*after, *before, *gone)):
-            if before.get(name) != after.get(name, "") or name in gone:
-                self._first.setdefault(name, before.get(name, "" if name in old else None))
-                self._files.remember(name)
-        self._seen, self._last_command = set(), ""
-        self._states[hash((tuple(sorted(after.items())), tuple(self._names)))] += 1
-
-    def _note_calls(self, calls: Sequence[ToolCall], records: Sequence[ToolCallRecord], *, changed: bool) -> None:
-        effect = changed
+    def note_results(self, calls: Sequence[ToolCall], records: Sequence[ToolCallRecord]) -> None:
+        """Note whether the calls had an effect. The model knows what its commands did to files that it knew."""
+        effect = False
         for call, record in zip(calls, records, strict=True):
             if record.status == "denied":
                 self._denied.add((call.name, str(call.arguments)))
-            if record.error and record.error.type in STOPPED and call.name == "shell":
-                self._runs.append(Step(kind="run", command=str(call.arguments.get("command", "")), exit_code=None))
             if record.error is not None or record.result is None:
                 self._tried_in_vain = True
                 continue
             self._acted = True
+            if call.name in ("write_file", "edit_file"):
+                self._changed.add(str(call.arguments.get("path", "")))
+                self._seen, self._last_command = set(), ""
+            elif call.name == "shell":
+                self._last_command = str(call.arguments.get("command", ""))
+                self._failures[self._last_command] += bool(record.result.exit_code)
             seen = (f"{call.name} {call.arguments}", record.result.llm_content)
             effect |= seen not in self._seen
             self._seen.add(seen)
-            if call.name == "shell" and record.result.exit_code is not None:
-                self._note_run(call, record.result.exit_code, changed=changed)
+        for path in self._current:
+            self._files.remember(path)
         self._stalled = 0 if effect else self._stalled + 1
-
-    def _note_run(self, call: ToolCall, code: int, *, changed: bool) -> None:
-        command = str(call.arguments.get("command", ""))
-        self._runs.append(Step(kind="run", command=command, exit_code=code))
-        self._last_command = "" if changed else command
 
     # The end
 
     def find_circle(self) -> str:
         """Describe how the steps loop without progress, or return "" if they do not."""
-        failed = Counter(step.command for step in self._runs if step.exit_code)
-        if any(count >= MAX_SAME_STATES for count in self._states.values()):
-            return "files were changed there and back"
-        return "the same command fails again and again" if any(n >= MAX_FAILURES for n in failed.values()) else ""
+        fails = any(count >= MAX_FAILURES for count in self._failures.values())
+        return "the same command fails again and again" if fails else ""
 
-    def describe_steps(self) -> str:
-        """Describe the actual actions for the user: files with line counts, commands with exit codes."""
-        from ollm.services.syntax_check import describe_broken_syntax
-
-        now = {name: self._files.read_text(name) if self._files.exists(name) else None for name in self._first}
-        changes = [compare_file(name, before, now[name]) for name, before in self._first.items()]
-        told = render_steps([*filter(None, changes), *self._runs])
-        broken = [describe_broken_syntax(name, self._first[name], text) for name, text in now.items() if text]
-        broken = [f"{said.rstrip('.')}." for said in broken if said]
-        vain = self._tried_in_vain and not self._acted
-        return " ".join((told, *broken)) if told else NOTHING_DONE if vain else ""
+    def describe_nothing(self) -> str:
+        """Say that nothing was done, if the model tried to."""
+        return NOTHING_DONE if self._tried_in_vain and not self._acted else ""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from ollm.domain.errors import OllmError
@@ -64,19 +65,24 @@ class ProjectFiles:
         found = self._read(path)
         return found.text if found else None
 
-    def read_texts(self, paths: Iterable[str]) -> dict[str, str]:
-        return {path: text for path in paths if (text := self.read_text(path)) is not None}
-
     def exists(self, path: str) -> bool:
         try:
             return (self._context.workspace / path).is_file()
         except OSError:  # a name that is too long
             return False
 
+    def is_current(self, path: str) -> bool:
+        """Return True if the model has the current file."""
+        found = self._read(path)
+        return found is not None and not self._ledger.is_stale(self._check(path), found.status, found.content)
+
     def remember(self, path: str) -> None:
         """Record that the model has the current file: it has seen all of it, or changed it."""
         if found := self._read(path):
-            self._ledger.remember_file(self._context.boundary.check(path, "read"), found.status, found.content)
+            self._ledger.remember_file(self._check(path), found.status, found.content)
+
+    def _check(self, path: str) -> Path:
+        return self._context.boundary.check(path, "read")
 
     def _read(self, path: str) -> CurrentFile | None:
         try:

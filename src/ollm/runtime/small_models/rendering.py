@@ -16,7 +16,6 @@ from msgspec.structs import replace
 from ollm.domain.messages import PromptMessage, Role, ToolCall, put_in_fence
 from ollm.domain.tools import ToolSchema
 from ollm.providers.base import CallPiece
-from ollm.runtime.small_models.placement import find_definitions
 
 SKILLS_FOLDER = "/skills/"
 OTHER_TOOLS = (
@@ -126,21 +125,13 @@ def render_call(call: ToolCall) -> str:
 
 
 def render_edits(edits: object) -> str:
-    """Render the new lines as a model writes a partial change: of definitions, only the changed ones."""
+    """Render edits of another model, or of an answer that was shortened, as lines to replace."""
     pairs = [
         (str(edit.get("target", "")), str(edit.get("replacement", "")))
         for edit in (edits if isinstance(edits, list) else [])
         if isinstance(edit, dict)
     ]
-    if any(not new.strip() for _, new in pairs):
-        return "\n".join(f"<<<<<<< SEARCH\n{old}\n=======\n{new}\n>>>>>>> REPLACE" for old, new in pairs)
-    return "\n\n\n".join(_find_new_definitions(old, new) or new for old, new in pairs)
-
-
-def _find_new_definitions(old: str, new: str) -> str:
-    before = {found.text for found in find_definitions(old.split("\n"))}
-    found = [definition.text for definition in find_definitions(new.split("\n")) if definition.text not in before]
-    return "\n\n\n".join(found)
+    return "\n".join(f"<<<<<<< SEARCH\n{old}\n=======\n{new}\n>>>>>>> REPLACE" for old, new in pairs)
 
 
 def parse_parameters(body: str, tool: ToolSchema) -> dict[str, object]:

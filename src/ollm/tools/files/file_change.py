@@ -169,7 +169,7 @@ def encode_text(given: str, text: str, encoding: Encoding) -> bytes:
 async def describe_broken_change(context: ToolContext, given: str, before: str | None, after: str) -> str:
     """Describe the errors that a change brought: by the file's language server, or if no server answers in time by
     its parser. The text goes after a sentence."""
-    if len(after) > MAX_CHECKED_CHARS or not context.says_broken():
+    if len(after) > MAX_CHECKED_CHARS:
         return ""
     path = context.boundary.check(given, "write")
     if diagnostics := context.find_diagnostics(path):

@@ -82,7 +82,6 @@ class ToolContext(msgspec.Struct, frozen=True, kw_only=True):
     `sees` returns whether the model can see images; it may have to query a server. A command runs in a box of
     `sandbox`: the reading one if it runs `unasked` because it only reads. `approved` paths are open to this call, and
     `outside` lets it run without a box. `side_by_side`: other calls of the same tool run in parallel.
-    `says_broken`: whether a change reports that the file no longer parses; some models are informed in another way.
     `buffers` are the files of this call that `editor` has open: their text if it is unsaved, else None.
     `changed_in_editor` is called after a change in the editor. `find_diagnostics` returns the language servers if one
     is installed for this file; `take_late_errors` what they found since the last result. `check_edit` runs the
@@ -94,7 +93,6 @@ class ToolContext(msgspec.Struct, frozen=True, kw_only=True):
     emit: Callable[[str], None] = _discard_output
     settings: ToolSettings = ToolSettings()
     sees: Callable[[], Awaitable[bool]] = _cannot_see_pictures
-    says_broken: Callable[[], bool] = lambda: True
     lazy_sandbox: Lazy[Sandbox | None] = Lazy(lambda: None)
     unasked: bool = False
     approved: tuple[str, ...] = ()
