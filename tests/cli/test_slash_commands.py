@@ -10,11 +10,11 @@ from ollm.app import open_conversation
 from ollm.cli.daemon import open_remote_conversation
 from ollm.cli.line_chat import LineReader, choose_session
 from ollm.cli.screen.questions import parse_answer
-from ollm.cli.sessions.session_list import SessionChoice, SessionListItem
+from ollm.cli.sessions.session_list import SessionListItem
 from ollm.cli.start import ChatArguments
 from ollm.domain.errors import OllmError
 from ollm.domain.tools import ConfirmationAnswer, ConfirmationDetails
-from ollm.runtime.base import Conversation, ConversationOptions
+from ollm.runtime.base import CommandReply, Conversation, ConversationOptions
 from ollm.runtime.commands import build_command_table
 from tests.cli.command import ollm
 from tests.cli.running import running
@@ -295,20 +295,20 @@ SESSIONS = [item(1), item(2, archived=True), item(3, title="Other")]
 @pytest.mark.parametrize(
     ("typed", "choice"),
     [
-        (["1"], SessionChoice(action="resume", session_id="s1")),
-        ([" 2 "], SessionChoice(action="resume", session_id="s3")),
-        (["0", "3", "2"], SessionChoice(action="resume", session_id="s3")),
-        ([""], SessionChoice(action="new")),
-        (["  "], SessionChoice(action="new")),
-        (["q"], SessionChoice(action="leave")),
-        (["Q"], SessionChoice(action="leave")),
-        ([None], SessionChoice(action="leave")),
-        (["other", "1"], SessionChoice(action="resume", session_id="s3")),
-        (["fix the parser"], SessionChoice(action="new", text="fix the parser")),
+        (["1"], CommandReply(follow_up="open-session", argument="s1")),
+        ([" 2 "], CommandReply(follow_up="open-session", argument="s3")),
+        (["0", "3", "2"], CommandReply(follow_up="open-session", argument="s3")),
+        ([""], CommandReply(follow_up="new-session")),
+        (["  "], CommandReply(follow_up="new-session")),
+        (["q"], CommandReply(follow_up="exit")),
+        (["Q"], CommandReply(follow_up="exit")),
+        ([None], CommandReply(follow_up="exit")),
+        (["other", "1"], CommandReply(follow_up="open-session", argument="s3")),
+        (["fix the parser"], CommandReply(follow_up="new-session", text="fix the parser")),
     ],
 )
 async def test_a_number_resumes_words_narrow_and_nothing_is_a_new_session(
-    typed: list[str | None], choice: SessionChoice
+    typed: list[str | None], choice: CommandReply
 ) -> None:
     reader = LineReader()
     for line in typed:

@@ -16,50 +16,31 @@ from ollm.domain.errors import ExitCode, UsageError
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-COMMANDS: dict[str, tuple[str, str]] = {
+COMMANDS: dict[str, tuple[str, ...]] = {
     "chat": ("ollm.cli.chat:chat", "Chat with a model (the default command)."),
-    "sessions": ("ollm.cli.sessions.group:sessions", "List, view, search, export and delete sessions."),
-    "snapshots": ("ollm.cli.snapshots:snapshots", "List, create and restore context snapshots."),
-    "context": ("ollm.cli.context:context", "Show what is sent to the model."),
+    "sessions": ("ollm.cli.sessions.group:sessions", "List, view, search, export and delete sessions.", "list"),
+    "snapshots": ("ollm.cli.snapshots:snapshots", "List, create and restore context snapshots.", "list"),
+    "context": ("ollm.cli.context:context", "Show what is sent to the model.", "show"),
     "files": ("ollm.cli.files:files", "List the files the agent can see."),
-    "tools": ("ollm.cli.tools:tools", "List the tools, or run one."),
-    "skills": ("ollm.cli.tools:skills", "List the skills the agent can read."),
-    "policy": ("ollm.cli.policy:policy", "Show, check and revoke permissions."),
-    "env": ("ollm.cli.environment:env", "Show which environment variables tools get."),
+    "tools": ("ollm.cli.tools:tools", "List the tools, or run one.", "list"),
+    "skills": ("ollm.cli.tools:skills", "List the skills the agent can read.", "list"),
+    "policy": ("ollm.cli.policy:policy", "Show, check and revoke permissions.", "show"),
+    "env": ("ollm.cli.environment:env", "Show which environment variables tools get.", "check"),
     "redact": ("ollm.cli.environment:redact", "Redact secrets from text."),
-    "config": ("ollm.cli.config:config", "Show, check and change settings."),
+    "config": ("ollm.cli.config:config", "Show, check and change settings.", "show"),
     "trust": ("ollm.cli.trust:trust", "Trust or untrust project settings."),
-    "worktree": ("ollm.cli.worktree:worktree", "List, merge and drop git worktrees of sessions."),
-    "models": ("ollm.cli.models:models", "List, download and remove models."),
+    "worktree": ("ollm.cli.worktree:worktree", "List, merge and drop git worktrees of sessions.", "list"),
+    "models": ("ollm.cli.models:models", "List, download and remove models.", "list"),
     "doctor": ("ollm.cli.doctor:doctor", "Check your setup and suggest fixes."),
-    "daemon": ("ollm.cli.daemon:daemon", "Manage the background server."),
+    "daemon": ("ollm.cli.daemon:daemon", "Manage the background server.", "status"),
     "acp": ("ollm.cli.acp:acp", "Serve an editor (Zed, JetBrains, Neovim, Emacs)."),
-    "archive": ("ollm.cli.archive:archive", "Share sessions between machines (PostgreSQL)."),
+    "archive": ("ollm.cli.archive:archive", "Share sessions between machines (PostgreSQL).", "status"),
     "web": ("ollm.cli.daemon:web", "Open your sessions in a browser."),
-    "extensions": ("ollm.cli.extensions:extensions", "Manage extensions."),
-    "mcp": ("ollm.cli.mcp:mcp", "Manage MCP servers."),
-    "hooks": ("ollm.cli.hooks:hooks", "List hooks, and import those of Claude Code."),
+    "extensions": ("ollm.cli.extensions:extensions", "Manage extensions.", "list"),
+    "mcp": ("ollm.cli.mcp:mcp", "Manage MCP servers.", "list"),
+    "hooks": ("ollm.cli.hooks:hooks", "List hooks, and import those of Claude Code.", "list"),
     "completion": ("ollm.cli.completion:completion", "Print a shell completion script."),
 }
-
-DEFAULT_SUBCOMMANDS = {
-    "sessions": "list",
-    "snapshots": "list",
-    "context": "show",
-    "tools": "list",
-    "skills": "list",
-    "policy": "show",
-    "env": "check",
-    "config": "show",
-    "worktree": "list",
-    "models": "list",
-    "daemon": "status",
-    "archive": "status",
-    "extensions": "list",
-    "mcp": "list",
-    "hooks": "list",
-}
-"""The command that a group runs when it is called alone."""
 
 ALIASES = {"resume": ["chat", "--resume"], "exec": ["chat", "--prompt"]}
 """Commands people know from other agents."""
@@ -80,7 +61,7 @@ EPILOG = """`ollm` opens the chat, `ollm fix the bug` opens it with that message
 `ollm -p TEXT` answers once and exits; `ollm chat --help` lists all options.
 --debug with any command prints the log and full errors to stderr."""
 
-CommandTable = Mapping[str, tuple[str, str]]  # name: `module:attribute` and the line of help
+CommandTable = Mapping[str, tuple[str, ...]]  # name: `module:attribute`, help, and what a group runs when called alone
 
 
 class LazyGroup(click.Group):
@@ -103,7 +84,7 @@ class LazyGroup(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
-            formatter.write_dl([(name, text) for name, (_, text) in self.table.items()])
+            formatter.write_dl([(name, text) for name, (_, text, *_default) in self.table.items()])
 
 
 class RootGroup(LazyGroup):
@@ -113,7 +94,7 @@ class RootGroup(LazyGroup):
         if args[:1] == ["help"]:
             args = [*args[1:], "--help"]
         if args and all(word.startswith("-") and word not in ("-h", "--help") for word in args[1:]):
-            args = [*args[:1], *([DEFAULT_SUBCOMMANDS[args[0]]] if args[0] in DEFAULT_SUBCOMMANDS else []), *args[1:]]
+            args = [args[0], *COMMANDS.get(args[0], ())[2:], *args[1:]]
         own = bool(args) and args[0] in ("--help", "-h", "--version", "-V")
         completing = ctx.resilient_parsing and not args
         if not own and not completing and (not args or args[0].startswith("-") or is_message(args)):
@@ -136,7 +117,7 @@ class RootGroup(LazyGroup):
             return chat.shell_complete(click.Context(chat, ctx, "chat"), incomplete)
         from click.shell_completion import CompletionItem
 
-        return [CompletionItem(name, help=text) for name, (_, text) in COMMANDS.items() if name.startswith(incomplete)]
+        return [CompletionItem(name, help=row[1]) for name, row in COMMANDS.items() if name.startswith(incomplete)]
 
 
 def is_message(words: list[str]) -> bool:

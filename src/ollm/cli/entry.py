@@ -3,25 +3,13 @@
 from __future__ import annotations
 
 import errno
-import io
 import os
 import sys
 from collections.abc import Callable
-from typing import Any
 
 from ollm.domain.errors import ExitCode, OllmError
 
 _OUTPUT_ERRNOS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
-
-
-class LostOutput(io.FileIO):
-    """Replacement for an output that was closed before the command started. `lost`: a write was dropped."""
-
-    lost = False
-
-    def write(self, data: Any, /) -> int:
-        self.lost = True
-        return super().write(data)
 
 
 def main(arguments: list[str]) -> int:
@@ -32,8 +20,6 @@ def main(arguments: list[str]) -> int:
     try:
         code = _run_and_report(arguments)
         sys.stdout.flush()
-        if code == ExitCode.DONE and _is_output_lost():
-            raise OSError(errno.EBADF, os.strerror(errno.EBADF))
     except BrokenPipeError as error:
         return _report_output_error(error)
     except OSError as error:
@@ -201,20 +187,14 @@ def _extract_debug_flag(arguments: list[str]) -> tuple[bool, list[str]]:
 
 
 def _tolerate_odd_text() -> None:
-    """Write undecodable file names as their bytes, or as escapes if the output is not UTF-8. Drop output to streams
-    that are closed."""
-    for name in ("stdout", "stderr"):
+    """Write undecodable file names as their bytes, or as escapes if the output is not UTF-8. A closed stdout fails
+    when it is written to; a closed stderr does not."""
+    for name, flags in (("stdout", os.O_RDONLY), ("stderr", os.O_WRONLY)):
         if getattr(sys, name) is None:
-            setattr(sys, name, io.TextIOWrapper(io.BufferedWriter(LostOutput(os.devnull, "w")), encoding="utf-8"))
+            setattr(sys, name, open(os.open(os.devnull, flags), "w", encoding="utf-8"))  # noqa: PTH123, SIM115
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="surrogateescape" if stream.encoding.lower() == "utf-8" else "backslashreplace")
-
-
-def _is_output_lost() -> bool:
-    """Return True if output went to a stdout that was closed from the start."""
-    raw = getattr(getattr(sys.stdout, "buffer", None), "raw", None)
-    return isinstance(raw, LostOutput) and raw.lost
 
 
 def _silence_stdout() -> None:

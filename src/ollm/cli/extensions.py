@@ -11,6 +11,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import click
+import msgspec
 
 from ollm.app import ProcessScope
 from ollm.cli.options import confirm_or_fail, format_table, json_option, print_result, warn, yes_option
@@ -112,7 +113,7 @@ def install(source: str, path: str, catalogue: str | None, force: bool, yes: boo
         known = (process.home.extensions / manifest.name).exists()
         target = install_extension(folder, process.home.extensions, replace=force, origin=fetched)
     try:
-        _enable(process, manifest.name)
+        _set_enabled(process, manifest.name, on=True)
     except OllmError:
         if not known:
             remove_extension(manifest.name, process.home.extensions)
@@ -205,7 +206,8 @@ def remove(name: str, yes: bool) -> None:
     find_extension(name, process.home.extensions)
     confirm_or_fail(f"Delete the extension {name}?", yes)
     folder = remove_extension(name, process.home.extensions)
-    _disable(process, name)
+    if name in process.settings.extensions.enabled:
+        _set_enabled(process, name, on=False)
     print(f"Deleted {folder}.")
 
 
@@ -221,7 +223,7 @@ def enable(name: str, yes: bool) -> None:
     manifest, _ = locate_extension(name, process.home.extensions)
     _print_abilities(manifest, process.home.extensions / name)
     confirm_or_fail(f"Enable {manifest.name} for new conversations?", yes)
-    _enable(process, manifest.name)
+    _set_enabled(process, manifest.name, on=True)
     print(f"Enabled {manifest.name}.")
 
 
@@ -232,7 +234,7 @@ def disable(name: str) -> None:
     process = ProcessScope()
     if name not in process.settings.extensions.enabled:
         raise UsageError(f"{name} is not enabled.")
-    _disable(process, name)
+    _set_enabled(process, name, on=False)
     print(f"Disabled {name}.")
 
 
@@ -253,29 +255,13 @@ def _describe(manifest: Manifest, folder: Path) -> list[str]:
     return [head, *describe_tools(folder, manifest), *rest]
 
 
-def _enable(process: ProcessScope, name: str) -> None:
-    _write_enabled(process, (*(one for one in process.settings.extensions.enabled if one != name), name))
-
-
-def _disable(process: ProcessScope, name: str) -> None:
-    enabled = process.settings.extensions.enabled
-    if name in enabled:
-        _write_enabled(process, tuple(one for one in enabled if one != name))
-
-
-def _write_enabled(process: ProcessScope, names: tuple[str, ...]) -> None:
-    set_setting(process.home, "extensions.enabled", json.dumps(names))
+def _set_enabled(process: ProcessScope, name: str, *, on: bool) -> None:
+    others = [one for one in process.settings.extensions.enabled if one != name]
+    set_setting(process.home, "extensions.enabled", json.dumps([*others, name] if on else others))
 
 
 def _serialize_manifest(manifest: Manifest) -> dict[str, object]:
-    source = read_source(Path(manifest.place))
-    brought = {"hooks": manifest.hooks, "mcpServers": manifest.mcp_servers, "texts": manifest.texts, "source": source}
-    return {
-        "name": manifest.name,
-        "version": manifest.version,
-        "description": manifest.description,
-        "adds": [{"kind": addition.kind, "name": addition.name} for addition in manifest.adds],
-        "asks": manifest.asks,
-        "place": manifest.place,
-        **{key: value for key, value in brought.items() if value},
-    }
+    adds = [{"kind": addition.kind, "name": addition.name} for addition in manifest.adds]
+    document = {**msgspec.to_builtins(manifest), "adds": adds, "source": read_source(Path(manifest.place))}
+    optional = ("hooks", "mcpServers", "texts", "source")
+    return {key: value for key, value in document.items() if value or key not in optional}

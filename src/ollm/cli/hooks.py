@@ -64,24 +64,17 @@ def import_hooks(files: tuple[Path, ...], workspace: str | None) -> None:
 
 def drop_unusable_hooks(event: str, entries: list[Any]) -> list[Any]:
     """Keep the hooks that can run here, and report the others now instead of at every start."""
-    usable = []
-    for entry in entries:
-        listed = entry["hooks"] if isinstance(entry, dict) and isinstance(entry.get("hooks"), list) else None
-        each = [entry] if listed is None else [{**entry, "hooks": [hook]} for hook in listed]
-        found = [(one, read_hooks({event: [one]})[1]) for one in each]
-        for problem in dict.fromkeys(problem for _, problems in found for problem in problems):
-            warn(f"{problem}; not imported")
-        good = [one for one, problems in found if not problems]
-        if good:
-            usable.append(entry if listed is None else {**entry, "hooks": [one["hooks"][0] for one in good]})
-    return usable
+    problems = [read_hooks({event: [entry]})[1] for entry in entries]
+    for problem in dict.fromkeys(problem for found in problems for problem in found):
+        warn(f"{problem}; not imported")
+    return [entry for entry, found in zip(entries, problems, strict=True) if not found]
 
 
-def free_hooks(entry: Any) -> Any:
-    """Return an entry whose hooks run outside the sandbox."""
+def split_entry(entry: Any, *, boxed: bool) -> list[Any]:
+    """Return an entry for each of its hooks, which run outside the sandbox unless `boxed`."""
     if isinstance(entry, dict) and isinstance(entry.get("hooks"), list):
-        return {**entry, "hooks": [free_hooks(each) for each in entry["hooks"]]}
-    return {"sandbox": "off", **entry} if isinstance(entry, dict) and "command" in entry else entry
+        return [{**entry, "hooks": split_entry(hook, boxed=boxed)} for hook in entry["hooks"]]
+    return [{"sandbox": "off", **entry} if not boxed and isinstance(entry, dict) and "command" in entry else entry]
 
 
 def collect_hooks(files: list[Path], workspace: Path) -> dict[str, list[Any]]:
@@ -92,9 +85,9 @@ def collect_hooks(files: list[Path], workspace: Path) -> dict[str, list[Any]]:
             document = json.loads(file.read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
             raise UsageError(f"{file} cannot be read: {error}.") from error
+        boxed = file.resolve().is_relative_to(workspace.resolve())
         listed = document.get("hooks") if isinstance(document, dict) else None
         for event, entries in listed.items() if isinstance(listed, dict) else ():
-            listed_here = entries if isinstance(entries, list) else [entries]
-            boxed = file.resolve().is_relative_to(workspace.resolve())
-            found.setdefault(event, []).extend(listed_here if boxed else [free_hooks(each) for each in listed_here])
+            for entry in entries if isinstance(entries, list) else [entries]:
+                found.setdefault(event, []).extend(split_entry(entry, boxed=boxed))
     return found

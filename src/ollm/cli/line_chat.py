@@ -13,7 +13,7 @@ from typing import Any
 
 from ollm.cli.screen.composing import attach_mentions, parse_input, run_own_command
 from ollm.cli.screen.questions import KEY_SCOPES, describe_allowed, list_choices, parse_answer, split_parts
-from ollm.cli.sessions.session_list import SessionChoice, SessionListItem, filter_sessions
+from ollm.cli.sessions.session_list import SessionListItem, filter_sessions
 from ollm.cli.signals import ShutdownHandler, wait_for_input
 from ollm.cli.text_printer import TextPrinter
 from ollm.domain.clock import format_age
@@ -74,12 +74,13 @@ class LineReader:
             self._typed.put_nowait(line)
 
 
+EXIT_REPLY = CommandReply(follow_up="exit")
 MAX_SHOWN_SESSIONS = 20
 
 QUESTION = "Number to resume, words to search, Enter for a new session, q to quit: "
 
 
-async def choose_session(items: list[SessionListItem], reader: LineReader) -> SessionChoice:
+async def choose_session(items: list[SessionListItem], reader: LineReader) -> CommandReply:
     """Ask until the answer is a number in the list, empty, or q. Other text filters the list, or becomes the first
     message of a new session if nothing matches."""
     unarchived = [item for item in items if not item.archived]
@@ -89,15 +90,15 @@ async def choose_session(items: list[SessionListItem], reader: LineReader) -> Se
         line = await reader.ask(QUESTION)
         word = (line or "").strip()
         if line is None or word.lower() == "q":
-            return SessionChoice(action="leave")
+            return EXIT_REPLY
         if not word:
-            return SessionChoice(action="new")
+            return CommandReply(follow_up="new-session")
         if not word.isdecimal():
             shown = filter_sessions(unarchived, word)
             if not shown:
-                return SessionChoice(action="new", text=word)
+                return CommandReply(follow_up="new-session", text=word)
         elif 1 <= int(word) <= len(shown):
-            return SessionChoice(action="resume", session_id=shown[int(word) - 1].session_id)
+            return CommandReply(follow_up="open-session", argument=shown[int(word) - 1].session_id)
 
 
 def format_list(lines: list[SessionListItem]) -> str:
@@ -116,8 +117,6 @@ def format_session(line: SessionListItem) -> str:
     origin = f", from {line.origin}" if line.origin else ""
     return make_printable(f"{line.title or '(no title)'}, {format_age(line.updated_at)}, {line.model}{count}{origin}")
 
-
-EXIT_REPLY = CommandReply(follow_up="exit")
 
 RECAP_MESSAGES = 6
 

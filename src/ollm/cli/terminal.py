@@ -28,7 +28,6 @@ from ollm.system.terminal_text import clean_lines, make_printable, wrap_words
 
 if TYPE_CHECKING:
     from ollm.cli.screen.themes import ScreenOptions
-    from ollm.cli.sessions.session_list import SessionChoice
     from ollm.config.settings import ScreenSettings
     from ollm.store.lease import Lease, LeaseOwner
 
@@ -239,27 +238,21 @@ class Terminal:
     async def _pick_session(self) -> bool:
         """Offer the existing sessions, if any. Returns False if the person quits."""
         choice = await self._choose_session(without=None)
-        if choice is None or choice.action == "new":
-            if choice:
-                self._text, self._draft = choice.text or self._text, choice.draft
-            return True
-        if choice.action == "leave":
-            return False
-        self._switch_session(choice.session_id)
+        if choice is None or choice.follow_up == "exit":
+            return choice is None
+        if choice.follow_up == "open-session":
+            self._switch_session(choice.argument)
+        else:
+            self._text, self._draft = choice.text or self._text, choice.argument
         return True
 
     async def _pick_another(self, current: str | None) -> CommandReply | None:
         choice = await self._choose_session(without=current)
         if choice is None:
             print("  No other sessions in this workspace.")
-            return None
-        if choice.action == "leave":
-            return None
-        if choice.action == "new":
-            return CommandReply(follow_up="new-session")
-        return CommandReply(follow_up="open-session", argument=choice.session_id or "")
+        return None if choice is None or choice.follow_up == "exit" else choice
 
-    async def _choose_session(self, without: str | None) -> SessionChoice | None:
+    async def _choose_session(self, without: str | None) -> CommandReply | None:
         """Let the person choose a session, or return None if there are none."""
         sessions = SessionList(self._scope)
         lines = [line for line in sessions.load_items() if line.session_id != without]

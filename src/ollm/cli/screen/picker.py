@@ -21,16 +21,11 @@ from prompt_toolkit.styles import Style
 from ollm.cli.screen.cells import pad_cells, shorten_line, wrap_choices
 from ollm.cli.screen.output import open_output
 from ollm.cli.screen.themes import ScreenTheme
-from ollm.cli.sessions.session_list import (
-    SessionChoice,
-    SessionList,
-    SessionListItem,
-    filter_sessions,
-    flatten_markdown,
-)
+from ollm.cli.sessions.session_list import SessionList, SessionListItem, filter_sessions, flatten_markdown
 from ollm.domain.clock import format_age
 from ollm.domain.errors import OllmError
 from ollm.domain.text import format_count
+from ollm.runtime.base import CommandReply
 from ollm.system.terminal_text import make_printable
 
 MAX_ROWS = 10
@@ -74,7 +69,7 @@ class Picker:
         self._problem = ""
         self._found: tuple[tuple[str, str, list[SessionListItem]], list[SessionListItem]] | None = None
         self._filter = Buffer(multiline=False, on_text_changed=lambda _: self._reset_selection())
-        self._app: Application[SessionChoice] = Application(
+        self._app: Application[CommandReply] = Application(
             layout=self._build_layout(),
             key_bindings=self._build_keys(),
             style=Style.from_dict(theme.toolkit),
@@ -85,12 +80,13 @@ class Picker:
         self._app.ttimeoutlen = 0.05
         self._app.timeoutlen = 0.25
 
-    async def choose(self) -> SessionChoice:
+    async def choose(self) -> CommandReply:
+        """Return the chosen session, a new one with a first message as `text` or a draft as `argument`, or exit."""
         return await self._app.run_async(handle_sigint=False, set_exception_handler=False)
 
     def leave(self) -> None:
         if self._app.is_running:
-            self._app.exit(result=SessionChoice(action="leave"))
+            self._app.exit(result=CommandReply(follow_up="exit"))
 
     def find_matches(self) -> list[SessionListItem]:
         """Find the matching sessions, cached until the filter or view changes."""
@@ -187,8 +183,8 @@ class Picker:
             "pageup": lambda: self._move(-MAX_ROWS),
             "pagedown": lambda: self._move(MAX_ROWS),
             "enter": self._take_selected,
-            "c-n": lambda: self._exit("new"),
-            "escape": lambda: self._exit("new" if self._first else "leave"),
+            "c-n": self._start_new,
+            "escape": self._start_new if self._first else self.leave,
             "c-c": self.leave,
             "c-d": self.leave,
             "tab": self._show_next_view,
@@ -199,14 +195,14 @@ class Picker:
             keys.add(key, eager=key == "c-x")(lambda _event, run=run: run())
         return keys
 
-    def _exit(self, action: Literal["new", "leave"]) -> None:
-        self._app.exit(result=SessionChoice(action=action, draft=self._message))
+    def _start_new(self) -> None:
+        self._app.exit(result=CommandReply(follow_up="new-session", argument=self._message))
 
     def _take_selected(self) -> None:
         if chosen := self._get_selected():
-            self._app.exit(result=SessionChoice(action="resume", session_id=chosen.session_id))
+            self._app.exit(result=CommandReply(follow_up="open-session", argument=chosen.session_id))
         elif self._message:
-            self._app.exit(result=SessionChoice(action="new", text=self._message))
+            self._app.exit(result=CommandReply(follow_up="new-session", text=self._message))
 
     def _show_next_view(self) -> None:
         views = self._list_views()

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import click
 
-from ollm.cli.commands import LazyGroup
+from ollm.cli.commands import CommandTable, LazyGroup
 
-COMMANDS: dict[str, tuple[str, str]] = {
+COMMANDS: CommandTable = {
     "list": ("ollm.cli.sessions.listing:list_sessions", "List all sessions, last active first."),
     "view": ("ollm.cli.sessions.view:view", "Read a session."),
     "export": ("ollm.cli.sessions.view:export", "Write a session to a file: JSON, Markdown or HTML."),

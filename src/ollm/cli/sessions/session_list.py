@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -125,15 +125,6 @@ def flatten_markdown(text: str) -> str:
     """Flatten Markdown to one line, without its formatting marks."""
     words = (line.strip().lstrip("#>*-| ") for line in text.splitlines())
     return " ".join(" ".join(words).replace("**", "").replace("`", "").replace("## ", "").split())
-
-
-class SessionChoice(Data, frozen=True):
-    """Choice of a session to resume, a new one (with a first message or a draft), or quitting."""
-
-    action: Literal["resume", "new", "leave"]
-    session_id: str | None = None
-    text: str = ""
-    draft: str = ""
 
 
 def filter_sessions(lines: Iterable[SessionListItem], typed: str) -> list[SessionListItem]:
