@@ -94,13 +94,6 @@ def test_conditions_are_held_against_the_parameters(
 
 
 @covers("T7.6")
-def test_a_path_that_only_looks_allowed_is_not(place: Place):
-    engine = place.engine([on("t", "allow", when("path", "startsWith", "src/"))])
-
-    assert call(engine, "t", path="src/../a").decision == "ask"
-
-
-@covers("T7.6")
 def test_all_conditions_must_hold_and_a_missing_parameter_holds_none(place: Place):
     engine = place.engine([on("t", "deny", when("x", "equals", 1), when("y", "equals", 2))], "allow")
 
@@ -140,32 +133,6 @@ def test_a_confirmation_names_tool_description_risk_locations_and_the_command(pl
     assert details.locations == ("src",)
     assert details.command == "make⟨U+202E⟩ test"
     assert details.parts[0].command.startswith("make")
-
-
-@pytest.mark.parametrize(
-    "entry",
-    [
-        "text",
-        {"tool": "t"},
-        {"tool": "t", "action": "maybe"},
-        {"tool": "t", "action": "allow", "conditions": "x"},
-        {"tool": "t", "action": "allow", "conditions": [{"param": "x", "operator": "like", "value": "a"}]},
-        {"tool": "t", "action": "allow", "conditions": [{"param": "x", "operator": "matches", "value": "("}]},
-        {"tool": "t", "action": "allow", "conditions": [{"param": "x", "operator": "matches", "value": r"(a)\1"}]},
-        {"tool": "t", "action": "allow", "conditions": [{"param": "x", "operator": "equals"}]},
-        {"tool": "t", "action": "allow", "conditions": [{"param": "x", "operator": "program", "value": 5}]},
-        {"tool": "t", "action": "allow", "conditions": [{"operator": "equals", "value": 5}]},
-        {"tool": "t", "action": "allow", "condition": []},
-        {"tool": "t", "action": "allow", "risk": "enormous"},
-        {"tool": 5, "action": "allow"},
-    ],
-)
-@covers("S10.6")
-def test_a_rule_that_cannot_be_read_makes_its_tool_ask_and_says_why(place: Place, entry: Any):
-    engine = place.engine([entry], "allow")
-
-    assert call(engine, "t", x="a").decision == "ask"
-    assert "is invalid" in engine.rules.problems[0]
 
 
 def test_a_workspace_file_may_add_deny_and_ask_but_never_allow(place: Place):
@@ -210,20 +177,12 @@ def test_everything_else_asks(place: Place, tool: str):
         ("web_fetch:docs.python.org", "web_fetch", {"url": "https://docs.python.org@evil.com/"}, "ask"),
         ("web_fetch:*.python.org", "web_fetch", {"url": "https://docs.python.org/"}, "allow"),
         ("web_fetch:*.python.org", "web_fetch", {"url": "https://evilpython.org/"}, "ask"),
-        ("shell:npm run test", "shell", {"command": "npm run test"}, "allow"),
-        ("shell:npm run test", "shell", {"command": "npm run test -- --watch"}, "allow"),
-        ("shell:npm run test", "shell", {"command": "npm run test && ls"}, "allow"),
-        ("shell:npm run test", "shell", {"command": "npm run test2"}, "ask"),
-        ("shell:npm run test", "shell", {"command": "npm run"}, "ask"),
-        ("shell:npm run test", "shell", {"command": "npm run test; evil"}, "ask"),
-        ("shell:npm run test", "shell", {"command": "npm run test > log"}, "ask"),
-        ("shell:npm run test", "shell", {"command": "A=1 npm run test"}, "ask"),
-        ("shell:npm run test", "shell", {"command": "npm run test $(evil)"}, "ask"),
-        ("shell:find", "shell", {"command": "find . -delete"}, "ask"),
+        ("web_fetch:X.ORG:8080", "web_fetch", {"url": "https://x.org:8080/a"}, "allow"),
+        ("web_fetch:x.org:8080", "web_fetch", {"url": "https://x.org/a"}, "ask"),
+        ("web_search:words", "web_search", {"query": "words"}, "allow"),
+        ("read_many_files:**", "read_many_files", {"paths": ["a", "../out"]}, "ask"),
         ("shell", "shell", {"command": "make > log"}, "allow"),
         ("shell", "shell", {"command": "echo x > .git/config"}, "ask"),
-        ("shell:make > log", "shell", {"command": "make > log"}, "allow"),
-        ("shell:make > log", "shell", {"command": "make > log; evil"}, "ask"),
     ],
 )
 def test_a_grant_answers_exactly_what_it_names(
@@ -274,21 +233,12 @@ def test_approval_levels(place: Place, approval: Any, tool: str, params: dict[st
 @pytest.mark.parametrize(
     ("tool", "params", "grant"),
     [
-        ("shell", {"command": "npm run test -- --watch"}, "shell:npm run test"),
         ("shell", {"command": "cargo test --all && ls"}, "shell:cargo test"),
-        ("shell", {"command": "python -m pytest -q"}, "shell:python -m pytest"),
-        ("shell", {"command": "rm build/x"}, "shell:=rm build/x"),
-        ("shell", {"command": "git push -f"}, "shell:=git push -f"),
-        ("shell", {"command": "make"}, "shell:=make"),
-        ("shell", {"command": "docker run -v ./x:x alpine"}, "shell:=docker run -v ./x:x alpine"),
-        ("shell", {"command": "npm install left-pad"}, "shell:=npm install left-pad"),
         ("shell", {"command": "timeout 5 ./run.sh"}, "shell:=./run.sh"),
-        ("shell", {"command": "git commit -m 'a b'"}, "shell:git commit"),
-        ("shell", {"command": "make > log"}, "shell:make > log"),
-        ("shell", {"command": "make; ./x"}, "shell:make; ./x"),
         ("edit_file", {"path": "src/a.py"}, "edit_file:src/a.py"),
         ("web_fetch", {"url": "https://Docs.python.org/3/"}, "web_fetch:docs.python.org"),
         ("web_search", {"query": "x"}, "web_search"),
+        ("edit_file", {"path": "./src/../a.py"}, "edit_file:a.py"),
     ],
 )
 def test_the_grant_on_offer_is_the_narrowest_that_makes_sense_and_it_answers(

@@ -97,16 +97,6 @@ def test_here_documents_that_nobody_closed_are_closed_one_by_one(place: Place, d
     assert shell(place.engine([rule("deny", "program", "rm")], "allow"), line).decision == ("deny" if denied else "ask")
 
 
-def test_the_reason_says_what_it_would_do(place: Place) -> None:
-    assert "--output can run, write or read something else" in judge(place, "sort --output=x a").reason
-    assert "sort -o can run" in judge(place, "sort -o x a").reason
-    assert "it is not known what cat --frob does" in judge(place, "cat --frob a").reason
-    assert "it is not known what cat -Q does" in judge(place, "cat -Q a").reason
-    assert "can run any code" in judge(place, "bash").reason
-    assert "uniq writes x" in judge(place, "uniq a x").reason
-    assert "what cat reads is computed at run time" in judge(place, "ls | xargs cat").parts[-1].reason
-
-
 def test_the_version_of_a_program_that_a_home_brings_asks(
     place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -145,14 +135,7 @@ def test_the_grant_on_offer(place: Place, line: str, grant: str, prefix: str | N
     verdict = judge(place, line)
 
     assert (verdict.decision, verdict.grant, verdict.prefix) == ("ask", grant, prefix)
-
-
-@pytest.mark.parametrize(("line", "grant", "prefix"), OFFERED)
-def test_what_is_offered_answers_the_line(place: Place, line: str, grant: str, prefix: str | None) -> None:
-    shell = ShellJudge(place.engine().rules, place.boundary)
-    verdict = shell.judge({"command": line}, [Grant(tool="shell", text=grant.removeprefix("shell:"))], "ask").verdict
-
-    assert verdict.decision == "allow"
+    assert judge(place, line, "none", grant.removeprefix("shell:")).decision == "allow"
 
 
 @pytest.mark.parametrize(
@@ -265,17 +248,3 @@ def test_under_allows_only_when_every_path_is_inside(place: Place, command: str,
     )
 
     assert shell(engine, command).decision == decision
-
-
-def test_parts_tell_what_was_thought_of_each_command(place: Place):
-    verdict = shell(
-        place.engine([rule("allow", "program", "ls"), rule("deny", "program", "rm")]), "ls -la && (sudo rm x)"
-    )
-
-    assert [(part.command, part.decision) for part in verdict.parts] == [
-        ("ls -la", "allow"),
-        ("sudo rm x", "ask"),
-        ("rm x", "deny"),
-    ]
-    assert verdict.rule is not None
-    assert verdict.rule.text == "deny shell, command program rm"

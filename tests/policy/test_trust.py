@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 
 from ollm.domain.errors import NotFoundError, StorageError
-from ollm.domain.tools import Access, Location, PolicyRequest
+from ollm.domain.tools import PolicyRequest
 from ollm.policy import trust
-from ollm.policy.engine import find_concern, find_strictest_concern
 from ollm.policy.grants import GrantBook
 from ollm.policy.shell.verdict import ShellJudge
 from ollm.policy.trust import TrustBook, find_named_files
@@ -152,12 +151,6 @@ def test_a_script_that_comes_to_be_after_it_was_named_asks_again(book: TrustBook
     (workspace / "scripts/check.sh").write_text("harmful")
 
     assert not book.get_state(workspace).trusted
-
-
-def test_a_script_that_a_command_names_by_its_path_counts_before_it_exists(workspace: Path) -> None:
-    texts = ["node tools/start.js", "node start.js", "python main.py", "cat ../outside.sh"]
-
-    assert find_named_files(workspace, texts) == [workspace / "tools/start.js", workspace / "main.py"]
 
 
 def test_a_no_is_remembered_until_the_files_change(book: TrustBook, workspace: Path, tmp_path: Path) -> None:
@@ -351,57 +344,15 @@ def test_home_is_outside_and_its_secrets_are_never_read_unasked(place: Place, pa
     assert shell(engine, f"echo x > {path}").locked
 
 
-@pytest.mark.parametrize(
-    ("target", "access", "decision", "text", "opens"),
-    [
-        ("https://x.org/../a", "write", None, "", ""),
-        ("src/a.py", "read", None, "", ""),
-        ("src/*.py", "read", None, "", ""),
-        ("*.py", "write", None, "", ""),
-        ("/etc/*.conf", "read", "ask", "/etc/*.conf is outside the workspace", "/etc"),
-        ("/*/passwd", "read", "ask", "/*/passwd is outside the workspace", "/"),
-        ("out/[a-p]*", "read", "ask", "out/[a-p]* is outside the workspace", "/etc"),
-        (
-            "/etc/passwd",
-            "run",
-            "deny",
-            "/etc/passwd is outside the workspace {workspace}; writing and running there",
-            "",
-        ),
-        (".env", "read", "ask", "reading .env: ", "{workspace}/.env"),
-        (".env", "write", "ask", "writing .env: ", "{workspace}/.env"),
-        (".env", "run", None, "", ""),
-        ("a\0b", "read", "ask", "", ""),
-    ],
-)
-def test_what_is_said_of_a_place(
-    place: Place, target: str, access: Access, decision: str | None, text: str, opens: str
-) -> None:
-    found = find_concern(place.boundary, target, access)
-
-    if decision is None:
-        assert found is None
-        return
-    assert found is not None
-    assert found.decision == decision
-    assert found.text.startswith(text.format(workspace=place.workspace))
-    assert found.resolved == ((opens.format(workspace=place.workspace),) if opens else ())
-    assert found.error_type == ("OutsideWorkspace" if decision == "deny" else "Denied")
-
-
 def test_of_several_places_a_refusal_counts_and_questions_are_asked_together(place: Place) -> None:
-    def judge(*targets: tuple[str, Access]) -> tuple[str, str, tuple[str, ...]] | None:
-        locations = [Location(target=target, access=access) for target, access in targets]
-        found = find_strictest_concern(place.boundary, locations)
-        return found and (found.decision, found.text, found.resolved)
+    def evaluate(*paths: str) -> tuple[str, str, tuple[str, ...]]:
+        verdict = place.engine().evaluate(PolicyRequest(tool="read_many_files", params={"paths": list(paths)}))
+        return verdict.decision, verdict.reason, verdict.approve
 
-    assert judge() is None
-    assert judge(("a", "read"), ("b", "write")) is None
-    assert judge(("/etc/a", "read"), ("a", "read"), ("/etc/b", "read"), ("/etc/a", "read")) == (
+    assert evaluate("a", "src/*.py")[0] == "allow"
+    assert evaluate("out/[a-p]*")[2] == ("/etc",)
+    assert evaluate("/etc/a", "a", "/etc/*.conf", "/etc/a") == (
         "ask",
-        "/etc/a is outside the workspace; /etc/b is outside the workspace",
-        ("/etc/a", "/etc/b"),
+        "/etc/a is outside the workspace; /etc/*.conf is outside the workspace",
+        ("/etc/a", "/etc"),
     )
-    refused = judge(("/etc/a", "read"), ("/etc/b", "write"))
-    assert refused is not None
-    assert (refused[0], refused[2]) == ("deny", ())
