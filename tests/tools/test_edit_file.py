@@ -235,15 +235,6 @@ async def test_an_edit_keeps_the_encoding(drive: Driver, workspace: Path, encodi
     assert path.read_bytes() == "Grüße, schöne Welt über alles\ndrüben\n".encode(encoding)
 
 
-@pytest.mark.parametrize(
-    ("path", "kind"), [("missing.txt", "FileNotFound"), ("dir", "IsDirectory"), ("../x", "OutsideWorkspace")]
-)
-async def test_places_that_cannot_be_edited(drive: Driver, workspace: Path, path: str, kind: str) -> None:
-    (workspace / "dir").mkdir()
-
-    assert error(await drive("edit_file", path=path, edits=[edit("a", "b")]))[0] == kind
-
-
 TEXT = st.text(alphabet="ab \n\t", max_size=60)
 
 
@@ -286,16 +277,4 @@ def test_the_closest_line_is_shown_with_where_it_differs() -> None:
     assert find_closest_text(text, "def compute(values):") == (
         "The closest text is at line 2:\ndef compute(value):\n"
         "Line 2 reads 'def compute(value):' where the target has 'def compute(values):'."
-    )
-
-
-def test_a_target_longer_than_the_file_says_where_the_text_ends() -> None:
-    assert find_closest_text("first line here", "first line here\nsecond") == (
-        "The closest text is at line 1:\nfirst line here\nThe text ends before line 2 of the target."
-    )
-
-
-def test_what_is_the_same_differs_in_white_space_only() -> None:
-    assert find_closest_text("some line\nx\n", "\nsome line\n") == (
-        "The closest text is at line 1:\nsome line\nOnly whitespace or line endings differ."
     )

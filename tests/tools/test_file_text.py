@@ -1,6 +1,5 @@
 """The text of a file, or a range of its lines, without reading more than is shown."""
 
-import codecs
 from pathlib import Path
 
 import pytest
@@ -16,7 +15,6 @@ from ollm.tools.files.file_text import (
     Excerpt,
     LineRange,
     count_lines,
-    describe_kind,
     detect_encoding,
     read_text,
     render_lines,
@@ -103,71 +101,11 @@ def test_any_range_is_those_lines(text: str, first: int, more: int | None) -> No
         assert render_lines("it", text, wanted, WIDE) == "".join(lines[first - 1 : wanted.last])
 
 
-@pytest.mark.parametrize(
-    ("data", "name", "mark", "label"),
-    [
-        (b"", "utf-8", b"", ""),
-        (b"plain", "utf-8", b"", ""),
-        ("ä€😀".encode(), "utf-8", b"", ""),
-        (codecs.BOM_UTF8 + b"x", "utf-8", codecs.BOM_UTF8, "utf-8 with byte order mark"),
-        *(
-            (mark + "x".encode(name), name, mark, f"{name} with byte order mark")
-            for name, mark in (
-                ("utf-16-le", codecs.BOM_UTF16_LE),
-                ("utf-16-be", codecs.BOM_UTF16_BE),
-                ("utf-32-le", codecs.BOM_UTF32_LE),
-                ("utf-32-be", codecs.BOM_UTF32_BE),
-            )
-        ),
-        ("plain text".encode("utf-16-le"), "utf-16-le", b"", "utf-16-le"),
-        ("plain text".encode("utf-16-be"), "utf-16-be", b"", "utf-16-be"),
-        ("Grüße aus Köln, schöne Straße".encode("latin-1"), "cp1252", b"", "cp1252"),
-    ],
-)
-def test_an_encoding_is_known_named_and_taken_back_exactly(data: bytes, name: str, mark: bytes, label: str) -> None:
-    found = detect_encoding(data)
-
-    assert found == Encoding(name=name, mark=mark)
-    assert found.label == label
-    assert found.encode(found.decode(data)) == data
-
-
-@pytest.mark.parametrize(
-    "data",
-    [
-        b"\0",
-        b"\x7fELF\0\0\0",
-        bytes(range(256)),
-        b"a\0b\0c\0",  # too short to be sure of
-        codecs.BOM_UTF8 + b"a\0b",
-        ("plain text" * 3).encode("utf-16-le")[:-1],
-        b"\xff\x01\x02\x03" * 20,
-    ],
-)
-def test_what_is_no_text_is_none(data: bytes) -> None:
-    assert detect_encoding(data) is None
-
-
-def test_utf8_with_a_few_bytes_spoilt_is_shown_but_not_written_back() -> None:
-    data = "viele schöne Wörter für äußere Größe".encode() + b"\xff"
-
-    found = detect_encoding(data)
-
-    assert found == Encoding(exact=False)
-    assert found.label == "utf-8 with invalid bytes"
-    assert found.decode(data).endswith("Größe\ufffd")
-
-
 def test_a_sample_may_be_cut_inside_a_character() -> None:
     data = "a€".encode()[:-1]
 
     assert detect_encoding(data, whole=False) == Encoding()
     assert detect_encoding(data) != Encoding()
-
-
-def test_a_character_an_encoding_does_not_have_is_an_error() -> None:
-    with pytest.raises(UnicodeEncodeError):
-        Encoding(name="cp1252").encode("漢")
 
 
 @given(st.text(alphabet=st.characters(exclude_categories=["Cs"], exclude_characters="\0")))
@@ -179,20 +117,6 @@ def test_utf8_text_is_always_known(text: str) -> None:
 
 
 PNG = b"\x89PNG\r\n\x1a\n"
-
-
-@pytest.mark.parametrize(
-    ("data", "words"),
-    [
-        (PNG, "a PNG picture"),
-        (b"RIFF1234WEBPxx", "a WebP picture"),
-        (b"RIFF1234WAVExx", "binary data"),
-        (b"PK\x03\x04", "a ZIP archive (or an office document)"),
-        (b"", "binary data"),
-    ],
-)
-def test_bytes_are_named_by_how_they_begin(data: bytes, words: str) -> None:
-    assert describe_kind(data) == words
 
 
 COUNT = TokenCounter().count_text

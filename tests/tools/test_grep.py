@@ -243,25 +243,6 @@ def searching() -> list[psutil.Process]:
     return [child for child in psutil.Process().children() if child.name() == "rg"]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "kind"),
-    [
-        ({}, "ValidationError"),
-        ({"pattern": ""}, "ValidationError"),
-        ({"pattern": "x", "maxResults": 0}, "ValidationError"),
-        ({"pattern": "x", "contextLines": -1}, "ValidationError"),
-        ({"pattern": "x", "output": "all"}, "ValidationError"),
-        ({"pattern": "x", "fileType": "pythn"}, "ValidationError"),
-        ({"pattern": "x", "filePattern": "["}, "InvalidPattern"),
-        ({"pattern": "a\0b"}, "InvalidPattern"),
-        ({"pattern": "("}, "InvalidPattern"),
-        ({"pattern": "x", "path": "missing"}, "FileNotFound"),
-    ],
-)
-async def test_wrong_values_are_told(drive: Driver, arguments, kind: str) -> None:
-    assert error(await drive("grep", **arguments))[0] == kind
-
-
 async def test_an_unknown_type_gets_the_nearest_names(drive: Driver) -> None:
     assert "did you mean" in error(await drive("grep", pattern="x", fileType="pythn"))[1]
 

@@ -79,9 +79,9 @@ async def test_what_is_no_path_is_a_validation_error(drive: Driver, tool: str, p
 
 
 @pytest.mark.parametrize("tool", CALLS)
-@pytest.mark.parametrize("path", ["missing", "~", "$HOME", "file.txt/below"])
+@pytest.mark.parametrize("path", ["missing", "~", "$HOME", "file.txt/below", "loop"])
 async def test_what_is_not_there_is_not_found(drive: Driver, tool: str, path: str) -> None:
-    if tool == "write_file" and path != "file.txt/below":
+    if tool == "write_file" and path not in ("file.txt/below", "loop"):
         assert content(await drive(tool, **CALLS[tool](path)))
         assert (drive.workspace / path).read_text(encoding="utf-8") == "y"
     else:
@@ -97,7 +97,45 @@ async def test_pipes_and_devices_are_never_opened(drive: Driver, tool: str, path
     assert await refused(drive, tool, path) == expected
 
 
-@covers("T12.2")
+@pytest.mark.parametrize(("tool", "path"), [*((tool, "dir") for tool in FILES), ("write_file", "new/")])
+async def test_a_directory_is_no_file(drive: Driver, tool: str, path: str) -> None:
+    assert await refused(drive, tool, path) == "IsDirectory"
+
+
+WRONG: list[tuple[str, dict[str, Any], str]] = [
+    *((tool, {}, "ValidationError") for tool in CALLS if tool != "ls"),
+    ("glob", {"pattern": ""}, "ValidationError"), ("glob", {"pattern": "*", "sort": "size"}, "ValidationError"),
+    ("glob", {"pattern": "*", "path": "file.txt"}, "ValidationError"), ("glob", {"pattern": "["}, "InvalidPattern"),
+    ("glob", {"pattern": "a\0b"}, "InvalidPattern"), ("glob", {"pattern": "../*"}, "InvalidPattern"),
+    ("glob", {"pattern": "/etc/*"}, "OutsideWorkspace"), ("grep", {"pattern": ""}, "ValidationError"),
+    ("grep", {"pattern": "x", "contextLines": -1}, "ValidationError"), ("grep", {"pattern": "("}, "InvalidPattern"),
+    ("grep", {"pattern": "x", "output": "all"}, "ValidationError"), ("grep", {"pattern": "a\0b"}, "InvalidPattern"),
+    ("grep", {"pattern": "x", "fileType": "pythn"}, "ValidationError"),
+    ("grep", {"pattern": "x", "filePattern": "["}, "InvalidPattern"), ("read_many_files", {"paths": []}, "ValidationError"),
+    ("read_many_files", {"paths": ["*.nothing"]}, "FileNotFound"), ("read_many_files", {"paths": ["x["]}, "InvalidPattern"),
+    ("shell", {"command": "touch ran", "timeout": float("inf")}, "ValidationError"),
+    ("shell", {"command": "touch ran", "timeout": "NaN"}, "ValidationError"),
+    ("shell", {"command": "touch ran", "id": "job-1"}, "ValidationError"),
+    ("shell", {"command": "touch ran", "action": "stop"}, "ValidationError"),
+    ("shell", {"command": "  "}, "ValidationError"), ("shell", {"command": "touch ran\0"}, "ValidationError"),
+    ("shell", {"command": "touch ran #" + "x" * 200_000}, "ValidationError"),
+    ("shell", {"command": ["touch", "ran"]}, "ValidationError"), ("shell", {"action": "read"}, "ValidationError"),
+    ("shell", {"id": "job-1", "action": "burn"}, "ValidationError"),
+]  # fmt: skip
+
+
+@covers("T12.1")
+@pytest.mark.parametrize(("tool", "arguments", "kind"), WRONG, ids=repr_of)
+async def test_arguments_that_make_no_sense_run_nothing(
+    drive: Driver, tool: str, arguments: dict[str, Any], kind: str
+) -> None:
+    before = state(drive.workspace)
+
+    assert error(await drive(tool, **arguments))[0] == kind
+    assert state(drive.workspace) == before
+
+
+@covers("T12.2", "T3.8")
 @pytest.mark.parametrize("tool", CALLS)
 @pytest.mark.parametrize("way", ["out", "../outside", "dir/../out"])
 async def test_a_way_out_is_asked_about_for_reading_and_refused_for_the_rest(

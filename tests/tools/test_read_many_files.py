@@ -2,7 +2,6 @@
 
 import os
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -51,24 +50,6 @@ async def test_one_bad_file_does_not_hide_the_others(drive: Driver, workspace: P
 
     for kind in ("FileNotFound", "BinaryFile", "NotARegularFile", "IsDirectory", "# a.py"):
         assert kind in shown
-
-
-@pytest.mark.parametrize(
-    ("arguments", "kind"),
-    [
-        ({"paths": ["missing"]}, "FileNotFound"),
-        ({"paths": ["*.nothing"]}, "FileNotFound"),
-        ({"paths": ["x["]}, "InvalidPattern"),
-        ({"paths": []}, "ValidationError"),
-        ({"paths": [""]}, "ValidationError"),
-        ({"paths": ["a\0"]}, "ValidationError"),
-        ({"paths": ["a.py"], "maxTokens": 0}, "ValidationError"),
-        ({"paths": ["a.py"], "maxTokens": -5}, "ValidationError"),
-        ({}, "ValidationError"),
-    ],
-)
-async def test_what_cannot_be_read(drive: Driver, arguments: dict[str, Any], kind: str) -> None:
-    assert error(await drive("read_many_files", **arguments))[0] == kind
 
 
 @covers("T2.8")
@@ -130,10 +111,3 @@ async def test_many_files_stay_within_the_output_limit(drive: Driver, workspace:
     assert len(shown) <= 30_000
     assert shown.count("\n") < 1_000
     assert "more files not shown" in shown
-
-
-async def test_a_file_outside_is_asked_about(drive: Driver, workspace: Path) -> None:
-    (workspace.parent / "out.txt").write_text("secret", encoding="utf-8")
-    drive.person.approves = False
-
-    assert (await drive("read_many_files", paths=["a.py", "../out.txt"])).status == "denied"

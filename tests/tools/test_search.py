@@ -99,33 +99,6 @@ async def test_names_cannot_forge_lines(drive: Driver, workspace: Path) -> None:
     assert said == "a␊b.txt\nesc␛[31m.txt\nlatin-�.txt"
 
 
-@pytest.mark.parametrize(
-    ("arguments", "kind"),
-    [
-        ({}, "ValidationError"),
-        ({"pattern": ""}, "ValidationError"),
-        ({"pattern": "*", "maxResults": 0}, "ValidationError"),
-        ({"pattern": "*", "maxResults": -1}, "ValidationError"),
-        ({"pattern": "*", "sort": "size"}, "ValidationError"),
-        ({"pattern": "*", "path": ""}, "ValidationError"),
-        ({"pattern": "*", "path": "nul\0"}, "ValidationError"),
-        ({"pattern": "*", "path": "file"}, "ValidationError"),
-        ({"pattern": "["}, "InvalidPattern"),
-        ({"pattern": "a\0b"}, "InvalidPattern"),
-        ({"pattern": "../*"}, "InvalidPattern"),
-        ({"pattern": "/etc/*"}, "OutsideWorkspace"),
-        ({"pattern": "*", "path": "missing"}, "FileNotFound"),
-        ({"pattern": "*", "path": "~"}, "FileNotFound"),
-        ({"pattern": "*", "path": "pipe"}, "NotARegularFile"),
-    ],
-)
-async def test_wrong_values_are_told(drive: Driver, workspace: Path, arguments, kind: str) -> None:
-    plant(workspace, "file")
-    os.mkfifo(workspace / "pipe")
-
-    assert error(await drive("glob", **arguments))[0] == kind
-
-
 @covers("T12.2")
 async def test_outside_the_workspace_is_asked_about(drive: Driver, workspace: Path, tmp_path: Path) -> None:
     plant(tmp_path, "elsewhere/x.txt")
@@ -204,22 +177,6 @@ def test_a_directory_that_may_not_be_read_is_marked() -> None:
         assert asyncio.run(look()) == "open/\n  a  5 B\nshut/  (cannot be read)"
 
     as_ordinary_user(body)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "kind"),
-    [
-        ({"path": "missing"}, "FileNotFound"),
-        ({"path": ""}, "ValidationError"),
-        ({"recursive": True, "maxDepth": 0}, "ValidationError"),
-        ({"recursive": True, "maxDepth": -2}, "ValidationError"),
-        ({"path": "a/b.txt/c"}, "FileNotFound"),
-    ],
-)
-async def test_wrong_values_of_ls_are_told(drive: Driver, workspace: Path, arguments, kind: str) -> None:
-    plant(workspace, "a/b.txt")
-
-    assert error(await drive("ls", **arguments))[0] == kind
 
 
 @pytest.mark.parametrize(
@@ -330,20 +287,6 @@ async def test_an_ignored_place_is_looked_into_because_it_was_named(
     [note] = found.notes
     assert note.startswith("node_modules is ignored (")
     assert note.endswith("); searched because you named it")
-
-
-async def test_places_that_are_none(context: ToolContext, workspace: Path, discovery: FileDiscoveryService) -> None:
-    os.mkfifo(workspace / "pipe")
-
-    with pytest.raises(ToolFailure) as missing:
-        await resolve_scope(context, discovery, "missing")
-    assert missing.value.kind == "FileNotFound"
-    with pytest.raises(ToolFailure) as pipe:
-        await resolve_scope(context, discovery, "pipe")
-    assert (pipe.value.kind, pipe.value.message) == ("NotARegularFile", "pipe is neither a file nor a directory.")
-    with pytest.raises(ToolFailure) as outside:
-        await resolve_scope(context, discovery, "..")
-    assert outside.value.kind == "OutsideWorkspace"
 
 
 @pytest.mark.parametrize(

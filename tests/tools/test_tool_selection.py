@@ -17,7 +17,6 @@ from ollm.services.token_counting import TokenCounter
 from ollm.tools.catalogue import list_categories
 from ollm.tools.framework.base import SmallForm, ToolDescription, ToolSpec
 from ollm.tools.framework.tool_selection import (
-    BARE_WINDOW_TOKENS,
     MAX_FOUND_CHARACTERS,
     MAX_SCHEMA_CHARACTERS,
     SMALL_WINDOW_TOKENS,
@@ -218,30 +217,11 @@ def names(window: int, small: SmallForm | None) -> list[str]:
     return list(shorten_schema(make(small), window).parameters["properties"])
 
 
-def test_what_is_required_stays_without_words() -> None:
-    found = shorten_schema(make(SmallForm(description="Few words.")), 5000)
-
-    assert found.description == "Few words."
-    assert found.parameters == {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
-
-
 def test_optional_parameters_are_shown_by_the_size_of_the_window() -> None:
     form = SmallForm(description="x", parameters=("depth",), useful_parameters=("extra",))
 
     assert names(SMALL_WINDOW_TOKENS - 1, form) == ["path", "depth"]
     assert names(SMALL_WINDOW_TOKENS, form) == ["path", "depth", "extra"]
-
-
-@pytest.mark.parametrize(
-    ("window", "clear", "description"),
-    [
-        (BARE_WINDOW_TOKENS - 1, True, ""),
-        (BARE_WINDOW_TOKENS, True, "Words."),
-        (BARE_WINDOW_TOKENS - 1, False, "Words."),
-    ],
-)
-def test_in_the_smallest_window_a_clear_name_is_enough(window: int, clear: bool, description: str) -> None:
-    assert shorten_schema(make(SmallForm(description="Words.", clear_name=clear)), window).description == description
 
 
 def test_a_tool_that_says_nothing_keeps_its_first_sentence_and_what_it_requires() -> None:
