@@ -197,9 +197,10 @@ class ClosedRewind:
         """Rewind to before a message. A preview (`dry_run`) writes nothing and completes no interrupted rewind."""
         what: RestoreScope = "both" if files and talk else "files" if files else "talk"
         async with self._begin(dry_run=dry_run) as (killed, session, flow):
-            same = killed and not force and ("rewind", number, what) == (killed.kind, killed.message_id, killed.scope)
+            done = killed.journal if killed and not force else None
+            same = done and ("rewind", number, what) == (done.kind, done.message_id, done.scope)
             if killed and (same or dry_run):
-                return self._make_outcome(killed.message_id, killed.scope, [], killed.result, dry_run=dry_run)
+                return self._repeat(killed, dry_run=dry_run)
             find_user_message(session, number, SEEN_WITH)
             plan = await flow.plan(number, force=force) if files else None
             if dry_run:
@@ -225,8 +226,8 @@ class ClosedRewind:
     async def redo(self, *, force: bool, dry_run: bool) -> RewindOutcome:
         """Undo the last rewind."""
         async with self._begin(dry_run=dry_run) as (killed, session, flow):
-            if killed and (killed.kind == "redo" or dry_run):
-                return self._make_outcome(killed.message_id, killed.scope, [], killed.result, dry_run=dry_run)
+            if killed and (killed.journal.kind == "redo" or dry_run):
+                return self._repeat(killed, dry_run=dry_run)
             step = find_redoable_step(session, force=force)
             plan = await flow.plan_redo(step, force=force)
             done: RestorePlan | RestoreResult | None = plan
@@ -273,6 +274,10 @@ class ClosedRewind:
             left = format_count(len(filter_files(found.result)), "file")
             self._notes.append(f"{name_restore(found)} was interrupted and is completed first: {left} to go.")
         return found
+
+    def _repeat(self, killed: InterruptedRestore, *, dry_run: bool) -> RewindOutcome:
+        """Return the interrupted rewind as the outcome."""
+        return self._make_outcome(killed.journal.message_id, killed.journal.scope, [], killed.result, dry_run=dry_run)
 
     def _make_outcome(
         self,

@@ -34,28 +34,30 @@ async def recover_restore(scope: WorkspaceScope, report: Callable[[str], None]) 
 
 
 def name_restore(found: InterruptedRestore) -> str:
-    return "A /redo" if found.kind == "redo" else f"A rewind to before message {found.message_id}"
+    journal = found.journal
+    return "A /redo" if journal.kind == "redo" else f"A rewind to before message {journal.message_id}"
 
 
 async def record_rewind(scope: WorkspaceScope, found: InterruptedRestore) -> None:
     """Rewind the conversation too, unless that was already recorded."""
     recording = scope.process.create_recording_service(lambda _event: None)
-    session = (await recording.open_session(found.session_id)).session
+    session = (await recording.open_session(found.journal.session_id)).session
     try:
         history = list(session.metadata.context_history)
-        if all(step.get("restoreId") != found.id for step in history):
-            step = {**make_step(history, found), "restoreId": found.id}
+        if all(step.get("restoreId") != found.journal.id for step in history):
+            step = {**make_step(history, found), "restoreId": found.journal.id}
             step["timestamp"] = format_stamp(scope.process.clock())
-            await recording.update_metadata(found.session_id, {"contextHistory": [*history, step]})
+            await recording.update_metadata(found.journal.session_id, {"contextHistory": [*history, step]})
     finally:
-        await recording.close_session(found.session_id)
+        await recording.close_session(found.journal.session_id)
 
 
 def make_step(history: list[Step], found: InterruptedRestore) -> Step:
     """Build the step that the restore would have recorded."""
-    if found.kind == "rewind":
-        name = "rewind" if found.scope == "both" else "rewind-files"
-        return {"step": name, "before": found.message_id, "record": found.number}
+    journal = found.journal
+    if journal.kind == "rewind":
+        name = "rewind" if journal.scope == "both" else "rewind-files"
+        return {"step": name, "before": journal.message_id, "record": journal.number}
     taken_back = find_open_rewinds(history)
-    left = {"left": found.left}
+    left = {"left": journal.left + len(found.result.skipped)}
     return make_redo_step(taken_back[-1], left) if taken_back else {"step": "redo-files", **left}

@@ -7,19 +7,16 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 
 from ollm.domain.errors import BusyError
 from ollm.services.file_checkpoints import restore
 from ollm.services.file_checkpoints.restore import (
     RestoreJournal,
-    RestoreResult,
-    make_interrupted,
     peek_journal,
     write_journal,
 )
-from ollm.services.file_checkpoints.tree import PUT_BACK_BY_OTHERS, SkippedPath, TreeEntry
+from ollm.services.file_checkpoints.tree import TreeEntry
 from ollm.store.file_objects import FileObjects
 from tests.services.file_checkpoints.trees import OTHER, SESSION, make_checkpoints, read_state, take_turn
 from tests.sizes import size
@@ -180,7 +177,7 @@ def test_what_is_done_by_hand_between_the_kill_and_the_next_start_outlives_all_t
     assert not (tree / "new").exists()
 
 
-def test_of_two_at_once_the_second_says_what_the_first_did(tmp_path: Path) -> None:
+def test_of_two_at_once_the_second_waits_and_finds_its_files_restored(tmp_path: Path) -> None:
     tree = tmp_path / "tree"
     tree.mkdir()
     (tree / "a").write_text("old")
@@ -198,8 +195,8 @@ def test_of_two_at_once_the_second_says_what_the_first_did(tmp_path: Path) -> No
 
     _, result, _ = make_checkpoints(tmp_path).restore(OTHER, 9, second, "files")
 
-    assert result.restored == ()
-    assert [(one.path, one.why) for one in result.skipped] == [(name, PUT_BACK_BY_OTHERS) for name in ("b", "a")]
+    assert result.skipped == ()
+    assert [path.read_text() for path in tree.iterdir()] == ["old"]
 
 
 def make_journal(*contents: bytes) -> RestoreJournal:
@@ -222,11 +219,3 @@ def test_the_contents_of_few_files_are_synced_one_by_one_before_a_restore_and_ma
 
     assert synced == (contents if count == 2 else [b"all"])
     assert peek_journal(objects) == make_journal(*contents)
-
-
-def test_what_was_left_alone_is_counted_with_what_could_not_be_done() -> None:
-    skipped = tuple(SkippedPath(path=name, why="") for name in "ab")
-    journal = msgspec.structs.replace(make_journal(), left=3)
-
-    assert make_interrupted(journal, RestoreResult(skipped=skipped)).left == 5
-    assert make_interrupted(make_journal(), RestoreResult()).left == 0

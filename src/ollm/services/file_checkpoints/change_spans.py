@@ -1,12 +1,11 @@
-"""The spans in which a session changes files: their start, their end (also after a kill), and changes made by sessions
-of nested workspaces."""
+"""The spans in which a session changes files: their start and their end, also after a kill."""
 
 from __future__ import annotations
 
 import os
 import stat
 import time
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -41,7 +40,6 @@ from ollm.services.file_checkpoints.tree import (
     list_parents,
 )
 from ollm.store.file_objects import FileObjects
-from ollm.store.workspace_place import name_workspace
 from ollm.system.beneath import LinkFound
 from ollm.system.folders import FolderMemory
 
@@ -185,51 +183,6 @@ def _is_before(status: os.stat_result | None, moment: int) -> bool:
     changed = status.st_ctime_ns
     coarse = not changed % 1_000_000_000 and not status.st_mtime_ns % 1_000_000_000
     return changed + (_COARSE_STEP_NANOSECONDS if coarse else 0) <= moment
-
-
-def find_neighbours_paths(root: Path, folder: Path, paths: Collection[str], since: str) -> set[str]:
-    """Find the `paths` that a session of another workspace has changed since a moment. `folder` holds the states of
-    this workspace; those of other workspaces are next to it."""
-    found: set[str] = set()
-    for place, objects in _find_neighbours(root, folder, paths):
-        for session_id in objects.list_sessions():
-            for record in CheckpointRecords(objects, session_id).load():
-                if record.has_trees and _find_last_sign(objects, session_id, record, since) >= since:
-                    found |= _pick_changed(root, place, objects, record, paths)
-    return found
-
-
-def _find_neighbours(root: Path, folder: Path, paths: Collection[str]) -> Iterator[tuple[Path, FileObjects]]:
-    try:
-        known = set(os.listdir(folder.parent))  # noqa: PTH208
-    except OSError:
-        return
-    inside = {parent for path in paths for parent in list_parents(path)}
-    for place in (*(root / parent for parent in sorted(inside)), *root.parents):
-        if (name := name_workspace(place)) in known:
-            yield place, FileObjects(folder.parent / name)
-
-
-def _find_last_sign(objects: FileObjects, session_id: str, record: CheckpointRecord, now: str) -> str:
-    """Return the end of a span, or the last time it is known to have run, or `now` if it still runs."""
-    if record.ended:
-        return record.ended
-    beat = read_last_beat(objects.find_beat(session_id))
-    return now if beat is None else format_stamp(datetime.fromtimestamp(beat / 1e9, UTC))
-
-
-def _pick_changed(
-    root: Path, place: Path, objects: FileObjects, record: CheckpointRecord, paths: Collection[str]
-) -> set[str]:
-    """Pick the paths that may have changed: all below the other root if the end is missing."""
-    try:
-        if record.end:
-            changes = compare_trees(objects, bytes.fromhex(record.begin), bytes.fromhex(record.end))
-            changed = {f"{place}/{change.path}" for change in changes}
-            return {path for path in paths if f"{root}/{path}" in changed}
-    except StorageError:
-        pass
-    return {path for path in paths if f"{root}/{path}".startswith(f"{place}/")}
 
 
 class ChangeSpans:

@@ -33,33 +33,6 @@ from ollm.store.file_objects import FileObjects
 from ollm.system.atomic import replace_file, sync, sync_directory, write_all
 from ollm.system.beneath import LinkFound, open_parent_directory
 
-
-def find_joined_names(root: Path, steps: Iterable[PathChange]) -> list[list[bytes]]:
-    """Find steps whose paths are hard links of one file now and will have equal content; each list is sorted."""
-    found: dict[tuple[int, int, TreeEntry], list[bytes]] = {}
-    for path, before, after in steps:
-        if before is None or after is None or not before.kind == after.kind == "f":
-            continue
-        try:
-            status = os.lstat(root / path)
-        except OSError:
-            continue
-        if status.st_nlink > 1 and stat.S_ISREG(status.st_mode):
-            found.setdefault((status.st_dev, status.st_ino, after), []).append(os.fsencode(path))
-    return [sorted(names) for names in found.values() if len(names) > 1]
-
-
-def link_beside(root: Path, leader: str, parent: int, name: str) -> bool:
-    """Hard-link a file below the root into the directory `parent`. Returns False if that is impossible."""
-    full = root / leader
-    try:
-        with open_parent_directory(root, full) as source:
-            os.link(full.name, name, src_dir_fd=source, dst_dir_fd=parent, follow_symlinks=False)
-    except (OSError, LinkFound, NotImplementedError):  # the last where the system cannot link without following
-        return False
-    return True
-
-
 MAX_SYNCED_FILES = 500
 CHANGED_MEANWHILE = "changed while it was restored"
 _READ_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
@@ -68,21 +41,13 @@ _CREATE_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLO
 
 class RestoreSteps:
     """The steps of one restore below `root`. A repeated restore has the same `name`, by which half-written files are
-    found. `joined` are paths that were hard links of one file and will be again."""
+    found."""
 
-    def __init__(
-        self,
-        root: Path,
-        objects: FileObjects,
-        steps: Iterable[PathChange],
-        name: str,
-        joined: Iterable[Sequence[str]] = (),
-    ) -> None:
+    def __init__(self, root: Path, objects: FileObjects, steps: Iterable[PathChange], name: str) -> None:
         self._root = root
         self._objects = objects
         self._steps = tuple(steps)
         self._temporary = f".ollm-{name}.tmp"
-        self._leaders = {path: names[0] for names in joined for path in names[1:]}
         self._written = 0
         self._done: dict[str, PathChange] = {}
         self._skipped: dict[str, SkippedPath] = {}
@@ -160,19 +125,14 @@ class RestoreSteps:
                 with suppress(FileExistsError):
                     os.mkdir(name, 0o700 | entry.mode, dir_fd=parent)
             else:
-                self._put_in_place(parent, name, entry, content, self._find_leader(step))
+                self._put_in_place(parent, name, entry, content)
         self._done[step.path] = step
 
-    def _find_leader(self, step: PathChange) -> str:
-        """Find a restored path that was a hard link of the same file, or return ""."""
-        leader = self._leaders.get(step.path, "")
-        return leader if leader in self._done and is_same_state(observe_path(self._root, leader), step.after) else ""
-
-    def _put_in_place(self, parent: int, name: str, entry: TreeEntry, content: bytes, leader: str) -> None:
+    def _put_in_place(self, parent: int, name: str, entry: TreeEntry, content: bytes) -> None:
         try:
             if entry.kind == "l":
                 os.symlink(os.fsdecode(entry.value), self._temporary, dir_fd=parent)
-            elif not leader or not link_beside(self._root, leader, parent, self._temporary):
+            else:
                 self._write(parent, content, entry.mode)
             os.rename(self._temporary, name, src_dir_fd=parent, dst_dir_fd=parent)
         except BaseException:
@@ -276,7 +236,6 @@ class RestoreJournal(msgspec.Struct, frozen=True, kw_only=True):
     message_id: int
     scope: RestoreScope
     kind: RestoreKind = "rewind"
-    joined: list[list[bytes]] = []
     left: int = 0  # paths that it leaves alone
     steps: list[tuple[bytes, TreeEntry | None, TreeEntry | None]]
 
@@ -289,16 +248,10 @@ class RestoreResult(Data, frozen=True):
 
 
 class InterruptedRestore(Data, frozen=True):
-    """An interrupted restore: its result or its remaining steps."""
+    """An interrupted restore, with its result or its remaining steps."""
 
-    id: str
-    session_id: str
-    number: int
-    message_id: int
-    scope: RestoreScope
-    kind: RestoreKind
+    journal: RestoreJournal
     result: RestoreResult
-    left: int = 0
 
 
 def write_journal(objects: FileObjects, journal: RestoreJournal) -> None:
@@ -342,24 +295,9 @@ def is_done(root: Path, step: PathChange) -> bool:
 
 def run_journal(objects: FileObjects, journal: RestoreJournal, root: Path) -> RestoreResult:
     """Run the steps of a journal, for the first time or again."""
-    changes = list_changes(journal)
-    joined = [[os.fsdecode(path) for path in names] for names in journal.joined]
-    steps = RestoreSteps(root, objects, changes, journal.id, joined)
+    steps = RestoreSteps(root, objects, list_changes(journal), journal.id)
     steps.run()
     return RestoreResult(restored=tuple(steps.done), skipped=tuple(steps.skipped))
-
-
-def make_interrupted(journal: RestoreJournal, result: RestoreResult) -> InterruptedRestore:
-    return InterruptedRestore(
-        id=journal.id,
-        session_id=journal.session_id,
-        number=journal.number,
-        message_id=journal.message_id,
-        scope=journal.scope,
-        kind=journal.kind,
-        result=result,
-        left=journal.left + len(result.skipped),
-    )
 
 
 CHANGED_IN_EDITOR = "changed in the editor since"

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from ollm.domain.clock import format_stamp
 from ollm.domain.errors import BusyError, StorageError, UsageError
 from ollm.services.file_checkpoints.capture import CapturedTree
-from ollm.services.file_checkpoints.change_spans import ChangeSpans, EndFinder, find_neighbours_paths
+from ollm.services.file_checkpoints.change_spans import ChangeSpans, EndFinder
 from ollm.services.file_checkpoints.records import CheckpointRecord, CheckpointRecords
 from ollm.services.file_checkpoints.restore import (
     InterruptedRestore,
@@ -25,13 +25,11 @@ from ollm.services.file_checkpoints.restore import (
     RestoreResult,
     RestoreScope,
     WriteInEditor,
-    find_joined_names,
     is_done,
     join_results,
     list_changes,
     list_unsaved,
     make_editor_change,
-    make_interrupted,
     make_journal_steps,
     observe_path,
     open_below,
@@ -48,7 +46,6 @@ from ollm.services.file_checkpoints.tree import (
     TreeEntry,
     apply_changes,
     compare_trees,
-    drop_done_steps,
     drop_hidden,
     is_same_state,
     plan_steps,
@@ -90,7 +87,7 @@ class CheckpointView:
         target = bytes.fromhex(start.begin)
         found = drop_hidden(compare_trees(self._objects, self._now.digest, target, hidden=True))
         changes = [change for change in found if not self._is_as_then(change)]
-        others = {} if force else self._find_foreign_paths(session_id, start, {change.path for change in changes})
+        others = {} if force else self._find_foreign_paths(session_id, start)
         steps, skipped = plan_steps(changes, others, self._find_flaw)
         return RestorePlan(
             message_id=message_id,
@@ -119,9 +116,9 @@ class CheckpointView:
         except (OSError, LinkFound):
             return False
 
-    def _find_foreign_paths(self, session_id: str, start: CheckpointRecord, wanted: set[str]) -> dict[str, str]:
+    def _find_foreign_paths(self, session_id: str, start: CheckpointRecord) -> dict[str, str]:
         """Find changes made between and after the turns of this session or in turns of others, with the reason they
-        stay. Changes from other workspaces are limited to the paths `wanted`."""
+        stay."""
         own = [r for r in self.list_records(session_id) if r.has_trees and r.number >= start.number]
         restored = {
             change for record in own if record.kind in ("rewind", "redo") for change in self.list_changes(record)
@@ -135,8 +132,7 @@ class CheckpointView:
             for record in self.list_records(other) if other != session_id else ():
                 if record.has_trees and (record.ended or start.started) >= start.started:
                     self._add_changes(found, record.begin, record.end, CHANGED_BY_OTHERS, restored)
-        near = find_neighbours_paths(self._root, self._objects.folder, wanted, start.started)
-        return {**dict.fromkeys(near, CHANGED_BY_OTHERS), **found}
+        return found
 
     def _add_changes(
         self, found: dict[str, str], before: str, after: str, why: str, known: Collection[PathChange] = ()
@@ -224,9 +220,6 @@ class FileCheckpoints(ChangeSpans):
         with self.objects.hold_lock():
             self._require_no_other_restore(session_id)
             record = self._add_record(session_id, message_id, kind, plan)
-            begin = bytes.fromhex(record.begin)
-            still = compare_trees(self.objects, begin, plan.target, hidden=True)
-            plan = drop_done_steps(plan, {change.path for change in still})
             journal = RestoreJournal(
                 id=os.urandom(8).hex(),
                 root=str(self.root),
@@ -235,7 +228,6 @@ class FileCheckpoints(ChangeSpans):
                 message_id=plan.message_id,
                 scope=scope,
                 kind=kind,
-                joined=find_joined_names(self.root, plan.disk_steps),
                 left=len(plan.skipped),
                 steps=make_journal_steps(plan),
             )
@@ -269,7 +261,7 @@ class FileCheckpoints(ChangeSpans):
         if journal is None:
             return None
         left = tuple(step for step in list_changes(journal) if not is_done(self.root, step))
-        return make_interrupted(journal, RestoreResult(restored=left))
+        return InterruptedRestore(journal=journal, result=RestoreResult(restored=left))
 
     def recover(self) -> InterruptedRestore | None:
         """Finish an interrupted restore. Call `finish_restore` after its conversation is rewound too."""
@@ -291,7 +283,7 @@ class FileCheckpoints(ChangeSpans):
                     self._end_restore(journal.session_id, begun, result)
             if journal.scope != "both":
                 remove_journal(self.objects)
-        return make_interrupted(journal, result)
+        return InterruptedRestore(journal=journal, result=result)
 
     def _end_restore(
         self, session_id: str, record: CheckpointRecord, result: RestoreResult, shown: RestoreResult | None = None

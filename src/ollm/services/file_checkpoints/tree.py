@@ -4,12 +4,11 @@ once; and plans of a restore from one tree to another, made before any file is t
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Literal, NamedTuple
 
 import msgspec
-from msgspec.structs import replace
 
 from ollm.config.settings import CheckpointSettings
 from ollm.domain.errors import StorageError
@@ -195,7 +194,6 @@ def find_reason_off(place: CheckpointPlace, settings: CheckpointSettings) -> str
 
 
 CHANGED_BY_OTHERS = "changed by someone else since"
-PUT_BACK_BY_OTHERS = "put back by someone else just now"
 CHANGED_SINCE_CUT_OFF = "changed when or after the turn was cut off"
 RULE_FILES = (".gitignore", ".ollmignore")
 NEVER_TOUCHED = (".git", ".ollm")
@@ -248,16 +246,6 @@ def plan_steps(
         elif why != "hidden":
             skipped.append(SkippedPath(path=change.path, why=why))
     return order_steps(drop_foreign_folders(steps, others)), tuple(skipped)
-
-
-def drop_done_steps(plan: RestorePlan, open_paths: Collection[str]) -> RestorePlan:
-    """Drop steps that others have done since planning, and list them as skipped. `open_paths` are not done yet."""
-    done = [step for step in plan.disk_steps if step.path not in open_paths]
-    named = dict.fromkeys(step.path for step in done if not is_directory_only(step))
-    skipped = (*plan.skipped, *(SkippedPath(path=path, why=PUT_BACK_BY_OTHERS) for path in named))
-    return (
-        replace(plan, steps=tuple(step for step in plan.steps if step not in done), skipped=skipped) if done else plan
-    )
 
 
 def drop_foreign_folders(steps: list[PathChange], others: Mapping[str, str]) -> list[PathChange]:
