@@ -166,7 +166,7 @@ async def test_a_merge_waits_for_an_unfinished_one_and_replaces_no_ignored_file(
     assert [one.code for one in (conflict, unfinished, ignored, merged)] == [1, 1, 1, 0], merged.err
     assert "in progress" in conflict.err
     assert "in progress" in unfinished.err
-    assert "it would replace local.txt" in ignored.err
+    assert "local.txt" in ignored.err
     assert "The branch tree stays." in merged.out
     assert (runner.workspace / "a.txt").read_text() == "both\n"
     assert git(runner.workspace, "status", "--short") == ""

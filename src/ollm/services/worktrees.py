@@ -322,51 +322,43 @@ class Worktrees(GitCommands):
         for top in (self.top, worktree.path):
             self._refuse_unfinished(top)
         commit, head = self.save(worktree, message), self._read_head()
-        try:  # there first, where a conflict can be undone without touching uncommitted work
+        merged = self._merge_inside(worktree, head, commit)
+        try:
+            self._git(self.top, "merge", "--quiet", "--ff-only", "--no-squash", "--no-overwrite-ignore", merged)
+        except OllmError as error:
+            raise OllmError(f"Nothing was merged: {error.message}") from error
+        names = self._git(self.top, *DIFF, "--name-only", head, "HEAD").split("\n")[:-1]
+        kept = self._remove_saved(worktree)
+        return f"Merged {worktree.name} into {self._name_head()}: {_name_files(names) or 'no changes'}.{kept}"
+
+    def _merge_inside(self, worktree: Worktree, head: str, commit: str) -> str:
+        """Merge in the worktree, where a conflict can be undone without touching uncommitted work. Returns a commit
+        that the main branch can move to."""
+        try:
             self._git(worktree.path, "merge", "--quiet", "--no-commit", "--no-ff", head, identity=True)
+            tree = self._git(worktree.path, "write-tree").strip()
         except OllmError as error:
             files = self._git(worktree.path, "diff-files", "--name-only", "--diff-filter=U").split("\n")[:-1]
             conflict = f"{worktree.name} conflicts with {self._name_head()} in {_name_files(files)}."
             action = f"Ask the agent in the worktree {worktree.name} to merge {self._name_head()}, then try again."
             raise OllmError(f"Nothing was merged: {conflict if files else error}", action=action) from error
-        else:
-            self._refuse_overwriting(worktree, head)
         finally:
             self._git(worktree.path, "merge", "--abort", check=False)
-        text = f"Merge worktree {worktree.name}"
-        try:
-            words = ("merge", "--quiet", "--no-edit", "--commit", "--no-squash", "-m", text)
-            self._git(self.top, *words, commit, identity=True)
-        except OllmError as error:
-            self._git(self.top, "merge", "--abort", check=False)
-            raise OllmError(f"Nothing was merged: {error.message}") from error
-        names = self._git(self.top, *DIFF, "--name-only", head, "HEAD").split("\n")[:-1]
-        kept = self._remove_saved(worktree)
-        return f"Merged {worktree.name} into {self._name_head()}: {_name_files(names) or 'no changes'}.{kept}"
+        base = self._git(self.top, "merge-base", head, commit, check=False).strip()
+        if base in (head, commit):
+            return commit if base == head else head
+        words = ("commit-tree", tree, "-p", head, "-p", commit, "-m", f"Merge worktree {worktree.name}")
+        return self._git(self.top, *words, identity=True).strip()
 
     def _refuse_unfinished(self, top: Path) -> None:
         words = [word for name in UNFINISHED for word in ("--git-path", name)]
         if any((top / path).exists() for path in self._git(top, "rev-parse", *words).splitlines()):
             raise OllmError(f"A merge or rebase is in progress in {top}.", action="Conclude or abort it first.")
 
-    def _refuse_overwriting(self, worktree: Worktree, head: str) -> None:
-        """Refuse a merge that would replace ignored files of the main workspace: git does not ask for those."""
-        words = ("diff-index", "--cached", "--name-only", "--no-renames", "--diff-filter=A", "-z", head)
-        added = self._git(worktree.path, *words).split("\0")[:-1]
-        ignored, found = [name.rstrip("/") for name in self._list_ignored(self.top)] if added else [], []
-        for name in added:
-            here = next(one for one in (name, *map(str, Path(name).parents)) if os.path.lexists(self.top / one))
-            blocks = (here == name or not (self.top / here).is_dir()) and not self._is_same(worktree.path, name)
-            if blocks and any(is_inside(here, one) or is_inside(one, here) for one in ignored):
-                found.append(here)
-        if found:
-            text = f"Nothing was merged: it would replace {_name_files(found)} in {self.top}, which git ignores."
-            raise OllmError(text, action="Move or delete these files first.")
-
-    def _list_ignored(self, path: Path, *, ours: bool = True) -> list[str]:
-        """List the files and folders (with a slash) that git ignores, with or without our own data."""
+    def _list_ignored(self, path: Path) -> list[str]:
+        """List the files and folders (with a slash) that git ignores, without our own data."""
         words = ("ls-files", "--others", "--ignored", "--exclude-standard", "--directory", "-z")
-        return [name for name in self._git(path, *words).split("\0")[:-1] if ours or ".ollm" not in name.split("/")]
+        return [name for name in self._git(path, *words).split("\0")[:-1] if ".ollm" not in name.split("/")]
 
     def _list_links(self, path: Path) -> list[str]:
         """List the tracked repositories inside a worktree."""
@@ -396,14 +388,14 @@ class Worktrees(GitCommands):
 
     def list_lost(self, worktree: Worktree) -> str:
         """Name the ignored files and folders that a drop deletes, apart from those of the setup."""
-        return _name_files(self._list_new(worktree.path, self._list_ignored(worktree.path, ours=False)))
+        return _name_files(self._list_new(worktree.path, self._list_ignored(worktree.path)))
 
     def _remove_saved(self, worktree: Worktree, *, dropped: bool = False) -> str:
         """Remove a worktree whose work is committed, and its branch. Returns a sentence about what stays. An ignored
         file is only deleted if the worktree is `dropped`; ignored folders have what programs make."""
         path = worktree.path
         names = self._list_untracked(path)
-        names += [] if dropped else [name for name in self._list_ignored(path, ours=False) if name[-1] != "/"]
+        names += [] if dropped else [name for name in self._list_ignored(path) if name[-1] != "/"]
         if more := self._list_new(path, names):
             return f" The folder {path} stays, since only it has {_name_files(more)}."
         force = () if self._list_links(path) else ("--force",)  # submodules may have work of their own
