@@ -258,7 +258,7 @@ class ClosedRewind:
             else:
                 found = await recover_restore(self._scope, self._notes.append)
                 session = (await recording.open_session(self._session_id)).session
-            own = found if found and found.session_id == self._session_id else None
+            own = found if found and found.journal.session_id == self._session_id else None
             yield own, session, RewindFlow(session, self._checkpoints, record)
         except OllmError as error:
             error.message = "\n".join([*self._notes, error.message])

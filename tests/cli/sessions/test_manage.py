@@ -409,9 +409,9 @@ def test_what_is_not_in_the_trash_cannot_be_restored(inside: Inside, stored: Hom
     assert "ollm sessions list --trash" in inside.fail("sessions", "restore", session, code=1)
 
 
-async def test_a_session_is_named_by_what_the_person_wrote_beside_pasted_code_and_logs(tmp_path: Path) -> None:
-    pasted = "```\nfor each line in lines\n```\n> they said it works\nERROR: no such table\n| a | b |\n"
+async def test_a_session_is_named_by_the_first_line_that_is_not_pasted_code(tmp_path: Path) -> None:
+    pasted = "```\nfor each line in lines\n```\n"
     async with running(tmp_path, ["So."]) as runner:
         await runner.run("-p", f"{pasted}Why does this import fail? It worked yesterday.\nThanks")
 
-    assert runner.sessions()[0]["metadata"]["title"] == "Why does this import fail?"
+    assert runner.sessions()[0]["metadata"]["title"] == "Why does this import fail? It worked yesterday."

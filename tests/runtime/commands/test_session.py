@@ -6,8 +6,7 @@ import pytest
 
 from ollm.domain.errors import UsageError
 from ollm.domain.events import TurnFinished
-from ollm.domain.messages import Message, TextPart
-from ollm.services.chat_recording.service import make_title
+from ollm.domain.messages import TextPart
 from tests.covers import covers
 from tests.runtime.talking import Talking
 from tests.servers.answers import Answer
@@ -134,8 +133,7 @@ async def test_init_asks_for_a_file_about_the_project(talking: Talking) -> None:
         reply = await talk.run("/init in German")
 
     assert reply.follow_up == "send"
-    asked = Message(role="user", parts=(TextPart(text=reply.argument),), timestamp="")
-    assert make_title(asked) == "Write AGENTS.md for this project."
+    assert reply.argument.startswith("Write AGENTS.md for this project.")
     assert reply.argument.endswith(" in German")
 
 

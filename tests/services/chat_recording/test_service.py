@@ -174,6 +174,7 @@ def test_a_title_is_the_first_line_cut():
     assert make_title(said("\n  first line  \nsecond")) == "first line"
     assert make_title(said("x" * 100)) == "x" * 79 + "…"
     assert make_title(said("")) == ""
+    assert make_title(said("~~~\nall\ncode")) == "~~~"
 
 
 @covers("S1.8")

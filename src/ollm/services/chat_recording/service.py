@@ -6,8 +6,7 @@ with the next record or at the end of the turn."""
 from __future__ import annotations
 
 import logging
-import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +18,7 @@ from ollm.config.settings import SessionSettings
 from ollm.domain.clock import Clock, NewId, format_stamp, make_id, now
 from ollm.domain.errors import NotFoundError, OllmError, StorageError
 from ollm.domain.events import Event, MessageRecorded, Notice, SessionCreated, SessionSaved, ToolCallRecorded
+from ollm.domain.lazy import compile_late
 from ollm.domain.messages import Message, TextPart, ThinkingPart
 from ollm.domain.session import SCHEMA_VERSION, Session, SessionMetadata, SessionSummary
 from ollm.services.chat_recording.library import SessionLibrary, format_removed_notice
@@ -30,65 +30,23 @@ from ollm.store.session_files.store import SessionFiles
 from ollm.store.session_files.writer import SessionWriter
 
 if TYPE_CHECKING:
-    from ollm.domain.messages import Message
     from ollm.domain.session import ParentCall
     from ollm.domain.tools import ToolCallRecord
     from ollm.services.chat_recording.fork import Fork
     from ollm.store.session_files.loading import LoadedSession
     from ollm.store.session_files.recovery import Counts
     from ollm.store.session_files.store import MessagePage
-    from ollm.store.session_files.writer import SessionWriter
 
 
 MAX_TITLE_CHARS = 80
-MAX_READ_CHARS = 20_000
-MIN_SENTENCE_CHARS = 10
-MIN_LETTERS = 0.75  # share of letters and blanks in a line of prose
-_FENCES = ("```", "~~~")
-_NOT_PROSE = (  # compiled when there is more than one line: most messages are one
-    r"Traceback |File \"|at [\w.$<]+[(:]|(import|from) \S+( import .*)?$|commit [0-9a-f]{7,}|diff --git "
-    r"|(def|class|return|const|let|var|function|public|private) .*[:;({=.]|.*[;{}]$|\w+(Error|Exception)\b"
-    r"|(INFO|DEBUG|WARN|WARNING|ERROR|FATAL|E|W)\b[ :\]]"
-)
-_SENTENCE_ENDS = (". ", "! ", "? ", "。", "！", "？")
+_FENCED = compile_late(r"(?ms)^ {0,3}(```|~~~).*?(?:^ {0,3}\1|\Z)")
 
 
 def make_title(message: Message) -> str:
-    """Make a title: the first sentence of the first line of prose, else the first line, shortened."""
-    lines = [line.strip() for line in message.text[:MAX_READ_CHARS].splitlines() if line.strip()]
-    prose = lines[0] if len(lines) == 1 else next(filter(_is_prose, _iter_outside_code(lines)), "")
-    return _shorten_line(_take_sentence(prose) if prose else next(iter(lines), ""))
-
-
-def _iter_outside_code(lines: list[str]) -> Iterator[str]:
-    inside = False
-    for line in lines:
-        if line.startswith(_FENCES):
-            inside = not inside
-        elif not inside and not line.startswith((">", "|")):
-            yield line
-
-
-def _is_prose(line: str) -> bool:
-    """Return True if the line looks typed by a person: it begins with a letter and is mostly words."""
-    if not line[0].isalpha() or re.match(_NOT_PROSE, line):
-        return False
-    written = sum(letter.isalpha() or letter == " " for letter in line)
-    return written >= MIN_LETTERS * len(line) and (" " in line or not line.isascii())
-
-
-def _take_sentence(line: str) -> str:
-    ends = [place + 1 for mark in _SENTENCE_ENDS if (place := line.find(mark, MIN_SENTENCE_CHARS)) >= 0]
-    return line[: min(ends)] if ends else line
-
-
-def _shorten_line(line: str) -> str:
-    """Shorten a line, between two words if possible."""
-    if len(line) <= MAX_TITLE_CHARS:
-        return line
-    cut = line[: MAX_TITLE_CHARS - 1]
-    head, blank, _ = cut.rpartition(" ")
-    return f"{head if blank and len(head) > MAX_TITLE_CHARS // 2 else cut}".rstrip() + "…"
+    """Return the first line outside of code blocks, shortened, or else the first line."""
+    text = _FENCED.sub("", message.text) if "\n" in message.text else message.text
+    line = next(filter(str.strip, (*text.splitlines(), *message.text.splitlines())), "").strip()
+    return line if len(line) <= MAX_TITLE_CHARS else f"{line[: MAX_TITLE_CHARS - 1].rstrip()}…"
 
 
 log = logging.getLogger(__name__)
