@@ -24,18 +24,12 @@ from ollm.services.modes import READING_CATEGORIES
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from ollm.domain.lazy import Lazy
     from ollm.domain.tools import ConfirmationAnswer, ConfirmationDetails
     from ollm.policy.engine import PolicyEngine
     from ollm.runtime.base import ConversationOptions
     from ollm.runtime.calls.permission import Asker, BeforeQuestion
-    from ollm.runtime.checks import Checks
     from ollm.runtime.conversation import LocalConversation
     from ollm.runtime.model.model import Model
-    from ollm.runtime.observers.housekeeping import FileCheckpointObserver
-    from ollm.services.edit_ledger import EditLedger
-    from ollm.system.processes import ProcessHost
-    from ollm.system.sandbox.sandbox import Sandbox
     from ollm.tools.framework.base import ToolRegistry
 
 OpenTask = Callable[["TaskOrigin", "ConversationOptions", AsyncExitStack], Awaitable["LocalConversation"]]
@@ -333,6 +327,7 @@ class TaskToolbox(Toolbox):
         self._parent = origin.toolbox
         self._origin = origin
         self._agent = origin.agent
+        self.host = origin.toolbox.host
 
     @cached_property
     def policy(self) -> PolicyEngine:
@@ -359,40 +354,20 @@ class TaskToolbox(Toolbox):
                 registry.unregister(spec.name)
         return registry
 
-    @cached_property
-    def host(self) -> ProcessHost:
-        return self._parent.host
-
     def create_asker(self, before: BeforeQuestion | None = None) -> Asker:
         asker = self._parent.create_asker(before)
         return TaskAsker(asker, self._origin) if self._parent.options.interactive else asker
 
 
 class SharedTaskToolbox(TaskToolbox):
-    """Tools of a task in its parent's workspace, with the parent's sandbox."""
+    """Tools of a task in its parent's workspace, with the parent's sandbox. Its changes belong to the turn of the
+    parent: to its checkpoint, its checks and its /undo."""
 
     def __init__(self, storage: Storage, stack: AsyncExitStack, origin: TaskOrigin) -> None:
         super().__init__(storage, stack, origin)
-        self.diagnostics = origin.toolbox.diagnostics
-
-    @cached_property
-    def sandbox(self) -> Lazy[Sandbox]:
-        return self._parent.sandbox
-
-    @cached_property
-    def checkpoint_observer(self) -> FileCheckpointObserver:
-        """The parent's: changes of a task belong to the turn of its parent."""
-        return self._parent.checkpoint_observer
-
-    @cached_property
-    def checks(self) -> Checks | None:
-        """The parent's: its turn checks what a task changed."""
-        return self._parent.checks
-
-    @cached_property
-    def edits(self) -> EditLedger:
-        """The parent's ledger, so that /undo includes changes made by tasks."""
-        return self._parent.edits
+        parent = origin.toolbox
+        self.sandbox, self.diagnostics = parent.sandbox, parent.diagnostics
+        self.checkpoint_observer, self.checks, self.edits = parent.checkpoint_observer, parent.checks, parent.edits
 
 
 class CopyTaskToolbox(TaskToolbox):
@@ -400,12 +375,12 @@ class CopyTaskToolbox(TaskToolbox):
 
     checks = None
 
-    @cached_property
-    def checkpoint_observer(self) -> FileCheckpointObserver:
+    def __init__(self, storage: Storage, stack: AsyncExitStack, origin: TaskOrigin) -> None:
         from ollm.runtime.observers.housekeeping import UnwatchedFiles
 
-        storage = self.storage
-        return UnwatchedFiles(self.checkpoints, storage.session, storage.stream.emit, enabled=False)
+        super().__init__(storage, stack, origin)
+        emit = storage.stream.emit
+        self.checkpoint_observer = UnwatchedFiles(self.checkpoints, storage.session, emit, enabled=False)
 
     def find_diagnostics(self, path: Path) -> None:
         """Start no language server for a copy, which exists for a short time."""
