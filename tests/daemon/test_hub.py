@@ -189,7 +189,7 @@ async def test_the_oldest_stream_makes_way_where_nothing_happens(
 def test_a_turn_is_timed_by_its_first_word_and_while_words_come() -> None:
     now = [0.0]
     speeds = TurnSpeeds(lambda: now[0])
-    usage = Usage(prompt_tokens=200, completion_tokens=30, reused_tokens=150)
+    usage = Usage(prompt_tokens=200, completion_tokens=30)
     for at, event in (
         (0.0, TurnStarted(message_id=5, text="x")),
         (2.0, ThinkingDelta(text="a")),
@@ -204,7 +204,6 @@ def test_a_turn_is_timed_by_its_first_word_and_while_words_come() -> None:
 
     (turn,) = speeds.turns
     assert (turn.message_id, turn.first_word_seconds, turn.tokens_per_second) == (5, 2.0, 10.0)
-    assert turn.reused_share == 0.75
 
 
 @asynccontextmanager

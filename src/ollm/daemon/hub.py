@@ -37,14 +37,11 @@ MIN_WRITING_SECONDS = 0.05
 
 
 class TurnSpeed(Data, frozen=True):
-    """Speed of one turn. Times are null if nothing was written; the share counts the tokens of all its prompts."""
+    """Speed of one turn. Times are null if nothing was written."""
 
     message_id: int
     first_word_seconds: float | None
     tokens_per_second: float | None
-    prompt_tokens: int
-    completion_tokens: int
-    reused_share: float | None
 
 
 class TurnSpeeds:
@@ -74,15 +71,12 @@ class TurnSpeeds:
             self._started = None
 
     def _make_speed(self, message_id: int, started: float, event: TurnFinished) -> TurnSpeed:
-        usage = event.usage
-        quick = usage.completion_tokens and self._writing_seconds >= MIN_WRITING_SECONDS
+        tokens = event.usage.completion_tokens
+        quick = tokens and self._writing_seconds >= MIN_WRITING_SECONDS
         return TurnSpeed(
             message_id=message_id,
             first_word_seconds=self._first_word - started if self._first_word is not None else None,
-            tokens_per_second=usage.completion_tokens / self._writing_seconds if quick else None,
-            prompt_tokens=usage.prompt_tokens,
-            completion_tokens=usage.completion_tokens,
-            reused_share=usage.reused_tokens / usage.prompt_tokens if usage.prompt_tokens else None,
+            tokens_per_second=tokens / self._writing_seconds if quick else None,
         )
 
 

@@ -127,9 +127,7 @@ class DaemonService:
         workspace = parse_workspace(body.workspace_path)
         held = self.hub.find(session) if session is not None else None
         if session is not None and (held is None or not held.is_at(workspace)):
-            found = await self.run_apart(lambda process: self._describe_or_pull(process, session, workspace))
-            await asyncio.to_thread(self._check_ownership, workspace, found)
-            workspace = await asyncio.to_thread(self._locate_session, workspace, found)
+            workspace = await asyncio.to_thread(self._locate_session, session, workspace)
         options = ConversationOptions(
             workspace=workspace,
             session=session,
@@ -144,24 +142,18 @@ class DaemonService:
         notices += [text for text in self._pending_notices.pop(os.path.realpath(workspace), []) if text not in notices]
         return OpenReply(session_id=session_id, resumed=resumed)
 
-    def _describe_or_pull(self, process: ProcessScope, session_id: str, workspace: Path) -> Session:
+    def _locate_session(self, session_id: str, workspace: Path) -> Path:
+        """Return the folder that a session works in; get it from the team archive first if it is only there. Raises if
+        it belongs to another workspace."""
         from ollm.archive.listing import pull_when_archived
 
-        try:
-            return process.session_files.describe_session(session_id)
-        except NotFoundError:
-            if pull_when_archived(process, session_id, workspace) is None:
-                raise
-        return process.session_files.describe_session(session_id)
-
-    def _locate_session(self, workspace: Path, session: Session) -> Path:
         with self._open_scope(workspace) as scope:
-            return scope.locate_session(session.metadata.workspace)
-
-    def _check_ownership(self, workspace: Path, session: Session) -> None:
-        """Raise if a session belongs to another workspace."""
-        with self._open_scope(workspace) as scope:
-            scope.context.check_ownership(session)
+            files = scope.process.session_files
+            if not self._exists(session_id):
+                pull_when_archived(scope.process, session_id, workspace)
+            found = files.describe_session(session_id)
+            scope.context.check_ownership(found)
+            return scope.locate_session(found.metadata.workspace)
 
     async def read_session(self, session_id: str) -> Session:
         return await self.run_apart(lambda process: process.session_files.read(session_id).session)
