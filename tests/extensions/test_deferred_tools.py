@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from ollm.extensions.install import describe_tools
-from ollm.extensions.loader import Addition, Manifest
+from ollm.extensions.loader import Manifest
 from tests.cli.running import running
 from tests.extensions.raw_servers import configure, raw_entry, shown_tools
 from tests.servers.answers import Answer
@@ -176,8 +176,8 @@ async def test_consent_names_the_tools_and_a_failed_add_leaves_nothing(tmp_path:
 
 def describe(folder: Path, source: str, target: str = "code:T") -> str:
     (folder / "code.py").write_text(source)
-    adds = (Addition(kind="tools", name="listed", target=target), Addition(kind="context", name="c", target="code:c"))
-    (line,) = describe_tools(folder, Manifest(name="m", version="1", description="", adds=adds))
+    manifest = Manifest(name="m", version="1", adds={"tools": {"listed": target}, "context": {"c": "code:c"}})
+    (line,) = describe_tools(folder, manifest)
     return line
 
 

@@ -22,16 +22,16 @@ from tests.servers.answers import Answer
 @pytest.mark.parametrize(
     ("manifest", "said"),
     [
-        ("[1]", "is not a mapping"),
+        ("[1]", "Expected `object`"),
         ("a: [", "is not YAML"),
-        ("{name: Big Name, version: 1, adds: {tools: {x: 'm:X'}}}", "name: expected up to 40"),
-        ("{name: ../up, version: 1, adds: {tools: {x: 'm:X'}}}", "name: expected up to 40"),
-        ("{name: a, adds: {tools: {x: 'm:X'}}}", "version is missing"),
-        ("{name: a, version: 1}", "adds: expected a mapping"),
-        ("{name: a, version: 1, adds: {tool: {x: 'm:X'}}}", "adds.tool: unknown; available: tools"),
-        ("{name: a, version: 1, adds: {tools: {x: os.system}}}", "module:attribute"),
+        ("{name: Big Name, version: 1, adds: {tools: {x: 'm:X'}}}", "matching regex .*name"),
+        ("{name: ../up, version: 1, adds: {tools: {x: 'm:X'}}}", "matching regex .*name"),
+        ("{name: a, adds: {tools: {x: 'm:X'}}}", "missing required field `version`"),
+        ("{name: a, version: 1}", "it adds nothing"),
+        ("{name: a, version: 1, adds: {tool: {x: 'm:X'}}}", "Invalid enum value 'tool'"),
+        ("{name: a, version: 1, adds: {tools: {x: os.system}}}", "matching regex .*adds"),
         ("{name: a, version: 1, adds: {tools: {x: 'm:X'}}}", "no module m"),
-        ("{name: a, version: 1, wants: x, adds: {tools: {x: 'm:X'}}}", "unknown key wants"),
+        ("{name: a, version: 1, wants: x, adds: {tools: {x: 'm:X'}}}", "unknown field `wants`"),
     ],
 )
 def test_a_manifest_that_cannot_be_used_says_why(tmp_path: Path, manifest: str, said: str) -> None:
@@ -54,8 +54,8 @@ def test_a_manifest_says_what_it_adds_and_asks_for(tmp_path: Path) -> None:
     text = "name: mine\nversion: 2\ndescription: Does it.\nasks: [files, 5]\nadds: {tools: {t: 'code:T'}, context: {c: 'deep.inner:f'}}\n"
     found = read_manifest(write(tmp_path, text))
 
-    assert (found.name, found.version, found.description, found.asks) == ("mine", "2", "Does it.", ("files", "5"))
-    assert [(addition.kind, addition.name, addition.target) for addition in found.adds] == [
+    assert (found.name, found.version, found.description, found.asks) == ("mine", "2", "Does it.", ("files", 5))
+    assert [(addition.kind, addition.name, addition.target) for addition in found.additions] == [
         ("tools", "t", "code:T"),
         ("context", "c", "deep.inner:f"),
     ]

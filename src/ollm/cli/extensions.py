@@ -261,7 +261,7 @@ def _set_enabled(process: ProcessScope, name: str, *, on: bool) -> None:
 
 
 def _serialize_manifest(manifest: Manifest) -> dict[str, object]:
-    adds = [{"kind": addition.kind, "name": addition.name} for addition in manifest.adds]
+    adds = [{"kind": addition.kind, "name": addition.name} for addition in manifest.additions]
     document = {**msgspec.to_builtins(manifest), "adds": adds, "source": read_source(Path(manifest.place))}
     optional = ("hooks", "mcpServers", "texts", "source")
     return {key: value for key, value in document.items() if value or key not in optional}

@@ -97,7 +97,7 @@ def _check_modules(source: Path, manifest: Manifest) -> None:
     problems = [*read_hooks(manifest.hooks)[1], *read_servers(manifest.mcp_servers)[1]]
     if problems:
         raise UsageError(f"{source / MANIFEST_FILE}: {'; '.join(problems)}. Nothing was installed.")
-    for addition in manifest.adds:
+    for addition in manifest.additions:
         place = source / addition.target.partition(":")[0].replace(".", "/")
         file = place.with_name(f"{place.name}.py")
         try:
@@ -112,7 +112,7 @@ MAX_SOURCE_BYTES = 1024 * 1024
 def describe_tools(folder: Path, manifest: Manifest) -> list[str]:
     """Describe each tool in one line: the name the model calls, and its permissions."""
     lines = []
-    for addition in manifest.adds:
+    for addition in manifest.additions:
         if addition.kind == "tools":
             module, _, attribute = addition.target.partition(":")
             lines.append(_describe_tool(folder / f"{module.replace('.', '/')}.py", attribute, addition.name))

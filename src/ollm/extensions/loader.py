@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Literal, get_args
+from typing import Annotated, Any, Literal
 
 import msgspec
 
@@ -21,13 +21,11 @@ from ollm.system.atomic import read_small_file
 from ollm.tools.framework.base import Tool, ToolSpec, make_spec
 
 Kind = Literal["tools", "context", "searchBackends", "providers"]
-KINDS: tuple[Kind, ...] = get_args(Kind)
 MANIFEST_FILE = "extension.yaml"
-KEYS = {"name", "version", "description", "adds", "asks", "hooks", "mcpServers"}
 TEXT_FOLDERS = ("commands", "skills", "agents")
 FOLDER_VARIABLE = "${extension}"  # in hooks and MCP servers: the folder of the extension
-NAME_PATTERN = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,38}[a-z0-9])?")
-TARGET_PATTERN = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*:[A-Za-z_]\w*")
+NAME_PATTERN = r"^[a-z0-9](?:[a-z0-9-]{0,38}[a-z0-9])?\Z"
+TARGET_PATTERN = r"^[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*:[A-Za-z_]\w*\Z"
 MAX_MANIFEST_BYTES = 64 * 1024
 KIND_DESCRIPTIONS: dict[Kind, str] = {
     "tools": "tools the model can call, under your policy",
@@ -45,35 +43,39 @@ class Addition(Data, frozen=True):
     target: str
 
 
-class Manifest(Data, frozen=True):
-    """An extension's manifest. `asks` are the needs its author states, `hooks` and `mcp_servers` as in the settings,
-    `place` its folder or its package, `texts` the names of its commands, skills and agents."""
+class Manifest(Data, frozen=True, forbid_unknown_fields=True):
+    """An extension's manifest. `asks` are the needs its author states, `hooks` and `mcp_servers` as in the settings.
+    Not in the file: `place`, its folder or its package, and `texts`, the names of its commands, skills and agents."""
 
-    name: str
+    name: Annotated[str, msgspec.Meta(pattern=NAME_PATTERN)]
     version: str
-    description: str
-    adds: tuple[Addition, ...]
-    asks: tuple[str, ...] = ()
-    place: str = ""
+    description: str = ""
+    adds: dict[Kind, dict[str, Annotated[str, msgspec.Meta(pattern=TARGET_PATTERN)]]] = msgspec.field(
+        default_factory=dict
+    )
+    asks: tuple[str | int | float, ...] = ()
     hooks: dict[str, Any] = msgspec.field(default_factory=dict)
     mcp_servers: dict[str, Any] = msgspec.field(default_factory=dict)
+    place: str = ""
     texts: dict[str, list[str]] = msgspec.field(default_factory=dict)
+
+    @property
+    def additions(self) -> list[Addition]:
+        found = ((kind, name, target) for kind, named in self.adds.items() for name, target in named.items())
+        return [Addition(kind=kind, name=name, target=target) for kind, name, target in found]
 
     def list_names(self) -> list[str]:
         texts = [f"/{name}" if kind == "commands" else name for kind, names in self.texts.items() for name in names]
-        return [*(addition.name for addition in self.adds), *texts, *self.hooks, *self.mcp_servers]
+        return [*(addition.name for addition in self.additions), *texts, *self.hooks, *self.mcp_servers]
 
     def describe_abilities(self) -> list[str]:
         """List the extension's abilities for the person who decides."""
         lines = [f"{self.name} {self.version}: {self.description}"]
-        for kind in KINDS:
-            names = [addition.name for addition in self.adds if addition.kind == kind]
-            if names:
-                lines.append(f"  adds {KIND_DESCRIPTIONS[kind]}: {', '.join(names)}")
+        lines += [f"  adds {KIND_DESCRIPTIONS[kind]}: {', '.join(names)}" for kind, names in self.adds.items() if names]
         lines += [f"  adds {kind}, texts sent to the model: {', '.join(names)}" for kind, names in self.texts.items()]
         lines += [f"  hook, run in the sandbox: {event}: {_render(entry)}" for event, entry in self.hooks.items()]
         lines += [f"  MCP server {name}, run in the sandbox: {_render(it)}" for name, it in self.mcp_servers.items()]
-        lines.append(f"  requests: {', '.join(self.asks) or 'nothing'}")
+        lines.append(f"  requests: {', '.join(map(str, self.asks)) or 'nothing'}")
         warning = (
             "It is Python code that runs inside ollm with all your permissions; nothing enforces what it requests."
         )
@@ -85,8 +87,8 @@ def _render(value: Any) -> str:
 
 
 def read_manifest(folder: Path, memory: Path | None = None) -> Manifest:
-    """Read the manifest of a folder. Raises UsageError with all its mistakes. `memory` is the cache of parsed files, so
-    that an unchanged file is not parsed as YAML again."""
+    """Read the manifest of a folder. Raises UsageError with its first mistake. `memory` caches the parsed file, so that
+    an unchanged one is not parsed as YAML again."""
     file = folder / MANIFEST_FILE
     try:
         if file.stat().st_size > MAX_MANIFEST_BYTES:
@@ -98,22 +100,23 @@ def read_manifest(folder: Path, memory: Path | None = None) -> Manifest:
     except InvalidYaml as error:
         raise UsageError(str(error)) from error
     document = to_plain_value(entry) if entry is not None else None
-    if not isinstance(document, Mapping):
-        raise UsageError(f"{file} is not a mapping.")
-    faults = list(_find_faults(document, folder))
-    if faults:
-        raise UsageError(f"{file} cannot be used: {'; '.join(faults)}.")
-    return Manifest(
-        name=document["name"],
-        version=str(document["version"]),
-        description=str(document.get("description") or ""),
-        adds=tuple(_read_additions(document.get("adds") or {})),
-        asks=tuple(str(ask) for ask in document.get("asks") or ()),
-        place=str(folder),
-        hooks=dict(document.get("hooks") or {}),
-        mcp_servers=dict(document.get("mcpServers") or {}),
-        texts=_list_texts(folder),
-    )
+    if isinstance(document, dict) and isinstance(document.get("version"), int | float):
+        document["version"] = str(document["version"])
+    try:
+        found = msgspec.convert(document, Manifest)
+    except msgspec.ValidationError as error:
+        raise UsageError(f"{file} cannot be used: {error}.", action="See docs/extending.md.") from error
+    if missing := [one for one in found.additions if not _has_module(folder, one)]:
+        raise UsageError(f"{file} cannot be used: no module {missing[0].target.partition(':')[0]}.")
+    texts = _list_texts(folder)
+    if not (found.adds or found.hooks or found.mcp_servers or texts):
+        raise UsageError(f"{file} cannot be used: it adds nothing.")
+    return msgspec.structs.replace(found, place=str(folder), texts=texts)
+
+
+def _has_module(folder: Path, addition: Addition) -> bool:
+    module = folder.joinpath(*addition.target.partition(":")[0].split("."))
+    return module.with_suffix(".py").is_file() or (module / "__init__.py").is_file()
 
 
 def _fill_folder(value: Any, folder: str) -> Any:
@@ -127,51 +130,6 @@ def _fill_folder(value: Any, folder: str) -> Any:
 def _list_texts(folder: Path) -> dict[str, list[str]]:
     found = {kind: sorted(file.stem for file in (folder / kind).glob("[!.]*")) for kind in TEXT_FOLDERS}
     return {kind: names for kind, names in found.items() if names}
-
-
-def _find_faults(document: Mapping[str, Any], folder: Path) -> list[str]:
-    faults = [f"unknown key {key}" for key in document if key not in KEYS]
-    if not isinstance(document.get("name"), str) or not NAME_PATTERN.fullmatch(document["name"]):
-        faults.append("name: expected up to 40 lowercase letters, digits and -")
-    if not isinstance(document.get("version"), str | int | float):
-        faults.append("version is missing")
-    if not isinstance(document.get("asks") or [], list):
-        faults.append("asks: expected a list")
-    faults += [f"{key}: expected a mapping" for key in ("hooks", "mcpServers") if not _is_mapping(document, key)]
-    adds = document.get("adds")
-    if adds is None and (document.get("hooks") or document.get("mcpServers") or _list_texts(folder)):
-        return faults
-    if not isinstance(adds, Mapping) or not adds:
-        return [*faults, f"adds: expected a mapping with some of {', '.join(KINDS)}"]
-    for kind, named in adds.items():
-        if kind not in KINDS:
-            faults.append(f"adds.{kind}: unknown; available: {', '.join(KINDS)}")
-        elif not isinstance(named, Mapping):
-            faults.append(f"adds.{kind}: expected a mapping of names to module:attribute")
-        else:
-            faults += [fault for name, target in named.items() if (fault := _check_target(kind, name, target, folder))]
-    return faults
-
-
-def _is_mapping(document: Mapping[str, Any], key: str) -> bool:
-    return isinstance(document.get(key) or {}, Mapping)
-
-
-def _check_target(kind: str, name: str, target: Any, folder: Path) -> str:
-    if not isinstance(target, str) or not TARGET_PATTERN.fullmatch(target):
-        return f"adds.{kind}.{name}: expected module:attribute"
-    module = folder.joinpath(*target.partition(":")[0].split("."))
-    if not module.with_suffix(".py").is_file() and not (module / "__init__.py").is_file():
-        return f"adds.{kind}.{name}: no module {target.partition(':')[0]}"
-    return ""
-
-
-def _read_additions(adds: Mapping[Kind, Mapping[str, str]]) -> list[Addition]:
-    return [
-        Addition(kind=kind, name=str(name), target=target)
-        for kind, named in adds.items()
-        for name, target in named.items()
-    ]
 
 
 GROUPS: dict[Kind, str] = {
@@ -189,26 +147,25 @@ def find_packages() -> dict[str, tuple[Manifest, Load]]:
     """Find installed packages that extend ollm: the manifest of each, and a function to load its additions."""
     from importlib.metadata import entry_points
 
-    found: dict[str, list[tuple[Addition, Any]]] = {}
+    found: dict[str, dict[Kind, dict[str, Any]]] = {}
     for kind, group in GROUPS.items():
         for point in entry_points(group=group):
             if point.dist is not None:
-                addition = Addition(kind=kind, name=point.name, target=point.value)
-                found.setdefault(point.dist.name.lower().replace("_", "-"), []).append((addition, point))
+                name = point.dist.name.lower().replace("_", "-")
+                found.setdefault(name, {}).setdefault(kind, {})[point.name] = point
     return {name: _build_package(name, points) for name, points in found.items()}
 
 
-def _build_package(name: str, points: list[tuple[Addition, Any]]) -> tuple[Manifest, Load]:
-    dist = points[0][1].dist
+def _build_package(name: str, points: dict[Kind, dict[str, Any]]) -> tuple[Manifest, Load]:
+    dist = next(iter(next(iter(points.values())).values())).dist
     manifest = Manifest(
         name=name,
         version=dist.version,
         description=dist.metadata["Summary"] or "",
-        adds=tuple(addition for addition, _ in points),
+        adds={kind: {key: point.value for key, point in named.items()} for kind, named in points.items()},
         place=f"the package {dist.name}",
     )
-    found = dict(points)
-    return manifest, lambda addition: found[addition].load()
+    return manifest, lambda addition: points[addition.kind][addition.name].load()
 
 
 ROOT_PACKAGE = "ollm_extensions"  # the package that folders are loaded into, so that they meet nobody else's modules
@@ -246,7 +203,7 @@ class Extensions:
     def add_extension(self, manifest: Manifest, load: Load, context: ExtensionContext) -> None:
         """Add all parts of one extension, or none."""
         bringing = Extensions()
-        for addition in manifest.adds:
+        for addition in manifest.additions:
             bringing.add_item(manifest.name, addition, load(addition), context)
         self.manifests.append(manifest)
         self.tools += bringing.tools
@@ -286,7 +243,7 @@ def load_extensions(enabled: Sequence[str], home: Path, context: ExtensionContex
 def locate_extension(name: str, home: Path) -> tuple[Manifest, Load]:
     """Find an extension's manifest and loader. Raises UsageError if no extension has that name."""
     folder = home / name
-    if NAME_PATTERN.fullmatch(name) and (folder / MANIFEST_FILE).is_file():
+    if re.fullmatch(NAME_PATTERN, name) and (folder / MANIFEST_FILE).is_file():
         manifest = read_manifest(folder, home.parent / "cache" / f"extension-{name}.json")
         if manifest.name != name:
             raise UsageError(f"{folder} contains an extension named {manifest.name}.")
