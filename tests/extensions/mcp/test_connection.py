@@ -278,26 +278,14 @@ def old() -> Iterator[OldMcp]:
         yield state
 
 
-async def test_a_server_that_streams_events_is_used_however_its_entry_calls_it(tmp_path: Path, old: OldMcp) -> None:
-    told: dict[str, dict[str, Any]] = {"sse": {"type": "sse"}, "plain": {}, "http": {"type": "http"}}
-    async with running(tmp_path, [Answer(calls=[(f"{name}__greet", {}) for name in told]), "Hello."]) as runner:
-        shared = {"url": old.url, "headers": {"X-Who": "me"}}
-        configure(runner, mcpServers={name: {**shared, **more} for name, more in told.items()})
-        done = await runner.run("-p", "greet", "--yes", "-o", "json")
-
-    assert [made["status"] for made in json.loads(done.out)["toolCalls"]] == ["ok"] * 3, done.err
-    assert str(runner.server.chats[1]["messages"]).count("hello from the past") == 3
-    assert set(old.headers) == {"me"}
-    assert "Traceback" not in done.err
-
-
 async def test_a_stream_that_ends_or_refuses_ends_the_call_and_the_next_one_begins_anew(
     tmp_path: Path, old: OldMcp
 ) -> None:
     names = ("hang_up", "greet", "refuse", "greet", "greet")
     script = [*(Answer(calls=[(f"old__{name}", {})]) for name in names), "Done."]
     async with running(tmp_path, script) as runner:
-        configure(runner, mcpServers={"old": {"type": "sse", "url": old.url}})
+        shared = {"url": old.url, "headers": {"X-Who": "me"}}
+        configure(runner, mcpServers={"old": {"type": "sse", **shared}})
         done = await runner.run("-p", "go", "--yes", "-o", "json")
 
     said = [str(chat["messages"][-1]["content"]) for chat in runner.server.chats[1:]]
@@ -306,7 +294,7 @@ async def test_a_stream_that_ends_or_refuses_ends_the_call_and_the_next_one_begi
     )
     assert "it closed its stream of events" in said[0]
     assert "it refused a message (HTTP 404)" in said[3]
-    assert len(old.streams) == 3
+    assert (len(old.streams), set(old.headers)) == (3, {"me"})
     assert "Traceback" not in done.err
 
 
@@ -315,21 +303,18 @@ async def test_a_server_is_added_with_its_transport_and_tried(tmp_path: Path, ol
         assert (await runner.run("mcp", "add", "--transport", "sse", "old", old.url)).code == 0
         assert "type: sse" in (runner.home / "config.yaml").read_text(encoding="utf-8")
         tried = await runner.run("mcp", "test", "old")
+        await runner.run("mcp", "add", "untold", "--url", old.url)
+        failed = await runner.run("mcp", "test", "untold")
 
     assert "greet" in tried.out
+    assert (failed.code, "an older server that streams events needs type: sse" in failed.out) == (1, True), failed.out
 
 
-async def test_a_stream_that_never_names_its_address_is_told(
-    tmp_path: Path, old: OldMcp, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_stream_that_never_names_its_address_is_told(tmp_path: Path, old: OldMcp) -> None:
     old.names_address = False
-    monkeypatch.setattr("ollm.extensions.mcp.http.GREETING_TIMEOUT_SECONDS", 0.2)
-    async with lines(
-        tmp_path, {"old": {"url": old.url}, "slow": {"type": "sse", "url": old.url, "startTimeout": 1}}
-    ) as found:
+    async with lines(tmp_path, {"slow": {"type": "sse", "url": old.url, "startTimeout": 1}}) as found:
         await found.servers.before_turn()
 
-    assert any("The MCP server old cannot be used" in line for line in found.told), found.told
     assert any("The MCP server slow cannot be used: no initialize reply" in line for line in found.told), found.told
 
 

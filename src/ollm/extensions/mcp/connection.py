@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from ollm.domain.errors import OllmError, ToolFailure
 from ollm.extensions.mcp.client_features import ClientFeatures
-from ollm.extensions.mcp.http import may_be_newer, may_be_older
+from ollm.extensions.mcp.http import may_be_newer
 from ollm.extensions.mcp.results import summarize_error
 from ollm.extensions.mcp.settings import McpServer
 from ollm.system.install_command import describe_extra_install
@@ -39,7 +39,6 @@ class McpConnectionState:
         self.over = asyncio.Event()
         self.why = ""
         self.status = 0  # the last HTTP status that was a refusal
-        self.falls_back = False  # to the older way over HTTP, for a server that refused the newer one
         self.last_words: Callable[[], str] = str
 
     def note_refusal(self, status: int) -> None:
@@ -220,26 +219,19 @@ class McpConnection:
         except StartError as error:
             _fail(ready, self._make_failure(f"cannot be started: {error.message}"))
         except Exception as error:  # noqa: BLE001 - whatever the SDK raises for a foreign server is that server's failure
-            line.mark_lost(self._explain_refusal(line.status) or summarize_error(error))
+            line.mark_lost(self._explain_refusal(line.status, summarize_error(error)))
             _fail(ready, self._make_failure(f"cannot be used: {line.explain_loss('')}"))
 
     async def _hold_some_way(self, line: McpConnectionState, ready: asyncio.Future[Client]) -> None:
         """Connect in `legacy` mode, whose handshake lets a server ask questions and announce changed tools. If a server
-        at an address refuses it, try the older transport if the status suggests it, then `auto`."""
+        at an address refuses it, connect in `auto` mode."""
         try:
             await self._hold_client("legacy", line, ready)
         except Exception as error:
             if not self.server.url or ready.done() or not may_be_newer(line.status, error):
                 raise
-            status, line.status = line.status, 0
-            line.falls_back = may_be_older(status) and not self.server.transport
-            try:
-                await self._hold_client("legacy" if line.falls_back else "auto", line, ready)
-            except Exception:
-                if ready.done() or not line.falls_back:
-                    raise
-                line.falls_back = False
-                await self._hold_client("auto", line, ready)
+            line.status = 0
+            await self._hold_client("auto", line, ready)
 
     async def _hold_client(self, mode: str, line: McpConnectionState, ready: asyncio.Future[Client]) -> None:
         from mcp import Client
@@ -251,10 +243,12 @@ class McpConnection:
             ready.set_result(client)
             await line.over.wait()
 
-    def _explain_refusal(self, status: int) -> str:
+    def _explain_refusal(self, status: int, said: str) -> str:
         if status == 401:
             return f"it wants a login (HTTP 401): run `ollm mcp login {self.server.name}`, or set headers.Authorization"
-        return f"it refuses the key (HTTP {status})" if status == 403 else ""
+        if status in (400, 404, 405) and not self.server.transport:
+            return f"{said} (HTTP {status}; an older server that streams events needs type: sse)"
+        return f"it refuses the key (HTTP {status})" if status == 403 else said
 
     def _make_failure(self, what: str, kind: str = FAILURE_KIND) -> ToolFailure:
         return ToolFailure(kind, f"The MCP server {self.server.name} {what}.")

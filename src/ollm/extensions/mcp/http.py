@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, Any
@@ -39,12 +38,10 @@ def open_address(
     note_refusal: Callable[[int], None],
     lost: Callable[[str], None],
     auth: Any = None,
-    *,
-    older: bool = False,
 ) -> AbstractAsyncContextManager[Any]:
     """Open the streams of an SDK client. `note_refusal` gets every error status, `lost` the reason for a broken
-    connection; `auth` is a login; `older` is for servers that stream events from a separate address."""
-    if server.transport == SSE or older:
+    connection; `auth` is a login."""
+    if server.transport == SSE:
         return open_sse_transport(server, note_refusal, lost, auth)
     return open_http_transport(server, note_refusal, auth)
 
@@ -82,11 +79,6 @@ def may_be_newer(status: int, error: BaseException) -> bool:
     return answered and status not in (401, 403)
 
 
-def may_be_older(status: int) -> bool:
-    """Return True if the status suggests an older server that streams events from a separate address."""
-    return status in (400, 404, 405)
-
-
 async def limit_response(response: Any) -> None:
     """Limit the length of an answer; of an event stream, that of each line."""
     import httpx2
@@ -110,7 +102,6 @@ async def limit_response(response: Any) -> None:
 
 
 SILENCE_TIMEOUT_SECONDS = 3600.0  # seconds a stream may bring nothing
-GREETING_TIMEOUT_SECONDS = 5.0  # seconds until the stream names the address, where the older way is only a guess
 
 
 @asynccontextmanager
@@ -141,8 +132,7 @@ async def open_sse_transport(
     limits = (CONNECT_TIMEOUT_SECONDS, SILENCE_TIMEOUT_SECONDS)
     opening = sse_client(server.url, server.headers, *limits, httpx_client_factory=make_client, auth=auth)
     async with AsyncExitStack() as stack:
-        async with asyncio.timeout(None if server.transport == SSE else GREETING_TIMEOUT_SECONDS):
-            messages, writing = await stack.enter_async_context(opening)
+        messages, writing = await stack.enter_async_context(opening)
         group = await stack.enter_async_context(anyio.create_task_group())
         group.start_soon(forward, messages)
         try:

@@ -57,7 +57,7 @@ async def open_with_login(server: McpServer, logins: Path | None, line: McpConne
     from ollm.extensions.mcp.login import LoginFile, build_kept_auth
 
     auth = build_kept_auth(LoginFile(logins), server) if logins else None
-    async with open_address(server, line.note_refusal, line.mark_lost, auth, older=line.falls_back) as streams:
+    async with open_address(server, line.note_refusal, line.mark_lost, auth) as streams:
         yield streams
 
 
