@@ -7,10 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 from tests.cli.command import ollm
-from tests.cli.test_sandbox import place, shell, use_level
+from tests.cli.test_sandbox import place, shell
 
 __all__ = ["place"]  # a fixture
 
@@ -161,30 +159,6 @@ def test_file_tools_and_commands_ask_alike_about_what_a_steering_link_leads_to(p
         "docs/other.txt": "evil",
     }
     assert "AGENTS.md, which steers tools or agents, leads to it" in said["docs/agents.txt"][1]
-
-
-@pytest.mark.parametrize("level", ["full", "landlock"])
-def test_the_next_git_command_of_a_person_changes_reads_and_loses_nothing_outside(place: Path, level: str) -> None:
-    work, home = place / "user/work", place / "user"
-    use_level(home / ".ollm", level)
-    git = ["git", "-c", "user.name=A", "-c", "user.email=a@b.c", "-C", str(work)]
-    (home / ".bashrc").write_text("mine\n")
-    for words in (["init", "-q"], ["add", "a.txt"], ["commit", "-qm", "1"], ["worktree", "add", "-q", "../other"]):
-        subprocess.run([*git, *words], check=True)
-    (work / "s.sh").write_text(
-        "cd .git; for f in COMMIT_EDITMSG FETCH_HEAD logs/HEAD; do ln -sf ~/.bashrc $f; done; echo evil > MERGE_MSG; mkdir -p rr-cache/$(printf %040d 1)\n"
-        "printf '%040d\\t../.ssh/id_rsa\\0' 1 > MERGE_RR; touch rr-cache/*/preimage; cd ..; git worktree prune; echo 2 >> a.txt\n"
-        "git update-index --add --cacheinfo 100644,$(echo evil | git hash-object -w --stdin),12/.bashrc; sed -i s,12/.bashrc,../.bashrc, .git/index\n"
-        'python3 -c \'import hashlib; b = open(".git/index", "rb").read()[:-20]; open(".git/index", "wb").write(b + hashlib.sha1(b).digest())\'\n'
-    )
-    done = shell(place, "sh s.sh", "--yes")
-    for words in (["restore", "."], ["commit", "-qa", "--allow-empty", "-m", "2"], ["fetch", "-q", "."]):
-        subprocess.run([*git, *words], capture_output=True, check=False)
-
-    assert (home / ".bashrc").read_text() == "mine\n"
-    assert not [*work.glob(".git/rr-cache/*/postimage")]
-    assert subprocess.run(["git", "-C", home / "other", "status"], capture_output=True, check=False).returncode == 0
-    assert "COMMIT_EDITMSG" in done["llmContent"].partition("Moved aside")[2], done
 
 
 def test_a_command_that_goes_on_without_a_protected_file_is_explained(place: Path) -> None:

@@ -29,7 +29,7 @@ from ollm.system.sandbox.box import (
     list_visible_places,
 )
 from ollm.system.sandbox.bubblewrap import start_wrapped_host
-from ollm.system.sandbox.git_parts import is_harmless
+from ollm.system.sandbox.git_parts import is_expected
 from ollm.system.sandbox.host import send_order, start_host
 from ollm.system.sandbox.levels import make_namespaces
 from ollm.system.sandbox.names import find_git_directories, find_steering_name
@@ -287,8 +287,8 @@ class World:
         new = path not in self._first and (self.root / path).exists()
         repositories = [*map(str, self.workspace.rglob(".git"))]
         return new and (
-            (place.name == ".git" and place.is_dir())
-            or any(is_harmless(str(one), (str(self.workspace),), repositories, (), ()) for one in whole)
+            (place.name in (".git", "branches") and place.is_dir())
+            or any(is_expected(str(one), repositories) for one in whole)
         )
 
     def _seen(self) -> dict[str, str]:

@@ -1,6 +1,6 @@
-"""What a command leaves in a git repository: links, paths and strategies by which git outside would write, read or run
-something else are moved aside, and git's own state stays."""
+"""What a command leaves in a git directory: data stays, operations in progress are parked, all else is moved aside."""
 
+import json
 import os
 import subprocess
 import sys
@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from ollm.system.sandbox.recovery import recover_taken
+from ollm.system.sandbox.taken import describe_taken
 from ollm.system.sandbox.watch import SteeringWatch
 from tests.ordinary_user import as_ordinary_user
 
@@ -19,23 +21,22 @@ HOSTILE = {  # what a command does in a new repository: what is moved aside
         "logs/refs/heads/objects/ab/cd/x"
     },
     f"mkdir logs; {LINK} logs/HEAD; chmod 0 logs": {"logs/HEAD"},
-    f"mkdir -p lfs/objects/ab; {LINK} lfs/objects/ab/cd": {"lfs/objects/ab/cd"},
-    f"mkdir -p lost-found/other; {LINK} lost-found/other/x": {"lost-found/other/x"},
-    f"mkdir -p .git/tool/a; {LINK} .git/tool/a/x": {".git/tool/a/x"},
-    "mkdir rebase-merge; echo ../x > rebase-merge/strategy": {"rebase-merge"},
-    "mkdir rebase-merge; printf 'x/evil.sh\\0' > rebase-merge/strategy": {"rebase-merge"},
-    "mkdir rebase-apply; (printf 'x\\0'; head -c 17000000 /dev/zero) > rebase-apply/strategy": {"rebase-apply"},
-    "mkdir rebase-merge; echo ort > rebase-merge/strategy; chmod 0 rebase-merge/strategy": {"rebase-merge"},
-    "mkdir rebase-merge; mkdir rebase-merge/git-rebase-todo": {"rebase-merge"},
-    "mkdir sequencer; printf '[options]\\n\\tstrategy = ../x\\n' > sequencer/opts": {"sequencer"},
-    "printf '%040d\\t../../secret\\0' 1 > MERGE_RR": {"MERGE_RR"},
-    "printf '%040d\\t/etc/passwd\\0' 1 > MERGE_RR": {"MERGE_RR"},
-    "ln -s ../../secret ../s; printf '%040d\\ts\\0' 1 > MERGE_RR": {"MERGE_RR"},
+    f"mkdir -p lfs/objects/ab; {LINK} lfs/objects/ab/cd; mkfifo FETCH_HEAD": {"lfs/objects/ab/cd", "FETCH_HEAD"},
+    f"mkdir -p lost-found/other; {LINK} lost-found/other/x": {"lost-found"},
+    f"{LINK} sequencer; mkdir COMMIT_EDITMSG; touch COMMIT_EDITMSG/x": {"sequencer", "COMMIT_EDITMSG"},
+    "mkdir -p remotes branches; echo URL: x > remotes/origin; echo x > branches/y": {"remotes", "branches"},
+    "echo x > info/attributes; echo x > objects/info/alternates; echo x > author-script; mkdir -p modules/a; echo x > modules/a/config": {
+        "info/attributes",
+        "objects/info/alternates",
+        "author-script",
+        "modules/a/config",
+    },
+    "mkdir -p empty/folder lfs/objects; touch index.lock X_HEAD sharedindex.1": set(),
 }
 
 
-def make(tmp_path: Path) -> SteeringWatch:
-    return SteeringWatch([str(tmp_path / "work")], find_folder=lambda: tmp_path / "taken")
+def make(tmp_path: Path, **more: object) -> SteeringWatch:
+    return SteeringWatch([str(tmp_path / "work")], find_folder=lambda: tmp_path / "taken/1", **more)  # type: ignore[arg-type]
 
 
 @pytest.fixture
@@ -57,7 +58,7 @@ def test_nothing_in_a_repository_leads_git_out_of_it() -> None:
                 subprocess.run(["/bin/bash", "-c", line], cwd=git, check=True)
 
                 taken = {os.path.relpath(file.path, git) for file in watch.look()}
-                assert taken == expected or (kind, taken) == ("bare", {"HEAD"}), line
+                assert taken == expected or (kind == "bare" and "HEAD" in taken), line
                 subprocess.run(["rm", "-rf", top], check=True)
 
     as_ordinary_user(body)
@@ -179,36 +180,105 @@ def test_a_link_that_was_in_a_repository_stays_and_is_put_back_if_a_command_chan
     assert not any("elsewhere" in path for path in protected), "git writes through it"
 
 
-def test_git_goes_on_with_a_pick_that_a_command_began(work: Path, tmp_path: Path) -> None:
-    watch = make(tmp_path)
-    watch.begin()
-    line = (
-        "git init -q -b main && echo 1 > f && git add f && $G commit -qm 1 && git switch -qc o && echo 2 > f && $G commit -qam 2 && "
-        "echo 3 > g && git add g && $G commit -qm 3 && git switch -q main && echo 4 > f && $G commit -qam 4; "
-        "$G -c rerere.enabled=1 cherry-pick -X patience o~1 o; ls .git/sequencer/opts .git/MERGE_RR"
-    )
-    subprocess.run(["/bin/bash", "-c", line.replace("$G", " ".join(GIT))], cwd=work, check=True)
-
-    assert watch.look() == []
+STATE = ("rebase-merge/strategy", "rebase-apply/apply-opt", "sequencer/opts", "MERGE_RR", "BISECT_LOG")
 
 
-@pytest.mark.parametrize(
-    "change",
-    ["echo exec y >> git-rebase-todo", "echo ../x > strategy", "ln git-rebase-todo ../../n", "mv git-rebase-todo todo"],
-)
-def test_a_rebase_that_a_person_began_stays_until_a_command_changes_it(work: Path, tmp_path: Path, change: str) -> None:
+def write_states(git: Path, text: str) -> None:
+    for name in STATE:
+        (git / name).parent.mkdir(exist_ok=True)
+        (git / name).write_text(text)
+
+
+def read_states(git: Path) -> set[str]:
+    return {(git / name).read_text() if (git / name).exists() else "" for name in STATE}
+
+
+def test_operations_in_progress_are_there_for_commands_and_not_for_the_user(work: Path, tmp_path: Path) -> None:
     subprocess.run(["git", "init", "-q", work], check=True)
-    state = work / ".git/rebase-merge"
-    state.mkdir()
-    (state / "git-rebase-todo").write_text("exec make test\n")
-    watch = make(tmp_path)
+    git, reported = work / ".git", []
+    watch = make(tmp_path, report=reported.append)
     watch.begin()
-    (state / "message").write_text("")
+    write_states(git, "theirs")
+    (said,) = describe_taken(watch.look()).splitlines()
+    assert read_states(git) == {""}
+    assert "in progress for commands in the sandbox only" in said
+
+    for session in (watch, make(tmp_path)):
+        session.begin()
+        assert read_states(git) == {"theirs"}
+        assert session.look() == [], "it is said once"
+        assert read_states(git) == {""}
+    watch.close()
+    assert reported == [said]
+    subprocess.run(["/bin/sh", "-c", said.rpartition("with: ")[2]], check=True)
+    watch.begin()
+    assert watch.look() == []
+    assert read_states(git) == {"theirs"}, "handed over, and no command changed it"
+
+
+def test_an_operation_of_the_user_stays_until_a_command_changes_it(work: Path, tmp_path: Path) -> None:
+    subprocess.run(["git", "init", "-q", work], check=True)
+    git, watch = work / ".git", make(tmp_path)
+    write_states(git, "mine")
+    watch.begin()
+    (git / "HEAD").write_text("ref: refs/heads/x")
     assert watch.look() == []
     watch.begin()
-    subprocess.run(["/bin/bash", "-c", change], cwd=state, check=True)
+    (git / "rebase-merge/message").touch()
+    (git / "MERGE_RR").unlink()
 
-    assert [file.path for file in watch.look()] == [str(state)]
+    assert [Path(file.path).name for file in watch.look()] == ["rebase-merge"]
+    assert (git / "sequencer/opts").read_text() == "mine"
+
+
+def test_an_operation_that_the_user_began_meanwhile_is_not_overwritten(work: Path, tmp_path: Path) -> None:
+    subprocess.run(["git", "init", "-q", work], check=True)
+    git, watch = work / ".git", make(tmp_path)
+    watch.begin()
+    write_states(git, "theirs")
+    watch.look()
+    write_states(git, "mine")
+    watch.begin()
+
+    taken = [file for file in watch.look() if not file.parked]
+    assert sorted(os.path.relpath(file.path, git) for file in taken) == sorted(name.split("/")[0] for name in STATE)
+    assert read_states(git) == {"mine"}
+    assert {Path(file.batch, os.path.relpath(git, file.root)).exists() for file in taken} == {True}
+
+
+@pytest.mark.parametrize("moment", ["first", "again"])
+def test_after_a_kill_an_operation_of_a_command_is_parked_and_given_back(
+    work: Path, tmp_path: Path, moment: str
+) -> None:
+    subprocess.run(["git", "init", "-q", work], check=True)
+    git, records = work / ".git", tmp_path / "records"
+    watch = make(tmp_path, records=records)
+    watch.begin()
+    write_states(git, "theirs")
+    if moment == "again":
+        watch.look()
+        watch.begin()
+        assert read_states(git) == {"theirs"}
+    (record,) = records.iterdir()
+    record.write_text(json.dumps({**json.loads(record.read_text()), "process": [1, "long ago"]}))
+    recover_taken(records)
+
+    assert read_states(git) == {""}
+    make(tmp_path).begin()
+    assert read_states(git) == {"theirs"}
+
+
+def test_a_worktree_that_a_command_made_can_be_removed_by_the_next_one(work: Path, tmp_path: Path) -> None:
+    for words in (["init", "-q"], ["commit", "-q", "--allow-empty", "-m", "1"]):
+        subprocess.run([*GIT, "-C", work, *words], check=True)
+    watch = make(tmp_path)
+    watch.begin()
+    subprocess.run([*GIT, "-C", work, "worktree", "add", "-q", "in"], check=True)
+    assert watch.look() == []
+
+    assert not [path for path in watch.begin() if "/in" in path.removeprefix(str(work))]
+    (work / "in/.git").write_text("gitdir: ../x")
+    assert {Path(file.path).name for file in watch.look()} == {".git", "gitdir", "commondir"}
 
 
 def test_the_place_of_a_worktree_outside_cannot_be_changed_and_that_of_one_inside_can(

@@ -10,10 +10,6 @@ import sys
 from collections.abc import Callable, Container, Iterable, Iterator
 from contextlib import suppress
 from functools import lru_cache
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from ollm.system.folders import FolderNames
 
 _BASH = frozenset({".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile", ".inputrc"})
 _ZSH = frozenset({".zshrc", ".zshenv", ".zprofile", ".zlogin", ".zlogout"})
@@ -53,21 +49,30 @@ STEERING_STEMS = (".huskyrc.", ".lintstagedrc.")  # also as .json, .yaml or a pr
 GITHUB_STEERING_NAMES = frozenset(
     {"workflows", "actions", "copilot-instructions.md", "instructions", "agents", "chatmodes", "prompts", "hooks"}
 )
-GIT_STEERING_NAMES = frozenset(
-    {"config", "config.worktree", "hooks", "commondir", "gitdir", "rebase-merge", "rebase-apply"}
+# The allow-list for a git directory: what git only reads as data (gitrepository-layout(5) and what git 2.39 to 2.50
+# writes). A command may make and change it. All else is read-only if it is there, and moves aside if it is new.
+GIT_DATA_FOLDERS = frozenset(
+    "objects refs logs reftable rr-cache objects/info/commit-graphs lfs/objects lfs/incomplete lfs/tmp lfs/cache "
+    "lfs/logs".split()
 )
-GIT_STEERING_PATHS = frozenset({("info", "attributes"), ("info", "grafts"), ("objects", "info", "alternates")})
+GIT_DATA_FILES = frozenset(
+    "HEAD index packed-refs packed-refs.new shallow description gc.log gc.pid locked MERGE_MODE MERGE_AUTOSTASH "
+    "AUTO_MERGE COMMIT_EDITMSG MERGE_MSG SQUASH_MSG TAG_EDITMSG NOTES_EDITMSG EDIT_DESCRIPTION ADD_EDIT.patch "
+    "addp-hunk-edit.diff info/exclude info/sparse-checkout info/refs objects/info/packs "
+    "objects/info/commit-graph".split()
+)
+GIT_DATA_ENDINGS, GIT_DATA_BEGINNING = ("_HEAD", ".lock"), "sharedindex."
+GIT_MIXED_FOLDERS = frozenset({"info", "objects/info", "lfs"})  # data only as far as they are listed above
+# What git writes for a later step of an operation: kept for the commands of the sandbox alone
+GIT_OPERATIONS, GIT_OPERATION_BEGINNINGS = (
+    frozenset({"rebase-merge", "rebase-apply", "sequencer", "MERGE_RR"}),
+    ("BISECT_", "NOTES_MERGE_"),
+)
 GIT_SETTINGS_NAMES = ("config", "config.worktree")
 GIT_PINS = ("objects", "refs")  # make a folder a repository; a command can neither move nor remove them
 GIT_NESTED = frozenset({"modules", "worktrees"})
 INSTALLED_FOLDERS = frozenset({"node_modules", "site-packages", "dist-packages", "__pycache__"})  # packages of others
 PACKAGE_FOLDERS = INSTALLED_FOLDERS - {"__pycache__"}
-# what git goes by in a repository; a command may change it, and it is judged by its content after each one
-GIT_STATE_NAMES = frozenset({"rebase-merge", "rebase-apply", "sequencer", "MERGE_RR", "index"})
-GIT_WRITTEN_FOLDERS = frozenset(  # where git and its extensions write in a repository that may hold worktrees too
-    "annex branches info lfs logs lost-found objects rebase-apply rebase-merge refs reftable remotes rr-cache "
-    "sequencer svn".split()
-)
 # where we run from, with the programs beside us
 OWN_PLACES = frozenset(
     os.path.realpath(place)
@@ -146,53 +151,48 @@ def read_pointer(path: str) -> str:
     return "" if "\0" in text or len(text) > MAX_POINTER_CHARS else text
 
 
-def read_git_state(path: str) -> str:
-    """Return a digest of what git goes by in a rebase or merge in progress, or "" if that cannot be read exactly."""
-    import hashlib
-
-    inner = ("strategy", "opts", "git-rebase-todo", "todo")
-    digest = hashlib.sha256()
-    for file in (os.path.join(path, name) for name in inner) if os.path.isdir(path) else (path,):
-        if os.path.islink(path) or os.path.islink(file) or has_other_names(file):
-            return ""
-        try:
-            digest.update(hashlib.sha256(read_regular(file)).digest())
-        except FileNotFoundError:
-            digest.update(b"-")
-        except OSError:
-            return ""
-    return digest.hexdigest()
-
-
 def steers_by_name(part: str) -> bool:
     return part in STEERING_NAMES or part.endswith(STEERING_ENDINGS) or part.startswith(STEERING_STEMS)
 
 
 def find_steering_name(path: str) -> str | None:
     """Return the part of an absolute, resolved path that steers tools or agents, or None."""
-    parts = [normalize_name(part) for part in path.split("/") if part]
-    for position, part in enumerate(parts):
+    parts = [part for part in path.split("/") if part]
+    plain = [*map(normalize_name, parts)]
+    for position, part in enumerate(plain):
         if steers_by_name(part):
             return part
-        if part == ".github" and parts[position + 1 : position + 2] and parts[position + 1] in GITHUB_STEERING_NAMES:
-            return f"{part}/{parts[position + 1]}"
+        if part == ".github" and plain[position + 1 : position + 2] and plain[position + 1] in GITHUB_STEERING_NAMES:
+            return f"{part}/{plain[position + 1]}"
         if part == ".git" and (found := _find_git_steering_name(parts[position + 1 :])) is not None:
             return found
     return None
 
 
 def _find_git_steering_name(below: list[str]) -> str | None:
-    """Match `.git` itself, the files git runs or reads settings from, and those of submodules and worktrees."""
+    """Match a git directory itself and what is not on the allow-list in it, in submodules and in worktrees."""
     if not below:
         return ".git"
-    if below[0] in GIT_STEERING_NAMES:
-        return f".git/{below[0]}"
-    if found := next((path for path in GIT_STEERING_PATHS if tuple(below[: len(path)]) == path), None):
-        return "/".join((".git", *found))
-    if below[0] in GIT_NESTED:
-        steering = next((part for part in below[1:] if part in GIT_STEERING_NAMES), None)
-        return steering and f".git/{below[0]}/…/{steering}"
-    return None
+    if below[0] in GIT_NESTED and len(below) < 3:
+        return None
+    inner = range(2, len(below)) if below[0] in GIT_NESTED else range(1)  # a submodule's name may contain slashes
+    if any(is_git_data("/".join(below[count:]), folder=folder) for count in inner for folder in (False, True)):
+        return None
+    return f".git/{below[0]}" if below[0] not in GIT_NESTED else f".git/{below[0]}/…/{below[-1]}"
+
+
+def is_git_data(below: str, *, folder: bool) -> bool:
+    """Return True for a path below a git directory that is on the allow-list, or in a folder on it."""
+    if below in (GIT_DATA_FOLDERS | GIT_MIXED_FOLDERS if folder else GIT_DATA_FILES):
+        return True
+    above, _, name = below.rpartition("/")
+    if above and above not in GIT_MIXED_FOLDERS:
+        return is_git_data(above, folder=True)
+    return not folder and (name.endswith(GIT_DATA_ENDINGS) or name.startswith(GIT_DATA_BEGINNING))
+
+
+def is_git_operation(name: str) -> bool:
+    return name in GIT_OPERATIONS or name.startswith(GIT_OPERATION_BEGINNINGS)
 
 
 def is_repository(names: Container[str]) -> bool:
@@ -202,67 +202,27 @@ def is_repository(names: Container[str]) -> bool:
     return worktree or all(name in names for name in GIT_PINS)
 
 
-def list_git_parts(git: str, visit: Callable[[str], object] = lambda _: None) -> list[str]:
-    """List the paths that steer git in a `.git` and in the submodules and worktrees below it; a `.git` that is a file
-    or a link counts itself. `visit` is called with every folder before it is read."""
-    if os.path.islink(git) or not os.path.isdir(git):
-        return [git]
-    repositories, found = _read_git_tree(git, visit)
-    return [*found, *(part for folder in repositories for part in list_own_parts(folder))]
-
-
-def list_own_parts(repository: str) -> list[str]:
-    """List the paths that steer git in a repository, without those of submodules and worktrees."""
-    names = (*(GIT_STEERING_NAMES | GIT_STATE_NAMES), *map("/".join, GIT_STEERING_PATHS))
-    parts = (os.path.join(repository, part) for part in names)
-    links = filter(os.path.islink, (os.path.join(repository, name) for name in (*GIT_NESTED, "info")))
-    return [*filter(os.path.lexists, parts), *links]
-
-
-def find_git_links(repository: str, read: Callable[[str], FolderNames]) -> Iterator[str]:
-    """Find the links in a repository. Git makes none, and writes through those that it finds. `read` lists a folder."""
-    waiting, whole = [""], ".git" in repository.split("/")
-    for below in waiting:  # grows
-        names = read(os.path.join(repository, below).rstrip("/"))
-        paths = (os.path.join(repository, below, name) for name in names.others)
-        yield from filter(os.path.islink, paths)
-        written = (name for name in names.folders if below or name in GIT_WRITTEN_FOLDERS or whole)
-        inner = (os.path.join(below, name) for name in written if below or name not in GIT_NESTED)
-        waiting += [path for path in inner if not _holds_objects(path.split("/"))]
-
-
-def _holds_objects(parts: list[str]) -> bool:
-    """Return True for folders of files under their hashes, which are renamed into place: they may be too many."""
-    own = parts[0] == "objects" and len(parts) == 2 and len(parts[1]) == 2
-    return own or (parts[0] in ("annex", "lfs") and parts[1:2] == ["objects"] and len(parts) == 4)
-
-
 def list_repositories(git: str, visit: Callable[[str], object] = lambda _: None) -> list[str]:
     """Return a repository and those of its submodules and worktrees. `visit` is called with every folder before it is
-    read."""
-    return _read_git_tree(git, visit)[0]
-
-
-def _read_git_tree(git: str, visit: Callable[[str], object]) -> tuple[list[str], list[str]]:
-    """Return a repository with those of its submodules and worktrees, and the paths that may steer git between them. A
-    submodule's name may contain slashes: a folder is a repository if it has a HEAD or looks like one."""
-    repositories, found, waiting = list[str](), list[str](), [git]
+    read. A submodule's name may contain slashes: a folder is a repository if it has a HEAD or looks like one."""
+    repositories, waiting = list[str](), [git]
     while waiting:
         folder = waiting.pop()
         visit(folder)
         places = [folder]
-        if folder == git or os.path.lexists(os.path.join(folder, "HEAD")) or is_repository(list_names(folder)):
+        if folder == git or is_nested_repository(list_names(folder)):
             repositories.append(folder)
             places = [os.path.join(folder, name) for name in GIT_NESTED]
         for place in places:
             visit(place)
             with suppress(OSError):
-                for entry in () if os.path.islink(place) else os.scandir(place):
-                    if entry.is_dir(follow_symlinks=False):
-                        waiting.append(entry.path)
-                    elif entry.is_symlink() or entry.name in GIT_STEERING_NAMES:
-                        found.append(entry.path)
-    return repositories, found
+                entries = () if os.path.islink(place) else os.scandir(place)
+                waiting += [entry.path for entry in entries if entry.is_dir(follow_symlinks=False)]
+    return repositories
+
+
+def is_nested_repository(names: Container[str]) -> bool:
+    return "HEAD" in names or is_repository(names)
 
 
 def find_repository_part(path: str, root: str) -> str | None:
@@ -270,7 +230,7 @@ def find_repository_part(path: str, root: str) -> str | None:
     parts = path.removeprefix(root).strip("/").split("/") if is_inside(path, root) else []
     for count in range(len(parts) + 1):
         folder = os.path.join(root, *parts[:count])
-        below = _find_git_steering_name([normalize_name(part) for part in parts[count:] if part])
+        below = _find_git_steering_name([part for part in parts[count:] if part])
         if below and is_repository(list_names(folder)) and (count or not os.path.lexists(os.path.join(root, ".git"))):
             return below.replace(".git", os.path.basename(folder), 1)
     return None

@@ -34,13 +34,18 @@ def remember(make: Callable[..., T], *arguments: object) -> T:
         return value  # type: ignore[no-any-return]
     if len(_remembered) >= MAX_REMEMBERED:
         _remembered.clear()
-    states, settled = {}, time.time_ns() - CLOCK_STEP_NS
+    states, began = {}, time.time()
     value = make(*arguments, lambda path: states.setdefault(path, get_state(path)))
     # a new entry changes its folder too
     needed = {path: state for path, state in states.items() if state or os.path.dirname(path) not in states}
-    if value is not None and all(state is None or state[0] < settled for state in states.values()):
+    if value is not None and are_settled(states.values(), began):
         _remembered[key] = needed, value
     return value
+
+
+def are_settled(states: Iterable[list[int] | None], began: float) -> bool:
+    """Return True if files in these states change their times with any change since this moment."""
+    return all(state is None or state[0] < began * 10**9 - CLOCK_STEP_NS for state in states)
 
 
 def are_unchanged(states: Mapping[str, object]) -> bool:

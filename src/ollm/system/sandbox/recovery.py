@@ -61,5 +61,6 @@ def _follow_move(record: dict[str, Any], workspace: str) -> None:
     known = {move(path): target for path, target in record["known"].items()}
     if all(os.path.lexists(path) for path in known if is_inside(path, new)):
         record |= {name: [*map(move, record[name])] for name in ("roots", "executed", "allowed")}
+        record["operations"] = {move(path): digest for path, digest in record.get("operations", {}).items()}
         record |= {"known": known, "places": [identify(root) for root in record["roots"]]}
         record["repositories"] = {move(path): whole for path, whole in record["repositories"].items()}

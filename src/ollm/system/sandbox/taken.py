@@ -20,12 +20,13 @@ MAX_SHOWN = 5
 
 class TakenFile(NamedTuple):
     """A file or folder that was moved aside: its path, its batch folder, or "" if it stays, and what names it, if its
-    name alone does not tell."""
+    name alone does not tell. An operation of git that is `parked` comes back for the next command."""
 
     path: str
     root: str
     batch: str
     why: str = ""
+    parked: bool = False
 
 
 def describe_taken(taken: Iterable[TakenFile]) -> str:
@@ -33,10 +34,11 @@ def describe_taken(taken: Iterable[TakenFile]) -> str:
     import shlex
 
     batches: dict[tuple[str, str], list[str]] = {}
-    files = list(taken)
+    every = list(taken)
+    files = [file for file in every if not file.parked]
     for file in files:
         batches.setdefault((file.root, file.batch), []).append(file.path)
-    lines = []
+    lines = _describe_parked(file for file in every if file.parked)
     for (root, batch), paths in batches.items():
         shown = [shlex.quote(make_printable(os.path.relpath(path, root))) for path in paths[:MAX_SHOWN]]
         more = f" and {len(paths) - MAX_SHOWN} more, all in {batch or root}" if len(paths) > MAX_SHOWN else ""
@@ -50,6 +52,22 @@ def describe_taken(taken: Iterable[TakenFile]) -> str:
                 f"Could not be moved aside, and {which}. The user should look at them in {root} and delete them"
             )
     return "\n".join(lines)
+
+
+def _describe_parked(files: Iterable[TakenFile]) -> list[str]:
+    import shlex
+
+    folders: dict[tuple[str, str], list[str]] = {}
+    for file in files:
+        above, name = os.path.split(file.path)
+        kept = os.path.join(file.batch, os.path.relpath(above, file.root))
+        folders.setdefault((above, kept), []).append(name)
+    return [
+        f"A git operation is in progress for commands in the sandbox only, and the user's own git does not see it: "
+        f"{', '.join(sorted(names))} in {make_printable(above)}. The user can hand it over with: "
+        f"mv {shlex.quote(kept)}/* {shlex.quote(above)}/"
+        for (above, kept), names in folders.items()
+    ]
 
 
 def _make_put_back_command(root: str, batch: str, paths: Iterable[str]) -> str:

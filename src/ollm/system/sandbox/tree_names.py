@@ -8,17 +8,20 @@ from typing import NamedTuple
 
 from ollm.system.folders import FolderMemory, FolderNames
 from ollm.system.sandbox.names import (
+    GIT_NESTED,
     GITHUB_STEERING_NAMES,
     INSTALLED_FOLDERS,
     PACKAGE_FOLDERS,
-    find_git_links,
     is_environment_file,
+    is_git_data,
+    is_git_operation,
+    is_nested_repository,
     is_repository,
-    list_git_parts,
-    list_repositories,
     normalize_name,
     steers_by_name,
 )
+
+HEADLESS_PARTS = ("config", "config.worktree", "hooks", "commondir")  # in a folder that lacks a HEAD to be a repository
 
 
 class FolderFindings(NamedTuple):
@@ -44,7 +47,10 @@ class TreeNames:
         self._state: object = None
         self.repositories: list[str] = []
         self._steering: list[str] = []
-        self.git_links: list[str] = []
+        self.git_directories: list[str] = []  # those of submodules and worktrees too
+        self.git_parts: dict[str, list[str]] = {}  # by repository: what is not on the allow-list
+        self.git_links: list[str] = []  # on the allow-list by name, and neither files nor folders
+        self.operations: list[str] = []  # of git, in progress
         self.environment: list[str] = []
         self.packages: list[str] = []  # folders of installed ones, which are not searched
 
@@ -74,19 +80,57 @@ class TreeNames:
             self.environment += found.environment
             self.repositories += found.repositories
             self.packages += found.packages
-        self.git_links = [link for git in self.repositories for link in self._find_git_links(git)]
-        self._steering += [part for git in self.repositories for part in list_git_parts(git, self._enter)]
+        self.git_directories, self.git_parts, self.git_links, self.operations = [], {}, [], []
+        for git in self.repositories:
+            self.git_parts[git] = [git] if os.path.islink(git) or not os.path.isdir(git) else self._search(git)
+            self._steering += self.git_parts[git]
 
     def _enter(self, folder: str) -> FolderNames:
         self._unlock(folder)
         return self._folders.read(folder)
 
-    def _find_git_links(self, git: str) -> Iterator[str]:
-        """Find the links in a repository. Another folder without a HEAD may only look like one."""
-        certain = os.path.basename(git) == ".git" or os.path.lexists(os.path.join(git, "HEAD"))
-        if certain and os.path.isdir(git) and not os.path.islink(git):
-            for repository in list_repositories(git, self._enter):
-                yield from find_git_links(repository, self._enter)
+    def _search(self, git: str) -> list[str]:
+        """Search a git directory, with those of its submodules and worktrees. Return what is not on the allow-list."""
+        first = self._enter(git)
+        if os.path.basename(git) != ".git" and "HEAD" not in first.files:
+            return [os.path.join(git, name) for name in HEADLESS_PARTS if name in {*first.files, *first.folders}]
+        found: list[str] = []
+        waiting = [(git, "")]
+        for top, below in waiting:  # grows
+            folder = os.path.join(top, below) if below else top
+            names = self._enter(folder)
+            nested = below in GIT_NESTED
+            if not below and not (nested := top != git and not is_nested_repository({*names.files, *names.folders})):
+                self.git_directories.append(top)
+            if nested:  # between repositories: a submodule's name may contain slashes
+                found += [os.path.join(folder, name) for name in (*names.files, *names.others)]
+                waiting += [(os.path.join(folder, name), "") for name in names.folders]
+            else:
+                inner = [f"{below}/{name}" if below else name for name in names.folders]
+                waiting += [(top, one) for one in inner if _is_searched(one)]
+                found += self._sort_git_names(top, f"{below}/" if below else "", names)
+        return found
+
+    def _sort_git_names(self, top: str, below: str, names: FolderNames) -> Iterator[str]:
+        """Yield what is not on the allow-list in a folder of a git directory, and collect operations and links."""
+        for name in (*names.files, *names.folders, *names.others):
+            inner, path = below + name, os.path.join(top, below + name)
+            data = is_git_data(inner, folder=name in names.folders)
+            if name in names.others:
+                data = data or is_git_data(inner, folder=True) or is_git_operation(inner)
+                self.git_links += [path] if data else []
+            elif is_git_operation(inner):
+                self.operations.append(path)
+                continue
+            nested = inner in GIT_NESTED and name in names.folders
+            if not data and not nested and (name not in names.folders or self._holds_something(path)):
+                yield path
+
+    def _holds_something(self, folder: str) -> bool:
+        """Return True if there is more than empty folders in a folder: `git init` makes one."""
+        names = self._enter(folder)
+        inner = (os.path.join(folder, name) for name in names.folders)
+        return bool(names.files or names.others or names.failure or any(map(self._holds_something, inner)))
 
     def _sort_names(self, folder: str, names: FolderNames) -> FolderFindings:
         found = FolderFindings(names, [], [], [], [], [])
@@ -112,3 +156,12 @@ class TreeNames:
             elif name in folders and name in PACKAGE_FOLDERS:
                 found.packages.append(path)
         return found
+
+
+def _is_searched(inner: str) -> bool:
+    """Return True for folders of a git directory to search, except those of files under their hashes, which are renamed
+    into place: they may be too many."""
+    parts = inner.split("/")
+    own = parts[0] == "objects" and len(parts) == 2 and len(parts[1]) == 2
+    hashed = own or (parts[:2] == ["lfs", "objects"] and len(parts) == 4)
+    return inner in GIT_NESTED or (is_git_data(inner, folder=True) and not hashed)

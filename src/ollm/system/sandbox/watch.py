@@ -13,9 +13,10 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
+from functools import cached_property
 from operator import attrgetter
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ollm.domain.errors import StartError
 from ollm.system.atomic import make_private_directory, replace_file
@@ -32,7 +33,6 @@ from ollm.system.sandbox.git_settings import (
 from ollm.system.sandbox.hard_links import HardLinks
 from ollm.system.sandbox.names import (
     GIT_PINS,
-    GIT_STATE_NAMES,
     MAX_LINKS,
     OWN_PLACES,
     find_steering_name,
@@ -40,17 +40,27 @@ from ollm.system.sandbox.names import (
     follow_pointer,
     has_other_names,
     is_inside,
-    list_git_parts,
     list_repositories,
-    read_git_state,
     read_pointer,
     trace_path,
 )
-from ollm.system.sandbox.outside_links import list_home_links, list_loaded_files, list_named_files, list_opened
+from ollm.system.sandbox.outside_links import (
+    are_settled,
+    get_state,
+    list_home_links,
+    list_loaded_files,
+    list_named_files,
+    list_opened,
+    remember,
+)
 from ollm.system.sandbox.taken import TakenFile, make_batch, move_aside
 from ollm.system.sandbox.tree_names import TreeNames
 
+if TYPE_CHECKING:
+    from ollm.system.sandbox.parking import Parking
+
 LINK_DEPTH = 2
+GIT_POINTERS = (".git", "gitdir", "commondir")
 FRESH_SECONDS = 2.0  # that a look serves questions about paths
 FILE_CLOCK = getattr(time, "CLOCK_REALTIME_COARSE", time.CLOCK_REALTIME)  # by which files are dated
 
@@ -82,6 +92,7 @@ class SteeringWatch:
         self._keys = FolderKeys()
         kept = OWN_PLACES.intersection(self._executed)
         self._links = HardLinks(self._roots, kept, unlock=self._unlock, report=report)
+        self._report = report
         self._names = TreeNames(self._roots, self._folders, self._unlock)
         self._git_names: dict[str, GitNames] = {}  # by repository; "" for settings that hold in all of them
         self._shared_tops: list[str] = []
@@ -92,8 +103,10 @@ class SteeringWatch:
         self._known: dict[str, str | None] = {}  # path: the target of a link
         self._allowed: set[str] = set()
         self._repositories: dict[str, bool] = {}
-        self._states: dict[str, str] = {}  # of a rebase or merge in progress: a digest
+        self._operations: dict[str, str] = {}  # of git, in progress before the command: a digest
+        self._indexes: dict[str, list[int] | None] = {}  # of repositories before the command
         self._used: list[str] = []  # repositories of the worktrees that were there before the command
+        self._made: set[str] = set()  # pointers of worktrees that commands of this session made, and may remove
         self._placeholders: set[str] = set()
         self._running: list[Ending] = []
         self._open = False
@@ -101,6 +114,12 @@ class SteeringWatch:
         self._untold: list[TakenFile] = []
         self._single: set[str] = set()  # known to have no other name
         self._written = ""
+
+    @cached_property
+    def _parking(self) -> Parking:
+        from ollm.system.sandbox.parking import Parking  # a turn that only edits does not need it
+
+        return Parking(self._roots, self._find_folder, self._unlock)
 
     def find_environment_files(self) -> list[str]:
         with self._keys:
@@ -134,18 +153,24 @@ class SteeringWatch:
             self.since = time.clock_gettime(FILE_CLOCK)
             unseparated = self._separate_files()
             self._read_git_names()
-            found = self._find_steering(None).items()
-            self._known = {path: target for path, target in found if os.path.basename(path) not in GIT_STATE_NAMES}
-            states = (path for path, _ in found if path not in self._known and os.path.basename(path) != "index")
-            self._states = {path: read_git_state(path) for path in states}
+            found = self._find_steering(None)
+            self._known = {path: target for path, target in found.items() if path not in self._made}
+            self._operations = self._parking.read(self._names.operations)
+            self._indexes = self._read_indexes()
             self._repositories = self._list_repositories()
-            places = {one for path in self._known if os.path.basename(path) == ".git" for one in follow_dot_git(path)}
-            self._used = sorted({git for place in places for git in list_repositories(place)})
+            pointers = [path for path in self._known if os.path.basename(path) == ".git"]
+            self._used = sorted({follow_dot_git(path)[1] for path in pointers})
             self._separate_names()
             self._known |= dict.fromkeys((*unseparated, *self._find_foreign_worktrees()))
         self._open = True
         self._write_record()
+        self._untold += self._parking.put_back(self._names.git_directories)
         return [path for path, target in self._known.items() if target is None]
+
+    def _read_indexes(self) -> dict[str, list[int] | None]:
+        listed = ((git, self._folders.read(git).files) for git in self._names.git_directories)
+        files = ((git, name) for git, names in listed for name in names if name.startswith(("index", "sharedindex.")))
+        return {path: get_state(path) for path in (os.path.join(*one) for one in files)}
 
     def _separate_files(self) -> list[str]:
         """Separate files from their names outside. Those that cannot be are protected."""
@@ -185,7 +210,7 @@ class SteeringWatch:
     def _make_placeholders(self) -> None:
         """Create approved outside files that do not exist yet, since only existing files can be opened to a sandbox."""
         for path in self._allowed - self._placeholders:
-            if not any(is_inside(path, root) for root in self._roots) and os.path.isdir(os.path.dirname(path)):
+            if not self._find_root(path) and os.path.isdir(os.path.dirname(path)):
                 with suppress(OSError):
                     os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o644))
                     self._placeholders.add(path)
@@ -221,6 +246,8 @@ class SteeringWatch:
     def close(self) -> list[TakenFile]:
         """Make the last check of a session."""
         taken = self.look()
+        if self.since and (said := self._parking.describe(self._names.git_directories)):
+            self._report(said)
         if self._written:
             with suppress(OSError):
                 self._get_record_file().unlink(missing_ok=True)
@@ -238,9 +265,11 @@ class SteeringWatch:
         for _ in range(MAX_LINKS):  # what lies beyond a link is looked at once that link is back
             more, restored = self._judge()
             taken += more
-            if not restored:
+            if not restored and not more:
                 break
-        return taken
+        operations = [path for path in self._names.operations if not self._is_allowed(path)]
+        parked, left = self._parking.park(operations, self._operations)
+        return [*taken, *parked, *self._take(left)]
 
     def _judge(self) -> tuple[list[TakenFile], bool]:
         """Move aside what is new and restore changed links. Return what was moved, and True if a link was restored."""
@@ -248,9 +277,9 @@ class SteeringWatch:
         found = self._find_steering(self._known)
         changed = [path for path, target in self._known.items() if target is not None and found.get(path) != target]
         changed = [path for path in changed if not self._is_allowed(path)]
-        new = [path for path in found if path not in self._known and not self._is_as_before(path)]
-        new = [path for path in new if not self._is_harmless(path)]
+        new = [path for path in found if path not in self._known and not self._is_expected(path)]
         new = [each for path in self._spare_folders(new) for each in self._spare_own_state(path)]
+        new += self._find_harmful_indexes()
         new += [path for path in changed if os.path.lexists(path)]
         taken = self._take([path for path in dict.fromkeys(new) if not self._is_allowed(path)])
         for path in changed:
@@ -268,7 +297,8 @@ class SteeringWatch:
         self._anchors = anchors if known is None else self._anchors
         waiting = [*anchors, *self._find_links(found if known is None else known)]
         while waiting:
-            traced = {path for one in waiting for path in self._trace(one, known) if self._is_below_root(path)}
+            traced = {path for one in waiting for path in self._trace(one, known) if self._find_root(path)}
+            traced -= {path for path in traced if any(is_inside(root, path) for root in self._roots)}
             new = [path for path in traced if path not in found]
             found |= dict.fromkeys(new)
             waiting = [*self._find_links(new)] if known is None else []
@@ -295,9 +325,6 @@ class SteeringWatch:
                 names = self._folders.read(path)
                 yield from (os.path.join(path, name) for name in choose(names))
                 waiting += [(os.path.join(path, name), depth + 1) for name in names.folders]
-
-    def _is_below_root(self, path: str) -> bool:
-        return self._find_root(path) is not None and not any(is_inside(root, path) for root in self._roots)
 
     def _expand(self, paths: Iterable[str]) -> Iterator[str]:
         """Iterate over paths and, for folders that a command may have written to, all their content."""
@@ -353,8 +380,7 @@ class SteeringWatch:
         return [each for each in inside if not self._is_own_state(each)]
 
     def _list_repositories(self) -> dict[str, bool]:
-        """Return the repositories that do not have the usual name, and for each one if it has a HEAD, without which git
-        takes it for none."""
+        """Return the repositories with unusual names, and for each one if it has a HEAD, without which it is none."""
         others = (git for git in self._names.repositories if os.path.basename(git) != ".git")
         return {git: os.path.lexists(os.path.join(git, "HEAD")) for git in others}
 
@@ -362,33 +388,44 @@ class SteeringWatch:
         """Leave out the parts of a folder that has become a repository, which may have been there before. If it starts
         a program, its HEAD is taken instead."""
         now, before = self._list_repositories(), self._repositories
-        parts = {part for git in now.keys() - before.keys() for part in list_git_parts(git)}
         made = [git for git, whole in now.items() if whole and not before.get(git)]
-        harmful = [git for git in made if not all(map(self._is_harmless, list_git_parts(git)))]
+        new = {*made, *(now.keys() - before.keys())}
+        parts = {part for git in new for part in self._names.git_parts[git]}
+        harmful = [git for git in made if not all(map(self._is_expected, self._names.git_parts[git]))]
         return [*(path for path in paths if path not in parts), *(os.path.join(git, "HEAD") for git in harmful)]
 
-    def _is_as_before(self, path: str) -> bool:
-        """Return True for a rebase or merge in progress that no command has changed: the person began it."""
-        before = self._states.get(path)
-        return bool(before) and read_git_state(path) == before
+    def _is_expected(self, path: str) -> bool:
+        """Return True for what git writes for a new repository or worktree. A pointer may lead to a repository that is
+        always watched, or that was in use before the command."""
+        from ollm.system.sandbox.git_parts import is_expected  # a turn that only edits does not need it
 
-    def _is_harmless(self, path: str) -> bool:
-        from ollm.system.sandbox.git_parts import (
-            is_harmless,
-        )  # after a command; a turn that only edits needs none of it
+        watched = [git for git in self._names.repositories if os.path.basename(git) == ".git" and os.path.isdir(git)]
+        if not is_expected(path, {*watched, *self._used}):
+            return False
+        if os.path.basename(path) in GIT_POINTERS:
+            self._made.add(path)
+        return True
 
-        return is_harmless(path, self._roots, self._names.repositories, self._known, self._used)
+    def _find_harmful_indexes(self) -> list[str]:
+        """Find the indexes that a command changed and that lead git out of the worktree."""
+        now = self._read_indexes()
+        if now == self._indexes and are_settled(now.values(), self.since):
+            return []
+        from ollm.system.sandbox.git_parts import has_harmless_index
+
+        gits = [git for git in self._names.git_directories if os.path.lexists(os.path.join(git, "index"))]
+        return [os.path.join(git, "index") for git in gits if not remember(has_harmless_index, git)]
 
     def _is_allowed(self, path: str) -> bool:
         return any(is_inside(path, one) for one in self._allowed)
 
     def _put_back(self, path: str) -> list[TakenFile]:
         """Restore a link. A file or link that replaced a parent folder is moved aside first."""
-        root = next(one for one in self._roots if is_inside(path, one))
+        root = self._find_root(path) or ""
         parts = os.path.relpath(path, root).split("/")
         above = [os.path.join(root, *parts[:count]) for count in range(1, len(parts))]
         taken = self._take(
-            [one for one in above if (os.path.lexists(one) and not os.path.isdir(one)) or os.path.islink(one)]
+            [one for one in above if os.path.islink(one) or (os.path.lexists(one) != os.path.isdir(one))]
         )
         with suppress(OSError):
             os.makedirs(os.path.dirname(path), exist_ok=True)
@@ -430,7 +467,7 @@ class SteeringWatch:
                 "folder": str(self._find_folder()),
                 "known": self._known,
                 "repositories": self._repositories,
-                "states": self._states,
+                "operations": self._operations,
                 "used": self._used,
                 "allowed": sorted(self._allowed),
                 "process": [os.getpid(), get_process_start(os.getpid())],
@@ -443,10 +480,8 @@ class SteeringWatch:
 
     def resume(self, record: dict[str, Any]) -> list[TakenFile]:
         """Perform the check that the process which wrote this record would have made."""
-        self._known = dict(record["known"])
-        older = {os.path.dirname(path): True for path in self._known if os.path.basename(path) == "config"}
-        self._repositories = dict(record.get("repositories", older))
-        self._states = dict(record.get("states", {}))
+        self._known, self._repositories = dict(record["known"]), dict(record["repositories"])
+        self._operations = dict(record.get("operations", {}))
         self._used = [*record.get("used", ())]
         self._allowed = set(record["allowed"])
         self._open = True

@@ -1,0 +1,172 @@
+"""Git in the sandbox, from command to command, and the user's own git after it: through the command."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.cli.test_sandbox import place, shell, use_level
+
+__all__ = ["place"]  # a fixture
+
+START = """
+git init -q; echo 1 > f; git add f; git commit -qm base; git branch other
+echo main > f; git commit -qam main1; echo m > m; git add m; git commit -qm main2; git switch -q other
+echo other > f; git commit -qam other1; echo o > o; git add o; git commit -qm other2; git tag top
+"""
+# one session for each step; the second one of a pair goes on with what the first one began
+STEPS = {
+    "merge": ("git merge main; git status | head -2", "echo x > f; git add f; git merge --continue"),
+    "rebase": ("git rebase main", "echo x > f; git add f; git rebase --continue"),
+    "rebase of merges": (
+        "git switch -qc side top~1; echo s > s; git add s; git commit -qm s; git merge -q --no-edit top; git rebase -r main",
+        "echo x > f; git add f; git rebase --continue",
+    ),
+    "rebase with a program": (
+        "git rebase -x 'echo ran >> ran' -x false HEAD~1",
+        "git rebase --continue; cat ran; test -s ran",
+    ),
+    "pick": ("git switch -q main; git cherry-pick top~1 top", "echo x > f; git add f; git cherry-pick --continue"),
+    "revert": ("git switch -q main; git revert --no-edit main~1 top", "git revert --abort; git revert --no-edit main"),
+    "mail": (
+        "git format-patch -q -2 -o /var/tmp/p; cp -r /var/tmp/p p; git switch -q main; git am p/*",
+        "git am --show-current-patch | grep -q other1 && git am --skip; git log --oneline | head -1",
+    ),
+    "bisect": ("git bisect start top top~2", "git bisect run test ! -e o; git bisect log | grep -q 'first bad'; git bisect reset"),
+    "worktree": (
+        "git worktree add -q tree -b t; cd tree; echo t > t; git add t; git commit -qm t",
+        "echo u > tree/u; git -C tree add u; git -C tree commit -qm u; git worktree add -q --detach new; git worktree remove new",
+    ),
+    "stash": ("echo 2 > f; git stash -q; git clone -q . cl", "git stash pop; git gc -q; git fsck; git -C cl log --oneline"),
+}  # fmt: skip
+
+
+OPERATIONS = ("rebase-merge", "rebase-apply", "sequencer", "BISECT_LOG")
+CLEAN = """
+git reset -q --hard; git clean -qfdx -e s.sh -e a.txt -e .env; git worktree prune; git switch -q other; git reset -q --hard top
+git branch -f main $(git rev-list --all --grep=main2 | head -1); git branch -D side t; rm -rf .git/rr-cache
+"""
+
+
+def start(place: Path, level: str) -> Path:
+    work = place / "user/work"
+    use_level(place / "user/.ollm", level)
+    settings = "[user]\n\tname = A\n\temail = a@b.c\n[init]\n\tdefaultBranch = main\n[rerere]\n\tenabled = true\n"
+    (place / "user/.gitconfig").write_text(settings)
+    run(place, START)
+    return work
+
+
+def run(place: Path, line: str) -> str:
+    """What the user does, with git outside."""
+    everything = {**os.environ, "HOME": str(place / "user"), "GIT_EDITOR": "true"}
+    done = subprocess.run(
+        ["/bin/sh", "-c", line], cwd=place / "user/work", env=everything, capture_output=True, text=True, check=False
+    )
+    return done.stdout + done.stderr
+
+
+def command(place: Path, line: str) -> str:
+    """What a model does, with git in the sandbox."""
+    (place / "user/work/s.sh").write_text(f"export GIT_EDITOR=true\n{line}\n")
+    return str(shell(place, "sh s.sh", "--yes")["llmContent"])
+
+
+@pytest.mark.parametrize("level", ["full", "landlock"])
+def test_git_goes_on_from_command_to_command(place: Path, level: str) -> None:
+    work = start(place, level)
+    run(place, "printf '%s\\n' s.sh .env a.txt > .git/info/exclude")
+    for name, (first, second) in STEPS.items():
+        said = command(place, first)
+        assert not {*OPERATIONS} & {one.name for one in (work / ".git").iterdir()}, (name, said)
+        told = command(place, second)
+        assert "Moved aside" not in said + told, (name, said, told)
+        assert "exit code" not in told, (name, said, told)
+        assert "in progress for commands in the sandbox" not in told.partition("MERGE_RR")[0], (name, told)
+        run(place, CLEAN)
+
+
+SIGN = 'python3 -c \'import hashlib; b = open(".git/index", "rb").read()[:-20]; open(".git/index", "wb").write(b + hashlib.sha1(b).digest())\''
+# what a model leaves, one command after the other, and what the user does then; `RUN` is a program of the model
+HOSTILE = {
+    "a strategy in a real rebase": (
+        "git rebase main",
+        "echo x/RUN > .git/rebase-merge/strategy",
+        "git rebase --continue",
+    ),
+    "a step": ("git rebase main", "echo 'exec ./RUN' >> .git/rebase-merge/git-rebase-todo", "git rebase --continue"),
+    "options of a pick": (
+        "git switch -q main; git cherry-pick top~1 top",
+        "printf '[options]\\n\\tstrategy = x/RUN\\n' > .git/sequencer/opts; cp -r .git/sequencer ../s 2> /dev/null",
+        "git cherry-pick --continue",
+    ),
+    "conflicts to record": (
+        "mkdir -p .git/rr-cache/$(printf %040d 1); touch .git/rr-cache/*/preimage; printf '%040d\\t../.ssh/id_rsa\\0' 1 > .git/MERGE_RR",
+        "git commit -q --allow-empty -m x",
+    ),
+    "a run of bisect": (
+        "git bisect start top top~2",
+        "echo './RUN; git bisect good' >> .git/BISECT_LOG; echo x > .git/BISECT_RUN",
+        "git bisect replay .git/BISECT_LOG",
+    ),
+    "a pointer to settings": (
+        "mkdir -p y/objects y/refs y/worktrees; printf '[core]\\n\\tfsmonitor=./RUN\\n' > y/config",
+        "git init -q --separate-git-dir $PWD/y/worktrees/g sub; git -C sub commit -q --allow-empty -m 1; git add sub",
+        "echo ../.. > y/worktrees/g/commondir; cp -r y/worktrees/g/refs/. y/refs/; cp -r y/worktrees/g/objects/. y/objects/",
+        "echo ../y > .git/commondir",
+        "git status; git -C sub status",
+    ),
+    "an index behind a broken HEAD": (
+        f"git update-index --add --cacheinfo 100644,$(echo evil | git hash-object -w --stdin),12/.bashrc; sed -i s,12/.bashrc,../.bashrc, .git/index; {SIGN}; mv .git/HEAD H",
+        "mv H .git/HEAD",
+        "git restore .",
+    ),
+    "links": (
+        "cd .git; for f in COMMIT_EDITMSG FETCH_HEAD ORIG_HEAD; do ln -sf ~/.bashrc $f; done; echo evil > MERGE_MSG",
+        "s=$(echo evil | git hash-object -w --stdin); mkdir -p .git/lost-found/other; ln -s ~/.bashrc .git/lost-found/other/$s",
+        "git fsck --lost-found; git commit -q --allow-empty; git fetch -q . main; git reset -q HEAD~1",
+    ),
+    "settings of a worktree": (
+        "git worktree add -q tree -b t; printf '[core]\\n\\tfsmonitor=../RUN\\n' > .git/worktrees/tree/config.worktree; git init -q n; echo './RUN' > n/.git/hooks/post-index-change; chmod +x n/.git/hooks/*",
+        "printf '[core]\\n\\tfsmonitor=./RUN\\n' >> .git/config; git -C n config core.fsmonitor ../RUN",
+        "git -C tree status; git status; git -C n status",
+    ),
+}
+
+
+@pytest.mark.parametrize("level", ["full", "landlock"])
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_the_next_git_command_of_the_user_runs_writes_and_reads_nothing_for_the_model(
+    place: Path, kind: str, level: str
+) -> None:
+    work, home = start(place, level), place / "user"
+    (home / ".bashrc").write_text("mine\n")
+    run(place, "git config extensions.worktreeConfig true; mkdir git-merge-x")
+    for program in (work / "RUN", work / "git-merge-x/RUN"):
+        program.write_text(f"#!/bin/sh\ntouch {home}/ran\n")
+        program.chmod(0o755)
+    *lines, after = HOSTILE[kind]
+    for line in lines:
+        command(place, line)
+    run(place, "git status; git add f; echo x > f; git add f")
+    run(place, after)
+    run(place, "git status")
+
+    assert not (home / "ran").exists()
+    assert (home / ".bashrc").read_text() == "mine\n"
+    assert not [*work.glob(".git/rr-cache/*/postimage")]
+
+
+def test_the_user_is_told_of_an_operation_in_progress_and_can_take_it_over(place: Path) -> None:
+    start(place, "full")
+    said = command(place, "git rebase main")
+    assert "rebase-merge in " in said
+    assert "rebase in progress" not in run(place, "git status")
+
+    run(place, said.rpartition("hand it over with: ")[2].partition("]")[0])
+    assert "rebase in progress" in run(place, "git status")
+    command(place, "touch unrelated")
+    done = run(place, "echo x > f; git add f; git rebase --continue; git log --format=%s")
+
+    assert "other2\nother1\nmain2\n" in done, done
