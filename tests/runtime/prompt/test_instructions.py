@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from ollm.app import create_tool_registry
@@ -53,6 +54,13 @@ def test_instructions_and_tools_together_take_a_seventh_of_the_window_at_most(
     tools = select_tools(mode, create_tool_registry(tmp_path).list(), window, instruction_tokens=told)
 
     assert counter.count_text(build_instructions(window, mode)) + counter.count_schema_texts(tools) <= 0.15 * window
+
+
+def test_instructions_and_tools_together_take_8_kilobytes_at_most(tmp_path: Path) -> None:
+    told = count_instruction_tokens(131_072, "code")
+    tools = select_tools("code", create_tool_registry(tmp_path).list(), 131_072, instruction_tokens=told)
+
+    assert len(build_instructions(131_072, "code").encode()) + len(msgspec.json.encode(tools)) <= 8_192
 
 
 def test_nothing_in_them_changes_with_time_or_place() -> None:

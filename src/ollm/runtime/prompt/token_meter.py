@@ -18,7 +18,7 @@ MAX_SHORTFALL_RATIO = 1.5
 DOUBT_RATIO = 1.1
 DISTRUST_RATIO = 1.15
 SLACK_TOKENS = 16  # that a template may add
-NEW_DOUBT_SHARE = 0.35  # of what came since the last count
+NEW_DOUBT_SHARE = 0.4  # of what came since the last count
 # Of the whole where nothing of it was counted, by samples of the factor. Without one, vocabularies differ by so much.
 DOUBT_SHARES = ((8, 0.1), (3, 0.15), (1, 0.25), (0, 0.75))
 UNCOUNTED_ANSWER_SHARE = 1 / 12  # of the window, that doubt leaves an answer where nothing was counted
