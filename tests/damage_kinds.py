@@ -84,6 +84,7 @@ UNREADABLE: dict[str, Damage] = {
     "encrypted": lambda data: bytes(byte ^ 0x5A for byte in data),
     "nested-lists": lambda data: nested(5000),
     "lfs-pointer": lambda data: b"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 4\n",
+    "utf-16": lambda data: data.decode().encode("utf-16"),
     "torn-number": lambda data: b'{"sessionId":1e',
 }
 READABLE: dict[str, Damage] = {
@@ -128,12 +129,8 @@ READABLE: dict[str, Damage] = {
     "markers-from-another-tool": lambda data: b")]}',\n" + data,
 }
 WHOLE: dict[str, Damage] = {
-    "utf-16": lambda data: data.decode().encode("utf-16"),
-    "utf-16-big-without-mark": lambda data: data.decode().encode("utf-16-be"),
-    "utf-32": lambda data: data.decode().encode("utf-32"),
     "byte-order-mark": lambda data: b"\xef\xbb\xbf" + data,
     "windows-lines": lambda data: data.replace(b"\n", b"\r\n"),
-    "windows-lines-utf-16": lambda data: data.decode().replace("\n", "\r\n").encode("utf-16"),
     "indented": lambda data: json.dumps(json.loads(data), indent=4).encode(),
     "escaped": edited(lambda document: None),
     "parts-text": each_message(

@@ -15,7 +15,7 @@ from ollm.archive.sending import ArchivedHead, ArchiveRecord, SessionMovedOnErro
 from ollm.domain.messages import JsonObject, Message
 from ollm.domain.session import RedactField, redact_record
 from ollm.domain.tools import ToolCallRecord
-from ollm.store.session_files import document, journal, lenient
+from ollm.store.session_files import document, journal
 from ollm.store.session_files.files import DamageReport
 from ollm.store.session_files.loading import complete_head, read_all_messages, read_calls
 from ollm.store.session_index.entries import make_call_entry, make_message_entry
@@ -113,28 +113,28 @@ class OutgoingSession:
     def iter_records(self) -> Iterator[ArchiveRecord]:
         yield ArchiveRecord("head", "", document.encode_head(self._head), 0)
         for message, data, sound in read_all_messages(self._stream.reader):
-            yield self._make_message(message, lenient.make_line(message, data, sound))
+            yield self._make_message(message, document.make_line(message, data, sound))
         for call, data, sound in read_calls(self._stream.reader):
-            yield self._make_call(call, lenient.make_line(call, data, sound))
+            yield self._make_call(call, document.make_line(call, data, sound))
         if self._cleaner.redact is None and (self._stream.damage or self._stream.reader.foreign):
             yield from self._iter_pieces()
 
     def _make_message(self, message: Message, body: bytes) -> ArchiveRecord:
         self._messages += 1
-        before = lenient.parse_object(body)
+        before = document.parse_object(body)
         clean = self._cleaner.clean_record(before)
         if clean != before:
             body = journal.encode_json(clean)
-            message = lenient.parse_message(body, message.id, DamageReport())[0] or replace(message, parts=())
+            message = document.parse_message(body, message.id, DamageReport())[0] or replace(message, parts=())
         entry = make_message_entry(message)
         return ArchiveRecord("message", str(message.id), body, message.id, entry if entry.text else None)
 
     def _make_call(self, call: ToolCallRecord, body: bytes) -> ArchiveRecord:
-        before = lenient.parse_object(body)
+        before = document.parse_object(body)
         clean = self._cleaner.clean_call(before)
         if clean != before:
             body = journal.encode_json(clean)
-            call = lenient.parse_call(body, DamageReport())[0] or replace(call, args={}, result=None)
+            call = document.parse_call(body, DamageReport())[0] or replace(call, args={}, result=None)
         return ArchiveRecord("call", call.id, body, None, make_call_entry(call))
 
     def _iter_pieces(self) -> Iterator[ArchiveRecord]:

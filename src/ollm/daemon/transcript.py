@@ -28,7 +28,7 @@ SAMPLE = "A *word*\n\n```python\nprint(1)\n```\n"
 
 def prepare_rendering() -> None:
     """Load what makes HTML, before the first page waits for it."""
-    from ollm.store.session_files import document, loading, salvage  # noqa: F401
+    from ollm.store.session_files import document, loading, reader  # noqa: F401
 
     render_markdown_as_html(SAMPLE)
 

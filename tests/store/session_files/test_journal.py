@@ -99,7 +99,8 @@ async def test_a_damaged_document_is_kept_beside_and_the_session_goes_on(tmp_pat
     await service.record_message(session_id, said("afterwards"))
     await service.close_session(session_id)
     assert home.texts(session_id) == [*readable, "afterwards"]
-    assert home.files.read(session_id).damage is None
+    after = home.files.read(session_id)
+    assert (after.damage, after.session.messages[-1].id) == (None, 6), "numbers of missing messages are not used again"
     kept = list(home.sessions.glob(f"{session_id}.json.damaged-*"))
     assert [path.read_bytes() for path in kept] == [damaged]
 

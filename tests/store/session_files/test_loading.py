@@ -1,12 +1,10 @@
 """Damaged, foreign, huge and newer files: a list never fails because of one, and everything readable is read."""
 
-import itertools
 import json
 import os
 import time
 from functools import partial
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import msgspec
@@ -14,9 +12,6 @@ import pytest
 
 from ollm.domain.errors import DamagedError
 from ollm.domain.messages import Message, ToolCallPart, ToolResultPart
-from ollm.store.session_files import files, loading
-from ollm.store.session_files.places import SessionPlaces
-from ollm.store.session_files.store import SessionFiles
 from tests.covers import covers
 from tests.store.session_files.foreign_sessions import FOREIGN, ID, go_on, write_foreign
 from tests.store.sessions.support import AT, Home, call, many, run, said
@@ -141,43 +136,6 @@ def test_check_reports_and_repair_mends_keeping_the_original(tmp_path):
     assert {finding.outcome for finding in home.library().check(repair=True)} == {"mended"}
     assert home.library().check(repair=False) == []
     assert [path.read_bytes() for path in home.sessions.glob("*.damaged-*")] == [damaged]
-
-
-@pytest.mark.parametrize("hurt", [True, False])
-def test_a_damaged_file_that_takes_too_long_is_shown_up_to_there_and_a_whole_one_to_its_end(
-    tmp_path, monkeypatch, hurt
-):
-    home = Home(tmp_path)
-    session_id = home.recorded("zero", "first", "second")
-    if hurt:
-        data = home.document(session_id).read_bytes()
-        home.document(session_id).write_bytes(data.replace(b"zero", b"z\xff"))
-    monkeypatch.setattr(loading, "CHECK_EVERY_ENTRIES", 3)
-    monkeypatch.setattr(files, "LOADING_SECONDS", -1)
-    loaded = SessionFiles(SessionPlaces(directory=home.sessions)).read(session_id)
-    if not hurt:
-        assert [message.text for message in loaded.session.messages] == ["zero", "first", "second"]
-        assert loaded.damage is loaded.read_only is None
-    else:
-        assert [message.text for message in loaded.session.messages] == ["z\ufffd", "first"]
-        assert loaded.damage
-        assert "takes too long" in loaded.damage
-        assert loaded.read_only
-
-
-def test_a_damaged_session_that_was_read_in_time_is_written_whole_however_long_that_takes(tmp_path, monkeypatch):
-    home = Home(tmp_path)
-    session_id = home.recorded(*(f"message {number}" for number in range(30)))
-    data = home.document(session_id).read_bytes()
-    home.document(session_id).write_bytes(data.replace(b'"message 0"', b'"message \xff"'))
-    ticks = itertools.count()
-    monkeypatch.setattr(files, "time", SimpleNamespace(process_time=lambda: next(ticks)))
-    monkeypatch.setattr(files, "LOADING_SECONDS", 45)
-    monkeypatch.setattr(loading, "CHECK_EVERY_ENTRIES", 1)
-
-    go_on(home, session_id)
-
-    assert len(json.loads(home.document(session_id).read_bytes())["messages"]) == 31
 
 
 def read_stream(home: Home, session_id: str) -> Any:

@@ -18,10 +18,11 @@ from ollm.runtime.resume.session_archive import SessionArchive
 from ollm.runtime.resume.session_archive import render_archived_message as recalled
 from ollm.runtime.session import load_history_page
 from ollm.store.session_files import document
+from ollm.store.session_files.document import read_number
 from ollm.store.session_files.files import DamageReport
 from ollm.store.session_files.journal import JournalMessage, encode_json, encode_line
 from ollm.store.session_files.loading import INTERRUPTED_TEXT, SessionStream
-from ollm.store.session_files.reader import SessionPart, SessionReader, read_number
+from ollm.store.session_files.reader import SessionPart, SessionReader
 from ollm.store.session_files.store import MessagePage, SessionFiles
 from tests.covers import covers
 from tests.sizes import size

@@ -367,7 +367,7 @@ def test_files_without_one_readable_message_stay_as_they_are(tmp_path: Path) -> 
         rewrite(home)
     assert caught.value.message == (
         f"{home.document(SESSION_ID)} cannot be resumed: no message in it can be read "
-        "(the file is not a JSON document). The file was left as it is."
+        "(unreadable data at byte 0; the file is not a JSON document (1 entry could not be read)). The file was left as it is."
     )
     assert caught.value.action == "Restore it from a backup, or start a new session with `ollm chat --new`."
     assert [path.read_text() for path in home.sessions.glob("*.json*")] == ["nonsense"]

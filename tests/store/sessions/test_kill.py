@@ -14,7 +14,7 @@ import pytest
 from ollm.domain.errors import DamagedError, StorageError
 from ollm.domain.messages import Message, TextPart, ToolCallPart, ToolResultPart
 from ollm.domain.tools import RecordedResult, ToolCallRecord
-from ollm.store.session_files import document, files, journal, reader, salvage, writer
+from ollm.store.session_files import document_search, files, journal, reader, writer
 from ollm.store.session_files.files import SessionFile
 from ollm.store.session_files.journal import MARK_EVERY_BYTES, iter_marks
 from tests.covers import covers
@@ -177,7 +177,7 @@ def test_permissions_are_named_when_they_are_the_cause() -> None:
     as_ordinary_user(body)
 
 
-READERS = (document, files, reader, salvage)
+READERS = (document_search, files, reader)
 
 
 def limit_bytes(monkeypatch: pytest.MonkeyPatch, size: int) -> None:

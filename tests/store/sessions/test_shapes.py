@@ -126,14 +126,12 @@ DOCUMENTS = {  # the head is line 0, messages 1 to 9 are lines 1 to 9, the calls
     "message behind the end": lambda lines: move(lines, 4, 14),
     "message before the head": lambda lines: move(lines, 4, 0),
     "call among the messages": lambda lines: move(lines, 11, 4),
-    "call twice": lambda lines: insert(lines, 11, lines[11]),
     "another's id": lambda lines: [lines[0][:14] + OTHER_ID + lines[0][50:], *lines[1:]],
     "number is a word": lambda lines: change(lines, 5, b'"id":5}', b'"id":"five"}'),
     "number is a fraction": lambda lines: change(lines, 5, b'"id":5}', b'"id":5.5}'),
     "number of another": lambda lines: change(lines, 5, b'"id":5}', b'"id":2}'),
     "number of the next": lambda lines: change(lines, 5, b'"id":5}', b'"id":6}'),
     "number far off": lambda lines: change(lines, 5, b'"id":5}', b'"id":50}'),
-    "wrong last number": lambda lines: change(lines, 0, b'"lastMessage":9', b'"lastMessage":99'),
 }
 JOURNALS = {  # lines: the question 10, a piece and the rest of 11, the call, the result 12, the streamed answer 13
     "question has an earlier number": lambda lines: change(lines, 0, b'"id":10}', b'"id":9}'),
@@ -190,7 +188,7 @@ async def test_a_resume_refused_elsewhere_repairs_nothing(tmp_path, sound) -> No
 
 
 @covers("P7")
-@pytest.mark.parametrize("damage", [b"\xb7", b"\xff" * 8, b"\0" * 9, b"\x01", b'x" y', b"\\q"])
+@pytest.mark.parametrize("damage", [b"\xb7", b"\xff" * 8, b"\0" * 9, b"\x01"])
 @pytest.mark.parametrize("inside", [True, False])
 async def test_bad_bytes_in_an_open_answer_cost_none_of_its_other_words(tmp_path, sound, damage, inside) -> None:
     session_id, document, journal = sound

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import sys
 from collections.abc import Callable, Iterator
 from itertools import chain
@@ -112,7 +111,6 @@ def count_lines(text: str) -> int:
 
 Chunk = TypeVar("Chunk", str, bytes)
 
-RENDERING_SECONDS = 2.5  # more than reading alone may take of a damaged file
 
 CHUNKS_PER_UPDATE = 16  # chunks between two looks at the bar
 
@@ -127,7 +125,6 @@ def view(session: str | None, unfold: bool, workspace: str | None, as_json: bool
     process = ProcessScope()
     session_id = resolve_session_id(process, session, workspace)
     with process.session_files.open_stream(session_id) as stream:
-        stream.reader.damage.extend_time(RENDERING_SECONDS)
         if as_json:
             document = _track_progress(stream, _escape_hidden(stream.iter_document()))
             _write_chunks(sys.stdout.buffer, _refuse_unreadable(stream, document, "viewed"))
@@ -142,7 +139,6 @@ def _page_session(stream: SessionStream, unfold: bool) -> None:
     style, moment = (style_text, format_past) if seen else (skip_style, make_printable)
     chunks = gather_pieces(render_session(stream, unfold=unfold, style=style, moment=moment))
     if seen:
-        stream.reader.damage.extend_time(math.inf)
         click.echo_via_pager(_append_damage(chunks, stream))
     else:
         for chunk in _refuse_unreadable(stream, _track_progress(stream, chunks), "viewed"):
@@ -174,7 +170,6 @@ def export(
     if target:
         _refuse_own_place(target, process)
     with process.session_files.open_stream(session_id) as stream:
-        stream.reader.damage.extend_time(RENDERING_SECONDS)
         chunks = _track_progress(stream, _render_export(process, stream, form or _guess_format(output), redact))
         if target is None:
             _write_chunks(sys.stdout.buffer, _refuse_unreadable(stream, chunks, "exported", "; the output is empty"))

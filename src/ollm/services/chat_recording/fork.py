@@ -13,9 +13,8 @@ from ollm.domain.messages import Message, TextPart, ThinkingPart
 from ollm.domain.struct import Data
 from ollm.domain.text import format_count
 from ollm.domain.tools import ToolCallRecord
-from ollm.store.session_files.document import iter_document
+from ollm.store.session_files.document import iter_document, make_line
 from ollm.store.session_files.files import CONTAINED, LAST_MESSAGE
-from ollm.store.session_files.lenient import make_line
 from ollm.store.session_files.loading import ReadEntry, read_all_messages, read_calls
 from ollm.store.session_files.recovery import make_current_head, refuse_read_only
 from ollm.store.session_files.store import SessionFiles

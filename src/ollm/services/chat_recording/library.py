@@ -99,7 +99,7 @@ def _repair_session(files: SessionFiles, session_id: str) -> Finding | None:
     if not left and _is_whole(files, session_id):
         return None
     try:
-        writer, loaded = files.open(session_id, to_continue=False, repair=True)
+        writer, loaded = files.open(session_id, to_continue=False)
         try:
             writer.close()
         finally:

@@ -1,31 +1,54 @@
-"""A document in our own layout (see `layout`), read line by line. A damaged line loses only its unreadable part."""
+"""The layout of a document, and its entries: parsed strictly first, then as far as possible (old versions, damage)."""
 
 from __future__ import annotations
 
+import codecs
 import contextlib
-import re
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any, TypeVar
+from collections.abc import Iterable, Iterator
+from typing import Any, get_args
 
 import msgspec
 
-from ollm.domain.lazy import compile_late, decode_late
-from ollm.domain.messages import JsonObject
-from ollm.store.session_files.files import MAX_BYTES, MAX_MESSAGE_NUMBER, Line, Range, SessionFile
-from ollm.store.session_files.journal import DECODE_ERRORS, encode_json
-from ollm.store.session_files.lenient import (
-    CALL,
-    MESSAGE,
-    TooDeepError,
-    find_end,
-    is_deeper_than,
-    is_valid_json,
-    parse_object,
+from ollm.domain.lazy import decode_late
+from ollm.domain.messages import AnyPart, JsonObject, Message, Role
+from ollm.domain.session import SessionMetadata
+from ollm.domain.tools import ToolCallRecord
+from ollm.store.session_files.files import MAX_DEPTH, MAX_MESSAGE_NUMBER, DamageReport
+from ollm.store.session_files.journal import (
+    DECODE_ERRORS,
+    RECORD_START,
+    JournalRecord,
+    clean_json,
+    encode_json,
+    parse_record,
 )
+
+_NUMBER_TAIL_BYTES = 20
+
+
+class _MessageNumber(msgspec.Struct):
+    id: int = 0
+
+
+MAX_NUMBER = 10**15  # of tokens; what is over it was never given by anybody who counts
+MAX_PATH_CHARS, MAX_NAME_CHARS = 4096, 255  # of a workspace; no system opens more
+_METADATA_FIELDS = frozenset(SessionMetadata.__struct_encode_fields__)
+_message_decoder = decode_late(Message)
+_object_decoder = msgspec.json.Decoder(dict[str, Any])
+_call_decoder = decode_late(ToolCallRecord)
+_number_decoder = decode_late(_MessageNumber)
+_raw_decoder = msgspec.json.Decoder(msgspec.Raw)
+MESSAGE = b'{"role":'  # how we write a message's line
+CALL = b'{"id":"'  # how a call's line starts and a message's never does
+_ROLES = get_args(Role)
+_PART_TYPES = {"text", "thinking", "image", "tool_call", "tool_result"}
+_NO_OPENING = bytes(set(range(256)) - set(b"{["))
+_ERRORS = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, ValueError, TypeError, KeyError)
 
 OPEN = b',"messages":[\n'
 MIDDLE = b'],"toolCalls":[\n'
 CLOSE = b"]}\n"
+MAX_HEAD_BYTES = 1 << 26
 FIELDS = ("sessionId", "startTime", "lastActivity", "model", "provider", "metadata")
 
 
@@ -61,119 +84,115 @@ def _iter_lines(items: Iterable[bytes]) -> Iterator[bytes]:
         yield b"\n"
 
 
-_NUMBER_TAIL_BYTES = 20
-_USER = b'{"role":"user"'
-_ENTRY = compile_late(rb'\{"(?:role|id)":.*\},?\n', re.DOTALL)
-MAX_HEAD_BYTES = 1 << 26
+def is_deeper_than(data: bytes, limit: int = MAX_DEPTH) -> bool:
+    """Return True if the brackets of this JSON nest deeper than `limit`."""
+    if data.rfind(b"{") < limit and data.rfind(b"[") < limit:
+        return False  # too near its beginning for so many
+    if len(data.translate(None, _NO_OPENING)) <= limit:
+        return False
+    try:
+        return _is_value_deeper(msgspec.json.decode(data), limit)
+    except RecursionError:
+        return True
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return False
 
 
-class OddLayoutError(Exception):
-    """Error for a document that is not in our layout and must be read whole."""
+def _is_value_deeper(value: Any, limit: int) -> bool:
+    items = value.values() if isinstance(value, dict) else value if isinstance(value, list) else None
+    return items is not None and (limit == 0 or any(_is_value_deeper(item, limit - 1) for item in items))
 
 
-class IrregularError(Exception):
-    """Error for files that are not as this version writes them; `Salvage` reads them."""
+def is_torn_record(data: bytes) -> bool:
+    """Return True if this is the start of one record without its line feed: valid JSON as far as it goes."""
+    return (
+        RECORD_START.startswith(data[: len(RECORD_START)])
+        and not (data.endswith(b"\n") or RECORD_START in data[1:])
+        and any(map(_is_truncated, (data, data + b"0")))  # a number may end in a sign or a point
+    )
 
 
-class _MessageKey(msgspec.Struct):
-    id: int = 0
-    role: Any = ""
+def _is_truncated(data: bytes) -> bool:
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(data)  # its last character may be torn
+        _raw_decoder.decode(data)
+    except UnicodeDecodeError:
+        return False
+    except msgspec.DecodeError as error:
+        return "truncated" in str(error)
+    return False
 
 
-class _CallKey(msgspec.Struct, rename="camel"):
-    id: str
-    message_id: int
+def parse_record_leniently(data: bytes) -> JournalRecord:
+    """Parse the readable fields of a journal record. Raises one of `_ERRORS` if it is not an object."""
+    try:
+        return parse_record(data)
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        fields = parse_object(data)
+    readable: JsonObject = {"at": ""}
+    for name, value in fields.items():
+        with contextlib.suppress(*_ERRORS):
+            parse_record(encode_json({"at": "", name: value}))
+            readable[name] = value
+    return parse_record(encode_json(readable))
 
 
-Key = TypeVar("Key")
-message_key_decoder = decode_late(_MessageKey)
-_call_key_decoder = decode_late(_CallKey)
+def read_shape(data: bytes) -> JournalRecord | None:
+    """Read a message, a call or a record by its shape, or return None for any other object. A message or call by
+    itself is a record without a time."""
+    if data.startswith(MESSAGE):
+        return JournalRecord(at="", message=msgspec.Raw(data))
+    try:
+        fields = parse_object(data)
+        if "role" in fields:
+            return JournalRecord(at="", message=msgspec.Raw(data))
+        if isinstance(fields.get("id"), str) and fields.keys() & {"args", "name"}:
+            return JournalRecord(at="", call=msgspec.Raw(data))
+        record = parse_record_leniently(data)
+    except _ERRORS:
+        return None
+    return record if record != JournalRecord(at=record.at, tokens=record.tokens) else None
 
 
-class DocumentSections:
-    """Binary search for entries. Raises `OddLayoutError` for an unexpected line. Ranges of up to `block` bytes are
-    searched linearly."""
+def parse_message(data: bytes, number: int, damage: DamageReport) -> tuple[Message | None, bool]:
+    """Parse the message in `data`. Returns True with one in strict form, whose bytes can be written unchanged. `number`
+    is its place, for files without message numbers."""
+    if is_deeper_than(data):
+        damage.count_lost_entry(f"message {number} is nested too deep")
+        damage.refuse_depth()
+        return None, False
+    found: Message | None
+    try:
+        found, sound = _message_decoder.decode(data), True
+    except _ERRORS:
+        found, sound = _parse_message_leniently(data, damage), False
+    if found is None:
+        damage.count_lost_entry()
+    elif not 0 < found.id <= MAX_MESSAGE_NUMBER:
+        if found.id:
+            damage.note(f"the number of message {number} cannot be right")
+        found, sound = msgspec.structs.replace(found, id=number), False
+    return found, sound
 
-    def __init__(self, file: SessionFile, block: int = 64 * 1024) -> None:
-        self._file = file
-        self._block = block
-        self._messages = len(self._read_line(0))
-        self._end = file.size - len(CLOSE)
-        if not self._messages <= self._end <= MAX_BYTES or file.read(self._end, file.size) != CLOSE:
-            raise OddLayoutError
-        self.middle = self._find_first(self._messages, self._end, _is_behind_messages)
-        self._calls = self.middle + len(MIDDLE)
-        if file.read(self.middle, self._calls) != MIDDLE:
-            raise OddLayoutError
 
-    def find_messages(self, after: int, before: int | None = None) -> Range:
-        """Find the messages between two numbers."""
-        return self._find_between(self._messages, self.middle, lambda line: _read_message_key(line).id, after, before)
-
-    def find_calls(self, after: int, before: int | None = None) -> Range:
-        """Find the calls of the messages between two numbers."""
-        return self._find_between(self._calls, self._end, lambda line: _read_call_key(line).message_id, after, before)
-
-    def _find_between(
-        self, low: int, end: int, read_number: Callable[[bytes], int], after: int, before: int | None
-    ) -> Range:
-        start = self._find_first(low, end, lambda line: read_number(line) > after)
-        return start, self._find_first(low, end, lambda line: read_number(line) >= before) if before else end
-
-    def find_beginning(self, number: int, least: int) -> int:
-        """Find a number up to `number` before a user message, with `least` messages after it if there are so many."""
-        newest = self._read_newest(self._messages, self.middle)
-        last = _read_message_key(newest[-1]).id if newest else 0
-        wanted, step = min(number, last - least), least
-        while wanted > 0 and step < 2 * wanted:
-            lines = self._read_lines(*self.find_messages(wanted - step, wanted + 2))
-            asked = next((line for line in reversed(lines) if _is_user_message(line)), None)
-            if asked:
-                return _read_message_key(asked).id - 1
-            step *= 2
-        return 0
-
-    def list_newest_calls(self) -> list[str]:
-        """List the ids of the last few calls."""
-        return [_read_call_key(line).id for line in self._read_newest(self._calls, self._end)]
-
-    def _find_first(self, low: int, end: int, is_behind: Callable[[bytes], bool]) -> int:
-        """Find the place of the first line that `is_behind` the one sought; it must hold for all later lines too."""
-        high = end
-        while high - low > self._block:
-            half = (low + high) // 2
-            place = half - 1 + len(self._read_line(half - 1))
-            line = self._read_line(place) if place < high else b""
-            if place >= high or is_behind(line):
-                high = half
-            else:
-                low = place + len(line)
-        while low < end and not is_behind(line := self._read_line(low)):
-            low += len(line)
-        return low
-
-    def _read_line(self, place: int) -> bytes:
-        """Read a line. Raises `OddLayoutError` for one without an end, which is a hole in the file."""
-        line = self._file.read_line(place, MAX_HEAD_BYTES)
-        if not line.endswith(b"\n"):
-            raise OddLayoutError
-        return line
-
-    def _read_newest(self, start: int, end: int) -> list[bytes]:
-        """Read the last complete lines between two places: at least one, if there is one."""
-        size = self._block
-        while end - size > start:
-            found = self._read_lines(end - size, end)[1:]
-            if found:
-                return found
-            size *= 2
-        return self._read_lines(start, end)
-
-    def _read_lines(self, start: int, end: int) -> list[bytes]:
-        *lines, rest = self._file.read(start, end).split(b"\n")
-        if rest:
-            raise OddLayoutError
-        return lines
+def parse_call(data: bytes, damage: DamageReport) -> tuple[ToolCallRecord | None, bool]:
+    """Parse a call in the same way as `parse_message`."""
+    if is_deeper_than(data):
+        damage.count_lost_entry("a tool call is nested too deep")
+        damage.refuse_depth()
+        return None, False
+    try:
+        found = _call_decoder.decode(data)
+        if b'"status"' in data and abs(found.message_id) <= MAX_MESSAGE_NUMBER:
+            return found, True
+        raw: JsonObject | None = {}
+    except _ERRORS:
+        raw = _parse_object_leniently(data, damage)
+    try:
+        return msgspec.convert(_convert_call(raw or msgspec.json.decode(data)), ToolCallRecord), False
+    except _ERRORS:
+        damage.count_lost_entry("a tool call cannot be read")
+        return None, False
 
 
 def read_number(data: bytes) -> int:
@@ -183,151 +202,157 @@ def read_number(data: bytes) -> int:
         number = int(last[:-1])
     else:
         try:
-            number = message_key_decoder.decode(data).id
+            number = _number_decoder.decode(data).id
         except DECODE_ERRORS:
             return 0
     return number if 0 < number <= MAX_MESSAGE_NUMBER else 0
 
 
-def _read_message_key(line: bytes) -> _MessageKey:
-    found = _read_key(message_key_decoder, line)
-    if not 0 < found.id <= MAX_MESSAGE_NUMBER:
-        raise OddLayoutError
-    return found
+def make_line(known: Message | ToolCallRecord, data: bytes, sound: bool) -> bytes:
+    """Return an entry's own bytes on one line if they are sound; else encode all that was readable in it."""
+    if sound:
+        start = MESSAGE if isinstance(known, Message) else CALL
+        ours = data.startswith(start) and b"\n" not in data
+        line = data if ours else msgspec.json.format(data, indent=-1)
+        if line.startswith(start) and (line.isascii() or is_utf8(line)):
+            return line
+    fields: JsonObject = msgspec.to_builtins(known)
+    return encode_json({**fields, **parse_object(data), **fields})
 
 
-def _read_call_key(line: bytes) -> _CallKey:
-    return _read_key(_call_key_decoder, line)
-
-
-def _read_key(decoder: msgspec.json.Decoder[Key], line: bytes) -> Key:
+def is_utf8(data: bytes) -> bool:
     try:
-        return decoder.decode(line.rstrip(b",\n"))
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise OddLayoutError from error
-
-
-def _is_user_message(line: bytes) -> bool:
-    """Return True for a user message. One kept in another layout may have blanks, or name its role later."""
-    return line.startswith(_USER) or (not line.startswith(MESSAGE + b'"') and _read_message_key(line).role == "user")
-
-
-def _is_behind_messages(line: bytes) -> bool:
-    if not line.startswith((b"{", b"]")):
-        raise OddLayoutError
-    return line == MIDDLE or line.startswith(CALL)
-
-
-class SessionDocument:
-    """The entries of an undamaged document as bytes. Raises `IrregularError` for a line that is not in its place."""
-
-    def __init__(self, file: SessionFile, first: Line) -> None:
-        self._file = file
-        _, self._body, head = first
-        self._only: tuple[Range, Range] | None = None
-        self._calls_at = 0  # where calls begin, once that is known
-        self.head = _parse_head(head)
-        if file.read(max(0, file.size - len(CLOSE)), file.size) != CLOSE:  # most damage is there
-            raise IrregularError
-
-    def narrow(self, messages: Range, calls: Range) -> None:
-        """Read only the entries between these places."""
-        self._only = messages, calls
-
-    def iter_messages(self) -> Iterator[bytes]:
-        return self._iter_between(*self._only[0]) if self._only else self._iter_entries(self._body, MESSAGE, MIDDLE)
-
-    def iter_calls(self) -> Iterator[bytes]:
-        if self._only:
-            return self._iter_between(*self._only[1])
-        return self._iter_entries(self._calls_at or self._find_calls(), CALL, CLOSE)
-
-    def _find_calls(self) -> int:
-        """Find the start of the calls before all messages have been read."""
-        with contextlib.suppress(OddLayoutError):
-            return DocumentSections(self._file).middle + len(MIDDLE)
-        found = next((end for _, end, data in self._file.iter_lines(self._body) if data == MIDDLE), 0)
-        return found or self._file.size
-
-    def _iter_between(self, place: int, until: int) -> Iterator[bytes]:
-        for start, _, data in self._file.iter_lines(place):
-            if start >= until:
-                return
-            yield data.rstrip(b",\n")
-
-    def _iter_entries(self, place: int, begin: bytes, last: bytes) -> Iterator[bytes]:
-        comma = first = True
-        for start, end, data in self._file.iter_lines(place):
-            if data.startswith(begin) and comma and end <= MAX_BYTES:
-                comma, first = data.endswith(b",\n"), False
-                yield data.rstrip(b",\n")
-            elif data == last and (first or not comma):
-                self._calls_at = end
-                closing = start if last == CLOSE else self._file.find(b"\n" + CLOSE, end - 1) + 1
-                if closing != self._file.size - len(CLOSE):
-                    raise IrregularError("the file does not end where the document ends")
-                return
-            else:
-                what = "a comma" if data.startswith(begin) or data == last else "a line"
-                raise IrregularError(f"{what} at byte {start} is missing or not in its place")
-        raise IrregularError("lines of the document are not in their place")
-
-
-def _parse_head(first: bytes) -> JsonObject:
-    head = first.removesuffix(OPEN) + b"}"
-    if is_deeper_than(head):
-        raise IrregularError
-    try:
-        found = parse_object(head)
-    except (ValueError, RecursionError) as error:
-        raise IrregularError from error
-    if not first.endswith(OPEN) or not is_valid_json(head):
-        raise IrregularError("the file header is not valid JSON and was read as well as it could be")
-    if "messages" in found or "toolCalls" in found or has_repeated_name(head):
-        raise IrregularError("the file header names something twice")
-    return found
-
-
-def detect_own_layout(file: SessionFile) -> Line | None:
-    """Return the first line of a document in our layout, or None if it has another layout."""
-    found = file.iter_lines(longest=MAX_HEAD_BYTES)
-    first = next(found, None)
-    if first is None or first[1] > MAX_HEAD_BYTES or not first[2].endswith(b"\n") or first[2].startswith(MESSAGE):
-        return None
-    if first[2].endswith(OPEN):
-        return first
-    second = next(found, None)
-    return first if second and _ENTRY.fullmatch(second[2]) else None
-
-
-def has_repeated_name(head: bytes) -> bool:
-    """Return True if an object in the head repeats a name, of which a JSON reader sees only the last value."""
-    if all(head.count(f'"{name}":'.encode()) < 2 for name in ("title", *FIELDS)):
+        data.decode()
+    except UnicodeDecodeError:
         return False
-    repeated = False
+    return True
 
-    def take_object(pairs: list[tuple[str, object]]) -> dict[str, object]:
-        nonlocal repeated
-        found = dict(pairs)
-        repeated = repeated or len(found) < len(pairs)
-        return found
 
+def is_valid_json(data: bytes) -> bool:
+    try:
+        _raw_decoder.decode(data)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return False
+    return True
+
+
+def parse_object(data: bytes) -> JsonObject:
+    """Parse any JSON object, however odd. Raises ValueError or RecursionError if it is not one. Raw zeros are a hole
+    in the file, not content, because JSON escapes them."""
+    with contextlib.suppress(msgspec.MsgspecError, UnicodeDecodeError):
+        return _object_decoder.decode(data)
     import json
 
-    json.loads(head, object_pairs_hook=take_object, parse_int=str)
-    return repeated
+    found = json.loads(data.replace(b"\0", b"").decode("utf-8", "replace"), strict=False)
+    if not isinstance(found, dict):
+        raise ValueError("not an object")  # noqa: TRY004 - the caller treats all bad JSON alike
+    cleaned: JsonObject = clean_json(found)
+    return cleaned
 
 
-def salvage_head(text: bytes) -> JsonObject:
-    """Return the fields of a damaged head that can still be read."""
-    head: JsonObject = {}
-    for name in FIELDS:
-        place = text.find(f'"{name}":'.encode())
-        start = place + len(name) + 3
+def hash_message(data: bytes) -> int:
+    """Hash a message by role and parts, so that different encodings of it have the same hash."""
+    try:
+        found = parse_object(data)
+    except (ValueError, RecursionError):
+        return hash(data)
+    return hash(msgspec.json.encode([found.get("role"), found.get("parts")], order="sorted"))
+
+
+def _parse_object_leniently(data: bytes, damage: DamageReport) -> JsonObject | None:
+    try:
+        found = parse_object(data)
+    except (ValueError, RecursionError):
+        return None
+    if not is_utf8(data):
+        damage.note("some characters are not UTF-8 and were replaced")
+    elif not is_valid_json(data):
+        damage.note("some text is not valid JSON and was read as well as it could be")
+    return found
+
+
+def _parse_message_leniently(data: bytes, damage: DamageReport) -> Message | None:
+    raw = _parse_object_leniently(data, damage)
+    if raw is None:
+        return None
+    parts = raw.get("parts")
+    if parts is None:
+        parts = raw.get("content")
+    if isinstance(parts, str):
+        parts = [{"type": "text", "text": parts}]
+    if not isinstance(parts, list):
+        damage.note("a message has no parts")
+    if not isinstance(raw.get("id", 0), int):
+        raw.pop("id")
+    if isinstance(raw.get("role"), str):
+        raw["role"] = _convert_role(raw["role"], damage)
+    shaped = raw | {
+        "parts": _convert_parts(parts, damage) if isinstance(parts, list) else [],
+        "timestamp": str(raw.get("timestamp") or ""),
+    }
+    try:
+        return msgspec.convert(shaped, Message)
+    except _ERRORS:
+        return None
+
+
+def _convert_role(role: str, damage: DamageReport) -> str:
+    """Convert a role in another spelling. An unknown one becomes the assistant's, whose words carry no authority."""
+    if (known := role.strip().lower()) in _ROLES:
+        return known
+    damage.note(f"a message of the unknown role {role[:20]!r} is read as the assistant's")
+    return "assistant"
+
+
+def _convert_parts(parts: list[Any], damage: DamageReport) -> list[Any]:
+    """Convert the parts that can be read; report and leave out each of the others."""
+    readable = []
+    for part in map(_convert_part, parts):
         try:
-            end = find_end(memoryview(text), start) if place >= 0 else None
-            if end is not None and not is_deeper_than(text[start:end]):
-                head[name] = parse_object(b'{"v":' + text[start:end] + b"}")["v"]
-        except (ValueError, RecursionError, TooDeepError):
-            continue
-    return head
+            msgspec.convert(part, AnyPart)
+        except _ERRORS:
+            damage.note("a part of a message cannot be read")
+        else:
+            readable.append(part)
+    return readable
+
+
+def _convert_part(part: Any) -> Any:
+    """Convert a part; one of an unknown type becomes text."""
+    if isinstance(part, str):
+        return {"type": "text", "text": part}
+    if isinstance(part, dict) and not any(part.get("type") == known for known in _PART_TYPES):
+        return {
+            "type": "text",
+            "text": part["text"] if isinstance(part.get("text"), str) else encode_json(part).decode(),
+        }
+    return part
+
+
+def _convert_call(raw: JsonObject) -> JsonObject:
+    """Convert a call from an earlier version, which has no status and may have plain text results."""
+    result = raw.get("result")
+    if isinstance(result, str):
+        result = {"llmContent": result}
+    shaped = {"args": {}, "timestamp": "", **raw, "result": result if isinstance(result, dict) else None}
+    if shaped["result"] is not None and not isinstance(shaped["result"].get("llmContent"), str):
+        shaped["result"] = {**shaped["result"], "llmContent": encode_json(shaped["result"].get("llmContent")).decode()}
+    if not isinstance(shaped["args"], dict):
+        shaped["args"] = {"value": shaped["args"]}
+    if isinstance(number := shaped.get("messageId"), int) and abs(number) > MAX_MESSAGE_NUMBER:
+        shaped.pop("messageId")
+    shaped.setdefault("status", "ok" if shaped["result"] is not None else "interrupted")
+    return shaped
+
+
+def fits_metadata(name: str, value: Any) -> bool:
+    """Return True if the value of a metadata field is plausible, not only of the right type."""
+    if name not in _METADATA_FIELDS:
+        return True
+    try:
+        msgspec.convert({name: value}, SessionMetadata)
+    except (msgspec.ValidationError, RecursionError):
+        return False
+    if name == "workspace" and isinstance(value, str):
+        return "\0" not in value and len(value) < MAX_PATH_CHARS and max(map(len, value.split("/"))) <= MAX_NAME_CHARS
+    return name == "schemaVersion" or not isinstance(value, int) or abs(value) <= MAX_NUMBER

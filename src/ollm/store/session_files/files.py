@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import codecs
 import contextlib
 import io
 import os
 import stat
-import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,15 +19,11 @@ if TYPE_CHECKING:
 
 MAX_BYTES = 500_000_000
 MAX_DEPTH = 100
-FIND_SECONDS = 4.5  # to find the entries; of this process, so that a busy machine does not make a file unreadable
-LOADING_SECONDS = 6.5  # to read all of them
-TIMED_BYTES = 50_000_000  # a larger file gets these times once for each so many bytes
 MAX_NOTES = 5
 LAST_MESSAGE = "lastMessage"  # in the metadata: the number of the document's last message
 MISSING = "missing"  # in the metadata: gaps that the user was told about
 CONTAINED = "containedJournal"  # in the metadata: the checksum of a journal whose records the document holds already
 MAX_MESSAGE_NUMBER = 10**7  # files of MAX_BYTES hold fewer messages: a higher number is damage
-MAX_KNOWN_GAPS = 1000
 Range = tuple[int, int]
 
 
@@ -40,18 +34,16 @@ class DamageFoundError(Exception):
 class DamageReport:
     """Damage found while files are read. `too_large` means that the session can be viewed but must not be written.
 
-    `patience` multiplies the time that reading may take. A `strict` report raises `DamageFoundError` at the first
-    damage.
+    A `strict` report raises `DamageFoundError` at the first damage.
     """
 
-    def __init__(self, patience: float = 1, *, strict: bool = False) -> None:
+    def __init__(self, *, strict: bool = False) -> None:
         self._strict = strict
         self.notes: list[str] = []
         self.lost = 0
         self.missing = ""  # a sentence about messages and calls that are missing
         self.too_large = False
         self.size = 0  # of the files that are read, in bytes
-        self._begun, self._patience, self._more_seconds = time.process_time(), patience, 0.0
 
     def note(self, text: str) -> None:
         self.stop_if_strict(text)
@@ -85,25 +77,6 @@ class DamageReport:
     def refuse_depth(self) -> None:
         size = f"{self.size} bytes" if self.size < 1_000_000 else f"{self.size // 1_000_000} MB"
         self.refuse(f"too large to read ({size}, nested deeper than {MAX_DEPTH} levels)")
-
-    def extend_time(self, seconds: float) -> None:
-        """Allow more time, because a caller works on the entries while they are read."""
-        self._more_seconds += seconds
-
-    def has_taken(self, seconds: float) -> bool:
-        """Return True if reading took longer than it may for so large a file."""
-        allowed = seconds * self._patience * max(1.0, self.size / TIMED_BYTES)
-        return time.process_time() > self._begun + allowed
-
-    def is_late(self, entries: int) -> bool:
-        """Return True if reading damaged data took too long; it must then not be written. Call it now and then.
-
-        Undamaged data is read to its end, however long that takes.
-        """
-        if not (self.notes or self.lost) or not self.has_taken(LOADING_SECONDS + self._more_seconds):
-            return False
-        self.refuse(f"the file takes too long to read; entries after {entries} are not shown")
-        return True
 
     @property
     def text(self) -> str | None:
@@ -196,21 +169,18 @@ class MissingEntries:
     def describe_known(self) -> JsonObject:
         """Describe the gaps for the session's metadata, since the user is notified of them."""
         self.promised = max(self.promised, self._of_message)  # an answer under way has a number from now on
-        gaps = self._list_gaps()
-        if len(gaps) > MAX_KNOWN_GAPS:
-            gaps = [*gaps[: MAX_KNOWN_GAPS - 1], (gaps[MAX_KNOWN_GAPS - 1][0], gaps[-1][1])]
-        return {"messages": [list(gap) for gap in gaps], "calls": self._count_calls()}
-
-    def is_known(self, first: int, last: int) -> bool:
-        return not _subtract([(first, last)], self._known)
+        return {"messages": [list(gap) for gap in self._list_gaps()], "calls": self._count_calls()}
 
     def _report(self) -> None:
         if self._part and self._messages_read:
-            self._damage.report_missing(_subtract(self._gaps, self._known), 0)
+            self._damage.report_missing(self._find_unknown(self._gaps), 0)
         elif self._messages_read and self._calls_read:
             self.promised = max(self.promised, self._of_message - self._under_way)
             calls = max(0, self._count_calls() - self._known_calls)
-            self._damage.report_missing(_subtract(self._list_gaps(), self._known), calls)
+            self._damage.report_missing(self._find_unknown(self._list_gaps()), calls)
+
+    def _find_unknown(self, gaps: list[Range]) -> list[Range]:
+        return [gap for gap in gaps if gap not in self._known]
 
     def _list_gaps(self) -> list[Range]:
         behind = self.next_number, self.last_number
@@ -231,24 +201,6 @@ def _parse_known(value: Any) -> tuple[list[Range], int]:
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, int) and 0 < value <= MAX_MESSAGE_NUMBER
-
-
-def _subtract(gaps: list[Range], known: list[Range]) -> list[Range]:
-    """Return the parts of `gaps` that `known` does not cover; both are ascending."""
-    left: list[Range] = []
-    place = 0
-    for first, last in gaps:
-        begin = first
-        while place < len(known) and known[place][0] <= last:
-            if begin < known[place][0]:
-                left.append((begin, known[place][0] - 1))
-            begin = max(begin, known[place][1] + 1)
-            if begin > last:
-                break
-            place += 1
-        if begin <= last:
-            left.append((begin, last))
-    return left
 
 
 def format_missing(messages: list[Range], calls: int, shown: int = 4) -> str:
@@ -275,7 +227,7 @@ def _count_calls(calls: int) -> str:
 
 BUFFER_BYTES = 1 << 18
 LONG_LINE_BYTES = 1 << 20
-_CHECKSUM_BYTES = 1 << 14
+_BLOCK_BYTES = 1 << 14
 _LINE_BYTES = 1 << 12  # that are read at first for one line
 
 
@@ -291,6 +243,7 @@ class SessionFile:
         self.descriptor = descriptor
         self._on_disk = os.fstat(descriptor).st_size if descriptor is not None else 0
         self._waiting = waiting
+        self._buffer, self._buffered = b"", 0  # bytes read before, and their place
         self.size = self._on_disk + len(waiting)
 
     @property
@@ -303,7 +256,7 @@ class SessionFile:
         """Compute a checksum of the size and the last few kilobytes: enough for a file that only grows."""
         import zlib  # rarely needed
 
-        return f"{self.size},{zlib.crc32(self.read(max(0, self.size - _CHECKSUM_BYTES), self.size))}"
+        return f"{self.size},{zlib.crc32(self.read(max(0, self.size - _BLOCK_BYTES), self.size))}"
 
     def require_descriptor(self) -> int:
         assert self.descriptor is not None
@@ -322,13 +275,11 @@ class SessionFile:
         data = os.pread(self.require_descriptor(), on_disk - start, start) if start < on_disk else b""
         return data + self._waiting[max(0, start - on_disk) : end - on_disk]
 
-    def find(self, wanted: bytes, place: int) -> int:
-        """Find where `wanted` is next, or return -1."""
-        while len(block := self.read(place, place + BUFFER_BYTES)) >= len(wanted):
-            if (found := block.find(wanted)) >= 0:
-                return place + found
-            place += len(block) - len(wanted) + 1
-        return -1
+    def read_buffered(self, start: int, end: int) -> bytes:
+        """Read like `read`, for many short reads one after the other."""
+        if not self._buffered <= start <= end <= self._buffered + len(self._buffer):
+            self._buffer, self._buffered = self.read(start, max(end, start + _BLOCK_BYTES)), start
+        return self._buffer[start - self._buffered : end - self._buffered]
 
     def read_line(self, place: int, longest: int = MAX_BYTES) -> bytes:
         """Read from `place` to the end of the line, or no more than about `longest` bytes."""
@@ -367,13 +318,6 @@ class SessionFile:
             place += len(block)
         return place
 
-    def find_data_end(self) -> int:
-        """Find the end of the file's data, before any zeros that fill it to its end."""
-        end = self.size
-        while end > 0 and not (block := self.read(max(0, end - LONG_LINE_BYTES), end).rstrip(b"\0")):
-            end -= LONG_LINE_BYTES
-        return max(0, end - LONG_LINE_BYTES) + len(block) if end > 0 else 0
-
 
 def open_file(path: Path, damage: DamageReport) -> int | None:
     """Open a file for reading, or return None if it is not there; never through a link, never a device."""
@@ -402,28 +346,3 @@ def get_file_time(*paths: Path | None) -> datetime:
         with contextlib.suppress(OSError):
             times.append(path.lstat().st_mtime)
     return datetime.fromtimestamp(max(times), UTC)
-
-
-_CHUNK_BYTES = 1 << 20
-
-
-def convert_to_utf8(descriptor: int) -> int | None:
-    """Write the same text as UTF-8 to an unnamed file, or return None if it is already UTF-8 without a BOM."""
-    beginning = os.pread(descriptor, 4, 0)
-    if beginning.isascii() and b"\0" not in beginning:
-        return None
-    import json
-
-    name = json.detect_encoding(beginning)
-    if name == "utf-8" or (name.endswith(("le", "be")) and b"{" not in beginning):  # zeros alone are damage
-        return None
-    import tempfile
-
-    place, decoder = 0, codecs.getincrementaldecoder(name)("replace")
-    with tempfile.TemporaryFile() as converted:
-        while place < MAX_BYTES and (chunk := os.pread(descriptor, _CHUNK_BYTES, place)):
-            place += len(chunk)
-            converted.write(decoder.decode(chunk).encode("utf-8", "replace"))
-        converted.write(decoder.decode(b"", final=True).encode("utf-8", "replace"))
-        converted.flush()
-        return os.dup(converted.fileno())

@@ -7,7 +7,6 @@ harmless: messages carry their number, and the newest record of a call and the n
 from __future__ import annotations
 
 import contextlib
-import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, TypeGuard
@@ -82,16 +81,6 @@ def complete_piece(data: bytes) -> bytes | None:
             parse_record(data[:end] + PIECE_END)
             return data[:end] + PIECE_END
     return None
-
-
-def repair_piece(data: bytes) -> bytes | None:
-    """Return a damaged record of streamed text with what can be read of the text, or None for any other record."""
-    begin = _PIECE.match(data)
-    if begin is None:
-        return None
-    text = data[begin.end() :].rstrip(b"\0").decode("utf-8", "replace")
-    escaped = re.sub(r'\\(?!["\\/bfnrt]|u[0-9a-fA-F]{4})|(?<!\\)"|[\0-\x1f]', "\N{REPLACEMENT CHARACTER}", text)
-    return complete_piece(begin[0] + escaped.encode())
 
 
 class _CallId(msgspec.Struct):

@@ -15,14 +15,13 @@ from ollm.domain.messages import AnyPart, JsonObject, Message, ToolCallPart, Too
 from ollm.domain.session import SCHEMA_VERSION, Session, SessionMetadata
 from ollm.domain.struct import Data
 from ollm.domain.tools import ErrorInfo, RecordedResult, ToolCallRecord
-from ollm.store.session_files import document, journal, lenient
+from ollm.store.session_files import document, journal
 from ollm.store.session_files.journal import read_call_number
 from ollm.store.session_files.reader import SessionReader
 
 Entry = TypeVar("Entry")
 ReadEntry = tuple[Entry, bytes, bool]
 _take_entry = itemgetter(0)
-CHECK_EVERY_ENTRIES = 1024  # entries between two looks at the clock
 MAX_AHEAD_CHARS = 1 << 26  # characters of calls that are held for messages which come later
 _OTHERS = tuple(b'{"role":"%s"' % role for role in (b"assistant", b"tool", b"system"))  # how we write their messages
 INTERRUPTED_TEXT = "ollm stopped before this call finished. It may or may not have taken effect."
@@ -90,7 +89,7 @@ class SessionStream:
         found: dict[int, str] = {}
         for position, data in enumerate(self.reader.iter_messages(), start=1):
             if not data.startswith(_OTHERS):
-                message, _ = lenient.parse_message(data, position, self.reader.damage)
+                message, _ = document.parse_message(data, position, self.reader.damage)
                 found |= {message.id: message.text} if message and message.role == "user" else {}
         return found
 
@@ -123,8 +122,8 @@ class SessionStream:
         """Yield everything readable as one JSON document; undamaged entries stay unchanged."""
         return document.iter_document(
             complete_head(self.reader.head, self.session) if head is None else head,
-            itertools.starmap(lenient.make_line, read_all_messages(self.reader)),
-            itertools.starmap(lenient.make_line, read_calls(self.reader)),
+            itertools.starmap(document.make_line, read_all_messages(self.reader)),
+            itertools.starmap(document.make_line, read_calls(self.reader)),
         )
 
 
@@ -134,15 +133,12 @@ def _estimate_size(record: ToolCallRecord) -> int:
 
 
 def read_messages(reader: SessionReader) -> Iterator[ReadEntry[Message]]:
-    """Yield every readable message, with its bytes and True if they are in strict form.
-
-    Stops if damage makes reading take too long.
-    """
+    """Yield every readable message, with its bytes and True if they are in strict form."""
     missing = reader.missing
     missing.restart_messages()
 
     def parse(data: bytes, number: int) -> tuple[Message | None, bool]:
-        found, sound = lenient.parse_message(data, max(number, missing.next_number), reader.damage)
+        found, sound = document.parse_message(data, max(number, missing.next_number), reader.damage)
         if not found:
             missing.add_unreadable()
         return found, sound
@@ -167,7 +163,7 @@ def read_calls(reader: SessionReader) -> Iterator[ReadEntry[ToolCallRecord]]:
     missing.restart_calls()
     damage = reader.damage
     yield from _read_entries(
-        reader, reader.iter_calls(), lambda data, _: lenient.parse_call(data, damage), missing.add_call
+        reader, reader.iter_calls(), lambda data, _: document.parse_call(data, damage), missing.add_call
     )
     missing.end_calls()
 
@@ -178,10 +174,7 @@ def _read_entries(
     parse: Callable[[bytes, int], tuple[Entry | None, bool]],
     add: Callable[[Entry], None],
 ) -> Iterator[ReadEntry[Entry]]:
-    damage = reader.damage
     for position, data in enumerate(entries, start=1):
-        if position % CHECK_EVERY_ENTRIES == 0 and damage.is_late(position):
-            return
         reader.read += len(data)
         found, sound = parse(data, position)
         if found:
@@ -293,7 +286,7 @@ def parse_metadata(head: JsonObject) -> SessionMetadata:
     raw = head.get("metadata")
     raw = raw if isinstance(raw, dict) else {}
     return msgspec.convert(
-        {name: value for name, value in raw.items() if lenient.fits_metadata(name, value)}, SessionMetadata
+        {name: value for name, value in raw.items() if document.fits_metadata(name, value)}, SessionMetadata
     )
 
 

@@ -1,30 +1,40 @@
-"""Read a session from document and journal together, line by line, without changing any file.
+"""Read a session from document and journal together, without changing any file.
 
-The journal is opened before the document, so that entries folded in between are found in the document.
+Lines as we write them are taken as they stand. What is left between them is searched for objects, and each is taken by
+its shape, wherever it stands. The journal is opened before the document, so that entries folded in between are found in
+the document.
 """
 
 from __future__ import annotations
 
 import contextlib
 import itertools
-import os
-from array import array
+import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import msgspec
 
+from ollm.domain.lazy import compile_late
 from ollm.domain.messages import JsonObject
 from ollm.store.session_files import journal
 from ollm.store.session_files.document import (
-    DocumentSections,
-    IrregularError,
-    OddLayoutError,
-    SessionDocument,
-    detect_own_layout,
+    CALL,
+    CLOSE,
+    FIELDS,
+    MAX_HEAD_BYTES,
+    MESSAGE,
+    MIDDLE,
+    OPEN,
+    fits_metadata,
+    is_deeper_than,
+    is_torn_record,
+    is_valid_json,
+    parse_object,
     read_number,
+    read_shape,
 )
+from ollm.store.session_files.entry_table import EntryTable
 from ollm.store.session_files.files import (
     CONTAINED,
     MAX_BYTES,
@@ -33,22 +43,19 @@ from ollm.store.session_files.files import (
     MissingEntries,
     Range,
     SessionFile,
-    convert_to_utf8,
     get_file_time,
     open_file,
 )
-from ollm.store.session_files.lenient import (
-    fits_metadata,
-    hash_message,
-    is_torn_record,
-    parse_object,
-)
-
-if TYPE_CHECKING:
-    from ollm.store.session_files.salvage import Salvage
-
 
 _ID_CHARS = 36  # of a session's id, which names its files
+_BLANKS = b" \t\r\n,"
+_MARK = b"\xef\xbb\xbf"  # that some editors put before UTF-8
+_START = compile_late(r'\{\s*+"(?:id|role|parts|timestamp|at|content|name|args)"\s*+:')
+_STRUCTURE = compile_late(r'"(?:messages|toolCalls)"\s*+:|\xef\xbb\xbf|[\s,\[\]{}]++')
+_MOVED = "lines of the document are not in their place"
+OVERSIZED_BYTES = 1 << 24  # that are searched of a file over the limit
+_fields_decoder = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_entries_decoder = msgspec.json.Decoder(list[msgspec.Raw])
 
 
 class SessionPart(msgspec.Struct, frozen=True):
@@ -67,19 +74,13 @@ class SessionReader:
     Of a long session only `part` is read.
     """
 
-    foreign = False  # missing or in another layout: to be written again before it is added to
-    partial_at = ""
+    foreign = False  # missing, damaged or in another layout: to be written again before it is added to
     narrowed = False  # messages up to number `skipped` are left out
     skipped = 0
     read = 0  # bytes of the entries that were taken
     mark: journal.JournalMark | None = None  # the last one, if only a part is read
     journal_good = 0  # bytes of whole journal records
     journal_end = b""  # that the last of them lacks
-    _entries: SessionDocument | None = None
-    _salvage: Salvage | None = None
-    _in_lines = False  # the document is laid out as we write it
-    answer = 0  # the number of the answer under way; 0 in journals of older versions
-    _next_piece = 1
     _journal: SessionFile | None = None
     _document: SessionFile | None = None
     _head_place = 0  # in the journal: the head is as it was here
@@ -99,13 +100,6 @@ class SessionReader:
         self.newest_calls: list[str] = []  # ids of the document's last calls, if messages are left out
         self._journal_range = 0, MAX_BYTES
         self._part, self._name = part, document.stem if document else ""
-        self.partial: journal.Parts = []
-        self._numbers = array("Q")  # of the journal's messages, and the place of each
-        self._places = array("Q")
-        self._pieces: list[Range] = []  # of the answer under way
-        self._begun: dict[int, list[Range]] = {}  # for a message that continues a partial answer: where that is
-        self._mended: dict[int, bytes] = {}  # entries that are not in the file as they are read, by place
-        self._call_places: dict[str, list[Range]] = {}
         try:
             self._journal = self._open_file(journal_path, waiting)
             self._document = self._open_file(document)
@@ -116,35 +110,30 @@ class SessionReader:
         except BaseException:
             self.close()
             raise
+        self.partial, self.partial_at, self.answer = self._table.partial, self._table.partial_at, self._table.answer
         heard = DamageReport() if part and part.before else self.damage  # messages in between are left out
         self.missing = MissingEntries(heard, self.head, part=part is not None)
 
-    def _read_files(self) -> None:
-        try:
-            self._read_head()
-            self._check_head()
-            self._skip_contained()
-            if self._part:
-                self._narrow(self._part)
-            if not self._salvage:
-                self._read_journal()
-                self.partial = self._join_partial(self._pieces)
-        except IrregularError as error:
-            self._read_by_shape(error)
-        if self._salvage:
-            self.head = self._salvage.head
-            self._check_head()
-            self._take_salvaged()
-
     def _open_file(self, path: Path | None, waiting: bytes = b"") -> SessionFile | None:
-        """Open a file as UTF-8, converting any other encoding."""
         descriptor = open_file(path, self.damage) if path else None
-        if descriptor is not None:
-            converted = convert_to_utf8(descriptor)
-            if converted is not None:
-                os.close(descriptor)
-                descriptor, self.foreign = converted, True
         return SessionFile(descriptor, waiting) if descriptor is not None or waiting else None
+
+    def _read_files(self) -> None:
+        body = self._read_head()
+        self._check_head()
+        self._skip_contained()
+        ranges = self._narrow(self._part, body) if self._part and body else [(body, MAX_BYTES)]
+        self._table = EntryTable(self._document, self._journal, self.damage)
+        is_needed = not (body and self._part and self._part.least == 0)
+        if self._document and is_needed and (body or not self._read_other_layout(self._document)):
+            for begin, end in ranges:
+                self._read_lines(self._document, begin, end)
+            self._check_ends(self._document)
+        self._read_journal()
+        self._table.finish()
+        if self.foreign:
+            self.journal_good = self._journal.size if self._journal else 0
+            self._check_head()
 
     @property
     def progress(self) -> tuple[int, int]:
@@ -156,6 +145,39 @@ class SessionReader:
             if file:
                 file.close()
 
+    def iter_messages(self) -> Iterator[bytes]:
+        """Iterate over the messages by number."""
+        return self._table.iter_messages(self.skipped)
+
+    def iter_calls(self) -> Iterator[bytes]:
+        """Iterate over the calls in their newest state, in the order in which they were first requested."""
+        return self._table.iter_calls()
+
+    def _read_head(self) -> int:
+        """Read the first line of a document in our layout, and return its length; 0 for any other layout."""
+        line = self._document.read_line(0, MAX_HEAD_BYTES) if self._document else b""
+        if self._document and self._document.size > MAX_BYTES:
+            self.damage.refuse(f"the file is too large to read ({self._document.size // 1_000_000} MB)")
+        head = line.removeprefix(_MARK).removesuffix(OPEN) + b"}"
+        self.foreign = line.startswith(_MARK)
+        if is_deeper_than(head):
+            self.damage.refuse_depth()
+        elif line.endswith(OPEN) and is_valid_json(head):
+            self.head = parse_object(head)
+            if not self.head.keys() & {"messages", "toolCalls"}:
+                return len(line)
+        self.head, self.foreign = {}, True
+        return 0
+
+    def _check_head(self) -> None:
+        named = self.head.get("sessionId")
+        if isinstance(named, str) and len(self._name) == _ID_CHARS and named.lower() != self._name:
+            self.damage.note("the document has the id of another session")
+        metadata = self.head.get("metadata")
+        self.head["metadata"] = held = dict(metadata) if isinstance(metadata, dict) else {}
+        for name in [name for name, value in held.items() if not fits_metadata(name, value)]:
+            self.damage.note(f"{name} is not what it should be")
+
     def _skip_contained(self) -> None:
         """Skip a journal that the document contains: its writer ended before the journal was removed."""
         contained = (self.head.get("metadata") or {}).pop(CONTAINED, None)
@@ -166,28 +188,30 @@ class SessionReader:
     def compute_journal_checksum(self) -> str:
         return self._journal.compute_checksum() if self._journal else ""
 
-    def _narrow(self, part: SessionPart) -> None:
-        """Skip everything outside `part`, if the document is in our own layout."""
-        if not self._entries or not self._document:
-            return
-        if self._narrow_journal(part, self._document):
-            self._entries.narrow((0, 0), (0, 0))
+    def _narrow(self, part: SessionPart, body: int) -> list[Range]:
+        """Find the parts of the document that are needed, and skip the others."""
+        whole = [(body, MAX_BYTES)]
+        if self._narrow_journal(part):
             self.narrowed = True
-        elif part.least:
+            return []
+        if part.least and self._document:
+            from ollm.store.session_files.document_search import DocumentSections, OddLayoutError
+
             with contextlib.suppress(OddLayoutError):
                 sections = DocumentSections(self._document)
                 begin = sections.find_beginning(part.after, part.least)
                 messages = sections.find_messages(begin, part.before)
                 calls = sections.find_calls(min(begin, part.calls_after), part.before)
                 self.newest_calls = sections.list_newest_calls()
-                self._entries.narrow(messages, calls)
                 self.skipped, self.narrowed = begin, True
+                return [messages, calls]
+        return whole
 
-    def _narrow_journal(self, part: SessionPart, document: SessionFile) -> bool:
+    def _narrow_journal(self, part: SessionPart) -> bool:
         """Begin at a mark of the journal if everything needed follows it; otherwise read the whole journal."""
-        marks = journal.iter_marks(self._journal) if self._journal and not self.foreign else iter(())
+        marks = journal.iter_marks(self._journal) if self._journal else iter(())
         newest = next(marks, None)
-        if newest is None or not journal.is_same_document(newest.mark.document, document.stamp):
+        if not newest or not self._document or not journal.is_same_document(newest.mark.document, self._document.stamp):
             return False
         self.mark, self._head_place, self.head = newest.mark, newest.place, dict(newest.mark.head)
         self.head["metadata"] = dict(self.head.get("metadata") or {})
@@ -204,221 +228,198 @@ class SessionReader:
             self.skipped, self.newest_calls = begin.mark.last, [f"c{newest.mark.calls}"]
         return begin is not None
 
-    def iter_messages(self) -> Iterator[bytes]:
-        """Iterate over the messages by number."""
-        last = self.skipped
+    def _note_irregular(self, text: str = "") -> None:
+        """Note that the files are not as we write them, even if all was read."""
+        self.foreign = True
+        self.damage.stop_if_strict(text)
+        if text:
+            self.damage.note(text)
+
+    def _read_other_layout(self, document: SessionFile) -> bool:
+        """Read a whole JSON document that is not in lines as ours is."""
+        if document.size > MAX_BYTES:
+            return False
         try:
-            for number, data in self._iter_strictly() if not self._salvage else ():
-                yield data
-                last = number
-        except IrregularError as error:
-            self._read_by_shape(error)
-            self._take_salvaged()
-            self.missing.promised *= not (self._salvage and self._salvage.is_promise_wrong)
-        if self._salvage:
-            yield from self._salvage.iter_messages(last)
+            fields = _fields_decoder.decode(document.read(0, document.size).removeprefix(_MARK))
+            lists = {name: _entries_decoder.decode(fields.pop(name, b"[]")) for name in ("messages", "toolCalls")}
+            if any(is_deeper_than(bytes(value)) for value in fields.values()):
+                self.damage.refuse_depth()
+                return False
+            self.head = parse_object(msgspec.json.encode(fields))
+        except RecursionError:
+            self.damage.refuse_depth()
+            return False
+        except (msgspec.MsgspecError, UnicodeDecodeError, ValueError):
+            return False
+        if not self.head.keys() & {"sessionId", "startTime"} and not any(lists.values()):
+            self.damage.note("the file is not a session")
+        for name, entries in lists.items():
+            for data in map(bytes, entries):
+                self._add_listed(name, data)
+        self._check_head()
+        return True
 
-    def _iter_strictly(self) -> Iterator[tuple[int, bytes]]:
-        last, place = 0 if self._part else self.skipped, 0
-        for data in self._entries.iter_messages() if self._entries else ():
-            number = read_number(data)
-            self._check_next(last, number)
-            while place < len(self._numbers) and self._numbers[place] <= number:
-                if self._numbers[place] == number and hash_message(self._read_message(place)) != hash_message(data):
-                    raise IrregularError
-                if self.skipped < self._numbers[place] < number:
-                    raise IrregularError
-                place += 1
-            last = number
-            yield number, data
-        if not self._part and last < self.missing.promised:
-            self._check_next(last, self.missing.promised + 1)
-        for at in range(place, len(self._numbers)):
-            number = self._numbers[at]
-            if number > self.skipped:
-                self._check_next(last, number)
-                last = number
-                yield number, self._read_message(at)
-        if self.answer:
-            self._check_next(last, self.answer)
-
-    def _check_next(self, last: int, number: int) -> None:
-        """Check that a number follows the last one, or one that is known to be missing."""
-        left_out = self._part and (not last or self._part.before)
-        if number <= last or not (left_out or number == last + 1 or self.missing.is_known(last + 1, number - 1)):
-            raise IrregularError
-
-    def _read_by_shape(self, error: IrregularError | None = None) -> None:
-        """Read files that are not as we write them."""
-        if error:
-            self.damage.stop_if_strict(str(error))
-        self.foreign, self.journal_good = True, self._journal.size if self._journal else 0
-        from ollm.store.session_files.salvage import Salvage
-
-        self._salvage = Salvage(self._document, self._journal, self.damage, in_lines=self._in_lines)
-        if error and str(error) and not self.damage.text:
-            self.damage.note(str(error))
-
-    def _take_salvaged(self) -> None:
-        if found := self._salvage:
-            self.partial, self.partial_at, self.answer = found.partial, found.partial_at, found.answer
-
-    def _read_message(self, place: int) -> bytes:
-        """Read a recorded message. One that continues a partial answer is joined with it."""
-        data = self._read_entry(self._places[2 * place], self._places[2 * place + 1])
-        if place not in self._begun:
-            return data
-        found = parse_object(data)
-        parts = journal.extend_parts(self._join_partial(self._begun[place]), found.get("parts") or [])
-        return journal.encode_json({**found, "parts": parts})
-
-    def _join_partial(self, pieces: list[Range]) -> journal.Parts:
-        parts: journal.Parts = []
-        for start, end in pieces:
-            parts = journal.extend_parts(parts, journal.parse_record(self._read_entry(start, end)).partial or [])
-        return parts
-
-    def _read_entry(self, start: int, end: int) -> bytes:
-        """Read a message or call at a place found before."""
-        assert self._journal
-        return self._mended.get(start) or self._journal.read(start, end)
-
-    def iter_calls(self) -> Iterator[bytes]:
-        """Iterate over the calls in their newest state, in the order in which they were first requested."""
-        count = 0
-        try:
-            for data in self._iter_calls_strictly() if not self._salvage else ():
-                yield data
-                count += 1
-        except IrregularError as error:
-            self._read_by_shape(error)
-        if self._salvage:
-            yield from itertools.islice(self._salvage.iter_calls(), count, None)
-
-    def _iter_calls_strictly(self) -> Iterator[bytes]:
-        waiting, known = dict(self._call_places), set()
-        for data in self._entries.iter_calls() if self._entries else ():
-            call_id = _read_call_id(data)
-            if call_id in known and journal.read_call_number(call_id):  # others may repeat their ids
-                raise IrregularError
-            known.add(call_id)
-            updates = waiting.pop(call_id, None) if waiting else None
-            yield self._apply_updates([data], updates) if updates else data
-        for places in waiting.values():
-            yield self._apply_updates([], places)
-
-    def _apply_updates(self, found: list[bytes], places: list[Range]) -> bytes:
-        records = [*found, *itertools.starmap(self._read_entry, places)]
-        if not all(journal.is_same_call(records[0], record) for record in records[1:]):
-            raise IrregularError(f"the id of tool call {_read_call_id(records[0])} is used more than once")
-        return journal.join_call(map(parse_object, records))
-
-    def _read_head(self) -> None:
-        if not self._document:
-            self.foreign = True
+    def _add_listed(self, name: str, data: bytes) -> None:
+        if not data.startswith(b"{"):
+            self.damage.count_lost_entry(f"{name} contains something that is not an object")
             return
-        if self._document.size > MAX_BYTES:
-            self.damage.refuse(f"the file is too large to read ({self._document.size // 1_000_000} MB)")
-        first = detect_own_layout(self._document)
-        self._in_lines = first is not None
-        if not first:
-            self._read_by_shape()
-        else:
-            self._entries = SessionDocument(self._document, first)
-            self.head = self._entries.head
+        record = read_shape(data)
+        if record is None:
+            raw = msgspec.Raw(data)
+            message, call = (raw, msgspec.UNSET) if name == "messages" else (msgspec.UNSET, raw)
+            record = journal.JournalRecord(at="", message=message, call=call)
+        self._table.add_record(record, b"", 0)
 
-    def _check_head(self) -> None:
-        named = self.head.get("sessionId")
-        if isinstance(named, str) and len(self._name) == _ID_CHARS and named.lower() != self._name:
-            self.damage.note("the document has the id of another session")
-        metadata = self.head.get("metadata")
-        self.head["metadata"] = held = dict(metadata) if isinstance(metadata, dict) else {}
-        for name in [name for name, value in held.items() if not fits_metadata(name, value)]:
-            self.damage.note(f"{name} is not what it should be")
+    def _read_lines(self, document: SessionFile, begin: int, end: int) -> None:
+        """Add the entries between two places of the document. A message with the next number counts as whole."""
+        done, last, ends, end = begin, 0, [], min(end, document.size)
+        for start, stop, line in document.iter_lines(begin):
+            if start >= end or stop > MAX_BYTES:
+                break
+            entry, is_message, is_call = line.rstrip(_BLANKS), line.startswith(MESSAGE), line.startswith(CALL)
+            number = read_number(entry) if is_message else 0
+            is_whole = number == last + 1 or line in (MIDDLE, CLOSE)
+            if not is_whole and not ((is_message or is_call) and is_valid_json(entry)):
+                continue
+            if done < start:
+                self._search(document, 0, done, start)
+            done = stop
+            if is_message:
+                last = number
+                self._table.add_message(number, start, start + len(entry))
+            elif is_call:
+                self._table.add_call(entry, start)
+            else:
+                ends.append(line)
+            if (is_message if ends else is_call) and begin and not self.narrowed:
+                self._note_irregular(_MOVED)
+        self._search(document, 0, done, end)
+        if begin and not self.narrowed and ends != [MIDDLE, CLOSE]:
+            self._note_irregular(_MOVED if CLOSE in ends else "the file is truncated")
+
+    def _search(self, file: SessionFile, base: int, start: int, end: int) -> None:
+        """Add every object between two places of a file that has the shape of an entry. `base` is where the file
+        begins among the places of the table."""
+        if start >= end:
+            return
+        self._note_irregular()
+        import json
+
+        data = file.read(start, min(end, start + OVERSIZED_BYTES) if self.damage.too_large else end)
+        text, place, done = data.decode("latin-1"), 0, 0  # a character for each byte
+        decoder = json.JSONDecoder(strict=False)
+        while found := _START.search(text, place):
+            place, begin = found.end(), found.start()
+            try:
+                stop = decoder.raw_decode(text, begin)[1]
+            except RecursionError:
+                self.damage.refuse_depth()
+                break
+            except ValueError:
+                continue
+            if record := read_shape(data[begin:stop]):
+                self._look_between(text[done:begin], start + done, base)
+                self._add_record(record, data[begin:stop], base + start + begin)
+                done = place = stop
+        self._look_between(text[done:], start + done, base)
+
+    def _look_between(self, text: str, place: int, base: int) -> None:
+        """Look for the head between two entries, and report what is nothing at all."""
+        if not _STRUCTURE.sub("", text):
+            return
+        if base or not ('"sessionId"' in text or '"metadata"' in text):
+            name = "the journal is damaged" if base else "unreadable data"
+            first = place + len(text) - len(text.lstrip("\r\n,]}"))
+            self.damage.count_lost_entry(f"{name} at byte {first}")
+        elif "sessionId" in self.head:
+            self.damage.note("the file holds more than one document, and their messages were joined")
+        else:
+            found = _find_fields(text)
+            self.head = {**found, **self.head}
+            self.damage.note(_MOVED if len(found) == len(FIELDS) else "the file header is damaged")
+
+    def _add_record(self, record: journal.JournalRecord, data: bytes, place: int) -> None:
+        self._table.add_record(record, data, place)
+        if record.at:
+            held = self.head.get("metadata")
+            self.head["metadata"] = held if isinstance(held, dict) else {}
+            journal.change_head(self.head, record)
+
+    def _check_ends(self, document: SessionFile) -> None:
+        if self._table.is_empty and "sessionId" not in self.head:
+            self.damage.note("the file is not a JSON document")
+        elif not document.read(max(0, document.size - 16), document.size).rstrip().endswith(b"}"):
+            self._note_irregular("the file is truncated")
 
     def _read_journal(self) -> None:
-        """Apply the journal to the head, and note where its messages and calls are."""
+        """Apply the journal to the head, and add its entries."""
         begin, stop = self._journal_range
         for place, data, record in self._iter_records(begin, stop):
-            if isinstance(record.call, msgspec.Raw):
-                call = bytes(record.call)
-                self._call_places.setdefault(_read_call_id(call), []).append(self._note_place(place, data, call))
-            if record.partial is not None:
-                self._add_piece(place, data, record)
-            if isinstance(record.message, msgspec.Raw):
-                self._add_message(place, data, bytes(record.message), record)
+            self._table.add_record(record, data, self._table.journal_place + place)
             if place >= self._head_place:
                 self._change_head(place, record)
         if stop != MAX_BYTES:
             for place, _, record in self._iter_records(self._head_place, MAX_BYTES):
                 self._change_head(place, record)
 
-    def _add_piece(self, place: int, data: bytes, record: journal.JournalRecord) -> None:
-        answer, number = record.piece or (0, len(self._pieces) + 1)
-        if (self._pieces and answer != self.answer) or (number != self._next_piece and not record.anew):
-            raise IrregularError("the journal's records are out of order")
-        if record.anew:
-            self._pieces = []
-        self._pieces.append((place, place + len(data)))
-        self.answer, self._next_piece = answer, number + 1
-
-    def _add_message(self, place: int, data: bytes, message: bytes, record: journal.JournalRecord) -> None:
-        number, last = read_number(message), self._numbers[-1] if self._numbers else 0
-        own = (self.answer or number, self._next_piece) if self._pieces else (number, 1)
-        if own[0] != number or (record.continues and (record.piece or own) != own):
-            raise IrregularError("the journal's records are out of order")
-        if number <= last:
-            raise IrregularError
-        if record.continues:
-            self._begun[len(self._numbers)] = self._pieces
-        self._pieces, self.answer, self._next_piece = [], 0, 1
-        self._numbers.append(number)
-        self._places.extend(self._note_place(place, data, message))
-
-    def _note_place(self, place: int, data: bytes, entry: bytes) -> Range:
-        """Return the place of an entry in its record."""
-        start = place + data.find(entry)
-        return start, start + len(entry)
-
     def _change_head(self, place: int, record: journal.JournalRecord) -> None:
         held = self.head.get("metadata") or {}
         for name, (start, _) in (record.append or {}).items():
             if isinstance(before := held.get(name), list) and len(before) < start:
-                raise IrregularError(f"the journal lacks a record before byte {place}")
+                self._note_irregular(f"the journal lacks a record before byte {place}")
         journal.change_head(self.head, record)
-        if record.partial is not None:
-            self.partial_at = record.at
 
     def _iter_records(self, begin: int, stop: int) -> Iterator[tuple[int, bytes, journal.JournalRecord]]:
         """Iterate over the complete records with place and bytes. A truncated last one was never acknowledged."""
-        if not self._journal:
-            return
-        size = self._journal.size
-        for start, end, data in self._journal.iter_lines(begin):
+        file, base, done = self._journal, self._table.journal_place, begin
+        for start, end, line in file.iter_lines(begin) if file else ():
             if start >= stop:
                 return
             if end > MAX_BYTES:
-                self.damage.refuse(f"the journal is too large to read ({size // 1_000_000} MB)")
+                self.damage.refuse(f"the journal is too large to read ({self.damage.size // 1_000_000} MB)")
                 return
+            data = line
             try:
-                record = journal.parse_record(data)
-            except journal.DECODE_ERRORS as error:
-                if end == size and is_torn_record(data):
-                    yield from self._complete_last(start, data)
+                record: journal.JournalRecord | None = journal.parse_record(line)
+            except journal.DECODE_ERRORS:
+                if done == start and file and end == file.size and is_torn_record(line):
+                    yield from self._complete_last(start, line)
                     return
-                raise IrregularError(f"a record is damaged in the journal at byte {start}") from error
-            self.journal_good = end
-            yield start, data, record
+                data = line.rstrip(_BLANKS + b"\0")
+                record = self._parse_loosely(data)
+            if record and file:
+                self._search(file, base, done, start)
+                self.journal_good = done = end
+                yield start, data, record
+        if file:
+            self._search(file, base, done, file.size)
 
-    def _complete_last(self, start: int, data: bytes) -> Iterator[tuple[int, bytes, journal.JournalRecord]]:
-        if whole := journal.complete_piece(data):
-            self._mended[start], self.journal_end = whole, journal.PIECE_END
+    def _complete_last(self, start: int, line: bytes) -> Iterator[tuple[int, bytes, journal.JournalRecord]]:
+        if whole := journal.complete_piece(line):
             self.journal_good = start + len(whole) - len(journal.PIECE_END)
-            yield start, whole, journal.parse_record(whole)
+            self.journal_end = journal.PIECE_END
+            yield start, whole.rstrip(), journal.parse_record(whole)
+
+    def _parse_loosely(self, line: bytes) -> journal.JournalRecord | None:
+        """Parse a line of the journal that is not as we write it."""
+        record = read_shape(line) if line.startswith(b"{") else None
+        if record is None and b'"partial":' in line and (record := read_shape(line + journal.PIECE_END)):
+            self.damage.note("the text of an answer is damaged in the journal")
+        if record:
+            self._note_irregular()
+        return record
 
 
-def _read_call_id(data: bytes) -> str:
-    try:
-        return journal.read_call_id(data)
-    except journal.DECODE_ERRORS:
-        return ""
+def _find_fields(text: str) -> JsonObject:
+    """Find the fields of a damaged head that can still be read."""
+    import json
+
+    head: JsonObject = {}
+    for name in FIELDS:
+        with contextlib.suppress(ValueError, RecursionError):
+            if found := re.search(rf'"{name}"\s*:\s*', text):
+                end = json.JSONDecoder(strict=False).raw_decode(text, found.end())[1]
+                value = text[found.end() : end].encode("latin-1")
+                if not is_deeper_than(value):
+                    head[name] = parse_object(b'{"v":' + value + b"}")["v"]
+    return head

@@ -16,7 +16,7 @@ from ollm.domain.errors import DamagedError
 from ollm.domain.messages import JsonObject, Message, ToolResultPart
 from ollm.domain.session import SCHEMA_VERSION, Session
 from ollm.domain.tools import ToolCallRecord
-from ollm.store.session_files import journal, lenient
+from ollm.store.session_files import document, journal
 from ollm.store.session_files.files import CONTAINED, LAST_MESSAGE, MISSING, DamageFoundError, DamageReport
 from ollm.store.session_files.loading import (
     LoadedSession,
@@ -33,8 +33,6 @@ from ollm.store.session_files.reader import SessionPart, SessionReader
 from ollm.store.session_files.writer import SessionWriter
 from ollm.system.atomic import replace_file
 
-OPEN_PATIENCE_FACTOR = 2  # for somebody who waits: to write takes as long again as to read
-REPAIR_PATIENCE_FACTOR = 10
 LARGE_BYTES = 64_000_000  # from here on no session is held whole to continue with it
 Paths = tuple[Path, Path]
 Counts = tuple[int, int]  # of messages, and the number of the last
@@ -48,12 +46,11 @@ def recover_session(
     to_continue: bool,
     since: int,
     known: Counts | None,
-    repair: bool,
 ) -> LoadedSession:
     """Repair the files and prepare the writer. Returns the resulting session, with its content if `to_continue`.
 
     A document `known` to be whole is read only from where it is needed; in doubt, all of it is read. Of a large one,
-    the messages after `since` are returned, or its end. With `repair`, the repair may take longer.
+    the messages after `since` are returned, or its end.
     """
     session_id = writer.session_id
     home = places.find_home(session_id) or places.directory
@@ -65,8 +62,7 @@ def recover_session(
         hold = hold or loaded is not None
         loaded = loaded or _read_whole(paths, writer, DamageReport(strict=True), hold=hold)
     if loaded is None:
-        patience = REPAIR_PATIENCE_FACTOR if repair else OPEN_PATIENCE_FACTOR
-        damage, missing = _rewrite(places, paths, writer, clock, patience)
+        damage, missing = _rewrite(places, paths, writer, clock)
         paths = places.get_document_path(session_id), places.get_journal_path(session_id)
         loaded = _read_whole(paths, writer, DamageReport(), hold=hold)
         assert loaded
@@ -75,6 +71,9 @@ def recover_session(
         loaded = end or _read_whole(paths, writer, DamageReport(), hold=True) or loaded
     for path in places.directory.glob(f".{session_id}.*.tmp"):
         path.unlink(missing_ok=True)
+    if missing:  # their numbers are not used again
+        last = max(loaded.last_number, *(end for _, end in missing["messages"]), 0)
+        loaded = msgspec.structs.replace(loaded, last_number=last)
     writer.adopt(loaded)
     if missing:
         writer.change_fields(loaded.session.last_activity, {}, {MISSING: missing})
@@ -149,14 +148,14 @@ def _open_stream(
 
 
 def _rewrite(
-    places: SessionPlaces, paths: Paths, writer: SessionWriter, clock: Clock, patience: float
+    places: SessionPlaces, paths: Paths, writer: SessionWriter, clock: Clock
 ) -> tuple[str | None, JsonObject | None]:
     """Write a clean document, journal included, to the sessions' own directory, and keep damaged files beside it.
 
     Returns the damage, and the gaps that are known from now on. Raises `DamagedError` if it must not be written.
     """
     home, session_id = paths[0].parent, writer.session_id
-    with contextlib.closing(SessionReader(*paths, damage=DamageReport(patience))) as reader:
+    with contextlib.closing(SessionReader(*paths)) as reader:
         stream = SessionStream(reader, session_id, alive=True)
         refuse_read_only(stream, paths[0])
 
@@ -205,7 +204,7 @@ def refuse_unreadable(stream: SessionStream, paths: Paths) -> None:
 def make_current_head(head: JsonObject, session: Session) -> JsonObject:
     """Make the head in the format of this version."""
     known: JsonObject = msgspec.to_builtins(session.metadata)
-    held = {n: v for n, v in head.get("metadata", {}).items() if n not in known or lenient.fits_metadata(n, v)}
+    held = {n: v for n, v in head.get("metadata", {}).items() if n not in known or document.fits_metadata(n, v)}
     metadata = {**known, **held, "schemaVersion": SCHEMA_VERSION}
     return {**complete_head(head, session), "metadata": metadata}
 

@@ -61,14 +61,12 @@ class SessionFiles:
         to_continue: bool = True,
         since: int = 0,
         known: Callable[[], Counts | None] = lambda: None,
-        repair: bool = False,
     ) -> tuple[SessionWriter, LoadedSession]:
         """Lock a session, repair damage, and return its writer and its content.
 
         `to_continue` also gives a result to every call without one; otherwise messages and calls are left out of the
         returned content. `known` is called under the lock and returns the message counts of an unchanged document, of
         which only the end is then read. Of a large session, the messages after number `since` are returned, or its end.
-        `repair`: damage is likely, and the repair may take longer.
         """
         from ollm.store.session_files.recovery import recover_session
 
@@ -79,7 +77,7 @@ class SessionFiles:
         try:
             with self._translate_errors(session_id):
                 loaded = recover_session(
-                    self.places, writer, self.clock, to_continue=to_continue, since=since, known=known(), repair=repair
+                    self.places, writer, self.clock, to_continue=to_continue, since=since, known=known()
                 )
         except BaseException:
             writer.abandon()

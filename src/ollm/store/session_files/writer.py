@@ -186,7 +186,7 @@ class SessionWriter:
         if call.get("status") == "running":
             self._running[call["id"]] = call
         changed = {name: value for name, value in call.items() if name == "id" or known.get(name, ...) != value}
-        from ollm.store.session_files.lenient import is_deeper_than
+        from ollm.store.session_files.document import is_deeper_than
 
         raw = journal.encode_json(changed)
         if is_deeper_than(raw, journal.MAX_NESTING_LEVELS):

@@ -17,7 +17,6 @@ from ollm.domain.session import Session
 from ollm.domain.tools import ToolCallRecord
 from ollm.store.session_files.files import DamageFoundError, DamageReport, get_file_time
 from ollm.store.session_files.loading import (
-    CHECK_EVERY_ENTRIES,
     make_partial_message,
     make_session,
     read_calls,
@@ -42,6 +41,7 @@ if TYPE_CHECKING:
 LARGE_SECONDS = 3.0
 MIN_WORK_SECONDS = 0.2
 STEP_TEXTS = 500
+CHECK_EVERY_ENTRIES = 1024  # entries between two reports of progress
 SCRUB_SECONDS = 0.3  # of merging while somebody waits for something else
 
 MAX_TITLE_CHARS = 80  # of a session that another program wrote without a title
@@ -204,7 +204,6 @@ def read_changes(stamp: Stamp, session_id: str, row: Row | None, take: EntryInde
 def read_session(directory: Path, session_id: str, take: EntryIndexer | None = None) -> SessionRow:
     """Read and check a whole session and return its row; each entry is passed to `take`."""
     with _open_reader(directory, session_id) as reader:
-        reader.damage.extend_time(take.seconds if take else 0)
         return _read_entries(reader, session_id, take)
 
 

@@ -109,8 +109,7 @@ class EntryIndexer:
         self._look = look
         self._session = row["id"]
         self._number = self.taken = row["text_number"]
-        self.seconds = math.inf if seconds is None else seconds
-        self._until = time.process_time() + self.seconds
+        self._until = time.process_time() + (math.inf if seconds is None else seconds)
         self.late = False
         query = "SELECT call, number FROM entries WHERE session = ? AND call > ?"
         self._calls = set(connection.execute(query, (self._session, UNDER_WAY)))
