@@ -8,8 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from ollm.cli.config import find_editor
-from ollm.domain.errors import UsageError
 from tests.cli.command import ollm
 from tests.covers import covers
 
@@ -374,17 +372,6 @@ def test_secrets_in_odd_places_go_and_what_is_none_stays(tmp_path: Path) -> None
     for part in ("AAabcdef", "a1b2c3d4", "eyJzaWdu", signature, "ghp_abc", "letmein", "AAHabc"):
         assert part not in said
     assert said.endswith(plain)
-
-
-def test_visual_comes_before_editor_and_an_installed_one_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PATH", str(tmp_path))
-
-    assert find_editor({"VISUAL": "code -w", "EDITOR": "vi"}) == "code -w"
-    assert find_editor({"VISUAL": "", "EDITOR": "vi"}) == "vi"
-    with pytest.raises(UsageError, match="No editor found"):
-        find_editor({})
-    (tmp_path / "vi").touch(mode=0o755)
-    assert find_editor({}) == "vi"
 
 
 def test_the_editor_gets_the_file_and_what_is_wrong_with_it_is_said(tmp_path: Path) -> None:

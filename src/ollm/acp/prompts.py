@@ -14,11 +14,12 @@ from msgspec import field
 from msgspec.structs import replace
 
 from ollm.acp.client import EditorBuffers
-from ollm.acp.updates import ToolCallViews, shorten_title
+from ollm.acp.updates import ToolCallViews, render_start
 from ollm.domain.errors import UsageError
+from ollm.domain.events import ToolStarted
 from ollm.domain.messages import PICTURE_TYPES, ImagePart, JsonObject
 from ollm.domain.struct import Data
-from ollm.domain.tools import read_result
+from ollm.domain.tools import describe_call, read_result
 from ollm.runtime.base import Attachment
 from ollm.runtime.mentions import (
     MAX_PICTURE_BYTES,
@@ -235,14 +236,8 @@ def read_part(part: dict[str, Any]) -> JsonObject | None:
 
 
 def replay_call(call: dict[str, Any], views: ToolCallViews) -> JsonObject:
-    view = views.read_call(call["name"], call["args"])
-    return {
-        "sessionUpdate": "tool_call",
-        "toolCallId": call["id"],
-        "title": shorten_title(views.summarize(call["name"], call["args"])),
-        "kind": view.kind,
-        "status": "completed" if call["status"] == "ok" else "failed",
-        "locations": list(view.locations),
-        "rawInput": call["args"],
-        "content": views.render_result(read_result(call)),
-    }
+    summary = describe_call(call["name"], call["args"], call.get("summary"))
+    started = ToolStarted(call_id=call["id"], name=call["name"], summary=summary, args=call["args"])
+    shown = render_start(started, views.read_call(call["name"], call["args"]))
+    status = "completed" if call["status"] == "ok" else "failed"
+    return {**shown, "status": status, "content": views.render_result(read_result(call))}

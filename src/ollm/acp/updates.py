@@ -60,14 +60,6 @@ class ToolCallViews:
         spec = self._registry.get(name)
         return CallView(kind=find_kind(name, spec), locations=tuple(self._find_locations(spec, arguments)))
 
-    def summarize(self, name: str, arguments: JsonObject) -> str:
-        """Summarize a call in a line, or return its name if no summary is possible."""
-        spec = self._registry.get(name)
-        try:
-            return spec.parse(arguments).summary() if spec else name
-        except ToolFailure:
-            return name
-
     def make_location(self, target: str, line: Any = None) -> JsonObject:
         """Make an absolute location, with a line if one is known."""
         found = {"path": os.path.normpath(self._workspace / target)}

@@ -13,6 +13,7 @@ from ollm.app import ProcessScope
 from ollm.app.workspace import WorkspaceScope
 from ollm.archive.listing import make_row
 from ollm.archive.reading import list_sessions, search_messages
+from ollm.archive.shipper import ArchiveShipper, run_quietly
 from ollm.archive.team_archive import PushReport, TeamArchive, push_fork
 from ollm.cli.completion import complete_session
 from ollm.cli.options import (
@@ -147,8 +148,6 @@ def push(
         print(archive.describe_push(ids))
         return ExitCode.DONE
     if watch:
-        from ollm.archive.shipper import ArchiveShipper, run_quietly
-
         run_quietly(ArchiveShipper(archive, keeper=keeper, linger=linger).run)
         return ExitCode.DONE
     if fork:

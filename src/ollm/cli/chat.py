@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ollm.cli.options import workspace_option
 from ollm.cli.start import PICK_SESSION, ChatArguments, Question
 from ollm.domain.errors import ModelError, NoServerError, UsageError
 
@@ -72,7 +71,7 @@ def complete_late(name: str) -> Callable[..., Any]:
 @click.option("--force", is_flag=True, help="Take over from the running instance.")
 @click.option("--beside", is_flag=True, help="Open beside a running instance.")
 @click.option("-w", "--worktree", metavar="NAME", help="Work in a git worktree of this name; create it if needed.")
-@workspace_option
+@click.option("--workspace", type=click.Path(path_type=Path), help="Project directory (default: current directory).")
 @click.option("--provider", metavar="TYPE", help="Model server type.")
 @click.option("--base-url", metavar="URL", help="Address of the model server.")
 @click.option("-m", "--model", metavar="NAME", help="Model to use.", shell_complete=complete_late("complete_model"))

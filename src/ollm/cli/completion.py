@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 from collections.abc import Callable, Iterable
 from contextlib import redirect_stderr, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from ollm.app import ProcessScope
+from ollm.cli.options import warn
+from ollm.config.settings import Settings
+from ollm.config.validation import describe_keys, list_key_choices
 from ollm.domain.errors import OllmError
 from ollm.domain.text import shorten_ids
 from ollm.system.terminal_text import make_printable
@@ -64,8 +70,6 @@ def _complete_from(collect: Callable[[click.Context, str], Offer]) -> Completer:
 @_complete_from
 def complete_session(_: click.Context, incomplete: str) -> Offer:
     """Complete sessions, newest first: by short unique id, or by full id if more than that is typed."""
-    from ollm.app import ProcessScope
-
     rows = ProcessScope().session_index.list_sessions(seconds=LIST_SECONDS)
     short = shorten_ids(row["sessionId"] for row in rows)
     for row in rows:
@@ -75,25 +79,17 @@ def complete_session(_: click.Context, incomplete: str) -> Offer:
 
 @_complete_from
 def complete_setting(_: click.Context, __: str) -> Offer:
-    from ollm.config.settings import Settings
-    from ollm.config.validation import describe_keys
-
     return describe_keys(Settings).items()
 
 
 @_complete_from
 def complete_value(context: click.Context, _: str) -> Offer:
     """Complete the value of the preceding setting, if it has only a few."""
-    from ollm.config.settings import Settings
-    from ollm.config.validation import list_key_choices
-
     return [(value, "") for value in list_key_choices(Settings, context.params.get("key") or "")]
 
 
 @_complete_from
 def complete_tool(_: click.Context, __: str) -> Offer:
-    from pathlib import Path
-
     from ollm.app import create_tool_registry
 
     return [(spec.name, spec.description) for spec in create_tool_registry(Path.cwd()).list()]
@@ -102,11 +98,7 @@ def complete_tool(_: click.Context, __: str) -> Offer:
 @_complete_from
 def complete_model(_: click.Context, __: str) -> Offer:
     """Complete installed models and those of servers that answer at once."""
-    import asyncio
-
-    from ollm.app import ProcessScope
     from ollm.app.models import collect_models
-    from ollm.cli.options import warn
 
     async def collect() -> list[tuple[str, str]]:
         document = await asyncio.wait_for(collect_models(ProcessScope(), warn), SERVER_SECONDS)

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
-import shutil
-import subprocess
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,7 +17,7 @@ from ollm.config.show import build_schema as build
 from ollm.config.show import find_value, redact_settings, render_yaml
 from ollm.config.validation import Mistake
 from ollm.config.yaml_tree import SourcePosition
-from ollm.domain.errors import ExitCode, OllmError, UsageError
+from ollm.domain.errors import ExitCode, UsageError
 from ollm.system.atomic import make_private_directory
 
 if TYPE_CHECKING:
@@ -94,8 +90,13 @@ def unset(key: str) -> None:
 @click.pass_context
 def edit(context: click.Context) -> None:
     """Open your config file in $VISUAL or $EDITOR, then check it."""
-    environment = copy_environment()
-    edit_file(find_home(environment).config, environment)
+    file = find_home(copy_environment()).config
+    make_private_directory(file.parent)
+    file.touch(mode=0o600)
+    try:
+        click.edit(filename=str(file))
+    except click.ClickException as error:
+        raise UsageError(f"{error.format_message()}.", action="Set EDITOR to your editor.") from error
     context.invoke(check, workspace=None, as_json=False)
 
 
@@ -170,28 +171,3 @@ def _serialize_problem(mistake: Mistake) -> dict[str, object]:
         "message": mistake.message,
         "fatal": mistake.fatal,
     }
-
-
-EDITORS = ("nano", "vim", "vi")  # tried in this order where none is named
-
-
-def edit_file(path: Path, environment: Mapping[str, str]) -> None:
-    """Open a file in the editor and wait. A missing file is created, private to the user."""
-    command = shlex.split(find_editor(environment))
-    make_private_directory(path.parent)
-    path.touch(mode=0o600)
-    try:
-        code = subprocess.run([*command, str(path)], check=False).returncode
-    except OSError as error:
-        raise UsageError(f"Cannot run {command[0]}: {error.strerror}.", action="Set EDITOR to your editor.") from error
-    if code:
-        raise OllmError(f"{command[0]} ended with code {code}.")
-
-
-def find_editor(environment: Mapping[str, str]) -> str:
-    """Find the editor command: VISUAL or EDITOR, or else the first one installed."""
-    named = environment.get("VISUAL") or environment.get("EDITOR")
-    found = named or next((name for name in EDITORS if shutil.which(name)), "")
-    if not found.strip():
-        raise UsageError("No editor found.", action="Set EDITOR to your editor.")
-    return found

@@ -11,6 +11,8 @@ import click
 from ollm.cli.file_list import open_files, show_files
 from ollm.cli.options import json_option, print_json, print_result, resolve_workspace, workspace_option
 from ollm.domain.errors import OllmError
+from ollm.domain.messages import ToolCall
+from ollm.system.install_command import describe_extra_install
 from ollm.system.terminal_text import clean_lines, make_printable
 
 tokens_option = click.option(
@@ -45,13 +47,10 @@ def _run_outline(arguments: dict[str, Any], workspace: str | None, *, as_json: b
     import asyncio
 
     from ollm.app import run_tool_call
-    from ollm.domain.messages import ToolCall
     from ollm.runtime.base import ConversationOptions
     from ollm.services.code_map.syntax_tree import is_available
 
     if not is_available():
-        from ollm.system.install_command import describe_extra_install
-
         raise OllmError("Outlines and maps need the extra `code`.", action=describe_extra_install("code"))
     options = ConversationOptions(
         workspace=resolve_workspace(workspace),

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import os
+import platform
+import sqlite3
+import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
+from tempfile import TemporaryFile
 
 from ollm.domain.struct import Data
 from ollm.system.install_command import describe_extra_install
 from ollm.system.process_tree import count_cores
+from ollm.system.sandbox.confined import find_program
 
 PROBE_BYTES = 4096  # a session of a few words
 EXTRAS = {
@@ -34,8 +41,6 @@ class DiskUsage(Data, frozen=True):
 
 
 def check_machine() -> tuple[MachineCheck, ...]:
-    from importlib.util import find_spec
-
     programs = [
         _check_program("rg", "finds files and text"),
         _check_program("shfmt", "parses shell commands for the policy"),
@@ -56,18 +61,12 @@ def check_machine() -> tuple[MachineCheck, ...]:
 
 
 def _check_program(name: str, purpose: str) -> MachineCheck:
-    import sys
-
-    from ollm.system.sandbox.confined import find_program
-
     beside = Path(sys.executable).with_name(name)
     found = str(beside) if beside.exists() else find_program(name)
     return MachineCheck(name=name, ok=found is not None, detail=found or purpose)
 
 
 def _has_full_text_search() -> bool:
-    import sqlite3
-
     with sqlite3.connect(":memory:") as database:
         try:
             database.execute("CREATE VIRTUAL TABLE probe USING fts5(text)")
@@ -78,8 +77,6 @@ def _has_full_text_search() -> bool:
 
 def check_writable(root: Path) -> str | None:
     """Return why a directory, which may not exist yet, is not writable, or None if it is."""
-    from tempfile import TemporaryFile
-
     place = next((above for above in (root, *root.parents) if above.is_dir()), root)
     try:
         with TemporaryFile(dir=place) as file:
@@ -140,8 +137,6 @@ class Hardware(Data, frozen=True):
 
 def inspect_hardware(root: Path = Path("/"), timeout_seconds: float = QUERY_TIMEOUT_SECONDS) -> Hardware:
     """Inspect the hardware. `root` contains `sys` and `proc`."""
-    import os
-
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     cores = count_cores()
     limit = _read_number(root / "sys/fs/cgroup/memory.max")
@@ -183,8 +178,6 @@ def _find_size(gigabytes: float) -> str:
 
 def _find_gpus(root: Path, memory: int, timeout_seconds: float) -> list[Gpu]:
     if sys.platform == "darwin":
-        import platform
-
         if platform.machine() != "arm64":
             return []
         name = _query(("sysctl", "-n", "machdep.cpu.brand_string"), timeout_seconds).strip() or "Apple GPU"
@@ -196,10 +189,6 @@ def _find_gpus(root: Path, memory: int, timeout_seconds: float) -> list[Gpu]:
 
 def _query(command: tuple[str, ...], timeout_seconds: float) -> str:
     """Return the output of a program, "" if there is none."""
-    import subprocess
-
-    from ollm.system.sandbox.confined import find_program
-
     program = find_program(command[0])
     if program is None:
         return ""

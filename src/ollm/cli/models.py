@@ -12,7 +12,9 @@ from typing import Any
 import click
 
 from ollm.app import ProcessScope
+from ollm.app.models import collect_models, find_facts, import_card, make_card, probe_model, read_card
 from ollm.cli.completion import complete_catalogue, complete_model
+from ollm.cli.model_card import MARKS, TrialPrinter, describe_card, describe_faults
 from ollm.cli.options import (
     confirm_or_fail,
     format_table,
@@ -68,8 +70,6 @@ def models() -> None:
 @json_option
 def list_models(as_json: bool) -> None:
     """List model files, models of running servers, and the catalogue."""
-    from ollm.app.models import collect_models
-
     document = asyncio.run(collect_models(ProcessScope(), warn))
     rows = [(m["name"], format_size(m["size"]), "embedded") for m in document["files"]]
     for server in document["servers"]:
@@ -123,9 +123,6 @@ def probe(model: str | None, as_json: bool) -> None:
 
     The results are saved and used from then on. Default: the current model.
     """
-    from ollm.app.models import probe_model
-    from ollm.cli.model_card import MARKS, TrialPrinter, describe_faults
-
     printer = TrialPrinter()
     card = asyncio.run(probe_model(ProcessScope(), model, printer.report, printer.announce))
     rows = [(trial.name, MARKS[trial.ok], trial.told, f"{trial.seconds:.1f}") for trial in card.trials]
@@ -142,9 +139,6 @@ def show_card(name: str, as_json: bool) -> None:
 
     With --json it is a file to share: `ollm models import` reads it. It names no server and no key.
     """
-    from ollm.app.models import find_facts, make_card
-    from ollm.cli.model_card import describe_card
-
     facts = find_facts(ProcessScope(), name)
     rows = [f"{label:<10}{text}" for label, text in (("model", make_printable(name)), *describe_card(facts))]
     print_result(make_card(facts), "\n".join(rows), as_json=as_json)
@@ -158,8 +152,6 @@ def import_model_card(file: Path, model: str | None) -> None:
 
     Speeds and the window are not taken over.
     """
-    from ollm.app.models import import_card, read_card
-
     card = read_card(file)
     facts, address = asyncio.run(import_card(ProcessScope(), card, model))
     name = make_printable(model or card.model)

@@ -14,7 +14,7 @@ import msgspec
 
 from ollm.app import ProcessScope, open_conversation
 from ollm.cli.start import ChatArguments, Question
-from ollm.cli.text_printer import Printer, TextPrinter, show_turn, show_waiting
+from ollm.cli.text_printer import TAKEOVER_MESSAGE, Printer, TextPrinter, show_turn, show_waiting
 from ollm.config.environment import copy_environment, wants_plain
 from ollm.domain.context import Usage
 from ollm.domain.errors import ExitCode, OllmError
@@ -38,8 +38,6 @@ def ask_once(start: ChatArguments, question: Question, output: str, schema: Answ
         for number in STOP_SIGNALS:
             signal.signal(number, signal.SIG_DFL)
     if signal.SIGUSR1 in received:
-        from ollm.cli.signals import TAKEOVER_MESSAGE
-
         sys.stderr.write(f"ollm: {TAKEOVER_MESSAGE}\n")
     return 128 + received[0] if received else code  # one that came while the session was closed counts too
 

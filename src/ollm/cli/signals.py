@@ -8,9 +8,8 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from typing import TypeVar
 
+from ollm.cli.text_printer import TAKEOVER_MESSAGE
 from ollm.runtime.base import Conversation, ForeignTurn
-
-TAKEOVER_MESSAGE = "Another process took over this workspace. Your session is saved and can be resumed."
 
 
 class ShutdownHandler:

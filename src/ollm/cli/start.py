@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from ollm.cli.options import resolve_workspace
 from ollm.domain.errors import UsageError
 from ollm.domain.struct import Data
 from ollm.runtime.base import ConversationOptions
@@ -42,10 +42,15 @@ class ChatArguments(ConversationOptions, frozen=True):
             raise UsageError("Use only one of --new, --resume and --continue.", action="Give one of them.")
         if options["session"] is not None and not options["session"].strip():
             raise UsageError("'' is not a session id.", action="Give an id, or at least its first 4 characters.")
+        workspace = (options["workspace"] or Path.cwd()).resolve()
+        if not workspace.is_dir():
+            raise UsageError(
+                f"{workspace} is not a directory.", action="Choose the project directory with --workspace."
+            )
         check_grants(options["grants"])
         pick = options["session"] == PICK_SESSION
         return ChatArguments(
-            workspace=resolve_workspace(options["workspace"]),
+            workspace=workspace,
             session=None if pick else options["session"],
             flags=build_settings_flags(options),
             text=" ".join(options.get("text") or ()),

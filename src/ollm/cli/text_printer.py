@@ -31,6 +31,7 @@ from ollm.domain.tools import ConfirmationAnswer, ToolResult
 from ollm.runtime.base import Attachment, Conversation
 from ollm.system.terminal_text import JOINERS, escape_controls
 
+TAKEOVER_MESSAGE = "Another process took over this workspace. Your session is saved and can be resumed."
 EXIT_CODES: dict[TurnReason, ExitCode] = {
     "answered": ExitCode.DONE,
     "no-server": ExitCode.NO_SERVER,
@@ -103,8 +104,6 @@ class Printer:
         message = "All tool calls were denied." if code == ExitCode.DENIED else "Interrupted."
         message = f"Check still fails: {self.failing}" if self.failing and not self.signal else message
         if self.signal == signal.SIGUSR1:
-            from ollm.cli.signals import TAKEOVER_MESSAGE
-
             message = TAKEOVER_MESSAGE
         error = {"type": code.name.lower(), "message": self.message or message, "action": ACTIONS.get(code, "")}
         return {"exitCode": 128 + self.signal if self.signal else int(code), "error": error}

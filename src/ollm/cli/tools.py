@@ -28,6 +28,7 @@ from ollm.domain.events import Event, Notice
 from ollm.domain.messages import ToolCall
 from ollm.domain.tools import ConfirmationAnswer
 from ollm.runtime.base import ConversationOptions
+from ollm.runtime.prompt.project_context import find_skills
 from ollm.system.terminal_text import escape_controls, make_printable
 
 if TYPE_CHECKING:
@@ -145,8 +146,6 @@ def skills() -> None:
 @json_option
 def list_skills(workspace: str | None, as_json: bool) -> None:
     """List the skills of your home and of a trusted workspace."""
-    from ollm.runtime.prompt.project_context import find_skills
-
     root = resolve_workspace(workspace)
     process = ProcessScope(workspace=root)
     theirs = root / ".ollm" / "skills"

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import click
 
 from ollm.app import ProcessScope
+from ollm.archive.listing import list_archived_rows, search_archived
 from ollm.cli.options import (
     format_table,
     json_option,
@@ -103,8 +104,6 @@ def search(
         warn("searched only the newest messages; use more or longer words to search further back.")
     hits = found.hits
     if not workspace and not model:
-        from ollm.archive.listing import search_archived
-
         hits += search_archived(process, " ".join(text), limit, warn, tasks=tasks, role=role, since=filters.since)
     print_hits(hits, process.session_files.places.list_ids(), as_json=as_json)
 
@@ -126,8 +125,6 @@ def print_hits(hits: list[dict[str, Any]], session_ids: Iterable[str], *, as_jso
 
 def parse_since(text: str) -> str:
     """Convert a date, a time or an age to the timestamp format of sessions."""
-    from datetime import timedelta
-
     units = {"d": 86400, "h": 3600, "m": 60}
     try:
         if text[-1:] in units and text[:-1].isdigit():
@@ -146,8 +143,6 @@ def print_sessions(rows: list[dict[str, Any]], short: Mapping[str, str] | None =
 
 def _add_archived(process: Any, rows: list[dict[str, Any]], *, tasks: bool) -> list[dict[str, Any]]:
     """Add the sessions that are only in the team archive."""
-    from ollm.archive.listing import list_archived_rows
-
     both = [*rows, *list_archived_rows(process, ask=True, tasks=tasks, warn=warn)]
     return sorted(both, key=lambda row: str(row["lastActivity"]), reverse=True)
 

@@ -81,9 +81,9 @@ def load_archived_items(process: ProcessScope, workspace: Path) -> list[SessionL
     """Load the project's sessions that are only in the team archive. Choosing one downloads it."""
     if not process.home.archive_state.exists():
         return []
-    from ollm.archive.listing import list_workspace_rows
+    from ollm.archive.listing import describe_place, list_workspace_rows
 
-    return [make_archived_item(row) for row in list_workspace_rows(process, str(workspace))]
+    return [make_archived_item(row, describe_place(row)) for row in list_workspace_rows(process, str(workspace))]
 
 
 def make_item(record: ChatSession, count: int | None, origin: str | None, worktree: str = "") -> SessionListItem:
@@ -101,16 +101,14 @@ def make_item(record: ChatSession, count: int | None, origin: str | None, worktr
     )
 
 
-def make_archived_item(row: dict[str, Any]) -> SessionListItem:
-    from ollm.archive.listing import describe_place
-
+def make_archived_item(row: dict[str, Any], place: str) -> SessionListItem:
     return SessionListItem(
         session_id=row["sessionId"],
         title=f"☁ {row['title'] or '(no title)'}",
         model=row["model"],
         updated_at=parse_epoch_ms(row["lastActivity"]),
         messages=row["messageCount"],
-        origin=f"the archive: {describe_place(row)}",
+        origin=f"the archive: {place}",
         one_shot=row["origin"] == "one-shot",
     )
 

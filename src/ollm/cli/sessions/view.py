@@ -18,6 +18,7 @@ from ollm.domain.errors import DamagedError, NotFoundError, StorageError, UsageE
 from ollm.domain.messages import ImagePart, Message, TextPart, ThinkingPart, ToolCallPart
 from ollm.domain.text import format_count
 from ollm.domain.tools import ToolCallRecord
+from ollm.services.session_export import RedactedSession, render_html, render_markdown
 from ollm.services.session_export.markdown import describe_outcome, gather_pieces, is_plain, slice_text
 from ollm.services.session_export.markdown import format_arguments as arguments_of
 from ollm.store.session_files.loading import SessionStream
@@ -191,8 +192,6 @@ def resolve_session_id(process: ProcessScope, session: str | None, workspace: st
 
 
 def _render_export(process: ProcessScope, stream: SessionStream, form: str, redact: bool) -> Iterator[bytes]:
-    from ollm.services.session_export import RedactedSession, render_html, render_markdown
-
     source = RedactedSession(stream, process.redact_field) if redact else stream
     if form == "json":
         return _escape_hidden(source.iter_document())
