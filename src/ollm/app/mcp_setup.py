@@ -13,17 +13,18 @@ import msgspec
 
 from ollm.app.process import ProcessScope
 from ollm.domain.errors import ToolFailure
+from ollm.domain.text import expand_variables
 from ollm.domain.tools import ConfirmationAnswer, ConfirmationDetails, Risk
+from ollm.extensions.mcp.catalogue import CatalogueFile
+from ollm.extensions.mcp.servers import McpServers
+from ollm.extensions.mcp.settings import McpServer, read_project_servers, read_servers
 from ollm.system.terminal_text import render_command
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from ollm.extensions.mcp.catalogue import CatalogueFile
     from ollm.extensions.mcp.client_features import AskPerson
     from ollm.extensions.mcp.connection import McpConnection
-    from ollm.extensions.mcp.servers import McpServers
-    from ollm.extensions.mcp.settings import McpServer
     from ollm.policy.grants import GrantBook
     from ollm.system.processes import ProcessHost
     from ollm.system.sandbox.sandbox import Sandbox
@@ -35,9 +36,6 @@ def read_configured_servers(
     """Read the servers with their variables expanded, and the problems of invalid entries.
 
     Servers in the user's own file may use any variable; other servers only those passed to tools."""
-    from ollm.domain.text import expand_variables
-    from ollm.extensions.mcp.settings import read_servers
-
     configured, notes = collect_entries(process)
     configured = {**(brought or {}), **configured}
     found, problems = read_servers(configured)
@@ -59,11 +57,6 @@ def read_configured_servers(
     return tuple(fill_variables(server) for server in found), (*notes, *problems)
 
 
-def has_servers(process: ProcessScope) -> bool:
-    """Return True if a server is configured in the settings or the `.mcp.json` of a trusted workspace."""
-    return bool(_merge_servers(process)) or _has_project_file(process)
-
-
 def _merge_servers(process: ProcessScope) -> dict[str, Any]:
     """Servers of the extensions and of the settings, which take precedence."""
     return {**(process.extensions.mcp_servers if process.extensions else {}), **process.settings.mcp_servers}
@@ -77,16 +70,12 @@ def collect_entries(process: ProcessScope) -> tuple[dict[str, Any], list[str]]:
     """Merge the `.mcp.json` of a trusted workspace and the settings, which take precedence."""
     if not _has_project_file(process):
         return _merge_servers(process), []
-    from ollm.extensions.mcp.settings import read_project_servers
-
     assert process.workspace is not None
     project, notes = read_project_servers(process.workspace)
     return {**project, **_merge_servers(process)}, notes
 
 
 def open_catalogue_file(process: ProcessScope) -> CatalogueFile:
-    from ollm.extensions.mcp.catalogue import CatalogueFile
-
     return CatalogueFile(process.home.cache / "mcp.json", process.clock)
 
 
@@ -104,8 +93,6 @@ def create_mcp_servers(
     `get_host` and `get_sandbox` are called when a server starts. `first_wait`: seconds a first turn waits for unknown
     servers. `ask`: passes a server's questions to the person, or None in non-interactive mode. `gate`: servers from
     the front end, which need approval."""
-    from ollm.extensions.mcp.servers import McpServers
-
     servers, problems = read_configured_servers(process, gate.entries if gate else None)
     own = collect_entries(process)[0] if gate else {}
 

@@ -19,20 +19,23 @@ from ollm.domain.context import Usage
 from ollm.domain.errors import ToolFailure
 from ollm.domain.events import Notice, TextDelta, ToolStarted, TurnFinished
 from ollm.domain.session import Agent, AgentListing, ParentCall, TaskReport, TaskRequest
-from ollm.services.modes import READING_CATEGORIES
+from ollm.runtime.base import ConversationOptions
+from ollm.runtime.model.server_queue import in_background
+from ollm.runtime.observers.housekeeping import UnwatchedFiles
+from ollm.services.modes import MODES, READING_CATEGORIES
+from ollm.tools.catalogue import build_registry
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from ollm.domain.tools import ConfirmationAnswer, ConfirmationDetails
     from ollm.policy.engine import PolicyEngine
-    from ollm.runtime.base import ConversationOptions
     from ollm.runtime.calls.permission import Asker, BeforeQuestion
     from ollm.runtime.conversation import LocalConversation
     from ollm.runtime.model.model import Model
     from ollm.tools.framework.base import ToolRegistry
 
-OpenTask = Callable[["TaskOrigin", "ConversationOptions", AsyncExitStack], Awaitable["LocalConversation"]]
+OpenTask = Callable[["TaskOrigin", ConversationOptions, AsyncExitStack], Awaitable["LocalConversation"]]
 
 MAX_PARALLEL_TASKS = 4
 WRITING_MODES = ("code", "debug")
@@ -81,8 +84,6 @@ class TaskRunner:
         self, request: TaskRequest, agent: Agent | None, emit: Callable[[str], None], folder: Path | None = None
     ) -> TaskReport:
         """Run a task in this folder, by default in the parent's workspace."""
-        from ollm.runtime.model.server_queue import in_background
-
         async with AsyncExitStack() as stack:
             before = in_background.set(True)
             stack.callback(in_background.reset, before)
@@ -127,8 +128,6 @@ class TaskRunner:
         return not specs or any(spec and spec.category not in READING_CATEGORIES for spec in specs)
 
     def _make_options(self, request: TaskRequest, agent: Agent | None) -> ConversationOptions:
-        from ollm.runtime.base import ConversationOptions
-
         storage = self._toolbox.storage
         if storage.session.id is None:
             raise ToolFailure("NotFound", "A task belongs to a conversation, and there is none here. Use the chat.")
@@ -331,8 +330,6 @@ class TaskToolbox(Toolbox):
 
     @cached_property
     def policy(self) -> PolicyEngine:
-        from ollm.services.modes import MODES
-
         engine = self.scope.create_policy((), self.sandbox)
         engine.grants = self._parent.policy.grants
         engine.approval = MODES[self.storage.mode].approval or self._parent.policy.approval
@@ -342,8 +339,6 @@ class TaskToolbox(Toolbox):
 
     @cached_property
     def registry(self) -> ToolRegistry:
-        from ollm.tools.catalogue import build_registry
-
         registry = build_registry(self)
         for spec in self._parent.registry.list():
             if spec.category is None and registry.get(spec.name) is None:
@@ -376,8 +371,6 @@ class CopyTaskToolbox(TaskToolbox):
     checks = None
 
     def __init__(self, storage: Storage, stack: AsyncExitStack, origin: TaskOrigin) -> None:
-        from ollm.runtime.observers.housekeeping import UnwatchedFiles
-
         super().__init__(storage, stack, origin)
         emit = storage.stream.emit
         self.checkpoint_observer = UnwatchedFiles(self.checkpoints, storage.session, emit, enabled=False)

@@ -189,9 +189,9 @@ class Toolbox:
         configured = self.process.settings.mcp_servers or (self.extensions and self.extensions.mcp_servers)
         if not brought and not configured and not (self.scope.path / ".mcp.json").exists():
             return None
-        from ollm.app.mcp_setup import ServerGate, create_mcp_servers, has_servers
+        from ollm.app.mcp_setup import ServerGate, collect_entries, create_mcp_servers
 
-        if not brought and not has_servers(self.process):
+        if not brought and not any(collect_entries(self.process)):
             return None
 
         def tell(text: str) -> None:

@@ -48,6 +48,7 @@ from ollm.domain.session import Session
 from ollm.domain.tools import ConfirmationAnswer
 from ollm.runtime.base import CommandReply, Status
 from ollm.runtime.session import load_history_page
+from ollm.services.session_export import render_html, render_markdown
 from ollm.store.session_files.store import SessionFiles
 
 Limit = Annotated[int, Parameter(ge=1, le=1000)]
@@ -319,8 +320,6 @@ async def export(
 
 def iter_export(files: SessionFiles, session_id: str, form: str) -> Iterator[bytes]:
     """Render a session in one of the export formats, chunk by chunk."""
-    from ollm.services.session_export import render_html, render_markdown
-
     with files.open_stream(session_id) as stream:
         if form == "json":
             yield from stream.iter_document()

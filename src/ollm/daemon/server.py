@@ -25,6 +25,7 @@ import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from ollm.app import ProcessScope, open_conversation
+from ollm.archive.listing import refresh_list
 from ollm.archive.process import ArchiveProcess
 from ollm.config.settings import DaemonSettings
 from ollm.daemon.application import build_application
@@ -132,8 +133,6 @@ def watch_archive(environment: Mapping[str, str], pause: float = REFRESH_SECONDS
 
 def check_archive(environment: Mapping[str, str]) -> None:
     """Wake the process that sends sessions, and read the list of archived ones anew."""
-    from ollm.archive.listing import refresh_list
-
     process = ProcessScope(environment)
     try:
         shipping = ArchiveProcess(process)

@@ -17,6 +17,7 @@ from uuid import UUID
 from msgspec import UNSET
 
 from ollm.app import ProcessScope, WorkspaceScope, print_warning
+from ollm.archive.listing import list_archived_rows, pull_when_archived, search_archived
 from ollm.daemon.bodies import PATH_PATTERN, ChangeBody, OpenBody, OpenReply, SessionLine
 from ollm.daemon.hub import Hub
 from ollm.domain.clock import to_epoch_ms
@@ -145,8 +146,6 @@ class DaemonService:
     def _locate_session(self, session_id: str, workspace: Path) -> Path:
         """Return the folder that a session works in; get it from the team archive first if it is only there. Raises if
         it belongs to another workspace."""
-        from ollm.archive.listing import pull_when_archived
-
         with self._open_scope(workspace) as scope:
             files = scope.process.session_files
             if not self._exists(session_id):
@@ -162,8 +161,6 @@ class DaemonService:
         """List every session, last active first; one that is only in the team archive has `archive` set."""
 
         def list_all(process: ProcessScope) -> list[dict[str, Any]]:
-            from ollm.archive.listing import list_archived_rows
-
             rows = [*process.session_index.list_sessions(), *list_archived_rows(process, ask=False)]
             return sorted(rows, key=lambda row: str(row["lastActivity"]), reverse=True)
 
@@ -230,7 +227,6 @@ class DaemonService:
 
     def _search_archive(self, process: ProcessScope, text: str, limit: int) -> list[dict[str, Any]]:
         """Search the archive, unless its server failed to answer just before."""
-        from ollm.archive.listing import search_archived
 
         def note_failure(_text: str) -> None:
             self._archive_away_until = time.monotonic() + ARCHIVE_PAUSE_SECONDS

@@ -30,7 +30,7 @@ from ollm.daemon.routes import EVENTS, EventsOperation, Limit, make_event_stream
 from ollm.daemon.service import DaemonService
 from ollm.daemon.transcript import prepare_rendering, read_transcript
 from ollm.domain.errors import DeniedError, UsageError
-from ollm.services.session_export.html import render_diff_as_html, render_markdown_as_html
+from ollm.services.session_export.html import STYLE_FILES, render_diff_as_html, render_markdown_as_html
 from ollm.system.terminal_text import escape_controls
 
 KINDS = {
@@ -90,8 +90,6 @@ async def send_file(scope: Scope, send: Send, name: str, content: bytes, tag: st
 @cache
 def load_files() -> tuple[str, dict[str, tuple[bytes, str]]]:
     """Load the pages' files once: a version of them all, and each one's content and ETag by name."""
-    from ollm.services.session_export.html import STYLE_FILES
-
     own = (files("ollm.daemon") / "web").iterdir()
     found = {file.name: file.read_bytes() for file in (*own, *STYLE_FILES) if file.name.endswith(tuple(KINDS))}
     found[ALL_STYLES] = b"".join(found[name] for name in STYLES)

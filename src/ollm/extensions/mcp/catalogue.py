@@ -20,7 +20,7 @@ from ollm.domain.text import format_count, shorten_line
 from ollm.domain.tools import ConfirmationDetails, FileChange, Location, Risk, ToolResult, Verdict
 from ollm.extensions.mcp.results import prepare_schema
 from ollm.extensions.mcp.settings import McpServer
-from ollm.system.atomic import read_small_file
+from ollm.system.atomic import make_private_directory, read_small_file, replace_file
 from ollm.tools.framework.base import ToolContext, ToolSpec, build_confirmation
 from ollm.tools.framework.output import clean_text
 
@@ -177,8 +177,6 @@ class CatalogueFile:
             self.put(server, Catalogue(hung=True, timestamp=format_stamp(self._clock())))
 
     def put(self, server: McpServer, found: Catalogue) -> None:
-        from ollm.system.atomic import make_private_directory, replace_file
-
         others = {key: kept for key, kept in self._read_all().items() if not key.startswith(f"{server.name}:")}
         self._catalogues = None
         make_private_directory(self._file.parent)
@@ -272,10 +270,8 @@ def _build_spec(server: McpServer, name: str, description: str, parameters: Json
 
 def fingerprint_tool(server: McpServer, name: str, parameters: JsonObject) -> str:
     """Return the identity a grant for a tool is bound to: its server's program or address, and its parameters."""
-    from hashlib import sha256
-
     facts = [server.command, *server.args, server.url, name, parameters]
-    return sha256(msgspec.json.encode(facts, order="sorted")).hexdigest()[:16]
+    return hashlib.sha256(msgspec.json.encode(facts, order="sorted")).hexdigest()[:16]
 
 
 def check_arguments(name: str, arguments: Any, parameters: Mapping[str, Any]) -> JsonObject:

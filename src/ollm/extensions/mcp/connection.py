@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from ollm.domain.errors import OllmError, ToolFailure
 from ollm.extensions.mcp.client_features import ClientFeatures
 from ollm.extensions.mcp.http import may_be_newer
-from ollm.extensions.mcp.results import summarize_error
+from ollm.extensions.mcp.results import mend_answer, mend_tool_list, summarize_error
 from ollm.extensions.mcp.settings import McpServer
 from ollm.system.install_command import describe_extra_install
 from ollm.system.processes import StartError
@@ -265,8 +265,6 @@ async def _skip_validation(_name: str, _result: object) -> None: ...
 
 def _mend_answers(client: Client) -> None:
     """Repair answers before the SDK validates them: one bad tool or block must not lose the whole answer."""
-    from ollm.extensions.mcp.results import mend_answer, mend_tool_list
-
     mends = {"tools/list": mend_tool_list, "tools/call": mend_answer}
 
     dispatcher = client.session._dispatcher  # noqa: SLF001 - the only place between the wire and the check

@@ -13,6 +13,8 @@ from urllib.parse import parse_qs, urlsplit
 import msgspec
 
 from ollm.domain.errors import OllmError
+from ollm.extensions.mcp.http import check_address, open_address
+from ollm.extensions.mcp.results import find_root_error, summarize_error
 from ollm.extensions.mcp.settings import McpServer
 from ollm.system.atomic import make_private_directory, replace_file
 
@@ -212,8 +214,6 @@ def check_code_challenge(metadata: OAuthMetadata | None, server: McpServer) -> N
 async def log_in(server: McpServer, file: LoginFile, show: Redirect, port: int = 0) -> int:
     """Log in again, save the tokens, and return the number of tools offered."""
     from mcp import Client
-    from ollm.extensions.mcp.http import check_address, open_address
-    from ollm.extensions.mcp.results import find_root_error, summarize_error
 
     async def show_checked(url: str) -> None:
         check_address(url, server)

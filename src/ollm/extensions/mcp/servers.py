@@ -11,7 +11,15 @@ from ollm.domain.messages import JsonObject
 from ollm.domain.struct import Data
 from ollm.domain.text import format_count
 from ollm.domain.tools import ToolResult
-from ollm.extensions.mcp.catalogue import Catalogue, CatalogueFile, OfferedTool, Run, build_specs, fetch_catalogue
+from ollm.extensions.mcp.catalogue import (
+    Catalogue,
+    CatalogueFile,
+    OfferedTool,
+    Run,
+    build_specs,
+    fetch_catalogue,
+    fetch_resource_names,
+)
 from ollm.extensions.mcp.results import build_result, extract_text, render_contents
 from ollm.extensions.mcp.settings import McpServer
 from ollm.tools.framework.base import ToolSpec
@@ -237,8 +245,6 @@ class McpServers:
 
     def _make_resource_reader(self, name: str) -> Run:
         async def list_resources(client: Client) -> str:
-            from ollm.extensions.mcp.catalogue import fetch_resource_names
-
             uris, templates = await fetch_resource_names(client)
             return "\n".join([*uris, *(f"{template} (fill in the braces)" for template in templates)]) or "None."
 
