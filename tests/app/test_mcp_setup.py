@@ -23,8 +23,6 @@ from ollm.app.agents import (
 from ollm.app.mcp_setup import (
     ServerGate,
     collect_entries,
-    create_mcp_servers,
-    has_servers,
     read_configured_servers,
 )
 from ollm.domain.errors import ToolFailure
@@ -32,7 +30,6 @@ from ollm.domain.events import TurnFinished
 from ollm.domain.tools import ConfirmationAnswer, ConfirmationDetails
 from ollm.extensions.mcp.settings import McpServer
 from ollm.policy.grants import GrantBook
-from ollm.system.processes import ProcessHost
 from tests.app.places import AppPlace
 from tests.app.test_process import options, say, use
 from tests.cli.running import Runner, running
@@ -45,20 +42,6 @@ KEY = "abcdefgh12345678"
 
 def write_project_file(place: AppPlace, **servers: object) -> None:
     (place.workspace / ".mcp.json").write_text(json.dumps({"mcpServers": servers}))
-
-
-def test_there_are_servers_where_the_settings_or_a_trusted_workspace_name_some(place: AppPlace) -> None:
-    assert not has_servers(place.process())
-    place.configure(mcpServers={"mine": {"command": "run"}})
-    assert has_servers(place.process())
-    place.configure()
-    write_project_file(place, theirs={"command": "run"})
-    assert not has_servers(place.process())
-    assert collect_entries(place.process()) == ({}, [])
-    place.trust()
-    assert has_servers(place.process())
-    assert list(collect_entries(place.process())[0]) == ["theirs"]
-    assert not has_servers(place.process(workspace=False))
 
 
 def test_the_users_own_entry_wins_over_the_projects(place: AppPlace) -> None:
@@ -97,24 +80,6 @@ def test_one_that_a_workspace_brings_gets_what_tools_get_and_stays_in_the_box(pl
 
     assert theirs.args == ("${API_KEY}", "C")
     assert theirs.boxed
-
-
-async def test_servers_are_made_and_none_is_started(place: AppPlace) -> None:
-    place.configure(mcpServers={"one": {"command": "run"}, "off": {"command": "run", "disabled": True}, "bad": 5})
-    scope = place.scope()
-    host, said = ProcessHost(), []
-    servers, problems = create_mcp_servers(
-        scope.process, place.workspace, lambda: host, scope.create_sandbox, said.append, 1.0
-    )
-
-    assert [(state.server.name, state.connected, state.failure) for state in servers.list_states()] == [
-        ("one", False, "")
-    ]
-    assert len(problems) == 1
-    assert await servers.before_turn() is False
-    assert said == ["The MCP server one cannot be started: there is no program run."]
-    await servers.close()
-    await host.close()
 
 
 SERVER = McpServer(name="docs", command="serve", args=("--port", "1"), env={"TOKEN": "secret-value"})
@@ -245,7 +210,7 @@ async def test_what_was_found_is_kept_shown_by_the_doctor_and_used(tmp_path: Pat
     assert "results are sent as user messages" in doctor.out
     assert "tok/s" in doctor.out
     shown = [tool["function"]["name"] for tool in runner.server.chats[-1]["tools"]]
-    assert shown == ["answer", "edit_file", "read_file", "write_file"]  # three, and to speak
+    assert shown == ["edit_file", "read_file", "write_file"]
 
 
 async def test_the_card_is_a_table_for_people(tmp_path: Path) -> None:
@@ -271,26 +236,25 @@ def test_the_front_matter_and_the_body() -> None:
         "debug",
     )
     assert agent.instructions == "Be strict."
-
-
-def test_without_front_matter_it_plans_with_all_tools() -> None:
     assert (read_agent("a", "Just do.").mode, read_agent("a", "Just do.").tools) == ("plan", ())
+    assert read_agent("a", "---\ntools:\n  - read_file\n  - ls\n---\nx").tools == ("read_file", "ls")
 
 
-@pytest.mark.parametrize("blanks", ["  ", ""])
-def test_a_list_below_its_key_is_a_list(blanks: str) -> None:
-    assert read_agent("a", f"---\ntools:\n{blanks}- read_file\n{blanks}- ls\n---\nx").tools == ("read_file", "ls")
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("---\ntools: []\n---\nx", "tools names none"),
+        ("---\ntools:\n---\nx", "tools names none"),
+        ("---\nmode: wild\n---\nx", "mode is assistant, plan, code, debug, not wild"),
+        ("---\nmode: code\nYou write.\n", "front matter has no end"),
+        ("x" * (MAX_AGENT_BYTES + 1), "more than"),
+    ],
+)
+def test_an_agent_that_cannot_be_used_says_why(tmp_path: Path, text: str, said: str) -> None:
+    (tmp_path / "a.md").write_text(text)
 
-
-@pytest.mark.parametrize("tools", ["tools: []", "tools:"])
-def test_an_agent_with_a_list_of_no_tools_does_not_get_all_of_them(tools: str) -> None:
-    with pytest.raises(ToolFailure, match="tools names none"):
-        read_agent("a", f"---\n{tools}\n---\nx")
-
-
-def test_a_mode_of_nobody_is_refused() -> None:
-    with pytest.raises(ToolFailure, match="mode is assistant, plan, code, debug, not wild"):
-        read_agent("a", "---\nmode: wild\n---\nx")
+    with pytest.raises(ToolFailure, match=said):
+        load_agent((tmp_path,), "a")
 
 
 def test_the_first_directory_counts_and_links_and_odd_names_do_not(tmp_path: Path) -> None:
@@ -318,18 +282,6 @@ def test_a_mention_is_completed_once_something_is_typed(tmp_path: Path) -> None:
     assert complete_agent((tmp_path,), "Agent-rev") == ["agent-review"]
     assert complete_agent((tmp_path,), "ag") == ["agent-release", "agent-review"]
     assert complete_agent((tmp_path,), "") == []
-
-
-def test_a_huge_file_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "big.md").write_bytes(b"x" * (MAX_AGENT_BYTES + 1))
-
-    with pytest.raises(ToolFailure, match="more than"):
-        load_agent((tmp_path,), "big")
-
-
-def test_front_matter_without_an_end_is_refused() -> None:
-    with pytest.raises(ToolFailure, match="front matter has no end"):
-        read_agent("a", "---\nmode: code\nYou write.\n")
 
 
 def test_what_a_model_can_choose_from(tmp_path: Path) -> None:

@@ -96,12 +96,6 @@ async def ask(scope: dict[str, Any], *headers: tuple[bytes, bytes], closing: boo
     return {**problem, "headers": dict(sent[0]["headers"])}
 
 
-async def test_a_plain_request_passes() -> None:
-    assert await ask(SOCKET) is None
-    assert await ask(TCP) is None
-    assert await ask({**SOCKET, "type": "lifespan"}, (b"origin", b"http://x")) is None
-
-
 @pytest.mark.parametrize("host", [b"127.0.0.1:81", b"LOCALHOST:81", b"[::1]:81"])
 async def test_over_tcp_this_machine_has_three_names(host: bytes) -> None:
     scope = {**TCP, "headers": [(b"host", host), (b"Authorization", b"bearer secret")]}

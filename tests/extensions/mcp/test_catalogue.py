@@ -27,7 +27,6 @@ from ollm.extensions.mcp.catalogue import (
     select_tools,
 )
 from ollm.extensions.mcp.results import (
-    MAX_DEPTH_LEVELS,
     MAX_IMAGE_CHARACTERS,
     extract_images,
     extract_text,
@@ -40,11 +39,6 @@ from ollm.extensions.mcp.settings import McpServer
 from tests.cli.running import running
 from tests.extensions.raw_servers import configure, raw_entry, shown_tools
 from tests.servers.answers import Answer
-
-
-def test_two_odd_names_do_not_become_one() -> None:
-    assert make_tool_name("s", "a b") != make_tool_name("s", "a_b") == "s__a_b"
-    assert make_tool_name("s", "x" * 200) != make_tool_name("s", "x" * 201)
 
 
 def offered(name: str, description: str = "Does it.", schema: object = None) -> SimpleNamespace:
@@ -61,16 +55,6 @@ def test_any_other_name_is_mended_and_ends_in_its_hash(tool: str) -> None:
 
     assert re.fullmatch(r"notes__[A-Za-z0-9_-]*_[0-9a-f]{8}", name)
     assert len(name) <= 64
-
-
-def test_what_cannot_be_used_is_left_out_with_the_reason() -> None:
-    taken, left_out = select_tools(SERVER, [offered("add"), offered("add"), offered("bad", schema=[])])
-
-    assert len(taken) == 1
-    assert left_out == (
-        "add of the MCP server notes was skipped: its name is already taken.",
-        "bad of the MCP server notes was skipped: its parameters are not an object.",
-    )
 
 
 def test_only_so_many_tools_are_taken_and_only_those_that_are_wanted() -> None:
@@ -128,12 +112,6 @@ def test_a_damaged_file_is_no_file(tmp_path: Path, data: bytes) -> None:
     file.write_bytes(data)
 
     assert CatalogueFile(file).get(SERVER) is None
-
-
-def test_no_value_of_a_variable_is_in_the_file(tmp_path: Path) -> None:
-    CatalogueFile(tmp_path / "m").put(McpServer(name="s", command="r", env={"KEY": "sk-secret"}), Catalogue())
-
-    assert b"sk-secret" not in (tmp_path / "m").read_bytes()
 
 
 @pytest.mark.parametrize(
@@ -278,10 +256,6 @@ def test_every_schema_is_walked_in_no_time(schema: dict[str, Any]) -> None:
 
     assert time.thread_time() - began < 0.5
     assert bool(found) != bool(fault)
-
-
-def test_a_schema_nested_too_deeply_is_left_out_with_the_reason() -> None:
-    assert prepare_schema(nest(MAX_DEPTH_LEVELS * 2))[1] == "its parameters are nested too deeply"
 
 
 async def test_deep_schemas_neither_hang_the_command_nor_hide_other_tools(tmp_path: Path) -> None:
@@ -440,9 +414,3 @@ async def test_what_nobody_knows_in_an_answer_is_text_and_loses_nothing_else(tmp
 @pytest.mark.parametrize("given", [{}, "words", {"content": [{"type": "hologram"}], "resultType": 5}])
 def test_an_answer_is_readable_in_every_version(version: str, given: Any) -> None:
     validate_server_result("tools/call", version, mend_answer(given))
-
-
-def test_a_question_in_place_of_an_answer_is_left_as_it_is() -> None:
-    question = {"resultType": "input_required", "inputRequests": {}, "requestState": "s"}
-
-    assert mend_answer(question) == question
