@@ -23,7 +23,7 @@ from ollm.system.paths import Boundary
 from ollm.tools.framework.base import ToolContext
 from ollm.tools.glob import Glob
 from ollm.tools.grep import Grep
-from ollm.tools.search.ripgrep import find_ripgrep as ripgrep
+from ollm.tools.grep import find_ripgrep as ripgrep
 
 ENDINGS = ("py", "ts", "md", "txt", "json")
 TYPED = {

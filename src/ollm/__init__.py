@@ -96,8 +96,8 @@ if TYPE_CHECKING:
     from ollm.tools.framework.base import ToolContext as ToolContext
     from ollm.tools.framework.base import ToolRegistry as ToolRegistry
     from ollm.tools.framework.base import ToolSpec as ToolSpec
-    from ollm.tools.web.search_backends import SearchBackend as SearchBackend
-    from ollm.tools.web.search_backends import SearchHit as SearchHit
+    from ollm.tools.web_search import SearchBackend as SearchBackend
+    from ollm.tools.web_search import SearchHit as SearchHit
 
 __version__ = "0.1.0"
 

@@ -8,10 +8,10 @@ import pytest
 from ollm.config.settings import FileDiscoverySettings
 from ollm.domain.errors import ToolFailure
 from ollm.services.file_discovery.service import FileDiscoveryService
+from ollm.tools import grep
 from ollm.tools.framework.base import ToolContext
+from ollm.tools.grep import read_output
 from ollm.tools.ls import format_size
-from ollm.tools.search import ripgrep
-from ollm.tools.search.ripgrep import read_output
 from ollm.tools.search.scope import SearchScope, resolve_scope
 from tests.cli.command import ollm
 from tests.covers import covers
@@ -265,7 +265,7 @@ def tree(tmp_path: Path) -> Path:
 
 
 async def test_without_ripgrep_it_is_said(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ripgrep, "find_ripgrep", lambda: str(tree / "missing"))
+    monkeypatch.setattr(grep, "find_ripgrep", lambda: str(tree / "missing"))
 
     with pytest.raises(ToolFailure) as caught:
         await search(tree, ["a.txt"], "x")

@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from pypdf import PdfWriter
 
 from ollm.domain.errors import ToolFailure
-from ollm.tools.web import page
+from ollm.tools import web_fetch
 from ollm.tools.web.address import is_public, parse_url, refuse_private
 from ollm.tools.web.client import WebResponse
-from ollm.tools.web.page import decode_body, extract_text
 from ollm.tools.web.page_text import DocumentRefused, convert_html, convert_pdf, remove_tags, select_elements
+from ollm.tools.web_fetch import decode_body, extract_text
 from tests.covers import covers
 
 URL = "https://example.org/x"
@@ -73,7 +73,7 @@ async def test_what_cannot_be_shown_is_said(
 
 
 async def test_a_conversion_that_takes_too_long_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(page, "CONVERSION_TIMEOUT_SECONDS", 0)
+    monkeypatch.setattr(web_fetch, "CONVERSION_TIMEOUT_SECONDS", 0)
 
     with pytest.raises(ToolFailure) as caught:
         await text_of(b"<p>a</p>", "text/html")

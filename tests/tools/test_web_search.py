@@ -14,10 +14,10 @@ import pytest
 from ddgs.exceptions import DDGSException, RatelimitException, TimeoutException
 
 from ollm.config.settings import ToolSettings, WebSearchSettings
-from ollm.tools.web.search_backends import (
+from ollm.tools.web_search import (
     SearchHit,
+    WebSearchNeeds,
 )
-from ollm.tools.web_search import WebSearchNeeds
 from tests.covers import covers
 from tests.tools.drive import Driver, content, error
 from tests.tools.web_server import Server, reply, serving
@@ -228,7 +228,7 @@ async def test_the_installed_library_is_the_default_backend(workspace: Path, mon
 async def test_without_a_backend_and_without_the_library_a_sentence_says_what_to_do(
     workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ollm.tools.web.search_backends.find_spec", lambda name: None)
+    monkeypatch.setattr("ollm.tools.web_search.find_spec", lambda name: None)
 
     kind, message = error(await searcher(workspace)("web_search", query="x"))
 

@@ -1,24 +1,188 @@
-"""Search the web (T6.6, T6.7)."""
+"""Search the web (T6.6, T6.7) with SearXNG, Brave, Tavily, or the ddgs library. An extension may add more backends."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Annotated, ClassVar
+from importlib.util import find_spec
+from typing import Annotated, Any, ClassVar, Protocol
+from urllib.parse import urlencode
 
+import msgspec
 from msgspec import Meta
 
-from ollm.config.settings import WebSearchSettings
+from ollm.config.settings import WebFetchSettings, WebSearchSettings
 from ollm.domain.errors import ToolFailure
 from ollm.domain.struct import Data
 from ollm.domain.text import format_count, shorten_line
 from ollm.domain.tools import FileChange, Risk, ToolResult
+from ollm.system.install_command import describe_extra_install
+from ollm.system.threads import run_in_thread
 from ollm.tools.framework.base import SmallForm, Tool, ToolContext
 from ollm.tools.framework.output import clean_text, disarm_template_marks
-from ollm.tools.web.search_backends import SearchBackend, SearchHit, select_backend
+from ollm.tools.web.address import parse_url
 
 MAX_SNIPPET_CHARS = 300
 _TAG = re.compile(r"</?[a-zA-Z][^<>]{0,200}>")
+SERVICE_URLS = {"searxng": "", "brave": "https://api.search.brave.com", "tavily": "https://api.tavily.com"}
+MAX_RESULTS = 20
+KEY_REFUSED_STATUSES = (401, 403)
+RATE_LIMITED_STATUSES = (429, 432, 433)  # Tavily says 432 and 433 when a plan is used up
+
+
+class SearchHit(Data, frozen=True):
+    """One result, as returned by the backend."""
+
+    title: str
+    url: str
+    snippet: str = ""
+
+
+class SearchBackend(Protocol):
+    """A search backend. Raises ToolFailure: HttpError, NetworkError, Timeout, NoBackend."""
+
+    async def search(self, query: str, count: int) -> list[SearchHit]: ...
+
+
+class SearchRequest(Data, frozen=True):
+    """The request to a service, and the location of the results and their texts in its answer."""
+
+    path: str
+    results: tuple[str, ...] = ("results",)
+    snippet: str = "content"
+    headers: Mapping[str, str] = {}
+    body: dict[str, Any] | None = None
+
+
+def build_request(service: str, key: str, query: str, count: int) -> SearchRequest:
+    match service:
+        case "brave":
+            asked = urlencode({"q": query, "count": min(count, MAX_RESULTS), "text_decorations": "false"})
+            return SearchRequest(
+                path=f"/res/v1/web/search?{asked}",
+                results=("web", "results"),
+                snippet="description",
+                headers={"X-Subscription-Token": key},
+            )
+        case "tavily":
+            body = {"query": query, "max_results": min(count, MAX_RESULTS)}
+            return SearchRequest(path="/search", headers={"Authorization": f"Bearer {key}"}, body=body)
+    return SearchRequest(path="/search?" + urlencode({"q": query, "format": "json"}))
+
+
+class SearchService(Data, frozen=True):
+    """A search service on the web: its name, address and key."""
+
+    name: str
+    base_url: str
+    key: str = ""
+    timeout: float = 30
+
+    async def search(self, query: str, count: int) -> list[SearchHit]:
+        """Search the service. The configured address may be private, but not the target of a redirect."""
+        from ollm.tools.web.client import fetch_url  # not for those who only bring a backend
+
+        asked = build_request(self.name, self.key, query, count)
+        url = f"{self.base_url.rstrip('/')}{asked.path}"
+        limits = WebFetchSettings(timeout=self.timeout, allow_private=(parse_url(url).host_and_port,))
+        headers = {"Accept": "application/json", **asked.headers}
+        content = None
+        if asked.body is not None:
+            headers["Content-Type"], content = "application/json", msgspec.json.encode(asked.body)
+        answer = await fetch_url(url, limits, method="POST" if content else "GET", headers=headers, content=content)
+        if answer.status != 200:
+            raise self._make_failure(answer.status, answer.reason, answer.headers.get("retry-after", ""))
+        try:
+            document = msgspec.json.decode(answer.body)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            raise ToolFailure("HttpError", f"{self.name} answered with something that is not JSON.") from error
+        return parse_hits(document, asked.results, asked.snippet)[:count]
+
+    def _make_failure(self, status: int, reason: str, retry: str) -> ToolFailure:
+        if status in RATE_LIMITED_STATUSES:
+            wait = f" Try again in {retry} seconds." if retry.isdecimal() else " Try again later."
+            return ToolFailure("HttpError", f"{self.name} is rate limiting ({reason}).{wait}")
+        if status in KEY_REFUSED_STATUSES and self.name == "searxng":
+            return ToolFailure(
+                "HttpError", f"SearXNG refused ({reason}): add json to search.formats in its settings.yml."
+            )
+        if status in KEY_REFUSED_STATUSES:
+            return ToolFailure(
+                "HttpError", f"{self.name} rejected the API key ({reason}); see tools.webSearch.apiKeyEnv."
+            )
+        return ToolFailure("HttpError", f"{self.name} answered {reason}.")
+
+
+class Ddgs(Data, frozen=True):
+    """The ddgs library, which queries public search engines itself."""
+
+    timeout: float = 10
+
+    async def search(self, query: str, count: int) -> list[SearchHit]:
+        try:
+            from ddgs import DDGS
+            from ddgs.exceptions import DDGSException, TimeoutException
+        except ImportError as error:
+            raise ToolFailure("NoBackend", f"ddgs is not installed: {describe_extra_install('search')}.") from error
+        try:
+            found = await run_in_thread(lambda: DDGS(timeout=int(self.timeout)).text(query, max_results=count))
+        except TimeoutException as error:
+            raise ToolFailure("Timeout", f"ddgs: no engine answered in {self.timeout:g} seconds.") from error
+        except DDGSException as error:
+            if type(error) is DDGSException and not isinstance(error.args[0], Exception):  # no engine failed
+                return []
+            raise ToolFailure("NetworkError", f"ddgs found no engine that answered: {error}.") from error
+        items = found if isinstance(found, list) else []
+        renamed = [{**item, "url": item.get("href")} for item in items if isinstance(item, dict)]
+        return parse_hits(renamed, (), "body")[:count]
+
+
+def parse_hits(document: Any, way: tuple[str, ...], snippet: str) -> list[SearchHit]:
+    """Parse the results in an answer, skipping malformed ones."""
+    for name in way:
+        document = document.get(name) if isinstance(document, dict) else None
+    hits = []
+    for item in document if isinstance(document, list) else []:
+        url = item.get("url") if isinstance(item, dict) else None
+        if isinstance(url, str) and url.startswith(("http://", "https://")):
+            hits.append(
+                SearchHit(title=_as_text(item.get("title")) or url, url=url, snippet=_as_text(item.get(snippet)))
+            )
+    return hits
+
+
+def _as_text(value: Any) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def find_default_backend(settings: WebSearchSettings) -> str:
+    """Find the default backend: SearXNG if an address is set, else ddgs if it is installed."""
+    if settings.base_url:
+        return "searxng"
+    return "ddgs" if find_spec("ddgs") else ""
+
+
+def select_backend(settings: WebSearchSettings, key: str | None, others: Mapping[str, SearchBackend]) -> SearchBackend:
+    """Select the configured backend, else the installed one. Raises ToolFailure("NoBackend") with what to set."""
+    name = (settings.backend or find_default_backend(settings)).lower()
+    if name in others:
+        return others[name]
+    if name == "ddgs":
+        return Ddgs()
+    if name in SERVICE_URLS:
+        url = settings.base_url or SERVICE_URLS[name]
+        if not url:
+            raise ToolFailure("NoBackend", "SearXNG needs tools.webSearch.baseUrl, such as http://localhost:8888.")
+        if not key and SERVICE_URLS[name]:
+            raise ToolFailure("NoBackend", f"{name} needs a key: name its variable in tools.webSearch.apiKeyEnv.")
+        return SearchService(name=name, base_url=url, key=key or "")
+    known = ", ".join([*SERVICE_URLS, "ddgs", *sorted(others)])
+    unknown = (
+        f"There is no search backend named {settings.backend}"
+        if name
+        else f"No web search is configured, and ddgs is not installed ({describe_extra_install('search')})"
+    )
+    raise ToolFailure("NoBackend", f"{unknown}; the user can set tools.webSearch.backend to one of {known}.")
 
 
 class WebSearchNeeds(Data, frozen=True):

@@ -5,8 +5,7 @@ from __future__ import annotations
 from ollm.policy.shell.programs.inner_commands import LAUNCHERS, SHELLS, WRAPPERS
 from ollm.policy.shell.programs.record import Program
 from ollm.policy.shell.programs.search_tools import FIND_TOOLS, SCRIPT_TOOLS, SEARCH_TOOLS
-from ollm.policy.shell.programs.system_tools import BUILD_TOOLS, FILE_TOOLS, SYSTEM_TOOLS
-from ollm.policy.shell.programs.text_tools import TEXT_TOOLS
+from ollm.policy.shell.programs.system_tools import BUILD_TOOLS, FILE_TOOLS, SYSTEM_TOOLS, TEXT_TOOLS
 
 PROGRAMS: dict[str, Program] = {
     **TEXT_TOOLS,
