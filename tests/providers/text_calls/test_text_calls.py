@@ -149,12 +149,20 @@ def test_plain_words_go_out_at_once() -> None:
     ]
 
 
-def test_json_is_let_go_at_the_first_key_that_no_call_has() -> None:
+def test_json_is_held_until_it_ends_and_other_code_is_not() -> None:
     listener = CallStreamParser(TOOLS)
 
-    assert listener.feed("```json\n{") == ""
-    assert listener.feed('"version": ') == '```json\n{"version": '
-    assert listener.feed('{"name": "shell"') == '{"name": "shell"'
+    assert listener.feed("```\nx = {") == "```\nx = {"
+    assert listener.feed("}\n```\n") == "}\n```\n"
+    assert listener.feed('```json\n{"version": 1}') == ""
+    assert listener.feed("\n```\nDone.") == '```json\n{"version": 1}\n```\nDone.'
+
+
+@pytest.mark.parametrize("text", ['```json\n{"version": "1', '{"name": "my-app", "version": "1'])
+def test_data_that_breaks_off_is_no_call(text: str) -> None:
+    shown, calls, listener = heard(text)
+
+    assert (shown, calls, listener.attempts) == (text, [], [])
 
 
 @covers("T12.1")
@@ -179,6 +187,7 @@ def test_what_was_meant_as_a_call_is_told_from_text(text: str, mistake: str) -> 
     "text",
     [
         '{"name": "shell", "arguments": {"command": "rm -rf ./build',
+        '{name: shell, arguments: {command: "rm -rf ./build',
         '```json\n{"name": "shell", "arguments": {"command": "rm -rf ./build',
         '<tool_call>{"name": "shell", "arguments": {"command": "rm -rf ./build',
         "<function=shell><parameter=command>rm -rf ./build",

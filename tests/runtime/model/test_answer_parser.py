@@ -96,21 +96,6 @@ async def test_of_an_answer_that_was_cut_short_the_prompt_is_known_from_its_prog
     assert whole.finish == FinishPiece()
 
 
-async def test_a_bound_parser_stops_at_the_first_sign_of_a_call() -> None:
-    parser = AnswerParser(TOOLS, bound=True)
-    pieces = [TextPiece("Now: "), *(TextPiece(letter) for letter in FENCE), TextPiece("more"), FinishPiece("stop")]
-
-    text, _, taken = await parse(parser, *pieces)
-
-    assert parser.wants_schema
-    assert taken < len(pieces) - 2
-    assert parser.calls == []
-    assert "read_file" not in text
-    free = AnswerParser(TOOLS)
-    await parse(free, *pieces)
-    assert not free.wants_schema
-
-
 FACTS = ModelFacts(key="k")
 
 

@@ -38,7 +38,7 @@ _WRAPPERS = compile_late(r"</?(?:tool_calls?|tools?|tool_use|function_calls?)>")
 
 class ParsedCalls(Data, frozen=True):
     """Calls in a piece of text. `mistake` is a one-line reason why nothing could be called; `meant` is False if the
-    text is valid JSON unrelated to tools."""
+    text is unrelated to tools."""
 
     calls: tuple[CallPiece, ...] = ()
     mistake: str = ""
@@ -54,9 +54,8 @@ def parse_calls(text: str, offered: Offered) -> ParsedCalls:
     if calls:
         return ParsedCalls(calls=calls)
     mistakes = [mistake for mistake in found if isinstance(mistake, str)]
-    return ParsedCalls(
-        mistake=mistakes[0] if mistakes else NO_CALL_MISTAKE, meant=bool(mistakes) or not _is_valid_json(text)
-    )
+    names_tool = any(f'"{name}"' in text for name in offered) and not _is_valid_json(text)
+    return ParsedCalls(mistake=mistakes[0] if mistakes else NO_CALL_MISTAKE, meant=bool(mistakes) or names_tool)
 
 
 def repair_arguments(arguments: str) -> JsonObject | str:
@@ -116,6 +115,8 @@ def _read_call(value: JsonObject, offered: Offered) -> Iterator[CallPiece | str]
             yield CallPiece(alone, value[alone])
         return
     name = strip_tool_prefix(value[key])
+    if name not in offered and not any(given in value for given in ARGUMENT_KEYS):
+        return
     if name not in offered:
         yield f"there is no tool named {name[:60]!r}; the tools are {', '.join(sorted(offered))}."
         return

@@ -13,21 +13,10 @@ from ollm.domain.model_facts import WrittenForm
 from ollm.domain.struct import Data
 from ollm.domain.tools import ToolSchema
 from ollm.providers.base import CallPiece
-from ollm.providers.text_calls.repair import (
-    ARGUMENT_KEYS,
-    MAX_CALL_CHARACTERS,
-    NAME_KEYS,
-    parse_calls,
-    strip_tool_prefix,
-)
+from ollm.providers.text_calls.repair import MAX_CALL_CHARACTERS, parse_calls
 
 TAGS = ("tool_call", "tools", "tool_use", "tool", "function_call", "function_calls", "invoke", "function")
 FENCE_LANGUAGES = ("", "json", "tool_call", "tool_calls", "tool_code", "xml", "tool", "jsonc", "json5")
-OTHER_KEYS = frozenset({"call_id", "id", "type", "tool_calls", "function_call", "tool_call"})
-MAX_UNDECIDED_CHARACTERS = 400  # characters after which JSON without a tool's name is no call
-
-_JSON_START = r"[\s\[]*(?:\{\s*(?:[\"']?([\w-]*)(?:([\"']?\s*:)|[\"']?\s*))?)?"
-_NAME_PAIR = r"\{\s*[\"']?(\w+)[\"']?\s*:\s*[\"']([^\"'\n]*)[\"']\s*(?:(\})|,\s*[\"']?(\w+)[\"']?\s*:)?"
 
 
 class CallOpening(Data, frozen=True):
@@ -86,41 +75,6 @@ def read_opening(found: re.Match[str]) -> CallOpening:
         kind = "fence" if found["info"].lower() in FENCE_LANGUAGES else "other"
         return CallOpening(kind=kind, at=found.start("fence"), end=found.end("fence"), closer="\n```")
     return CallOpening(kind="json", at=found.end(), end=found.end())
-
-
-def may_be_call(body: str, names: Iterable[str]) -> bool:
-    """Return True if incomplete JSON could still become a call of one of these tools, judging by its first keys."""
-    known = frozenset(names)
-    body = body.strip()
-    if not body or body.startswith("<"):
-        return True
-    start = re.match(_JSON_START, body)
-    if start is None or not body.startswith(("{", "[")):
-        return False
-    if start[2] is None:
-        return start.end() == len(body)
-    key = start[1]
-    if key in known or key in ARGUMENT_KEYS or key in OTHER_KEYS:
-        return len(body) < MAX_UNDECIDED_CHARACTERS or any(f'"{name}"' in body for name in known)
-    return key in NAME_KEYS and _names_known_tool(body, known)
-
-
-def _names_known_tool(body: str, known: frozenset[str]) -> bool:
-    """Return True if the name in the first key is a known tool's, is incomplete, or is followed by arguments."""
-    pair = re.search(_NAME_PAIR, body)
-    if pair is None:
-        return len(body) < MAX_UNDECIDED_CHARACTERS
-    if strip_tool_prefix(pair[2]) in known:
-        return True
-    if pair[3]:
-        return False
-    return pair[4] is None or pair[4] in ARGUMENT_KEYS
-
-
-def has_named_call(text: str, names: Iterable[str]) -> bool:
-    """Return True if JSON in this text already names one of these tools as the call."""
-    pair = re.search(_NAME_PAIR, text)
-    return pair is not None and pair[1] in NAME_KEYS and strip_tool_prefix(pair[2]) in frozenset(names)
 
 
 class JsonEndScanner:
@@ -229,11 +183,6 @@ class CallStreamParser:
     def held_text(self) -> str:
         return self._waiting
 
-    @property
-    def is_calling(self) -> bool:
-        """True if a call of an offered tool is definitely being written."""
-        return self._open is not None and (self._open.kind == "tag" or has_named_call(self._waiting, self._offered))
-
     def feed(self, text: str) -> str:
         if not self._offered:
             self.shown += text
@@ -299,9 +248,9 @@ class CallStreamParser:
         end = self._find_end(mark, body)
         if end is None and not final:
             return None
-        if end is None and ends_inside_quotes(body):
-            return self._reject(self._waiting, BROKEN_OFF_MISTAKE)
-        return self._close(mark, self._waiting[: len(self._waiting) if end is None else mark.end + end])
+        if end is None:
+            return self._close(mark, self._waiting, breaks_off=ends_inside_quotes(body))
+        return self._close(mark, self._waiting[: mark.end + end])
 
     def _is_plausible(self, mark: CallOpening, body: str) -> bool:
         if mark.kind == "tag":
@@ -309,7 +258,7 @@ class CallStreamParser:
             return not inner.strip() or inner.lstrip().startswith(("{", "[", "<", "`"))
         if self._careful and self.shown.strip():
             return False
-        return may_be_call(body, self._offered)
+        return not body.strip() or body.lstrip().startswith(("{", "[", "<"))
 
     def _find_end(self, mark: CallOpening, body: str) -> int | None:
         if not self._json.closed and (mark.kind != "tag" or not mark.closer):
@@ -322,7 +271,7 @@ class CallStreamParser:
             return _find_after(body, mark.closer, 0)
         return self._scanned if self._json.closed else None
 
-    def _close(self, mark: CallOpening, block: str) -> str:
+    def _close(self, mark: CallOpening, block: str, *, breaks_off: bool = False) -> str:
         self._open = None
         body = block[mark.end :]
         if mark.kind == "fence":
@@ -330,6 +279,8 @@ class CallStreamParser:
         elif mark.end and mark.closer:
             body = body.removesuffix(mark.closer)
         reading = parse_calls(body, self._offered)
+        if breaks_off and (mark.kind == "tag" or reading.calls or reading.meant):
+            return self._reject(block, BROKEN_OFF_MISTAKE)
         if reading.calls:
             self._consume(len(block))
             self.form = self.form or FORMS[mark.kind]

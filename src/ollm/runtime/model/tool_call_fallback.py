@@ -123,19 +123,17 @@ class StreamWatch:
 
 
 class AnswerParser:
-    """Parses one answer. `bound` stops at the first sign of a call, so that it can be written under a schema."""
+    """Parses one answer."""
 
-    def __init__(self, tools: Sequence[ToolSchema], *, careful: bool = False, bound: bool = False) -> None:
+    def __init__(self, tools: Sequence[ToolSchema], *, careful: bool = False) -> None:
         self.calls: list[CallPiece] = []
         self.finish = FinishPiece()
         self.native = False
         self.form: WrittenForm | None = None
         self.rejected = ""
         self.mistake = ""
-        self.wants_schema = False
         self._tools = tools
         self._careful = careful
-        self._bound = bound
         self.watch = StreamWatch()
 
     @cached_property
@@ -189,14 +187,9 @@ class AnswerParser:
 
     def _should_stop(self, text: str) -> bool:
         """Return True if nothing useful can follow."""
-        if self._bound and self._call_text.is_calling:
-            self.wants_schema = True
-            return True
         return self._call_text.is_over or self.watch.is_endless(text, held=bool(self._call_text.held_text))
 
     def _finish_parsing(self) -> str:
-        if self.wants_schema:
-            return ""
         shown = self._call_text.finish()
         if self.native:
             return shown
@@ -230,8 +223,6 @@ class ToolCallFallback:
     async def _run_attempts(self) -> AsyncGenerator[AnyPiece | PieceStream, None]:
         parser = self.create_parser()
         yield self.request_answer(parser)
-        if parser.wants_schema:
-            parser.calls = await self.request_constrained_calls(parser)
         if again := self._revise_facts(parser):
             self.facts = again
             parser = self.create_parser()
@@ -250,8 +241,7 @@ class ToolCallFallback:
         return replace(self._request, messages=messages, tools=tools)
 
     def create_parser(self) -> AnswerParser:
-        form = self.facts.call_form
-        return AnswerParser(self._request.tools, careful=form == "native", bound=form == "constrained")
+        return AnswerParser(self._request.tools, careful=self.facts.call_form == "native")
 
     async def request_answer(
         self, parser: AnswerParser, request: ChatRequest | None = None
@@ -274,9 +264,11 @@ class ToolCallFallback:
         self._count_usage(parser.finish.usage)
 
     async def _retry_call(self, parser: AnswerParser) -> AsyncGenerator[AnyPiece, None]:
-        """Send one hint about the mistake; then, if the server can, request a call constrained to the schema.
-
-        Text of the second attempt is shown only if it is the answer."""
+        """Send one hint about the mistake; then, if the server can, request a call constrained to the schema. A model
+        known to need the schema gets no hint. Text of the second attempt is shown only if it is the answer."""
+        if self.facts.call_form == "constrained":
+            parser.calls = await self.request_constrained_calls(parser)
+            return
         second = self.create_parser()
         text = ""
         async with aclosing(self.request_answer(second, self._build_retry_request(parser))) as pieces:
@@ -286,7 +278,7 @@ class ToolCallFallback:
                 else:
                     yield piece
         parser.finish = second.finish
-        if second.call_failed or second.wants_schema:
+        if second.call_failed:
             parser.calls = await self.request_constrained_calls(parser)
             return
         parser.calls, parser.form, parser.rejected = second.calls, second.form, ""
@@ -344,9 +336,6 @@ class ToolCallFallback:
         writes = self.facts.result_form != "user" and self.facts.call_form != "native"
         if writes and self._were_made_before(parser.calls):  # it did not take the result for what it is
             return replace(self.facts, result_form="user")
-        if parser.wants_schema and not parser.calls:
-            self.stumbles = 0
-            return replace(self.facts, call_form="text")
         return None
 
     def _were_made_before(self, calls: list[CallPiece]) -> bool:

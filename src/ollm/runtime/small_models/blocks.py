@@ -22,8 +22,7 @@ BARE_NAMES = frozenset(
 )
 _FENCE = re.compile(r"^(?P<indent>[ \t]*)(?P<mark>`{3,}|~{3,})[ \t]*(?P<info>[^`\n]*)$")
 HEREDOC = re.compile(r"(?<!<)<<-?\s*(['\"]?)(\w+)\1")
-MAX_INNER_FENCES = 12  # in a text whose end has not come; then it is taken for forgotten
-_FENCE_START = re.compile(r"^[ \t]*(`{3,}|~{3,})")
+_FENCE_START = re.compile(r"[ \t]*(?:`{3,}|~{3,})")
 _MAY_BE_NAME = re.compile(r"^[\s`~*#\d.)-]*(?:[Ff]ile(?:name)?:?\s*)?[\w./@+`*:-]*\s*$")
 _PATH = re.compile(r"(?:\.{0,2}/)?[\w.@+-]*(?:/[\w.@+-]+)*")
 _EXTENSION = re.compile(r"\.[A-Za-z]\w{0,9}$")
@@ -48,8 +47,8 @@ class Block(Data, frozen=True):
     closed: bool = True
 
 
-def read_blocks(text: str, tools: Collection[str] = ()) -> list[Block]:
-    """Return all blocks of an answer in order."""
+def read_blocks(text: str, tools: Collection[str] = (), *, partial: bool = False) -> list[Block]:
+    """Return all blocks of an answer in order. `partial`: the end of the answer is missing."""
     blocks: list[Block] = []
     lines = text.splitlines(keepends=True)
     place, number = 0, 0
@@ -59,7 +58,7 @@ def read_blocks(text: str, tools: Collection[str] = ()) -> list[Block]:
             place += len(lines[number])
             number += 1
             continue
-        last, closed = _find_end(lines, number, opening)
+        last, closed = _find_end(lines, number, opening, partial=partial)
         body = _remove_indent("".join(lines[number + 1 : last]).replace("\r\n", "\n"), len(opening["indent"]))
         end = place + sum(map(len, lines[number : last + closed]))
         blocks.append(_classify(opening["info"].strip(), body, lines[:number], place, end, closed, tools))
@@ -67,11 +66,11 @@ def read_blocks(text: str, tools: Collection[str] = ()) -> list[Block]:
     return blocks
 
 
-def find_steps(text: str, tools: Collection[str] = ()) -> tuple[list[Block], int]:
+def find_steps(text: str, tools: Collection[str] = (), *, partial: bool = False) -> tuple[list[Block], int]:
     """Return the blocks that are calls, and where the text after them begins: any number of files, then at most one
     command or tool. Text after those was written without their result."""
     steps: list[Block] = []
-    for block in read_blocks(text, tools):
+    for block in read_blocks(text, tools, partial=partial):
         if block.kind == "code":
             if steps:
                 break
@@ -82,7 +81,7 @@ def find_steps(text: str, tools: Collection[str] = ()) -> tuple[list[Block], int
     return steps, steps[-1].end if steps else len(text)
 
 
-def _find_end(lines: list[str], opened: int, opening: re.Match[str]) -> tuple[int, bool]:
+def _find_end(lines: list[str], opened: int, opening: re.Match[str], *, partial: bool) -> tuple[int, bool]:
     """Return the line that closes the block, and whether there is one. A page of text may contain blocks itself, and
     so may the text that a command writes."""
     mark, depth = opening["mark"], 1
@@ -90,9 +89,11 @@ def _find_end(lines: list[str], opened: int, opening: re.Match[str]) -> tuple[in
     shell = _name_in_info(opening["info"].strip())[1] in SHELLS
     number = opened
     while (number := number + 1) < len(lines):
-        if shell and (end := find_heredoc_end(lines, number)):
-            number = end
-            continue
+        if shell and (begins := HEREDOC.search(lines[number])):
+            ends = (place for place in range(number + 1, len(lines)) if lines[place].strip() == begins[2])
+            if end := next(ends, len(lines) if partial else 0):
+                number = end
+                continue
         found = _FENCE.match(lines[number].rstrip("\r\n"))
         if found is None or found["mark"][0] != mark[0] or len(found["mark"]) < len(mark):
             continue
@@ -103,13 +104,6 @@ def _find_end(lines: list[str], opened: int, opening: re.Match[str]) -> tuple[in
         if depth <= 0:
             return number, True
     return len(lines), False
-
-
-def find_heredoc_end(lines: list[str], number: int) -> int:
-    """Return the line that ends the heredoc begun on this line of a command, or 0 if there is none."""
-    begins = HEREDOC.search(lines[number])
-    ends = (place for place in range(number + 1, len(lines)) if begins and lines[place].strip() == begins[2])
-    return next(ends, 0)
 
 
 def _opens_inner(lines: list[str], number: int) -> bool:
@@ -229,24 +223,24 @@ class BlockStreamParser:
         self._text = ""
         self._decided = 0  # up to here every line was looked at
         self._released = 0
-        self._fence = ""  # what closes the block that is open
-        self._opened = self._inner_fences = 0  # where it begins, and fences in the text that its command writes
+        self._is_open = False  # a block
 
     @property
     def is_over(self) -> bool:
         """True after a call of a command or tool: any later text is invented."""
-        return bool(self.steps) and self.steps[-1].kind != "file"
+        return bool(self.steps) and self.steps[-1].kind != "file" and self.steps[-1].closed
 
     @property
     def is_held(self) -> bool:
         """True while text is held back from the screen."""
-        return bool(self._fence) or _THOUGHT.match(self._text, self._decided) is not None
+        return self._is_open or _THOUGHT.match(self._text, self._decided) is not None
 
     def feed(self, text: str) -> str:
         self._text += text
         while not self._take_thought() and (end := self._text.find("\n", self._decided)) >= 0:
-            self._look_at_line(self._text[self._decided : end])
-            self._decided = end + 1
+            begin, self._decided = self._decided, end + 1
+            if _FENCE_START.match(self._text, begin):
+                self._look_at_blocks()
             if self.is_over:
                 return self._release(self._released)
         return self._release(self._find_free_end())
@@ -260,7 +254,7 @@ class BlockStreamParser:
 
     def _take_thought(self, *, final: bool = False) -> bool:
         """Remove a thought that begins here: nothing in it is a step. Return True while its end is missing."""
-        opening = None if self._fence else _THOUGHT.match(self._text, self._decided)
+        opening = None if self._is_open else _THOUGHT.match(self._text, self._decided)
         if opening is None:
             return False
         thought, closing, behind = self._text[opening.end() :].partition(f"</{opening[1]}>")
@@ -270,34 +264,15 @@ class BlockStreamParser:
         self._text = self._text[: self._decided] + behind.lstrip()
         return False
 
-    def _look_at_line(self, line: str) -> None:
-        fence = _FENCE_START.match(line)
-        if not self._fence:
-            self._fence = fence[1] if fence else ""
-            self._opened, self._inner_fences = self._decided, 0
-            return
-        closes = fence is not None and line.strip().strip(self._fence[0]) == "" and len(fence[1]) >= len(self._fence)
-        if closes and not self._writes_text():
-            self._fence = ""
-            end = self._decided + len(line) + 1
-            self.steps, _ = find_steps(self._text[:end], self._tools)
-
-    def _writes_text(self) -> bool:
-        """Return True if a command is in the middle of a text it writes, which may contain a fence."""
-        lines = self._text[self._opened : self._decided].splitlines()
-        if lines[0].strip().strip("`~ ").lower() not in SHELLS or self._inner_fences > MAX_INNER_FENCES:
-            return False
-        number = 0
-        while (number := number + 1) < len(lines):
-            if HEREDOC.search(lines[number]):
-                number = find_heredoc_end(lines, number) or len(lines)
-        open_text = number > len(lines)
-        self._inner_fences += open_text
-        return open_text
+    def _look_at_blocks(self) -> None:
+        """Read the blocks so far, since a fence opens one, closes one or is text that a command writes."""
+        blocks = read_blocks(self._text[: self._decided], self._tools, partial=True)
+        self._is_open = bool(blocks) and not blocks[-1].closed
+        self.steps, _ = find_steps(self._text[: self._decided], self._tools, partial=True)
 
     def _find_free_end(self) -> int:
         """Find the end of text that cannot be part of a step: not inside a block, nor a line that may name its file."""
-        if self.steps or self._fence:
+        if self.steps or self._is_open:
             return self._released
         free = len(self._text)
         last = self._text[self._decided :]
