@@ -136,7 +136,7 @@ class WorkspaceScope:
         from ollm.store.lease import Lease
         from ollm.store.workspace_place import ensure_workspace_directory
 
-        return Lease(ensure_workspace_directory(self.path, self.process.home), self.process.clock, holder)
+        return Lease(ensure_workspace_directory(self.path, self.process.home), holder)
 
     @cached_property
     def database(self) -> WorkspaceDatabase:

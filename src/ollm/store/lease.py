@@ -8,18 +8,17 @@ is not in use.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import signal
 import socket
-import stat
 from pathlib import Path
 
 import msgspec
 
-from ollm.domain.clock import Clock, format_age, format_stamp
+from ollm.domain.clock import format_age
 from ollm.domain.errors import BusyError, StorageError
 from ollm.domain.struct import Data
+from ollm.system import locks
 from ollm.system.atomic import read_small_file
 
 DAEMON = "daemon"
@@ -29,9 +28,9 @@ class LeaseOwner(Data, frozen=True):
     """Process that holds a workspace, and since when."""
 
     pid: int
-    started: float
     host: str
     since: str
+    start: str = ""
     session_id: str = ""
     holder: str = ""
 
@@ -48,30 +47,24 @@ class LeaseOwner(Data, frozen=True):
 class Lease:
     """The right to be the active session of one workspace."""
 
-    def __init__(self, directory: Path, clock: Clock, holder: str = "") -> None:
+    def __init__(self, directory: Path, holder: str = "") -> None:
         self.path = directory / "lease.lock"
         self.request = directory / "asked.lock"
-        self._clock = clock
         self._holder = holder
-        self._descriptor: int | None = None
+        self._lock = locks.OwnerLock(self.path)
 
     @property
     def held(self) -> bool:
-        return self._descriptor is not None
+        return self._lock.held
 
     def acquire(self, session_id: str = "") -> None:
         """Acquire the lease, or raise BusyError naming its owner. Acquiring it again changes the session it names."""
-        if self._descriptor is None:
-            self._descriptor = self._acquire_lock()
+        self._acquire_lock(self._lock)
         self.request.unlink(missing_ok=True)
-        self._write_owner(session_id)
+        self._lock.name_owner(sessionId=session_id, holder=self._holder)
 
     def release(self) -> None:
-        if self._descriptor is not None:
-            with contextlib.suppress(OSError):
-                os.ftruncate(self._descriptor, 0)
-            os.close(self._descriptor)
-            self._descriptor = None
+        self._lock.release()
 
     def read_owner(self) -> LeaseOwner | None:
         """Read the owner from the file, or return None if it names none."""
@@ -81,17 +74,18 @@ class Lease:
 
     def find_other_owner(self) -> LeaseOwner | None:
         """Return the owner of a lease that is not ours and cannot be acquired, or None if it is free."""
+        lock = locks.OwnerLock(self.path)
         try:
-            descriptor = self._acquire_lock()
+            self._acquire_lock(lock)
         except BusyError:
-            return self.read_owner() or LeaseOwner(pid=0, started=0.0, host=socket.gethostname(), since="")
-        os.close(descriptor)
+            return self.read_owner() or LeaseOwner(pid=0, host=socket.gethostname(), since="")
+        lock.release()
         return None
 
     def ask_owner_to_close(self, *, only_when_idle: bool = False) -> bool:
         """Ask the owning process to close. Returns False if it cannot be reached from this machine."""
         owner = self.read_owner()
-        if owner is None or owner.host != socket.gethostname() or get_process_start(owner.pid) != owner.started:
+        if owner is None or owner.host != socket.gethostname() or locks.get_process_start(owner.pid) != owner.start:
             return False
         flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
         descriptor = os.open(self.request, flags, 0o600)
@@ -123,41 +117,18 @@ class Lease:
             return True
         return False
 
-    def _acquire_lock(self) -> int:
+    def _acquire_lock(self, lock: locks.OwnerLock) -> None:
         try:
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+            lock.acquire("This workspace")
         except OSError as error:
             raise StorageError(f"Cannot open {self.path}: {error.strerror}.") from error
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            os.close(descriptor)
-            raise StorageError(f"{self.path} is not a regular file.", action="Move it away and try again.")
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            os.close(descriptor)
+        except BusyError as error:
             owner = self.read_owner()
-            who = owner.describe() if owner else "another process"
             raise BusyError(
-                f"This workspace is in use by {who}.",
+                f"This workspace is in use by {owner.describe() if owner else 'another process'}.",
                 action="Close it there, open beside it with --beside, or take over with --force.",
             ) from error
-        return descriptor
-
-    def _write_owner(self, session_id: str) -> None:
-        assert self._descriptor is not None
-        pid = os.getpid()
-        owner = LeaseOwner(
-            pid=pid,
-            started=get_process_start(pid) or 0.0,
-            host=socket.gethostname(),
-            since=format_stamp(self._clock()),
-            session_id=session_id,
-            holder=self._holder,
-        )
-        with contextlib.suppress(OSError):  # on a full disk it is held all the same, and nobody learns by whom
-            os.ftruncate(self._descriptor, 0)
-            os.pwrite(self._descriptor, msgspec.json.encode(owner), 0)
 
 
 def get_process_start(pid: int) -> float | None:

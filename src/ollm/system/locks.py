@@ -45,9 +45,14 @@ class OwnerLock:
                 break
             os.close(descriptor)
         self._descriptor = descriptor
-        with contextlib.suppress(OSError):  # a full disk takes the name from the lock, not the lock
-            os.ftruncate(descriptor, 0)
-            os.pwrite(descriptor, msgspec.json.encode(_describe_self()), 0)
+        self.name_owner()
+
+    def name_owner(self, **more: str) -> None:
+        """Write this process, and what else is to be known of it, to the file."""
+        if self._descriptor is not None:
+            with contextlib.suppress(OSError):  # a full disk takes the name from the lock, not the lock
+                os.ftruncate(self._descriptor, 0)
+                os.pwrite(self._descriptor, msgspec.json.encode(_describe_self() | more), 0)
 
     def release(self) -> None:
         """Release the lock, deleting the file while still holding it."""

@@ -10,7 +10,6 @@ import msgspec
 import pytest
 
 from ollm.config.settings import ResumeSettings
-from ollm.domain.clock import now
 from ollm.domain.errors import BusyError, UsageError
 from ollm.domain.messages import Message, Role, TextPart, ToolCallPart, ToolResultPart
 from ollm.domain.session import ChatSession, Session, SessionMetadata, SessionSummary
@@ -298,16 +297,16 @@ def ignore_the_signal() -> None:
 
 
 async def test_one_that_is_held_is_refused_with_who_has_it(tmp_path: Path) -> None:
-    owner = Lease(tmp_path, now)
+    owner = Lease(tmp_path)
     owner.acquire()
 
     with pytest.raises(BusyError, match=f"process {os.getpid()}"):
-        await take_lease(Lease(tmp_path, now), force=False)
+        await take_lease(Lease(tmp_path), force=False)
     owner.release()
 
 
 async def test_a_forced_one_waits_until_the_owner_gives_way(tmp_path: Path) -> None:
-    owner, other = Lease(tmp_path, now), Lease(tmp_path, now)
+    owner, other = Lease(tmp_path), Lease(tmp_path)
     owner.acquire()
     taking = asyncio.create_task(take_lease(other, force=True))
     await asyncio.sleep(0.1)
@@ -322,11 +321,11 @@ async def test_a_forced_one_waits_until_the_owner_gives_way(tmp_path: Path) -> N
 
 async def test_an_owner_that_does_not_give_way_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "OWNER_TIMEOUT_SECONDS", 0.1)
-    owner = Lease(tmp_path, now)
+    owner = Lease(tmp_path)
     owner.acquire()
 
     with pytest.raises(BusyError, match="It was asked to close but did not") as told:
-        await take_lease(Lease(tmp_path, now), force=True)
+        await take_lease(Lease(tmp_path), force=True)
 
     assert told.value.action == "Stop that process, then try again."
     owner.release()
