@@ -46,7 +46,7 @@ class EntryTable:
         self._made = bytearray()  # entries that are not in the files in the form in which they are read
         self._numbers, self._starts, self._ends = array("Q"), array("Q"), array("Q")  # of the messages
         self._call_starts, self._call_ends = array("Q"), array("Q")
-        self._first_calls: dict[str, int] = {}  # by id: the first record of the last call with it
+        self.calls: dict[str, list[int]] = {}  # by id: the first record of each call with it
         self._call_changes: dict[int, list[int]] = {}  # by the first record of a call: its others
         self._pieces: dict[int, dict[int, _Piece]] = {}  # by answer and number
         self._continued: dict[int, tuple[Range, dict[int, _Piece]]] = {}
@@ -71,15 +71,15 @@ class EntryTable:
             name = journal.read_call_id(data)
         self._call_starts.append(place)
         self._call_ends.append(place + len(data))
-        first = self._first_calls.setdefault(name, index)
-        if first != index and self._is_change(first, data):
-            self._call_changes.setdefault(first, []).append(index)
+        same = self.calls.setdefault(name, [])
+        if same and self._is_change(same[-1], data):
+            self._call_changes.setdefault(same[-1], []).append(index)
         else:
-            self._first_calls[name] = index
+            same.append(index)
 
     def _is_change(self, first: int, data: bytes) -> bool:
         with contextlib.suppress(*journal.DECODE_ERRORS):
-            return b'"name"' not in data or journal.is_same_call(self._read_call(first), data)
+            return b'"name"' not in data or journal.is_same_call(self._read_record(first), data)
         return False
 
     def add_record(self, record: JournalRecord, data: bytes, place: int) -> None:
@@ -210,15 +210,16 @@ class EntryTable:
 
     def iter_calls(self) -> Iterator[bytes]:
         """Iterate over the calls in their newest state, in the order in which they were first requested."""
-        changes = set(itertools.chain.from_iterable(self._call_changes.values()))
-        for index in range(len(self._call_starts)):
-            if index in self._call_changes:
-                records = map(self._read_call, (index, *self._call_changes[index]))
-                yield journal.join_call(map(parse_object, records))
-            elif index not in changes:
-                yield self._read_call(index)
+        return map(self.read_call, sorted(itertools.chain.from_iterable(self.calls.values())))
 
-    def _read_call(self, index: int) -> bytes:
+    def read_call(self, first: int) -> bytes:
+        """Read a call in its newest state. `first` is the number of its first record."""
+        if first not in self._call_changes:
+            return self._read_record(first)
+        records = map(self._read_record, (first, *self._call_changes[first]))
+        return journal.join_call(map(parse_object, records))
+
+    def _read_record(self, index: int) -> bytes:
         return self._read(self._call_starts[index], self._call_ends[index])
 
     def _read_message(self, index: int) -> bytes:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator
 from datetime import datetime
+from functools import cached_property
 from operator import itemgetter
 from typing import Any, TypeVar
 
@@ -22,7 +23,6 @@ from ollm.store.session_files.reader import SessionReader
 Entry = TypeVar("Entry")
 ReadEntry = tuple[Entry, bytes, bool]
 _take_entry = itemgetter(0)
-MAX_AHEAD_CHARS = 1 << 26  # characters of calls that are held for messages which come later
 _OTHERS = tuple(b'{"role":"%s"' % role for role in (b"assistant", b"tool", b"system"))  # how we write their messages
 INTERRUPTED_TEXT = "ollm stopped before this call finished. It may or may not have taken effect."
 
@@ -59,9 +59,6 @@ class SessionStream:
         self.session = make_session(reader.head, session_id, reader.written_at)
         self.reader = reader
         self._alive = alive
-        self._ahead: Iterator[ToolCallRecord] | None = None
-        self._passed: dict[str, list[ToolCallRecord]] = {}  # calls that were read before their turn came
-        self._held = 0
 
     @property
     def damage(self) -> str | None:
@@ -96,27 +93,35 @@ class SessionStream:
     def iter_calls(self) -> Iterator[ToolCallRecord]:
         """Iterate over all calls. One that can no longer finish counts as interrupted."""
         for record, _, _ in read_calls(self.reader):
-            yield mark_interrupted(record) if record.status == "running" and not self._alive else record
+            yield self._end_call(record)
+
+    @cached_property
+    def _unread_calls(self) -> dict[str, list[int]]:
+        self.reader.missing.restart_calls()
+        return {call_id: list(found) for call_id, found in self.reader.table.calls.items()}
 
     def find_call(self, call_id: str) -> ToolCallRecord | None:
-        """Find one call; each is returned once. Calls are read in the order in which messages request them."""
-        if self._ahead is None:
-            self._ahead = self.iter_calls()
-        if self._passed.get(call_id):
-            found = self._passed[call_id].pop(0)
-            self._held -= _estimate_size(found)
-            return found
-        while self._held < MAX_AHEAD_CHARS and (record := next(self._ahead, None)):
-            if record.id == call_id:
-                return record
-            self._passed.setdefault(record.id, []).append(record)
-            self._held += _estimate_size(record)
-        return None
+        """Find a call; each of several with one id is returned once."""
+        found = self._unread_calls.get(call_id)
+        return self._read_call(found.pop(0)) if found else None
 
     def iter_other_calls(self) -> Iterator[ToolCallRecord]:
         """Iterate over the calls not returned by `find_call`; no readable message names them."""
-        yield from itertools.chain.from_iterable(self._passed.values())
-        yield from self._ahead or self.iter_calls()
+        rest = sorted(itertools.chain.from_iterable(self._unread_calls.values()))
+        yield from filter(None, map(self._read_call, rest))
+        self.reader.missing.end_calls()
+
+    def _read_call(self, first: int) -> ToolCallRecord | None:
+        data = self.reader.table.read_call(first)
+        self.reader.read += len(data)
+        record, _ = document.parse_call(data, self.reader.damage)
+        if record is None:
+            return None
+        self.reader.missing.add_call(record)
+        return self._end_call(record)
+
+    def _end_call(self, record: ToolCallRecord) -> ToolCallRecord:
+        return mark_interrupted(record) if record.status == "running" and not self._alive else record
 
     def iter_document(self, head: JsonObject | None = None) -> Iterator[bytes]:
         """Yield everything readable as one JSON document; undamaged entries stay unchanged."""
@@ -125,11 +130,6 @@ class SessionStream:
             itertools.starmap(document.make_line, read_all_messages(self.reader)),
             itertools.starmap(document.make_line, read_calls(self.reader)),
         )
-
-
-def _estimate_size(record: ToolCallRecord) -> int:
-    result = record.result
-    return 1000 + (len(result.llm_content) + len(result.full_output or "") if result else 0)
 
 
 def read_messages(reader: SessionReader) -> Iterator[ReadEntry[Message]]:

@@ -110,7 +110,7 @@ class SessionReader:
         except BaseException:
             self.close()
             raise
-        self.partial, self.partial_at, self.answer = self._table.partial, self._table.partial_at, self._table.answer
+        self.partial, self.partial_at, self.answer = self.table.partial, self.table.partial_at, self.table.answer
         heard = DamageReport() if part and part.before else self.damage  # messages in between are left out
         self.missing = MissingEntries(heard, self.head, part=part is not None)
 
@@ -123,14 +123,14 @@ class SessionReader:
         self._check_head()
         self._skip_contained()
         ranges = self._narrow(self._part, body) if self._part and body else [(body, MAX_BYTES)]
-        self._table = EntryTable(self._document, self._journal, self.damage)
+        self.table = EntryTable(self._document, self._journal, self.damage)
         is_needed = not (body and self._part and self._part.least == 0)
         if self._document and is_needed and (body or not self._read_other_layout(self._document)):
             for begin, end in ranges:
                 self._read_lines(self._document, begin, end)
             self._check_ends(self._document)
         self._read_journal()
-        self._table.finish()
+        self.table.finish()
         if self.foreign:
             self.journal_good = self._journal.size if self._journal else 0
             self._check_head()
@@ -147,11 +147,11 @@ class SessionReader:
 
     def iter_messages(self) -> Iterator[bytes]:
         """Iterate over the messages by number."""
-        return self._table.iter_messages(self.skipped)
+        return self.table.iter_messages(self.skipped)
 
     def iter_calls(self) -> Iterator[bytes]:
         """Iterate over the calls in their newest state, in the order in which they were first requested."""
-        return self._table.iter_calls()
+        return self.table.iter_calls()
 
     def _read_head(self) -> int:
         """Read the first line of a document in our layout, and return its length; 0 for any other layout."""
@@ -268,7 +268,7 @@ class SessionReader:
             raw = msgspec.Raw(data)
             message, call = (raw, msgspec.UNSET) if name == "messages" else (msgspec.UNSET, raw)
             record = journal.JournalRecord(at="", message=message, call=call)
-        self._table.add_record(record, b"", 0)
+        self.table.add_record(record, b"", 0)
 
     def _read_lines(self, document: SessionFile, begin: int, end: int) -> None:
         """Add the entries between two places of the document. A message with the next number counts as whole."""
@@ -286,9 +286,9 @@ class SessionReader:
             done = stop
             if is_message:
                 last = number
-                self._table.add_message(number, start, start + len(entry))
+                self.table.add_message(number, start, start + len(entry))
             elif is_call:
-                self._table.add_call(entry, start)
+                self.table.add_call(entry, start)
             else:
                 ends.append(line)
             if (is_message if ends else is_call) and begin and not self.narrowed:
@@ -339,14 +339,14 @@ class SessionReader:
             self.damage.note(_MOVED if len(found) == len(FIELDS) else "the file header is damaged")
 
     def _add_record(self, record: journal.JournalRecord, data: bytes, place: int) -> None:
-        self._table.add_record(record, data, place)
+        self.table.add_record(record, data, place)
         if record.at:
             held = self.head.get("metadata")
             self.head["metadata"] = held if isinstance(held, dict) else {}
             journal.change_head(self.head, record)
 
     def _check_ends(self, document: SessionFile) -> None:
-        if self._table.is_empty and "sessionId" not in self.head:
+        if self.table.is_empty and "sessionId" not in self.head:
             self.damage.note("the file is not a JSON document")
         elif not document.read(max(0, document.size - 16), document.size).rstrip().endswith(b"}"):
             self._note_irregular("the file is truncated")
@@ -355,7 +355,7 @@ class SessionReader:
         """Apply the journal to the head, and add its entries."""
         begin, stop = self._journal_range
         for place, data, record in self._iter_records(begin, stop):
-            self._table.add_record(record, data, self._table.journal_place + place)
+            self.table.add_record(record, data, self.table.journal_place + place)
             if place >= self._head_place:
                 self._change_head(place, record)
         if stop != MAX_BYTES:
@@ -371,7 +371,7 @@ class SessionReader:
 
     def _iter_records(self, begin: int, stop: int) -> Iterator[tuple[int, bytes, journal.JournalRecord]]:
         """Iterate over the complete records with place and bytes. A truncated last one was never acknowledged."""
-        file, base, done = self._journal, self._table.journal_place, begin
+        file, base, done = self._journal, self.table.journal_place, begin
         for start, end, line in file.iter_lines(begin) if file else ():
             if start >= stop:
                 return
