@@ -213,11 +213,7 @@ class PolicyEngine:
         judged = self._shell.judge(request.params, self.grants.list_grants(), self.approval)
         if judged.verdict.decision == "deny":
             return judged.verdict
-        locations = [
-            Location(target=location.target, access="run")
-            for location in find_locations("shell", "run", request.params)
-        ]
-        verdict = self._apply_concerns(self._apply_sandbox(judged), locations)
+        verdict = self._apply_concerns(self._apply_sandbox(judged), find_locations("shell", "run", request.params))
         outside = request.params.get("outside") is True
         if self.approval == "read-only" and verdict.decision != "deny" and (outside or not judged.reads):
             return deny_read_only(verdict)

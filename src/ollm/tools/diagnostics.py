@@ -10,13 +10,12 @@ from msgspec import Meta
 from ollm.domain.tools import Location, ToolResult
 from ollm.services.syntax_check import find_syntax_error
 from ollm.tools.files.file_text import detect_text_encoding, make_too_large_failure
-from ollm.tools.framework.base import SmallForm, Tool, ToolContext
+from ollm.tools.framework.base import WIDE_WINDOW_TOKENS, SmallForm, Tool, ToolContext
 
 if TYPE_CHECKING:
     from ollm.tools.catalogue import ToolServices
 
 MAX_FILES = 20
-WIDE_WINDOW_TOKENS = 32_000
 
 
 class Diagnostics(Tool["ToolServices"], frozen=True):

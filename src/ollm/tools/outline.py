@@ -32,7 +32,7 @@ from ollm.tools.files.file_text import (
     detect_text_encoding,
     make_too_large_failure,
 )
-from ollm.tools.framework.base import PATH_ALIASES, Count, SmallForm, Text, Tool, ToolContext
+from ollm.tools.framework.base import PATH_ALIASES, WIDE_WINDOW_TOKENS, Count, SmallForm, Text, Tool, ToolContext
 from ollm.tools.framework.output import append_notes, show_controls, take_head
 from ollm.tools.search.scope import (
     find_readable,
@@ -42,8 +42,6 @@ from ollm.tools.search.scope import (
 if TYPE_CHECKING:
     from ollm.services.code_map.service import CodeMap
     from ollm.tools.catalogue import ToolServices
-
-WIDE_WINDOW_TOKENS = 32_000
 
 
 class Outline(Tool["ToolServices"], frozen=True):

@@ -11,9 +11,8 @@ from ollm.domain.errors import ToolFailure
 from ollm.domain.session import TaskReport, TaskRequest
 from ollm.domain.text import format_names
 from ollm.domain.tools import Location, ToolResult
-from ollm.tools.framework.base import SmallForm, Tool, ToolContext
+from ollm.tools.framework.base import WIDE_WINDOW_TOKENS, SmallForm, Tool, ToolContext
 
-WIDE_WINDOW_TOKENS = 32_000
 MAX_NAMED_FILES = 12
 
 RunTask = Callable[[TaskRequest, Callable[[str], None]], Awaitable[TaskReport]]

@@ -44,8 +44,9 @@ def pid(model: EmbeddedProvider) -> int:
     return model._process._process.pid
 
 
-async def test_it_answers_survives_its_own_death_and_ends_with_its_owner(model_home: Path) -> None:
-    model = provider(model_home)
+async def test_it_answers_with_no_secret_survives_its_own_death_and_ends_with_its_owner(model_home: Path) -> None:
+    environment = dict(os.environ) | {"MY_API_TOKEN": "hush", "PYTHONPATH": "/somewhere"}
+    model = open_embedded(ProviderSettings(), model_home / "models", environment, "nothing answers")[0]
     try:
         pieces = await said(model, short())
         assert pieces[0] == ProgressPiece(stage="loading")
@@ -53,6 +54,14 @@ async def test_it_answers_survives_its_own_death_and_ends_with_its_owner(model_h
         assert isinstance(pieces[-1], FinishPiece)
         assert pieces[-1].usage.prompt_tokens == await model.count_prompt(short())
         assert await model.count_tokens("smollm2", "hello there") == 2
+        again = (await said(model, short()))[-1]
+        assert isinstance(again, FinishPiece)
+        assert again.usage.reused_tokens > again.usage.prompt_tokens // 2
+
+        assert not {"MY_API_TOKEN", "PYTHONPATH"} & psutil.Process(pid(model)).environ().keys()
+        assert model._process is not None
+        with pytest.raises(ModelError, match="rejected the API key"):
+            await said(openai(model._process.url), short())
 
         with pytest.raises(
             ModelError, match=r"embedded model stopped \(ended by SIGKILL\).*restarts with your next message"
@@ -67,18 +76,6 @@ async def test_it_answers_survives_its_own_death_and_ends_with_its_owner(model_h
     finally:
         await model.close()
     assert not psutil.pid_exists(last)
-
-
-async def test_a_second_request_reads_only_what_is_new(model_home: Path) -> None:
-    model = provider(model_home)
-    try:
-        await said(model, short("Tell me something about the sea, please."))
-        finish = (await said(model, short("Tell me something about the sea, please.")))[-1]
-    finally:
-        await model.close()
-
-    assert isinstance(finish, FinishPiece)
-    assert finish.usage.reused_tokens > finish.usage.prompt_tokens // 2
 
 
 async def test_nothing_answering_means_the_embedded_model_and_the_reason_is_told(model_home: Path) -> None:
@@ -158,21 +155,6 @@ async def test_a_file_that_is_no_model_is_refused_in_words(tmp_path: Path) -> No
     with pytest.raises(ModelError, match=r"broken.gguf|process is gone") as caught:
         await said(model, ask(model="broken", window=512))
     assert caught.value.exit_code is ExitCode.MODEL_FAILED
-
-
-async def test_the_server_gets_no_secret_and_wants_its_key(model_home: Path) -> None:
-    environment = dict(os.environ) | {"MY_API_TOKEN": "hush", "PYTHONPATH": "/somewhere"}
-    model = open_embedded(ProviderSettings(), model_home / "models", environment, "x")[0]
-    try:
-        await said(model, short())
-        seen = psutil.Process(pid(model)).environ()
-        assert "MY_API_TOKEN" not in seen
-        assert "PYTHONPATH" not in seen
-        assert model._process is not None
-        with pytest.raises(ModelError, match="rejected the API key"):
-            await said(openai(model._process.url), short())
-    finally:
-        await model.close()
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import pairwise
 
 import msgspec
 
@@ -142,12 +143,16 @@ def find_ungranted(name: str, steering: str, words: Sequence[ShellWord], judge: 
     """Return the reasons why a grant for the first words does not cover the whole command. `steering` are the letters
     of options that make the program use something else."""
     found = [*_find_unknown_words(words), *_find_steering_options(name, steering, words)]
-    for place, word in enumerate(words[1:], 1):
-        if _is_text(words, place):
-            continue
-        for candidate in list_path_candidates(word):
+    for word in _drop_texts(words):
+        for candidate in list_path_candidates(word) if "://" not in word.text else ():
             found += [reason for reason in judge.check_read(candidate).locks if not is_stream(candidate.text)]
     return tuple(dict.fromkeys(found))
+
+
+def _drop_texts(words: Sequence[ShellWord]) -> list[ShellWord]:
+    """Drop the program, values of options that take a text, and quoted sentences."""
+    rest = [word for before, word in pairwise(words) if before.text not in TEXT_OPTIONS]
+    return [word for word in rest if not (word.quoted and " " in word.text)]
 
 
 def list_path_candidates(word: ShellWord) -> Iterator[ShellWord]:
@@ -159,11 +164,6 @@ def list_path_candidates(word: ShellWord) -> Iterator[ShellWord]:
     for rest in dict.fromkeys(rests):
         if rest.startswith(("/", "~", "..", ".")) or "/" in rest:
             yield msgspec.structs.replace(word, text=rest, known=rest if word.static else "")
-
-
-def _is_text(words: Sequence[ShellWord], place: int) -> bool:
-    word = words[place]
-    return words[place - 1].text in TEXT_OPTIONS or (word.quoted and " " in word.text) or "://" in word.text
 
 
 def _find_unknown_words(words: Sequence[ShellWord]) -> list[str]:
@@ -188,21 +188,15 @@ def _find_steering_options(name: str, letters: str, words: Sequence[ShellWord]) 
 
 def check_secrets(words: Sequence[ShellWord], judge: PathJudge) -> Objections:
     """Check for files that need a confirmation to read, named to a command that does more than read."""
-    found = NO_OBJECTIONS
-    for place, word in enumerate(words[1:], 1):
-        if words[place - 1].text not in TEXT_OPTIONS and not (word.quoted and " " in word.text):
-            found += sum((judge.check_secret(one) for one in list_path_candidates(word)), NO_OBJECTIONS)
-    return found
+    candidates = (one for word in _drop_texts(words) for one in list_path_candidates(word))
+    return sum((judge.check_secret(one) for one in candidates), NO_OBJECTIONS)
 
 
 def check_mentions(words: Sequence[ShellWord], judge: PathJudge, known: Collection[str]) -> Objections:
     """Check for protected files in arguments of unknown meaning. `known` are the words to skip."""
     found = NO_OBJECTIONS
-    for place, word in enumerate(words[1:], 1):
-        if words[place - 1].text in TEXT_OPTIONS or (word.quoted and " " in word.text) or word.text in known:
-            continue
+    for word in (word for word in _drop_texts(words) if word.text not in known):
         value = word.text.partition("=")[2] if word.text.startswith("-") or "=" in word.text else word.text
         for candidate in dict.fromkeys((value, *(one.text for one in list_path_candidates(word)))):
-            if candidate:
-                found += judge.check_protected(msgspec.structs.replace(word, text=candidate))
+            found += judge.check_protected(msgspec.structs.replace(word, text=candidate))
     return found

@@ -41,12 +41,8 @@ def find_grant(part: CommandPart, command: str, grants: Sequence[Grant], *, plai
             continue
         if grant.text is None or grant.text == command.strip():
             return grant
-        if (
-            plain
-            and part.words
-            and _begins_with(part, grant.words)
-            and not (grant.exact and _has_more_words(part, grant))
-        ):
+        more = grant.exact and len(part.words) > len(grant.words)
+        if plain and part.words and _begins_with(part, grant.words) and not more:
             return grant
     return None
 
@@ -54,10 +50,6 @@ def find_grant(part: CommandPart, command: str, grants: Sequence[Grant], *, plai
 def _begins_with(part: CommandPart, words: tuple[str, ...]) -> bool:
     texts = tuple(word.text if word.static else "\0" for word in part.words[: len(words)])
     return bool(words) and texts == words and not part.may_differ
-
-
-def _has_more_words(part: CommandPart, grant: Grant) -> bool:
-    return len(part.words) > len(grant.words)
 
 
 def suggest_shell_grant(command: str, parts: Sequence[CommandPart], *, plain: bool) -> str:
@@ -180,10 +172,8 @@ class ShellJudge:
         return self._boundary.workspace / cwd if isinstance(cwd, str) and cwd else self._boundary.workspace
 
     def _judge_part(self, part: CommandPart, params: Mapping[str, Any]) -> JudgedPart | None:
-        if part.write_target is not None:
-            denied = self._find_denied_write(part.write_target)
-            if denied is not None:
-                return deny_part(part, denied)
+        if part.write_target is not None and (denied := self._find_denied_write(part.write_target)):
+            return JudgedPart(part=part, decision="deny", reason=denied.reason, rule=denied.reference, plain=False)
         if not part.words:
             return None if part.guess else _apply_floor(part, "allow", "it changes nothing", None)
         view = CommandView(part)
@@ -243,13 +233,12 @@ class ShellJudge:
     def _only_reads(self, part: CommandPart) -> bool:
         if part.guess or part.transparent:
             return True
-        clean = not (part.remarks or part.runs or (part.unknown and self._find_level() not in WHOLE_LEVELS))
-        return clean and (not part.words or (part.reads))
+        clean = not (part.remarks or part.runs)  # what only the kernel can prevent is weighed before
+        return clean and (part.reads or not part.words)
 
     def _find_denied_write(self, target: str) -> Rule | None:
-        params = {"path": target}
-        named = [rule for rule in self._writing if rule.conditions and rule_matches(rule, params, self._boundary)]
-        return named[0] if named else None
+        named = (rule for rule in self._writing if rule.conditions)
+        return next((rule for rule in named if rule_matches(rule, {"path": target}, self._boundary)), None)
 
 
 def _is_exact(part: CommandPart) -> bool:
@@ -257,10 +246,6 @@ def _is_exact(part: CommandPart) -> bool:
         return True
     reading = get_program(part.words[0].text).reads
     return reading is not None and reading.exact and all(word.static for word in part.words)
-
-
-def deny_part(part: CommandPart, rule: Rule) -> JudgedPart:
-    return JudgedPart(part=part, decision="deny", reason=rule.reason, rule=rule.reference, plain=False)
 
 
 def _apply_floor(

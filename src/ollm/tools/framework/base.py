@@ -36,6 +36,7 @@ Needs = TypeVar("Needs")
 Keep = Literal["head", "ends"]
 Text = Annotated[str, Meta(min_length=1)]
 Count = Annotated[int, Meta(ge=1)]
+WIDE_WINDOW_TOKENS = 32_000  # for tools that only a large window has room for
 PATH_ALIASES = {"file_path": "path", "filePath": "path", "file": "path", "filename": "path"}
 
 
