@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import traceback
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any
-
-from pythonjsonlogger.json import JsonFormatter
 
 from ollm.domain.clock import format_stamp
 
@@ -28,27 +27,25 @@ def get_service_name(logger: str) -> str:
     return (named or parts[-1:])[0]
 
 
-class JsonLineFormatter(JsonFormatter):
+class JsonLineFormatter(logging.Formatter):
     """Formatter that redacts and truncates every text."""
 
     def __init__(self, redact: Callable[[str], str]) -> None:
-        super().__init__(json_ensure_ascii=False)
+        super().__init__()
         self._redact = redact
 
-    def add_fields(self, log_data: dict[str, Any], record: logging.LogRecord, message_dict: dict[str, Any]) -> None:
-        """Set exactly our own fields; the library's are omitted."""
-        log_data["time"] = format_stamp(datetime.fromtimestamp(record.created, UTC))
-        log_data["level"] = LEVELS.get(record.levelname, record.levelname)
-        log_data["service"] = get_service_name(record.name)
-        log_data["operation"] = self._clean_value(getattr(record, "operation", None))
-        log_data["message"] = self._clean_value(record.getMessage())
-        log_data["errorType"] = self._get_error_type(record)
-        log_data["context"] = self._build_context(record)
-        log_data["action"] = self._clean_value(getattr(record, "action", None) or None)
-
-    def process_log_record(self, log_data: dict[str, Any]) -> dict[str, Any]:
-        ours = ("time", "level", "service", "operation", "message", "errorType", "context", "action")
-        return {name: log_data[name] for name in ours}
+    def format(self, record: logging.LogRecord) -> str:
+        line = {
+            "time": format_stamp(datetime.fromtimestamp(record.created, UTC)),
+            "level": LEVELS.get(record.levelname, record.levelname),
+            "service": get_service_name(record.name),
+            "operation": self._clean_value(getattr(record, "operation", None)),
+            "message": self._clean_value(record.getMessage()),
+            "errorType": self._get_error_type(record),
+            "context": self._build_context(record),
+            "action": self._clean_value(getattr(record, "action", None) or None),
+        }
+        return json.dumps(line, ensure_ascii=False)
 
     def _get_error_type(self, record: logging.LogRecord) -> str | None:
         named = getattr(record, "errorType", None) or getattr(record, "error_type", None)
