@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from ollm.domain.tools import ConfirmationAnswer, ConfirmationDetails
-from ollm.extensions.mcp.client_features import FormRefusedError, describe_field, fill_form, parse_value, read_fields
+from ollm.extensions.mcp.client_features import FormRefusedError, fill_form
 from tests.cli.running import Ended, Runner, running
 from tests.cli.terminal import ENTER, at_terminal
 from tests.extensions.raw_servers import configure, raw_entry
@@ -214,9 +214,7 @@ def test_a_form_without_fields_is_a_yes_or_no() -> None:
     "schema", [{}, {"properties": 3}, {"properties": {"a": None}}, {"properties": {"a": {}}, "required": 7}]
 )
 def test_a_schema_that_makes_no_sense_does_no_harm(schema: dict[str, Any]) -> None:
-    for field in read_fields(schema):
-        assert describe_field(field)
-        assert parse_value("x", field) == ("x", "")
+    assert fill(typed("x"), schema)[0] in ({}, {"a": "x"})
 
 
 BOOK = [{"name": "book", "description": "Book a table", "inputSchema": {"type": "object", "properties": {}}}]
@@ -275,8 +273,8 @@ async def test_where_nobody_can_be_asked_a_question_of_a_server_is_declined_and_
 
 async def test_progress_is_shown_and_keeps_a_call_alive_beyond_its_time_limit(tmp_path: Path) -> None:
     async with running(tmp_path, [FEATURE_CALL, "Done."]) as runner:
-        slow = raw_entry(tmp_path, "inn", tools=BOOK, progress={"book": 4}, progressPause=2)
-        configure(runner, mcpServers={"inn": {**slow, "timeout": 7}})
+        slow = raw_entry(tmp_path, "inn", tools=BOOK, progress={"book": 4}, progressPause=1)
+        configure(runner, mcpServers={"inn": {**slow, "timeout": 3}})
         done = await runner.run("-p", "book", "--yes", "-o", "stream-json")
 
     events = [json.loads(line) for line in done.out.splitlines()]

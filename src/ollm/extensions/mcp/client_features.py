@@ -11,7 +11,6 @@ from typing import Any
 import msgspec
 
 from ollm.domain.errors import ToolFailure
-from ollm.domain.struct import Data
 from ollm.domain.tools import ConfirmationAnswer, ConfirmationDetails, Risk
 from ollm.tools.framework.arguments import BOOLEAN_WORDS
 from ollm.tools.framework.output import clean_text
@@ -19,86 +18,53 @@ from ollm.tools.framework.output import clean_text
 MAX_MESSAGE_CHARACTERS = 2_000
 MAX_FIELDS = 20
 MAX_TRIES = 3
-NUMBER_NAMES = {"integer": "whole number", "number": "number"}
+NUMBERS: dict[str, Callable[[str], float]] = {"integer": int, "number": float}
+KIND_NOTES = {
+    "boolean": "yes or no",
+    "array": "several, with commas between",
+    "integer": "a whole number",
+    "number": "a number",
+}
 
 AskPerson = Callable[[ConfirmationDetails], Awaitable[ConfirmationAnswer]]
-
-
-class FormField(Data, frozen=True):
-    """One field of a form. `options` maps the names of choices to their values."""
-
-    name: str
-    kind: str = "string"
-    title: str = ""
-    options: Mapping[str, str] = {}
-    required: bool = False
-    default: Any = None
 
 
 class FormRefusedError(Exception):
     """The person declined to answer."""
 
 
-def read_fields(schema: Mapping[str, Any]) -> list[FormField]:
-    """Read the fields of a form as far as its schema allows."""
-    properties, named = schema.get("properties"), schema.get("required")
-    required = named if isinstance(named, list) else ()
-    found = properties.items() if isinstance(properties, Mapping) else ()
-    return [_read_field(str(name), entry, required) for name, entry in list(found)[:MAX_FIELDS]]
-
-
-def _read_field(name: str, entry: Any, required: Any) -> FormField:
-    told = entry if isinstance(entry, Mapping) else {}
-    items = told.get("items")
-    inner = items if isinstance(items, Mapping) else told
-    title = str(told.get("title") or name)
-    about = str(told.get("description") or "")
-    return FormField(
-        name=name,
-        kind=str(told.get("type") or "string"),
-        title=f"{title}: {about}" if about else title,
-        options=_read_options(inner),
-        required=name in required,
-        default=told.get("default"),
-    )
-
-
-def _read_options(entry: Mapping[str, Any]) -> dict[str, str]:
-    titled = [each for each in entry.get("oneOf") or entry.get("anyOf") or () if isinstance(each, Mapping)]
-    if titled:
-        return {str(each.get("title") or each.get("const")): str(each.get("const")) for each in titled}
-    values = [str(value) for value in entry.get("enum") or ()]
-    titles = [str(title) for title in entry.get("enumNames") or ()]
-    return dict(zip(titles if len(titles) == len(values) else values, values, strict=True))
-
-
 async def fill_form(server: str, message: str, schema: Mapping[str, Any], ask: AskPerson) -> dict[str, Any]:
     """Ask the person for each field. A form without fields is a plain yes or no."""
-    asked = f"{server} asks: {clean_text(message)[:MAX_MESSAGE_CHARACTERS]}"
-    fields = read_fields(schema)
+    head = f"{server} asks: {clean_text(message)[:MAX_MESSAGE_CHARACTERS]}"
+    properties, required = schema.get("properties"), schema.get("required")
+    fields = list(properties.items())[:MAX_FIELDS] if isinstance(properties, Mapping) else []
     if not fields:
-        await _ask_once(server, asked, ask, typed=False)
+        await _ask_once(server, head, ask, typed=False)
     found: dict[str, Any] = {}
-    for number, field in enumerate(fields):
-        head = f"{asked}\n" if number == 0 else ""
-        value = await _ask_field(server, head, field, ask)
+    for name, entry in fields:
+        field = entry if isinstance(entry, Mapping) else {}
+        must = isinstance(required, list) and name in required
+        value = await _ask_field(server, head, (str(name), field), ask, required=must)
         if value is not None:
-            found[field.name] = value
+            found[str(name)] = value
+        head = ""
     return found
 
 
-async def _ask_field(server: str, head: str, field: FormField, ask: AskPerson) -> Any:
-    said = f"{head}{describe_field(field)}"
+async def _ask_field(
+    server: str, head: str, field: tuple[str, Mapping[str, Any]], ask: AskPerson, *, required: bool
+) -> Any:
+    (name, entry), default = field, field[1].get("default")
+    told = describe_field(name, entry, required=required)
+    said = f"{head}\n{told}" if head else told
     for _ in range(MAX_TRIES):
         text = (await _ask_once(server, said, ask, typed=True)).text.strip()
-        if not text and field.default is not None:
-            return field.default
-        if not text and not field.required:
-            return None
-        value, fault = parse_value(text, field) if text else (None, "This must not be empty.")
-        if not fault:
-            return value
-        said = f"{fault}\n{describe_field(field)}"
+        if not text and (default is not None or not required):
+            return default
+        try:
+            return parse_value(text, entry)
+        except ValueError as error:
+            said = f"{error}\n{told}"
     raise FormRefusedError
 
 
@@ -121,48 +87,47 @@ async def _ask_once(server: str, said: str, ask: AskPerson, *, typed: bool) -> C
     return answer
 
 
-def describe_field(field: FormField) -> str:
-    told = clean_text(field.title)
-    notes = [f"one of {', '.join(field.options)}"] if field.options else []
-    notes += ["yes or no"] if field.kind == "boolean" else []
-    notes += ["several, with commas between"] if field.kind == "array" else []
-    notes += [f"a {NUMBER_NAMES[field.kind]}"] if field.kind in NUMBER_NAMES else []
-    notes += [f"empty: {_name_default(field)}"] if field.default is not None else []
-    notes += [] if field.required or field.default is not None else ["may be empty"]
-    return f"{told} ({'; '.join(notes)})" if notes else told
+def describe_field(name: str, entry: Mapping[str, Any], *, required: bool) -> str:
+    options, default = _read_options(_get_items(entry) or entry), entry.get("default")
+    notes = [f"one of {', '.join(options)}"] if options else []
+    notes += filter(None, [KIND_NOTES.get(str(entry.get("type")))])
+    notes += [f"empty: {default}"] if default is not None else [] if required else ["may be empty"]
+    told = ": ".join(str(part) for part in (entry.get("title") or name, entry.get("description")) if part)
+    return clean_text(told) + (f" ({'; '.join(notes)})" if notes else "")
 
 
-def _name_default(field: FormField) -> str:
-    values = field.default if isinstance(field.default, list) else [field.default]
-    names = {value: name for name, value in field.options.items()}
-    return ", ".join(names.get(str(value), str(value)) for value in values)
+def _get_items(entry: Mapping[str, Any]) -> Mapping[str, Any]:
+    items = entry.get("items")
+    return items if isinstance(items, Mapping) else {}
 
 
-def parse_value(text: str, field: FormField) -> tuple[Any, str]:
-    """Parse typed text for a field; returns the value and an error message."""
-    if field.kind == "boolean":
-        answer = BOOLEAN_WORDS.get(text.lower())
-        return answer, "Please answer yes or no." if answer is None else ""
-    if field.kind in NUMBER_NAMES:
+def _read_options(entry: Mapping[str, Any]) -> dict[str, str]:
+    """Return the values of a choice by their names."""
+    titled = [each for each in entry.get("oneOf") or entry.get("anyOf") or () if isinstance(each, Mapping)]
+    named = {str(each.get("title") or each.get("const")): str(each.get("const")) for each in titled}
+    return named or {str(value): str(value) for value in entry.get("enum") or ()}
+
+
+def parse_value(text: str, entry: Mapping[str, Any]) -> Any:
+    """Parse typed text for a field. Raises ValueError with a sentence for the person."""
+    kind, options = str(entry.get("type")), _read_options(entry)
+    if not text:
+        raise ValueError("This must not be empty.")
+    if kind == "array":
+        return [parse_value(part.strip(), _get_items(entry)) for part in text.split(",") if part.strip()]
+    if kind == "boolean" and text.lower() not in BOOLEAN_WORDS:
+        raise ValueError("Please answer yes or no.")
+    if kind == "boolean":
+        return BOOLEAN_WORDS[text.lower()]
+    if kind in NUMBERS:
         try:
-            return (int(text) if field.kind == "integer" else float(text)), ""
-        except ValueError:
-            return None, f"{text!r} is not a {NUMBER_NAMES[field.kind]}."
-    if field.kind == "array":
-        chosen = [(part.strip(), find_option(part.strip(), field)) for part in text.split(",") if part.strip()]
-        wrong = [part for part, value in chosen if value is None]
-        return [value for _, value in chosen], f"{wrong[0]!r} is not one of them." if wrong else ""
-    value = find_option(text, field)
-    return value, f"{text!r} is not one of them." if value is None else ""
-
-
-def find_option(text: str, field: FormField) -> str | None:
-    """Find the chosen option by name or value, ignoring case. A field without choices accepts any text."""
-    if not field.options:
-        return text
-    known = {**{value.lower(): value for value in field.options.values()},
-             **{name.lower(): value for name, value in field.options.items()}}  # fmt: skip
-    return known.get(text.lower())
+            return NUMBERS[kind](text)
+        except ValueError as error:
+            raise ValueError(f"{text!r} is not {KIND_NOTES[kind]}.") from error
+    known = {word.lower(): value for name, value in options.items() for word in (value, name)}
+    if options and text.lower() not in known:
+        raise ValueError(f"{text!r} is not one of them.")
+    return known.get(text.lower(), text)
 
 
 log = logging.getLogger("ollm.mcp")
