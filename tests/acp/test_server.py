@@ -250,19 +250,8 @@ def test_any_line_is_a_message_or_a_bad_one(line: bytes) -> None:
     assert isinstance(message, dict)
 
 
-def test_lines_come_whole_wherever_they_were_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(transport, "CHUNK_BYTES", 3)
-    file = tmp_path / "input"
-    file.write_bytes(b'{"a":1}\r\n\n  \n{"b":2}\nlast')
-    descriptor = os.open(file, os.O_RDONLY)
-
-    assert [bytes(line).strip() for line in iterate_lines(descriptor)] == [b'{"a":1}', b'{"b":2}', b"last"]
-    os.close(descriptor)
-
-
 def test_a_line_that_is_too_long_is_left_out_and_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(transport, "MAX_MESSAGE_BYTES", 10)
-    monkeypatch.setattr(transport, "CHUNK_BYTES", 4)
     file = tmp_path / "input"
     file.write_bytes(b"short\n" + b"x" * 50 + b"\nagain\n")
     descriptor = os.open(file, os.O_RDONLY)

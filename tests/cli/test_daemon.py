@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import socket
 import stat
 import subprocess
 import sys
@@ -13,7 +12,7 @@ from urllib.request import urlopen
 
 import pytest
 
-from ollm.cli.daemon import find_session_id, get_run_files, is_listening, refuse_local_flags
+from ollm.cli.daemon import find_session_id, refuse_local_flags
 from ollm.cli.start import ChatArguments
 from ollm.daemon.bodies import InitReply, SessionLine
 from ollm.domain.errors import OllmError, UsageError
@@ -32,18 +31,6 @@ def test_without_a_daemon_it_is_said_with_the_way_to_one(inside: Inside) -> None
         "url": None,
         "tokenFile": None,
     }
-
-
-def test_a_socket_nobody_listens_at_is_no_daemon(inside: Inside) -> None:
-    files = get_run_files()
-    files.prepare()
-    assert files.directory == inside.home / "run"
-    assert not is_listening(files)
-    with socket.socket(socket.AF_UNIX) as server:
-        server.bind(str(files.socket))
-        assert not is_listening(files)
-        server.listen()
-        assert is_listening(files)
 
 
 def test_it_is_started_found_and_stopped(inside: Inside) -> None:
@@ -159,13 +146,6 @@ def test_it_starts_the_daemon_and_prints_a_link_or_opens_a_browser(tmp_path: Pat
         assert none.stdout.startswith("http://127.0.0.1:")
     finally:
         run(tmp_path, "daemon", "stop")
-
-
-def test_the_help_says_where_to_set_it_up(tmp_path: Path) -> None:
-    shown = ollm("acp", "--help", home=tmp_path)
-
-    assert shown.returncode == 0
-    assert "docs/editors.md" in shown.stdout
 
 
 def test_an_output_that_cannot_be_written_is_a_quiet_end(tmp_path: Path) -> None:

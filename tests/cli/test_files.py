@@ -231,18 +231,6 @@ def test_the_list_needs_neither_asyncio_nor_a_heavy_library(tmp_path: Path) -> N
     assert (done.stdout, done.stderr) == ("src/a.py\n", "[]\n")
 
 
-def test_an_empty_list_prints_nothing_and_an_unknown_option_is_an_error(tmp_path: Path) -> None:
-    root = project(tmp_path / "project")
-
-    nothing = ollm("files", "*.rs", home=tmp_path / "home", cwd=root)
-    wrong = ollm("files", "--jsn", home=tmp_path / "home", cwd=root)
-    unfinished = ollm("files", "--workspace", home=tmp_path / "home", cwd=root)
-
-    assert (nothing.returncode, nothing.stdout) == (0, "")
-    assert (wrong.returncode, unfinished.returncode) == (2, 2)
-    assert "--json" in wrong.stderr
-
-
 def plant_code(root: Path) -> Path:
     (root / "shop").mkdir(parents=True)
     (root / "map").mkdir()
@@ -302,9 +290,6 @@ def test_mistakes_are_told(tmp_path: Path) -> None:
     )
     assert fail("outline", "nope") == (1, "ollm: nope does not exist.\n")
     assert fail("map", "--tokens", "0")[0] == 2
-    code, said = fail("outline", "/etc/hostname")
-    assert code == 1
-    assert "--workspace" in said
 
 
 def test_a_setting_bounds_the_map(tmp_path: Path) -> None:

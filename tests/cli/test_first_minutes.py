@@ -1,6 +1,5 @@
 """What a newcomer tries in the first five minutes, through the command and on a terminal."""
 
-import asyncio
 import json
 import re
 import socket
@@ -11,9 +10,8 @@ import pytest
 
 from tests.cli.command import ollm
 from tests.cli.running import running, texts
-from tests.cli.terminal import CTRL_C, CTRL_D, CTRL_O, ENTER, ESCAPE, TAB, UP, at_terminal
+from tests.cli.terminal import CTRL_C, CTRL_D, ENTER, ESCAPE, TAB, UP, at_terminal
 from tests.servers.answers import Answer
-from tests.servers.openai import ScriptedServer
 
 READ = Answer(text="Fixing it now.", calls=[("ls", {})])
 
@@ -25,21 +23,6 @@ async def test_two_messages_of_a_turn_are_two_paragraphs(tmp_path: Path) -> None
 
     assert plain.out == "Fixing it now.\n\nAll done.\n"
     assert json.loads(document.out)["text"] == "Fixing it now.\n\nAll done."
-
-
-async def test_answers_with_a_step_between_them_are_apart_too(tmp_path: Path) -> None:
-    script = ["I will look.\n```bash\nls\n```\n", "Done: it is empty."]
-    said = []
-    for form in ("text", "json"):
-        (place := tmp_path / form).mkdir()
-        async with running(place, script) as runner:
-            runner.home.mkdir()
-            (runner.home / "config.yaml").write_text("provider: {callForm: blocks}\n")
-            said.append((await runner.run("-p", "Write a list of the files into a.txt", "--yes", "-o", form)).out)
-
-    words = "I will look.\n\nDone: it is empty."
-    assert said[0].startswith(words)
-    assert json.loads(said[1])["text"].startswith(words)
 
 
 async def test_a_turn_whose_calls_were_all_denied_exits_with_5(tmp_path: Path) -> None:
@@ -71,17 +54,6 @@ async def test_a_model_the_server_does_not_list_is_refused_with_the_nearest_name
     assert runner.server.chats == []
 
 
-async def test_a_server_may_be_called_by_its_name(tmp_path: Path) -> None:
-    async with ScriptedServer(["Hello."]) as server:
-        done = await asyncio.to_thread(
-            ollm, "-p", "hi", "--provider", "llamacpp", home=tmp_path, cwd=tmp_path, OLLM_BASE_URL=server.base_url
-        )
-        wrong = await asyncio.to_thread(ollm, "-p", "hi", "--provider", "lamacpp", home=tmp_path, cwd=tmp_path)
-
-    assert (done.returncode, done.stdout) == (0, "Hello.\n")
-    assert (wrong.returncode, "llamacpp" in wrong.stderr) == (2, True)
-
-
 @pytest.mark.parametrize(
     ("group", "shown"),
     [
@@ -101,13 +73,6 @@ def test_a_group_alone_does_the_obvious_thing(tmp_path: Path, group: str, shown:
 
     assert shown.lower() in (done.stdout + done.stderr).lower()
     assert "Usage:" not in done.stderr
-
-
-def test_a_wrong_option_never_suggests_to_say_yes_to_everything(tmp_path: Path) -> None:
-    done = ollm("--resum", "-p", "hi", home=tmp_path, cwd=tmp_path)
-
-    assert done.returncode == 2
-    assert "--yes" not in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -149,16 +114,6 @@ async def test_the_front_matter_of_a_command_is_for_people_not_for_the_model(tmp
     assert "Review a file" in told.out
     assert runner.server.chats[0]["messages"][-1]["content"].startswith("Review a.py for a.py bugs")
     assert "description:" not in str(runner.server.chats[0])
-
-
-async def test_an_export_to_an_unknown_kind_of_file_is_refused(tmp_path: Path) -> None:
-    async with running(tmp_path, ["Hello."]) as runner:
-        await runner.run("-p", "hi")
-        wrong = await runner.run("sessions", "export", "-o", "x.txt")
-        right = await runner.run("sessions", "export", "-o", "x.txt", "--format", "markdown")
-
-    assert (wrong.code, ".json, .md or .html" in wrong.err, right.code) == (2, True, 0)
-    assert (runner.workspace / "x.txt").read_text().startswith("# ")
 
 
 async def test_a_command_that_fails_is_not_shown_as_a_success(tmp_path: Path) -> None:
@@ -368,27 +323,6 @@ def test_a_wrong_setting_names_the_right_one_in_full_whatever_the_command(
     tmp_path: Path, words: tuple[str, ...], meant: str
 ) -> None:
     assert f"did you mean {meant}?" in ollm("config", *words, home=tmp_path).stderr
-
-
-async def test_ctrl_o_shows_every_call_of_the_last_turn_that_made_any_also_after_coming_back(tmp_path: Path) -> None:
-    calls = [("shell", {"command": "seq 5001 5040"}), ("shell", {"command": "seq 6001 6040"})]
-    script = [Answer(calls=[*calls, ("read_file", {"path": "rows.txt"})]), "They ran.", "Because."]
-    inside = ("5020", "6020", "first row")
-    async with running(tmp_path, script) as runner:
-        (runner.workspace / "rows.txt").write_text("first row\nlast row\n")
-        async with at_terminal(runner, "run them now") as terminal:
-            await terminal.wait_for("They ran.", "more lines (Ctrl-O)")
-            terminal.type("why" + ENTER)
-            await terminal.wait_for("Because.")
-            assert not any(row in terminal.text() for row in inside)
-            terminal.type(CTRL_O)
-            await terminal.wait_for(*inside)
-            terminal.type(CTRL_D)
-            await terminal.ended()
-        async with at_terminal(runner, "-c") as terminal:
-            await terminal.wait_for("Resumed", "more lines (Ctrl-O)")
-            terminal.type(CTRL_O)
-            await terminal.wait_for(*inside)
 
 
 async def test_a_resumed_chat_shows_what_an_edit_changed(tmp_path: Path) -> None:

@@ -283,47 +283,6 @@ async def test_a_key_that_a_server_repeats_is_shown_nowhere(tmp_path: Path, answ
     assert "[redacted]" in done.out + done.err
 
 
-KEY = "local-key-0815-secret"
-CUTS = {
-    "in two": ["so ", "local-key-0", "815-secret", " it is"],
-    "by the letter": ["so ", *KEY, " it is"],
-    "in escapes": ["so ", "\\u006cocal-key-0815\\u002dsecret", " it is"],
-    "after a false start": ["so local-", "local-key-0815-sec", "ret it is"],
-}
-
-
-def stream_raw(deltas: list[str], kind: str = "content") -> Answer:
-    """Events cut exactly where the deltas are; what stands in them is JSON already."""
-    events = [f'data: {{"choices":[{{"index":0,"delta":{{"{kind}":"{one}"}}}}]}}\n\n' for one in deltas]
-    end = 'data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n'
-    head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n"
-    return Answer(raw=(head + "".join(events) + end).encode())
-
-
-@pytest.mark.parametrize(("cut", "output"), [*zip(CUTS, ("text", "json", "stream-json", "stream-json"), strict=True)])
-async def test_a_key_that_is_streamed_in_parts_is_shown_nowhere(tmp_path: Path, cut: str, output: str) -> None:
-    async with running(tmp_path, [stream_raw(CUTS[cut])]) as runner:
-        done = await runner.run("-p", "go", "-o", output, OLLM_API_KEY=KEY)
-
-    shown = done.out if output != "stream-json" else "".join(find_texts(done.out))
-    assert done.code == 0
-    assert KEY not in shown + done.err
-    assert "so " in shown
-    assert "[redacted] it is" in shown
-
-
-def find_texts(lines: str) -> list[str]:
-    """The text of all events of a stream, so that one that is cut is put together again."""
-    return [str(json.loads(line).get("text", "")) for line in lines.splitlines()]
-
-
-async def test_a_text_that_only_begins_like_the_key_comes_whole(tmp_path: Path) -> None:
-    async with running(tmp_path, [stream_raw(["a local", "-key", "-081"])]) as runner:
-        done = await runner.run("-p", "go", OLLM_API_KEY=KEY)
-
-    assert done.out == "a local-key-081\n"
-
-
 async def test_with_a_set_window_a_server_is_asked_what_it_serves_once(tmp_path: Path) -> None:
     async with running(tmp_path, ["one", "two", "three"], kind="llama.cpp") as runner:
         runner.home.mkdir()

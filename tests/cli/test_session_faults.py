@@ -308,9 +308,7 @@ def test_an_export_is_written_into_a_pipe_and_never_in_its_place(home: Home, tmp
 
 
 @covers("S10.6")
-@pytest.mark.parametrize(
-    "command", [("list",), ("list", "--json"), ("view",), ("search", "word"), ("export", "-o", "-")]
-)
+@pytest.mark.parametrize("command", [("list", "--json"), ("view",), ("export", "-o", "-")])
 @pytest.mark.parametrize("output", ["full", "closed"])
 def test_output_that_cannot_be_taken_ends_in_a_sentence_or_quietly(home: Home, command: tuple[str, ...], output: str):
     session_id = home.recorded("a word")

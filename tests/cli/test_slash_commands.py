@@ -1,20 +1,17 @@
 """Slash commands, habits of other agents, and the chat as plain lines."""
 
 import json
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from ollm.app import open_conversation
 from ollm.cli.daemon import open_remote_conversation
-from ollm.cli.line_chat import LineReader, choose_session
 from ollm.cli.screen.questions import parse_answer
-from ollm.cli.sessions.session_list import SessionListItem
 from ollm.cli.start import ChatArguments
 from ollm.domain.errors import OllmError
 from ollm.domain.tools import ConfirmationAnswer, ConfirmationDetails
-from ollm.runtime.base import CommandReply, Conversation, ConversationOptions
+from ollm.runtime.base import Conversation, ConversationOptions
 from ollm.runtime.commands import build_command_table
 from tests.cli.command import ollm
 from tests.cli.running import running
@@ -283,40 +280,6 @@ def test_a_typed_line_answers_only_with_what_is_offered(
     assert parse_answer(line, asked) == answer
 
 
-def item(number: int, **more: object) -> SessionListItem:
-    now = int(datetime.now(UTC).timestamp() * 1000)
-    facts = {"session_id": f"s{number}", "title": f"Title {number}", "model": "qwen3", "updated_at": now, **more}
-    return SessionListItem(**facts)  # type: ignore[arg-type]
-
-
-SESSIONS = [item(1), item(2, archived=True), item(3, title="Other")]
-
-
-@pytest.mark.parametrize(
-    ("typed", "choice"),
-    [
-        (["1"], CommandReply(follow_up="open-session", argument="s1")),
-        ([" 2 "], CommandReply(follow_up="open-session", argument="s3")),
-        (["0", "3", "2"], CommandReply(follow_up="open-session", argument="s3")),
-        ([""], CommandReply(follow_up="new-session")),
-        (["  "], CommandReply(follow_up="new-session")),
-        (["q"], CommandReply(follow_up="exit")),
-        (["Q"], CommandReply(follow_up="exit")),
-        ([None], CommandReply(follow_up="exit")),
-        (["other", "1"], CommandReply(follow_up="open-session", argument="s3")),
-        (["fix the parser"], CommandReply(follow_up="new-session", text="fix the parser")),
-    ],
-)
-async def test_a_number_resumes_words_narrow_and_nothing_is_a_new_session(
-    typed: list[str | None], choice: CommandReply
-) -> None:
-    reader = LineReader()
-    for line in typed:
-        reader.put(line)
-
-    assert await choose_session(SESSIONS, reader) == choice
-
-
 MARKDOWN = """# Result
 
 It is **done**:
@@ -355,11 +318,3 @@ async def test_markdown_is_rendered_on_a_terminal_and_left_alone_in_a_pipe(tmp_p
     assert "\x1b[1m" in terminal.raw.decode()
     assert piped.out == MARKDOWN
     assert "**done**" in plain.text()
-
-
-async def test_no_colour_is_used_where_none_is_wanted(tmp_path: Path) -> None:
-    async with running(tmp_path, [MARKDOWN]) as runner, at_terminal(runner, "-p", "do it", NO_COLOR="1") as terminal:
-        assert await terminal.ended() == 0
-
-    assert "\x1b[3" not in terminal.raw.decode()
-    assert "It is done:" in terminal.text()

@@ -13,6 +13,7 @@ import re
 import select
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from queue import SimpleQueue
 from typing import Any
 
@@ -26,7 +27,6 @@ from ollm.domain.struct import Data
 MAX_MESSAGE_BYTES = 64 * 1024 * 1024
 MAX_WAITING_BYTES = 1024 * 1024  # bytes that may wait to be written before whoever sends has to wait
 MAX_WAITING_MESSAGES = 64  # messages that may wait to be read by the agent
-CHUNK_BYTES = 64 * 1024
 CLOSED_CHECK_SECONDS = 0.5  # how often it is looked whether the output is still read, after the input has ended
 WRITE_METHOD = "fs/write_text_file"
 NOTIFICATIONS = ("session/cancel",)  # some editors send it as a request
@@ -179,28 +179,14 @@ class StdioTransport:
 
 def iterate_lines(source: int) -> Iterator[bytes | BadMessage]:
     """Yield the non-empty lines of a descriptor, and a BadMessage for each line that is too long."""
-    held, too_long = bytearray(), False
-    while chunk := read_chunk(source):
-        *ended, rest = chunk.split(b"\n")
-        for part in ended:
-            held += part
-            if too_long or len(held) > MAX_MESSAGE_BYTES:
-                yield BadMessage(INVALID_REQUEST, f"A message is longer than {MAX_MESSAGE_BYTES:,} bytes.")
-            elif held.strip():
-                yield bytes(held)
-            held, too_long = bytearray(), False
-        held += rest
-        if len(held) > MAX_MESSAGE_BYTES:
-            held, too_long = bytearray(), True
-    if held.strip() and not too_long:
-        yield bytes(held)
-
-
-def read_chunk(source: int) -> bytes:
-    try:
-        return os.read(source, CHUNK_BYTES)
-    except OSError:
-        return b""
+    with suppress(OSError), open(source, "rb", closefd=False) as stream:
+        while line := stream.readline(MAX_MESSAGE_BYTES + 1):
+            if len(line) <= MAX_MESSAGE_BYTES or line.endswith(b"\n"):
+                yield from filter(bytes.strip, (line.removesuffix(b"\n"),))
+                continue
+            while line and not line.endswith(b"\n"):
+                line = stream.readline(MAX_MESSAGE_BYTES)
+            yield BadMessage(INVALID_REQUEST, f"A message is longer than {MAX_MESSAGE_BYTES:,} bytes.")
 
 
 def parse_message(line: bytes | BadMessage) -> JsonObject:

@@ -101,26 +101,11 @@ def run_chat(options: Mapping[str, Any]) -> int:
         from ollm.cli.worktree import choose_folder
 
         start = choose_folder(start, options.get("worktree"))
-    prompt: str | None = options["prompt"]
-    if prompt is not None and start.text:
-        raise UsageError(
-            f"-p already has a prompt; {start.text[:40]!r} is a second one.",
-            action="Quote the whole prompt, as in `ollm -p 'do it'`.",
-        )
-    reviewed: str | None = options.get("review")
-    if reviewed is not None:
-        prompt = f"/review {f'{reviewed} -- ' if reviewed else ''}{prompt or start.text}".strip()
-    if prompt is None and not (sys.stdin.isatty() and sys.stdout.isatty()):
-        if start.pick and not start.text:
-            raise UsageError(
-                "Choosing a session needs a terminal.", action="Use `ollm -p TEXT -c` or `ollm -p TEXT -r ID`."
-            )
-        prompt = start.text or "-"
+    prompt, reviewed = _find_prompt(start, options), options.get("review") is not None
     if prompt is not None and start.daemon:
         raise UsageError("--daemon needs the interactive chat.", action="Drop it when you use -p.")
-    schema = _read_schema(options.get("schema"), one_shot=prompt is not None)
-    best = _read_best_of(options, one_shot=prompt is not None)
-    asked = None if prompt is None else read_question(prompt) if reviewed is None else Question(text=prompt)
+    schema, best = _read_one_shot_options(options, one_shot=prompt is not None)
+    asked = None if prompt is None else Question(text=prompt) if reviewed else read_question(prompt)
     try:
         return _run(start, asked, options["output"], schema, best)
     except (NoServerError, ModelError) as error:
@@ -136,24 +121,41 @@ def run_chat(options: Mapping[str, Any]) -> int:
         raise
 
 
-def _read_schema(file: Path | None, *, one_shot: bool) -> AnswerSchema | None:
-    if file is None:
-        return None
+def _find_prompt(start: ChatArguments, options: Mapping[str, Any]) -> str | None:
+    """Return the prompt to answer without a screen; None for a chat."""
+    prompt: str | None = options["prompt"]
+    if prompt is not None and start.text:
+        raise UsageError(
+            f"-p already has a prompt; {start.text[:40]!r} is a second one.",
+            action="Quote the whole prompt, as in `ollm -p 'do it'`.",
+        )
+    reviewed: str | None = options.get("review")
+    if reviewed is not None:
+        return f"/review {f'{reviewed} -- ' if reviewed else ''}{prompt or start.text}".strip()
+    if prompt is not None or (sys.stdin.isatty() and sys.stdout.isatty()):
+        return prompt
+    if start.pick and not start.text:
+        action = "Use `ollm -p TEXT -c` or `ollm -p TEXT -r ID`."
+        raise UsageError("Choosing a session needs a terminal.", action=action)
+    return start.text or "-"
+
+
+def _read_one_shot_options(options: Mapping[str, Any], *, one_shot: bool) -> tuple[AnswerSchema | None, BestOf | None]:
+    given = [name for name in ("schema", "best_of", "check", "models") if options.get(name) is not None]
+    if not given:
+        return None, None
     if not one_shot:
-        raise UsageError("--schema needs -p.", action="Use `ollm -p TEXT --schema FILE`.")
-    from ollm.cli.answer_schema import read_schema
+        raise UsageError(f"--{given[0].replace('_', '-')} needs -p.", action="Use `ollm -p TEXT`.")
+    schema, best = None, None
+    if "schema" in given:
+        from ollm.cli.answer_schema import read_schema
 
-    return read_schema(file)
+        schema = read_schema(options["schema"])
+    if given != ["schema"]:
+        from ollm.cli.best_of import BestOf
 
-
-def _read_best_of(options: Mapping[str, Any], *, one_shot: bool) -> BestOf | None:
-    if all(options.get(name) is None for name in ("best_of", "check", "models")):
-        return None
-    if not one_shot:
-        raise UsageError("--best-of, --check and --models need -p.", action="Use `ollm -p TASK --best-of 3`.")
-    from ollm.cli.best_of import BestOf
-
-    return BestOf.from_options(options)
+        best = BestOf.from_options(options)
+    return schema, best
 
 
 def _run(

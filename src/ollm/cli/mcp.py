@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import sys
 from importlib.util import find_spec
 from pathlib import Path
@@ -14,7 +13,16 @@ import click
 from ollm.app import ProcessScope
 from ollm.app.mcp_setup import create_mcp_servers, open_catalogue_file, read_configured_servers
 from ollm.app.workspace import WorkspaceScope
-from ollm.cli.options import format_table, json_option, print_result, resolve_workspace, warn, workspace_option
+from ollm.cli.options import (
+    format_table,
+    json_option,
+    parse_json,
+    parse_pairs,
+    print_result,
+    resolve_workspace,
+    warn,
+    workspace_option,
+)
 from ollm.config.change import put_mapping_entry
 from ollm.config.change import remove_mapping_entry as remove_entry
 from ollm.domain.errors import ExitCode, OllmError, UsageError
@@ -98,7 +106,7 @@ def add(
         "command": command[0] if command else None,
         "args": list(command[1:]),
         "env": parse_pairs(variables, "=", "--env"),
-        "headers": parse_pairs(headers, ":", "--header"),
+        "headers": {name: value.strip() for name, value in parse_pairs(headers, ":", "--header").items()},
         "cwd": cwd,
         "timeout": timeout,
     }
@@ -112,10 +120,7 @@ def add(
 @click.option("--force", is_flag=True, help="Replace the server of that name.")
 def add_json(name: str, text: str, force: bool) -> None:
     """Add server NAME from its JSON, as other clients write it."""
-    try:
-        given = json.loads(text)
-    except ValueError as error:
-        raise UsageError(f"That is not JSON: {error}.") from error
+    given = parse_json(text, "That")
     entry, notes = convert_entry(given) if isinstance(given, dict) else ({}, [])
     for note in notes:
         warn(f"{name}: {note}")
@@ -273,13 +278,6 @@ async def ask_servers(workspace: Path, names: tuple[str, ...]) -> dict[str, Cata
         await servers.close()
         await host.close()
         sandbox.close()
-
-
-def parse_pairs(given: tuple[str, ...], mark: str, option: str) -> dict[str, str]:
-    found = [text.partition(mark) for text in given]
-    if any(not name.strip() or not sign for name, sign, _ in found):
-        raise UsageError(f"{option} takes NAME{mark}VALUE.")
-    return {name.strip(): value.strip() for name, _, value in found}
 
 
 def serialize_catalogue(found: Catalogue | None) -> dict[str, Any]:

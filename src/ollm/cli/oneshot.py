@@ -7,6 +7,7 @@ import gc
 import os
 import signal
 import sys
+from collections.abc import Iterable
 from contextlib import AsyncExitStack, suppress
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +33,7 @@ STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1)
 
 def ask_once(start: ChatArguments, question: Question, output: str, schema: AnswerSchema | None = None) -> int:
     received: list[signal.Signals] = []
+    warn_if_untrusted(start)
     try:
         code = asyncio.run(run_once(start, question, output, received, schema))
     finally:
@@ -54,14 +56,9 @@ def keep_question(start: ChatArguments, question: Question, error: OllmError) ->
 
 
 async def run_once(
-    start: ChatArguments,
-    question: Question,
-    output: str,
-    received: list[signal.Signals],
-    schema: AnswerSchema | None = None,
+    start: ChatArguments, question: Question, output: str, received: list[signal.Signals], schema: AnswerSchema | None
 ) -> int:
     """Run one turn and return the exit code, without regard to signals added to `received`."""
-    warn_if_untrusted(start)
     if (reply := render_help_alone(start, question)) is not None:
         print_reply(reply, output, None, start)
         return int(ExitCode.DONE)
@@ -69,14 +66,13 @@ async def run_once(
         with show_waiting("connecting to the model server", shown=output == "text"):
             conversation = await stack.enter_async_context(open_conversation(start.for_one_shot()))
         gc.freeze()  # what is there now stays to the end: nothing in it to look for
-        for notice in conversation.parts.notices:
-            sys.stderr.write(f"ollm: {escape_controls(notice)}\n")
+        print_notices(conversation.parts.notices)
         reply = await run_slash_command(conversation, question)
         if reply is not None and reply.follow_up != "send" and schema is None:
             print_reply(reply, output, conversation.session_id, start)
             return int(ExitCode.DONE if reply.ok else ExitCode.FAILED)
         text = (reply.argument or f"{question.text}\n\n{reply.text}") if reply else question.text
-        text = text[1:] if text.startswith("//") else text
+        text = text.removeprefix("/") if text.startswith("//") else text
         attachments = await collect_attachments(text, question, start, conversation)
         printer = TextPrinter(counts_seconds=True) if schema and output == "text" else create_printer(output, start)
         stop_on_signals(conversation, received)
@@ -97,9 +93,12 @@ async def collect_attachments(
 
         mentioned, problems = await attach_mentions(text, start.workspace, conversation)
         found += mentioned
-        for problem in problems:
-            sys.stderr.write(f"ollm: {escape_controls(problem)}\n")
+        print_notices(problems)
     return tuple(found)
+
+
+def print_notices(texts: Iterable[str]) -> None:
+    sys.stderr.writelines(f"ollm: {escape_controls(text)}\n" for text in texts)
 
 
 def render_help_alone(start: ChatArguments, question: Question) -> CommandReply | None:
@@ -207,7 +206,7 @@ class JsonPrinter(Printer):
             case ToolFinished():
                 self._calls[event.call_id] = self._serialize_call(event)
             case Notice():
-                sys.stderr.write(f"ollm: {escape_controls(event.text)}\n")
+                print_notices([event.text])
             case TurnFinished():
                 self._usage = self._usage + event.usage
             case _:
@@ -227,7 +226,7 @@ class JsonPrinter(Printer):
             document["cost"] = round(self.cost, 9)
         if self.message:
             document["message"] = self.message
-            sys.stderr.write(f"ollm: {escape_controls(self.message)}\n")
+            print_notices([self.message])
         sys.stdout.write(escape_json(msgspec.json.encode(document).decode()) + "\n")
 
     def _serialize_call(self, event: ToolFinished) -> dict[str, Any]:

@@ -66,6 +66,23 @@ def confirm_or_fail(question: str, yes: bool) -> None:
         raise OllmError("Cancelled.")
 
 
+def parse_json(text: str, option: str) -> Any:
+    import json
+
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"{option} is not JSON: {error}.", action="""Write it as '{"path": "a.txt"}'.""") from error
+
+
+def parse_pairs(given: Iterable[str], mark: str, option: str) -> dict[str, str]:
+    found = {text: text.partition(mark) for text in given}
+    for text, (name, sign, _) in found.items():
+        if not name.strip() or not sign:
+            raise UsageError(f"{option} {text} is not NAME{mark}VALUE.")
+    return {name.strip(): value for name, _, value in found.values()}
+
+
 def print_json(value: object) -> None:
     """Print one document to stdout; structs are written with their camelCase names."""
     import json

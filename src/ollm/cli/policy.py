@@ -17,6 +17,8 @@ from ollm.cli.options import (
     confirm_or_fail,
     format_table,
     json_option,
+    parse_json,
+    parse_pairs,
     print_json,
     print_result,
     resolve_workspace,
@@ -140,20 +142,10 @@ _COLOURS = {"allow": "green", "ask": "yellow", "deny": "red"}
 
 def parse_parameters(named: Sequence[str], arguments: str | None) -> dict[str, Any]:
     """Merge parameters: `--args` first, then `--param`s, which override it."""
-    found: dict[str, Any] = {}
-    if arguments is not None:
-        try:
-            found = json.loads(arguments)
-        except ValueError as error:
-            raise UsageError(f"--args is not JSON: {error}.") from error
-        if not isinstance(found, dict):
-            raise UsageError("--args must be a JSON object.", action="""For example --args '{"path": "a.txt"}'.""")
-    for one in named:
-        name, equals, value = one.partition("=")
-        if not equals or not name:
-            raise UsageError(f"--param {one} is not NAME=VALUE.")
-        found[name] = value
-    return found
+    found = {} if arguments is None else parse_json(arguments, "--args")
+    if not isinstance(found, dict):
+        raise UsageError("--args must be a JSON object.", action="""For example --args '{"path": "a.txt"}'.""")
+    return {**found, **parse_pairs(named, "=", "--param")}
 
 
 def check_batch(engine: PolicyEngine, tool: str, common: dict[str, Any]) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +14,7 @@ from ollm.cli.completion import complete_tool
 from ollm.cli.options import (
     format_table,
     json_option,
+    parse_json,
     print_json,
     print_result,
     resolve_workspace,
@@ -65,7 +65,7 @@ def run_tool(
     options = ConversationOptions(workspace=resolve_workspace(workspace), grants=grants, yes=yes, one_shot=True)
     try:
         call = ToolCall(
-            id="c1", name=name, arguments=parse_arguments(sys.stdin.read() if arguments == "-" else arguments)
+            id="c1", name=name, arguments=parse_json(sys.stdin.read() if arguments == "-" else arguments, "--args")
         )
     except UsageError as error:
         if as_json:
@@ -84,14 +84,6 @@ def run_tool(
 def _print_notice(event: Event) -> None:
     if isinstance(event, Notice) and event.level != "info":
         warn(make_printable(event.text))
-
-
-def parse_arguments(arguments: str) -> Any:
-    """Parse --args as JSON; the tool itself checks that it is an object."""
-    try:
-        return json.loads(arguments)
-    except (ValueError, RecursionError) as error:
-        raise UsageError(f"--args is not JSON: {error}.", action="""Write it as '{"path": "README.md"}'.""") from error
 
 
 def serialize_record(record: ToolCallRecord) -> dict[str, Any]:

@@ -18,7 +18,6 @@ from ollm.cli.screen.input_field import ChatCompleter, ScreenInputHistory
 from ollm.cli.screen.questions import (
     ConfirmationQueue,
     find_choice,
-    list_choices,
     paint_question,
 )
 from ollm.config.settings import FileDiscoverySettings
@@ -33,15 +32,21 @@ from tests.covers import covers
 from tests.servers.answers import Answer
 
 
-async def test_a_short_list_of_completions_leaves_no_gap_above_the_status_line(tmp_path: Path) -> None:
+async def test_commands_files_and_agents_are_completed_without_a_gap_above_the_status_line(tmp_path: Path) -> None:
     async with running(tmp_path, ["Hello."]) as runner:
         (runner.workspace / "cart.py").write_text("")
+        (runner.home / "agents").mkdir(parents=True)
+        (runner.home / "agents" / "reviewer.md").write_text("Review.")
         async with at_terminal(runner, "--new", size=(80, 24)) as terminal:
             await terminal.wait_for("code·ask")
-            terminal.type("/")
-            await terminal.wait_for("/compact")
+            terminal.type("/perm")
+            await terminal.wait_for("/permissions", "Show what runs without asking.")
+            terminal.type(CTRL_C + "ask @agent-r")
+            await terminal.wait_for("agent-reviewer", gone="/permissions")
+            terminal.type("\t")
+            await terminal.wait_for("ask @agent-reviewer")
             terminal.type(CTRL_C + "@ca")
-            await terminal.wait_for("@ca", " cart.py", gone="/compact")
+            await terminal.wait_for("@ca", " cart.py", gone="reviewer")
             await terminal.settle(0.3)
             lines = terminal.screen().splitlines()
             place = next(place for place, line in enumerate(lines) if line.strip() == "cart.py")
@@ -90,29 +95,6 @@ def test_directories_are_offered_before_the_files_in_them(tmp_path: Path, discov
     assert files.find("src/d")[0] == "src/deep/"
     assert files.find("So")[0] == "docs/source/"
     assert "src/" not in files.find("src/")
-
-
-async def test_agents_are_completed(tmp_path: Path) -> None:
-    async with running(tmp_path, ["Hello."]) as runner:
-        (runner.home / "agents").mkdir(parents=True)
-        (runner.home / "agents" / "reviewer.md").write_text("Review.")
-        async with at_terminal(runner, "--new") as terminal:
-            await terminal.wait_for("code·ask")
-            terminal.type("ask @agent-r")
-            await terminal.wait_for("agent-reviewer")
-            terminal.type("\t")
-            await terminal.wait_for("ask @agent-reviewer")
-
-
-async def test_commands_are_completed_with_their_help(tmp_path: Path) -> None:
-    async with running(tmp_path, ["Hello."]) as runner, at_terminal(runner, "--new") as terminal:
-        await terminal.wait_for("code·ask")
-        terminal.type("/perm")
-        await terminal.wait_for("/permissions", "Show what runs without asking.")
-        terminal.type(CTRL_C)
-        await terminal.settle(0.3)
-        terminal.type(CTRL_D)
-        assert await terminal.ended() == 0
 
 
 COMMANDS = [("model", "Choose the model."), ("mode", "Choose the mode."), ("help", "List commands.")]
@@ -365,16 +347,3 @@ def test_a_question_cannot_drive_the_terminal() -> None:
     assert "\x1b" not in text
     assert "\r" not in text
     assert "\u202e" not in text
-
-
-@pytest.mark.parametrize(
-    ("more", "offered"),
-    [
-        ({"tool": "edit_file"}, True),
-        ({"tool": "write_file"}, True),
-        ({"tool": "shell"}, False),
-        ({"tool": "edit_file", "locked": True}, False),
-    ],
-)
-def test_all_edits_are_offered_for_edits(more: dict[str, object], offered: bool) -> None:
-    assert ("f" in list_choices(details(**more))) is offered

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from ollm.cli.screen.cells import pad_cells, truncate_cells, wrap_choices
+from ollm.cli.screen.cells import pad_cells, truncate_cells
 from ollm.cli.screen.markdown import ChatMarkdown, MarkdownBlocks, render_diff
 from ollm.cli.screen.paint import Painter
 from ollm.runtime.commands.base import render_table
@@ -150,16 +150,6 @@ def test_joined_letters_stay_joined_in_prose_and_show_in_a_question() -> None:
     assert clean_lines(family) == "👩\\u200d👩\\u200d👧"
 
 
-def test_without_colour_there_is_no_escape() -> None:
-    for painted in (
-        PLAIN.paint_answer("**bold** `code`", first=True),
-        PLAIN.paint_aside("x", "red"),
-        PLAIN.paint_header("t", [("a",)]),
-        PLAIN.paint_user_message("hi"),
-    ):
-        assert "\x1b" not in painted
-
-
 def test_nothing_that_is_said_is_taken_for_markup() -> None:
     assert PLAIN.paint_aside("[red]x[/red] :smile:") == "  [red]x[/red] :smile:\n"
 
@@ -171,20 +161,6 @@ def test_padded_text_takes_exactly_the_cells_it_is_given(text: str, cells: int) 
     line = clean_lines(text.replace("\n", " "))
     assert get_cwidth(truncate_cells(line, cells)) <= cells
     assert get_cwidth(pad_cells(line, cells)) == cells
-
-
-def test_choices_are_broken_between_two_of_them() -> None:
-    choices = "[y] yes · [s] this session · [a] always in this workspace (edit_file:a.py) · [n] no"
-
-    assert wrap_choices(choices, 60).split("\n") == [
-        "[y] yes · [s] this session",
-        "[a] always in this workspace (edit_file:a.py) · [n] no",
-    ]
-    assert wrap_choices(choices, 200) == choices
-    assert wrap_choices("[a] always in this workspace (shell:=exit 1) · [n] no", 30, indent="  ").split("\n") == [
-        "  [a] always in this workspace",
-        "  (shell:=exit 1) · [n] no",
-    ]
 
 
 COLOUR = re.compile(r"\x1b\[(?:\d+;)*(?:3[0-7]|9[0-7]|4[0-7]|10[0-7])(?:;\d+)*m")

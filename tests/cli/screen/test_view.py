@@ -9,12 +9,11 @@ from prompt_toolkit.utils import get_cwidth
 from ollm.cli.screen.live import LiveOutput
 from ollm.cli.screen.paint import Painter
 from ollm.cli.screen.recap import render_user_message
-from ollm.cli.screen.transcript import ContextFill, Transcript
+from ollm.cli.screen.transcript import Transcript
 from ollm.cli.screen.view import (
     format_status_line,
     read_git_branch,
     render_header,
-    style_status_line,
 )
 from ollm.domain.events import (
     AnyEvent,
@@ -170,19 +169,6 @@ def test_the_branch_is_read_without_git(tmp_path: Path) -> None:
     assert read_git_branch(tmp_path) == "fix/one"
     (tmp_path / "real" / "HEAD").write_text("0123456789abcdef\n")
     assert read_git_branch(tmp_path) == "01234567"
-
-
-def test_the_bar_and_a_level_that_asks_less_stand_out_in_the_status_line() -> None:
-    line = " ██░░┊ 30% · code·yolo · yolo-7b "
-    half = style_status_line(line, ContextFill(used=30, limit=100, mark=80), "yolo")
-    full = style_status_line(line, ContextFill(used=80, limit=100, mark=80), "ask")
-
-    assert "".join(part[1] for part in half) == "".join(part[1] for part in full) == line
-    assert [part[:2] for part in half if part[0] != "class:status"] == [
-        ("class:bar", "██"),
-        ("class:bold-approval", "yolo"),
-    ]
-    assert [part[:2] for part in full if part[0] != "class:status"] == [("class:bar-full", "██")]
 
 
 def test_the_status_line_says_what_matters_first_and_fits() -> None:

@@ -8,11 +8,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from unicodedata import normalize
 
-import click
 import pytest
 
 from ollm.app import ProcessScope, WorkspaceScope
-from ollm.cli.sessions.group import COMMANDS, sessions
 from ollm.cli.sessions.listing import parse_since
 from ollm.cli.sessions.session_list import SessionList
 from ollm.domain.clock import parse_stamp
@@ -23,23 +21,6 @@ from tests.cli.running import running
 from tests.cli.sessions.samples import full_session, json_of
 from tests.covers import covers
 from tests.store.sessions.support import AT, Home, said
-
-
-@pytest.mark.parametrize("name", COMMANDS)
-def test_every_command_of_the_family_is_there(name: str) -> None:
-    assert isinstance(sessions, click.Group)
-    found = sessions.get_command(click.Context(sessions), name)
-
-    assert found is not None
-    assert found.name == name
-    assert found.help
-
-
-def test_help_lists_them_and_says_what_an_id_is(inside: Inside) -> None:
-    shown = inside.read("sessions", "--help")
-
-    assert "ID is a session id or a prefix of at least 4 characters." in shown
-    assert all(f"\n  {name}" in shown for name in COMMANDS)
 
 
 def test_a_command_that_is_not_there_is_said(inside: Inside) -> None:
