@@ -273,17 +273,16 @@ class ToolCallRun:
         failure = to_tool_failure(error)
         if failure.kind == "Interrupted":
             log.error("A tool crashed.", exc_info=error, extra={"operation": self.record.name})
-        return build_failure(failure.kind, " ".join(filter(None, (str(failure), self._suggest_call(failure)))))
+        return build_failure(failure.kind, " ".join(filter(None, (str(failure), self._suggest_file(failure)))))
 
-    def _suggest_call(self, failure: ToolFailure) -> str:
-        """Suggest the intended call, if it is clear."""
-        if failure.kind not in ("UnknownTool", "ValidationError", "FileNotFound"):
+    def _suggest_file(self, failure: ToolFailure) -> str:
+        path = self._arguments.get("path") if isinstance(self._arguments, dict) else None
+        if failure.kind != "FileNotFound" or not isinstance(path, str):
             return ""
-        from ollm.runtime.calls.call_repair import suggest_call
+        from ollm.runtime.calls.call_repair import find_near_file
 
-        near = [] if self._spec else self._services.registry.find_nearest(self.record.name)
-        workspace = self._services.context.workspace
-        return suggest_call(failure.kind, str(failure), self.record.name, self._arguments, near, workspace)
+        near = find_near_file(path, self._services.context.workspace)
+        return f"Did you mean {near}?" if near else ""
 
     def _build_recall_hint(self) -> str:
         if self._services.registry.get("recall") is None:
