@@ -14,13 +14,10 @@ from ollm.config.change import remove_key, set_key, set_setting
 from ollm.config.environment import (
     Home,
     find_home,
-    find_user_home,
-    has_proxy,
     read_log_level,
-    wants_colour,
 )
 from ollm.config.load import load_settings
-from ollm.config.settings import CORE_ALLOW, CORE_DENY, Settings
+from ollm.config.settings import Settings
 from ollm.config.show import render_yaml
 from ollm.config.yaml_tree import SourcePosition, parse_yaml, to_plain_value
 from ollm.domain.errors import UsageError
@@ -288,11 +285,6 @@ def test_what_was_set_is_followed_by_its_place_and_the_text_reads_back() -> None
     assert to_plain_value(entry) == document
 
 
-def test_tools_are_given_the_usual_variables_and_no_secrets() -> None:
-    assert {"PATH", "HOME", "LANG", "LC_*"} <= set(CORE_ALLOW)
-    assert {"*_KEY", "*_TOKEN", "*_PASSWORD", "AWS_*"} <= set(CORE_DENY)
-
-
 def test_every_setting_says_what_it_is_for() -> None:
     def walk(kind: msgspec.inspect.Type, path: str) -> list[str]:
         assert isinstance(kind, msgspec.inspect.StructType)
@@ -318,10 +310,6 @@ def test_the_home_is_moved_as_a_whole(tmp_path: Path) -> None:
     assert find_home({"OLLM_HOME": "relative"}).root.is_absolute()
 
 
-def test_the_password_database_answers_without_a_home() -> None:
-    assert find_user_home({}) == Path.home()
-
-
 @pytest.mark.parametrize(
     ("asked", "level"),
     [("debug", "DEBUG"), (" warn ", "WARNING"), ("ERROR", "ERROR"), ("loud", "INFO"), ("", "INFO")],
@@ -330,43 +318,7 @@ def test_a_log_level_that_is_none_is_info(asked: str, level: str) -> None:
     assert read_log_level({"OLLM_LOG_LEVEL": asked}) == level
 
 
-def test_a_proxy_is_known_by_any_of_its_names() -> None:
-    assert not has_proxy({"https_proxy": "http://x"})
-    assert not has_proxy({"http_proxy": ""})
-    assert all(has_proxy({name: "http://x"}) for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"))
-
-
-def test_colour_is_left_out_on_request_and_on_dumb_terminals() -> None:
-    assert wants_colour({"TERM": "xterm"})
-    assert wants_colour({"NO_COLOR": ""})
-    assert not wants_colour({"NO_COLOR": "1"})
-    assert not wants_colour({"TERM": "dumb"})
-
-
 HOME = Home(Path("/h"))
-
-
-def test_the_files_of_the_home_have_the_documented_names() -> None:
-    names = {
-        "config": "config.yaml",
-        "grants": "grants.yaml",
-        "trust": "trust.json",
-        "input_history": "input-history",
-        "sessions": "sessions",
-        "legacy_sessions": "session-data",
-        "snapshots": "context-snapshots",
-        "index": "index.db",
-        "global_db": "global.db",
-        "models": "models",
-        "trash": "trash",
-        "undo": "undo",
-        "log": "logs/ollm.log",
-        "run": "run",
-        "cache": "cache",
-        "workspaces": "workspaces",
-    }
-
-    assert {name: getattr(HOME, name) for name in names} == {name: Path("/h") / path for name, path in names.items()}
 
 
 @pytest.mark.parametrize(

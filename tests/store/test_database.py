@@ -32,41 +32,6 @@ def test_many_processes_migrate_one_new_file_once(tmp_path: Path) -> None:
     assert path.stat().st_mode & 0o777 == 0o600
 
 
-class Raced(Database):
-    """Another process brings the file up to date between our look and our turn."""
-
-    def _read_version(self, connection: sqlite3.Connection) -> int:
-        version = super()._read_version(connection)
-        if not connection.in_transaction:
-            Database(self.path, self._migrations).connect().close()
-        return version
-
-
-def test_a_file_that_another_process_has_just_brought_up_to_date_is_taken_as_it_is(tmp_path: Path) -> None:
-    connection = Raced(tmp_path / "memory.db", WORKSPACE_MIGRATIONS).connect()
-
-    assert connection.execute("PRAGMA user_version").fetchone()[0] == len(WORKSPACE_MIGRATIONS)
-    assert not connection.in_transaction
-
-
-def test_the_directories_above_a_new_database_are_made_for_its_owner_alone(tmp_path: Path) -> None:
-    Database(tmp_path / "a" / "b" / "memory.db", WORKSPACE_MIGRATIONS).connect().close()
-
-    assert (tmp_path / "a" / "b").stat().st_mode & 0o777 == 0o700
-    assert (tmp_path / "a" / "b" / "memory.db").stat().st_mode & 0o777 == 0o600
-
-
-def test_a_closed_database_holds_its_file_no_longer(tmp_path: Path) -> None:
-    database = Database(tmp_path / "memory.db", WORKSPACE_MIGRATIONS)
-    connection = database.connect()
-    assert database.connect() is connection
-    database.close()
-    with pytest.raises(sqlite3.ProgrammingError):
-        connection.execute("SELECT 1")
-    assert database.connect().execute("SELECT 1").fetchone()[0] == 1
-    database.close()
-
-
 def test_a_newer_schema_is_refused_by_name(tmp_path: Path) -> None:
     path = tmp_path / "memory.db"
     with sqlite3.connect(path) as connection:

@@ -110,14 +110,6 @@ def test_a_broken_snapshot_is_listed_as_such_and_can_be_deleted(files: SnapshotF
     assert [entry.id for entry in files.list_summaries("s1")] == ["good"]
 
 
-def test_names_are_matched_by_their_beginning(files: SnapshotFiles) -> None:
-    for name in ("ab2", "ab1", "b"):
-        files.save(snapshot(name))
-
-    assert files.find_matching("ab") == ["ab1", "ab2"]
-    assert files.find_matching("x") == []
-
-
 @pytest.mark.parametrize(
     ("content", "kind", "reason"),
     [
@@ -146,14 +138,6 @@ def test_what_cannot_be_used_is_refused_with_the_reason(
     assert caught.value.message == f"The snapshot {place(tmp_path, 'a')} {reason}"
     if kind is DamagedError:
         assert caught.value.action == "Delete it; the session is not affected."
-
-
-def test_a_directory_in_place_of_a_snapshot_cannot_be_read(files: SnapshotFiles, tmp_path: Path) -> None:
-    place(tmp_path, "a").mkdir(parents=True)
-
-    with pytest.raises(StorageError) as caught:
-        files.load("a")
-    assert caught.value.message == f"Cannot read the snapshot {place(tmp_path, 'a')}: Is a directory."
 
 
 def test_an_older_form_is_filled_up_and_what_has_another_shape_left_out(files: SnapshotFiles, tmp_path: Path) -> None:
@@ -190,16 +174,6 @@ def test_a_name_never_leads_elsewhere(files: SnapshotFiles, name: str) -> None:
         with pytest.raises(NotFoundError) as caught:
             attempt(name)
         assert caught.value.message == f"{name[:80]!r} is not the id of a {what}."
-
-
-def test_files_with_odd_names_are_no_snapshots(files: SnapshotFiles, tmp_path: Path) -> None:
-    place(tmp_path, "a").parent.mkdir(parents=True)
-    place(tmp_path, "a b").write_text("{}")
-    (tmp_path / "odd name" / "snapshots").mkdir(parents=True)
-    (tmp_path / "odd name" / "snapshots" / "snapshot-x.json").write_text("{}")
-
-    assert files.list_summaries("s1") == []
-    assert files.find_matching("") == []
 
 
 def test_a_content_is_kept_once_and_comes_back(tmp_path: Path) -> None:

@@ -24,16 +24,11 @@ from ollm.store.workspace_place import (
     find_databases,
     find_untrusted_memory,
     get_fallback_directory,
-    is_same_path,
 )
 from tests.covers import covers
 from tests.ordinary_user import as_ordinary_user
 
 KEY = make_facts_key("ollama", "http://127.0.0.1:11434", "qwen3:8b")
-
-
-def test_an_unknown_model_has_safe_defaults(tmp_path: Path) -> None:
-    assert ModelFactsFile(tmp_path / "facts.json").get(KEY) == ModelFacts(key=KEY)
 
 
 def test_what_was_learnt_is_known_in_the_next_run_and_grows(tmp_path: Path) -> None:
@@ -92,12 +87,6 @@ def test_a_value_is_set_replaced_read_and_deleted(notes: NoteStore) -> None:
     assert notes.list_keys() == ["a"]
 
 
-def test_another_process_sees_it(notes: NoteStore, tmp_path: Path) -> None:
-    notes.set("k", "1")
-
-    assert NoteStore(lambda: tmp_path / "memory.db", WORKSPACE_MIGRATIONS).get("k") == "1"
-
-
 def test_todos_are_numbered_completed_and_removed(notes: NoteStore) -> None:
     assert notes.add_todo("one") == Todo(id="1", text="one")
     notes.add_todo("two")
@@ -108,15 +97,6 @@ def test_todos_are_numbered_completed_and_removed(notes: NoteStore) -> None:
     assert notes.remove_todo("2") is True
     assert notes.remove_todo("2") is False
     assert notes.add_todo("three").id == "3", "a number is never given out twice"
-
-
-@pytest.mark.parametrize("number", ["", "x", "-1", "1.0", "²", "9" * 30, "9" * 18])
-def test_an_id_that_is_no_number_is_no_todo(notes: NoteStore, number: str) -> None:
-    notes.add_todo("one")
-
-    assert not notes.complete_todo(number)
-    assert not notes.remove_todo(number)
-    assert notes.list_todos() == (Todo(id="1", text="one"),)
 
 
 def test_todos_belong_to_a_session(notes: NoteStore) -> None:
@@ -357,13 +337,6 @@ def test_a_link_in_place_of_directory_or_database_is_never_followed(
         assert find_databases([workspace], home) == []
 
 
-def test_an_existing_gitignore_stays(workspace: Path) -> None:
-    (workspace / ".gitignore").write_text("mine\n")
-
-    assert ensure_usable(workspace)
-    assert (workspace / ".gitignore").read_text() == "mine\n"
-
-
 def test_what_is_no_directory_or_beneath_none_cannot_be_used(workspace: Path) -> None:
     (workspace / "file").write_text("")
 
@@ -383,19 +356,3 @@ def test_a_database_is_found_where_it_is_and_nothing_is_made(workspace: Path, ho
     assert find_database(workspace, home) == workspace / ".ollm"
     assert find_databases([workspace, workspace], home) == [workspace / ".ollm", corner]
     assert find_databases([], home) == [corner]
-
-
-def test_the_home_itself_holds_no_workspaces_database(tmp_path: Path) -> None:
-    home = Home(root=tmp_path / ".ollm")
-    home.root.mkdir()
-    (home.root / "memory.db").write_bytes(b"")
-
-    assert find_database(tmp_path, home) is None
-    assert find_databases([tmp_path], home) == []
-
-
-def test_one_place_by_two_names_is_the_same(tmp_path: Path) -> None:
-    (tmp_path / "link").symlink_to(tmp_path)
-
-    assert is_same_path(tmp_path / "link" / "x", tmp_path / "x")
-    assert not is_same_path(tmp_path / "x", tmp_path / "y")

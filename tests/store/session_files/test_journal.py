@@ -1,12 +1,11 @@
 """Journals, and marks of what is read."""
 
 import asyncio
-import math
 import os
 import random
 import shutil
 from collections.abc import Callable
-from datetime import UTC, date, datetime
+from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec
@@ -18,16 +17,14 @@ from ollm.domain.errors import DamagedError
 from ollm.domain.messages import Message, TextPart, ThinkingPart, ToolCallPart, ToolResultPart
 from ollm.runtime.session import load_history_page
 from ollm.store.session_files import journal
-from ollm.store.session_files.files import SessionFile
 from ollm.store.session_files.journal import (
     JournalMessage,
     compute_growth,
-    encode_json,
     encode_line,
     extend_parts,
     parse_record,
 )
-from ollm.store.session_files.store import MessagePage, SessionFiles
+from ollm.store.session_files.store import SessionFiles
 from tests.covers import covers
 from tests.sizes import size
 from tests.store.sessions.support import AT, Home, call, run, said
@@ -134,23 +131,6 @@ PARTS = st.lists(
     | st.builds(lambda name: {"type": "tool_call", "id": name}, TEXTS),
     max_size=4,
 )
-
-
-@pytest.mark.parametrize(
-    ("value", "expected"),
-    [
-        ({"a": [1, 2.5, None, True, "ä"]}, '{"a":[1,2.5,null,true,"ä"]}'),
-        ("lone \ud800 half", '"lone ? half"'),
-        ({"\udfff": "\ud800"}, '{"?":"?"}'),
-        ({"when": date(2026, 1, 27)}, '{"when":"2026-01-27"}'),
-        ({"odd": object}, '{"odd":"<class \'object\'>"}'),
-        (("a", "b"), '["a","b"]'),
-        ({1: "\ud800"}, '{"1":"?"}'),
-        (math.inf, "null"),
-    ],
-)
-def test_any_value_becomes_json(value: object, expected: str) -> None:
-    assert encode_json(value).decode() == expected
 
 
 def test_a_record_with_half_a_character_is_written_with_the_rest_of_it() -> None:
@@ -369,29 +349,3 @@ def test_damage_before_the_mark_is_kept_when_the_journal_is_folded(tmp_path: Pat
     kept = [path.read_bytes() for path in home.sessions.glob("*.journal.damaged-*")]
     assert any(content.startswith(damaged) for content in kept)
     assert len(home.files.read(session_id).session.messages) == 179
-
-
-@pytest.mark.usefixtures("often")
-@pytest.mark.parametrize(("turns", "folded"), [(30, 0), (30, 10)])
-def test_a_page_is_read_from_the_last_mark_that_leaves_enough_to_the_first_behind_it(
-    tmp_path: Path, turns: int, folded: int
-):
-    home = Home(tmp_path)
-    session_id = run(lambda: record_turns(home, turns, folded=folded, text="short"))
-    whole = home.files.read(session_id).session
-    with home.journal(session_id).open("rb") as file:
-        marked = [placed.mark.last for placed in journal.iter_marks(SessionFile(file.fileno()))]
-    assert len(marked) > 5
-    last = whole.messages[-1].id
-    for limit in (1, 10):
-        for before in (None, last, last - 1, last - 30, marked[2] + 1, marked[2], marked[2] + 2):
-            wanted = min((before or last + 1000) - 1 - limit, marked[0] - limit)
-            begin = max((number for number in marked if number <= wanted), default=None)
-            stop = min((number for number in marked if before and number >= before - 1), default=last)
-            if begin is None:
-                continue
-            loaded = home.files.read(session_id, MessagePage(limit=limit, before=before))
-            assert loaded.skipped == begin
-            assert loaded.session.messages == tuple(m for m in whole.messages if begin < m.id <= stop)
-            assert loaded.session.tool_calls == tuple(c for c in whole.tool_calls if begin < c.message_id <= stop)
-            assert loaded.calls_so_far >= turns if stop == last else loaded.calls_so_far > 0

@@ -143,14 +143,6 @@ def test_the_copy_holds_what_is_on_disk_and_what_is_only_in_memory(writer: Sessi
     assert path.stat().st_mode & 0o777 == 0o600
 
 
-def test_where_nothing_can_be_written_there_is_no_copy(writer: SessionWriter, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tempfile, "tempdir", "/proc/none")
-
-    assert write_rescue_copy(writer) is None
-    error = make_unsaved_error(writer, refusal(writer), rescue=True)
-    assert error.action == "No copy could be written elsewhere either: what is not saved ends with this process."
-
-
 def test_a_copy_that_cannot_be_written_leaves_no_folder(
     writer: SessionWriter, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -183,17 +175,6 @@ def test_the_error_says_how_much_is_not_saved_and_why(writer: SessionWriter, mor
         f"Not saved: {what} of session {SESSION_ID}. {writer.directory} refuses it: No space left on device."
     )
     assert error.action == "Free disk space, then try again; it is kept in memory."
-
-
-def test_without_a_message_it_is_the_last_change(writer: SessionWriter) -> None:
-    writer.flush()
-    writer.change_fields(AT, {}, {"title": "t"})
-
-    error = make_unsaved_error(writer, StorageError("words."), rescue=False)
-
-    assert error.message == (
-        f"Not saved: The last change of session {SESSION_ID}. {writer.directory} refuses it: words."
-    )
 
 
 def test_for_a_session_that_ends_the_copy_is_named(writer: SessionWriter) -> None:

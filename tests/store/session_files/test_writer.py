@@ -270,16 +270,6 @@ def test_who_goes_on_with_a_journal_goes_on_with_its_marks_and_cuts_a_torn_line_
     other.abandon()
 
 
-def test_only_who_began_a_session_has_written_every_byte_of_it(tmp_path: Path) -> None:
-    home, writer = Home(tmp_path), create(Home(tmp_path))
-    record(writer, 1)
-    assert writer.has_own_files
-    writer.close()
-    other, _ = home.files.open(SESSION_ID)
-    assert not other.has_own_files
-    other.abandon()
-
-
 STAMP = "2026-01-27T100000-000Z"
 
 

@@ -15,13 +15,10 @@ from ollm.store.session_index import texts as erasing
 from ollm.store.session_index.database import (
     VERSION,
     connect,
-    connect_in_memory,
-    is_broken,
     remove_index,
 )
 from ollm.store.session_index.search import SearchFilters, search_sessions
 from ollm.store.session_index.stamps import read_stamp, read_stamps
-from ollm.store.session_index.texts import EntryIndexer, IndexEntry, erase_rows, holds_most, scrub
 from tests.covers import covers
 from tests.store.sessions.support import Home, many
 
@@ -77,19 +74,6 @@ def test_where_no_file_can_be_the_index_is_in_memory(tmp_path: Path, what: str) 
     assert not in_file
     assert "sessions" in tables(connection)
     assert not (tmp_path / "elsewhere").exists()
-
-
-@pytest.mark.parametrize(
-    ("error", "broken"),
-    [
-        (sqlite3.DatabaseError("file is not a database"), True),
-        (sqlite3.IntegrityError("constraint"), True),
-        (sqlite3.OperationalError("database is locked"), False),
-        (sqlite3.InterfaceError("odd"), False),
-    ],
-)
-def test_a_broken_file_is_told_from_a_busy_one(error: sqlite3.Error, broken: bool) -> None:
-    assert is_broken(error) is broken
 
 
 def test_removing_takes_every_file_of_the_index_and_no_other(tmp_path: Path) -> None:
@@ -211,81 +195,3 @@ def test_deleting_all_sessions_needs_no_look_at_each_text(tmp_path):
     assert told[-1] == (5, 5)
     assert b"zqxmarkerzqx" not in bytes_under(tmp_path)
     assert home.index().list_sessions() == []
-
-
-def index_with(**sessions: int) -> sqlite3.Connection:
-    """Sessions with so many messages each."""
-    connection = connect_in_memory()
-    for name, count in sessions.items():
-        query = "INSERT INTO sessions(session_id, stamp, message_count) VALUES (?, '', ?)"
-        session = connection.execute(query, (name, count)).lastrowid
-        put = EntryIndexer(connection, {"id": session, "text_number": 0})
-        for number in range(1, count + 1):
-            put(IndexEntry(number, "user", "t", None, f"word{number} of {name}"))
-    return connection
-
-
-def count(connection: sqlite3.Connection, table: str) -> int:
-    return int(connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0])
-
-
-def mark(connection: sqlite3.Connection) -> int:
-    return int(connection.execute("PRAGMA application_id").fetchone()[0])
-
-
-def test_rows_texts_and_words_of_a_session_go_and_a_mark_says_that_words_are_left(monkeypatch) -> None:
-    monkeypatch.setattr(erasing, "BATCH_TEXTS", 2)
-    connection = index_with(one=5, two=3)
-    told: list[tuple[int, int]] = []
-
-    erase_rows(connection, ["one", "unknown"], lambda done, total: told.append((done, total)))
-
-    assert (count(connection, "sessions"), count(connection, "entries")) == (1, 3)
-    assert told == [(2, 5), (4, 5), (5, 5)]
-    assert mark(connection) == 1
-    assert connection.execute("SELECT count(*) FROM words WHERE words MATCH 'word1'").fetchone()[0] == 1
-    scrub(connection)
-    assert mark(connection) == 0
-
-
-def test_without_a_mark_nothing_is_merged() -> None:
-    connection = index_with(one=2)
-    before = connection.total_changes
-    told: list[tuple[int, int]] = []
-
-    scrub(connection, lambda done, total: told.append((done, total)))
-
-    assert (connection.total_changes, told) == (before, [])
-
-
-def test_scrubbing_tells_how_far_it_is_to_the_end() -> None:
-    connection = index_with(one=50, two=50)
-    erase_rows(connection, ["one"])
-    told: list[tuple[int, int]] = []
-
-    scrub(connection, lambda done, total: told.append((done, total)))
-
-    assert told[-1][0] == told[-1][1] > 0
-    assert len(told) > 1
-    assert all(done <= total for done, total in told)
-
-
-def test_with_no_time_it_may_stop_before_the_end_and_goes_on_another_time() -> None:
-    connection = index_with(one=50, two=50)
-    erase_rows(connection, ["one"])
-    for _ in range(1000):
-        scrub(connection, seconds=0)
-        if not mark(connection):
-            break
-
-    assert mark(connection) == 0
-
-
-def test_whether_most_belongs_to_what_goes() -> None:
-    connection = index_with(one=3, two=3, three=1)
-
-    assert not holds_most(connection, {"one"})
-    assert holds_most(connection, {"one", "three"})
-    assert holds_most(connection, {"one", "two", "three"})
-    assert not holds_most(connection, {"unknown"})
-    assert not holds_most(index_with(one=2, two=2), {"one"})

@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import random
 import sqlite3
 import threading
 import time
@@ -16,7 +15,7 @@ from ollm.domain.messages import TextPart
 from ollm.store.session_files.journal import encode_json
 from ollm.store.session_index import database, entries, stamps
 from ollm.store.session_index import index as indexing
-from ollm.store.session_index.entries import UNREAD_TITLE, make_writer_row
+from ollm.store.session_index.entries import UNREAD_TITLE
 from ollm.store.session_index.index import SessionIndex
 from ollm.store.session_index.search import SearchFilters, search_sessions
 from ollm.store.session_index.session_texts import SessionTexts
@@ -193,17 +192,6 @@ def test_the_index_is_at_most_twice_the_text(tmp_path, text):
     assert (tmp_path / "index.db").stat().st_size <= 2 * said_bytes
 
 
-def test_the_index_of_short_messages_is_at_most_twice_the_text(tmp_path):
-    home = Home(tmp_path)
-    chance = random.Random(1)
-    texts = [" ".join(f"word{chance.randrange(3000)}" for _ in range(chance.randrange(4, 16))) for _ in range(8000)]
-    many(home, texts)
-    index = home.index()
-    search_sessions(index, "fox")
-    index.close()
-    assert (tmp_path / "index.db").stat().st_size <= 2 * sum(map(len, texts))
-
-
 def bytes_under(root: Path) -> bytes:
     return b"".join(path.read_bytes() for path in root.rglob("*") if path.is_file())
 
@@ -266,32 +254,6 @@ def test_with_no_time_sessions_are_listed_unread_and_read_the_next_time(tmp_path
     assert (row["title"], index.unread) == ("one", {})
 
 
-def test_progress_goes_to_the_end(tmp_path):
-    home = Home(tmp_path)
-    home.recorded("one")
-    home.recorded("two")
-    told: list[tuple[int, int]] = []
-
-    home.index().list_sessions(lambda done, total: told.append((done, total)))
-
-    assert told[-1][0] == told[-1][1] == sum(path.stat().st_size for path in home.sessions.glob("*.json"))
-
-
-def test_progress_is_told_after_each_part_and_never_where_nothing_has_changed(tmp_path, monkeypatch):
-    monkeypatch.setattr(stamps, "BATCH_BYTES", 0)
-    home = Home(tmp_path)
-    sizes = [home.document(home.recorded(text)).stat().st_size for text in ("one", "two two", "three three three")]
-    index = home.index()
-    total = sum(sizes)
-    for read in (index.list_sessions, index.refresh_text):
-        told: list[tuple[int, int]] = []
-        read(lambda done, whole, told=told: told.append((done, whole)))
-        assert list(dict.fromkeys(told)) == [(sizes[0], total), (sizes[0] + sizes[1], total), (total, total)]
-        told.clear()
-        read(lambda done, whole, told=told: told.append((done, whole)))
-        assert told == []
-
-
 def test_counts_are_known_of_a_document_that_has_not_changed(tmp_path):
     home = Home(tmp_path)
     session_id = home.recorded("one", "two")
@@ -310,23 +272,6 @@ def test_counts_are_known_of_a_document_that_has_not_changed(tmp_path):
     assert index.get_counts(session_id, 0) is None, "it is damaged"
 
 
-def test_a_writer_tells_its_row(tmp_path):
-    home = Home(tmp_path)
-    session_id = home.recorded("one")
-    index = home.index()
-    index.list_sessions()
-    writer, _ = home.files.open(session_id)
-    index.update_session(session_id, make_writer_row(writer)._replace(title="told by the writer"))
-    assert index.load_rows()[session_id]["title"] == "told by the writer"
-    writer.abandon()
-    content = home.document(session_id).read_bytes()
-    home.document(session_id).write_bytes(content + b" ")
-    index.update_session(session_id)
-    assert index.load_rows()[session_id]["title"] == "one", "another document is read again"
-    index.update_session("aaaa0000-0000-4000-8000-000000000001")
-    assert list(index.load_rows()) == [session_id]
-
-
 def test_a_forgotten_session_is_found_no_more_until_its_files_are_read_again(tmp_path):
     home = Home(tmp_path)
     session_id = home.recorded("needle")
@@ -335,17 +280,6 @@ def test_a_forgotten_session_is_found_no_more_until_its_files_are_read_again(tmp
     index.forget(session_id)
     assert index.load_rows() == {}
     assert index.connection.execute("SELECT count(*) FROM entries").fetchone()[0] == 0
-
-
-def test_a_closed_index_opens_again(tmp_path):
-    home = Home(tmp_path)
-    home.recorded("one")
-    index = home.index()
-    index.list_sessions()
-    assert index.in_file
-    index.close()
-    index.close()
-    assert len(index.list_sessions()) == 1
 
 
 def test_sessions_whose_files_are_gone_are_taken_out(tmp_path):

@@ -5,7 +5,6 @@ import pytest
 from ollm.store.session_index import search as searching
 from ollm.store.session_index.search import SearchFilters, search_sessions
 from ollm.store.session_index.words import (
-    find_part,
     split_words,
 )
 from tests.covers import covers
@@ -134,17 +133,6 @@ def test_too_many_hits_come_newest_first_and_that_is_said(tmp_path):
     assert [hit["number"] for hit in result.hits] == [20_009, 20_008, 20_007]
 
 
-def test_texts_are_looked_through_for_a_time_and_the_first_ones_whatever_it_takes(tmp_path, monkeypatch):
-    home = Home(tmp_path)
-    home.recorded(*["a && b"] * 4)
-    monkeypatch.setattr(searching, "LOOK_SECONDS", -1.0)
-    assert (searching.MIN_LOOKED_TEXTS, searching.MAX_RANKED_HITS) == (2_000, 20_000)
-    for least, seen, complete in ((2, 3, False), (3, 4, True), (4, 4, True)):
-        monkeypatch.setattr(searching, "MIN_LOOKED_TEXTS", least)
-        answer = search_sessions(home.index(), "&&")
-        assert (len(answer.hits), answer.total, answer.complete, answer.ranked) == (seen, seen, complete, False)
-
-
 def test_the_end_of_a_very_long_text_is_found(tmp_path):
     home = Home(tmp_path)
     home.recorded("short", "lorem ipsum " * 100_000 + "the needle", "short")
@@ -152,27 +140,6 @@ def test_the_end_of_a_very_long_text_is_found(tmp_path):
     assert snippet.startswith("…")
     assert snippet.endswith("«lorem» ipsum the «needle»")
     assert len(snippet) < 200
-
-
-def test_words_are_ranked_until_there_are_too_many(tmp_path, monkeypatch):
-    home = Home(tmp_path)
-    home.recorded("cart", "cart cart cart", "cart of words that say little about anything")
-    monkeypatch.setattr(searching, "MAX_RANKED_HITS", 3)
-    ranked = search_sessions(home.index(), "cart")
-    monkeypatch.setattr(searching, "MAX_RANKED_HITS", 2)
-    newest = search_sessions(home.index(), "cart")
-    assert (ranked.ranked, ranked.total, [hit["number"] for hit in ranked.hits]) == (True, 3, [2, 3, 1])
-    assert (newest.ranked, newest.total, [hit["number"] for hit in newest.hits]) == (False, 3, [3, 2, 1])
-
-
-def test_many_named_sessions_are_asked_for_one_by_one(tmp_path, monkeypatch):
-    home = Home(tmp_path)
-    for name in ("/a", "/a", "/b"):
-        home.recorded("cart", workspace=name)
-    for named in (1, 2, 3):
-        monkeypatch.setattr(searching, "MAX_SESSIONS", named)
-        answer = search_sessions(home.index(), "cart", SearchFilters(workspace="/a"))
-        assert (len(answer.hits), answer.total) == (2, 3 if named == 1 else 2)
 
 
 def test_the_same_index_is_searched_and_brought_up_to_date_again_and_again(tmp_path):
@@ -274,24 +241,3 @@ def test_a_text_is_cut_into_the_same_words_whatever_else_it_holds() -> None:
     assert set(split_words(text + " 日本")) - {"日", "本"} == plain
     assert {"src", "cart", "py", "foo", "bar", "x", "y" * 200} <= plain
     assert split_words("<=> _ \x1f") == []
-
-
-def test_a_part_of_a_text_is_looked_for_by_its_longest_word() -> None:
-    assert find_part("oo_ba") == "%oo %"
-    assert find_part("a.Total") == "% total%"
-    assert find_part("(x == Middle)") == "% middle %"
-    assert find_part("<=>") == "%"
-    assert find_part(".total") == "% total%"
-    assert find_part("total.") == "%total %"
-    assert find_part("total") == "%total%"
-    assert find_part("") == "%"
-    assert find_part("ab.cd") == "%ab %"
-    assert find_part("ab.cde.fg") == "% cde %"
-    assert find_part("c日") == "%c日 %"
-    for length in (199, 200, 201, 299, 300, 301, 1000):
-        word = "".join(chr(97 + number * number % 26) for number in range(length))
-        held = f" {' '.join(split_words(f'a {word} b'))} "
-        for place in range(0, length - 20, 7):
-            assert find_part(word[place : place + 150]).strip("%") in held
-        assert find_part(f" {word[:100]}").strip("%") in held
-        assert find_part(f"{word[-99:]} ").strip("%") in held

@@ -14,9 +14,7 @@ import pytest
 from ollm.domain.errors import DamagedError, StorageError
 from ollm.domain.messages import Message, TextPart, ToolCallPart, ToolResultPart
 from ollm.domain.tools import RecordedResult, ToolCallRecord
-from ollm.store.session_files import document_search, files, journal, reader, writer
-from ollm.store.session_files.files import SessionFile
-from ollm.store.session_files.journal import MARK_EVERY_BYTES, iter_marks
+from ollm.store.session_files import document_search, files, reader, writer
 from tests.covers import covers
 from tests.ordinary_user import as_ordinary_user
 from tests.sizes import size
@@ -246,68 +244,6 @@ def open_writer(home: Home) -> writer.SessionWriter:
     made = home.files.create({**head, "model": "m", "provider": "p"})
     made.flush()
     return made
-
-
-def test_a_mark_comes_when_it_is_due_and_no_more_records_wait_than_that(tmp_path: Path) -> None:
-    made = open_writer(Home(tmp_path))
-    filler = "x" * (MARK_EVERY_BYTES - 300)
-    made.record_message(AT, Message("user", (TextPart(filler),), AT, id=1), 0)
-    made.record_message(AT, Message("user", (TextPart("short of it"),), AT, id=2), 0)
-    assert b'"mark"' not in made._journal.path.read_bytes()
-    made.record_message(AT, Message("user", (TextPart("y" * 300),), AT, id=3), 0)
-    made.deferred = True
-    for number in range(4, 4 + 64):
-        made.record_message(AT, Message("assistant", (TextPart("z"),), AT, id=number), 0)
-    made.record_message(AT, Message("user", (TextPart("too many wait"),), AT, id=99), 0)
-    assert b'"mark"' not in b"".join(made.pending)
-    made.flush()
-    made.record_call(AT, {"id": "c9", "status": "running"}, 0)
-    made.record_message(AT, Message("user", (TextPart("while a call runs"),), AT, id=100), 0)
-    assert b'"mark"' not in b"".join(made.pending)
-    made.record_call(AT, {"id": "c9", "status": "ok"}, 0)
-    made.record_message(AT, Message("user", (TextPart("due"),), AT, id=101), 0)
-    marked = [line for line in made.pending if b'"mark"' in line]
-    assert len(marked) == 1
-    mark = journal.parse_record(marked[0]).mark
-    assert mark is not None
-    assert (mark.count, mark.last, mark.calls, mark.previous) == (69, 100, 9, -1)
-    made.flush()
-    with made._journal.path.open("rb") as file:
-        assert [one.place for one in iter_marks(SessionFile(file.fileno()))] == [
-            made._journal.good - len(made_tail(made, marked[0]))
-        ]
-    made.abandon()
-
-
-def made_tail(made: writer.SessionWriter, mark: bytes) -> bytes:
-    whole = made._journal.path.read_bytes()
-    return whole[whole.index(mark) :]
-
-
-@pytest.mark.parametrize(
-    ("document_bytes", "journal_bytes", "due"),
-    [
-        (100, 0, False), (100, 1, True), (65_535, 1, True), (65_536, 1, False), (65_536, 65_536, False),
-        (65_536, 65_537, True), (100, 64 << 20, True), (100, (64 << 20) + 1, False),
-    ],
-)  # fmt: skip
-def test_a_journal_is_folded_at_the_end_of_a_turn(
-    tmp_path: Path, document_bytes: int, journal_bytes: int, due: bool
-) -> None:
-    made = open_writer(Home(tmp_path))
-    made.document_size, made._journal.good = document_bytes, journal_bytes
-    assert made.is_fold_due is due
-    made.abandon()
-
-
-@pytest.mark.parametrize(("spare", "stays"), [(0, True), (1, False)])
-def test_a_large_session_keeps_its_journal_when_it_is_closed(tmp_path: Path, spare: int, stays: bool) -> None:
-    made = open_writer(Home(tmp_path))
-    made.record_message(AT, Message("user", (TextPart("said"),), AT, id=1), 0)
-    made.document_size = (8 << 20) - made.journal_size - spare
-    folded = made.close()
-
-    assert (folded, made._journal.path.exists()) == (not stays, stays)
 
 
 @pytest.mark.parametrize(("size", "held"), [(256 * 1024, True), (256 * 1024 + 1, False)])

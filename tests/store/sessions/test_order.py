@@ -41,32 +41,29 @@ PIECE_KINDS = {
 }
 
 
-@covers("D606")
 @pytest.mark.parametrize("finished", [False, True])
 @pytest.mark.parametrize("kind", PIECE_KINDS)
 async def test_pieces_of_an_answer_are_put_in_order_and_a_missing_one_is_told(tmp_path, kind, finished) -> None:
     order, is_told, text = PIECE_KINDS[kind]
-    told = "lacks a part of an answer"
-    async with running(tmp_path, ["Going on."]) as runner:
-        home = Home(runner.home)
-        service = home.service()
-        session_id = await service.create_session("m", "ollama")
-        await service.record_message(session_id, said("question"))
-        for piece in PIECES:
-            await service.record_text(session_id, TextPart, piece)
-            service._writers[session_id].flush()
-        if finished:
-            whole = (TextPart("".join(PIECES)),)
-            await service.record_message(session_id, Message(role="assistant", parts=whole, timestamp=AT))
-        *lines, last = home.journal(session_id).read_bytes().splitlines(keepends=True)
-        lines, last = (lines, last) if finished else ([*lines, last], b"")
-        first = len(lines) - len(PIECES)
-        service._writers.pop(session_id).abandon()
-        lines[first:] = [lines[first + place] for place in order]
-        home.journal(session_id).write_bytes(b"".join(lines) + last)
-        checked = await runner.run("sessions", "check")
-        resumed = await runner.run("-p", "go on", "--session", session_id)
-        after = await runner.run("sessions", "check")
-    texts = [message.text for message in home.files.read(session_id).session.messages]
-    assert (told in checked.out, told in resumed.err, after.code) == (is_told, is_told, 0)
-    assert texts == ["question", text, "go on", "Going on."]
+    home = Home(tmp_path)
+    service = home.service()
+    session_id = await service.create_session("m", "ollama")
+    await service.record_message(session_id, said("question"))
+    for piece in PIECES:
+        await service.record_text(session_id, TextPart, piece)
+        service._writers[session_id].flush()
+    if finished:
+        whole = (TextPart("".join(PIECES)),)
+        await service.record_message(session_id, Message(role="assistant", parts=whole, timestamp=AT))
+    *lines, last = home.journal(session_id).read_bytes().splitlines(keepends=True)
+    lines, last = (lines, last) if finished else ([*lines, last], b"")
+    first = len(lines) - len(PIECES)
+    service._writers.pop(session_id).abandon()
+    lines[first:] = [lines[first + place] for place in order]
+    home.journal(session_id).write_bytes(b"".join(lines) + last)
+
+    writer, loaded = home.files.open(session_id)
+    writer.close()
+    assert ("lacks a part of an answer" in (loaded.damage or "")) == is_told
+    assert home.texts(session_id) == ["question", text]
+    assert home.files.read(session_id).damage is None

@@ -1,13 +1,12 @@
 """Lines of damaged sessions are taken by their shape, wherever they stand and whatever their number, and told once."""
 
-import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from ollm.domain.messages import Message, TextPart, ToolCallPart, ToolResultPart
-from tests.cli.running import Runner, running
+from ollm.services.chat_recording.library import check_sessions
+from tests.cli.running import running
 from tests.covers import covers
 from tests.store.sessions.support import AT, Home, call, run, said
 
@@ -54,24 +53,35 @@ def swap(lines: Lines, one: int, other: int) -> Lines:
 
 
 class Place:
-    """A home with this one session, and the command in it."""
+    """A home with this one session."""
 
-    def __init__(self, runner: Runner, session_id: str, document: Lines, journal: Lines) -> None:
-        self.runner, self.session_id, self.home = runner, session_id, Home(runner.home)
+    def __init__(self, root: Path, session_id: str, document: Lines, journal: Lines) -> None:
+        self.session_id, self.home = session_id, Home(root)
         self.files = b"\n".join(document) + b"\n", b"\n".join(journal)
         self.home.sessions.mkdir(parents=True, exist_ok=True)
         self.home.document(session_id).write_bytes(self.files[0])
         self.home.journal(session_id).write_bytes(self.files[1])
 
-    async def export(self) -> tuple[list[tuple[int, str]], str]:
+    def read(self) -> tuple[list[tuple[int, str]], str]:
         """The numbers and words of the messages, and what is told."""
-        done = await self.runner.run("sessions", "export", self.session_id, "--format", "json", "-o", "-")
-        messages: list[dict[str, Any]] = json.loads(done.out)["messages"]
-        words = [(found["id"], "".join(part.get("text", "") for part in found["parts"])) for found in messages]
-        return [word for word in words if word[1]], done.err
+        loaded = self.home.files.read(self.session_id)
+        return [(found.id, found.text) for found in loaded.session.messages if found.text], loaded.damage or ""
 
     def list_kept(self) -> list[Path]:
         return [path for path in self.home.sessions.iterdir() if path.read_bytes() in self.files]
+
+    def find_fault(self, *, missing: bool) -> str:
+        """The first broken promise, or nothing."""
+        words, told = self.read()
+        found = check_sessions(self.home.files, repair=False)
+        if words != WHOLE or not told or ("missing from" in told) != missing:
+            return f"{words} {told}"
+        if [one.problem for one in found] != [told]:
+            return f"found {found}, told {told}"
+        check_sessions(self.home.files, repair=True)
+        if len(self.list_kept()) != 2:
+            return "an original is gone"
+        return "" if self.read() == (WHOLE, "") else f"afterwards {self.read()}"
 
 
 NUMBERS = [number for turn in range(FOLDED + 1) for number in (3 * turn + 1, 3 * turn + 2)] + [13]
@@ -82,15 +92,14 @@ WHOLE = list(zip(NUMBERS, TEXTS, strict=True))
 async def test_a_kill_between_rewriting_the_document_and_removing_the_journal_doubles_nothing(tmp_path, sound) -> None:
     session_id, document, journal = sound
     async with running(tmp_path, ["Going on."]) as runner:
-        place = Place(runner, session_id, swap(document, 4, 8), journal)
+        place = Place(runner.home, session_id, swap(document, 4, 8), journal)
         assert (await runner.run("sessions", "check", "--repair")).code == 0
-        assert await place.export() == (WHOLE, "")
+        assert place.read() == (WHOLE, "")
         place.home.journal(session_id).write_bytes(place.files[1])
-        assert await place.export() == (WHOLE, "")
+        assert place.read() == (WHOLE, "")
         assert (await runner.run("sessions", "check")).code == 0
         assert (await runner.run("-p", "go on", "--session", session_id)).code == 0
-        texts = [text for _, text in (await place.export())[0]]
-        assert texts == [*TEXTS, "go on", "Going on."]
+        assert [text for _, text in place.read()[0]] == [*TEXTS, "go on", "Going on."]
 
 
 def move(lines: Lines, one: int, place: int) -> Lines:
@@ -147,33 +156,23 @@ JOURNALS = {  # lines: the question 10, a piece and the rest of 11, the call, th
 
 
 @covers("S10.2", "D606")
-@pytest.mark.parametrize("kind", [*DOCUMENTS, *JOURNALS])
-async def test_lines_count_wherever_they_stand_and_whatever_their_number(tmp_path, sound, kind: str) -> None:
+def test_lines_count_wherever_they_stand_and_whatever_their_number(tmp_path, sound) -> None:
     session_id, document, journal = sound
-    document = DOCUMENTS[kind](document) if kind in DOCUMENTS else document
-    journal = JOURNALS[kind](journal) if kind in JOURNALS else journal
-    async with running(tmp_path, []) as runner:
-        place = Place(runner, session_id, document, journal)
-        checked = await runner.run("sessions", "check")
-        assert (checked.code, checked.out.count("damaged:")) == (1, 1), checked.out
-        assert ("missing from" in checked.out) == (kind == "result gone"), checked.out
-        words, told = await place.export()
-        assert (words, "could not be read" in told) == (WHOLE, True)
-        assert (await runner.run("sessions", "check", "--repair")).code == 0
-        assert len(place.list_kept()) == 2, "the original is kept"
-        assert await place.export() == (WHOLE, "")
+    faults = {}
+    for at, kind in enumerate((*DOCUMENTS, *JOURNALS)):
+        changed = DOCUMENTS[kind](document) if kind in DOCUMENTS else document
+        lines = JOURNALS[kind](journal) if kind in JOURNALS else journal
+        place = Place(tmp_path / str(at), session_id, changed, lines)
+        faults[kind] = place.find_fault(missing=kind == "result gone")
+    assert {kind: fault for kind, fault in faults.items() if fault} == {}
 
 
-@covers("S10.2", "D606")
-async def test_a_bare_message_and_a_torn_piece_in_the_journal_are_read(tmp_path, sound) -> None:
+def test_a_bare_message_and_a_torn_piece_in_the_journal_are_read(tmp_path, sound) -> None:
     session_id, document, journal = sound
-    bare = document[9]
     torn = b'{"at":"2026-01-27T10:00:00.000Z","piece":[14,1],"partial":[{"type":"text","text":"half of it'
-    async with running(tmp_path, []) as runner:
-        place = Place(runner, session_id, [*document[:9], *document[10:]], [bare, *journal[:5], torn, journal[0]])
-        words, _ = await place.export()
-    texts = [text for _, text in words]
-    assert texts == [*TEXTS[:-1], "half of it"]
+    lines = [document[9], *journal[:5], torn, journal[0]]
+    words, _ = Place(tmp_path, session_id, [*document[:9], *document[10:]], lines).read()
+    assert [text for _, text in words] == [*TEXTS[:-1], "half of it"]
 
 
 @covers("D606")
@@ -181,7 +180,7 @@ async def test_a_resume_refused_elsewhere_repairs_nothing(tmp_path, sound) -> No
     session_id, document, journal = sound
     document = [document[0].replace(b'"workspace":null', b'"workspace":"/elsewhere"'), *swap(document, 4, 8)[1:]]
     async with running(tmp_path, []) as runner:
-        place = Place(runner, session_id, document, journal)
+        place = Place(runner.home, session_id, document, journal)
         refused = await runner.run("-p", "go on", "--session", session_id)
         assert (refused.code, "belongs to /elsewhere" in refused.err) == (2, True), refused.err
         assert sorted(path.suffix for path in place.list_kept()) == [".journal", ".json"]
@@ -190,14 +189,14 @@ async def test_a_resume_refused_elsewhere_repairs_nothing(tmp_path, sound) -> No
 @covers("P7")
 @pytest.mark.parametrize("damage", [b"\xb7", b"\xff" * 8, b"\0" * 9, b"\x01"])
 @pytest.mark.parametrize("inside", [True, False])
-async def test_bad_bytes_in_an_open_answer_cost_none_of_its_other_words(tmp_path, sound, damage, inside) -> None:
+def test_bad_bytes_in_an_open_answer_cost_none_of_its_other_words(tmp_path, sound, damage, inside) -> None:
     session_id, document, journal = sound
     last = journal[-1].replace(b"streamed ", b"streamed " + damage) if inside else journal[-1] + damage
-    async with running(tmp_path, ["Going on."]) as runner:
-        place = Place(runner, session_id, document, [*journal[:-1], last])
-        words, told = await place.export()
-        assert words[:-1] == WHOLE[:-1]
-        assert all(word in words[-1][1] for word in STREAMED.split())
-        assert "damaged in the journal" in told
-        assert (await runner.run("--session", session_id, "-p", "Go on.")).code == 0
-        assert place.files[1] in [path.read_bytes() for path in place.home.sessions.iterdir()]
+    place = Place(tmp_path, session_id, document, [*journal[:-1], last])
+    words, told = place.read()
+    assert words[:-1] == WHOLE[:-1]
+    assert all(word in words[-1][1] for word in STREAMED.split())
+    assert "damaged in the journal" in told
+    writer, _ = place.home.files.open(session_id)
+    writer.close()
+    assert place.files[1] in [path.read_bytes() for path in place.home.sessions.iterdir()]

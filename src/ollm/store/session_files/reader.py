@@ -51,7 +51,7 @@ _ID_CHARS = 36  # of a session's id, which names its files
 _BLANKS = b" \t\r\n,"
 _MARK = b"\xef\xbb\xbf"  # that some editors put before UTF-8
 _START = compile_late(r'\{\s*+"(?:id|role|parts|timestamp|at|content|name|args)"\s*+:')
-_STRUCTURE = compile_late(r'"(?:messages|toolCalls)"\s*+:|\xef\xbb\xbf|[\s,\[\]{}]++')
+_STRUCTURE = compile_late(r'(?:"(?:messages|toolCalls)"\s*+:|\xef\xbb\xbf|[\s,\[\]{}]++)*+')
 _MOVED = "lines of the document are not in their place"
 OVERSIZED_BYTES = 1 << 24  # that are searched of a file over the limit
 _fields_decoder = msgspec.json.Decoder(dict[str, msgspec.Raw])
@@ -325,7 +325,7 @@ class SessionReader:
 
     def _look_between(self, text: str, place: int, base: int) -> None:
         """Look for the head between two entries, and report what is nothing at all."""
-        if not _STRUCTURE.sub("", text):
+        if _STRUCTURE.fullmatch(text):
             return
         if base or not ('"sessionId"' in text or '"metadata"' in text):
             name = "the journal is damaged" if base else "unreadable data"
