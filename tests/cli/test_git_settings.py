@@ -22,7 +22,7 @@ def test_no_command_changes_what_the_users_own_git_settings_name(place: Path) ->
         '\tv = "!sh \\"$(git rev-parse --show-toplevel)/w x/run\\""\n[commit]\n\ttemplate = ~/work/x y/t\n'
     )
     (home / ".linked").symlink_to("work/included")
-    there = ("hk/pre-commit", "tools/run", "included", "t x/run", "u v/run", "v w/run", "w x/run", "x y/t", "log")
+    there = ("hk/pre-commit", "tools/run", "included", "t x/run", "u v/run", "v w/run", "w x/run", "x y/t")
     for name in there:
         (work / name).parent.mkdir(exist_ok=True)
         (work / name).write_text("")
@@ -32,8 +32,7 @@ def test_no_command_changes_what_the_users_own_git_settings_name(place: Path) ->
     done = shell(place, "sh s.sh", "--yes")
 
     assert [name for name in (*there, *missing, "status") if (work / name).exists() and (work / name).read_text()] == [
-        "log",
-        "status",
+        "status"
     ]
     assert "hk" in done["llmContent"]
     assert "monitor" in done["llmContent"].partition("Moved aside")[2]

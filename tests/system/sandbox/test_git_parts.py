@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from ollm.system.sandbox.names import find_repository_part
 from ollm.system.sandbox.recovery import recover_taken
 from ollm.system.sandbox.taken import describe_taken
 from ollm.system.sandbox.watch import SteeringWatch
@@ -123,6 +124,26 @@ def test_a_pointer_does_not_vouch_for_the_repository_that_it_leads_to(
     subprocess.run(["git", "status"], cwd=work / "s", capture_output=True, check=False)
 
     assert not [*tmp_path.rglob("ran")]
+
+
+@pytest.mark.parametrize("above", ["", "z/"])
+def test_a_folder_does_not_become_a_repository_whose_settings_run_programs(
+    work: Path, tmp_path: Path, above: str
+) -> None:
+    """Git takes a folder for a repository if its own `.git` is none."""
+    subprocess.run(["git", "init", "-q", work], check=True)
+    (work / above / "objects").mkdir(parents=True)
+    (work / above / "refs").mkdir()
+    (work / above / "config").write_text("[core]\n\tbare = false\n\tworktree = .\n\tfsmonitor = touch ran\n")
+    watch = make(tmp_path)
+    for line in (f"mkdir -p {above}.git; echo ref: refs/heads/m > ./{above}HEAD", f"rm -f {above}.git/HEAD"):
+        watch.begin()
+        subprocess.run(["/bin/bash", "-c", line], cwd=work, check=True)
+        watch.look()
+    subprocess.run(["git", "status"], cwd=work / above, capture_output=True, check=False)
+
+    assert not [*work.rglob("ran")]
+    assert find_repository_part(str(work / above / "HEAD"), str(work)), "asks"
 
 
 def test_a_worktree_of_a_separate_repository_with_programs_of_its_own_stays(work: Path, tmp_path: Path) -> None:

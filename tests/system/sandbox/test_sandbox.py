@@ -217,7 +217,7 @@ def test_a_file_that_an_alias_covers_is_explained_by_it_and_can_be_opened(tmp_pa
     work = tmp_path / "work"
     (work / "src").mkdir(parents=True)
     subprocess.run(["git", "init", "-q", work], check=True)
-    subprocess.run(["git", "-C", work, "config", "alias.all", "!cat src/*.py"], check=True)
+    subprocess.run(["git", "-C", work, "config", "alias.all", "!cat src/a.py"], check=True)
     watch = SteeringWatch([str(work)], find_folder=lambda: tmp_path / "taken")
     watch.begin()
     (work / "src/a.py").touch()

@@ -10,10 +10,8 @@ import os
 import re
 import stat
 import subprocess
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache, lru_cache
-from glob import escape, iglob
 from pathlib import Path
 from typing import NamedTuple
 
@@ -70,7 +68,9 @@ FOLDER_SETTINGS = ("core.hookspath", "init.templatedir", "environment.GIT_EXEC_P
 SCOPE_VARIABLES = ("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM")
 PROGRAM_VARIABLES = ("EDITOR", "VISUAL", "PAGER", "SSH_ASKPASS")  # that git runs, beside those named GIT_
 NAMED = "is named by git's settings"
-_COMPUTED = r"\$\([^()]*\)|`[^`]*`|\$\{[^}]*\}|\$\w+|\$.|[*?]"  # by a shell
+_COMPUTED = r"(?:\$\([^()]*\)|`[^`]*`|\$\{[^}]*\}|\$\w+)[\"']?/?"  # by a shell, and the slash after it
+_SPLITS = (r"[\"'`\n]", r"[\s\"'`;|&()<>]", r"[\"'`;|&(){}<>=$\n]", r"[\s\"'`;|&(){}<>=$,:!*?\[\]#%]")
+MAX_WORD_CHARS = 1024
 _LOGIN = compile_late(rb"(?i)extraheader|https?://[^/\s\"]*@|://[^/\s\"@]*:[^/\s\"]*@")
 
 Settings = list[tuple[str, str]]
@@ -81,43 +81,54 @@ def _ignore(_path: str) -> None:
 
 
 class GitNames(NamedTuple):
-    """What settings name, as they name it. `files` are settings files, also included ones. The rest is relative to the
-    top of a worktree: `folders` of programs, `paths` that may be missing, and `words` that count only if they
-    are files. `unread` are settings that git cannot read: they may name anything."""
+    """What settings name, as they name it. `files` are settings files, also included ones. `folders` are those of
+    programs, `values` the words of each setting; both are relative to the top of a worktree. `unread` are settings that
+    git cannot read: they may name anything."""
 
     files: frozenset[str] = frozenset()
     folders: frozenset[str] = frozenset()
-    paths: frozenset[str] = frozenset()
-    words: frozenset[str] = frozenset()
+    values: frozenset[frozenset[str]] = frozenset()
     unread: bool = False
 
-    def find_paths(self, tops: Iterable[str], opened: Iterable[str] = ()) -> set[str]:
+    def find_paths(self, tops: Iterable[str], opened: Iterable[str] = (), *, new: bool = False) -> set[str]:
         """Return the absolute paths that the settings name in worktrees, except for words of commands in `opened`
-        folders. A program may change its folder first, so its words are also joined to each other."""
-        tops = tuple(tops)
-        words = {path for top in tops for path in self._find_words(top)}
-        found = {path for path in words if not any(is_inside(path, folder) for folder in opened)}
+        folders. If files may be `new`, those do not count whose names are plain words."""
+        tops, get_kind = dict.fromkeys(tops), cache(_get_kind)  # most settings share words
+        found = {path for top in tops for words in self.values for path in _find_files(words, top, get_kind, new=new)}
+        if self.unread:
+            found.update(os.path.join(top, name) for top in tops for name in list_names(top) if name != ".git")
+        found = {path for path in found if not any(is_inside(path, folder) for folder in opened)}
         return {*found, *self.files, *(os.path.join(top, folder) for top in tops for folder in self.folders)}
 
-    def _find_words(self, top: str) -> set[str]:
-        joined = {os.path.join(top, word) for word in self.paths if "*" not in word}
-        joined |= {path for word in self.paths if "*" in word for path in iglob(os.path.join(escape(top), word))}
-        inner = {path for path in joined if os.path.isdir(path)}
-        joined |= {os.path.join(folder, word) for folder in inner for word in self.paths}
-        found = {path for path in joined if not os.path.isdir(path)}
-        found.update(path for word in self.words if os.path.isfile(path := os.path.join(top, word)))
-        found.update(path for word in self.words if top in word for path in find_files_in(word, top))
-        if self.unread:
-            found.update(os.path.join(top, name) for name in list_names(top) if name != ".git")
-        return found
+
+def _find_files(words: frozenset[str], top: str, get_kind: Callable[[str], int], *, new: bool) -> Iterator[str]:
+    """Find the files that words of a setting may mean: at the top, or in a folder that another word names, since a
+    program may change its folder first. One with a slash or a dot may still be missing."""
+    paths = {word: f"{top}/{word}" if word[0] != "/" else word for word in words}
+    places = [path for path in paths.values() if get_kind(path) == stat.S_IFDIR and is_inside(path, top)]
+    for word, path in paths.items():
+        likely = ("/" in word or "." in word) and " " not in word
+        for one in (path, *(f"{place}/{word}" for place in places if word[0] != "/")):
+            kind = get_kind(one)
+            if (likely and kind != stat.S_IFDIR) or (kind == stat.S_IFREG and not new):
+                yield one
+        yield from find_files_in(word, top) if top in word else ()
+
+
+def _get_kind(path: str) -> int:
+    try:
+        return stat.S_IFMT(os.stat(path).st_mode)
+    except (OSError, ValueError):
+        return 0
 
 
 def read_names(files: Iterable[str], home: str, visit: Visit = _ignore, more: Iterable[Settings] = ()) -> GitNames:
     """Return what settings files name, with those that they include, and `more` settings."""
     read = read_files(files, home, visit)
-    named = [_find_names(tuple(settings), home) for settings in ([], *more, *read.values()) if settings is not None]
-    folders, paths, words = (frozenset[str]().union(*some) for some in zip(*named, strict=True))
-    return GitNames(frozenset(read), folders, paths, words, None in read.values())
+    named = [_find_names(tuple(settings), home) for settings in (*more, *read.values()) if settings]
+    folders = frozenset(folder for some, _ in named for folder in some)
+    values = frozenset(words for _, some in named for words in some)
+    return GitNames(frozenset(read), folders, values, None in read.values())
 
 
 def read_shared_names(places: Iterable[str], home: str, visit: Visit = _ignore) -> tuple[GitNames, list[str], set[str]]:
@@ -168,8 +179,8 @@ def _find_naming_setting(path: str, root: str) -> str:
     names, tops, _ = read_shared_names(places, home)
     for settings in (_read_environment(), *read_files(names.files, home).values()):
         for setting in settings or ():
-            folders, paths, words = _find_names((setting,), home)
-            alone = GitNames(folders=folders, paths=paths, words=words)
+            folders, values = _find_names((setting,), home)
+            alone = GitNames(folders=folders, values=values)
             if any(is_inside(path, one) for named in alone.find_paths(tops) for one in trace_path(named)):
                 return setting[0]
     return ""
@@ -181,9 +192,9 @@ def _find_used(root: str, folder: str, visit: Visit) -> dict[str, str] | None:
     names, tops, repositories = read_shared_names(dict.fromkeys((root, folder)), os.path.expanduser("~"), visit)
     if names.unread:
         return None
-    for word in (*names.paths, *names.words, *names.folders):
+    for word in {*names.folders, *(word for words in names.values for word in words)}:
         for top in tops:
-            visit(os.path.join(top, os.path.dirname(word.partition("*")[0]) if "*" in word else word))
+            visit(os.path.join(top, word))
     folders = [os.path.join(git, "hooks") for git in repositories]
     for hooks in folders:
         visit(hooks)
@@ -298,58 +309,27 @@ def _expand(value: str, home: str) -> str:
 
 
 @lru_cache(maxsize=256)
-def _find_names(settings: tuple[tuple[str, str], ...], home: str) -> tuple[frozenset[str], ...]:
-    """Return the folders, paths and words in settings. Any value may be a command, since no list of settings that run
-    programs is complete."""
-    folders, paths, words = set[str](), set[str](), set[str]()
-    for name, value in settings:
-        if name in FOLDER_SETTINGS:
-            folders.add(_expand(value, home))
-        elif not (name.startswith(HARMLESS_SECTIONS) or is_harmless_setting(name, value, UNNAMING_KEYS)):
-            script = f"git {value}" if name.startswith("alias.") and not value.startswith("!") else value
-            found = set(_find_words(script, home))
-            numbers = {word for word in found if re.fullmatch(r"[\d.,:%]+[A-Za-z]?", word)}
-            paths |= found - numbers
-            words |= {value, _expand(value, home), *numbers}
-    return frozenset(folders), frozenset(paths), frozenset(words)
+def _find_names(settings: tuple[tuple[str, str], ...], home: str) -> tuple[frozenset[str], frozenset[frozenset[str]]]:
+    """Return the folders that settings name, and the words of each setting. Any value may be a command: no list of
+    settings that run programs is complete."""
+    folders = frozenset(_expand(value, home) for name, value in settings if name in FOLDER_SETTINGS)
+    others = [(name, value) for name, value in settings if name not in FOLDER_SETTINGS]
+    others = [one for one in others if not one[0].startswith(HARMLESS_SECTIONS)]
+    values = (value for name, value in others if not is_harmless_setting(name, value, UNNAMING_KEYS))
+    return folders, frozenset(filter(None, (_find_words(value, home) for value in values)))
 
 
-def _find_words(script: str, home: str) -> Iterator[str]:
-    """Find the words of a script that may be files. The first one of a command is searched in PATH, unless it has a
-    slash; the words after `git` are its own. Parts that a shell computes become `*`; if the word begins with one, that
-    may be the top of the worktree."""
-    script = re.sub(r"\$\{\w+:?[-=+?]", "{", script.removeprefix("!"))  # what a variable is by default is a word
-    words = [part for word in _split_script(script) for part in (word, *re.split(r"[=!]", word)[1:])]
-    words += [part for word in words if " " in word for part in _split_script(word)]
-    for word in (re.sub(_COMPUTED, "*", _expand(word, home)) for word in words):
-        if ("/" in word or " " in word) and "*" not in os.path.basename(word):
-            yield from (word, word.removeprefix("*/"))
-    computed = re.sub(_COMPUTED, "*", script)
-    for command in re.split(r"[;|&(){}\n`]", f"{os.path.expandvars(script)}\n{computed}"):
-        bare = re.sub(r"['\"\\]", "", command)
-        first, *rest = (_expand(word, home) for word in re.findall(r"[^\s=<>!]+", bare) or [""])
-        found = [word for word in (first, *rest) if "/" in word]
-        found += [word for word in rest if word[:1] not in ("-", "$", "*") and not first.startswith("git")]
-        found += [word[2:] for word in found if word.startswith("*/")]
-        yield from (word for word in found if _names_file(word, in_git=first.startswith("git")))
-        if "/" not in first and (program := find_executable(first)):
-            yield program
-
-
-def _split_script(script: str) -> Iterator[str]:
-    """Find the words of a script as a shell splits them: a quoted one may contain blanks."""
-    import shlex
-
-    words = shlex.shlex(script, posix=True, punctuation_chars=True)
-    words.whitespace_split, words.commenters = True, ""
-    with suppress(ValueError):
-        yield from words
-
-
-def _names_file(word: str, *, in_git: bool) -> bool:
-    """Return True if a word has a literal name or, in a literal folder, a part of one. Others match too much."""
-    folder, name = os.path.split(word)
-    return "*" not in name or bool(folder and "*" not in folder and name.strip("*.") and not in_git)
+def _find_words(value: str, home: str) -> frozenset[str]:
+    """Return the parts of a value that may be paths: split at quotes, at blanks and at whatever is rare in paths. After
+    something that a shell computes, the rest may be relative."""
+    value = value.removeprefix("!")
+    own = re.sub(r"\$HOME\b|\$\{HOME\}|(?<![^\s\"'=:,(!])~(?=/)", lambda _: home, value)
+    own = own.replace("\\ ", "\0")
+    texts = {value, own, os.path.expandvars(own), re.sub(_COMPUTED, "\n", own)}
+    texts |= {re.sub(r"[\"'\\]", "", text) for text in texts}
+    parts = {part.replace("\0", " ").strip() for text in texts for split in _SPLITS for part in re.split(split, text)}
+    parts |= {value, own.replace("\0", " ")}
+    return frozenset(part for part in parts if part.strip("./") and part[0] != "-" and len(part) < MAX_WORD_CHARS)
 
 
 def has_login(file: str) -> bool:

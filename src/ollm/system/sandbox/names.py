@@ -56,8 +56,8 @@ GIT_DATA_FOLDERS = frozenset(
     "lfs/logs".split()
 )
 GIT_DATA_FILES = frozenset(
-    "HEAD index packed-refs packed-refs.new shallow description gc.log gc.pid locked MERGE_MODE MERGE_AUTOSTASH "
-    "AUTO_MERGE COMMIT_EDITMSG MERGE_MSG SQUASH_MSG TAG_EDITMSG NOTES_EDITMSG EDIT_DESCRIPTION ADD_EDIT.patch "
+    "HEAD index packed-refs packed-refs.new shallow description gc.log gc.pid locked MERGE_MODE AUTO_MERGE "
+    "COMMIT_EDITMSG MERGE_MSG SQUASH_MSG TAG_EDITMSG NOTES_EDITMSG EDIT_DESCRIPTION ADD_EDIT.patch "
     "addp-hunk-edit.diff info/exclude info/sparse-checkout info/refs objects/info/packs "
     "objects/info/commit-graph".split()
 )
@@ -65,11 +65,14 @@ GIT_DATA_ENDINGS, GIT_DATA_BEGINNING = ("_HEAD", ".lock"), "sharedindex."
 GIT_MIXED_FOLDERS = frozenset({"info", "objects/info", "lfs"})  # data only as far as they are listed above
 # What git writes for a later step of an operation: kept for the commands of the sandbox alone
 GIT_OPERATIONS, GIT_OPERATION_BEGINNINGS = (
-    frozenset({"rebase-merge", "rebase-apply", "sequencer", "MERGE_RR"}),
+    frozenset({"rebase-merge", "rebase-apply", "sequencer", "MERGE_RR", "MERGE_AUTOSTASH"}),
     ("BISECT_", "NOTES_MERGE_"),
 )
 GIT_SETTINGS_NAMES = ("config", "config.worktree")
 GIT_PINS = ("objects", "refs")  # make a folder a repository; a command can neither move nor remove them
+GIT_WHOLE = frozenset({"HEAD", *GIT_PINS})  # for git a folder with these is a repository, if its `.git` is none
+GIT_MARKS = (*GIT_WHOLE, "commondir", "gitdir")
+HEADLESS_PARTS = ("config", "config.worktree", "hooks", "commondir")  # protected where only a HEAD is missing
 GIT_NESTED = frozenset({"modules", "worktrees"})
 INSTALLED_FOLDERS = frozenset({"node_modules", "site-packages", "dist-packages", "__pycache__"})  # packages of others
 PACKAGE_FOLDERS = INSTALLED_FOLDERS - {"__pycache__"}
@@ -230,8 +233,13 @@ def find_repository_part(path: str, root: str) -> str | None:
     parts = path.removeprefix(root).strip("/").split("/") if is_inside(path, root) else []
     for count in range(len(parts) + 1):
         folder = os.path.join(root, *parts[:count])
-        below = _find_git_steering_name([part for part in parts[count:] if part])
-        if below and is_repository(list_names(folder)) and (count or not os.path.lexists(os.path.join(root, ".git"))):
+        marks = [mark for mark in GIT_MARKS if os.path.lexists(os.path.join(folder, mark))]
+        inner = [part for part in parts[count:] if part]
+        if inner and GIT_WHOLE.difference(marks) == {inner[0]}:
+            return os.path.basename(folder)  # this makes it a repository
+        below = _find_git_steering_name(inner)
+        whole = "HEAD" in marks or not inner or inner[0] in HEADLESS_PARTS
+        if below and whole and is_repository(marks) and (count or not os.path.lexists(os.path.join(root, ".git"))):
             return below.replace(".git", os.path.basename(folder), 1)
     return None
 

@@ -10,6 +10,7 @@ from ollm.system.folders import FolderMemory, FolderNames
 from ollm.system.sandbox.names import (
     GIT_NESTED,
     GITHUB_STEERING_NAMES,
+    HEADLESS_PARTS,
     INSTALLED_FOLDERS,
     PACKAGE_FOLDERS,
     is_environment_file,
@@ -20,8 +21,6 @@ from ollm.system.sandbox.names import (
     normalize_name,
     steers_by_name,
 )
-
-HEADLESS_PARTS = ("config", "config.worktree", "hooks", "commondir")  # in a folder that lacks a HEAD to be a repository
 
 
 class FolderFindings(NamedTuple):
@@ -92,7 +91,7 @@ class TreeNames:
     def _search(self, git: str) -> list[str]:
         """Search a git directory, with those of its submodules and worktrees. Return what is not on the allow-list."""
         first = self._enter(git)
-        if os.path.basename(git) != ".git" and "HEAD" not in first.files:
+        if os.path.basename(git) != ".git" and "HEAD" not in (*first.files, *first.others):
             return [os.path.join(git, name) for name in HEADLESS_PARTS if name in {*first.files, *first.folders}]
         found: list[str] = []
         waiting = [(git, "")]
@@ -122,7 +121,7 @@ class TreeNames:
             elif is_git_operation(inner):
                 self.operations.append(path)
                 continue
-            nested = inner in GIT_NESTED and name in names.folders
+            nested = inner == ".git" or (inner in GIT_NESTED and name in names.folders)
             if not data and not nested and (name not in names.folders or self._holds_something(path)):
                 yield path
 
@@ -137,7 +136,7 @@ class TreeNames:
         in_github = normalize_name(os.path.basename(folder)) == ".github"
         links, folders = set(names.others), set(names.folders)
         every = {*names.files, *folders, *links}
-        if is_repository(every) and ".git" not in every:
+        if is_repository(every) and (".git" not in every or "HEAD" in every):
             found.repositories.append(folder)
         for name in (*names.files, *names.folders, *names.others):
             plain, path = normalize_name(name), os.path.join(folder, name)

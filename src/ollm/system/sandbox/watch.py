@@ -87,6 +87,7 @@ class SteeringWatch:
         report: Callable[[str], None] = lambda _: None,
     ) -> None:
         self._roots = tuple(dict.fromkeys(roots))
+        self._own_folders = [os.path.join(root, ".ollm") for root in self._roots]
         self._executed = tuple(executed)
         self._folders = FolderMemory() if folders is None else folders
         self._keys = FolderKeys()
@@ -346,12 +347,13 @@ class SteeringWatch:
                 self._git_names[git] = read_names(list_settings_files(git), home)
         self._named = self._find_named() | list_named_files(self._roots)
 
-    def _find_named(self) -> set[str]:
+    def _find_named(self, *, new: bool = False) -> set[str]:
         """Find the paths that the settings name in the worktrees that are there now."""
         tops = {git: self._list_worktrees(git) for git in self._names.repositories}
         tops[""] = [*self._shared_tops, *(top for some in tops.values() for top in some)]
         opened = list_opened(self._roots)
-        return {path for git, names in self._git_names.items() for path in names.find_paths(tops.get(git, ()), opened)}
+        every = (names.find_paths(tops.get(git, ()), opened, new=new) for git, names in self._git_names.items())
+        return {path for paths in every for path in paths}
 
     def _list_worktrees(self, git: str) -> list[str]:
         leading = [(one, follow_pointer(one) if os.path.isfile(one) else one) for one in self._names.repositories]
@@ -362,19 +364,17 @@ class SteeringWatch:
         """List the paths that programs outside read: those that hooks and servers run, that git's settings name, in new
         worktrees too, or the environment, links in the home, and what it has Python and the loader load."""
         links = (*list_home_links(self._roots), *list_loaded_files(self._roots))
-        return [*dict.fromkeys((*self._executed, *self._named, *self._find_named(), *links))]
+        files = (path for path in self._named if os.path.islink(path) or not os.path.isdir(path))
+        return [*dict.fromkeys((*self._executed, *files, *self._find_named(new=True), *links))]
 
     def _is_own_state(self, path: str) -> bool:
         """Return True for the database and locks that ollm itself keeps in a workspace's `.ollm`."""
         folder, name = os.path.split(path)
-        return self._is_own_folder(folder) and (name.startswith("memory.db") or name.endswith((".lock", ".gitignore")))
-
-    def _is_own_folder(self, path: str) -> bool:
-        return os.path.basename(path) == ".ollm" and os.path.dirname(path) in self._roots
+        return folder in self._own_folders and (name.startswith("memory.db") or name.endswith((".lock", ".gitignore")))
 
     def _spare_own_state(self, path: str) -> list[str]:
         """Return the parts of a new path to move aside: in a workspace's `.ollm`, all but ollm's own state."""
-        if not self._is_own_folder(path) or os.path.islink(path) or not os.path.isdir(path):
+        if path not in self._own_folders or os.path.islink(path) or not os.path.isdir(path):
             return [path]
         inside = [os.path.join(path, name) for name in os.listdir(path)]
         return [each for each in inside if not self._is_own_state(each)]
