@@ -363,27 +363,6 @@ async def test_a_missing_model_brings_the_nearest_there_is() -> None:
     assert caught.value.exit_code is ExitCode.MODEL_FAILED
 
 
-@pytest.mark.parametrize(
-    ("answer", "sentence"),
-    [
-        (
-            Answer(text="one two", error_after=1, error="llama runner terminated"),
-            r"in the middle of its answer: llama runner terminated",
-        ),
-        (Answer(text="one two", reset_after=1), "disconnected"),
-        (Answer(text="one two", end_after=1), "stopped in the middle of the answer"),
-        (Answer(text="one two", garbage_after=1), "not JSON"),
-        (Answer(status=500, body={"error": "model requires more system memory"}), "more system memory"),
-    ],
-)
-async def test_what_goes_wrong_is_one_clear_sentence(answer: Answer, sentence: str) -> None:
-    async with OllamaServer([answer]) as server:
-        with pytest.raises(ModelError, match=sentence) as caught:
-            await said(ollama(server.base_url))
-
-    assert caught.value.action
-
-
 async def test_a_model_without_tools_is_told_by_its_own_error() -> None:
     async with OllamaServer(["x"], capabilities=("completion",)) as server:
         with pytest.raises(ToolsUnsupportedError):

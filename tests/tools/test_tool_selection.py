@@ -285,22 +285,6 @@ def split(names: list[str], budget: float, most: float = math.inf) -> tuple[list
     return [found.name for found in shown], [found.name for found in hidden]
 
 
-@pytest.mark.parametrize(
-    ("budget", "most", "shown"),
-    [
-        (30, math.inf, ["a__1", "a__2", "b__1"]),
-        (30, 3, ["a__1", "a__2", "b__1"]),
-        (29, math.inf, []),  # the two that find the others take 20 of it, and 9 are too few
-        (30, 2, []),
-        (20, math.inf, []),
-        (1000, 2, []),
-        (1000, 3, ["a__1", "a__2", "b__1"]),
-    ],
-)
-def test_all_that_fits_is_shown(budget: float, most: float, shown: list[str]) -> None:
-    assert split(["a__1", "a__2", "b__1"], budget, most)[0] == shown
-
-
 def test_servers_take_turns_the_smallest_first() -> None:
     names = ["a__1", "a__2", "a__3", "b__1", "c__1", "c__2", "c__3"]
 

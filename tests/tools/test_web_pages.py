@@ -17,7 +17,7 @@ from ollm.domain.errors import ToolFailure
 from ollm.tools import web_fetch
 from ollm.tools.web.address import is_public, parse_url, refuse_private
 from ollm.tools.web.client import WebResponse
-from ollm.tools.web.page_text import DocumentRefused, convert_html, convert_pdf, remove_tags, select_elements
+from ollm.tools.web.page_text import DocumentRefused, convert_html, convert_pdf
 from ollm.tools.web_fetch import decode_body, extract_text
 from tests.covers import covers
 
@@ -86,32 +86,6 @@ async def test_a_conversion_that_takes_too_long_is_ended(monkeypatch: pytest.Mon
 def test_a_page_that_converts_to_nothing_is_stripped_of_its_tags() -> None:
     assert convert_html("", "", "") == ""
     assert convert_html("<template>only here</template>", "", "").strip() == "only here"
-
-
-@pytest.mark.parametrize(
-    ("page", "selector", "found"),
-    [
-        ("<p>a</p><p>b</p>", "p", "<p>a</p>\n<p>b</p>"),
-        ("<div><div>in</div></div>", "div", "<div><div>in</div></div>"),
-        ("<ul><li>x<ul><li>y</li></ul></li></ul>", "li", "<li>x<ul><li>y</li></ul></li>"),
-    ],
-)
-def test_the_outermost_elements_that_match(page: str, selector: str, found: str) -> None:
-    assert select_elements(page, selector) == found
-
-
-@pytest.mark.parametrize(
-    ("page", "text"),
-    [
-        ("<p>a &amp; b</p>", "a & b"),
-        ("a<SCRIPT type=x>bad\n</script >b", "a b"),
-        ("<style>x</style>y", "y"),
-        ("a \t  b", "a b"),
-        ("no tags", "no tags"),
-    ],
-)
-def test_tags_are_taken_out(page: str, text: str) -> None:
-    assert remove_tags(page) == text
 
 
 def make_pdf(pages: int) -> bytes:

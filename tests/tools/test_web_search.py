@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import sys
 import time
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
@@ -231,15 +230,6 @@ async def test_without_a_backend_and_without_the_library_a_sentence_says_what_to
     monkeypatch.setattr("ollm.tools.web_search.find_spec", lambda name: None)
 
     kind, message = error(await searcher(workspace)("web_search", query="x"))
-
-    assert kind == "NoBackend"
-    assert "[search]" in message
-
-
-async def test_a_missing_ddgs_says_how_to_install_it(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "ddgs", None)
-
-    kind, message = error(await searcher(workspace, backend="ddgs")("web_search", query="x"))
 
     assert kind == "NoBackend"
     assert "[search]" in message

@@ -46,10 +46,7 @@ class Ollama(ServerProvider):
     def __init__(self, exchange: Exchange) -> None:
         super().__init__(exchange, exchange.url)
 
-    def stream(self, request: ChatRequest) -> AsyncGenerator[AnyPiece, None]:
-        return self._stream_pieces(request)
-
-    async def _stream_pieces(self, request: ChatRequest) -> AsyncGenerator[AnyPiece, None]:
+    async def stream(self, request: ChatRequest) -> AsyncGenerator[AnyPiece, None]:
         last: dict[str, Any] | None = None
         called = False
         try:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from msgspec import Meta
 
-from ollm.domain.tools import Location, ToolResult
+from ollm.domain.tools import ToolResult
 from ollm.services.syntax_check import find_syntax_error
 from ollm.tools.files.file_text import detect_text_encoding, make_too_large_failure
 from ollm.tools.framework.base import WIDE_WINDOW_TOKENS, SmallForm, Tool, ToolContext
@@ -32,9 +32,6 @@ class Diagnostics(Tool["ToolServices"], frozen=True):
 
     def summary(self) -> str:
         return f"Check {', '.join(self.paths)}" if self.paths else "List errors and warnings"
-
-    def locations(self) -> list[Location]:
-        return [Location(target=path) for path in self.paths]
 
     async def run(self, context: ToolContext, needs: ToolServices) -> ToolResult:
         texts = {context.boundary.check(given): _read_text(context, given) for given in self.paths}

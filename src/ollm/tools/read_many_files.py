@@ -11,7 +11,7 @@ from msgspec import Meta
 from ollm.config.settings import OutputSettings
 from ollm.domain.errors import ToolFailure
 from ollm.domain.text import format_count, format_names
-from ollm.domain.tools import Location, ToolResult
+from ollm.domain.tools import ToolResult
 from ollm.services.edit_ledger import EditLedger
 from ollm.services.token_counting import estimate_units
 from ollm.tools.files.file_text import NOTE_CHARS, LineRange, read_text
@@ -43,9 +43,6 @@ class ReadManyFiles(Tool["ToolServices"], frozen=True):
 
     def summary(self) -> str:
         return f"Read {', '.join(self.paths[:5])}{' …' if len(self.paths) > 5 else ''}"
-
-    def locations(self) -> list[Location]:
-        return [Location(target=path) for path in self.paths]
 
     async def run(self, context: ToolContext, needs: ToolServices) -> ToolResult:
         if "" in self.paths:

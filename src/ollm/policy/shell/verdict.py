@@ -65,13 +65,11 @@ def suggest_shell_grant(command: str, parts: Sequence[CommandPart], *, plain: bo
 
 
 def _narrow_words(part: CommandPart) -> tuple[str, ...]:
-    texts = [word.text for word in part.words]
-    if not texts or not all(word.static and not _METACHARACTERS & set(word.text) for word in part.words):
-        depth = _count_naming_words(texts)
-        head = part.words[:depth] if depth else ()
-        clean = bool(head) and all(word.static and not _METACHARACTERS & set(word.text) for word in head)
-        return tuple(texts[:depth]) if clean else ()
-    return tuple(texts[: _count_naming_words(texts) or len(texts)])
+    """Return the words that name the operation, or else all words; none if one of them is not plain."""
+    texts = tuple(word.text for word in part.words)
+    count = _count_naming_words(texts) or len(texts)
+    plain = all(word.static and not _METACHARACTERS & set(word.text) for word in part.words[:count])
+    return texts[:count] if plain else ()
 
 
 def _count_naming_words(texts: Sequence[str]) -> int:
@@ -83,11 +81,8 @@ def _count_naming_words(texts: Sequence[str]) -> int:
         return 3 if len(texts) > 2 and not texts[2].startswith("-") else 0
     if granting.subcommands and subcommand not in granting.subcommands:
         return 0
-    return (
-        granting.depth
-        if len(texts) >= granting.depth and not (granting.depth > 1 and subcommand.startswith("-"))
-        else 0
-    )
+    named = len(texts) >= granting.depth and not (granting.depth > 1 and subcommand.startswith("-"))
+    return granting.depth if named else 0
 
 
 def suggest_prefix(parts: Sequence[CommandPart], grant: str) -> str | None:

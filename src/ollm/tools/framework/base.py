@@ -216,9 +216,9 @@ class Tool(
         """Describe this call in one line for the person (T10.2)."""
 
     def locations(self) -> list[Location]:
-        """List the resources the call uses (T10.3), as the model named them: by default its `path`."""
+        """List the resources the call uses (T10.3), as the model named them: by default its `path` or `paths`."""
         path = getattr(self, "path", None)
-        return [Location(target=path)] if path else []
+        return [Location(target=path) for path in ([path] if path else getattr(self, "paths", ()))]
 
     def confirmation(self, verdict: Verdict) -> ConfirmationDetails | None:
         """Build the question to the person, or None if the policy has decided (T10.4)."""
