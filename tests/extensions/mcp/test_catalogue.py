@@ -20,7 +20,7 @@ from ollm.extensions.mcp.catalogue import (
     MAX_SUMMARY_CHARACTERS,
     Catalogue,
     CatalogueFile,
-    McpInvocation,
+    McpCall,
     check_arguments,
     fingerprint_tool,
     make_tool_name,
@@ -171,9 +171,9 @@ def test_wrong_arguments_are_told_one_a_line(given: Any, said: str) -> None:
 
 
 def test_long_arguments_are_cut_in_the_summary_and_in_the_question() -> None:
-    fits = McpInvocation("t", {"a": "x" * (MAX_SUMMARY_CHARACTERS - 8)}, run)
-    long = McpInvocation("t", {"a": "x" * MAX_SUMMARY_CHARACTERS}, run)
-    giant = McpInvocation("t", {"a": "x" * (MAX_SHOWN_CHARACTERS + 1000)}, run)
+    fits = McpCall(spec_name="t", arguments={"a": "x" * (MAX_SUMMARY_CHARACTERS - 8)})
+    long = McpCall(spec_name="t", arguments={"a": "x" * MAX_SUMMARY_CHARACTERS})
+    giant = McpCall(spec_name="t", arguments={"a": "x" * (MAX_SHOWN_CHARACTERS + 1000)})
 
     assert fits.summary().endswith('"}')
     assert long.summary().endswith("… 8 more characters")

@@ -17,11 +17,11 @@ from ollm.domain.errors import ToolFailure
 from ollm.domain.messages import JsonObject
 from ollm.domain.struct import Data
 from ollm.domain.text import format_count, shorten_line
-from ollm.domain.tools import ConfirmationDetails, FileChange, Location, Risk, ToolResult, Verdict
+from ollm.domain.tools import ConfirmationDetails, Risk, ToolResult, Verdict
 from ollm.extensions.mcp.results import prepare_schema
 from ollm.extensions.mcp.settings import McpServer
 from ollm.system.atomic import make_private_directory, read_small_file, replace_file
-from ollm.tools.framework.base import ToolContext, ToolSpec, build_confirmation
+from ollm.tools.framework.base import Invocation, Tool, ToolContext, ToolSpec, build_confirmation
 from ollm.tools.framework.output import clean_text
 
 if TYPE_CHECKING:
@@ -205,42 +205,38 @@ RESOURCE_PARAMETERS: JsonObject = {
 }
 
 
-class McpInvocation(Data, frozen=True):
+class McpCall(Tool[Run], frozen=True):
     """A call of a server's tool. Its effects are unknown to ollm."""
 
     spec_name: str
-    params: JsonObject
-    work: Run
+    arguments: JsonObject
+
+    def list_parameters(self) -> JsonObject:
+        return self.arguments
 
     def summary(self) -> str:
         """The whole call, because the important argument is unknown."""
-        arguments = msgspec.json.encode(self.params).decode()
+        arguments = msgspec.json.encode(self.arguments).decode()
         left = len(arguments) - MAX_SUMMARY_CHARACTERS
         shown = (
             arguments if left <= 0 else f"{arguments[:MAX_SUMMARY_CHARACTERS]}… {format_count(left, 'more character')}"
         )
         return f"{self.spec_name} {shown}"
 
-    def locations(self) -> list[Location]:
-        return []
-
     def confirmation(self, verdict: Verdict) -> ConfirmationDetails | None:
         return build_confirmation(self.spec_name, self.describe_whole(), self.locations(), verdict)
 
     def describe_whole(self) -> str:
         """Describe the call with all its arguments, as far as the screen allows, and how much is omitted."""
-        arguments = msgspec.json.format(msgspec.json.encode(self.params), indent=2).decode()
+        arguments = msgspec.json.format(msgspec.json.encode(self.arguments), indent=2).decode()
         if len(arguments) <= MAX_SHOWN_CHARACTERS:
             return f"{self.spec_name} {arguments}"
         half, left = MAX_SHOWN_CHARACTERS // 2, len(arguments) - MAX_SHOWN_CHARACTERS
         gap = f"… {left:,} characters are left out here; `ollm sessions view` shows them all …"
         return f"{self.spec_name} {arguments[:half]}\n{gap}\n{arguments[-half:]}"
 
-    async def list_changes(self, context: ToolContext) -> tuple[FileChange, ...]:
-        return ()
-
-    async def run(self, context: ToolContext) -> ToolResult:
-        return await self.work(self.params, context.emit)
+    async def run(self, context: ToolContext, needs: Run) -> ToolResult:
+        return await needs(self.arguments, context.emit)
 
 
 def build_specs(server: McpServer, found: Catalogue, call: Callable[[OfferedTool], Run], read: Run) -> list[ToolSpec]:
@@ -254,8 +250,8 @@ def build_specs(server: McpServer, found: Catalogue, call: Callable[[OfferedTool
 
 
 def _build_spec(server: McpServer, name: str, description: str, parameters: JsonObject, run: Run) -> ToolSpec:
-    def parse(arguments: Any) -> McpInvocation:
-        return McpInvocation(name, check_arguments(name, arguments, parameters), run)
+    def parse(arguments: Any) -> Invocation:
+        return Invocation(McpCall(spec_name=name, arguments=check_arguments(name, arguments, parameters)), run)
 
     return ToolSpec(
         name=name,

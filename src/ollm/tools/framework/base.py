@@ -220,6 +220,12 @@ class Tool(
         path = getattr(self, "path", None)
         return [Location(target=path) for path in ([path] if path else getattr(self, "paths", ()))]
 
+    def list_parameters(self) -> JsonObject:
+        """List all parameters with a value, including defaults, for policy and hooks, by their (camelCase) names."""
+        names = zip(self.__struct_encode_fields__, self.__struct_fields__, strict=True)
+        values = ((outside, getattr(self, name)) for outside, name in names)
+        return {name: msgspec.to_builtins(value) for name, value in values if value is not None and value is not UNSET}
+
     def confirmation(self, verdict: Verdict) -> ConfirmationDetails | None:
         """Build the question to the person, or None if the policy has decided (T10.4)."""
         return build_confirmation(self.name, self.summary(), self.locations(), verdict)
@@ -234,36 +240,15 @@ class Tool(
         """Run the call. Raises ToolFailure. May be cancelled at any await and then leaves no partial changes."""
 
 
-class Invocation(Protocol):
-    """A validated call, ready to run. `params` have the tool's own (camelCase) names."""
+class Invocation(msgspec.Struct, frozen=True):
+    """A validated call, ready to run: an instance of a tool, with the dependencies its class was registered with."""
 
-    @property
-    def params(self) -> JsonObject: ...
-
-    def summary(self) -> str: ...
-
-    def locations(self) -> list[Location]: ...
-
-    def confirmation(self, verdict: Verdict) -> ConfirmationDetails | None: ...
-
-    async def list_changes(self, context: ToolContext) -> tuple[FileChange, ...]: ...
-
-    async def run(self, context: ToolContext) -> ToolResult: ...
-
-
-class BoundTool(msgspec.Struct, Generic[Needs], frozen=True):
-    """An instance of a tool, with the dependencies its class was registered with."""
-
-    tool: Tool[Needs]
-    needs: Needs
+    tool: Tool[Any]
+    needs: Any
 
     @property
     def params(self) -> JsonObject:
-        """All parameters with a value, including defaults, for policy and hooks."""
-        kind = type(self.tool)
-        names = zip(kind.__struct_encode_fields__, kind.__struct_fields__, strict=True)
-        values = ((outside, getattr(self.tool, name)) for outside, name in names)
-        return {name: msgspec.to_builtins(value) for name, value in values if value is not None and value is not UNSET}
+        return self.tool.list_parameters()
 
     def summary(self) -> str:
         return self.tool.summary()
@@ -315,7 +300,7 @@ def bind_tool(tool: type[Tool[Needs]], arguments: Any, needs: Needs) -> Invocati
     """Parse a tool's arguments. Raises ToolFailure with one line per mistake."""
     from ollm.tools.framework.arguments import parse_arguments
 
-    return BoundTool(parse_arguments(tool, arguments), needs)
+    return Invocation(parse_arguments(tool, arguments), needs)
 
 
 def describe_class(tool: type[Tool[Any]]) -> ToolDescription:
