@@ -70,3 +70,15 @@ def test_a_grant_for_one_command_covers_that_command(place: Path) -> None:
     assert not run(place, "one", "touch made other", "--allow", "shell:=touch made")["ok"]
     assert (place / "user/one/made").exists()
     assert not (place / "user/one/other").exists()
+
+
+@pytest.mark.parametrize("line", ["script -qc 'cat KEY' /dev/null", "taskset 1 cat KEY", "taskset 1 tee OUT/file"])
+def test_yes_neither_reads_nor_writes_outside_through_a_program_that_starts_others(place: Path, line: str) -> None:
+    (place / "user/.ollm/config.yaml").write_text("sandbox: {mode: 'off'}\n")
+    command = line.replace("OUT", str(place / "outside")).replace("KEY", str(place / "user/.ssh/id_rsa"))
+
+    done = run(place, "one", command, "--yes")
+
+    assert done["error"]["type"] == "Denied"
+    assert "untouched" not in done["llmContent"]
+    assert (place / "outside/file").read_text() == "untouched\n"
