@@ -91,7 +91,7 @@ class Bench:
                 (whole / f"package_{folder % 20}" / f"module_{folder}" / f"file_{number}.py").touch()
         environment = {**os.environ, "OLLM_HOME": str(self.home), "HOME": str(self.home)}
         listing = program([str(Path(sys.executable).parent / "ollm"), "files", "--workspace", str(whole)], environment)
-        return Row("ollm files, 100,000 shown", seconds(listing) * 1000, goal=200, unit="ms")
+        return Row("ollm files, 100,000 shown", seconds(listing) * 1000, goal=150, unit="ms")
 
     def cached(self) -> Iterable[Row]:
         run(self.service.discover_all(self.options))
@@ -110,7 +110,7 @@ class Bench:
             delays.append(time.perf_counter() - start)
             time.sleep(0.1)
         subscription.dispose()
-        yield Row("write to callback", statistics.median(delays) * 1000, goal=500, unit="ms")
+        yield Row("write to callback", statistics.median(delays) * 1000, goal=100, unit="ms")
 
     def tools(self) -> Iterable[Row]:
         context = ToolContext(boundary=Boundary.around(self.root))

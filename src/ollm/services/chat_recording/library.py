@@ -21,7 +21,6 @@ from ollm.store.session_files.store import SessionFiles
 from ollm.store.session_files.writer import SessionWriter
 
 if TYPE_CHECKING:
-    from ollm.store.session_files.loading import SessionStream
     from ollm.store.session_index.index import Progress, SessionIndex
 
 
@@ -78,15 +77,11 @@ def _find_damage(files: SessionFiles, session_id: str) -> str | None:
     """Find damage by reading the whole session as a stream."""
     try:
         with files.open_stream(session_id) as stream:
-            _read_all(stream)
+            for entries in (stream.iter_messages(), stream.iter_calls()):
+                deque(entries, maxlen=0)
             return stream.damage
     except OllmError as error:
         return str(error)
-
-
-def _read_all(stream: SessionStream) -> None:
-    for entries in (stream.iter_messages(), stream.iter_calls()):
-        deque(entries, maxlen=0)
 
 
 def _find_leftovers(files: SessionFiles, session_id: str) -> str:
@@ -96,7 +91,7 @@ def _find_leftovers(files: SessionFiles, session_id: str) -> str:
 def _repair_session(files: SessionFiles, session_id: str) -> Finding | None:
     """Read up to the first error, then write the session again."""
     left = _find_leftovers(files, session_id)
-    if not left and _is_whole(files, session_id):
+    if not left and not _find_damage(files, session_id):
         return None
     try:
         writer, loaded = files.open(session_id, to_continue=False)
@@ -114,17 +109,6 @@ def _repair_session(files: SessionFiles, session_id: str) -> Finding | None:
         return found and Finding(session_id=session_id, problem=f"{found.problem}; not repaired: {error.message}")
     text = "; ".join(filter(None, (loaded.damage, left)))
     return Finding(session_id=session_id, problem=text, outcome="mended") if text else None
-
-
-def _is_whole(files: SessionFiles, session_id: str) -> bool:
-    from ollm.store.session_files.files import DamageFoundError, DamageReport
-
-    try:
-        with files.open_stream(session_id, DamageReport(strict=True)) as stream:
-            _read_all(stream)
-    except (OllmError, DamageFoundError):
-        return False
-    return True
 
 
 def _is_newer(files: SessionFiles, session_id: str) -> bool:

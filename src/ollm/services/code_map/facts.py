@@ -15,12 +15,11 @@ import msgspec
 from ollm.domain.messages import replace_surrogates
 from ollm.domain.struct import Data
 from ollm.services.code_map.languages import is_code
-from ollm.services.code_map.syntax_tree import CodeDefinition, normalize_symbol, outline_text
+from ollm.services.code_map.syntax_tree import CodeDefinition, outline_text
 from ollm.system.atomic import make_private_directory, replace_file
 
 CACHE_VERSION = 6
-MAX_FILE_BYTES = 512 * 1024  # a larger one is listed by name
-MAX_LARGE_BYTES = 10 * 1024 * 1024  # of one that is looked through for a symbol
+MAX_FILE_BYTES = 2 * 1024 * 1024  # a larger one is listed by name
 MAX_WORDS = 6_000  # of one file
 _WORD = re.compile(r"[A-Za-z_]\w{2,}")
 _NAME = re.compile(r"[A-Za-z_]\w*")
@@ -125,19 +124,6 @@ def decode_source(data: bytes) -> str:
         return data.decode("utf-8-sig", "replace") if cut else data.decode("latin-1")
 
 
-def read_large_files(root: Path, paths: Sequence[str], symbol: str) -> list[FileFacts]:
-    """Read the facts of files too large for a map, if they contain the last word of a symbol."""
-    word = normalize_symbol(symbol).rpartition(".")[2]
-    found = list[FileFacts]()
-    for path in paths:
-        with contextlib.suppress(OSError):
-            text = decode_source(_read_regular(f"{root}/{path}", MAX_LARGE_BYTES))
-            if word and word in text:
-                definitions = tuple(outline_text(path, text.encode("utf-8", "replace")))
-                found.append(FileFacts(path, 0, len(text), definitions, "", ""))
-    return found
-
-
 def _find_references(text: str) -> set[str]:
     found = set(_REFERENCE.findall(text))
     for line in _IMPORT.findall(text):
@@ -145,8 +131,8 @@ def _find_references(text: str) -> set[str]:
     return found
 
 
-def _read_regular(place: str, max_bytes: int = MAX_FILE_BYTES) -> bytes:
+def _read_regular(place: str) -> bytes:
     """Read a file without following a symbolic link."""
     descriptor = os.open(place, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     with os.fdopen(descriptor, "rb") as file:
-        return file.read(max_bytes)
+        return file.read(MAX_FILE_BYTES)

@@ -10,13 +10,12 @@ from pathlib import Path
 from ollm.config.settings import CodeMapSettings
 from ollm.domain.struct import Data
 from ollm.domain.text import format_count
-from ollm.services.code_map.facts import MAX_FILE_BYTES, FactsCache, FileFacts, read_large_files
+from ollm.services.code_map.facts import FactsCache, FileFacts
 from ollm.services.code_map.languages import belongs_on_map, is_code
 from ollm.services.code_map.project_map import RankedFile, defines_itself, rank_files, render_code_map
 from ollm.services.code_map.syntax_tree import CodeDefinition, is_available, match_symbol
 
 FIRST_LINE_TOKENS = 500  # any map begins within them
-MAX_LARGE_FILES = 20  # that no map knows, looked through for a symbol that nothing else defines
 
 
 class CodeMap(Data, frozen=True):
@@ -79,11 +78,11 @@ class CodeMapService:
     async def find_symbol(self, root: Path, paths: Sequence[str], symbol: str) -> list[FoundSymbol]:
         """Find the definitions of a symbol, most likely first."""
         facts = await self._read_facts(root, [path for path in self._select_files(paths) if is_code(path)])
-        found = _match_files(symbol, facts)
-        if found:
-            return found
-        large = [file.path for file in facts if file.size > MAX_FILE_BYTES][:MAX_LARGE_FILES]
-        return _match_files(symbol, await asyncio.to_thread(read_large_files, root, large, symbol)) if large else []
+        return [
+            FoundSymbol(path=file.path, definition=found)
+            for file in facts
+            for found in match_symbol(symbol, file.definitions)
+        ]
 
     async def list_symbols(self, root: Path, paths: Sequence[str]) -> list[str]:
         facts = await self._read_facts(root, [path for path in self._select_files(paths) if is_code(path)])
@@ -106,11 +105,3 @@ class CodeMapService:
             return await asyncio.to_thread(FactsCache(self._folder, root).read, paths, stop.is_set)
         finally:
             stop.set()
-
-
-def _match_files(symbol: str, files: Sequence[FileFacts]) -> list[FoundSymbol]:
-    return [
-        FoundSymbol(path=file.path, definition=found)
-        for file in files
-        for found in match_symbol(symbol, file.definitions)
-    ]
