@@ -4,7 +4,7 @@ import asyncio
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ollm.domain.errors import BusyError, StorageError
@@ -143,6 +143,7 @@ def test_a_damaged_copy_is_named(ledger: EditLedger, work: Path) -> None:
         undo(ledger, work)
 
 
+@settings(max_examples=20)
 @given(st.lists(st.binary(max_size=20), min_size=1, max_size=6), st.none() | st.binary(max_size=20))
 def test_undoing_everything_brings_back_the_beginning(edits: list[bytes], before: bytes | None) -> None:
     import tempfile

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ollm.domain.messages import ImagePart, Message, TextPart, ThinkingPart, ToolCallPart, ToolResultPart, put_in_fence
+from ollm.domain.messages import ImagePart, Message, TextPart, ThinkingPart, ToolCallPart, ToolResultPart
 from ollm.domain.session import Session, SessionMetadata
 from ollm.domain.tools import RecordedResult, ToolCallRecord
 from ollm.services.session_export.html import (
@@ -18,8 +18,6 @@ from ollm.services.session_export.html import (
 )
 from ollm.services.session_export.markdown import (
     close_fence,
-    describe_outcome,
-    format_arguments,
     render_markdown,
 )
 from ollm.services.session_export.redacted import RedactedSession
@@ -101,10 +99,6 @@ def test_the_whole_document() -> None:
     )
 
 
-def test_a_session_without_anything_has_a_head() -> None:
-    assert "".join(render_markdown(Source())).startswith("# Session\n\n- Session: `s1`\n")
-
-
 @pytest.mark.parametrize(
     ("text", "closed"),
     [
@@ -124,22 +118,6 @@ def test_a_session_without_anything_has_a_head() -> None:
 )
 def test_a_fence_left_open_is_closed(text: str, closed: str) -> None:
     assert close_fence(text) == closed
-
-
-def test_a_fence_is_longer_than_any_in_the_text() -> None:
-    assert put_in_fence("a") == "```\na\n```"
-    assert put_in_fence("``", "json") == "```json\n``\n```"
-    assert put_in_fence("```") == "````\n```\n````"
-    assert put_in_fence("` `` ``") == "```\n` `` ``\n```"
-    assert put_in_fence("x ```` y") == "```\nx ```` y\n```"
-
-
-def test_a_command_that_failed_is_not_ok() -> None:
-    assert describe_outcome(call()) == "ok"
-    assert describe_outcome(call(result=RecordedResult(llm_content="", exit_code=0))) == "ok"
-    assert describe_outcome(call(result=RecordedResult(llm_content="", exit_code=3))) == "exit 3"
-    assert describe_outcome(call(status="denied")) == "denied"
-    assert format_arguments(call(args={"a": ["é"]})) == '{\n  "a": [\n    "é"\n  ]\n}'
 
 
 HOSTILE = """<script>alert(1)</script> [x](javascript:alert(1)) [y](data:text/html,hi) ![p](http://evil.example/p.png)
@@ -165,12 +143,6 @@ def test_nothing_of_it_runs_or_is_loaded() -> None:
     assert 'href="javascript' not in page
     assert 'href="data' not in page
     assert "[p]" in page
-
-
-def test_a_link_leads_out_without_saying_where_one_came_from() -> None:
-    assert '<a href="https://example.org" rel="noreferrer noopener">e</a>' in render_markdown_as_html(
-        "[e](https://example.org)"
-    )
 
 
 def test_deep_nesting_is_no_error() -> None:
@@ -204,13 +176,6 @@ def test_links_and_pictures_that_lead_elsewhere_are_words() -> None:
         '<a rel="noreferrer noopener">c</a> <a href="http://h" rel="noreferrer noopener">d</a> [image] [&lt;p&gt;] '
         "&lt;b&gt;e&lt;/b&gt; <s>f</s></p>\n"
     )
-
-
-def test_no_heading_is_deeper_than_the_sixth_and_lists_keep_their_numbers() -> None:
-    page = render_markdown_as_html("# a\n## b\n### c\n#### d\n##### e\n\n4. x\n")
-
-    assert re.findall(r"<(h\d)>", page) == ["h3", "h4", "h5", "h6", "h6"]
-    assert '<ol start="4">' in page
 
 
 def make_call(**more: object) -> ToolCallRecord:

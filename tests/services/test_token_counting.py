@@ -113,16 +113,3 @@ def test_no_vocabulary_of_bytes_counts_more_than_an_estimate_and_its_doubt() -> 
         assert estimate_units(text) + estimate_doubt_units(text) >= len(text.encode()) * 0.99
     assert estimate_doubt_units("plain words") == 0
     assert 0 < estimate_doubt_units("请检查这个模块") < len("请检查这个模块") * 1.2
-
-
-def test_the_oldest_count_is_forgotten_when_there_are_too_many() -> None:
-    counter = TokenCounter()
-    for number in range(8192):
-        counter.remember(f"word {number}", 77)
-    assert counter.count_text("word 0") == 77
-
-    counter.remember("one more", 78)
-
-    assert counter.count_text("one more") == 78
-    assert counter.count_text("word 1") == counter.count_text("word 8191") == 77
-    assert counter.count_text("word 0") < 77

@@ -12,10 +12,8 @@ from ollm.services.chat_compression.folding import (
     FOLDED_RESULT_TOKENS,
     cut_text,
     find_facts,
-    find_missing,
     fold_calls,
     fold_result,
-    strip_markers,
     write_digest,
 )
 from ollm.services.chat_compression.summary import INSTRUCTION, build_request, clean_answer, drop_repeats, find_fault
@@ -245,22 +243,3 @@ def test_a_digest_without_room_keeps_the_newest_and_counts_the_rest() -> None:
 def test_names_numbers_places_and_errors_are_facts(text: str, facts: set[str]) -> None:
     assert facts <= set(find_facts([text]))
     assert facts or not find_facts([text])
-
-
-@pytest.mark.parametrize(
-    "marker",
-    [
-        '[... 31 lines, 878 characters left out; recall {"messageId": 1107} reads them]',
-        '[... 1 lines, 5123 characters left out; recall {"callId": "c430", "startLine": 120} reads them]',
-        "[Folded messages 812-900; recall brings them back]",
-        "[Record of messages 100-340; recall brings back any by number]",
-    ],
-)
-def test_our_own_markers_hold_none(marker: str) -> None:
-    assert find_facts([f"before {marker} after"]) == ()
-    assert find_facts([f"port 7001 {marker} src/x.py"]) == ("7001", "src/x.py")
-    assert "left out" not in strip_markers(marker)
-
-
-def test_what_is_missing_is_told_in_order() -> None:
-    assert find_missing("port 8443 only", ["8443", "src/a.py", "9000"]) == ["src/a.py", "9000"]

@@ -9,7 +9,7 @@ import pytest
 from ollm.config.settings import SessionSettings
 from ollm.domain.errors import BusyError, NotFoundError, StorageError, UsageError
 from ollm.domain.session import ParentCall
-from ollm.services.chat_recording.library import SessionLibrary, find_no_stores, format_removed_notice
+from ollm.services.chat_recording.library import SessionLibrary, find_no_stores
 from ollm.services.chat_recording.service import ChatRecordingService
 from ollm.store.session_index.index import SessionIndex
 from tests.covers import covers
@@ -122,17 +122,6 @@ def test_the_trash_gives_back_until_its_days_are_over(tmp_path: Path) -> None:
     assert [found.session_id for found in library.list_summaries()] == [first]
 
 
-def test_without_a_trash_there_is_none_to_use(tmp_path: Path) -> None:
-    from ollm.store.session_files.places import SessionPlaces
-    from ollm.store.session_files.store import SessionFiles
-
-    library = SessionLibrary(SessionFiles(SessionPlaces(directory=tmp_path / "sessions")))
-
-    library.purge_trash()
-    with pytest.raises(UsageError, match="No trash directory"):
-        library.list_trashed()
-
-
 @pytest.mark.parametrize(("days", "trashed"), [(30, 1), (0, 0)])
 def test_over_the_limit_the_trash_or_nothing_is_left(tmp_path: Path, days: int, trashed: int) -> None:
     home = Home(tmp_path, max_sessions=0, trash_days=days)
@@ -174,22 +163,6 @@ async def test_an_open_session_is_neither_deleted_nor_renamed_by_another(tmp_pat
     with pytest.raises(BusyError):
         library.delete(session_id)
     await recording.close_session(session_id)
-
-
-@pytest.mark.parametrize(
-    ("count", "days", "text"),
-    [
-        (1, 0, "1 old session was deleted to stay within maxSessions."),
-        (2, 0, "2 old sessions were deleted to stay within maxSessions."),
-        (
-            1,
-            30,
-            "1 old session was moved to the trash to stay within maxSessions; see `ollm sessions list --trash`.",
-        ),
-    ],
-)
-def test_what_the_limit_removed_is_told(count: int, days: int, text: str) -> None:
-    assert format_removed_notice(["x"] * count, days) == text
 
 
 class NotedDeletions:

@@ -3,7 +3,6 @@
 import os
 from itertools import product
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -20,31 +19,6 @@ def objects(tmp_path: Path) -> FileObjects:
 
 def make_file(objects: FileObjects, text: str, mode: int = 0o644) -> TreeEntry:
     return TreeEntry("f", mode, objects.put(text.encode()))
-
-
-def test_a_step_is_done_once_and_again_without_harm(tmp_path: Path, objects: FileObjects) -> None:
-    old, new = make_file(objects, "old", 0o600), make_file(objects, "new")
-    (tmp_path / "a").write_text("new")
-    (tmp_path / "a").chmod(0o644)
-    for _ in range(2):
-        steps = RestoreSteps(tmp_path, objects, [PathChange("a", new, old)], "x")
-        steps.run()
-        assert (steps.skipped, [step.path for step in steps.done]) == ([], ["a"])
-
-    assert (tmp_path / "a").read_text() == "old"
-    assert (tmp_path / "a").stat().st_mode & 0o777 == 0o600
-
-
-def test_what_is_neither_old_nor_new_is_left_alone(tmp_path: Path, objects: FileObjects) -> None:
-    (tmp_path / "a").write_text("third")
-    steps = RestoreSteps(
-        tmp_path, objects, [PathChange("a", make_file(objects, "new"), make_file(objects, "old"))], "x"
-    )
-
-    steps.run()
-
-    assert [skipped.why for skipped in steps.skipped] == ["changed while it was restored"]
-    assert (tmp_path / "a").read_text() == "third"
 
 
 def test_a_damaged_object_is_named_and_nothing_is_written(tmp_path: Path, objects: FileObjects) -> None:
@@ -68,21 +42,6 @@ def test_a_directory_that_is_not_empty_stays(tmp_path: Path, objects: FileObject
 
     assert (tmp_path / "d" / "mine").exists()
     assert steps.skipped == []
-
-
-@pytest.mark.parametrize("count", [2, 3])
-def test_few_files_are_synced_one_by_one_and_many_at_once(
-    tmp_path: Path, objects: FileObjects, monkeypatch: pytest.MonkeyPatch, count: int
-) -> None:
-    synced: list[str] = []
-    monkeypatch.setattr(restore, "MAX_SYNCED_FILES", 2)
-    monkeypatch.setattr(restore, "sync", lambda _descriptor: synced.append("one"))
-    monkeypatch.setattr(restore.os, "sync", lambda: synced.append("all"))
-    text = make_file(objects, "text")
-
-    RestoreSteps(tmp_path, objects, [PathChange(f"f{n}", None, text) for n in range(count)], "x").run()
-
-    assert synced == (["one", "one"] if count == 2 else ["one", "one", "all"])
 
 
 def test_kinds_take_each_others_place_and_leftovers_of_a_killed_restore_go(
@@ -121,32 +80,6 @@ def test_kinds_take_each_others_place_and_leftovers_of_a_killed_restore_go(
     assert (root / "sub" / "link").readlink() == Path("nowhere")
     assert (root / "made").stat().st_mode & 0o777 == 0o750
     assert (root / "made/inner/a").stat().st_mode & 0o777 == 0o600
-
-
-def test_a_directory_that_is_closed_to_us_is_open_meanwhile_and_as_it_was_afterwards(
-    tmp_path: Path, objects: FileObjects
-) -> None:
-    shut = tmp_path / "shut"
-    shut.mkdir()
-    shut.chmod(0o500)
-    closed = TreeEntry("d", 0o500, b"")
-    seen: list[int] = []
-
-    class Watched(RestoreSteps):
-        def _do_step(self, step: PathChange, *, going: bool) -> None:
-            seen.append(shut.stat().st_mode & 0o777)
-            super()._do_step(step, going=going)
-
-    Watched(
-        tmp_path,
-        objects,
-        [PathChange("shut", closed, closed), PathChange("shut/a", None, make_file(objects, "x"))],
-        "x",
-    ).run()
-
-    assert seen == [0o700, 0o700]
-    assert (shut / "a").read_text() == "x"
-    assert shut.stat().st_mode & 0o777 == 0o500
 
 
 def test_what_is_no_file_or_behind_a_link_is_left_and_named(tmp_path: Path, objects: FileObjects) -> None:
@@ -259,19 +192,3 @@ def test_a_restore_that_fails_in_the_middle_leaves_neither_a_temporary_file_nor_
 
     assert [(one.path, one.why) for one in steps.skipped] == [("a", "could not be restored: No space left on device")]
     assert {path.name: path.read_text() for path in tree.iterdir()} == {"a": "new"}
-
-
-def test_a_file_that_may_not_be_read_is_no_known_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "a").write_text("x")
-    open_file = os.open
-
-    def refuse(path: Any, *more: Any, **named: Any) -> int:
-        if path == "a":
-            raise PermissionError(13, "Permission denied")
-        return open_file(path, *more, **named)
-
-    monkeypatch.setattr(restore.os, "open", refuse)
-
-    mode = (tmp_path / "a").stat().st_mode & 0o7777
-    assert observe_path(tmp_path, "a") == TreeEntry("x", mode, b"cannot be read")
-    assert observe_path(tmp_path, "b") is None

@@ -4,11 +4,10 @@ import os
 import shutil
 import time
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 
 from ollm.config.settings import CheckpointSettings, FileDiscoverySettings
@@ -18,10 +17,9 @@ from ollm.domain.files import DirectoryContent
 from ollm.services.file_checkpoints import capture
 from ollm.services.file_checkpoints.capture import (
     CheckpointsOffError,
-    SavedIndex,
     TreeTaker,
 )
-from ollm.services.file_checkpoints.records import CheckpointEraser, drop_old_places, drop_old_records
+from ollm.services.file_checkpoints.records import CheckpointEraser, drop_old_records
 from ollm.services.file_checkpoints.service import FileCheckpoints
 from ollm.services.file_checkpoints.tree import CheckpointPlace, TreeEntry, decode_tree, iter_entries
 from ollm.services.file_discovery.service import FileDiscoveryService
@@ -132,23 +130,6 @@ def test_what_goes_or_closes_while_it_is_looked_at_is_gone_or_said_to_be_closed(
     assert (taken.files, taken.uncovered) == (1, 1)
 
 
-def test_a_file_of_an_unchanged_directory_that_goes_while_it_is_looked_at_is_gone(tmp_path: Path) -> None:
-    tree = tmp_path / "tree"
-    tree.mkdir()
-    for name in ("gone", "stays"):
-        (tree / name).write_text(name)
-    checkpoints = make_checkpoints(tmp_path)
-    looking, deadline = checkpoints._trees, time.monotonic() + 60
-    while not looking._directories:  # until the files are older than a tick of the clock
-        assert looking.take().files == 2
-        assert time.monotonic() < deadline
-    scan_and_then(looking, (tree / "gone").unlink)
-
-    taken = looking.take()
-
-    assert decode_tree(checkpoints.objects.read(taken.digest)).keys() == {"stays"}
-
-
 def test_a_file_that_grows_over_the_limit_while_it_is_read_is_a_large_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -168,25 +149,6 @@ def test_a_file_that_grows_over_the_limit_while_it_is_read_is_a_large_one(
     assert kinds == {most: "f", most + 1: "x"}
 
 
-@pytest.mark.parametrize(("version", "believed"), [(1, True), (2, False)])
-def test_only_an_index_of_this_version_is_believed(tmp_path: Path, version: int, believed: bool) -> None:
-    tree = tmp_path / "tree"
-    tree.mkdir()
-    (tree / "a").write_text("content")
-    checkpoints = make_checkpoints(tmp_path)
-    objects, looking = checkpoints.objects, checkpoints._trees
-    with objects.put_together():
-        other = objects.put(b"something else")
-    status = (tree / "a").lstat()
-    stamp = (status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino, status.st_mode)
-    saved = SavedIndex(version=version, generation=objects.load_state().generation, files={b"/a": (*stamp, other)})
-    objects.index.write_bytes(msgspec.msgpack.encode(saved))
-
-    entry = decode_tree(objects.read(looking.take().digest))["a"]
-
-    assert objects.read(entry.value) == (b"something else" if believed else b"content")
-
-
 def test_what_was_thrown_away_meanwhile_is_read_and_kept_again(tmp_path: Path) -> None:
     (tmp_path / "tree" / "d").mkdir(parents=True)
     (tmp_path / "tree" / "d" / "a").write_text("content")
@@ -200,26 +162,6 @@ def test_what_was_thrown_away_meanwhile_is_read_and_kept_again(tmp_path: Path) -
     found = dict(iter_entries(objects, looking.take().digest))
 
     assert objects.read(found["d/a"].value) == b"content"
-
-
-def test_a_file_that_becomes_something_else_while_it_is_opened_is_said_to_be_none(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "tree").mkdir()
-    (tmp_path / "tree" / "a").write_text("content")
-    checkpoints = make_checkpoints(tmp_path)
-    get_status = os.fstat
-
-    def see_pipe(descriptor: int) -> os.stat_result:
-        is_a = str(Path(f"/proc/self/fd/{descriptor}").readlink()).endswith("/tree/a")
-        return os.stat_result([0o010600, *range(9)]) if is_a else get_status(descriptor)
-
-    monkeypatch.setattr(capture.os, "fstat", see_pipe)
-    taken = checkpoints._trees.take()
-    monkeypatch.undo()
-
-    entry = decode_tree(checkpoints.objects.read(taken.digest))["a"]
-    assert (entry.kind, entry.value) == ("x", b"is not a regular file")
 
 
 def test_with_a_session_goes_what_no_other_shares(tmp_path: Path) -> None:
@@ -328,22 +270,6 @@ def make_place(tmp_path: Path, saved: Path, name: str) -> FileCheckpoints:
     discovery = FileDiscoveryService(FileDiscoverySettings(), tmp_path / "home")
     where = CheckpointPlace(root=tmp_path / name, folder=saved / name, user_home=tmp_path / "home")
     return FileCheckpoints(where, CheckpointSettings(), discovery.scan_tree, now)
-
-
-def test_a_place_goes_once_its_newest_use_is_older_than_the_days(tmp_path: Path) -> None:
-    today = datetime(2026, 1, 31, tzinfo=UTC)
-    limit = int((today - timedelta(days=30)).timestamp())
-    for name, newest in (("own", limit - 9), ("older", limit - 1), ("just", limit), ("newer", limit + 1)):
-        for session, used in (("a", newest), ("b", limit - 99)):
-            path = tmp_path / name / "sessions" / session
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.touch()
-            os.utime(path, (used, used))
-    (tmp_path / "empty").mkdir()
-
-    drop_old_places(tmp_path / "own", today, 30)
-
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["empty", "just", "newer", "own"]
 
 
 def test_a_place_that_does_not_know_the_session_is_not_touched_and_one_that_cannot_be_changed_is_named(

@@ -10,14 +10,9 @@ from typing import Any
 import pytest
 
 from ollm.domain.errors import BusyError
-from ollm.services.file_checkpoints import restore
 from ollm.services.file_checkpoints.restore import (
-    RestoreJournal,
     peek_journal,
-    write_journal,
 )
-from ollm.services.file_checkpoints.tree import TreeEntry
-from ollm.store.file_objects import FileObjects
 from tests.services.file_checkpoints.trees import OTHER, SESSION, make_checkpoints, read_state, take_turn
 from tests.sizes import size
 
@@ -197,25 +192,3 @@ def test_of_two_at_once_the_second_waits_and_finds_its_files_restored(tmp_path: 
 
     assert result.skipped == ()
     assert [path.read_text() for path in tree.iterdir()] == ["old"]
-
-
-def make_journal(*contents: bytes) -> RestoreJournal:
-    steps = [(b"f%d" % at, None, TreeEntry("f", 0o644, content)) for at, content in enumerate(contents)]
-    return RestoreJournal(id="x", root="/", session_id=SESSION, number=1, message_id=1, scope="files", steps=steps)
-
-
-@pytest.mark.parametrize("count", [2, 3])
-def test_the_contents_of_few_files_are_synced_one_by_one_before_a_restore_and_many_at_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, count: int
-) -> None:
-    objects, synced = FileObjects(tmp_path / "saved"), list[bytes]()
-    (tmp_path / "saved").mkdir()
-    monkeypatch.setattr(restore, "MAX_SYNCED_OBJECTS", 2)
-    monkeypatch.setattr(objects, "sync_object", synced.append)
-    monkeypatch.setattr(restore.os, "sync", lambda: synced.append(b"all"))
-    contents = [bytes([at]) * 32 for at in range(count)]
-
-    write_journal(objects, make_journal(*contents))
-
-    assert synced == (contents if count == 2 else [b"all"])
-    assert peek_journal(objects) == make_journal(*contents)

@@ -15,7 +15,7 @@ from ollm.services.file_discovery.patterns import (
     translate_glob,
     translate_pattern,
 )
-from ollm.services.file_discovery.rules import Matcher, parse_ignore_rules
+from ollm.services.file_discovery.rules import parse_ignore_rules
 from ollm.services.file_discovery.service import FileDiscoveryService
 from tests.covers import covers
 from tests.services.file_discovery.looking import files, plant, rules
@@ -57,32 +57,6 @@ async def test_a_hostile_rule_costs_no_time(service: FileDiscoveryService, root:
     assert len(await asyncio.wait_for(files(service, root), 20)) == 22
 
 
-def parse(*lines: str, base: str = "") -> list[tuple[str, bool, bool]]:
-    return [
-        (rule.text, rule.negated, rule.only_directories)
-        for rule in parse_ignore_rules([line.encode() for line in lines], base.encode(), "x").rules
-    ]
-
-
-def test_comments_and_blank_lines_are_no_rules() -> None:
-    assert parse("", "# words", "   ", "\\#hash", "\0", "a\0b") == [("\\#hash", False, False)]
-    assert parse("a\r", "b/", "!c", "!d/", "\\!e") == [
-        ("a", False, False),
-        ("b/", False, True),
-        ("!c", True, False),
-        ("!d/", True, True),
-        ("\\!e", False, False),
-    ]
-
-
-@pytest.mark.parametrize(
-    ("line", "text"),
-    [("a  ", "a"), ("a\\ ", "a\\ "), ("a\\  ", "a\\ "), ("a b ", "a b"), ("a\t", "a\t"), ("a\\", None), ("a \\", None)],
-)
-def test_spaces_at_the_end_go_unless_escaped(line: str, text: str | None) -> None:
-    assert [rule for rule, _, _ in parse(line)] == ([] if text is None else [text])
-
-
 def test_a_line_that_cannot_be_used_is_told_with_its_number() -> None:
     said = parse_ignore_rules([b"ok", b"[x", b"/", b"!", b"a" * 4097, b"a" * 4096], b"", "here")
 
@@ -93,36 +67,6 @@ def test_a_line_that_cannot_be_used_is_told_with_its_number() -> None:
         (5, "it is longer than a path can be", "here"),
     ]
     assert [rule.line for rule in said.rules] == [1, 6]
-
-
-def make(*lines: str, ignore_case: bool = False, base: bytes = b"") -> Matcher:
-    return Matcher(parse_ignore_rules([line.encode() for line in lines], base, "x").rules, ignore_case=ignore_case)
-
-
-@pytest.mark.parametrize(
-    ("lines", "path", "directory", "deciding"),
-    [
-        (("*.log", "!a.log"), b"a.log", False, "!a.log"),
-        (("!a.log", "*.log"), b"a.log", False, "*.log"),
-        (("a[bc]d", "x?z", "ab?"), b"acd", False, "a[bc]d"),
-        (("a[bc]d", "x?z", "ab?"), b"abc", False, "ab?"),
-        (("out/",), b"out", False, None),
-        (("out/",), b"out", True, "out/"),
-        (("out", "out/"), b"out", False, "out"),
-        (("/a",), b"d/a", False, None),
-        (("a",), b"d/a", False, "a"),
-        (("d/a", "?"), b"d/a", False, "?"),
-        (("*.log",), b"log", False, None),
-        ((), b"a", False, None),
-    ],
-)
-def test_the_last_rule_that_matches_decides(
-    lines: tuple[str, ...], path: bytes, directory: bool, deciding: str | None
-) -> None:
-    rule = make(*lines).find_deciding_rule(path, directory=directory)
-
-    assert (rule.text if rule else None) == deciding
-    assert make(*lines).hides(path, directory=directory) is (deciding is not None and deciding[0] != "!")
 
 
 CASES: list[tuple[str, str, bool]] = [
@@ -212,11 +156,6 @@ def test_a_pattern_that_can_never_match_is_told(pattern: str, reason: str) -> No
         translate_pattern(pattern.encode())
 
 
-def test_no_wildcard_matches_the_end_of_a_path_in_a_list() -> None:
-    for pattern in (b"*", b"**", b"?", b"[!a]", b"[\\x00-\\xff]"):
-        assert not compile_bytes(translate_pattern(pattern)).fullmatch(b"\0")
-
-
 @pytest.mark.parametrize(
     ("pattern", "expected"),
     [
@@ -290,17 +229,6 @@ async def test_what_needs_no_rule_is_said_in_words(service: FileDiscoveryService
     assert await reason("x" * 300) == (False, "it cannot be read: File name too long", "x" * 300)
     (tmp_path / "way").symlink_to(root / "src")
     assert await reason(str(tmp_path / "way" / "b")) == (True, "no rule hides it", "")
-
-
-async def test_a_rule_that_includes_says_of_which_part_it_is(service: FileDiscoveryService, root: Path) -> None:
-    plant(root, "src/c.log", "src/d.log")
-    rules(root, ".gitignore", "*.log", "!c.log")
-
-    kept = await service.explain(str(root), "src/c.log")
-    hidden = await service.explain(str(root), "src/d.log")
-
-    assert (kept.shown, kept.decided_at, kept.rule, kept.line) == (True, "src/c.log", "!c.log", 2)
-    assert (hidden.shown, hidden.decided_at, hidden.rule, hidden.line) == (False, "src/d.log", "*.log", 1)
 
 
 @covers("P22", "D321", "D321")

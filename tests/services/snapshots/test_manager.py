@@ -11,9 +11,6 @@ from hypothesis import given
 
 from ollm.domain.context import (
     ActiveContext,
-    Checkpoint,
-    Goal,
-    GoalStack,
 )
 from ollm.domain.errors import DamagedError, NotFoundError, OllmError
 from ollm.domain.events import (
@@ -26,7 +23,7 @@ from ollm.domain.events import (
 )
 from ollm.domain.messages import PromptMessage, ToolCall
 from ollm.domain.session import ContextSnapshot
-from ollm.services.snapshots import ContextState, make_snapshot, read_context
+from ollm.services.snapshots import make_snapshot, read_context
 from tests.covers import covers
 from tests.ordinary_user import as_ordinary_user
 from tests.services import contexts as make
@@ -120,37 +117,6 @@ def test_a_failed_result_is_still_a_failed_one_when_it_comes_back() -> None:
     assert (taken.id, taken.timestamp, taken.trigger) == ("s1", "then", "threshold")
 
 
-def test_the_summary_counts_and_names_the_last_request() -> None:
-    assert make_snapshot(state(ActiveContext()), "manual", "s", "t").summary == "0 messages, 0 checkpoints"
-    asked = ActiveContext(messages=(make.user(1, "cut"), make.user(2, "a\n b " + "x" * 100), make.assistant(3, "ok")))
-    assert make_snapshot(state(asked), "manual", "s", "t").summary == (
-        "3 messages, 0 checkpoints; last asked: a b " + "x" * 75 + "…"
-    )
-    whole = state(ActiveContext(messages=(make.user(1, "cut"),)), words={1: "the whole of it"})
-    assert make_snapshot(whole, "manual", "s", "t").summary.endswith("last asked: the whole of it")
-
-
-def test_the_metadata_says_how_much_of_the_archive_is_in_it() -> None:
-    goals = GoalStack(goals=(Goal(id="a", text="x", status="completed"), Goal(id="b", text="y")))
-    context = ActiveContext(
-        goals=goals, checkpoints=(Checkpoint(id="k", text="", message_ids=(), timestamp="", tokens=1),)
-    )
-    made = ContextState(
-        session_id=SESSION,
-        model="m",
-        window=100,
-        token_count=30,
-        context=context,
-        archive_tokens=90,
-        reasoning_model=True,
-    )
-
-    metadata = make_snapshot(made, "manual", "s", "t").metadata
-
-    assert (metadata.compression_ratio, metadata.total_checkpoints, metadata.total_goals_completed) == (0.3333, 1, 1)
-    assert (metadata.active_goal_id, metadata.is_reasoning_model, metadata.context_size) == ("b", True, 100)
-
-
 @pytest.mark.parametrize(
     ("entry", "content", "sources"),
     [
@@ -174,12 +140,6 @@ def test_a_message_is_read_in_every_form(entry: dict[str, Any], content: str, so
 def test_a_message_nobody_can_read_is_damage() -> None:
     with pytest.raises(DamagedError, match="A message of the snapshot cannot be read: "):
         read_context(snapshot([{"role": "king", "content": "x"}]))
-
-
-def test_what_an_old_snapshot_does_not_hold_is_empty() -> None:
-    read = read_context(snapshot([], goalStack=None, reasoningStorage=None, mode=None))
-
-    assert read == ActiveContext(mode="code")
 
 
 @covers(
@@ -383,14 +343,6 @@ def test_a_snapshot_that_cannot_be_written_is_told_and_ends_nothing() -> None:
         assert shelf.kinds() == [SnapshotError, Notice]
 
     as_ordinary_user(body)
-
-
-async def test_without_automatic_ones_only_a_person_takes_a_snapshot(tmp_path: Path) -> None:
-    shelf = Shelf(tmp_path, auto_create=False)
-
-    assert await shelf.manager.create_snapshot(state(), "threshold") is None
-    assert shelf.events == []
-    assert await shelf.manager.create_snapshot(state(), "manual") is not None
 
 
 async def test_of_automatic_snapshots_turned_off_is_said_once_and_of_manual_ones_always(tmp_path: Path) -> None:
