@@ -12,7 +12,6 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
 
 from ollm.domain.errors import NotFoundError, OllmError, StorageError, UsageError
 from ollm.domain.text import suggest_names
@@ -25,18 +24,6 @@ from ollm.system.sandbox.confined import find_program
 Progress = Callable[[int, int], None]  # bytes so far, bytes in all (0 when not known)
 BLOCK_BYTES = 1024 * 1024
 READ_TIMEOUT_SECONDS = 60.0
-
-
-def fetch_file(url: str, part: Path, progress: Progress) -> None:
-    """Download `url` into `part`, resuming after the existing bytes. A failed download keeps its bytes."""
-    make_private_directory(part.parent)
-    parts = urlsplit(url)
-    if parts.scheme == "file":
-        _copy(Path(unquote(parts.path)), part, progress)
-    elif parts.scheme in ("http", "https"):
-        _fetch_http(url, part, progress)
-    else:
-        raise UsageError(f"Cannot download {url}: only http, https and file URLs are supported.")
 
 
 def keep_verified(part: Path, target: Path, digest: str) -> None:
@@ -65,14 +52,8 @@ def require_disk_space(directory: Path, size: int) -> None:
         raise _make_disk_full_error(directory, size - free)
 
 
-def _copy(source: Path, part: Path, progress: Progress) -> None:
-    if not source.is_file():
-        raise OllmError(f"{source} does not exist.", action="Check the URL (models.urls).")
-    with _explain_disk_errors(part), source.open("rb") as file:
-        _write(part, iter(lambda: file.read(BLOCK_BYTES), b""), 0, source.stat().st_size, progress)
-
-
-def _fetch_http(url: str, part: Path, progress: Progress) -> None:
+def fetch_file(url: str, part: Path, progress: Progress) -> None:
+    """Download `url` into `part`, resuming after the existing bytes. A failed download keeps its bytes."""
     import httpx2
 
     have = part.stat().st_size if part.exists() else 0
@@ -90,7 +71,7 @@ def _fetch_http(url: str, part: Path, progress: Progress) -> None:
                 require_disk_space(part.parent, total - begin)
                 _write(part, response.iter_bytes(), begin, total, progress)
     except (httpx2.HTTPError, httpx2.InvalidURL) as error:
-        why = re.sub(r"^\[Errno -?\d+\] ", "", str(error)) or type(error).__name__
+        why = re.sub(r"^\[Errno -?\d+\] ", "", str(error)).rstrip(".") or type(error).__name__
         raise OllmError(
             f"Download of {part.name.removesuffix('.part')} failed: {why}.",
             action="Run the same command again to resume.",
