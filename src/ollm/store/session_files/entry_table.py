@@ -22,7 +22,8 @@ from ollm.store.session_files.document import hash_message, parse_object, read_n
 from ollm.store.session_files.files import DamageReport, Range, SessionFile
 from ollm.store.session_files.journal import JournalRecord
 
-_ANSWER = b'{"role":"assistant"'
+_ANSWER, _REQUEST = b'{"role":"assistant"', b'{"role":"user"'
+MIN_AFTER_MESSAGES = 32  # that a large session is continued with
 
 
 class _Piece(NamedTuple):
@@ -199,6 +200,14 @@ class EntryTable:
         if len({self._starts[at] < self.journal_place for at in (known, index)}) == 1:  # both files may have it
             self._damage.note(f"message {self._numbers[index]} is in the files twice")
         return True
+
+    def find_beginning(self, number: int) -> int:
+        """Find the number before the last request up to `number` that some messages follow, or return 0."""
+        for index in reversed(self._order[:-MIN_AFTER_MESSAGES] if number else ()):
+            found = self._given.get(index) or self._numbers[index]
+            if found <= number + 1 and self._read_message(index).startswith(_REQUEST):
+                return found - 1
+        return 0
 
     def iter_messages(self, after: int) -> Iterator[bytes]:
         """Iterate over the messages after a number."""

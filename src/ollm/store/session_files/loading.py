@@ -182,15 +182,31 @@ def _read_entries(
             yield found, data, sound
 
 
-def load_session(stream: SessionStream) -> LoadedSession:
-    """Load everything readable at once."""
-    reader, (messages, calls) = stream.reader, separate_calls([*stream.iter_messages()], [*stream.iter_calls()])
-    loaded = make_loaded_session(stream, len(messages) - bool(reader.partial))
-    ids = (*reader.newest_calls, *(call.id for call in calls))
-    return msgspec.structs.replace(
-        loaded,
+def load_session(stream: SessionStream, after: int = 0) -> LoadedSession:
+    """Read everything readable, and keep what follows message `after`."""
+    reader, count, calls_so_far = stream.reader, 0, max(map(read_call_number, ("", *stream.reader.newest_calls)))
+    messages: list[Message] = []
+    for message in stream.iter_messages():
+        count += 1
+        if message.id > after:
+            messages.append(message)
+    calls: list[ToolCallRecord] = []
+    for number, call in enumerate(stream.iter_calls(), start=1):
+        calls_so_far = max(calls_so_far, number, read_call_number(call.id))
+        if call.message_id > after or not after:
+            calls.append(call)
+    messages, calls = separate_calls(messages, calls)
+    return LoadedSession(
         session=msgspec.structs.replace(stream.session, messages=tuple(messages), tool_calls=tuple(calls)),
-        calls_so_far=max(len(calls), *map(read_call_number, ("", *ids))),
+        damage=stream.damage,
+        read_only=stream.read_only,
+        skipped=max(reader.skipped, after),
+        calls_so_far=calls_so_far,
+        message_count=count - bool(reader.partial),
+        last_number=reader.missing.last_number,
+        partial=reader.partial,
+        journal_good=reader.journal_good,
+        journal_end=reader.journal_end,
     )
 
 
@@ -224,23 +240,6 @@ def separate_calls(messages: list[Message], calls: list[ToolCallRecord]) -> tupl
             asked = asked if message.role == "tool" else {}  # the others were never answered
             messages[place] = msgspec.structs.replace(message, parts=tuple(map(rename, message.parts)))
     return messages, calls
-
-
-def make_loaded_session(stream: SessionStream, count: int) -> LoadedSession:
-    """Describe a fully read stream with `count` finished messages, without its content."""
-    reader = stream.reader
-    return LoadedSession(
-        session=stream.session,
-        damage=stream.damage,
-        read_only=stream.read_only,
-        skipped=reader.skipped,
-        calls_so_far=0,
-        message_count=count,
-        last_number=reader.missing.last_number,
-        partial=reader.partial,
-        journal_good=reader.journal_good,
-        journal_end=reader.journal_end,
-    )
 
 
 def make_partial_message(reader: SessionReader, number: int) -> Message:

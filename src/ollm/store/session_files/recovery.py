@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -23,10 +22,7 @@ from ollm.store.session_files.loading import (
     SessionStream,
     complete_head,
     load_session,
-    make_loaded_session,
     mark_interrupted,
-    read_calls,
-    read_messages,
 )
 from ollm.store.session_files.places import SessionPlaces, keep_copies
 from ollm.store.session_files.reader import SessionPart, SessionReader
@@ -55,26 +51,20 @@ def recover_session(
     session_id = writer.session_id
     home = places.find_home(session_id) or places.directory
     paths = home / f"{session_id}.json", home / f"{session_id}.journal"
-    hold = to_continue and not is_large(*paths)
+    begin = 0 if to_continue and not is_large(*paths) else since or sys.maxsize if to_continue else None
     loaded, damage, missing = None, None, None
     if home == places.directory:
         loaded = _read_end(paths, writer, since, known) if to_continue else None
-        hold = hold or loaded is not None
-        loaded = loaded or _read_whole(paths, writer, DamageReport(strict=True), hold=hold)
+        loaded = loaded or _read_whole(paths, writer, DamageReport(strict=True), begin)
     if loaded is None:
         damage, missing = _rewrite(places, paths, writer, clock)
         paths = places.get_document_path(session_id), places.get_journal_path(session_id)
-        loaded = _read_whole(paths, writer, DamageReport(), hold=hold)
+        loaded = _read_whole(paths, writer, DamageReport(), begin)
         assert loaded
-    if to_continue and not hold:
-        end = _read_end(paths, writer, since, (loaded.message_count, loaded.last_number), surely=True)
-        loaded = end or _read_whole(paths, writer, DamageReport(), hold=True) or loaded
     for path in places.directory.glob(f".{session_id}.*.tmp"):
         path.unlink(missing_ok=True)
-    if missing:  # their numbers are not used again
-        last = max(loaded.last_number, *(end for _, end in missing["messages"]), 0)
-        loaded = msgspec.structs.replace(loaded, last_number=last)
-    writer.adopt(loaded)
+    last = max(loaded.last_number, *(end for _, end in (missing or {}).get("messages", ())), 0)
+    writer.adopt(msgspec.structs.replace(loaded, last_number=last))  # numbers of missing messages are not used again
     if missing:
         writer.change_fields(loaded.session.last_activity, {}, {MISSING: missing})
     loaded = msgspec.structs.replace(loaded, damage=damage or loaded.damage)
@@ -90,10 +80,8 @@ def get_total_size(*paths: Path) -> int:
     return sum(path.stat().st_size for path in paths if path.is_file())
 
 
-def _read_end(
-    paths: Paths, writer: SessionWriter, since: int, known: Counts | None, *, surely: bool = False
-) -> LoadedSession | None:
-    """Read the end of a session, or return None if that may not be enough. `surely`: everything was just read."""
+def _read_end(paths: Paths, writer: SessionWriter, since: int, known: Counts | None) -> LoadedSession | None:
+    """Read the end of a session, or return None if that may not be enough."""
     has_marks = get_total_size(paths[1]) >= journal.MARK_EVERY_BYTES
     if not known and not (has_marks and (since or is_large(*paths))):
         return None
@@ -101,9 +89,9 @@ def _read_end(
     with _open_stream(paths, writer, DamageReport(strict=True), part) as stream, contextlib.suppress(DamageFoundError):
         if stream and stream.reader.narrowed:
             mark = stream.reader.mark
-            count, last = (mark.count, mark.last) if mark and not surely else known or (0, 0)
+            count, last = (mark.count, mark.last) if mark else known or (0, 0)
             loaded = load_session(stream)
-            if (mark or known) and not loaded.read_only and (surely or _has_all_calls(loaded.session)):
+            if (mark or known) and not loaded.read_only and _has_all_calls(loaded.session):
                 numbers = [message.id for message in loaded.session.messages]
                 if max(numbers, default=0) >= last:
                     count += sum(number > last for number in numbers) - loaded.is_unfinished
@@ -116,18 +104,14 @@ def _has_all_calls(session: Session) -> bool:
     return all(name in calls for message in session.messages for name in message.call_ids)
 
 
-def _read_whole(paths: Paths, writer: SessionWriter, damage: DamageReport, *, hold: bool) -> LoadedSession | None:
-    """Read all of a session, or return None as soon as its files prove to need rewriting. Its content is returned
-    only with `hold`."""
+def _read_whole(paths: Paths, writer: SessionWriter, damage: DamageReport, begin: int | None) -> LoadedSession | None:
+    """Read all of a session, or return None as soon as its files prove to need rewriting. The content is returned from
+    the request before the message `begin` on; with None, without content."""
     with _open_stream(paths, writer, damage) as stream, contextlib.suppress(DamageFoundError):
         if stream is None:
             return None
         refuse_read_only(stream, paths[0])
-        if hold:
-            return load_session(stream)
-        count = sum(1 for _ in read_messages(stream.reader))
-        deque(read_calls(stream.reader), maxlen=0)  # the first that is wrong ends it
-        return make_loaded_session(stream, count)
+        return load_session(stream, sys.maxsize if begin is None else stream.reader.table.find_beginning(begin))
     return None
 
 
