@@ -112,26 +112,45 @@ async def test_code_in_a_shell_block_is_not_run_and_says_why(tmp_path: Path) -> 
 
 TWO_CLASSES = "class Shop:\n    @property\n    def add(self):\n        return 1\n\n\nclass Cart:\n    def add(self):\n        return 2\n"
 LONG_YAML = "env:\n  A: 1\n  B: 2\njobs:\n  build:\n    run: x\n" + "".join(f"# {n}\n" for n in range(40))
+ONE = "def f():\n    return 1\n"
 LONG_PAGE = "".join(f"line {n}\n" for n in range(80))
 FUNCTIONS = "".join(f"def f{n}(a, b):\n    x = a + b\n    y = x * {n}\n    return y\n\n\n" for n in range(12))
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "block"),
+LEAVES_OUT = "leaves a part of the code out"
+REFUSED = [
     [
-        ("a.py", TWO_CLASSES, "def add(self):\n    return 3"),
-        ("a.yaml", LONG_YAML, "env:\n  A: 1\n  B: 2\n  C: 3\n..."),
-        ("a.txt", LONG_PAGE, "line 3\nline new\n...\nline 70"),
-        ("a.py", FUNCTIONS, "    x = a + b\n    y = x * 100\n    return y"),
+        ("a.py", TWO_CLASSES, "def add(self):\n    return 3", "fits several places"),
+        ("a.yaml", LONG_YAML, "env:\n  A: 1\n  B: 2\n  C: 3\n...", LEAVES_OUT),
+        ("a.txt", LONG_PAGE, "line 3\nline new\n...\nline 70", "not all of it"),
+        ("b.py", FUNCTIONS, "    x = a + b\n    y = x * 100\n    return y", "fits several places"),
+        ("c.py", "def g():\n    a = 1\n    b = 2\n    return a\n", "def g():\n    # ... existing code ...", LEAVES_OUT),
+        ("new.py", None, "def serve():\n    pass\n\n# ... rest of code", LEAVES_OUT),
     ],
-)
-async def test_a_block_that_fits_several_places_or_would_lose_lines_is_refused(
-    tmp_path: Path, name: str, text: str, block: str
-) -> None:
-    said, runner = await run_task(tmp_path, {name: text}, f"Change {name}.", [f"{name}\n```\n{block}\n```", "No."])
+    [
+        ("a.html", "<p>\n<h1>A</h1>\n<b>1</b>\n</p>\n", "<p>\n<h1>B</h1>\n<!-- rest of the page -->\n</p>", LEAVES_OUT),
+        ("a.json", '{"x": 1}\n', '{"x": 2,}', "no longer parses"),
+        ("a.toml", "x = 1\n", "x = = 2", "no longer parses"),
+        ("b.yaml", "x: 1\ny: 2\n", "x: [1\ny: 2", "no longer parses"),
+        ("d.py", f"{ONE}\n\ndef g():\n    return 2\n", f"{ONE}\n\ndef h():\n    return 3\n\n\nh()\n", "loses g"),
+        ("page.md", "".join(f"- {n}\n" for n in range(9)), "- 0\n- 1\n- two\n", "loses 6 of 9 lines"),
+    ],
+]
 
-    assert [call["status"] for call in said["toolCalls"]] == ["failed"]
-    assert read(runner, name) == text
+
+@pytest.mark.parametrize("refused", REFUSED, ids=["where", "what"])
+async def test_a_block_that_would_do_harm_is_refused_with_the_reason(
+    tmp_path: Path, refused: list[tuple[str, str | None, str, str]]
+) -> None:
+    files = {name: old for name, old, _, _ in refused if old is not None}
+    answer = "\n\n".join(f"{name}\n```\n{block}\n```" for name, _, block, _ in refused)
+    said, runner = await run_task(tmp_path, files, f"Change {', '.join(files)}.", [answer, "No.", "No."])
+
+    assert [call["status"] for call in said["toolCalls"]] == ["failed"] * len(refused)
+    for call, (name, _, _, reason) in zip(said["toolCalls"], refused, strict=True):
+        assert reason in call["result"]["llmContent"], name
+    assert {name: read(runner, name) for name in files} == files
+    assert not (runner.workspace / "new.py").exists()
 
 
 async def test_decorators_stay_and_the_last_line_cannot_be_forged_by_a_name(tmp_path: Path) -> None:
@@ -221,31 +240,34 @@ async def test_a_refused_block_stays_the_models_and_the_reason_comes_behind_it(t
     assert "The answer was stopped after 2,000 tokens" in long["err"]
 
 
-DOCUMENTED = '"""Doc."""\ndef add(a, b):\n    return a\n'
 SCRIPT = "```bash\n#!/bin/sh\nrm a.txt\n```"
+STEPS = {
+    "**`tools/clean`**:\n\n```sh\nrm a.txt\n```": {"tools/clean": "rm a.txt\n"},
+    "```bash\n# clean.sh\nrm a.txt\n```": {"clean.sh": "rm a.txt\n"},
+    "<think>b.txt\n```\nwrong\n```\n\nb.txt\n```\nno\n```\n</think>b.txt\n```\nyes\n```": {"b.txt": "yes\n"},
+    "pkg/__init__.py\n```python\n```": {"pkg/__init__.py": ""},
+    'conf.json\n```json\n{"limit": 20}\n```': {},
+    'conf.json\n```json\n{"limit": 20} \n```': {"conf.json": '{"limit": 20} \n'},
+    "notes.md\n```\n# Project\n```": {"notes.md": "# Project\n"},
+    'calc.py\n```\n"""Doc."""\ndef add(a, b):\n    return a\n```': {},
+    "calc.py\n```\ndef add(a, b):\n    return a + b\n```": {
+        "src/calc.py": '"""Doc."""\ndef add(a, b):\n    return a + b\n'
+    },
+}
+NO_STEPS = [
+    f"The script clean.sh:\n{SCRIPT}",
+    f"<think>\nI could:\n{SCRIPT.replace('#!/bin/sh', 'ls')}\n</think>\nKeep it.",
+]
 
 
-@pytest.mark.parametrize(
-    ("answer", "made"),
-    [
-        ("**`tools/clean`**:\n\n```sh\nrm a.txt\n```", {"tools/clean": "rm a.txt\n"}),
-        ("```bash\n# clean.sh\nrm a.txt\n```", {"clean.sh": "rm a.txt\n"}),
-        (f"The script clean.sh:\n{SCRIPT}", {}),
-        (f"<think>\nI could:\n{SCRIPT.replace('#!/bin/sh', 'ls')}\n</think>\nKeep it.", {}),
-        ("<think>b.txt\n```\nwrong\n```\n\nb.txt\n```\nno\n```\n</think>b.txt\n```\nyes\n```", {"b.txt": "yes\n"}),
-        ("pkg/__init__.py\n```python\n```", {"pkg/__init__.py": ""}),
-        ('conf.json\n```json\n{"limit": 20}\n```', {"conf.json": '{"limit": 20}\n'}),
-        ("notes.md\n```\n# Project\n```", {"notes.md": "# Project\n"}),
-        ("calc.py\n```\ndef add(a, b):\n    return a + b\n```", {"src/calc.py": "def add(a, b):\n    return a + b\n"}),
-        ('calc.py\n```\n"""Doc."""\ndef add(a, b):\n    return a\n```', {"src/calc.py": DOCUMENTED}),
-    ],
-)
-async def test_a_block_does_what_it_says_where_it_says(tmp_path: Path, answer: str, made: dict[str, str]) -> None:
+@pytest.mark.parametrize("steps", [STEPS, *({answer: {}} for answer in NO_STEPS)], ids=["steps", "script", "thought"])
+async def test_a_block_does_what_it_says_where_it_says(tmp_path: Path, steps: dict[str, dict[str, str]]) -> None:
     files = {"a.txt": "one\n", "conf.json": '{\n  "limit": 12,\n  "name": "x"\n}\n', "doc/notes.md": "# Doc\n"}
     files["src/calc.py"] = "def add(a, b):\n    return a - b\n"
     asked = "Look at a.txt, conf.json, doc/notes.md and src/calc.py"
-    _, runner = await run_task(tmp_path, files, asked, [answer, answer if "limit" in answer else "Done.", "Done."])
+    _, runner = await run_task(tmp_path, files, asked, [*steps, "Done."])
 
+    made = {name: text for each in steps.values() for name, text in each.items()}
     found = {str(path.relative_to(runner.workspace)) for path in runner.workspace.rglob("*") if path.is_file()}
     assert {name for name in found if not name.startswith(".")} == {*files, *made}
     assert {name: read(runner, name) for name in files | made} == files | made
@@ -305,37 +327,20 @@ async def test_two_blocks_for_one_file_count_one_after_the_other(tmp_path: Path)
     assert [call["status"] for call in said["toolCalls"]] == ["ok", "ok"]
 
 
-@pytest.mark.parametrize(
-    ("answer", "path", "text"),
-    [
-        ("```bash\ncat > P.md <<'EOF'\n# A\n```\nls\n```\nEOF\n```", "P.md", "# A\n```\nls\n```\n"),
-        ("P.md\n```\n# A\n\n```\nls\n```\n\nend\n```", "P.md", "# A\n\n```\nls\n```\n\nend\n"),
-        ("1. b.py:\n\n   ```python\n   if 1:\n       x\n   ```\n", "b.py", "if 1:\n    x\n"),
-        ("src\\b.py\r\n```python\r\nprint(1)\r\n```\r\n", "src/b.py", "print(1)\n"),
-        ("**b.py**\n~~~python\nprint(1)\n~~~", "b.py", "print(1)\n"),
-    ],
-)
-async def test_odd_blocks_are_read_as_they_are_meant(tmp_path: Path, answer: str, path: str, text: str) -> None:
-    _, runner = await run_task(tmp_path, {"o.txt": "o\n"}, f"Create {path}.", [answer, "Done."])
-
-    assert read(runner, path) == text
+ODD = {
+    "P.md": ("```bash\ncat > P.md <<'EOF'\n# A\n```\nls\n```\nEOF\n```", "# A\n```\nls\n```\n"),
+    "Q.md": ("Q.md\n```\n# A\n\n```\nls\n```\n\nend\n```", "# A\n\n```\nls\n```\n\nend\n"),
+    "b.py": ("1. b.py:\n\n   ```python\n   if 1:\n       x\n   ```\n", "if 1:\n    x\n"),
+    "src/b.py": ("src\\b.py\r\n```python\r\nprint(1)\r\n```\r\n", "print(1)\n"),
+    "c.py": ("**c.py**\n~~~python\nprint(1)\n~~~", "print(1)\n"),
+}
 
 
-@pytest.mark.parametrize(
-    ("old", "block"),
-    [
-        ("def g():\n    a = 1\n    b = 2\n    return a + b\n", "def g():\n    # ... existing code ...\n    return 5"),
-        ("<p>\n<h1>A</h1>\n<b>1</b>\n<b>2</b>\n</p>\n", "<p>\n<h1>B</h1>\n<!-- rest of the page -->\n</p>"),
-        (None, "def serve():\n    pass\n\n# ... rest of code"),
-    ],
-)
-async def test_a_block_that_leaves_code_out_is_refused(tmp_path: Path, old: str | None, block: str) -> None:
-    files = {} if old is None else {"a.py": old}
-    said, runner = await run_task(tmp_path, files, "Change a.py.", [f"a.py\n```\n{block}\n```", "No.", "No.", "No."])
+async def test_odd_blocks_are_read_as_they_are_meant(tmp_path: Path) -> None:
+    script: list[Answer | str] = [*(answer for answer, _ in ODD.values()), "Done."]
+    _, runner = await run_task(tmp_path, {"o.txt": "o\n"}, "Create them.", script)
 
-    assert [call["status"] for call in said["toolCalls"]] == ["failed"]
-    assert "leaves a part of the code out" in json.dumps(runner.server.chats[1]["messages"])
-    assert (read(runner, "a.py") if old else None) == old
+    assert {path: read(runner, path) for path in ODD} == {path: text for path, (_, text) in ODD.items()}
 
 
 async def test_a_block_that_breaks_the_file_is_refused_once_with_the_reason(tmp_path: Path) -> None:
@@ -352,28 +357,6 @@ async def test_a_block_that_breaks_the_file_is_refused_once_with_the_reason(tmp_
     said, runner = await run_task(tmp_path / "2", files, "Fix a.py", [broken, broken, "Done."])
     assert [call["status"] for call in said["toolCalls"]] == ["failed", "ok"]
     assert "a.py no longer parses" in said["toolCalls"][1]["result"]["llmContent"]
-
-
-@pytest.mark.parametrize(
-    ("name", "old", "block"),
-    [
-        ("a.json", '{"x": 1}\n', '{"x": 2,}'),
-        ("a.toml", "x = 1\n", "x = = 2"),
-        ("a.yaml", "x: 1\ny: 2\n", "x: [1\ny: 2"),
-        (
-            "a.py",
-            "def f():\n    return 1\n\n\ndef g():\n    return 2\n",
-            "def f():\n    return 1\n\n\ndef h():\n    return 3\n\n\nh()\n",
-        ),
-        ("page.md", "".join(f"- {n}\n" for n in range(9)), "- 0\n- 1\n- two\n"),
-    ],
-)
-async def test_data_that_breaks_and_parts_that_are_lost_are_refused_once(
-    tmp_path: Path, name: str, old: str, block: str
-) -> None:
-    said, runner = await run_task(tmp_path, {name: old}, f"Mend {name}", [f"{name}\n```\n{block}\n```", "No."])
-
-    assert (read(runner, name), said["toolCalls"][0]["status"]) == (old, "failed")
 
 
 @pytest.mark.parametrize("asked", ["Remove drop from a.py", "Wirf drop aus a.py raus"])

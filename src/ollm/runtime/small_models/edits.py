@@ -23,6 +23,7 @@ from ollm.runtime.small_models.placement import (
     place_keyed_lines,
     place_similar,
 )
+from ollm.services.syntax_check import find_syntax_error
 
 SMALL_LINES = 12  # a file of so few lines is rewritten as a whole, except for its definitions
 NOTHING_CHANGES = "{} holds exactly this already: nothing was changed."
@@ -105,8 +106,6 @@ def is_whole_document(path: str, body: str, current: str) -> bool:
     kind = path.rpartition(".")[2].lower()
     if kind not in ("json", "toml", "yaml", "yml") or not body.strip():
         return False
-    from ollm.services.syntax_check import find_syntax_error
-
     if find_syntax_error(path, body):
         return False
     there = set(_TOP_KEY.findall(current))

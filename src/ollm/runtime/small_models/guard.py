@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from ollm.runtime.small_models.placement import list_defined_names
+from ollm.services.syntax_check import describe_lost_syntax
 
 MAX_REFUSALS = 1  # of one file in a turn; then the block is taken, and what is wrong with it is said
 MIN_LOST_LINES = 3
@@ -23,8 +24,6 @@ class BlockGuard:
         """Return why a block is refused, or "" if it does no harm or was refused before."""
         if self._refused.get(path, 0) >= MAX_REFUSALS:
             return ""
-        from ollm.services.syntax_check import describe_lost_syntax
-
         told = describe_lost_syntax(path, before or None, after) or self._describe_loss(path, before or "", after)
         if not told:
             return ""
