@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ollm.extensions.mcp.catalogue import CatalogueFile
+from ollm.extensions.mcp.client_features import ClientFeatures
 from ollm.extensions.mcp.connection import McpConnection
 from ollm.extensions.mcp.openers import make_opener
 from ollm.extensions.mcp.servers import McpServers
@@ -49,7 +50,9 @@ async def lines(directory: Path, configured: dict[str, Any]) -> AsyncIterator[Li
 
     def connect(server: McpServer) -> McpConnection:
         sandbox = Sandbox(directory, Path.home())
-        return McpConnection(server, make_opener(server, host, directory, ENVIRONMENT, sandbox))
+        features = ClientFeatures(server.name, directory, lambda _: None)
+        opener = make_opener(server, host, directory, ENVIRONMENT, sandbox)
+        return McpConnection(server, opener, directory, ENVIRONMENT["PATH"], features)
 
     servers = McpServers(found, connect, CatalogueFile(directory / "cache" / "mcp.json"), told.append)
     try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from itertools import chain
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
 from litestar import delete, get, post
@@ -17,9 +17,7 @@ from ollm.daemon.bodies import (
     Accepted,
     CheckpointLine,
     CreatedReply,
-    KeptFile,
     RestoreBody,
-    RestoredFile,
     RestoreReply,
 )
 from ollm.daemon.service import DaemonService
@@ -75,7 +73,8 @@ async def restore_checkpoint(
     words = [str(number), data.what, *(["force"] if data.force else [])]
     words += [] if data.dry_run and not data.diff else ["diff"] if data.dry_run else ["yes"]
     reply = await held.conversation.command("rewind", " ".join(words))
-    return make_reply(data, reply.text, reply.data)
+    done = {"what": data.what, "dryRun": data.dry_run, "files": [], "skipped": [], **reply.data, "text": reply.text}
+    return msgspec.convert(done, RestoreReply)
 
 
 async def restore_closed(service: DaemonService, session_id: str, number: int, body: RestoreBody) -> RestoreReply:
@@ -90,17 +89,7 @@ async def restore_closed(service: DaemonService, session_id: str, number: int, b
         dry_run=body.dry_run,
         diff=body.diff,
     )
-    return make_reply(body, done.text, {"files": done.files, "skipped": done.skipped})
-
-
-def make_reply(body: RestoreBody, text: str, data: dict[str, Any]) -> RestoreReply:
-    return RestoreReply(
-        what=body.what,
-        dry_run=body.dry_run,
-        files=msgspec.convert(data.get("files", []), list[RestoredFile]),
-        skipped=msgspec.convert(data.get("skipped", []), list[KeptFile]),
-        text=text,
-    )
+    return msgspec.convert(done, RestoreReply, from_attributes=True)
 
 
 @get("/sessions/{session_id:str}/snapshots")

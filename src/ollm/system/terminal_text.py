@@ -48,11 +48,14 @@ def make_printable(text: str) -> str:
     """Return one line with nothing removed: control, bidi and invisible characters are shown as escapes."""
     if text.isprintable():
         return text
-    odd = [letter for letter in set(text) if not letter.isprintable()]
-    if len(odd) > _MAX_REPLACED_CHARACTERS:
-        return text.translate({ord(letter): _escape(letter) for letter in odd})
-    for letter in odd:  # quicker by far where there is much of it, such as a hole of zeros in a damaged file
-        text = text.replace(letter, _escape(letter))
+    return _replace_letters(text, [letter for letter in set(text) if not letter.isprintable()], _escape)
+
+
+def _replace_letters(text: str, letters: list[str], escape: Callable[[str], str]) -> str:
+    if len(letters) > _MAX_REPLACED_CHARACTERS:
+        return text.translate({ord(letter): escape(letter) for letter in letters})
+    for letter in letters:  # quicker by far if there is much of one, such as a hole of zeros in a damaged file
+        text = text.replace(letter, escape(letter))
     return text
 
 
@@ -97,11 +100,7 @@ def _replace_formats(text: str, kept: str, escape: Callable[[str], str]) -> str:
     if any(letter in JOINERS for letter in found):
         text = _LONE_JOINER.sub(lambda match: escape(match[0]), text)
         found = [letter for letter in found if letter not in JOINERS]
-    if len(found) > _MAX_REPLACED_CHARACTERS:
-        return text.translate({ord(letter): escape(letter) for letter in found})
-    for letter in found:  # all of one kind at once: a damaged file may hold millions
-        text = text.replace(letter, escape(letter))
-    return text
+    return _replace_letters(text, found, escape)
 
 
 def _escape_json_character(character: str) -> str:

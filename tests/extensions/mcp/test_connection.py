@@ -355,7 +355,7 @@ async def test_hostile_servers_do_no_harm(tmp_path: Path, monkeypatch: pytest.Mo
         await found.servers.before_turn()
 
         told = "\n".join(found.told)
-        assert "MCP server missing cannot be started: No such file or directory" in told
+        assert "MCP server missing cannot be started: there is no program" in told
         assert "MCP server broken cannot be used" in told
         assert "no such database" in told
         assert "enormous of the MCP server odd was skipped: its parameter schema is" in told

@@ -16,11 +16,12 @@ from ollm.domain.clock import Clock, format_stamp, now, parse_stamp
 from ollm.domain.errors import ToolFailure
 from ollm.domain.messages import JsonObject
 from ollm.domain.struct import Data
-from ollm.domain.text import format_count, shorten_line
+from ollm.domain.text import shorten_line
 from ollm.domain.tools import ConfirmationDetails, Risk, ToolResult, Verdict
 from ollm.extensions.mcp.results import prepare_schema
 from ollm.extensions.mcp.settings import McpServer
 from ollm.system.atomic import make_private_directory, read_small_file, replace_file
+from ollm.system.capture import HeadAndTail
 from ollm.tools.framework.base import Invocation, Tool, ToolContext, ToolSpec, build_confirmation
 from ollm.tools.framework.output import clean_text
 
@@ -215,25 +216,14 @@ class McpCall(Tool[Run], frozen=True):
         return self.arguments
 
     def summary(self) -> str:
-        """The whole call, because the important argument is unknown."""
-        arguments = msgspec.json.encode(self.arguments).decode()
-        left = len(arguments) - MAX_SUMMARY_CHARACTERS
-        shown = (
-            arguments if left <= 0 else f"{arguments[:MAX_SUMMARY_CHARACTERS]}… {format_count(left, 'more character')}"
-        )
-        return f"{self.spec_name} {shown}"
+        """The call in one line, with as many arguments as fit, because the important one is unknown."""
+        return f"{self.spec_name} {shorten_line(msgspec.json.encode(self.arguments).decode(), MAX_SUMMARY_CHARACTERS)}"
 
     def confirmation(self, verdict: Verdict) -> ConfirmationDetails | None:
-        return build_confirmation(self.spec_name, self.describe_whole(), self.locations(), verdict)
-
-    def describe_whole(self) -> str:
-        """Describe the call with all its arguments, as far as the screen allows, and how much is omitted."""
-        arguments = msgspec.json.format(msgspec.json.encode(self.arguments), indent=2).decode()
-        if len(arguments) <= MAX_SHOWN_CHARACTERS:
-            return f"{self.spec_name} {arguments}"
-        half, left = MAX_SHOWN_CHARACTERS // 2, len(arguments) - MAX_SHOWN_CHARACTERS
-        gap = f"… {left:,} characters are left out here; `ollm sessions view` shows them all …"
-        return f"{self.spec_name} {arguments[:half]}\n{gap}\n{arguments[-half:]}"
+        """Ask about the call with all its arguments, or the beginning and the end of very long ones."""
+        shown = HeadAndTail(MAX_SHOWN_CHARACTERS)
+        shown.add(msgspec.json.format(msgspec.json.encode(self.arguments), indent=2).decode())
+        return build_confirmation(self.spec_name, f"{self.spec_name} {shown.render_text()}", self.locations(), verdict)
 
     async def run(self, context: ToolContext, needs: Run) -> ToolResult:
         return await needs(self.arguments, context.emit)

@@ -145,10 +145,6 @@ MAX_LOG_CHARACTERS = 500
 MAX_TOLD_ERRORS = 5  # log lines of a server that the person is shown; the others are in the log file
 
 
-def discard_notice(text: str) -> None:
-    """Discard a notice, for connections without an observer."""
-
-
 @asynccontextmanager
 async def pause_nothing() -> AsyncIterator[None]:
     """Pause nothing, for connections without time limits."""
@@ -162,8 +158,8 @@ class ClientFeatures:
     def __init__(
         self,
         server: str,
-        workspace: Path | None = None,
-        tell: Callable[[str], None] = discard_notice,
+        workspace: Path,
+        tell: Callable[[str], None],
         ask: AskPerson | None = None,
     ) -> None:
         self._server = server
@@ -182,7 +178,7 @@ class ClientFeatures:
         return {
             "message_handler": self._handle_message,
             "client_info": Implementation(name="ollm", version=version("ollm-cli")),
-            "list_roots_callback": self._list_roots if self._workspace else None,
+            "list_roots_callback": self._list_roots,
             "logging_callback": self._log_line,
             "elicitation_callback": self._answer_question,
         }
@@ -191,7 +187,6 @@ class ClientFeatures:
         from mcp_types import ListRootsResult, Root
         from pydantic import FileUrl
 
-        assert self._workspace is not None
         return ListRootsResult(roots=[Root(uri=FileUrl(self._workspace.as_uri()), name=self._workspace.name)])
 
     async def _handle_message(self, message: object) -> None:

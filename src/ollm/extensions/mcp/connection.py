@@ -68,12 +68,12 @@ class McpConnection:
         self,
         server: McpServer,
         open_transport: Open,
-        workspace: Path | None = None,
-        search_path: str | None = None,
-        features: ClientFeatures | None = None,
+        workspace: Path,
+        search_path: str,
+        features: ClientFeatures,
     ) -> None:
         self.server = server
-        self.features = features or ClientFeatures(server.name, workspace)
+        self.features = features
         self.features.pause = self._pause_deadlines
         self._workspace = workspace
         self._search_path = search_path  # where programs are looked for
@@ -205,12 +205,11 @@ class McpConnection:
         """Report a missing program before any other work."""
         import shutil
 
-        command, place = self.server.command, self._search_path
-        if command and place is not None and not shutil.which(command, path=place):
-            beside = (self._workspace or Path()) / self.server.cwd / command
-            if os.sep not in command or not beside.exists():
-                self.failures = MAX_FAILURES
-                raise self._make_failure(f"cannot be started: there is no program {command}")
+        command = self.server.command
+        is_beside = os.sep in command and (self._workspace / self.server.cwd / command).exists()
+        if command and not is_beside and not shutil.which(command, path=self._search_path):
+            self.failures = MAX_FAILURES
+            raise self._make_failure(f"cannot be started: there is no program {command}")
 
     async def _hold_line(self, line: McpConnectionState, ready: asyncio.Future[Client]) -> None:
         """Keep the connection open in a separate task: the SDK must exit contexts in the task that entered them."""
