@@ -1,26 +1,17 @@
 """What is done beside the conversation."""
 
-import asyncio
-import threading
-import time
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import msgspec
-import pytest
 
-from ollm.app import open_conversation
 from ollm.domain.events import Event, Notice
 from ollm.domain.model_facts import ModelFacts
-from ollm.runtime.base import ConversationOptions, TurnReport
+from ollm.runtime.base import TurnReport
 from ollm.runtime.observers.housekeeping import ModelFactsObserver
 from ollm.runtime.parts import ConversationState
-from tests.covers import covers
 from tests.runtime.model.test_model import offline
 from tests.runtime.prompt.test_prompt import Talk
-from tests.servers.answers import Answer
-from tests.servers.openai import ScriptedServer
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
 REPORT = TurnReport(session_id="s", messages=(), calls=(), reason="answered")
@@ -85,32 +76,3 @@ async def test_another_model_begins_with_its_own_facts() -> None:
     await scene.observer.after_turn(REPORT)
 
     assert scene.written == [("other", {"result_form": "user"})]
-
-
-def list_watches() -> list[str]:
-    return [thread.name for thread in threading.enumerate() if thread.name.startswith("ollm watch")]
-
-
-@covers("S6.7")
-@pytest.mark.parametrize(("asked", "one_shot", "expected"), [(True, False, 1), (False, False, 0), (True, True, 0)])
-async def test_the_tree_is_watched_once_a_tool_looked_for_files(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, asked: bool, one_shot: bool, expected: int
-) -> None:
-    workspace = tmp_path / "project"
-    workspace.mkdir()
-    (workspace / "a.py").write_text("x = 1\n", encoding="utf-8")
-    looks = [Answer(calls=[("glob", {"pattern": "*.py"})])] if asked else []
-    async with ScriptedServer([*looks, "done", "done"], models=("scripted",)) as server:
-        for name, value in (("HOME", tmp_path / "home"), ("BASE_URL", server.base_url), ("PROVIDER", "openai")):
-            monkeypatch.setenv(f"OLLM_{name}", str(value))
-        options = ConversationOptions(workspace=workspace, one_shot=one_shot)
-        async with open_conversation(options) as conversation:
-            async with conversation.turn("Which files are there?") as events:
-                async for _ in events:
-                    pass
-            deadline = time.monotonic() + (5 if expected else 0.3)
-            while len(list_watches()) != expected or (not expected and time.monotonic() < deadline):
-                assert time.monotonic() < deadline, list_watches()
-                await asyncio.sleep(0.02)
-
-    assert list_watches() == []

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from ollm import FileDiscoveryService
 from ollm.config.settings import FileDiscoverySettings
-from ollm.services.file_discovery.service import FileDiscoveryService
 from tests.covers import covers
 from tests.ordinary_user import as_ordinary_user
 from tests.services.file_discovery.looking import plant, rules

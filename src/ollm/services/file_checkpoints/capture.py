@@ -29,11 +29,10 @@ from ollm.services.file_checkpoints.tree import (
 )
 from ollm.store.file_objects import FileObjects
 from ollm.system.atomic import replace_file
+from ollm.system.folders import is_settled
 
 INDEX_VERSION = 1
 INDEX_SHARE = 100  # the index is rewritten when one of so many files is not in it
-_CLOCK_STEP_NANOSECONDS = 20_000_000  # a file's time moves in steps: what is younger than one proves nothing
-_COARSE_STEP_NANOSECONDS = 2_000_000_000  # of file systems that keep whole seconds
 _CHUNK_BYTES = 1 << 16
 NOW = float("inf")
 _READ_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
@@ -325,7 +324,7 @@ class TreeTaker:
         self._read += 1
         if self._objects.added_bytes > self._settings.max_total:
             raise TooManyBytes
-        if _is_settled(status, self._began):
+        if is_settled((status.st_ctime_ns, status.st_mtime_ns, 0, 0), self._began):
             known[path.rpartition("/")[2]] = KnownFile(_get_stamp(status), entry)
         return entry
 
@@ -356,10 +355,3 @@ def _read_content(descriptor: int, size: int, max_bytes: int) -> bytes:
 def _make_large_entry(mode: int, status: os.stat_result) -> TreeEntry:
     """Compare large files by size and mtime."""
     return TreeEntry("x", mode, f"is too large ({status.st_size:,} bytes)\0{status.st_mtime_ns}".encode())
-
-
-def _is_settled(status: os.stat_result, began: int) -> bool:
-    """Return True if any later change of the file must change its timestamps."""
-    newest = max(status.st_mtime_ns, status.st_ctime_ns)
-    coarse = not status.st_mtime_ns % 1_000_000_000 and not status.st_ctime_ns % 1_000_000_000
-    return newest < began - (_COARSE_STEP_NANOSECONDS if coarse else _CLOCK_STEP_NANOSECONDS)
