@@ -110,7 +110,7 @@ async def test_without_settings_nothing_more_is_sent(tmp_path: Path) -> None:
 async def test_headers_go_to_the_server_and_their_secrets_nowhere_else(tmp_path: Path) -> None:
     secret = "gate-4711-4711"
     failure = Answer(status=400, body={"error": {"message": f"bad X-Gate {secret}, X-Team team-blue-1"}})
-    async with running(tmp_path, [Answer(text=f"It is {secret}."), failure]) as runner:
+    async with running(tmp_path, ["Hello.", failure]) as runner:
         configure(runner, models={"default": {"headers": {"X-Gate": "${GATE}", "X-Team": "team-blue-1"}}})
         done = await runner.run("-p", "hi", GATE=secret, OLLM_PROVIDER="", OLLM_MODEL="")
         failed = await runner.run("-p", "hi", "--debug", GATE=secret)
