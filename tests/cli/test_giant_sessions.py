@@ -344,7 +344,7 @@ def test_a_pager_gets_the_first_page_at_once_and_leaving_it_ends_the_reading_qui
     )
     shown, _, took = done.stdout.rpartition("took ")
     seconds, megabytes = map(float, took.split())
-    assert shown.startswith("giant")
+    assert shown.startswith("# giant")
     assert "not everything" not in shown
     assert "rror" not in shown
     assert megabytes < FLAT

@@ -11,6 +11,7 @@ from tests.cli.running import Runner, running
 from tests.servers.answers import Answer, Request
 from tests.servers.ollama import OllamaServer
 from tests.servers.openai import ScriptedServer
+from tests.sizes import SOAK
 
 CALL = '<tool_call>\n{"name": "read_file", "arguments": {"path": "alpha.txt"}}\n</tool_call>'
 REFUSED = {"error": {"message": "Conversation roles must alternate", "code": 400}}
@@ -185,6 +186,7 @@ async def test_ollama_is_told_apart_and_has_remedies_of_its_own(tmp_path: Path) 
     assert "ollama create" in trials["tool results"]["remedy"]
 
 
+@pytest.mark.skipif(not SOAK, reason="takes long: make soak")
 async def test_a_real_llama_cpp_shows_its_template(tmp_path: Path, llama_server: str) -> None:
     """SmolLM2's template knows roles and contents, but neither tools nor calls."""
     runner = Runner(tmp_path, ScriptedServer())

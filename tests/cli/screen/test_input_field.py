@@ -272,7 +272,7 @@ async def test_any_call_of_any_turn_is_shown_in_full_also_after_coming_back(tmp_
             await terminal.wait_for("One.")
             for word in ("Two.", "Three."):
                 terminal.type("go on" + ENTER)
-                await terminal.wait_for(word)
+                await terminal.wait_for(word, gone="Esc stops")
             terminal.type(CTRL_O)
             await terminal.wait_for("7020", "Earlier calls", "Run seq 5000 5040 · 41 lines")
             assert "5020" not in terminal.text()

@@ -13,6 +13,7 @@ from rich.padding import Padding
 from rich.text import Text
 from rich.theme import Theme
 
+from ollm.cli.screen.cells import shorten_line
 from ollm.cli.screen.markdown import ChatMarkdown, render_diff
 from ollm.cli.screen.themes import THEMES, ScreenTheme
 from ollm.system.terminal_text import clean_lines, clean_prose
@@ -76,14 +77,12 @@ class Painter:
 
     def fit_line(self, text: str, beside: int) -> str:
         """Shorten a line to leave `beside` cells free."""
-        most = max(12, self._width() - beside)
-        return text if len(text) <= most else f"{text[: most - 1]}…"
+        return shorten_line(text, max(12, self._width() - beside))
 
     def paint_preview(self, lines: list[str]) -> str:
         """Paint a few dim lines of a call's output."""
         width = max(20, self._width()) - 6
-        short = (line if len(line) <= width else f"{line[: width - 1]}…" for line in lines)
-        return self.paint(*(Text(f"  │ {clean_lines(line)}", style="dim") for line in short))
+        return self.paint(*(Text(f"  │ {shorten_line(clean_lines(line), width)}", style="dim") for line in lines))
 
     def paint_user_message(self, text: str) -> str:
         lines = self.paint(Text(clean_prose(text), style="bold"), indent=len(GUTTER)).rstrip("\n").split("\n")

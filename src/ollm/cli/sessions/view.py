@@ -3,116 +3,22 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
-from itertools import chain
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, BinaryIO, TypeVar
+from typing import BinaryIO, TypeVar
 
 import click
 
 from ollm.app import ProcessScope
 from ollm.cli.completion import complete_session
-from ollm.cli.options import json_option, make_progress, resolve_workspace, style_text, warn, workspace_option
-from ollm.domain.clock import format_age
+from ollm.cli.options import json_option, make_progress, resolve_workspace, warn, workspace_option
 from ollm.domain.errors import DamagedError, NotFoundError, StorageError, UsageError
-from ollm.domain.messages import ImagePart, Message, TextPart, ThinkingPart, ToolCallPart
-from ollm.domain.text import format_count
-from ollm.domain.tools import ToolCallRecord
 from ollm.services.session_export import RedactedSession, render_html, render_markdown
-from ollm.services.session_export.markdown import describe_outcome, gather_pieces, is_plain, slice_text
-from ollm.services.session_export.markdown import format_arguments as arguments_of
 from ollm.store.session_files.loading import SessionStream
 from ollm.system.atomic import replace_file
 from ollm.system.terminal_text import escape_json, make_printable
 
-COLOURS = {"user": "green", "assistant": "blue", "system": "magenta", "tool": "yellow"}
-
-Style = Callable[..., str]
-
-FormatMoment = Callable[[str], str]  # a stamp as it is shown
-
-
-def skip_style(text: str, **_style: Any) -> str:
-    """Return the text without style, for output that is not a terminal."""
-    return text
-
-
-def format_past(stamp: str) -> str:
-    """Format a time as relative to now; an invalid stamp is returned unchanged."""
-    return format_age(stamp) or make_printable(stamp)
-
-
-def render_session(
-    stream: SessionStream, *, unfold: bool, style: Style, moment: FormatMoment = make_printable
-) -> Iterator[str]:
-    """Render a session piece by piece as it is read, each with its line end; report unreadable parts at the end."""
-    session, count, messages = stream.session, 0, stream.iter_messages()
-    first = next(messages, None)
-    if first is None and stream.unreadable:
-        return
-    yield style(make_printable(session.metadata.title or "(no title)"), bold=True) + "\n"
-    yield f"{session.session_id}  {make_printable(session.model)} ({make_printable(session.provider)})\n"
-    yield " to ".join(dict.fromkeys((moment(session.start_time), moment(session.last_activity)))) + "\n"
-    for message in chain((first,) if first else (), messages):
-        count += 1
-        if message.role != "tool" or message.text:
-            yield from _render_message(message, stream, unfold, style, moment)
-    for call in stream.iter_other_calls():
-        yield from _render_call(call, unfold, style)
-    yield f"\n{format_count(count, 'message')}\n"
-
-
-def render_text(text: str, prefix: str = "") -> Iterator[str]:
-    """Render text safely: unprintable characters are written as escapes."""
-    for piece in slice_text(text.expandtabs(4) if "\t" in text else text):
-        if not prefix and is_plain(piece):
-            yield piece
-        else:
-            lines = piece.removesuffix("\n").split("\n")
-            yield "\n".join(prefix + make_printable(line) for line in lines) + ("\n" if piece.endswith("\n") else "")
-    yield "\n"
-
-
-def _render_message(
-    message: Message, stream: SessionStream, unfold: bool, style: Style, moment: FormatMoment
-) -> Iterator[str]:
-    mark = style(" (interrupted)", fg="red") if message.interrupted else ""
-    name = style(message.role, fg=COLOURS[message.role], bold=True)
-    yield f"\n#{message.id} {name}{mark}  {moment(message.timestamp)}\n"
-    for part in message.parts:
-        if isinstance(part, TextPart):
-            yield from render_text(part.text)
-        elif isinstance(part, ThinkingPart):
-            yield from (style(piece, dim=True) for piece in render_text(part.text, "  ~ "))
-        elif isinstance(part, ImagePart):
-            yield f"  (an image, {make_printable(part.media_type)})\n"
-        elif isinstance(part, ToolCallPart) and (call := stream.find_call(part.id)):
-            yield from _render_call(call, unfold, style)
-
-
-def _render_call(call: ToolCallRecord, unfold: bool, style: Style) -> Iterator[str]:
-    lines = count_lines(call.result.llm_content) if call.result else 0
-    size = "1 line" if lines == 1 else f"{lines:,} lines"
-    arguments = ", ".join(f"{name}={str(value)[:80]}" for name, value in call.args.items())
-    folded = make_printable(arguments if len(arguments) <= 70 else arguments[:69] + "…")
-    outcome = describe_outcome(call)
-    outcome = outcome if call.error is None else f"{outcome}: {make_printable(call.error.message)[:80]}"
-    yield f"  {'▾' if unfold else '▸'} {style(make_printable(call.name), bold=True)}({folded}) → {outcome}, {size}\n"
-    for asked in call.result.questions if call.result else ():
-        yield f"    ? {make_printable(asked.question)}\n    › {make_printable(asked.answer)}\n"
-    if unfold:
-        yield from render_text(arguments_of(call), "    ")
-        if call.result:
-            yield from render_text(call.result.full_output or call.result.llm_content, "    │ ")
-
-
-def count_lines(text: str) -> int:
-    return text.count("\n") + bool(text and not text.endswith("\n"))
-
-
 Chunk = TypeVar("Chunk", str, bytes)
-
-
 CHUNKS_PER_UPDATE = 16  # chunks between two looks at the bar
 
 
@@ -136,10 +42,8 @@ def view(session: str | None, unfold: bool, workspace: str | None, as_json: bool
 
 def _page_session(stream: SessionStream, unfold: bool) -> None:
     """Show a session in a pager while it is read. Quitting the pager stops the reading."""
-    seen = sys.stdout.isatty()
-    style, moment = (style_text, format_past) if seen else (skip_style, make_printable)
-    chunks = gather_pieces(render_session(stream, unfold=unfold, style=style, moment=moment))
-    if seen:
+    chunks = render_markdown(stream, folded=not unfold)
+    if sys.stdout.isatty():
         click.echo_via_pager(_append_damage(chunks, stream))
     else:
         for chunk in _refuse_unreadable(stream, _track_progress(stream, chunks), "viewed"):
@@ -149,7 +53,7 @@ def _page_session(stream: SessionStream, unfold: bool) -> None:
 def _append_damage(chunks: Iterator[str], stream: SessionStream) -> Iterator[str]:
     yield from chunks
     if stream.damage:
-        yield f"{style_text('not everything could be read', fg='red')}: {make_printable(stream.damage)}\n"
+        yield f"\nnot everything could be read: {make_printable(stream.damage)}\n"
 
 
 @click.command()

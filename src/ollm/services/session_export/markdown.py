@@ -10,7 +10,7 @@ import msgspec
 
 from ollm.domain.messages import ImagePart, Message, TextPart, ThinkingPart, ToolCallPart, put_in_fence
 from ollm.domain.session import Session
-from ollm.domain.tools import ToolCallRecord
+from ollm.domain.tools import ToolCallRecord, describe_call
 from ollm.system.terminal_text import escape_controls
 
 
@@ -28,16 +28,9 @@ class ExportSource(Protocol):
 
 
 MAX_SLICE_CHARS = 1 << 20
+MAX_FOLDED_CHARS = 80
 MIN_GATHERED_CHARS = 1 << 15
 _STAMP = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d)(?::\d\d(?:\.\d+)?)?Z")
-_ASCII_CONTROL = bytes({*range(32), 127} - {9, 10})
-
-
-def is_plain(text: str) -> bool:
-    """Return True if the text has only printable characters and line ends."""
-    if text.isascii():  # most texts are, and this is quicker to tell
-        return len(text.encode("ascii").translate(None, _ASCII_CONTROL)) == len(text) and "\t" not in text
-    return text.replace("\n", "").isprintable()
 
 
 def format_time(stamp: str) -> str:
@@ -73,12 +66,14 @@ _FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})(.*)$", re.MULTILINE)
 ROLE_NAMES = {"user": "User", "assistant": "Assistant", "system": "System", "tool": "Tool"}
 
 
-def render_markdown(session: ExportSource) -> Iterator[str]:
-    """Render the document in pieces. Control characters, which affect terminals, are made visible."""
-    return map(escape_controls, gather_pieces(part for piece in _render_pieces(session) for part in slice_text(piece)))
+def render_markdown(session: ExportSource, *, folded: bool = False) -> Iterator[str]:
+    """Render the document in pieces, with a line for each call if `folded`. Control characters, which affect
+    terminals, are made visible."""
+    pieces = _render_pieces(session, folded=folded)
+    return map(escape_controls, gather_pieces(part for piece in pieces for part in slice_text(piece)))
 
 
-def _render_pieces(source: ExportSource) -> Iterator[str]:
+def _render_pieces(source: ExportSource, *, folded: bool) -> Iterator[str]:
     session = source.session
     yield f"# {_flatten_line(session.metadata.title or 'Session')}\n\n"
     yield f"- Session: `{session.session_id}`\n"
@@ -88,12 +83,12 @@ def _render_pieces(source: ExportSource) -> Iterator[str]:
         yield f"- Workspace: {_flatten_line(session.metadata.workspace)}\n"
     for message in source.iter_messages():
         if message.role != "tool" or message.text:
-            yield from _render_message(message, source)
+            yield from _render_message(message, source, folded=folded)
     for call in source.iter_other_calls():
-        yield from _render_call(call)
+        yield from _render_call(call, folded=folded)
 
 
-def _render_message(message: Message, source: ExportSource) -> Iterator[str]:
+def _render_message(message: Message, source: ExportSource, *, folded: bool) -> Iterator[str]:
     mark = " (interrupted)" if message.interrupted else ""
     yield f"\n## {message.id}. {ROLE_NAMES[message.role]}{mark}\n\n*{_flatten_line(format_time(message.timestamp))}*\n"
     for part in message.parts:
@@ -105,15 +100,21 @@ def _render_message(message: Message, source: ExportSource) -> Iterator[str]:
         elif isinstance(part, ImagePart):
             yield f"\n*(an image, {_flatten_line(part.media_type)})*\n"
         elif isinstance(part, ToolCallPart) and (call := source.find_call(part.id)):
-            yield from _render_call(call)
+            yield from _render_call(call, folded=folded)
 
 
-def _render_call(call: ToolCallRecord) -> Iterator[str]:
-    arguments = put_in_fence(format_arguments(call), "json")
-    yield f"\n**Tool call: {_flatten_line(call.name)}** ({describe_outcome(call)})\n\n{arguments}\n"
+def _render_call(call: ToolCallRecord, *, folded: bool) -> Iterator[str]:
+    outcome = describe_outcome(call)
+    if folded:
+        failure = f": {_flatten_line(call.error.message)[:MAX_FOLDED_CHARS]}" if call.error else ""
+        summary = _flatten_line(describe_call(call.name, call.args, call.summary))
+        yield f"\n▸ {summary[:MAX_FOLDED_CHARS]} → {outcome}{failure}\n"
+    else:
+        arguments = put_in_fence(format_arguments(call), "json")
+        yield f"\n**Tool call: {_flatten_line(call.name)}** ({outcome})\n\n{arguments}\n"
     for asked in call.result.questions if call.result else ():
         yield f"\n> {_flatten_line(asked.question)}\n>\n> **{_flatten_line(asked.answer)}**\n"
-    if call.result:
+    if call.result and not folded:
         yield f"\n{put_in_fence(call.result.full_output or call.result.llm_content)}\n"
 
 
