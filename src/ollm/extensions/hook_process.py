@@ -13,13 +13,14 @@ import msgspec
 
 from ollm.domain.struct import Data
 from ollm.extensions.hook_settings import CLAUDE_EVENT_NAMES, Hook
+from ollm.system.capture import Capture
 from ollm.system.processes import ProcessCommand, ProcessHost, StartError
-from ollm.system.program_pipes import connect_reader, connect_writer, start_configured
+from ollm.system.program_pipes import connect_writer, start_configured
 from ollm.system.sandbox.sandbox import Sandbox
 from ollm.system.terminal_text import strip_controls
 
 MAX_OUTPUT_BYTES = 1024 * 1024
-BOXED_HINT = b" (Hooks run in the sandbox; `sandbox: off` beside its command in your settings lets this one out.)"
+BOXED_HINT = " (Hooks run in the sandbox; `sandbox: off` beside its command in your settings lets this one out.)"
 BLOCK_EXIT_CODE = 2
 MAX_SHOWN_CHARACTERS = 500
 CLAUDE_KEYS = frozenset({"hookSpecificOutput", "decision", "reason", "stopReason", "systemMessage", "suppressOutput"})
@@ -62,20 +63,20 @@ class HookRunner:
             return HookReply(failure=f"it could not be started: {error}")
         if len(out) > MAX_OUTPUT_BYTES:
             return HookReply(failure="it printed more than 1 MiB")
-        if code and hook.boxed and b"ermission denied" in errors:
+        if code and hook.boxed and "ermission denied" in errors:
             errors += BOXED_HINT
         if code == BLOCK_EXIT_CODE:
             reply = read_reply(out)
-            reason = reply.message or decode_output(errors) or decode_output(out) or "no reason was given"
+            reason = reply.message or shorten_output(errors) or shorten_output(out) or "no reason was given"
             return msgspec.structs.replace(reply, go_on=False, failure="", message=reason)
         if code != 0:
             return HookReply(
-                failure=f"it exited with code {code}: {decode_output(errors) or decode_output(out)}".rstrip(": ")
+                failure=f"it exited with code {code}: {shorten_output(errors) or shorten_output(out)}".rstrip(": ")
             )
-        plain = hook.claude and not out.lstrip().startswith(b"{")  # words for the model
-        return HookReply(text=decode_output(out)) if plain else read_reply(out)
+        plain = hook.claude and not out.lstrip().startswith("{")  # words for the model
+        return HookReply(text=shorten_output(out)) if plain else read_reply(out)
 
-    async def _run(self, hook: Hook, document: bytes) -> tuple[int, bytes, bytes]:
+    async def _run(self, hook: Hook, document: bytes) -> tuple[int, str, str]:
         """Run the hook, in the sandbox unless the user's own settings exempt it."""
         environment = {**self._environment, "CLAUDE_PROJECT_DIR": str(self._workspace)}
         command = ProcessCommand(argv=("/bin/sh", "-c", hook.command), cwd=self._workspace, environment=environment)
@@ -83,43 +84,32 @@ class HookRunner:
         program = await start_configured(self._host, self._sandbox if hook.boxed else None, command, words)
         if self._sandbox is not None:
             self._sandbox.attach(program.process)
-        said, complained = PipeCollector(), PipeCollector()
+        said, complained = HookOutput(program.output), HookOutput(program.errors)
         try:
-            await connect_reader(program.output, lambda: said)
-            await connect_reader(program.errors, lambda: complained)
             await write_document(program.feed, document)
             code = await program.process.wait()
-            await asyncio.wait([said.over, complained.over], timeout=LAST_OUTPUT_SECONDS)
-            return code, bytes(said.data), bytes(complained.data)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(LAST_OUTPUT_SECONDS):
+                    await said.capture.ended.wait()
+                    await complained.capture.ended.wait()
+            return code, said.text, complained.text
         finally:
-            said.stop()
-            complained.stop()
+            said.capture.close()
+            complained.capture.close()
             await program.process.end(grace=0.1)
 
 
-class PipeCollector(asyncio.Protocol):
-    """Reader of a pipe that stops slightly over the limit and closes it."""
+class HookOutput:
+    """The text from a pipe, which is closed slightly over the limit."""
 
-    def __init__(self) -> None:
-        self.data = bytearray()
-        self.over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._transport: asyncio.BaseTransport | None = None
+    def __init__(self, descriptor: int) -> None:
+        self.text = ""
+        self.capture = Capture(descriptor, self._add)
 
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = transport
-
-    def data_received(self, data: bytes) -> None:
-        self.data += data
-        if len(self.data) > MAX_OUTPUT_BYTES:
-            self.stop()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        if not self.over.done():
-            self.over.set_result(None)
-
-    def stop(self) -> None:
-        if self._transport is not None:
-            self._transport.close()
+    def _add(self, text: str) -> None:
+        self.text += text
+        if len(self.text) > MAX_OUTPUT_BYTES:
+            self.capture.close()
 
 
 async def write_document(descriptor: int, document: bytes) -> None:
@@ -133,7 +123,7 @@ async def write_document(descriptor: int, document: bytes) -> None:
         writer.close()
 
 
-def read_reply(out: bytes) -> HookReply:
+def read_reply(out: str) -> HookReply:
     """Read stdout: nothing, or one JSON object."""
     if not out.strip():
         return HookReply()
@@ -154,9 +144,8 @@ def read_reply(out: bytes) -> HookReply:
     return msgspec.structs.replace(reply, **read_claude_reply(found)) if CLAUDE_KEYS & found.keys() else reply
 
 
-def decode_output(data: bytes) -> str:
-    text = data[: MAX_SHOWN_CHARACTERS * 4].decode("utf-8", "replace")
-    return strip_controls(text).strip()[:MAX_SHOWN_CHARACTERS]
+def shorten_output(text: str) -> str:
+    return strip_controls(text[: MAX_SHOWN_CHARACTERS * 4]).strip()[:MAX_SHOWN_CHARACTERS]
 
 
 CLAUDE_EVENTS: dict[str, str] = {ours: theirs for theirs, ours in CLAUDE_EVENT_NAMES.items()}
