@@ -1,7 +1,6 @@
 """Locks of workspaces, open files, and traces of sessions."""
 
 import contextlib
-import json
 import os
 import signal
 import sqlite3
@@ -21,7 +20,7 @@ from ollm.store.lease import Lease
 from ollm.store.session_files.files import DamageReport, open_file
 from ollm.store.session_files.reader import SessionReader
 from ollm.store.session_files.store import MessagePage
-from ollm.store.session_traces import InputHistoryFile, SessionDirectories, SnapshotMapFile
+from ollm.store.session_traces import InputHistoryFile, SessionDirectories
 from tests.covers import covers
 from tests.sizes import size
 from tests.store.sessions.support import AT, Home, call, said
@@ -324,36 +323,6 @@ def test_a_file_in_place_of_the_directory_is_named(tmp_path: Path) -> None:
     with pytest.raises(StorageError) as caught:
         SessionDirectories([tmp_path]).erase(ONE)
     assert caught.value.message == f"Cannot remove {tmp_path / ONE}: Not a directory."
-
-
-@pytest.mark.parametrize(
-    ("held", "kept"),
-    [
-        ({"a": ONE, "b": TWO}, {"b": TWO}),
-        ({"a": {"sessionId": ONE}, "b": {"deep": {"er": TWO}}}, {"b": {"deep": {"er": TWO}}}),
-        ({"a": {"deep": {"er": ONE}}, "ü": 5}, {"ü": 5}),
-    ],
-)
-def test_the_map_loses_what_names_the_session(tmp_path: Path, held: dict, kept: dict) -> None:
-    path = tmp_path / "map.json"
-    path.write_text(json.dumps(held))
-
-    SnapshotMapFile(path).erase(ONE)
-
-    assert path.read_text() == json.dumps(kept, ensure_ascii=False)
-
-
-@pytest.mark.parametrize("content", [b"nonsense", b"[1]", b'{ "a" : "x" }', b"\xff"])
-def test_a_map_that_names_it_nowhere_is_not_written(tmp_path: Path, content: bytes) -> None:
-    path = tmp_path / "map.json"
-    path.write_bytes(content)
-    before = path.stat().st_ino
-
-    SnapshotMapFile(path).erase(ONE)
-    SnapshotMapFile(tmp_path / "missing").erase(ONE)
-
-    assert (path.read_bytes(), path.stat().st_ino) == (content, before)
-    assert not (tmp_path / "missing").exists()
 
 
 def test_typed_lines_of_the_session_go_and_all_others_stay_byte_for_byte(tmp_path: Path) -> None:

@@ -241,10 +241,11 @@ class ProcessScope:
     def find_traces(self, workspace: str | None) -> Iterator[ErasableStore]:
         """Find every store outside a session's own files that may hold its data, even if the session is unreadable
         or was resumed in a folder that was moved since."""
-        from ollm.store.session_traces import InputHistoryFile, SessionDirectories, SnapshotMapFile
+        from ollm.store.session_traces import InputHistoryFile, SessionDirectories
+        from ollm.store.snapshot_files import SnapshotFiles
 
         yield SessionDirectories((self.home.snapshots, self.home.undo, self.home.taken))
-        yield SnapshotMapFile(self.home.snapshots / "snapshot-map.json")
+        yield SnapshotFiles(self.home.snapshots)
         yield InputHistoryFile(self.home.input_history)
         yield self.saved_slots
         if self.home.checkpoints.exists():

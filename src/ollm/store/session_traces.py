@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 from ollm.domain.errors import StorageError
 from ollm.store.session_files.places import parse_id
@@ -31,23 +29,6 @@ class SessionDirectories:
                 raise StorageError(f"Cannot remove {target}: {error.strerror}.") from error
 
 
-class SnapshotMapFile:
-    """`snapshot-map.json`: the session of each snapshot."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-
-    def erase(self, session_id: str) -> None:
-        try:
-            held = json.loads(self._path.read_bytes())
-        except (OSError, ValueError):
-            return
-        if isinstance(held, dict):
-            kept = {name: value for name, value in held.items() if not _mentions_session(value, session_id)}
-            if len(kept) != len(held):
-                replace_file(self._path, json.dumps(kept, ensure_ascii=False).encode())
-
-
 class InputHistoryFile:
     """The input history: each line is a JSON object that names its session."""
 
@@ -62,9 +43,3 @@ class InputHistoryFile:
         kept = [line for line in lines if session_id.encode() not in line]
         if len(kept) != len(lines):
             replace_file(self._path, b"".join(kept))
-
-
-def _mentions_session(value: Any, session_id: str) -> bool:
-    if isinstance(value, dict):
-        return any(_mentions_session(item, session_id) for item in value.values())
-    return bool(value == session_id)

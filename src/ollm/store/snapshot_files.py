@@ -63,6 +63,12 @@ class SnapshotFiles:
         self._write_map({key: value for key, value in self._load_map().items() if key != snapshot_id})
         return session_id
 
+    def erase(self, session_id: str) -> None:
+        """Remove a session from the map; its directory is removed with those of other parts."""
+        known = self._load_map()
+        if session_id in known.values():
+            self._write_map({key: value for key, value in known.items() if value != session_id})
+
     def find_session(self, snapshot_id: str) -> str:
         """Find a snapshot's session in the map, or else in the directories."""
         _check_name(snapshot_id, "snapshot")

@@ -57,6 +57,11 @@ class EntryTable:
         self.partial: journal.Parts = []
 
     @property
+    def last_number(self) -> int:
+        last = self._order[-1] if self._order else -1
+        return self._given.get(last) or self._numbers[last] if self._order else 0
+
+    @property
     def is_empty(self) -> bool:
         return not self._numbers and not self._call_starts
 

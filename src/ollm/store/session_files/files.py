@@ -89,13 +89,15 @@ class DamageReport:
 class MissingEntries:
     """Tracker of the messages and calls read from a session. It reports gaps once both were read to their end.
 
-    Gaps that `head` lists as known are not reported. In a `part`, only gaps between its messages are found.
+    Gaps that `head` lists as known are not reported. In a `part`, only gaps between its messages are found. `highest`
+    is the last number of an entry, readable or not.
     """
 
-    def __init__(self, damage: DamageReport, head: JsonObject, *, part: bool) -> None:
+    def __init__(self, damage: DamageReport, head: JsonObject, highest: int, *, part: bool) -> None:
         metadata = head.get("metadata")
         metadata = metadata if isinstance(metadata, dict) else {}
         self._damage = damage
+        self._highest = highest
         self._part = part
         self._known, self._known_calls = _parse_known(metadata.get(MISSING))
         promised: Any = metadata.get(LAST_MESSAGE)
@@ -106,7 +108,6 @@ class MissingEntries:
     def restart_messages(self) -> None:
         self._gaps: list[Range] = []  # rising
         self.next_number = 0 if self._part else 1  # the number that follows; 0 before the first message of a part
-        self._unreadable = 0, 0  # entries since the last message that could be read, and the number that follows it
         self._named: set[str] = set()
         self._asked: tuple[str, ...] = ()  # last, and those of them that have a result
         self._answered: list[str] = []
@@ -134,10 +135,6 @@ class MissingEntries:
             self._gaps.append((self.next_number, number - 1))
             self.next_number = number
 
-    def add_unreadable(self) -> None:
-        count, behind = self._unreadable
-        self._unreadable = (count + 1 if behind == self.next_number else 1), self.next_number
-
     def add_call(self, call: ToolCallRecord) -> None:
         self._found.add(call.id)
         self._of_message = max(self._of_message, call.message_id)
@@ -162,9 +159,7 @@ class MissingEntries:
     @property
     def last_number(self) -> int:
         """The highest message number ever used, as far as known; numbers are never reused."""
-        count, behind = self._unreadable
-        last = self.next_number - 1 + (count if behind == self.next_number else 0)
-        return max(last, self.promised, *(end for _, end in self._known), 0)
+        return max(self.next_number - 1, self._highest, self.promised, *(end for _, end in self._known), 0)
 
     def describe_known(self) -> JsonObject:
         """Describe the gaps for the session's metadata, since the user is notified of them."""

@@ -138,10 +138,7 @@ def read_messages(reader: SessionReader) -> Iterator[ReadEntry[Message]]:
     missing.restart_messages()
 
     def parse(data: bytes, number: int) -> tuple[Message | None, bool]:
-        found, sound = document.parse_message(data, max(number, missing.next_number), reader.damage)
-        if not found:
-            missing.add_unreadable()
-        return found, sound
+        return document.parse_message(data, max(number, missing.next_number), reader.damage)
 
     yield from _read_entries(reader, reader.iter_messages(), parse, missing.add_message)
     if reader.partial:

@@ -112,7 +112,7 @@ class SessionReader:
             raise
         self.partial, self.partial_at, self.answer = self.table.partial, self.table.partial_at, self.table.answer
         heard = DamageReport() if part and part.before else self.damage  # messages in between are left out
-        self.missing = MissingEntries(heard, self.head, part=part is not None)
+        self.missing = MissingEntries(heard, self.head, self.table.last_number, part=part is not None)
 
     def _open_file(self, path: Path | None, waiting: bytes = b"") -> SessionFile | None:
         descriptor = open_file(path, self.damage) if path else None
