@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from ollm.domain.messages import Message
 from ollm.domain.session import Session
+from ollm.domain.text import shorten_line
 from ollm.domain.tools import ToolCallRecord
 from ollm.store.session_files.store import MessagePage
 from ollm.tools.recall import FoundPassages, Passage
@@ -59,8 +60,6 @@ class SessionArchive:
 
 
 def make_passage(match: MessageMatch) -> Passage:
-    from ollm.services.message_search.search import shorten
-
     text, other = match.text, match.beside
     return Passage(
         message_id=text.number,
@@ -68,7 +67,7 @@ def make_passage(match: MessageMatch) -> Passage:
         role=text.role,
         snippet=match.passage,
         words=match.words,
-        beside=f"message {other.number} ({other.role}): {shorten(other.text, BESIDE_CHARS)}" if other else "",
+        beside=f"message {other.number} ({other.role}): {shorten_line(other.text, BESIDE_CHARS)}" if other else "",
     )
 
 

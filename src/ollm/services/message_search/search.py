@@ -15,6 +15,7 @@ from typing import NamedTuple
 import msgspec
 
 from ollm.domain.struct import Data
+from ollm.domain.text import shorten_line
 from ollm.store.session_index.passages import IndexedText, PassageTable, make_excerpt
 from ollm.store.session_index.session_texts import SessionTexts, Vector
 from ollm.store.session_index.words import UNSPACED, fold_text, has_digit, is_picture, quote_phrase
@@ -32,6 +33,7 @@ INEXACT_WEIGHT = 0.8  # of a word that only much the same ones stand for, or lon
 ROLE_WEIGHTS = {"user": 1.6, "assistant": 1.0, "tool": 0.6}
 FUSION_RANK = 60  # of reciprocal rank fusion
 SHOWN_BESIDE = 3  # so many of the first hits show both sides of an exchange
+SHOWN_CHARS = 240  # of a hit by distance alone
 SNIPPET_CHARS, MIN_SNIPPET_CHARS = 300, 100  # shown of a hit: of one query, and of many
 TIE_SHARE = 0.001  # for each word, also those that say nothing alone
 
@@ -250,16 +252,11 @@ def _add_nearest(
     order = sorted(scores, key=lambda row: -scores[row])
     others = {text.row: text for text in texts.read([row for row in order if row not in matches])}
     return [
-        matches.get(row) or MessageMatch(text=others[row], passage=shorten(others[row].text), words=())
+        matches.get(row)
+        or MessageMatch(text=others[row], passage=shorten_line(others[row].text, SHOWN_CHARS), words=())
         for row in order
         if row in matches or row in others
     ]
-
-
-def shorten(text: str, most: int = 240) -> str:
-    """Return the beginning of a text on one line."""
-    line = " ".join(text[: 2 * most].split())
-    return line if len(line) <= most else line[: most - 1].rstrip() + "…"
 
 
 def _add_neighbours(texts: SessionTexts, found: Sequence[MessageMatch]) -> list[MessageMatch]:
