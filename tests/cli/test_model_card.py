@@ -159,7 +159,7 @@ async def test_what_a_template_drops_is_sent_in_another_form_until_it_is_fixed(t
         code, _ = await examine(runner)
         await runner.run("-p", "Hello.")
 
-    assert {message["role"] for message in sent} == {"user", "assistant"}
+    assert {message["role"] for message in sent} == {"user"}
     assert "coding agent" in sent[0]["content"]
     assert [message["role"] for message in runner.server.chats[-1]["messages"]] == ["system", "user"]
     facts = read_facts(runner)

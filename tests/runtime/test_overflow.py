@@ -66,11 +66,6 @@ WORDINGS: dict[str, tuple[Callable[[int, int], Any], bool, int]] = {
         True,
         422,
     ),
-    "tabby": (
-        lambda p, _: {"error": {"message": f"Prompt length {p} is greater than max_seq_len {SERVED}"}},
-        False,
-        400,
-    ),
     "studio": (
         lambda p, _: {
             "error": f"Trying to keep the first {p} tokens when context the overflows. However, the model is loaded with "

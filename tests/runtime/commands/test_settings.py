@@ -15,16 +15,15 @@ from tests.cli.terminal import at_terminal
 from tests.covers import covers
 from tests.runtime.talking import Talking
 
+WRONG = """/mode wild, /approval maybe, /context dance, /context size 7, /goal dance x, /todos dance, /memory dance, /undo maybe,
+/history wild, /export, /plan dance, /trust maybe, /expand 99, /expand, /expand nowhere to be found, /nonsense"""
 
-@pytest.mark.parametrize(
-    "line",
-    ["/mode wild", "/approval maybe", "/context dance", "/context size 7", "/goal dance x", "/todos dance",
-     "/memory dance", "/undo maybe", "/history wild", "/export", "/plan dance", "/trust maybe", "/expand 99", "/expand", "/expand nowhere to be found", "/nonsense"],
-)  # fmt: skip
-async def test_a_wrong_use_is_told_with_the_right_one(talking: Talking, line: str) -> None:
+
+async def test_a_wrong_use_is_told_with_the_right_one(talking: Talking) -> None:
     async with talking() as talk:
-        with pytest.raises(Exception, match=r"/|session"):
-            await talk.run(line)
+        for line in WRONG.replace("\n", " ").split(", "):
+            with pytest.raises(Exception, match=r"/|session"):
+                await talk.run(line)
 
 
 @pytest.mark.parametrize(("text", "fence"), [("a", "~~~"), ("~~~", "~~~~"), ("a ~~~~~ b ~~", "~~~~~~")])
@@ -73,20 +72,16 @@ def test_other_arguments_are_told(text: str, told: str) -> None:
 NOBODY = {"OLLM_PROVIDER": "openai", "OLLM_BASE_URL": "http://127.0.0.1:9/v1", "OLLM_MODEL": "m"}
 
 
-def test_help_needs_no_server_and_names_the_file_of_an_own_command(tmp_path: Path) -> None:
+def test_help_needs_no_server_and_knows_own_commands(tmp_path: Path) -> None:
     (tmp_path / "commands").mkdir()
     (tmp_path / "commands" / "tidy.md").write_text("Tidy up $1.\n")
 
     listed = ollm("-p", "/help", home=tmp_path, **NOBODY)
-    own = ollm("-p", "/help tidy", home=tmp_path, **NOBODY)
-    goal = ollm("-p", "/help /goal", home=tmp_path, **NOBODY)
     wrong = ollm("-p", "/help tdy", home=tmp_path, **NOBODY)
 
     assert listed.returncode == 0
     assert "| /tidy | Tidy up $1. |" in listed.stdout
     assert "| Ctrl-O | show the calls of the last turn" in listed.stdout
-    assert f"sends the text of `{tmp_path}/commands/tidy.md`" in own.stdout
-    assert "`blocker TEXT`" in goal.stdout
     assert (wrong.returncode, "Did you mean /tidy?" in wrong.stderr) == (2, True)
 
 
@@ -122,6 +117,7 @@ def test_an_own_command_is_described_by_its_text_or_by_where_it_is(
         "`/tidy [TEXT]` sends the text of `~/mine/tidy.md`.\n\nTidy up."
     )
     assert render_help((), "exit").text == "`/exit`\n\nQuit; the session is saved."
+    assert "`blocker TEXT`" in render_help((), "/goal").text
 
 
 async def test_a_text_of_ones_own_is_sent_with_its_arguments(talking: Talking) -> None:
