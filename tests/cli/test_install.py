@@ -95,26 +95,3 @@ async def test_many_run_at_once_each_with_its_own_text(tmp_path: Path) -> None:
         ended = await asyncio.gather(*(runner.run("-p", f"number {number}") for number in range(8)))
 
     assert [done.out for done in ended] == [f"number {number}\n" for number in range(8)]
-
-
-async def test_it_is_run_from_a_fork_of_the_tests_too(tmp_path: Path) -> None:
-    """Whose threads are gone, and whose user may be another."""
-    async with running(tmp_path, ["Hello.", "Hello."]) as runner:
-        assert (await runner.run("-p", "hi")).code == 0
-        child = os.fork()
-        if not child:
-            code = 1
-            try:
-                code = asyncio.new_event_loop().run_until_complete(asyncio.wait_for(runner.run("-p", "hi"), 60)).code
-            finally:
-                os._exit(code)
-        _, status = await asyncio.to_thread(os.waitpid, child, 0)
-
-    assert os.waitstatus_to_exitcode(status) == 0
-
-
-def test_one_that_takes_too_long_is_ended(tmp_path: Path) -> None:
-    line = ["tools", "run", "shell", "--args", '{"command": "sleep 600"}', "--yes"]
-
-    with pytest.raises(subprocess.TimeoutExpired):
-        finish(line, tmp_path, {**os.environ, "OLLM_HOME": str(tmp_path)}, None, seconds=2)

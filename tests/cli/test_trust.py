@@ -73,6 +73,7 @@ def test_what_a_killed_agent_left_is_moved_before_any_command_reads_the_workspac
     work.mkdir()
     (work / "a.txt").touch()
     record = {"roots": [str(work)], "executed": [], "folder": str(home / "taken/s"), "known": {}, "allowed": []}
+    record["repositories"] = {}
     (home / "taken/open").mkdir(parents=True)
     (home / "taken/open/1-a.json").write_text(json.dumps(record | {"process": [1, "gone"]}))
     (work / ".ollm").mkdir()
