@@ -181,11 +181,10 @@ class _CommandAnalyser:
             own = part.words[: len(part.words) - len(rest) + 8]
             self.parts.append(msgspec.structs.replace(part, words=own, transparent=True))
             return [(rest, inner, part.remarks)]
-        found = [*find_inner_commands(program, part.words), *_find_evaluated(program, part.words)]
-        found += _find_setting_programs(program, part.words)
-        judged = (
-            part if part.guess else _add_effects(part, PathJudge(self._boundary, part.directories, self._judged))
-        )  # a guess is held against rules alone
+        found = find_inner_commands(program, part.words)
+        found += [*_find_evaluated(program, part.words), *_find_setting_programs(program, part.words)]
+        judge = PathJudge(self._boundary, part.directories, self._judged)
+        judged = part if part.guess else _add_effects(part, judge)  # a guess is held against rules alone
         more = [*_remark_on_settings(program, part.words), *_remark_on_unknown_words(program, part.words, found)]
         if more:
             judged = msgspec.structs.replace(judged, remarks=(*judged.remarks, *more))
