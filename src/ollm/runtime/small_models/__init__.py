@@ -1,1 +1,1 @@
-"""Help for models too small for tool calls: the block protocol, priming, a guard and facts."""
+"""Help for models too small for tool calls: the block protocol, priming and a guard."""
