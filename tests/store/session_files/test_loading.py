@@ -236,3 +236,17 @@ def test_a_damaged_document_in_another_layout_takes_no_longer_for_each_message_i
         return (time.process_time() - begun) / count
 
     assert measure(12_000) < 4 * measure(1_000)
+
+
+@pytest.mark.parametrize("line", [b'{"id":"x",\n', b'{"role":"user","parts":[],"id":7}'], ids=["broken", "one number"])
+def test_many_broken_entries_take_no_longer_each_than_a_few(tmp_path: Path, line: bytes) -> None:
+    home = Home(tmp_path)
+    session_id = home.recorded("one")
+
+    def measure(count: int) -> float:
+        home.document(session_id).write_bytes(line * count)
+        begun = time.process_time()
+        home.files.read(session_id)
+        return (time.process_time() - begun) / count
+
+    assert measure(16_000) < 6 * measure(1_000)

@@ -176,14 +176,15 @@ class EntryTable:
         ]
         taken[0] = -1  # is no number
         last, counts = max(taken), Counter(numbers)
+        highest = last
         for index in odd:
             number = numbers[index]
             if number and number in taken and self._is_repeated(taken[number], index):
                 continue
             if number > last or counts[number] > 1 or not number:
                 before = self._given.get(index - 1, numbers[index - 1] if index else 0)
-                number = next(free for free in (before + 1, number, max(taken) + 1) if free not in taken)
-            taken[number] = index
+                number = next(free for free in (before + 1, number, highest + 1) if free not in taken)
+            taken[number], highest = index, max(highest, number)
             if number != numbers[index]:
                 self._given[index] = number
         self._order = [taken[number] for number in sorted(taken)[1:]]

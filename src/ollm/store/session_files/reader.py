@@ -53,6 +53,7 @@ _MARK = b"\xef\xbb\xbf"  # that some editors put before UTF-8
 _START = compile_late(r'\{\s*+"(?:id|role|parts|timestamp|at|content|name|args)"\s*+:')
 _STRUCTURE = compile_late(r'(?:"(?:messages|toolCalls)"\s*+:|\xef\xbb\xbf|[\s,\[\]{}]++)*+')
 _MOVED = "lines of the document are not in their place"
+_WINDOW_CHARS, _MAX_TOKEN_CHARS = 1 << 12, 16
 OVERSIZED_BYTES = 1 << 24  # that are searched of a file over the limit
 _fields_decoder = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _entries_decoder = msgspec.json.Decoder(list[msgspec.Raw])
@@ -303,21 +304,16 @@ class SessionReader:
         if start >= end:
             return
         self._note_irregular()
-        import json
-
         data = file.read(start, min(end, start + OVERSIZED_BYTES) if self.damage.too_large else end)
         text, place, done = data.decode("latin-1"), 0, 0  # a character for each byte
-        decoder = json.JSONDecoder(strict=False)
         while found := _START.search(text, place):
             place, begin = found.end(), found.start()
             try:
-                stop = decoder.raw_decode(text, begin)[1]
+                stop = _find_end(text, begin)
             except RecursionError:
                 self.damage.refuse_depth()
                 break
-            except ValueError:
-                continue
-            if record := read_shape(data[begin:stop]):
+            if stop and (record := read_shape(data[begin:stop])):
                 self._look_between(text[done:begin], start + done, base)
                 self._add_record(record, data[begin:stop], base + start + begin)
                 done = place = stop
@@ -408,6 +404,23 @@ class SessionReader:
         if record:
             self._note_irregular()
         return record
+
+
+def _find_end(text: str, begin: int) -> int:
+    """Find the end of the object that begins here, or return 0. A parser's error costs as much as the text before it:
+    only a window is parsed."""
+    import json
+
+    decoder, window = json.JSONDecoder(strict=False), _WINDOW_CHARS
+    while True:
+        part = text[begin : begin + window]
+        try:
+            return begin + decoder.raw_decode(part)[1]
+        except json.JSONDecodeError as error:
+            is_cut = error.msg.startswith("Unterminated") or error.pos >= len(part) - _MAX_TOKEN_CHARS
+            if not is_cut or begin + window >= len(text):
+                return 0
+        window *= 16
 
 
 def _find_fields(text: str) -> JsonObject:
