@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -127,6 +128,11 @@ HOSTILE = {
         "s=$(echo evil | git hash-object -w --stdin); mkdir -p .git/lost-found/other; ln -s ~/.bashrc .git/lost-found/other/$s",
         "git fsck --lost-found; git commit -q --allow-empty; git fetch -q . main; git reset -q HEAD~1",
     ),
+    "repositories where nobody looks": (
+        "for d in node_modules/e .git/objects/ab .ollm/x.lock; do mkdir -p $d; git init -q $d/e; git -C $d/e commit -q --allow-empty -m 1; git -C $d/e config core.fsmonitor ./RUN; done; ln -s .git/objects/ab/e demo; git add -f node_modules/e/e .ollm",
+        "git clone -q --bare . b; mkdir .git/refs/x; echo ~/work/RUN > b/hooks/pre-receive; chmod +x b/hooks/*; mv b .git/refs/x/e",
+        "for d in node_modules/e/e demo .ollm/x.lock/e; do cp RUN $d; git -C $d status; done; git push -q .git/refs/x/e HEAD:new",
+    ),
     "settings of a worktree": (
         "git worktree add -q tree -b t; printf '[core]\\n\\tfsmonitor=../RUN\\n' > .git/worktrees/tree/config.worktree; git init -q n; echo './RUN' > n/.git/hooks/post-index-change; chmod +x n/.git/hooks/*",
         "printf '[core]\\n\\tfsmonitor=./RUN\\n' >> .git/config; git -C n config core.fsmonitor ../RUN",
@@ -170,3 +176,30 @@ def test_the_user_is_told_of_an_operation_in_progress_and_can_take_it_over(place
     done = run(place, "echo x > f; git add f; git rebase --continue; git log --format=%s")
 
     assert "other2\nother1\nmain2\n" in done, done
+
+
+@pytest.mark.parametrize("level", ["full", "landlock"])
+def test_what_the_user_replaces_while_a_command_runs_is_not_the_commands_to_change(place: Path, level: str) -> None:
+    work, home = start(place, level), place / "user"
+    (work / "RUN").write_text(f"#!/bin/sh\ntouch {home}/ran\n")
+    (work / "RUN").chmod(0o755)
+    (work / "AGENTS.md").write_text("mine\n")
+    change = "until test -e done; do sleep .05; done; printf '[core]\n\tfsmonitor=./RUN\n' >> .git/config; echo evil >> AGENTS.md"
+    mine = "until test -e go; do sleep .05; done; git remote add r /x; echo new > n; mv n AGENTS.md; touch done"
+    with ThreadPoolExecutor(1) as user:
+        acting = user.submit(run, place, mine)
+        said = command(place, f"touch go; {change}")
+        acting.result()
+    assert "Moved aside, because" in said
+    assert "AGENTS.md" in said
+    assert not (work / "AGENTS.md").exists()
+    assert (".git/config" in said.partition("Moved aside")[2]) == (level == "full")
+    assert "r\n" in run(place, "git status; git remote") or level == "full"
+    assert not (home / "ran").exists()
+
+
+@pytest.mark.parametrize("level", ["full", "landlock"])
+def test_the_last_look_of_a_session_comes_after_its_last_process(place: Path, level: str) -> None:
+    work = start(place, level)
+    command(place, "(while mkdir -p .vscode; do echo evil > .vscode/tasks.json; done) > /dev/null 2>&1 & sleep .5")
+    assert not (work / ".vscode").exists()

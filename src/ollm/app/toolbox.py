@@ -227,19 +227,21 @@ class Toolbox:
     @cached_property
     def sandbox(self) -> Lazy[Sandbox]:
         """Sandbox of this conversation's commands, hooks and servers, created for the first that needs one."""
+        sandbox = Lazy(lambda: self.scope.create_sandbox(lambda: self.storage.session.id))
 
-        def create() -> Sandbox:
-            sandbox = self.scope.create_sandbox(lambda: self.storage.session.id)
-            self.stack.callback(sandbox.close)
-            return sandbox
+        def close() -> None:
+            if sandbox.built:
+                sandbox.built.close()
 
-        return Lazy(create)
+        self.stack.callback(close)
+        return sandbox
 
     @cached_property
     def host(self) -> ProcessHost:
         """Host that starts and ends every process of this conversation."""
         from ollm.system.processes import ProcessHost
 
+        _ = self.sandbox  # is closed after the host: its last look comes when no process is left
         host = ProcessHost()
         self.stack.push_async_callback(host.close)
         return host

@@ -19,7 +19,7 @@ from ollm.policy.shell.model import CommandPart, Directories, expand_home
 from ollm.policy.shell.words import ShellWord
 from ollm.system.paths import Boundary, Judgement, explain_read_protection, is_environment_file
 from ollm.system.sandbox.git_settings import find_settings_with_login
-from ollm.system.sandbox.names import INSTALLED_FOLDERS, is_repository
+from ollm.system.sandbox.names import PACKAGE_FOLDERS, is_repository
 
 _STREAM = r"/dev/(null|stdin|stdout|stderr|tty|zero|fd/\d+)"
 _NETWORK = ("/dev/tcp", "/dev/udp")
@@ -282,7 +282,7 @@ def _find_repository(top: str) -> str | None:
             return f"{folder}/.git" if ".git" in names else folder
         count += len(names)
         inner = (entry for entry in entries if entry.is_dir(follow_symlinks=False))
-        waiting += [entry.path for entry in inner if entry.name not in INSTALLED_FOLDERS]
+        waiting += [entry.path for entry in inner if entry.name not in PACKAGE_FOLDERS]
     return None
 
 

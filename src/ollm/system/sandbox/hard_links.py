@@ -22,7 +22,7 @@ from ollm.domain.lazy import compile_late
 from ollm.system.beneath import LinkFound, copy_beside, open_parent_directory
 from ollm.system.folders import FolderStamp, is_settled, list_changed, read_stamp
 from ollm.system.locks import is_process_alive
-from ollm.system.sandbox.names import PACKAGE_FOLDERS, is_inside
+from ollm.system.sandbox.names import PACKAGE_FOLDERS, find_repositories, is_inside
 
 MAX_COPY_BYTES = 1024**3
 MAX_PROTECTED_FILES = 100  # more of them in a folder of packages, and the folder is protected
@@ -47,57 +47,69 @@ class HardLinks:
         self._kept = kept
         self._unlock = unlock
         self._report = report
-        self._packages: dict[str, FolderStamp] | None = None  # all their folders
+        self._packages: dict[str, FolderStamp] = {}  # all their folders
+        self._repositories: dict[str, list[str]] = {}  # in these
+        self._complete = self._pending = False
         self._linked: dict[str, dict[str, os.stat_result]] = {}  # folder: files with other names, in it or elsewhere
         self._shared: set[str] = set()  # could not be copied
 
     def separate(self, packages: Iterable[str]) -> tuple[int, list[str]]:
         """Copy files that have names outside, in these folders of `packages` too. Return how many, and the paths to
         protect because they could not be copied."""
-        if first := self._packages is None:
-            self._packages = {}
-        tops = self._forget_changed()
-        tops += self._roots if first else [folder for folder in packages if folder not in self._packages]
+        if not self._complete:
+            self._complete = True
+            self._scan(self._roots)
+        self.find_repositories(packages)
         before = len(self._shared)
-        found = self._find_shared() if tops and self._scan(tops) else {}
+        found = self._find_shared() if self._pending else {}
+        self._pending = False
         copied = self._copy(found)
         if copied or len(self._shared) > before:
             self._tell(copied)
         return copied, self._list_protected()
 
+    def find_repositories(self, packages: Iterable[str]) -> list[str]:
+        """Return the repositories in folders of packages, which nobody else searches, as they are now."""
+        tops = [*self._forget_changed(), *(folder for folder in packages if folder not in self._packages)]
+        if tops:
+            self._scan(tops)
+        return [git for some in self._repositories.values() for git in some]
+
     def _forget_changed(self) -> list[str]:
-        assert self._packages is not None
         changed = list_changed(self._packages)
         for folder in changed:
             del self._packages[folder]
             self._linked.pop(folder, None)
+            self._repositories.pop(folder, None)
         return changed
 
-    def _scan(self, tops: list[str]) -> bool:
-        """Read folders and those below that are not known. Return True if a file in them has more than one name."""
-        assert self._packages is not None
+    def _scan(self, tops: Iterable[str]) -> None:
+        """Read folders and those below that are not known."""
         waiting = [(folder, not PACKAGE_FOLDERS.isdisjoint(folder.split("/"))) for folder in dict.fromkeys(tops)]
-        known, found = {*self._packages, *tops}, False
+        known = {*self._packages, *tops}
         while waiting:
             folder, in_packages = waiting.pop()
             began, stamp = time.time_ns(), read_stamp(folder)
-            folders, linked = self._read_folder(folder)
-            found = found or bool(linked)
+            folders, linked, names = self._read_folder(folder)
+            self._pending = self._pending or bool(linked)
             self._linked[folder] = linked
             if in_packages and stamp:
+                if "/.git/" not in f"{folder}/" and (gits := find_repositories(folder, names)):
+                    self._repositories[folder] = gits
                 self._packages[folder] = stamp if is_settled(stamp, began) else UNSETTLED
             for name in folders:
                 path = os.path.join(folder, name)
                 if path not in known and path not in self._kept:
                     known.add(path)
                     waiting.append((path, in_packages or name in PACKAGE_FOLDERS))
-        return found
 
-    def _read_folder(self, folder: str) -> tuple[list[str], dict[str, os.stat_result]]:
-        folders, linked = [], {}
+    def _read_folder(self, folder: str) -> tuple[list[str], dict[str, os.stat_result], list[str]]:
+        """Return the folders in a folder, its files with other names, and all names."""
+        folders, linked, names = [], {}, []
         self._unlock(folder, 0o500)
         with suppress(OSError), os.scandir(folder) as entries:
             for entry in entries:
+                names.append(entry.name)
                 if entry.is_dir(follow_symlinks=False):
                     folders.append(entry.name)
                 elif not entry.is_symlink():
@@ -106,7 +118,7 @@ class HardLinks:
                         linked[entry.path] = about
                     if entry.name.startswith(".ollm-"):
                         _remove_left_over(entry, about)
-        return folders, linked
+        return folders, linked, names
 
     def _find_shared(self) -> dict[str, os.stat_result]:
         """Return the files that have more names than were found."""

@@ -213,11 +213,11 @@ def set_mount_attributes(path: str, attributes: int, *, tree: int = AT_FDCWD) ->
     call("mount_setattr", tree, os.fsencode(path), flags, wanted, 32)
 
 
-def read_birth(path: str) -> bytes:
-    """Return the inode of a file and the time at which it was made, as far as the file system knows it."""
-    about = os.stat(path)
+def read_birth(path: str) -> str:
+    """Return the inode of a file or link and the time at which it was made, as far as the file system knows it."""
+    about = os.lstat(path)
     if not LINUX:
-        return b"%d %r" % (about.st_ino, getattr(about, "st_birthtime", 0))
+        return f"{about.st_ino} {getattr(about, 'st_birthtime', 0)}"
     buffer = ctypes.create_string_buffer(256)
-    call("statx", AT_FDCWD, os.fsencode(path), 0, 0x800, buffer)  # STATX_BTIME
-    return b"%d " % about.st_ino + buffer.raw[80:92]
+    call("statx", AT_FDCWD, os.fsencode(path), 0x100, 0x800, buffer)  # AT_SYMLINK_NOFOLLOW, STATX_BTIME
+    return f"{about.st_ino} {buffer.raw[80:92].hex()}"

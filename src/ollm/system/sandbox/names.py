@@ -7,7 +7,7 @@ import errno
 import os
 import stat
 import sys
-from collections.abc import Callable, Container, Iterable, Iterator
+from collections.abc import Callable, Collection, Container, Iterable, Iterator
 from contextlib import suppress
 from functools import lru_cache
 
@@ -74,8 +74,7 @@ GIT_WHOLE = frozenset({"HEAD", *GIT_PINS})  # for git a folder with these is a r
 GIT_MARKS = (*GIT_WHOLE, "commondir", "gitdir")
 HEADLESS_PARTS = ("config", "config.worktree", "hooks", "commondir")  # protected where only a HEAD is missing
 GIT_NESTED = frozenset({"modules", "worktrees"})
-INSTALLED_FOLDERS = frozenset({"node_modules", "site-packages", "dist-packages", "__pycache__"})  # packages of others
-PACKAGE_FOLDERS = INSTALLED_FOLDERS - {"__pycache__"}
+PACKAGE_FOLDERS = frozenset({"node_modules", "site-packages", "dist-packages"})  # of others: only repositories count
 # where we run from, with the programs beside us
 OWN_PLACES = frozenset(
     os.path.realpath(place)
@@ -203,6 +202,12 @@ def is_repository(names: Container[str]) -> bool:
     one with a HEAD: a command may remove that, and bring it back later."""
     worktree = "commondir" in names and ("HEAD" in names or "gitdir" in names)
     return worktree or all(name in names for name in GIT_PINS)
+
+
+def find_repositories(folder: str, names: Collection[str]) -> list[str]:
+    """Return the repositories that these names in a folder make: the folder itself, and its `.git`."""
+    own = [folder] if is_repository(names) and (".git" not in names or "HEAD" in names) else []
+    return [*own, *(os.path.join(folder, name) for name in names if normalize_name(name) == ".git")]
 
 
 def list_repositories(git: str, visit: Callable[[str], object] = lambda _: None) -> list[str]:

@@ -40,7 +40,7 @@ class Parking:
         """Return the folder for a git directory, wherever it is moved. Another one under its path has its own."""
         import hashlib
 
-        name = hashlib.sha256(kernel.read_birth(git)).hexdigest()[:16]
+        name = hashlib.sha256(kernel.read_birth(git).encode()).hexdigest()[:16]
         return str(self._find_folder().parent / FOLDER / name)
 
     def read(self, paths: Iterable[str]) -> dict[str, str]:

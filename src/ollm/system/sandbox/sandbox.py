@@ -29,7 +29,7 @@ from ollm.system.sandbox.box import (
 from ollm.system.sandbox.confined import make_git_environment
 from ollm.system.sandbox.git_settings import write_git_settings
 from ollm.system.sandbox.names import OWN_PLACES, find_git_directories, is_inside
-from ollm.system.sandbox.taken import TakenFile
+from ollm.system.sandbox.taken import TakenFile, describe_taken
 from ollm.system.sandbox.watch import Ending, SteeringWatch
 
 T = TypeVar("T")
@@ -342,7 +342,9 @@ class Sandbox:
 
     def close(self) -> None:
         if "watch" in self.__dict__ and self._taken is not None:
-            self.watch.close()
+            taken = self.watch.close()
+            if taken:
+                self._report(describe_taken(taken))
         if self.caches is not None and self.caches.is_dir():
             from ollm.system.sandbox.caches import limit_once_a_day
 

@@ -8,16 +8,16 @@ from typing import NamedTuple
 
 from ollm.system.folders import FolderMemory, FolderNames
 from ollm.system.sandbox.names import (
+    GIT_MARKS,
     GIT_NESTED,
     GITHUB_STEERING_NAMES,
     HEADLESS_PARTS,
-    INSTALLED_FOLDERS,
     PACKAGE_FOLDERS,
+    find_repositories,
     is_environment_file,
     is_git_data,
     is_git_operation,
     is_nested_repository,
-    is_repository,
     normalize_name,
     steers_by_name,
 )
@@ -52,6 +52,12 @@ class TreeNames:
         self.operations: list[str] = []  # of git, in progress
         self.environment: list[str] = []
         self.packages: list[str] = []  # folders of installed ones, which are not searched
+        self._in_packages: list[str] = []
+
+    def add_repositories(self, in_packages: list[str]) -> None:
+        """Search these repositories too, which lie in folders of packages: git follows links in an index to them."""
+        if in_packages != self._in_packages:
+            self._in_packages, self._state = in_packages, None
 
     def find_steering(self) -> list[str]:
         """Return the outermost files and folders that steer tools, as of the last scan of the folders."""
@@ -80,6 +86,7 @@ class TreeNames:
             self.repositories += found.repositories
             self.packages += found.packages
         self.git_directories, self.git_parts, self.git_links, self.operations = [], {}, [], []
+        self.repositories += self._in_packages
         for git in self.repositories:
             self.git_parts[git] = [git] if os.path.islink(git) or not os.path.isdir(git) else self._search(git)
             self._steering += self.git_parts[git]
@@ -106,7 +113,8 @@ class TreeNames:
                 waiting += [(os.path.join(folder, name), "") for name in names.folders]
             else:
                 inner = [f"{below}/{name}" if below else name for name in names.folders]
-                waiting += [(top, one) for one in inner if _is_searched(one)]
+                waiting += [(top, one) for one in inner if one in GIT_NESTED or is_git_data(one, folder=True)]
+                found += _find_hidden_repository(folder, names) if below else []
                 found += self._sort_git_names(top, f"{below}/" if below else "", names)
         return found
 
@@ -136,31 +144,25 @@ class TreeNames:
         in_github = normalize_name(os.path.basename(folder)) == ".github"
         links, folders = set(names.others), set(names.folders)
         every = {*names.files, *folders, *links}
-        if is_repository(every) and (".git" not in every or "HEAD" in every):
-            found.repositories.append(folder)
+        found.repositories.extend(find_repositories(folder, every))
         for name in (*names.files, *names.folders, *names.others):
             plain, path = normalize_name(name), os.path.join(folder, name)
             if plain.startswith(".env") and is_environment_file(name):
                 found.environment.append(path)
-            if plain == ".git":
-                found.repositories.append(path)
-            elif (
+            if (
                 steers_by_name(plain)
                 or (in_github and plain in GITHUB_STEERING_NAMES)
                 or (plain == ".github" and name in links)
             ):
                 found.steering.append(path)
-            elif name in folders and plain not in INSTALLED_FOLDERS:
-                found.folders.append(path)
-            elif name in folders and name in PACKAGE_FOLDERS:
-                found.packages.append(path)
+            elif name in folders and plain != ".git":
+                (found.packages if name in PACKAGE_FOLDERS else found.folders).append(path)
         return found
 
 
-def _is_searched(inner: str) -> bool:
-    """Return True for folders of a git directory to search, except those of files under their hashes, which are renamed
-    into place: they may be too many."""
-    parts = inner.split("/")
-    own = parts[0] == "objects" and len(parts) == 2 and len(parts[1]) == 2
-    hashed = own or (parts[:2] == ["lfs", "objects"] and len(parts) == 4)
-    return inner in GIT_NESTED or (is_git_data(inner, folder=True) and not hashed)
+def _find_hidden_repository(folder: str, names: FolderNames) -> list[str]:
+    """Return what makes a folder among git's data a repository, to which a link or an address may lead."""
+    every = {*names.files, *names.folders, *names.others}
+    found = find_repositories(folder, every)
+    marks = [os.path.join(folder, mark) for mark in GIT_MARKS if mark in every]
+    return [*(marks if folder in found else ()), *(path for path in found if path != folder)]

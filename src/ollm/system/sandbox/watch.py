@@ -23,13 +23,7 @@ from ollm.system.atomic import make_private_directory, replace_file
 from ollm.system.beneath import FolderKeys
 from ollm.system.folders import FolderMemory, FolderNames
 from ollm.system.locks import get_process_start
-from ollm.system.sandbox.git_settings import (
-    GitNames,
-    explain_outside_use,
-    list_settings_files,
-    read_names,
-    read_shared_names,
-)
+from ollm.system.sandbox.git_settings import explain_outside_use
 from ollm.system.sandbox.hard_links import HardLinks
 from ollm.system.sandbox.names import (
     GIT_PINS,
@@ -37,26 +31,18 @@ from ollm.system.sandbox.names import (
     OWN_PLACES,
     find_steering_name,
     follow_dot_git,
-    follow_pointer,
     has_other_names,
     is_inside,
     list_repositories,
     read_pointer,
     trace_path,
 )
-from ollm.system.sandbox.outside_links import (
-    are_settled,
-    get_state,
-    list_home_links,
-    list_loaded_files,
-    list_named_files,
-    list_opened,
-    remember,
-)
+from ollm.system.sandbox.outside_links import are_settled, get_state, remember
 from ollm.system.sandbox.taken import TakenFile, make_batch, move_aside
 from ollm.system.sandbox.tree_names import TreeNames
 
 if TYPE_CHECKING:
+    from ollm.system.sandbox.anchors import Anchors
     from ollm.system.sandbox.parking import Parking
 
 LINK_DEPTH = 2
@@ -88,20 +74,18 @@ class SteeringWatch:
     ) -> None:
         self._roots = tuple(dict.fromkeys(roots))
         self._own_folders = [os.path.join(root, ".ollm") for root in self._roots]
-        self._executed = tuple(executed)
         self._folders = FolderMemory() if folders is None else folders
         self._keys = FolderKeys()
+        self._executed = tuple(executed)
         kept = OWN_PLACES.intersection(self._executed)
         self._links = HardLinks(self._roots, kept, unlock=self._unlock, report=report)
         self._report = report
         self._names = TreeNames(self._roots, self._folders, self._unlock)
-        self._git_names: dict[str, GitNames] = {}  # by repository; "" for settings that hold in all of them
-        self._shared_tops: list[str] = []
-        self._named: set[str] = set()
-        self._anchors: list[str] = []  # before the command
+        self._anchored: list[str] = []  # before the command
         self._find_folder = find_folder
         self._records = records
         self._known: dict[str, str | None] = {}  # path: the target of a link
+        self._births: dict[str, str] = {}  # of those that are no links: a mount is lost with the file that it is on
         self._allowed: set[str] = set()
         self._repositories: dict[str, bool] = {}
         self._operations: dict[str, str] = {}  # of git, in progress before the command: a digest
@@ -121,6 +105,12 @@ class SteeringWatch:
         from ollm.system.sandbox.parking import Parking  # a turn that only edits does not need it
 
         return Parking(self._roots, self._find_folder, self._unlock)
+
+    @cached_property
+    def _anchors(self) -> Anchors:
+        from ollm.system.sandbox.anchors import Anchors
+
+        return Anchors(self._roots, self._executed, self._names)
 
     def find_environment_files(self) -> list[str]:
         with self._keys:
@@ -153,7 +143,7 @@ class SteeringWatch:
         if not self._open:
             self.since = time.clock_gettime(FILE_CLOCK)
             unseparated = self._separate_files()
-            self._read_git_names()
+            self._anchors.read_settings()
             found = self._find_steering(None)
             self._known = {path: target for path, target in found.items() if path not in self._made}
             self._operations = self._parking.read(self._names.operations)
@@ -163,6 +153,8 @@ class SteeringWatch:
             self._used = sorted({follow_dot_git(path)[1] for path in pointers})
             self._separate_names()
             self._known |= dict.fromkeys((*unseparated, *self._find_foreign_worktrees()))
+            self._births = _read_births(path for path, target in self._known.items() if target is None)
+            self._known = {path: to for path, to in self._known.items() if to is not None or path in self._births}
         self._open = True
         self._write_record()
         self._untold += self._parking.put_back(self._names.git_directories)
@@ -177,6 +169,7 @@ class SteeringWatch:
         """Separate files from their names outside. Those that cannot be are protected."""
         self._names.find_steering()
         copied, shared = self._links.separate(self._names.packages)
+        self._names.add_repositories(self._links.find_repositories(self._names.packages))
         if copied:
             self._folders.look()
         return shared
@@ -270,16 +263,22 @@ class SteeringWatch:
                 break
         operations = [path for path in self._names.operations if not self._is_allowed(path)]
         parked, left = self._parking.park(operations, self._operations)
-        return [*taken, *parked, *self._take(left)]
+        taken += [*parked, *self._take(left)]
+        if self._written and not self._open:
+            self._mark_record(0o400)
+        return taken
 
     def _judge(self) -> tuple[list[TakenFile], bool]:
         """Move aside what is new and restore changed links. Return what was moved, and True if a link was restored."""
         self._folders.look()
+        self._names.find_steering()
+        self._names.add_repositories(self._links.find_repositories(self._names.packages))
         found = self._find_steering(self._known)
         changed = [path for path, target in self._known.items() if target is not None and found.get(path) != target]
         changed = [path for path in changed if not self._is_allowed(path)]
         new = [path for path in found if path not in self._known and not self._is_expected(path)]
         new = [each for path in self._spare_folders(new) for each in self._spare_own_state(path)]
+        new += self._find_replaced(found)
         new += self._find_harmful_indexes()
         new += [path for path in changed if os.path.lexists(path)]
         taken = self._take([path for path in dict.fromkeys(new) if not self._is_allowed(path)])
@@ -294,8 +293,8 @@ class SteeringWatch:
         """Find the files that steer tools, and what they and the anchors lead to; each with its target if it is a link.
         Where a link is not as it was `known`, the way beyond it is not followed: that link is put back or taken."""
         found = dict.fromkeys(self._names.find_steering())
-        anchors = self._list_anchors()
-        self._anchors = anchors if known is None else self._anchors
+        anchors = self._anchors.list_paths()
+        self._anchored = anchors if known is None else self._anchored
         waiting = [*anchors, *self._find_links(found if known is None else known)]
         while waiting:
             traced = {path for one in waiting for path in self._trace(one, known) if self._find_root(path)}
@@ -336,41 +335,11 @@ class SteeringWatch:
                 for folder, names, files in os.walk(path):
                     yield from (os.path.join(folder, name) for name in (*names, *files))
 
-    def _read_git_names(self) -> None:
-        """Read what the settings of git name: those for every repository, and those of each one."""
-        home = os.path.expanduser("~")
-        self._names.find_steering()
-        shared, self._shared_tops, _ = read_shared_names(self._roots, home)
-        self._git_names = {"": shared}
-        for git in self._names.repositories:
-            if os.path.isdir(git) and not os.path.islink(git):
-                self._git_names[git] = read_names(list_settings_files(git), home)
-        self._named = self._find_named() | list_named_files(self._roots)
-
-    def _find_named(self, *, new: bool = False) -> set[str]:
-        """Find the paths that the settings name in the worktrees that are there now."""
-        tops = {git: self._list_worktrees(git) for git in self._names.repositories}
-        tops[""] = [*self._shared_tops, *(top for some in tops.values() for top in some)]
-        opened = list_opened(self._roots)
-        every = (names.find_paths(tops.get(git, ()), opened, new=new) for git, names in self._git_names.items())
-        return {path for paths in every for path in paths}
-
-    def _list_worktrees(self, git: str) -> list[str]:
-        leading = [(one, follow_pointer(one) if os.path.isfile(one) else one) for one in self._names.repositories]
-        tops = [os.path.dirname(one) for one, place in leading if is_inside(place, git)]
-        return [*tops, *([] if os.path.basename(git) == ".git" else [git])]
-
-    def _list_anchors(self) -> list[str]:
-        """List the paths that programs outside read: those that hooks and servers run, that git's settings name, in new
-        worktrees too, or the environment, links in the home, and what it has Python and the loader load."""
-        links = (*list_home_links(self._roots), *list_loaded_files(self._roots))
-        files = (path for path in self._named if os.path.islink(path) or not os.path.isdir(path))
-        return [*dict.fromkeys((*self._executed, *files, *self._find_named(new=True), *links))]
-
     def _is_own_state(self, path: str) -> bool:
         """Return True for the database and locks that ollm itself keeps in a workspace's `.ollm`."""
         folder, name = os.path.split(path)
-        return folder in self._own_folders and (name.startswith("memory.db") or name.endswith((".lock", ".gitignore")))
+        own = name.startswith("memory.db") or name.endswith((".lock", ".gitignore"))
+        return own and folder in self._own_folders and os.path.isfile(path) and not os.path.islink(path)
 
     def _spare_own_state(self, path: str) -> list[str]:
         """Return the parts of a new path to move aside: in a workspace's `.ollm`, all but ollm's own state."""
@@ -405,6 +374,17 @@ class SteeringWatch:
         if os.path.basename(path) in GIT_POINTERS:
             self._made.add(path)
         return True
+
+    def _find_replaced(self, found: Iterable[str]) -> list[str]:
+        """Find the files in place of protected ones: somebody outside put them there while a command ran, which could
+        change them from then on, or had them open before. Settings of git stay if they start no other program."""
+        births = _read_births(path for path in found if path in self._births)
+        replaced = [path for path, birth in births.items() if birth != self._births[path]]
+        if not replaced:
+            return []
+        from ollm.system.sandbox.git_parts import keeps_settings
+
+        return [path for path in replaced if not keeps_settings(path, self._anchors.find_settings(path))]
 
     def _find_harmful_indexes(self) -> list[str]:
         """Find the indexes that a command changed and that lead git out of the worktree."""
@@ -463,9 +443,10 @@ class SteeringWatch:
             {
                 "roots": self._roots,
                 "places": [identify(root) for root in self._roots],
-                "executed": self._anchors,
+                "executed": self._anchored,
                 "folder": str(self._find_folder()),
                 "known": self._known,
+                "births": self._births,
                 "repositories": self._repositories,
                 "operations": self._operations,
                 "used": self._used,
@@ -477,11 +458,18 @@ class SteeringWatch:
             make_private_directory(self._records)
             replace_file(self._get_record_file(), record.encode())
             self._written = record
+        else:
+            self._mark_record(0o600)
+
+    def _mark_record(self, mode: int) -> None:
+        """Let the mode of the record say if commands are running: then what was replaced since is not the user's."""
+        with suppress(OSError):
+            os.chmod(self._get_record_file(), mode)
 
     def resume(self, record: dict[str, Any]) -> list[TakenFile]:
         """Perform the check that the process which wrote this record would have made."""
-        self._known, self._repositories = dict(record["known"]), dict(record["repositories"])
-        self._operations = dict(record.get("operations", {}))
+        self._known, self._repositories = dict(record["known"]), dict(record.get("repositories", {}))
+        self._births, self._operations = dict(record.get("births", {})), dict(record.get("operations", {}))
         self._used = [*record.get("used", ())]
         self._allowed = set(record["allowed"])
         self._open = True
@@ -494,6 +482,16 @@ def identify(folder: str) -> list[int]:
     except OSError:
         return []
     return [about.st_dev, about.st_ino]
+
+
+def _read_births(paths: Iterable[str]) -> dict[str, str]:
+    from ollm.system.sandbox.kernel import read_birth  # a turn that only edits does not need it
+
+    births: dict[str, str] = {}
+    for path in paths:
+        with suppress(OSError):
+            births[path] = read_birth(path)
+    return births
 
 
 def _read_link(path: str) -> str | None:
