@@ -32,12 +32,6 @@ def zipped(data: bytes) -> bytes:
     return file.getvalue()
 
 
-def shuffled_blocks(data: bytes) -> bytes:
-    blocks = [data[place : place + 64] for place in range(0, len(data), 64)]
-    random.Random(7).shuffle(blocks)
-    return b"".join(blocks)
-
-
 def flipped_bits(data: bytes) -> bytes:
     found = bytearray(data)
     for place in random.Random(3).sample(range(len(found)), 12):

@@ -5,7 +5,6 @@ A change that is meant is recorded anew (`RECORD_COURSES=1 pytest …`) and read
 
 import os
 from pathlib import Path
-from zlib import crc32
 
 
 def compare_course(path: Path, lines: list[str]) -> None:
@@ -15,8 +14,3 @@ def compare_course(path: Path, lines: list[str]) -> None:
     for number, (now, before) in enumerate(zip(lines, recorded, strict=False), 1):
         assert now == before, f"{path.name}:{number} after {lines[max(0, number - 4) : number - 1]}"
     assert len(lines) == len(recorded), path.name
-
-
-def describe_text(text: str) -> str:
-    """Its beginning, its length, and a sum over all of it."""
-    return f"{text[:48]!r} {len(text)} {crc32(text.encode()):08x}"

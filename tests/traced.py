@@ -1,7 +1,6 @@
 """The two-way check between the list of requirements and the tests that name them."""
 
 import re
-from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -48,13 +47,6 @@ class Coverage:
         ways = f"{named} named by a test, {covered - named} state a rule that another one named states too"
         lines = [f"{covered} of {len(self.requirements)} requirements covered, {len(missing)} open: {ways}"]
         return lines + [f"  open: {' '.join(group)}" for _, group in groupby(missing, key=lambda item: item[0])]
-
-    def by_rule(self) -> dict[str, list[str]]:
-        """The items of each rule that is open, under the one that states it first."""
-        rules: dict[str, list[str]] = defaultdict(list)
-        for item in ordered(self.uncovered()):
-            rules[self._root(item)].append(item)
-        return rules
 
     def _root(self, item: str) -> str:
         while item in self.same:

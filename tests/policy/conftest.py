@@ -1,6 +1,5 @@
 """A workspace with files, links that lead out, and a home that is not the tester's own."""
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -64,6 +63,3 @@ def rule(action: str, operator: str, value: Any, **more: Any) -> dict[str, Any]:
 @pytest.fixture(scope="session")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Place:
     return Place(tmp_path_factory.mktemp("policy"))
-
-
-Make = Callable[..., PolicyEngine]

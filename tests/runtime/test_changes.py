@@ -5,7 +5,6 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from ollm.domain.errors import UsageError
 from ollm.domain.events import ModeChanged, Notice
 from ollm.runtime import changes
 from ollm.system.paths import Boundary
@@ -36,56 +35,6 @@ async def test_another_model_is_counted_by_its_own_factor(talking: Talking) -> N
         assert [found.trigger for found in await parts.snapshots.list_snapshots(parts.session.id or "")] == ["window"]
 
 
-async def test_another_window_is_a_step_and_the_same_mode_is_none(talking: Talking) -> None:
-    async with talking(["one"]) as talk:
-        parts = talk.conversation.parts
-        await talk.say("hello")
-        await changes.change_window(parts, 4096)
-        await changes.change_mode(parts, parts.prompt.mode, "manual", 1.0)
-
-        loaded = parts.session.load()
-        assert (parts.prompt.model.window, parts.state.model.window) == (4096, 4096)
-        (step,) = loaded.metadata.context_history
-        assert (step["step"], step["window"]) == ("window", 4096)
-        assert step["timestamp"]
-        assert loaded.metadata.mode_history == ()
-
-
-async def test_a_mode_changes_approval_tools_and_history(talking: Talking) -> None:
-    async with talking(["one"]) as talk:
-        parts = talk.conversation.parts
-        await talk.say("hello")
-        before = {tool.name for tool in parts.prompt.tools}
-        assert changes.get_approval(parts) == "ask"
-
-        await changes.change_mode(parts, "plan", "auto", 0.8)
-
-        assert "write_file" in before
-        assert "write_file" not in {tool.name for tool in parts.prompt.tools}
-        assert changes.get_approval(parts) == "read-only" == parts.policy.get().approval
-        (entry,) = parts.session.load().metadata.mode_history
-        assert (entry["from"], entry["to"], entry["trigger"], entry["confidence"]) == ("code", "plan", "auto", 0.8)
-
-
-async def test_going_back_before_a_message_takes_it_and_what_followed_out_of_the_context(talking: Talking) -> None:
-    async with talking(["one", "two", "three"]) as talk:
-        parts = talk.conversation.parts
-        for text in ("first", "second", "third"):
-            await talk.say(text)
-
-        text = await changes.rewind_context(parts, 3)
-
-        assert text == "second"
-        assert [m.sources for m in parts.prompt.get_active_context().messages] == [(1,), (2,)]
-        assert len(parts.session.load().messages) == 6
-        (step,) = parts.session.load().metadata.context_history
-        assert (step["step"], step["before"]) == ("rewind", 3)
-        with pytest.raises(UsageError, match="Message 2 is not one of your messages"):
-            await changes.rewind_context(parts, 2)
-        with pytest.raises(UsageError, match="Message 99 is not one of your messages"):
-            changes.find_user_message(parts.session.load(), 99)
-
-
 async def test_a_rewind_takes_back_checkpoints_of_what_it_went_behind(talking: Talking) -> None:
     from ollm.domain.context import Checkpoint
 
@@ -103,20 +52,6 @@ async def test_a_rewind_takes_back_checkpoints_of_what_it_went_behind(talking: T
         await changes.rewind_context(parts, 3)
 
         assert [point.id for point in parts.prompt.get_active_context().checkpoints] == ["old", "empty"]
-
-
-async def test_a_restored_snapshot_brings_its_mode_back(talking: Talking) -> None:
-    async with talking(["one"]) as talk:
-        parts = talk.conversation.parts
-        await talk.say("hello")
-        await changes.change_mode(parts, "plan", "manual", 1.0)
-        (taken,) = await parts.snapshots.list_snapshots(parts.session.id or "")
-
-        await changes.restore_snapshot(parts, taken.id)
-
-        assert parts.prompt.mode == "code"
-        assert parts.policy.get().approval == "ask"
-        assert parts.session.load().metadata.context_history[-1]["snapshotId"] == taken.id
 
 
 async def test_a_tool_from_outside_that_a_rule_denies_is_not_found_either(talking: Talking, tmp_path: Path) -> None:

@@ -6,12 +6,11 @@ import msgspec
 import pytest
 
 from ollm.domain.context import Usage
-from ollm.domain.errors import BusyError, DeniedError, StorageError, TurnFailedError
+from ollm.domain.errors import BusyError, TurnFailedError
 from ollm.domain.events import Notice, TextDelta, TurnFinished
 from ollm.domain.lazy import Lazy
 from ollm.domain.messages import TextPart
 from ollm.domain.tools import ConfirmationAnswer
-from ollm.runtime.base import TurnObserver, TurnReport
 from ollm.tools.framework.base import ToolSpec, make_spec
 from ollm.tools.framework.tool_selection import FindTool
 from tests.runtime.talking import Talking
@@ -96,31 +95,8 @@ async def test_a_command_that_leaves_something_opens_the_session(talking: Talkin
         assert talk.conversation.session_id is not None
 
 
-async def test_cancelling_ends_the_turn_with_its_end(talking: Talking) -> None:
-    async with talking([Answer(text="one two three", pace=5.0)]) as talk:
-        seen = []
-        async with talk.conversation.turn("slow") as events:
-            async for event in events:
-                seen.append(event)
-                if isinstance(event, TextDelta):
-                    await talk.conversation.cancel()
-
-    assert isinstance(seen[-1], TurnFinished)
-    assert seen[-1].reason == "cancelled"
-
-
 async def test_being_stopped_again_and_again_does_not_interrupt_the_saving(talking: Talking) -> None:
-    class Slow(TurnObserver):
-        saved = 0
-
-        async def after_turn(self, report: TurnReport) -> None:
-            for _ in range(20):
-                await asyncio.sleep(0.005)
-            self.saved = len(report.messages)
-
     async with talking([Answer(text="one two three", pace=5.0)]) as talk:
-        slow = Slow()
-        talk.conversation._observers = [*talk.conversation._observers, slow]
 
         async def stop_often() -> None:
             for _ in range(20):
@@ -133,68 +109,9 @@ async def test_being_stopped_again_and_again_does_not_interrupt_the_saving(talki
                     stopping = asyncio.create_task(stop_often())
         await stopping
 
-        assert slow.saved == 2
         assert (await talk.conversation.history())[1]["interrupted"]
 
-
-async def test_an_observer_that_fails_is_told_and_stops_nothing(talking: Talking) -> None:
-    class Failing(TurnObserver):
-        async def after_turn(self, report: TurnReport) -> None:
-            raise StorageError("The disk is full.")
-
-    async with talking(["one", "two"]) as talk:
-        talk.conversation._observers = [*talk.conversation._observers, Failing()]
-        events = await talk.say("hello")
-
-        assert [event.text for event in events if isinstance(event, Notice)] == ["The disk is full."]
-        assert isinstance(events[-1], TurnFinished)
-        assert events[-1].reason == "answered"
-
-
-async def test_an_observer_may_say_no_before_the_model_is_asked(talking: Talking) -> None:
-    class Refusing(TurnObserver):
-        async def before_turn(self, text: str) -> None:
-            raise DeniedError("Not today.")
-
-    async with talking(["one"]) as talk:
-        talk.conversation._observers = [Refusing()]
-        events = await talk.say("hello")
-
-        assert isinstance(events[-1], TurnFinished)
-        assert (events[-1].reason, events[-1].message) == ("denied", "Not today.")
-        assert talk.server.chats == []
-
-
-async def test_a_fault_of_ours_is_told_and_the_turn_still_ends(talking: Talking) -> None:
-    class Broken(TurnObserver):
-        async def before_turn(self, text: str) -> None:
-            raise RuntimeError("a bug")
-
-    async with talking(["one"]) as talk:
-        talk.conversation._observers = [Broken()]
-        seen = []
-        with pytest.raises(RuntimeError, match="a bug"):
-            async with talk.conversation.turn("hello") as events:
-                async for event in events:
-                    seen.append(event)
-
-    assert [event.text for event in seen if isinstance(event, Notice)] == ["Internal error: a bug"]
-    assert isinstance(seen[-1], TurnFinished)
-    assert seen[-1].reason == "model-error"
-
-
-async def test_a_file_that_cannot_be_written_is_told_once(talking: Talking) -> None:
-    class Full(TurnObserver):
-        async def after_turn(self, report: TurnReport) -> None:
-            raise OSError(28, "No space left on device", "/there/notes")
-
-    async with talking(["one", "two"]) as talk:
-        talk.conversation._observers = [Full()]
-        told = [
-            [event.text for event in await talk.say(text) if isinstance(event, Notice)] for text in ("hello", "again")
-        ]
-
-    assert told == [["/there/notes could not be written: No space left on device."], []]
+    assert [message["role"] for message in talk.document["messages"]] == ["user", "assistant"]
 
 
 async def test_a_session_that_cannot_be_made_is_told_and_the_turn_still_ends(

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from ollm.config.settings import LoopSettings, ProviderTimeouts
 from ollm.domain.lazy import Lazy
-from ollm.domain.messages import AnyPart, TextPart, ToolCall, ToolResultPart
+from ollm.domain.messages import AnyPart, ToolCall, ToolResultPart
 from ollm.domain.model_facts import ModelFacts
 from ollm.domain.tools import ErrorInfo, RecordedResult, ToolCallRecord
 from ollm.providers.base import CallPiece
@@ -76,36 +76,6 @@ def answer(*calls: CallPiece) -> StreamedAnswer:
     made = StreamedAnswer(lambda _event: None, None, lambda: 0.0)  # type: ignore[arg-type]
     made.calls += calls
     return made
-
-
-async def test_the_model_is_warned_before_a_loop_and_the_loop_itself_is_not_run() -> None:
-    parts = Parts(threshold=3)
-    made = parts.calls()
-    for _ in range(2):
-        await made.run(made.read_calls(answer(CallPiece("ls", {}))), 1)
-    assert isinstance(parts.recorded[1][-1], TextPart)
-    assert parts.recorded[1][-1].text.startswith("You are repeating yourself: ls {} was called 2 times in a row")
-
-    with pytest.raises(LoopStop) as stopped:
-        await made.run(made.read_calls(answer(CallPiece("ls", {}))), 1)
-
-    assert stopped.value.pattern.type == "repeated-tool"
-    assert str(stopped.value) == stopped.value.pattern.details
-    assert len(parts.desk.ran) == 2
-    ((refused, kind, message),) = parts.desk.refused
-    assert (refused, kind) == ("c3", "LoopStopped")
-    assert message == f"Not run: {stopped.value.pattern.details}"
-    assert parts.recorded[2] == (ToolResultPart("c3"),)
-
-
-async def test_the_same_call_with_another_result_is_work() -> None:
-    parts = Parts(threshold=3)
-    made = parts.calls()
-    for number in range(4):
-        parts.desk.output = f"result {number}"
-        await made.run(made.read_calls(answer(CallPiece("ls", {}))), 1)
-
-    assert len(parts.desk.ran) == 4
 
 
 async def test_results_are_recorded_also_when_running_breaks_off() -> None:

@@ -116,9 +116,6 @@ def test_utf8_text_is_always_known(text: str) -> None:
     assert found.encode(found.decode(text.encode())) == text.encode()
 
 
-PNG = b"\x89PNG\r\n\x1a\n"
-
-
 COUNT = TokenCounter().count_text
 LONG = "".join(f"def part_{number}(value):\n    return value + {number}\n\n\n" for number in range(300))
 

@@ -86,7 +86,9 @@ async def test_talk_alone_goes_back_and_what_does_not_exist_is_refused(tmp_path:
     assert unknown.code == 1
     assert done.out == "Rewound to before message 3.\n"
     assert "second words" not in json.dumps(runner.server.chats[-1])
-    assert len(runner.sessions()[-1]["messages"]) == 6
+    (session,) = runner.sessions()
+    assert len(session["messages"]) == 6
+    assert [step["step"] for step in session["metadata"]["contextHistory"]] == ["rewind"]
 
 
 async def test_what_the_user_changed_since_is_left_alone_and_named(tmp_path: Path) -> None:
@@ -162,12 +164,12 @@ async def test_a_deleted_session_takes_its_saved_files_along(tmp_path: Path) -> 
         await runner.run("-p", "remove it", "--yes")
         saved = [path for path in (runner.home / "checkpoints").rglob("*") if path.is_file()]
         held = [path for path in saved if b"hunter2" in path.read_bytes()]
-        modes = {path.stat().st_mode & 0o777 for path in saved}
+        modes = {path.stat().st_mode & 0o777 for path in (runner.home / "checkpoints").rglob("*")}
         told = await runner.run("doctor")
         await runner.run("sessions", "delete", find_session(runner), "--yes")
 
     assert len(held) == 1
-    assert modes == {0o600}
+    assert modes == {0o600, 0o700}
     assert "checkpoints" in told.out
     left = [path for path in (runner.home / "checkpoints").rglob("*") if path.is_file()]
     assert [path for path in left if b"hunter2" in path.read_bytes()] == []

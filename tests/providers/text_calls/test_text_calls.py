@@ -233,15 +233,6 @@ def test_a_very_deep_or_long_answer_takes_no_time() -> None:
     assert calls == [] or listener.calls[0].name == "read_file"
 
 
-OFFERED = {
-    name: ToolSchema(name=name, description="", parameters={"type": "object", "properties": properties})
-    for name, properties in {
-        "ls": {"path": {"type": "string"}, "depth": {"type": "integer"}},
-        "read": {"path": {"type": "string"}},
-    }.items()
-}
-
-
 @pytest.mark.parametrize(
     ("text", "arguments"),
     [

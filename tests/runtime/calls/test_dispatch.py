@@ -15,12 +15,9 @@ from ollm.domain.errors import StorageError, ToolFailure
 from ollm.domain.events import ToolFinished, ToolOutput, ToolStarted
 from ollm.domain.messages import ToolCall
 from ollm.domain.tools import (
-    HookDecision,
-    ToolHooks,
     ToolResult,
     Verdict,
 )
-from ollm.runtime.calls.dispatch import UNPARSED_KEY
 from ollm.tools.framework.base import Tool, ToolContext
 from tests.cli.running import running
 from tests.covers import covers
@@ -41,19 +38,6 @@ async def test_a_call_is_told_when_it_starts_and_ends_and_recorded_both_times(tm
     assert [kept.status for kept in table.records] == ["running", "ok"]
     assert [type(event) for event in table.events] == [ToolStarted, ToolOutput, ToolFinished]
     assert table.of(ToolStarted)[0].summary == "Say hello"
-
-
-@covers("T10.7")
-async def test_records_come_in_the_order_asked_one_per_call(tmp_path: Path) -> None:
-    table = Table(tmp_path)
-
-    records = await table.run(
-        ("say", {"text": "a"}), ("log", {"text": "b"}), ("nothing", {}), ("say", {}), ("say", {"text": "c"})
-    )
-
-    assert [record.id for record in records] == ["c1", "c2", "c3", "c4", "c5"]
-    assert [record.status for record in records] == ["ok", "ok", "failed", "failed", "ok"]
-    assert sorted(event.call_id for event in table.of(ToolFinished)) == ["c1", "c2", "c3", "c4", "c5"]
 
 
 async def test_readers_run_side_by_side_and_the_rest_in_order(tmp_path: Path) -> None:
@@ -78,16 +62,6 @@ async def test_readers_run_side_by_side_and_the_rest_in_order(tmp_path: Path) ->
 
     assert {record.status for record in records} == {"ok"}
     assert table.order == ["begin x", "end x", "begin y", "end y"]
-
-
-@covers("T12.1")
-@pytest.mark.parametrize("arguments", [None, [], "text", 5, True, {UNPARSED_KEY: "{half"}])
-async def test_arguments_that_are_no_object_get_a_result_that_says_so(tmp_path: Path, arguments: Any) -> None:
-    (record,) = await Table(tmp_path).run(("say", arguments))
-
-    assert record.error is not None
-    assert record.error.type == "ValidationError"
-    msgspec.json.encode(record)
 
 
 async def test_the_same_call_id_twice_makes_two_records(tmp_path: Path) -> None:
@@ -162,23 +136,6 @@ async def test_a_tool_slow_to_clean_up_does_not_hold_up_the_cancellation(tmp_pat
     assert "cleaned up" in table.order
 
 
-async def test_a_hook_may_block_or_rewrite_a_call(tmp_path: Path) -> None:
-    class Hooks(ToolHooks):
-        async def before_tool(self, tool: str, arguments: dict[str, Any]) -> HookDecision:
-            if arguments["text"] == "bad":
-                return HookDecision(blocked="not this word")
-            return HookDecision(arguments={"text": arguments["text"].upper()})
-
-    blocked, rewritten = await Table(tmp_path, hooks=Hooks()).run(("say", {"text": "bad"}), ("say", {"text": "good"}))
-
-    assert blocked.status == "denied"
-    assert blocked.error is not None
-    assert "not this word" in blocked.error.message
-    assert rewritten.args == {"text": "GOOD"}
-    assert rewritten.result is not None
-    assert rewritten.result.llm_content == "GOOD"
-
-
 @pytest.mark.parametrize(
     ("room", "count", "kept"),
     [(1000, 1, 500), (1000, 2, 500), (1000, 4, 250), (1, 1, 0), (4, 1, 2), (None, 1, 5000), (90_000, 1, 5000)],
@@ -190,18 +147,6 @@ async def test_a_result_gets_its_share_of_the_room_and_a_call_alone_half(
     for record in await Table(tmp_path, room=lambda: room).run(*calls):
         assert record.result is not None
         assert record.result.llm_content.partition("\n")[0].count("x") == kept
-
-
-async def test_refused_calls_each_get_the_same_failure(tmp_path: Path) -> None:
-    table = Table(tmp_path)
-
-    records = await table.dispatch.refuse(
-        asked(("say", {"text": "a"}), ("log", {"text": "b"})), 3, "LoopStopped", "a loop"
-    )
-
-    assert [record.error.type for record in records if record.error] == ["LoopStopped", "LoopStopped"]
-    assert len(table.of(ToolFinished)) == 2
-    assert table.order == []
 
 
 CALLS = st.lists(
@@ -266,17 +211,6 @@ async def test_long_output_is_cut_and_the_whole_kept(tmp_path: Path) -> None:
     assert len(record.result.llm_content) < 200
     assert "400 characters omitted" in record.result.llm_content
     assert record.result.full_output == "x" * 500
-
-
-@covers("T9.5")
-async def test_escape_sequences_reach_neither_the_model_nor_the_screen(tmp_path: Path) -> None:
-    table = Table(tmp_path)
-
-    record = await table.one("say", {"text": "\x1b[31mred\x1b[0m\x07"})
-
-    assert record.result is not None
-    assert record.result.llm_content == "red␇"
-    assert table.of(ToolOutput)[0].text == "red␇"
 
 
 @covers("T12.6", "T12.2")

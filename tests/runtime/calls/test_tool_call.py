@@ -14,20 +14,10 @@ from ollm.domain.tools import (
     ToolHooks,
     ToolResult,
 )
-from ollm.runtime.calls.dispatch import UNPARSED_KEY, CallServices, Dispatch
-from ollm.system.paths import Boundary
+from ollm.runtime.calls.dispatch import UNPARSED_KEY
 from ollm.tools.framework.base import Tool, ToolContext
 from tests.covers import covers
-from tests.runtime.calls.support import Editor, Say, Table, asked
-
-
-@covers("T12.1", "T12.6")
-async def test_an_unknown_tool_is_answered_with_the_nearest_names(tmp_path: Path) -> None:
-    record = await Table(tmp_path).one("lgo")
-
-    assert record.error is not None
-    assert record.error.type == "UnknownTool"
-    assert "Did you mean log" in record.error.message
+from tests.runtime.calls.support import Say, Table
 
 
 @covers("T12.1")
@@ -80,31 +70,6 @@ async def test_a_hook_that_breaks_before_keeps_the_call_from_running(tmp_path: P
     assert table.order == []
 
 
-class Look(Say, frozen=True):
-    """Look at something of which nobody says that it only reads."""
-
-    name: ClassVar[str] = "look"
-    reads_only: ClassVar[bool] = False
-    category: ClassVar[Any] = "read"
-
-
-class Hooks(ToolHooks):
-    """Decide by the first word of the text or path."""
-
-    async def before_tool(self, tool: str, arguments: dict[str, Any]) -> HookDecision:
-        word = str(arguments.get("text") or arguments.get("path"))
-        if word == "blocked":
-            return HookDecision(blocked="not on Mondays")
-        if word == "other":
-            return HookDecision(arguments={**arguments, "text": "another"})
-        if word == "broken":
-            return HookDecision(arguments={"nothing": 1})
-        return HookDecision(ask="a hook wants it" if word == "asked" else "")
-
-    async def after_tool(self, record: ToolCallRecord) -> str:
-        return "Mind the gap." if record.args.get("text") in ("another", "said") else ""
-
-
 class Recall(Say, frozen=True):
     """Read again."""
 
@@ -152,24 +117,3 @@ async def test_a_call_that_is_cancelled_keeps_what_it_printed(tmp_path: Path, fa
 
     assert record.result is not None
     assert record.result.llm_content == said
-
-
-async def test_a_call_reads_a_file_as_an_editor_has_it(tmp_path: Path) -> None:
-    class Peek(Say, frozen=True):
-        """Look at what an editor has."""
-
-        name: ClassVar[str] = "peek"
-
-        async def run(self, context: ToolContext, needs: None) -> ToolResult:
-            return ToolResult(llm_content=str(list(context.buffers.values())))
-
-    (tmp_path / "a.txt").write_text("saved", "utf-8")
-    table = Table(tmp_path)
-    table.registry.register(Peek)
-    context = ToolContext(boundary=Boundary.around(tmp_path), editor=Editor())
-    services = CallServices(registry=table.registry, policy=table.policy, context=context, emit=table.events.append)
-
-    (record,) = await Dispatch(services).run(asked(("peek", {"text": "x", "path": "a.txt"})), 7)
-
-    assert record.result is not None
-    assert record.result.llm_content == "[b'typed']"

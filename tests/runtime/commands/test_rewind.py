@@ -9,22 +9,6 @@ from tests.servers.answers import Answer
 CHANGE = Answer(calls=[("shell", {"command": "echo new > a.txt; rm b.txt; mkdir d; echo x > d/c.txt"})])
 
 
-async def test_a_rewind_says_what_it_does_and_then_the_model_no_longer_sees_it(talking: Talking) -> None:
-    async with talking(["one", "two", "three"]) as talk:
-        await talk.say("keep this")
-        await talk.say("forget this")
-        assert "To confirm: /rewind 3 yes" in (await talk.run("/rewind 3")).text
-        assert (await talk.run("/rewind 3 yes")).data == {"text": "forget this"}
-        await talk.say("go on")
-        with pytest.raises(UsageError, match="not one of your messages"):
-            await talk.run("/rewind 2")
-
-    sent = [message["content"] for message in talk.server.chats[2]["messages"][1:]]
-    assert sent == ["keep this", "one", "go on"]
-    assert len(talk.document["messages"]) == 6
-    assert talk.document["metadata"]["contextHistory"][-1]["step"] == "rewind"
-
-
 @pytest.mark.parametrize(
     "line", ["/rewind x", "/rewind 1 talk files", "/rewind 1 dance", "/rewind ²", "/rewind 9999999999999"]
 )
@@ -63,20 +47,6 @@ async def test_files_go_back_with_the_talk_and_both_come_again(talking: Talking)
     assert "change things" in str(talk.server.chats[-1])
 
 
-async def test_files_alone_go_back_and_the_model_is_told(talking: Talking) -> None:
-    async with talking([CHANGE, "Done.", "I see."], yes=True) as talk:
-        (talk.workspace / "a.txt").write_text("old\n")
-        (talk.workspace / "b.txt").write_text("precious\n")
-        await talk.say("change things")
-        await talk.run("/rewind 1 files yes")
-        await talk.say("and now?")
-
-    sent = str(talk.server.chats[-1])
-    assert (talk.workspace / "a.txt").read_text() == "old\n"
-    assert "change things" in sent
-    assert "The user put files back as they were before message 1: a.txt, b.txt, d/c.txt" in sent
-
-
 async def test_talk_alone_goes_back_and_files_stay(talking: Talking) -> None:
     async with talking([CHANGE, "Done.", "I see."], yes=True) as talk:
         (talk.workspace / "a.txt").write_text("old\n")
@@ -87,17 +57,6 @@ async def test_talk_alone_goes_back_and_files_stay(talking: Talking) -> None:
         await talk.say("and now?")
 
     assert "change things" in str(talk.server.chats[-1])
-
-
-async def test_nothing_is_redone_once_something_was_said(talking: Talking) -> None:
-    async with talking(["one", "two", "three"]) as talk:
-        with pytest.raises(UsageError, match="Nothing to redo"):
-            await talk.run("/redo")
-        await talk.say("first")
-        await talk.run("/rewind 1 yes")
-        await talk.say("other")
-        with pytest.raises(UsageError, match="Nothing to redo"):
-            await talk.run("/redo")
 
 
 async def test_nothing_is_redone_after_a_long_turn(talking: Talking) -> None:
@@ -114,23 +73,6 @@ async def test_nothing_is_redone_after_a_long_turn(talking: Talking) -> None:
 
     assert kept[2].startswith("third")
     assert kept[-1] == "Done."
-
-
-async def test_a_redo_is_found_after_a_restart(talking: Talking) -> None:
-    async with talking([CHANGE, "Done."], yes=True) as talk:
-        (talk.workspace / "a.txt").write_text("old\n")
-        await talk.say("change things")
-        await talk.run("/rewind 1 yes")
-        known = talk.conversation.session_id
-    async with talking(["Again."], yes=True, session=known) as talk:
-        await talk.run("/redo")
-        await talk.say("and now?")
-
-    assert (talk.workspace / "a.txt").read_text() == "new\n"
-    assert "change things" in str(talk.server.chats[-1])
-    async with talking(["Once more."], yes=True, session=known, full=True) as talk:
-        await talk.say("and then?")
-    assert "change things" in str(talk.server.chats[-1])
 
 
 async def test_a_redo_whose_talk_is_kept_nowhere_else_takes_it_from_the_archive(talking: Talking) -> None:
@@ -191,34 +133,6 @@ async def test_an_undone_edit_is_the_sessions_own_change(talking: Talking) -> No
     assert [turn["kind"] for turn in changes.data["turns"]] == ["turn", "turn", "undo"]
 
 
-async def test_without_checkpoints_the_talk_goes_back_and_files_cannot(talking: Talking) -> None:
-    async with talking([CHANGE, "Done."], yes=True) as talk:
-        await talk.say("change things")
-        parts = talk.conversation.parts
-        parts.checkpoints.get()._trees.off = "Checkpoints are off: too many files."
-        assert "too many files" in (await talk.run("/rewind 1")).text
-        with pytest.raises(Exception, match="too many files"):
-            await talk.run("/rewind 1 files")
-        assert "Rewound" in (await talk.run("/rewind 1 yes")).text
-
-
-async def test_what_a_task_changes_belongs_to_the_turn_that_began_it(talking: Talking) -> None:
-    task = Answer(calls=[("task", {"prompt": "Fix it.", "agent": "fixer"})])
-    async with talking([task, CHANGE, "I fixed it.", "Done."], yes=True) as talk:
-        agents = talk.home / "agents"
-        agents.mkdir(parents=True)
-        (agents / "fixer.md").write_text("---\nname: fixer\ndescription: fixes\nmode: code\n---\nFix things.\n")
-        (talk.workspace / "a.txt").write_text("old\n")
-        (talk.workspace / "b.txt").write_text("precious\n")
-        await talk.say("let it be fixed")
-        assert (talk.workspace / "a.txt").read_text() == "new\n"
-        done = await talk.run("/rewind 1 files yes")
-
-    assert done.data["skipped"] == []
-    assert (talk.workspace / "a.txt").read_text() == "old\n"
-    assert (talk.workspace / "b.txt").read_text() == "precious\n"
-
-
 async def test_what_a_redo_left_alone_can_be_forced_later(talking: Talking) -> None:
     async with talking([CHANGE, "Done.", "And now?"], yes=True) as talk:
         a, b = talk.workspace / "a.txt", talk.workspace / "b.txt"
@@ -251,7 +165,9 @@ async def test_the_model_is_told_once_also_after_a_resume(talking: Talking) -> N
     async with talking(["Again."], yes=True, session=known) as talk:
         await talk.say("and now?")
 
-    assert str(talk.server.chats[-1]).count("The user put files back") == 1
+    sent = str(talk.server.chats[-1])
+    assert sent.count("The user put files back as they were before message 1: a.txt") == 1
+    assert "change things" in sent
 
 
 async def test_files_that_were_not_saved_are_not_left_behind_without_a_word(talking: Talking) -> None:

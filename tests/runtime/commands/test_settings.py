@@ -7,7 +7,7 @@ import pytest
 from ollm.domain.errors import BusyError, UsageError
 from ollm.runtime.commands import build_command_table, run_command
 from ollm.runtime.commands.base import fence_text, render_table
-from ollm.runtime.commands.help_text import CustomCommands, render_help, split_front_matter
+from ollm.runtime.commands.help_text import CustomCommands, split_front_matter
 from ollm.runtime.commands.mcp import parse_pairs
 from tests.cli.command import ollm
 from tests.cli.running import running
@@ -93,31 +93,6 @@ async def test_no_usage_is_cut_at_eighty_or_forty_columns(tmp_path: Path) -> Non
                 terminal.type("/help\r")
                 await terminal.wait_for("/goal", "blocker", "Ctrl-D")
                 assert "…" not in terminal.text().partition("/help")[2].rpartition("Ctrl-D")[0]
-
-
-def test_an_own_command_is_described_by_its_text_or_by_where_it_is(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("HOME", str(tmp_path))
-    (tmp_path / "mine").mkdir()
-    (tmp_path / "mine" / "silent.md").write_text("")
-    (tmp_path / "mine" / "tidy.md").write_text("Tidy up.")
-
-    listed = render_help((tmp_path / "mine",), "")
-
-    assert "| /silent | ~/mine/silent.md |" in listed.text
-    assert "| /tidy | Tidy up. |" in listed.text
-    assert "/goal [set | subtask" in listed.text.replace("\\|", "|")
-    assert listed.text.endswith("| Ctrl-D | quit; the session is saved |")
-    assert [row for row in listed.data if row.startswith(("/tidy", "/exit"))] == [
-        "/exit Quit; the session is saved.",
-        "/tidy Tidy up.",
-    ]
-    assert render_help((tmp_path / "mine",), " /tidy ").text == (
-        "`/tidy [TEXT]` sends the text of `~/mine/tidy.md`.\n\nTidy up."
-    )
-    assert render_help((), "exit").text == "`/exit`\n\nQuit; the session is saved."
-    assert "`blocker TEXT`" in render_help((), "/goal").text
 
 
 async def test_a_text_of_ones_own_is_sent_with_its_arguments(talking: Talking) -> None:
@@ -326,15 +301,6 @@ async def test_help_about_one_command_and_about_none(talking: Talking) -> None:
         (talk.home / "commands" / "inspect.md").write_text("Review it.")
         assert (await talk.run("/help inspect")).text.endswith("\n\nReview it.")
         assert "/inspect" in (await talk.run("/help")).text
-
-
-async def test_trust_is_asked_about_and_given(talking: Talking) -> None:
-    async with talking() as talk:
-        assert "It has no settings, hooks or instructions of its own." in (await talk.run("/trust")).text
-        await talk.run("/trust yes")
-        assert "is trusted (since" in (await talk.run("/trust")).text
-        with pytest.raises(UsageError, match=r"Usage: /trust \[yes\]"):
-            await talk.run("/trust maybe")
 
 
 async def test_the_agents_are_listed_with_what_is_wrong_with_one(talking: Talking) -> None:

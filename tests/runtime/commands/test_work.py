@@ -1,35 +1,15 @@
 """Commands about the work: changes, diffs, undo."""
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from ollm.domain.errors import BusyError, UsageError
+from ollm.domain.events import Notice
 from tests.acp.editor import EDIT, editing
 from tests.acp.test_client_files import FILES, prepare_file
 from tests.runtime.talking import Talking
 from tests.servers.answers import Answer
-
-
-async def test_goals_todos_memory_and_context_entries_are_kept(talking: Talking) -> None:
-    async with talking(["ok"]) as talk:
-        assert (await talk.run("/goal set ship it")).text == "Goal set: ship it"
-        await talk.run("/goal lock use sqlite")
-        assert "Decided (locked): use sqlite" in (await talk.run("/goal")).text
-        await talk.run("/todos add write tests")
-        added = (await talk.run("/todos add run tests")).data
-        await talk.run(f"/todos done {added[0]['id']}")
-        assert "1 of 2 done" in (await talk.run("/plan")).text
-        await talk.run("/memory set colour blue")
-        assert "colour" in (await talk.run("/memory")).text
-        await talk.run("/context add style Write short sentences.")
-        await talk.say("hello")
-        assert [entry["key"] for entry in (await talk.run("/context entries")).data] == ["style"]
-        await talk.run("/context remove style")
-        assert (await talk.run("/context entries")).data == []
-
-    assert "Write short sentences." in talk.server.chats[0]["messages"][0]["content"]
 
 
 async def test_an_edit_is_undone_at_once_and_made_again(talking: Talking) -> None:
@@ -97,6 +77,8 @@ async def test_goals_are_set_and_completed(talking: Talking) -> None:
     async with talking() as talk:
         assert (await talk.run("/goal")).text == "No goal is set."
         await talk.run("/goal set ship it")
+        await talk.run("/goal lock use sqlite")
+        assert "Decided (locked): use sqlite" in (await talk.run("/goal")).text
         for kind in ("subtask", "decision", "artifact", "blocker"):
             assert (await talk.run(f"/goal {kind} a {kind}")).ok
         shown = (await talk.run("/goal")).text
@@ -105,25 +87,6 @@ async def test_goals_are_set_and_completed(talking: Talking) -> None:
         assert done.data["goals"][0]["status"] == "completed"
         with pytest.raises(UsageError, match="Usage: /goal"):
             await talk.run("/goal nonsense x")
-
-
-async def test_undo_takes_no_words(talking: Talking) -> None:
-    async with talking() as talk:
-        with pytest.raises(UsageError, match=r"Usage: /undo\."):
-            await talk.run("/undo maybe")
-
-
-async def test_an_edit_that_is_taken_back_is_a_change_of_the_session(talking: Talking) -> None:
-    call = Answer(calls=[("write_file", {"path": "b.txt", "content": "new"})])
-    async with talking([call, "done"], yes=True) as talk:
-        await talk.say("write")
-        await talk.run("/undo")
-        records = talk.conversation.parts.checkpoints.get().list_records(talk.conversation.session_id or "")
-
-    assert [(record.kind, record.message_id, bool(record.end)) for record in records] == [
-        ("turn", 1, True),
-        ("undo", 4, True),
-    ]
 
 
 @pytest.mark.parametrize("saves", [True, False])
@@ -175,14 +138,15 @@ async def test_what_could_not_be_saved_is_said_not_to_be_known(talking: Talking,
     async with talking([CHANGE, "Done.", edit, "Done.", "Nothing."], yes=True) as talk:
         for name in ("one", "two"):
             (talk.workspace / name).touch()
-        await talk.say("change it")
-        await talk.say("edit it")
-        await talk.say("only talk")
+        events = [event for text in ("change it", "edit it", "only talk") for event in await talk.say(text)]
         whole = await talk.run("/diff")
         first, second = await talk.run("/diff 1"), await talk.run("/diff 5")
         with pytest.raises(UsageError, match=r"not saved|are off"):
             await talk.run("/rewind 1 files yes")
 
+    told = [event.text for event in events if isinstance(event, Notice) and "/rewind" in event.text]
+    assert len(told) == (setting == "maxFiles: 1")
+    assert all(text.endswith("(checkpoints.maxFiles). /rewind cannot bring files back.") for text in told)
     assert "changed no files" not in whole.text
     assert "What commands changed is not known: the files were not saved." in first.text
     assert first.data["diffs"] == []
@@ -191,14 +155,13 @@ async def test_what_could_not_be_saved_is_said_not_to_be_known(talking: Talking,
 
 
 async def test_turns_whose_saved_files_are_gone_are_named(talking: Talking) -> None:
-    async with talking([CHANGE, "Done.", CHANGE, "Done."], yes=True) as talk:
+    async with talking([CHANGE, "Done."], yes=True) as talk:
         (talk.workspace / "a.txt").write_text("old\n")
         await talk.say("change it")
-        checkpoints, known = talk.conversation.parts.checkpoints.get(), talk.conversation.session_id
-        assert known
         (lines,) = (talk.home / "checkpoints").glob("*/sessions/*.jsonl")
         lines.write_text(lines.read_text().replace('"started":"20', '"started":"19'))
-        checkpoints._cleaned = False
+        known = talk.conversation.session_id
+    async with talking([CHANGE, "Done."], yes=True, session=known) as talk:
         (talk.workspace / "a.txt").write_text("old again\n")
         await talk.say("change it again")
         shown, first = await talk.run("/diff"), await talk.run("/diff 1")
@@ -272,7 +235,3 @@ async def test_messages_are_counted_from_one_and_before_the_first_there_are_none
                 await talk.run(f"/diff {number}")
         for number in (1, 2):
             assert (await talk.run(f"/diff {number}")).text == f"Message {number} changed no files."
-
-
-def edit(*diffs: str | None) -> list[dict[str, Any]]:
-    return [{"result": {"diff": diff} if diff else None} for diff in diffs]

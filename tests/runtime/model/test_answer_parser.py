@@ -40,8 +40,6 @@ PATH = {"type": "object", "properties": {"path": {"type": "string"}}, "required"
 
 TOOLS = (ToolSchema(name="read_file", description="Read a file.", parameters=PATH),)
 
-FENCE = '```json\n{"name": "read_file", "arguments": {"path": "a.txt"}}\n```'
-
 
 async def parse(parser: AnswerParser, *pieces: AnyPiece) -> tuple[str, list[AnyPiece], int]:
     """The text shown, the other pieces, and how many were taken from the server."""

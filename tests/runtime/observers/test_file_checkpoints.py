@@ -1,14 +1,13 @@
 """When states of the files are taken: before the calls of a step that may change some, and after them."""
 
 import asyncio
-import threading
 
 import pytest
 
 from ollm.domain.events import ConfirmationRequested, Notice, ToolFinished
 from ollm.domain.tools import ConfirmationAnswer
 from ollm.runtime.observers import housekeeping
-from ollm.services.file_checkpoints.capture import CapturedTree
+from ollm.store.file_objects import FileObjects
 from tests.runtime.talking import Talk, Talking
 from tests.servers.answers import Answer
 
@@ -61,17 +60,6 @@ async def wait_for_end(talk: Talk) -> None:
         await asyncio.sleep(0.01)
 
 
-async def test_that_none_are_taken_is_said_once_and_the_call_runs(talking: Talking) -> None:
-    async with talking([shell("echo 1 > a"), "Done.", shell("echo 2 > b"), "Done."], yes=True) as talk:
-        checkpoints = talk.conversation.parts.checkpoints.get()
-        checkpoints._trees.off = "Checkpoints are off: too many files."
-        events = [*await talk.say("one"), *await talk.say("two")]
-
-    said = [event.text for event in events if isinstance(event, Notice) and "too many" in event.text]
-    assert said == ["Checkpoints are off: too many files. /rewind cannot bring files back."]
-    assert (talk.workspace / "b").exists()
-
-
 @pytest.mark.parametrize("built", [True, False])
 async def test_a_conversation_that_changes_nothing_builds_nothing(talking: Talking, built: bool) -> None:
     script = [shell("echo 1 > a"), "Done."] if built else ["Hello."]
@@ -81,21 +69,14 @@ async def test_a_conversation_that_changes_nothing_builds_nothing(talking: Talki
 
 
 async def test_a_turn_that_is_cancelled_while_files_are_saved_ends_its_record(talking: Talking) -> None:
-    saving, go_on = threading.Event(), threading.Event()
     async with talking([shell("echo 1 > a"), shell("echo 2 > b"), "Done."], yes=True) as talk:
         checkpoints = talk.conversation.parts.checkpoints.get()
-        take = checkpoints._trees._look
-
-        def wait(since: float) -> CapturedTree:
-            saving.set()
-            go_on.wait(60)
-            return take(since)
-
-        checkpoints._trees._look = wait  # type: ignore[method-assign]
         async with talk.conversation.turn("work"):
-            await asyncio.to_thread(saving.wait, 60)
-            await talk.conversation.cancel()
-            asyncio.get_running_loop().call_later(0.3, go_on.set)
+            with FileObjects(checkpoints.objects.folder).hold_lock():
+                while not talk.server.chats:
+                    await asyncio.sleep(0.01)
+                await asyncio.sleep(0.3)  # the state before the call waits for the lock
+                await talk.conversation.cancel()
         assert not checkpoints.begun
         await talk.say("again")
         records = checkpoints.list_records(talk.conversation.session_id or "")
@@ -143,21 +124,17 @@ async def test_a_turn_whose_beginning_was_not_saved_stays_so_and_the_next_is_sav
     script = [shell("echo 1 > a"), shell("echo 2 > b"), "Done.", shell("echo 3 > c"), "Done."]
     async with talking(script, yes=True) as talk:
         checkpoints = talk.conversation.parts.checkpoints.get()
-        take, failures = checkpoints._trees._look, iter([OSError("the disk is full.")])
-
-        def fail_once(since: float) -> CapturedTree:
-            if failure := next(failures, None):
-                raise failure
-            return take(since)
-
-        checkpoints._trees._look = fail_once  # type: ignore[method-assign]
+        (talk.workspace / "mine").write_text("x")
+        objects = checkpoints.objects.folder / "objects"
+        objects.parent.mkdir(parents=True)
+        objects.write_text("in the way")
         first = await talk.say("one")
-        missed = checkpoints.list_records(talk.conversation.session_id or "")
+        objects.unlink()
         second = await talk.say("two")
-        records = checkpoints.list_records(talk.conversation.session_id or "")
+        missed, *saved = checkpoints.list_records(talk.conversation.session_id or "")
 
-    told = [event.text for event in first if isinstance(event, Notice)]
-    assert told == ["the disk is full. /rewind cannot bring files back."]
-    assert [(record.kind, record.message_id, record.has_trees) for record in missed] == [("missed", 1, False)]
+    (told,) = [event.text for event in first if isinstance(event, Notice)]
+    assert told.endswith("/rewind cannot bring files back.")
+    assert (missed.kind, missed.message_id, missed.has_trees) == ("missed", 1, False)
     assert not [event for event in second if isinstance(event, Notice)]
-    assert [(record.has_trees, bool(record.end)) for record in records[1:]] == [(True, True)]
+    assert [(record.has_trees, bool(record.end)) for record in saved] == [(True, True)]

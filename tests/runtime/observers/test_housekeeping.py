@@ -1,6 +1,5 @@
 """What is done beside the conversation."""
 
-from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
@@ -13,7 +12,6 @@ from ollm.runtime.parts import ConversationState
 from tests.runtime.model.test_model import offline
 from tests.runtime.prompt.test_prompt import Talk
 
-NOW = datetime(2026, 1, 2, tzinfo=UTC)
 REPORT = TurnReport(session_id="s", messages=(), calls=(), reason="answered")
 
 

@@ -3,7 +3,6 @@
 import os
 import shutil
 import time
-from collections.abc import Callable, Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -13,15 +12,12 @@ import pytest
 from ollm.config.settings import CheckpointSettings, FileDiscoverySettings
 from ollm.domain.clock import now
 from ollm.domain.errors import StorageError, UsageError
-from ollm.domain.files import DirectoryContent
-from ollm.services.file_checkpoints import capture
 from ollm.services.file_checkpoints.capture import (
     CheckpointsOffError,
-    TreeTaker,
 )
 from ollm.services.file_checkpoints.records import CheckpointEraser, drop_old_records
 from ollm.services.file_checkpoints.service import FileCheckpoints
-from ollm.services.file_checkpoints.tree import CheckpointPlace, TreeEntry, decode_tree, iter_entries
+from ollm.services.file_checkpoints.tree import CheckpointPlace, decode_tree, iter_entries
 from ollm.services.file_discovery.service import FileDiscoveryService
 from ollm.store.file_objects import FileObjects
 from tests.services.file_checkpoints.trees import OTHER, SESSION, make_checkpoints, read_state, take_turn
@@ -90,78 +86,26 @@ def test_links_pipes_and_ignored_names_are_told_apart(tmp_path: Path) -> None:
     assert (taken.files, taken.ignored, taken.uncovered) == (2, 3, 1)
 
 
-def scan_and_then(capture: TreeTaker, change: Callable[[], object]) -> None:
-    """What the next look finds has changed by the time it looks closer."""
-    scan = capture._scan
-
-    def scan_once(root: str, limit: int, since: float) -> Sequence[DirectoryContent]:
-        found, capture._scan = scan(root, limit, since), scan
-        change()
-        return found
-
-    capture._scan = scan_once
-
-
-def test_what_goes_or_closes_while_it_is_looked_at_is_gone_or_said_to_be_closed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_goes_while_it_is_looked_at_is_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tree = tmp_path / "tree"
     (tree / "away").mkdir(parents=True)
-    for name in ("away/x", "closed", "fleeing", "gone", "stays"):
+    for name in ("away/x", "gone", "stays"):
         (tree / name).write_text(name)
-    failures: dict[str, OSError] = {"closed": PermissionError(13, "no"), "fleeing": FileNotFoundError(2, "gone")}
-    open_file = os.open
+    scan = FileDiscoveryService.scan_tree
 
-    def refuse(path: Any, *more: Any, **named: Any) -> int:
-        if failure := failures.get(Path(os.fsdecode(path)).name):
-            raise failure
-        return open_file(path, *more, **named)
+    def scan_and_remove(self: FileDiscoveryService, *more: Any) -> Any:
+        found = scan(self, *more)
+        (tree / "gone").unlink(missing_ok=True)
+        shutil.rmtree(tree / "away", ignore_errors=True)
+        return found
 
+    monkeypatch.setattr(FileDiscoveryService, "scan_tree", scan_and_remove)
     checkpoints = make_checkpoints(tmp_path)
-    looking = checkpoints._trees
-    scan_and_then(looking, lambda: [(tree / "gone").unlink(), shutil.rmtree(tree / "away")])
-    monkeypatch.setattr(capture.os, "open", refuse)
-    taken = looking.take()
-    monkeypatch.undo()
+    with take_turn(checkpoints, 1):
+        (tree / "stays").write_text("changed")
 
-    entries = decode_tree(checkpoints.objects.read(taken.digest))
-    assert entries.keys() == {"closed", "stays"}
-    assert entries["closed"] == TreeEntry("x", (tree / "closed").stat().st_mode & 0o7777, b"cannot be read")
-    assert (taken.files, taken.uncovered) == (1, 1)
-
-
-def test_a_file_that_grows_over_the_limit_while_it_is_read_is_a_large_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    tree = tmp_path / "tree"
-    tree.mkdir()
-    (tree / "a").write_text("small")
-    checkpoints = make_checkpoints(tmp_path)
-    looking = checkpoints._trees
-    most = looking._max_file_bytes
-    kinds = {}
-    for size in (most, most + 1):
-        monkeypatch.setattr(capture, "_read_content", lambda *_, size=size: bytes(size))
-        (tree / "a").touch()
-        taken = looking.take()
-        kinds[size] = decode_tree(checkpoints.objects.read(taken.digest))["a"].kind
-
-    assert kinds == {most: "f", most + 1: "x"}
-
-
-def test_what_was_thrown_away_meanwhile_is_read_and_kept_again(tmp_path: Path) -> None:
-    (tmp_path / "tree" / "d").mkdir(parents=True)
-    (tmp_path / "tree" / "d" / "a").write_text("content")
-    checkpoints = make_checkpoints(tmp_path)
-    looking, objects, deadline = checkpoints._trees, checkpoints.objects, time.monotonic() + 60
-    while not looking._directories:  # until the file is older than a tick of the clock
-        looking.take()
-        assert time.monotonic() < deadline
-    objects.remove_others(set())
-
-    found = dict(iter_entries(objects, looking.take().digest))
-
-    assert objects.read(found["d/a"].value) == b"content"
+    (record,) = checkpoints.list_records(SESSION)
+    assert [change.path for change in checkpoints.list_changes(record)] == ["stays"]
 
 
 def test_with_a_session_goes_what_no_other_shares(tmp_path: Path) -> None:

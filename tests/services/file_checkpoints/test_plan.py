@@ -2,13 +2,11 @@
 
 import os
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from ollm.services.file_checkpoints.change_spans import LookFurther, renew_files
 from ollm.services.file_checkpoints.records import collect_garbage
 from ollm.services.file_checkpoints.service import FileCheckpoints
 from ollm.services.file_checkpoints.tree import (
@@ -16,41 +14,12 @@ from ollm.services.file_checkpoints.tree import (
     IGNORED,
     PathChange,
     TreeEntry,
-    compare_trees,
     drop_hidden,
-    plan_steps,
 )
+from ollm.services.file_discovery.service import FileDiscoveryService
 from tests.services.file_checkpoints.trees import OTHER, SESSION, make_checkpoints, take_turn
 
-FILE, CHANGED, FOLDER = TreeEntry("f", 0o644, b"1"), TreeEntry("f", 0o644, b"2"), TreeEntry("d", 0o755, b"t")
-
-LARGE = TreeEntry("x", 0o644, b"is too large (5 bytes)\0007")
-
-
-def test_what_cannot_be_brought_back_or_is_not_ours_stays() -> None:
-    changes = [
-        PathChange("fine", FILE, CHANGED),
-        PathChange("foreign", FILE, CHANGED),
-        PathChange("large", LARGE, FILE),
-        PathChange("was large", None, LARGE),
-        PathChange("was hidden", FILE, IGNORED),
-        PathChange("hidden now", IGNORED, FILE),
-        PathChange("lost", None, TreeEntry("f", 0o644, b"lost")),
-    ]
-
-    steps, skipped = plan_steps(changes, {"foreign": "not ours"}, lambda digest: "is lost" if digest == b"lost" else "")
-
-    assert [step.path for step in steps] == ["fine"]
-    assert {one.path: one.why for one in skipped} == {
-        "foreign": "not ours",
-        "large": "not saved: it is too large (5 bytes)",
-        "was large": "not saved: it is too large (5 bytes), as it was then",
-        "hidden now": "is ignored now",
-        "lost": "is lost",
-    }
-
-
-LINK, CLOSED, SAME = TreeEntry("l", 0, b"a"), TreeEntry("d", 0o700, b"t"), TreeEntry("d", 0o755, b"other")
+FILE, CHANGED = TreeEntry("f", 0o644, b"1"), TreeEntry("f", 0o644, b"2")
 
 
 def test_a_new_hidden_name_is_told_only_below_a_rule_that_changed() -> None:
@@ -91,24 +60,24 @@ def rewind(checkpoints: FileCheckpoints) -> dict[str, str]:
     return {skipped.path: skipped.why for skipped in result.skipped}
 
 
-def count_looks(checkpoints: FileCheckpoints) -> Callable[[], int]:
-    take, looks = checkpoints._trees.take, [0]
+@pytest.fixture
+def looks(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    seen, scan = [], FileDiscoveryService.scan_tree
 
-    def counted(*arguments: Any) -> object:
-        looks[0] += 1
-        return take(*arguments)
+    def counted(self: FileDiscoveryService, root: str, *more: Any) -> Any:
+        seen.append(root)
+        return scan(self, root, *more)
 
-    checkpoints._trees.take = counted  # type: ignore[method-assign, assignment]
-    return lambda: looks[0]
+    monkeypatch.setattr(FileDiscoveryService, "scan_tree", counted)
+    return seen
 
 
-def test_files_that_are_edited_by_name_take_one_look_a_turn(tmp_path: Path, tree: Path) -> None:
+def test_files_that_are_edited_by_name_take_one_look_a_turn(tmp_path: Path, tree: Path, looks: list[str]) -> None:
     checkpoints = make_checkpoints(tmp_path)
-    looks = count_looks(checkpoints)
     edit(checkpoints, "a", "new")
     edit(checkpoints, "link/c", "new")
     edit(checkpoints, str(tree / "a"), "newer")
-    assert looks() == 1
+    assert len(looks) == 1
 
     assert rewind(checkpoints) == {}
     assert {path.read_text() for path in tree.rglob("*") if path.is_file()} == {"old"}
@@ -129,44 +98,19 @@ def test_what_a_person_writes_between_or_during_such_calls_is_theirs(tmp_path: P
 
 
 @pytest.mark.parametrize("name", ["new/file", ".gitignore", "joined", "big"])
-def test_what_needs_a_whole_look_gets_one(tmp_path: Path, tree: Path, name: str) -> None:
+def test_what_needs_a_whole_look_gets_one(tmp_path: Path, tree: Path, looks: list[str], name: str) -> None:
     if name == "joined":
         os.link(tree / "a", tree / "joined")
     if name == "big":
         (tree / "big").write_text("small")
     checkpoints = make_checkpoints(tmp_path, max_file_bytes=100)
-    looks = count_looks(checkpoints)
     edit(checkpoints, "b", "new")
     edit(checkpoints, name, "*.log\n" if name == ".gitignore" else "x" * 200 if name == "big" else "new")
 
-    assert looks() > 1
+    assert len(looks) > 1
     assert rewind(checkpoints).keys() == ({"big"} if name == "big" else set())
     assert (tree / "a").read_text() == "old"
     assert not (tree / "new").exists()
-
-
-def test_files_are_renewed_up_to_their_size_and_only_where_they_are_files(tmp_path: Path, tree: Path) -> None:
-    checkpoints = make_checkpoints(tmp_path)
-    taken, objects = checkpoints._trees.take().digest, checkpoints.objects
-
-    def renew(name: str, limit: int = 10) -> str | None:
-        try:
-            found = renew_files(objects, tree, taken, [name], limit)
-        except LookFurther:
-            return None
-        (change,) = compare_trees(objects, taken, found)
-        assert change.after is not None
-        return objects.read(change.after.value).decode()
-
-    (tree / "a").write_text("x" * 10)
-    assert renew("a") == "x" * 10
-    assert renew("a", 9) is None
-    assert renew("missing") is None
-    assert renew("link") is None
-    os.mkfifo(tree / "pipe")
-    assert renew("pipe") is None
-    os.link(tree / "a", tree / "joined")
-    assert renew("a") is None
 
 
 def test_what_an_editor_did_not_save_is_kept_and_told(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 import os
 import random
-import stat
 import tempfile
 from pathlib import Path
 
@@ -96,17 +95,6 @@ def test_what_others_changed_before_between_and_after_turns_stays_and_is_named(c
     assert set(skipped.values()) == {"changed by someone else since"}
 
 
-def test_a_forced_rewind_takes_everything_back(checkpoints: FileCheckpoints) -> None:
-    tree = checkpoints.root
-    (tree / "a").write_text("old")
-    with take_turn(checkpoints, 1):
-        (tree / "a").write_text("by the model")
-    (tree / "a").write_text("by hand")
-
-    assert rewind(checkpoints, 1, force=True) == {}
-    assert (tree / "a").read_text() == "old"
-
-
 def test_what_another_session_changed_meanwhile_stays(tmp_path: Path, checkpoints: FileCheckpoints) -> None:
     tree = checkpoints.root
     (tree / "a").write_text("old")
@@ -181,18 +169,6 @@ def test_a_directory_that_became_a_link_leads_nothing_outside(tmp_path: Path, ch
     assert [skipped.path for skipped in result.skipped] == ["d/f"]
 
 
-def test_a_turn_that_was_killed_is_gone_back_behind(tmp_path: Path, checkpoints: FileCheckpoints) -> None:
-    tree = checkpoints.root
-    (tree / "a").write_text("old")
-    checkpoints.begin(SESSION, 1)
-    (tree / "a").write_text("half done")
-
-    again = make_checkpoints(tmp_path)
-
-    assert rewind(again, 1) == {}
-    assert (tree / "a").read_text() == "old"
-
-
 def test_nothing_changed_since_is_nothing_to_do(checkpoints: FileCheckpoints) -> None:
     with take_turn(checkpoints, 1):
         (checkpoints.root / "a").write_text("x")
@@ -220,13 +196,3 @@ def test_a_change_within_one_tick_of_the_clock_is_seen(checkpoints: FileCheckpoi
         os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
 
     assert [change.path for change in checkpoints.list_changes(checkpoints.list_records(SESSION)[0])] == ["a"]
-
-
-def test_everything_saved_is_for_its_owner_alone(checkpoints: FileCheckpoints) -> None:
-    (checkpoints.root / "secret").write_text("KEY=1")
-    with take_turn(checkpoints, 1):
-        pass
-
-    modes = {stat.S_IMODE(path.stat().st_mode) for path in checkpoints.objects.folder.rglob("*") if path.is_file()}
-    folders = {stat.S_IMODE(path.stat().st_mode) for path in checkpoints.objects.folder.rglob("*") if path.is_dir()}
-    assert (modes, folders) == ({0o600}, {0o700})
