@@ -349,10 +349,12 @@ async def test_a_prompt_is_blocked_with_exit_5_or_given_context(tmp_path: Path) 
 async def test_what_a_hook_says_after_a_tool_reaches_the_model(tmp_path: Path) -> None:
     script = [Answer(calls=[("write_file", {"path": "a.py", "content": "def f(:\n"})]), "I will mend it."]
     async with running(tmp_path, script) as runner:
-        configure_claude(runner, PostToolUse=[entry("lint_after_edit.py", "Write|Edit")])
+        own = {"after-tool": [{"command": """echo '{"additionalContext": "Mind the style."}'"""}]}
+        configure_claude(runner, PostToolUse=[entry("lint_after_edit.py", "Write|Edit")], **own)
         await runner.run("-p", "write", "--yes")
 
     assert "a.py does not parse" in result(runner)
+    assert "Mind the style." in result(runner)
 
 
 async def test_a_hook_that_asks_is_asked_also_where_policy_allows(tmp_path: Path) -> None:

@@ -140,6 +140,7 @@ def read_reply(out: str) -> HookReply:
         message=str(found.get("message") or ""),
         context=tuple(entry for entry in entries if isinstance(entry, dict)),
         arguments=arguments if isinstance(arguments, dict) else None,
+        text=str(found.get("additionalContext") or "")[:MAX_TEXT_CHARACTERS],
     )
     return msgspec.structs.replace(reply, **read_claude_reply(found)) if CLAUDE_KEYS & found.keys() else reply
 
