@@ -154,7 +154,7 @@ def test_a_data_file_that_a_server_names_is_not_taken_for_a_program(place: AppPl
     }
     place.configure(mcpServers=servers)
 
-    assert place.scope()._find_executed_files() == [place.workspace / "serve.py"]
+    assert place.scope().boundary.places.executed == {place.workspace / "serve.py"}
 
 
 def test_trust_is_asked_for_and_given(place: AppPlace) -> None:

@@ -4,7 +4,7 @@ import time
 from typing import Any
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ollm.config.settings import LoopSettings
@@ -316,17 +316,6 @@ def test_nothing_is_found_when_it_is_switched_off() -> None:
 
     assert service.check_for_loop() is None
     assert service.check_for_warning() is None
-
-
-@covers("D248")
-@given(steps=st.lists(st.tuples(st.sampled_from("abc"), st.booleans()), max_size=60))
-def test_memory_is_bounded_by_the_threshold(steps: list[tuple[str, bool]]) -> None:
-    service = detector(3)
-    for name, _ in steps:
-        service.record_tool_call(name, {})
-    assume(len(steps) > 0)
-
-    assert len(service._calls._calls) <= 15
 
 
 @covers("D818")

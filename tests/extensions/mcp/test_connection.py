@@ -16,7 +16,7 @@ import pytest
 from ollm.domain.errors import ToolFailure
 from ollm.extensions.mcp import connection, openers
 from ollm.extensions.mcp.http import PlainAddressError, check_address
-from ollm.extensions.mcp.settings import McpServer, read_servers
+from ollm.extensions.mcp.settings import McpServer
 from tests.cli.running import running
 from tests.extensions.mcp_lines import HOSTILE_SCRIPT, SCRIPT, entry, lines
 from tests.extensions.raw_servers import configure, raw_entry, shown_tools
@@ -48,7 +48,8 @@ async def test_a_crash_ends_the_call_and_the_next_one_starts_the_server_again_wi
 
 
 async def test_slow_calls_time_out_cancelled_ones_end_at_once_and_all_processes_end(tmp_path: Path) -> None:
-    async with lines(tmp_path, {"slow": entry("forking", timeout=20)}) as found:
+    servers = {"slow": entry("forking", timeout=20), "hasty": entry("forking", timeout=4)}
+    async with lines(tmp_path, servers) as found:
         await found.servers.before_turn()
         assert processes("sleep", "4711")
         call = asyncio.create_task(found.call("slow__wait", seconds=3000))
@@ -58,13 +59,10 @@ async def test_slow_calls_time_out_cancelled_ones_end_at_once_and_all_processes_
         with pytest.raises(asyncio.CancelledError):
             await call
         assert time.monotonic() - began < 15
-        line = found.servers._get_connection("slow")
-        line.server = read_servers({"slow": entry("forking", timeout=0.2)})[0][0]
-        with pytest.raises(ToolFailure, match=r"did not answer within 0.2 s") as raised:
-            await found.call("slow__wait", seconds=3000)
+        with pytest.raises(ToolFailure, match=r"did not answer within 4 s") as raised:
+            await found.call("hasty__wait", seconds=3000)
         assert raised.value.kind == "Timeout"
-        line.server = read_servers({"slow": entry("forking", timeout=20)})[0][0]
-        assert (await found.call("slow__add", a=1, b=1)).llm_content == "the sum is 2"
+        assert (await found.call("hasty__add", a=1, b=1)).llm_content == "the sum is 2"
 
     assert not processes("sleep", "4711")
     assert not processes(HOSTILE_SCRIPT, "forking")

@@ -10,7 +10,7 @@ from ollm.domain.events import Event
 from ollm.domain.messages import Message, TextPart, ThinkingPart, ToolCallPart
 from ollm.domain.tools import RecordedResult, ToolCallRecord
 from ollm.services.chat_recording.library import Finding, check_sessions
-from ollm.services.chat_recording.service import ChatRecordingService, _to_json, make_title
+from ollm.services.chat_recording.service import ChatRecordingService, make_title
 from ollm.services.token_counting import TokenCounter
 from ollm.store.session_files.places import SessionPlaces
 from ollm.store.session_files.store import SessionFiles
@@ -234,12 +234,14 @@ async def test_arguments_nested_deeper_than_can_be_written_leave_the_rest_of_the
     deep: dict[str, object] = {}
     for _ in range(3000):
         deep = {"a": deep}
-    call = ToolCallRecord(id="c1", name="ls", args={"path": "x", "deep": deep}, timestamp="t", status="ok")
+    call = ToolCallRecord(id="c1", name="ls", args={"path": "x", "deep": deep}, timestamp=AT, status="ok")
 
-    told = _to_json(call)
+    recording = service(tmp_path)
+    session_id = await recording.create_session("m", "ollama")
+    await recording.record_tool_call(session_id, call)
 
-    assert (told["id"], told["name"], told["status"]) == ("c1", "ls", "ok")
-    assert json.dumps(told)
+    (told,) = (await service(tmp_path).get_session(session_id)).tool_calls
+    assert (told.id, told.name, told.status) == ("c1", "ls", "ok")
 
 
 @pytest.fixture

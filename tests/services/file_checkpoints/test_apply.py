@@ -23,7 +23,7 @@ def make_file(objects: FileObjects, text: str, mode: int = 0o644) -> TreeEntry:
 
 def test_a_damaged_object_is_named_and_nothing_is_written(tmp_path: Path, objects: FileObjects) -> None:
     old = make_file(objects, "old")
-    next(objects._iter_files()).write_text("rotten")
+    next(objects.folder.glob("objects/*/*")).write_text("rotten")
     steps = RestoreSteps(tmp_path, objects, [PathChange("a", None, old)], "x")
 
     steps.run()

@@ -12,15 +12,19 @@ import pytest
 from ollm.config.settings import CheckpointSettings, FileDiscoverySettings
 from ollm.domain.clock import now
 from ollm.domain.errors import StorageError, UsageError
-from ollm.services.file_checkpoints.capture import (
-    CheckpointsOffError,
-)
+from ollm.services.file_checkpoints.capture import CheckpointsOffError, TreeTaker
 from ollm.services.file_checkpoints.records import CheckpointEraser, drop_old_records
 from ollm.services.file_checkpoints.service import FileCheckpoints
 from ollm.services.file_checkpoints.tree import CheckpointPlace, decode_tree, iter_entries
 from ollm.services.file_discovery.service import FileDiscoveryService
 from ollm.store.file_objects import FileObjects
 from tests.services.file_checkpoints.trees import OTHER, SESSION, make_checkpoints, read_state, take_turn
+
+
+def make_taker(place: Path) -> TreeTaker:
+    scan = FileDiscoveryService(FileDiscoverySettings(), place / "home").scan_tree
+    where = CheckpointPlace(root=place / "tree", folder=place / "saved", user_home=place / "home")
+    return TreeTaker(where, CheckpointSettings(), scan, FileObjects(place / "saved"))
 
 
 def test_another_process_reads_only_what_changed(tmp_path: Path) -> None:
@@ -32,31 +36,33 @@ def test_another_process_reads_only_what_changed(tmp_path: Path) -> None:
         checkpoints = make_checkpoints(tmp_path)
         with take_turn(checkpoints, 1):
             pass
-        if make_checkpoints(tmp_path)._trees.take().read == 0:
+        if make_taker(tmp_path).take().read == 0:
             break
         assert time.monotonic() < deadline
 
     (tmp_path / "tree" / "3").write_text("changed")
 
-    assert make_checkpoints(tmp_path)._trees.take().read == 1
+    assert make_taker(tmp_path).take().read == 1
 
 
 def test_an_index_that_is_damaged_or_outlived_its_objects_is_not_believed(tmp_path: Path) -> None:
     (tmp_path / "tree").mkdir()
     (tmp_path / "tree" / "a").write_text("content")
-    checkpoints = make_checkpoints(tmp_path)
-    with take_turn(checkpoints, 1):
-        pass
-    checkpoints.objects.index.write_bytes(b"\xc1 not an index")
-    assert make_checkpoints(tmp_path)._trees.take().files == 1
+    objects = FileObjects(tmp_path / "saved")
+    objects.index.parent.mkdir()
+    objects.index.write_bytes(b"\xc1 not an index")
+    first = make_taker(tmp_path)
+    assert first.take().files == 1
+    time.sleep(0.1)  # until the file is older than a tick of the clock
+    first.take()
 
-    checkpoints.objects.index.unlink()
-    checkpoints._trees.save_index(0)
-    checkpoints.objects.remove_others(set())
-    tree = make_checkpoints(tmp_path)._trees.take()
+    objects.index.unlink()
+    first.save_index(0)
+    objects.remove_others(set())
+    tree = make_taker(tmp_path).take()
 
-    (_, entry) = next(iter_entries(checkpoints.objects, tree.digest))
-    assert checkpoints.objects.read(entry.value) == b"content"
+    (_, entry) = next(iter_entries(objects, tree.digest))
+    assert objects.read(entry.value) == b"content"
 
 
 def test_links_pipes_and_ignored_names_are_told_apart(tmp_path: Path) -> None:
@@ -68,11 +74,10 @@ def test_links_pipes_and_ignored_names_are_told_apart(tmp_path: Path) -> None:
     (tree / ".gitignore").write_text("ignored*\n")
     (tree / "empty").mkdir()
     os.mkfifo(tree / "pipe")
-    checkpoints = make_checkpoints(tmp_path)
 
-    taken = checkpoints._trees.take()
+    taken = make_taker(tmp_path).take()
 
-    entries = decode_tree(checkpoints.objects.read(taken.digest))
+    entries = decode_tree(FileObjects(tmp_path / "saved").read(taken.digest))
     assert {name: entry.kind for name, entry in entries.items()} == {
         ".git": "i",
         ".gitignore": "f",

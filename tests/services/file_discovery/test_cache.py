@@ -108,7 +108,7 @@ async def test_whatever_changes_is_noticed(
 
     after = await files(service, root)
     assert after != before
-    assert after == await files(FileDiscoveryService(service._settings, root / "home"), root)
+    assert after == await files(FileDiscoveryService(FileDiscoverySettings(), root / "home"), root)
 
 
 async def test_a_file_in_a_directory_that_was_empty_is_noticed(service: FileDiscoveryService, root: Path) -> None:

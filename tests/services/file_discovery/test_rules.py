@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from ollm.config.settings import FileDiscoverySettings
 from ollm.domain.errors import ToolFailure
 from ollm.services.file_discovery.patterns import (
     BadPattern,
@@ -272,7 +273,7 @@ async def test_rules_from_above_and_below_become_patterns_from_the_root(
 
     patterns = await service.load_ignore_patterns(str(root / "src"))
 
-    mine = [pattern for pattern in patterns if pattern not in service._settings.builtin_ignores]
+    mine = [pattern for pattern in patterns if pattern not in FileDiscoverySettings().builtin_ignores]
     assert mine == ["*.log", "/lib/out", "!/**/keep.log", "/*/gen", "tmp", "/top", "!/a/b", "/x\\[1]/**/deep"]
 
 
