@@ -170,6 +170,9 @@ def test_the_user_is_told_of_an_operation_in_progress_and_can_take_it_over(place
     assert "rebase-merge in " in said
     assert "rebase in progress" not in run(place, "git status")
 
+    assert "rebase in progress" in str(shell(place, "git status")["llmContent"])
+    assert "rebase in progress" not in run(place, "git status")
+
     run(place, said.rpartition("hand it over with: ")[2].partition("]")[0])
     assert "rebase in progress" in run(place, "git status")
     command(place, "touch unrelated")

@@ -31,7 +31,7 @@ from typing import NamedTuple
 from ollm.system.sandbox.box import Box
 from ollm.system.sandbox.kernel import AT_EMPTY_PATH, AT_FDCWD, NAMES, call
 from ollm.system.sandbox.mounts import list_protections
-from ollm.system.sandbox.names import is_inside
+from ollm.system.sandbox.names import MAX_LINKS, is_inside
 from ollm.system.sandbox.seccomp import FOREIGN_RIGHTS
 
 _RESOLVE_NO_MAGICLINKS = 2
@@ -163,7 +163,6 @@ def to_signed(value: int) -> int:
 
 AT_SYMLINK_FOLLOW, AT_REMOVEDIR = 0x400, 0x200
 NEW = os.O_CREAT | os.O_EXCL
-MAX_LINKS = 40
 TERMINAL = os.makedev(5, 0)  # /dev/tty: the caller's own, not ours
 
 

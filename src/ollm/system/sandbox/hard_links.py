@@ -59,7 +59,7 @@ class HardLinks:
         if not self._complete:
             self._complete = True
             self._scan(self._roots)
-        self.find_repositories(packages)
+        self.look(packages)
         before = len(self._shared)
         found = self._find_shared() if self._pending else {}
         self._pending = False
@@ -68,11 +68,15 @@ class HardLinks:
             self._tell(copied)
         return copied, self._list_protected()
 
-    def find_repositories(self, packages: Iterable[str]) -> list[str]:
-        """Return the repositories in folders of packages, which nobody else searches, as they are now."""
+    def look(self, packages: Iterable[str]) -> None:
+        """Read the folders of packages that are new or have changed."""
         tops = [*self._forget_changed(), *(folder for folder in packages if folder not in self._packages)]
         if tops:
             self._scan(tops)
+
+    @property
+    def repositories(self) -> list[str]:
+        """The repositories in folders of packages, which nobody else searches, as of the last look."""
         return [git for some in self._repositories.values() for git in some]
 
     def _forget_changed(self) -> list[str]:

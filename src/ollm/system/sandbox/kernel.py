@@ -6,6 +6,8 @@ import ctypes
 import os
 import struct
 import sys
+from collections.abc import Iterable
+from contextlib import suppress
 
 LINUX = sys.platform == "linux"
 MACHINE = os.uname().machine if LINUX else ""
@@ -211,6 +213,15 @@ def set_mount_attributes(path: str, attributes: int, *, tree: int = AT_FDCWD) ->
     flags = AT_RECURSIVE | (AT_EMPTY_PATH if tree != AT_FDCWD else 0)
     wanted = ctypes.create_string_buffer(struct.pack("=QQQQ", attributes, 0, 0, 0), 32)
     call("mount_setattr", tree, os.fsencode(path), flags, wanted, 32)
+
+
+def read_births(paths: Iterable[str]) -> dict[str, str]:
+    """Read the births of those files that are there."""
+    births: dict[str, str] = {}
+    for path in paths:
+        with suppress(OSError):
+            births[path] = read_birth(path)
+    return births
 
 
 def read_birth(path: str) -> str:

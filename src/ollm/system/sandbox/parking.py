@@ -18,9 +18,8 @@ from ollm.system.atomic import make_private_directory
 from ollm.system.beneath import LinkFound, open_parent_directory
 from ollm.system.sandbox import kernel
 from ollm.system.sandbox.names import is_git_operation, is_inside, list_names
-from ollm.system.sandbox.taken import TakenFile, describe_taken, make_batch, move_aside
+from ollm.system.sandbox.taken import PARKED, TakenFile, describe_taken, make_batch, move_aside
 
-FOLDER = "parked"  # beside the sessions' folders of taken files
 MAX_READ_BYTES = 16 * 1024**2
 
 
@@ -41,7 +40,7 @@ class Parking:
         import hashlib
 
         name = hashlib.sha256(kernel.read_birth(git).encode()).hexdigest()[:16]
-        return str(self._find_folder().parent / FOLDER / name)
+        return str(self._find_folder().parent / PARKED / name)
 
     def read(self, paths: Iterable[str]) -> dict[str, str]:
         """Return digests of operations. An empty file says nothing to git."""
@@ -69,10 +68,10 @@ class Parking:
         for path, digest in self.read(paths).items():
             if before.get(path) == digest:
                 continue
-            root, place = self._find_root(path), self._find_place(os.path.dirname(path))
+            root, place, name = self._find_root(path), self._find_place(os.path.dirname(path)), os.path.basename(path)
             make_private_directory(Path(place))
             self._unlock(os.path.dirname(path), 0o700)
-            if os.path.lexists(os.path.join(place, os.path.relpath(path, root))) or not move_aside(path, root, place):
+            if os.path.lexists(os.path.join(place, name)) or not move_aside(path, root, place, place=name):
                 left.append(path)
             elif self._given.get(path) != digest:
                 parked.append(TakenFile(path, root, place, parked=True))
@@ -80,14 +79,14 @@ class Parking:
 
     def describe(self, gits: Iterable[str]) -> str:
         """Describe the operations that are kept, or return "" if there are none."""
-        kept = ((path, root, self._find_place(os.path.dirname(path))) for path, root, _ in self._list_kept(gits))
-        return describe_taken(TakenFile(path, root, place, parked=True) for path, root, place in kept)
+        kept = self._list_kept(gits)
+        return describe_taken(TakenFile(path, root, os.path.dirname(place), parked=True) for path, root, place in kept)
 
     def _list_kept(self, gits: Iterable[str]) -> Iterator[tuple[str, str, str]]:
         """List the operations that are kept: the path of each, its root, and where it is now."""
-        for git in gits if (self._find_folder().parent / FOLDER).is_dir() else ():
+        for git in gits if (self._find_folder().parent / PARKED).is_dir() else ():
             root = self._find_root(git)
-            place = os.path.join(self._find_place(git), os.path.relpath(git, root))
+            place = self._find_place(git)
             for name in sorted(filter(is_git_operation, list_names(place))):
                 yield os.path.join(git, name), root, os.path.join(place, name)
 

@@ -29,7 +29,7 @@ from ollm.system.sandbox.box import (
 from ollm.system.sandbox.confined import make_git_environment
 from ollm.system.sandbox.git_settings import write_git_settings
 from ollm.system.sandbox.names import OWN_PLACES, find_git_directories, is_inside
-from ollm.system.sandbox.taken import TakenFile, describe_taken
+from ollm.system.sandbox.taken import PARKED, TakenFile, describe_taken
 from ollm.system.sandbox.watch import Ending, SteeringWatch
 
 T = TypeVar("T")
@@ -249,6 +249,8 @@ class Sandbox:
             return None
         opened, words = tuple(map(os.path.realpath, approved)), tuple(program)
         protected: list[str] = []
+        if kind == "reading" and not words and self._keeps_operations():
+            self.watch.begin()
         if kind == "working" and self._taken is not None:
             found = self.watch.begin(opened, shared=not words)
             protected = [path for path in found if not any(is_inside(path, one) for one in self._hidden)]
@@ -272,10 +274,16 @@ class Sandbox:
             since=self.watch.since if kind == "working" else 0,
         )
 
+    def _keeps_operations(self) -> bool:
+        return self._taken is not None and (self._taken / PARKED).is_dir() and self.watch.keeps_operations()
+
     def _tell_level(self) -> None:
-        """Raise StartError if a sandbox is required but missing; report once what it lacks."""
+        """Raise StartError if a sandbox is required but missing, or a place to hide cannot be found; report once what
+        the sandbox lacks."""
         if self.refusal:
             raise StartError(self.refusal, "sandbox")
+        if looped := next(filter(os.path.islink, self._hidden), ""):
+            raise StartError(f"{looped}, which sandbox.hidden names, is a link that leads to itself", "files")
         if self.mode != "off" and (self.level == "none" or self._lacking) and not self._reported:
             self._reported = True
             self._report(f"Sandbox level {self.description}.")

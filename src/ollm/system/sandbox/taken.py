@@ -16,6 +16,7 @@ from ollm.system.sandbox.names import is_inside
 from ollm.system.terminal_text import make_printable
 
 MAX_SHOWN = 5
+PARKED = "parked"  # the folder beside those of the sessions, for operations of git in progress
 
 
 class TakenFile(NamedTuple):
@@ -60,8 +61,7 @@ def _describe_parked(files: Iterable[TakenFile]) -> list[str]:
     folders: dict[tuple[str, str], list[str]] = {}
     for file in files:
         above, name = os.path.split(file.path)
-        kept = os.path.join(file.batch, os.path.relpath(above, file.root))
-        folders.setdefault((above, kept), []).append(name)
+        folders.setdefault((above, file.batch), []).append(name)
     return [
         f"A git operation is in progress for commands in the sandbox only, and the user's own git does not see it: "
         f"{', '.join(sorted(names))} in {make_printable(above)}. The user can hand it over with: "
@@ -105,13 +105,15 @@ def _make_like(folder: str, target: str, root: str) -> None:
         os.chmod(target, stat.S_IMODE(os.lstat(folder).st_mode) & 0o777 | 0o700)
 
 
-def move_aside(path: str, root: str, batch: str) -> bool:
-    """Move a file or folder out of the tree. Its parent is held open and reached without links, since a running program
-    may swap it. Across file systems the file is first renamed, then copied."""
-    target = os.path.join(batch, os.path.relpath(path, root))
+def move_aside(path: str, root: str, batch: str, *, place: str = "") -> bool:
+    """Move a file or folder out of the tree, to its own path in a batch or to a `place` in it. Its parent is held open
+    and reached without links, since a running program may swap it. Across file systems the file is first renamed, then
+    copied."""
+    target = os.path.join(batch, place or os.path.relpath(path, root))
     name = os.path.basename(path)
     try:
-        _make_like(os.path.dirname(path), os.path.dirname(target), root)
+        if not place:
+            _make_like(os.path.dirname(path), os.path.dirname(target), root)
         with open_parent_directory(Path(root), Path(path)) as above:
             mode = os.lstat(name, dir_fd=above).st_mode
             if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode) or stat.S_ISLNK(mode)):

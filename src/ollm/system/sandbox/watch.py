@@ -35,6 +35,7 @@ from ollm.system.sandbox.names import (
     is_inside,
     list_repositories,
     read_pointer,
+    read_target,
     trace_path,
 )
 from ollm.system.sandbox.outside_links import are_settled, get_state, remember
@@ -107,6 +108,12 @@ class SteeringWatch:
         return Parking(self._roots, self._find_folder, self._unlock)
 
     @cached_property
+    def _read_births(self) -> Callable[[Iterable[str]], dict[str, str]]:
+        from ollm.system.sandbox.kernel import read_births
+
+        return read_births
+
+    @cached_property
     def _anchors(self) -> Anchors:
         from ollm.system.sandbox.anchors import Anchors
 
@@ -153,12 +160,19 @@ class SteeringWatch:
             self._used = sorted({follow_dot_git(path)[1] for path in pointers})
             self._separate_names()
             self._known |= dict.fromkeys((*unseparated, *self._find_foreign_worktrees()))
-            self._births = _read_births(path for path, target in self._known.items() if target is None)
+            self._births = self._read_births(path for path, target in self._known.items() if target is None)
             self._known = {path: to for path, to in self._known.items() if to is not None or path in self._births}
         self._open = True
         self._write_record()
         self._untold += self._parking.put_back(self._names.git_directories)
         return [path for path, target in self._known.items() if target is None]
+
+    def keeps_operations(self) -> bool:
+        """Return True if operations of git are kept for commands here: those that only read should see them too."""
+        with self._keys:
+            self._folders.look()
+            self._names.find_steering()
+        return bool(self._parking.describe(self._names.git_directories))
 
     def _read_indexes(self) -> dict[str, list[int] | None]:
         listed = ((git, self._folders.read(git).files) for git in self._names.git_directories)
@@ -169,7 +183,7 @@ class SteeringWatch:
         """Separate files from their names outside. Those that cannot be are protected."""
         self._names.find_steering()
         copied, shared = self._links.separate(self._names.packages)
-        self._names.add_repositories(self._links.find_repositories(self._names.packages))
+        self._names.add_repositories(self._links.repositories)
         if copied:
             self._folders.look()
         return shared
@@ -272,7 +286,8 @@ class SteeringWatch:
         """Move aside what is new and restore changed links. Return what was moved, and True if a link was restored."""
         self._folders.look()
         self._names.find_steering()
-        self._names.add_repositories(self._links.find_repositories(self._names.packages))
+        self._links.look(self._names.packages)
+        self._names.add_repositories(self._links.repositories)
         found = self._find_steering(self._known)
         changed = [path for path, target in self._known.items() if target is not None and found.get(path) != target]
         changed = [path for path in changed if not self._is_allowed(path)]
@@ -287,7 +302,7 @@ class SteeringWatch:
         if not taken and not changed:
             self._folders.offered = "after"
         self._known |= {path: target for path, target in found.items() if self._is_allowed(path)}
-        return taken, any(_read_link(path) == self._known[path] for path in changed)
+        return taken, any(read_target(path) == self._known[path] for path in changed)
 
     def _find_steering(self, known: Mapping[str, str | None] | None) -> dict[str, str | None]:
         """Find the files that steer tools, and what they and the anchors lead to; each with its target if it is a link.
@@ -305,12 +320,12 @@ class SteeringWatch:
         found |= dict.fromkeys(self._names.git_links)
         every = self._expand(found) if self._allowed else found
         kept = (path for path in every if os.path.lexists(path) and not self._is_own_state(path))
-        return {path: _read_link(path) for path in kept}
+        return {path: read_target(path) for path in kept}
 
     def _trace(self, anchor: str, known: Mapping[str, str | None] | None) -> Iterator[str]:
         for path in trace_path(anchor):
             yield path
-            if known is not None and self._find_root(path) and known.get(path) != _read_link(path):
+            if known is not None and self._find_root(path) and known.get(path) != read_target(path):
                 return
 
     def _find_links(self, paths: Iterable[str]) -> Iterator[str]:
@@ -378,7 +393,7 @@ class SteeringWatch:
     def _find_replaced(self, found: Iterable[str]) -> list[str]:
         """Find the files in place of protected ones: somebody outside put them there while a command ran, which could
         change them from then on, or had them open before. Settings of git stay if they start no other program."""
-        births = _read_births(path for path in found if path in self._births)
+        births = self._read_births(path for path in found if path in self._births)
         replaced = [path for path, birth in births.items() if birth != self._births[path]]
         if not replaced:
             return []
@@ -482,17 +497,3 @@ def identify(folder: str) -> list[int]:
     except OSError:
         return []
     return [about.st_dev, about.st_ino]
-
-
-def _read_births(paths: Iterable[str]) -> dict[str, str]:
-    from ollm.system.sandbox.kernel import read_birth  # a turn that only edits does not need it
-
-    births: dict[str, str] = {}
-    for path in paths:
-        with suppress(OSError):
-            births[path] = read_birth(path)
-    return births
-
-
-def _read_link(path: str) -> str | None:
-    return os.readlink(path) if os.path.islink(path) else None
