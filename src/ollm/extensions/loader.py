@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 import msgspec
 
@@ -47,17 +47,22 @@ class Manifest(Data, frozen=True, forbid_unknown_fields=True):
     """An extension's manifest. `asks` are the needs its author states, `hooks` and `mcp_servers` as in the settings.
     Not in the file: `place`, its folder or its package, and `texts`, the names of its commands, skills and agents."""
 
-    name: Annotated[str, msgspec.Meta(pattern=NAME_PATTERN)]
+    name: str
     version: str
     description: str = ""
-    adds: dict[Kind, dict[str, Annotated[str, msgspec.Meta(pattern=TARGET_PATTERN)]]] = msgspec.field(
-        default_factory=dict
-    )
+    adds: dict[Kind, dict[str, str]] = msgspec.field(default_factory=dict)
     asks: tuple[str | int | float, ...] = ()
     hooks: dict[str, Any] = msgspec.field(default_factory=dict)
     mcp_servers: dict[str, Any] = msgspec.field(default_factory=dict)
     place: str = ""
     texts: dict[str, list[str]] = msgspec.field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not re.match(NAME_PATTERN, self.name):
+            raise ValueError(f"name: expected a to z, 0 to 9 and hyphens, at most 40, not {self.name!r}")
+        for one in self.additions:
+            if not re.match(TARGET_PATTERN, one.target):
+                raise ValueError(f"adds.{one.kind}.{one.name}: expected module:attribute, not {one.target!r}")
 
     @property
     def additions(self) -> list[Addition]:
@@ -105,7 +110,8 @@ def read_manifest(folder: Path, memory: Path | None = None) -> Manifest:
     try:
         found = msgspec.convert(document, Manifest)
     except msgspec.ValidationError as error:
-        raise UsageError(f"{file} cannot be used: {error}.", action="See docs/extending.md.") from error
+        known = f" (`adds` takes {', '.join(KIND_DESCRIPTIONS)})" if "enum" in str(error) else ""
+        raise UsageError(f"{file} cannot be used: {error}{known}.", action="See docs/extending.md.") from error
     if missing := [one for one in found.additions if not _has_module(folder, one)]:
         raise UsageError(f"{file} cannot be used: no module {missing[0].target.partition(':')[0]}.")
     texts = _list_texts(folder)

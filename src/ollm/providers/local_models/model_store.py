@@ -54,6 +54,8 @@ def require_disk_space(directory: Path, size: int) -> None:
 
 def fetch_file(url: str, part: Path, progress: Progress) -> None:
     """Download `url` into `part`, resuming after the existing bytes. A failed download keeps its bytes."""
+    if not url.startswith(("http://", "https://")):
+        raise UsageError(f"{url!r} is not a URL of the web.", action="Use http:// or https://.")
     import httpx2
 
     have = part.stat().st_size if part.exists() else 0
