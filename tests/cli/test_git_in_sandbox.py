@@ -129,9 +129,11 @@ HOSTILE = {
         "git fsck --lost-found; git commit -q --allow-empty; git fetch -q . main; git reset -q HEAD~1",
     ),
     "repositories where nobody looks": (
-        "for d in node_modules/e .git/objects/ab .ollm/x.lock; do mkdir -p $d; git init -q $d/e; git -C $d/e commit -q --allow-empty -m 1; git -C $d/e config core.fsmonitor ./RUN; done; ln -s .git/objects/ab/e demo; git add -f node_modules/e/e .ollm",
+        "mkdir -p node_modules/p/e; chmod 0 node_modules/p",
+        "chmod 755 node_modules/p; for d in node_modules/p/e .git/objects/ab .ollm/x.lock $(printf '.g\\342\\200\\214it'); do mkdir -p $d; git init -q $d/e; git -C $d/e commit -q --allow-empty -m 1; git -C $d/e config core.fsmonitor ./RUN; done; ln -s .git/objects/ab/e demo; git add -f node_modules/p/e/e .ollm .g*t/e; chmod 0 node_modules/p",
+        "chmod 755 node_modules/p",
         "git clone -q --bare . b; mkdir .git/refs/x; echo ~/work/RUN > b/hooks/pre-receive; chmod +x b/hooks/*; mv b .git/refs/x/e",
-        "for d in node_modules/e/e demo .ollm/x.lock/e; do cp RUN $d; git -C $d status; done; git push -q .git/refs/x/e HEAD:new",
+        "for d in node_modules/p/e/e demo .ollm/x.lock/e .g*t/e; do cp RUN $d; git -C $d status; done; git push -q .git/refs/x/e HEAD:new",
     ),
     "settings of a worktree": (
         "git worktree add -q tree -b t; printf '[core]\\n\\tfsmonitor=../RUN\\n' > .git/worktrees/tree/config.worktree; git init -q n; echo './RUN' > n/.git/hooks/post-index-change; chmod +x n/.git/hooks/*",

@@ -29,7 +29,7 @@ from fcntl import ioctl
 from typing import NamedTuple
 
 from ollm.system.sandbox.box import Box
-from ollm.system.sandbox.kernel import AT_EMPTY_PATH, AT_FDCWD, NAMES, call
+from ollm.system.sandbox.kernel import AT_EMPTY_PATH, AT_FDCWD, AT_SYMLINK_NOFOLLOW, NAMES, call, read_birth_time
 from ollm.system.sandbox.mounts import list_protections
 from ollm.system.sandbox.names import MAX_LINKS, is_inside
 from ollm.system.sandbox.seccomp import FOREIGN_RIGHTS
@@ -37,7 +37,6 @@ from ollm.system.sandbox.seccomp import FOREIGN_RIGHTS
 _RESOLVE_NO_MAGICLINKS = 2
 _OWN_FILES = re.compile(r"/(?:proc/(?:self|thread-self)|dev)/fd/([0-9]{1,9})(/.*)?", re.DOTALL)
 _STREAMS = {"/dev/stdin": 0, "/dev/stdout": 1, "/dev/stderr": 2}
-AT_SYMLINK_NOFOLLOW = 0x100
 MAX_PATH_BYTES, PAGE_BYTES = 4096, 4096
 
 
@@ -344,7 +343,6 @@ _SET_FLAGS, _WAKE_IN_TURN = 0x40082104, 1
 _SEND_TOO = 2
 _AF_UNIX = socket.AF_UNIX.to_bytes(2, "little")
 MAX_ADDRESS_BYTES = 128
-STATX_BYTES, STATX_BIRTH, STATX_BIRTH_AT = 256, 0x800, 80
 ERRORS = (OSError, ValueError, OverflowError)
 
 
@@ -459,10 +457,5 @@ def _get_socket_family(descriptor: int) -> int:
 
 
 def _read_birth(descriptor: int) -> float:
-    """Return a file's creation time, which no program can change, or its change time if that is unknown."""
-    about = ctypes.create_string_buffer(STATX_BYTES)
-    call("statx", descriptor, b"", AT_EMPTY_PATH, STATX_BIRTH, about)
-    if struct.unpack_from("=I", about)[0] & STATX_BIRTH:
-        seconds, nanoseconds = struct.unpack_from("=qI", about, STATX_BIRTH_AT)
-        return float(seconds + nanoseconds / 1e9)
-    return os.fstat(descriptor).st_ctime
+    """Return a file's creation time, or its change time if that is unknown."""
+    return read_birth_time(descriptor) or os.fstat(descriptor).st_ctime

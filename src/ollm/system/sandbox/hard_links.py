@@ -89,18 +89,21 @@ class HardLinks:
 
     def _scan(self, tops: Iterable[str]) -> None:
         """Read folders and those below that are not known."""
-        waiting = [(folder, not PACKAGE_FOLDERS.isdisjoint(folder.split("/"))) for folder in dict.fromkeys(tops)]
+        waiting = [
+            (folder, not PACKAGE_FOLDERS.isdisjoint(folder.split("/"))) for folder in sorted({*tops}, reverse=True)
+        ]
         known = {*self._packages, *tops}
         while waiting:
             folder, in_packages = waiting.pop()
+            self._unlock(folder, 0o500)
             began, stamp = time.time_ns(), read_stamp(folder)
             folders, linked, names = self._read_folder(folder)
             self._pending = self._pending or bool(linked)
             self._linked[folder] = linked
-            if in_packages and stamp:
+            if in_packages and (stamp or names):
                 if "/.git/" not in f"{folder}/" and (gits := find_repositories(folder, names)):
                     self._repositories[folder] = gits
-                self._packages[folder] = stamp if is_settled(stamp, began) else UNSETTLED
+                self._packages[folder] = stamp if stamp and is_settled(stamp, began) else UNSETTLED
             for name in folders:
                 path = os.path.join(folder, name)
                 if path not in known and path not in self._kept:
@@ -110,7 +113,6 @@ class HardLinks:
     def _read_folder(self, folder: str) -> tuple[list[str], dict[str, os.stat_result], list[str]]:
         """Return the folders in a folder, its files with other names, and all names."""
         folders, linked, names = [], {}, []
-        self._unlock(folder, 0o500)
         with suppress(OSError), os.scandir(folder) as entries:
             for entry in entries:
                 names.append(entry.name)

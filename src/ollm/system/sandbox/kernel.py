@@ -20,7 +20,8 @@ CLONE_NEWIPC, CLONE_NEWUSER, CLONE_NEWPID, CLONE_NEWNET = 0x08000000, 0x10000000
 ALL_NAMESPACES = 0x7E020080  # every CLONE_NEW* flag, the time namespace's too
 
 MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_REC, MS_PRIVATE, MS_RDONLY = 2, 4, 8, 0x4000, 0x40000, 1
-OPEN_TREE_CLONE, AT_RECURSIVE, AT_EMPTY_PATH, AT_FDCWD = 1, 0x8000, 0x1000, -100
+OPEN_TREE_CLONE, AT_RECURSIVE, AT_EMPTY_PATH, AT_SYMLINK_NOFOLLOW, AT_FDCWD = 1, 0x8000, 0x1000, 0x100, -100
+STATX_BYTES, STATX_BIRTH, STATX_BIRTH_AT = 256, 0x800, 80
 MOUNT_RDONLY, MOUNT_NOSUID, MOUNT_NODEV = 1, 2, 4
 
 # name: (x86-64, aarch64); -1 where a machine has no such call
@@ -227,8 +228,14 @@ def read_births(paths: Iterable[str]) -> dict[str, str]:
 def read_birth(path: str) -> str:
     """Return the inode of a file or link and the time at which it was made, as far as the file system knows it."""
     about = os.lstat(path)
-    if not LINUX:
-        return f"{about.st_ino} {getattr(about, 'st_birthtime', 0)}"
-    buffer = ctypes.create_string_buffer(256)
-    call("statx", AT_FDCWD, os.fsencode(path), 0x100, 0x800, buffer)  # AT_SYMLINK_NOFOLLOW, STATX_BTIME
-    return f"{about.st_ino} {buffer.raw[80:92].hex()}"
+    made = read_birth_time(AT_FDCWD, os.fsencode(path)) if LINUX else getattr(about, "st_birthtime", None)
+    return f"{about.st_ino} {made}"
+
+
+def read_birth_time(descriptor: int, path: bytes = b"") -> float | None:
+    """Return the time at which a file or link was made, which no program can change, or None if it is not known."""
+    buffer = ctypes.create_string_buffer(STATX_BYTES)
+    call("statx", descriptor, path, AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW, STATX_BIRTH, buffer)
+    seconds, nanoseconds = struct.unpack_from("=qI", buffer, STATX_BIRTH_AT)
+    known = struct.unpack_from("=I", buffer)[0] & STATX_BIRTH
+    return float(seconds + nanoseconds / 1e9) if known else None

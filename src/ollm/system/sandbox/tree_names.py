@@ -155,7 +155,7 @@ class TreeNames:
                 or (plain == ".github" and name in links)
             ):
                 found.steering.append(path)
-            elif name in folders and plain != ".git":
+            elif name in folders and name != ".git":  # others may only look like it
                 (found.packages if name in PACKAGE_FOLDERS else found.folders).append(path)
         return found
 
