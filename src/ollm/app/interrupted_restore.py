@@ -21,10 +21,10 @@ async def recover_restore(scope: WorkspaceScope, report: Callable[[str], None]) 
         found = await asyncio.to_thread(checkpoints.recover)
         if found is None:
             return None
-        with suppress(NotFoundError):  # the session is gone, and its talk with it
+        with suppress(NotFoundError):  # the session was deleted: no conversation to rewind
             await record_rewind(scope, found)
         checkpoints.finish_restore()
-    except BusyError:  # whoever has the session open is at it
+    except BusyError:  # another process has the session open and completes it
         return None
     except OllmError as error:
         report(f"A rewind or /redo was interrupted and could not be completed: {error}")
@@ -39,7 +39,7 @@ def name_restore(found: InterruptedRestore) -> str:
 
 
 async def record_rewind(scope: WorkspaceScope, found: InterruptedRestore) -> None:
-    """Rewind the conversation too, unless that was already recorded."""
+    """Add the rewind or redo to the history of the conversation, unless it is there already."""
     recording = scope.process.create_recording_service(lambda _event: None)
     session = (await recording.open_session(found.journal.session_id)).session
     try:

@@ -33,7 +33,7 @@ MessageNumber = Annotated[int, Parameter(ge=1, le=10**9)]
 
 @get("/sessions/{session_id:str}/checkpoints")
 async def list_checkpoints(service: DaemonService, session: str) -> list[CheckpointLine]:
-    """Every stretch in which the session changed files, oldest first."""
+    """List the checkpoints of a session, one for each turn that changed files, oldest first."""
     service.ensure_known(session)
     workspace = service.find_workspace(session)
     if workspace is None:
@@ -73,6 +73,8 @@ async def restore_checkpoint(
     words = [str(number), data.what, *(["force"] if data.force else [])]
     words += [] if data.dry_run and not data.diff else ["diff"] if data.dry_run else ["yes"]
     reply = await held.conversation.command("rewind", " ".join(words))
+    if not reply.ok:
+        raise OllmError(reply.text)
     done = {"what": data.what, "dryRun": data.dry_run, "files": [], "skipped": [], **reply.data, "text": reply.text}
     return msgspec.convert(done, RestoreReply)
 

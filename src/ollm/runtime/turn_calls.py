@@ -264,7 +264,7 @@ class StreamedAnswer:
             return "The model gave an empty answer. Rephrase, or switch with /model."
         if self.finish == "length" and self.limit:
             most = format_count(self.limit, "token")
-            return f"The answer was stopped after {most}, the most that one of this model may take."
+            return f"The answer was stopped after {most}, the limit for one answer of this model."
         if self.finish == "length" and 0 < self.usage.completion_tokens < limit // 2:
             length = format_count(self.usage.completion_tokens, "token")
             return f"The server cut the answer off after {length}; /continue resumes it."

@@ -255,6 +255,7 @@ SETTINGS = "".join(
 
 def test_a_new_file_gets_all_of_the_block() -> None:
     assert read_change("a.py", "x = 1", None) == Change(content="x = 1\n")
+    assert read_change("todo.md", "- milk\n- eggs\n", None) == Change(content="- milk\n- eggs\n")
 
 
 def test_a_file_that_was_shown_whole_is_replaced() -> None:

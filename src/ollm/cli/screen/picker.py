@@ -89,7 +89,7 @@ class Picker:
             self._app.exit(result=CommandReply(follow_up="exit"))
 
     def find_matches(self) -> list[SessionListItem]:
-        """Find the matching sessions, cached until the filter or view changes."""
+        """Find the matching sessions, cached until the filter, the view or the list changes."""
         asked = (self._filter.text, self._view, self._lines)
         if self._found is None or self._found[0] != asked:
             shown = (line for line in self._lines if get_view(line) == self._view)
@@ -191,7 +191,7 @@ class Picker:
             "c-a": self._archive_selected,
             "c-x": self._delete_selected,
         }
-        for key, run in actions.items():  # Ctrl-X pressed twice quickly is no key of the editor's
+        for key, run in actions.items():  # else prompt_toolkit waits for its own Ctrl-X Ctrl-X
             keys.add(key, eager=key == "c-x")(lambda _event, run=run: run())
         return keys
 

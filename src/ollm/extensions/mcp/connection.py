@@ -27,7 +27,7 @@ CLOSE_TIMEOUT_SECONDS = 2.0
 MAX_FAILURES = 5
 MAX_RETRY_PAUSE_SECONDS = 8.0
 FAILURE_KIND = "McpError"
-LOST_SESSION_STATUSES = (400, 404)  # the second is as MCP wants it, the first what many servers say
+LOST_SESSION_STATUSES = (400, 404)  # MCP prescribes 404; many servers answer 400
 
 Open = Callable[["McpConnectionState"], AbstractAsyncContextManager[Any]]
 

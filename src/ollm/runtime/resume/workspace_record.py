@@ -1,7 +1,7 @@
 """Keeps the workspace's record of a session: actions, progress of the plan, and the last messages (W).
 
 The archive is authoritative and can rebuild this, so a long record is not written after every short turn. It is
-written while it is small, once as much text again was added, and at the end.
+written after each turn while it is small, then when it has grown by half or the context was compressed, and at the end.
 """
 
 from __future__ import annotations
@@ -159,9 +159,9 @@ class SavedContext(Data, frozen=True):
     token_factor: float = 1.0
     forms: ModelFacts | None = None  # how the model called and took results
     ledger: LedgerEntry | None = None  # of the last request
-    entries: tuple[ContextEntry, ...] = ()  # those of the user; the others are brought again
-    goals_told: bool = True  # the model heard of the goals as they are
-    armed: bool = True  # no snapshot was taken yet for how full it is
+    entries: tuple[ContextEntry, ...] = ()  # only the user's; the others are made again on resume
+    goals_told: bool = True  # the model has been told the current goals
+    armed: bool = True  # an automatic snapshot is still due for this usage
     counted: CountedPrompt | None = None  # what the server counted of the last request
 
     @property

@@ -1,4 +1,4 @@
-"""The effect of a block under a file name on the current file: all of it, some definitions, or lines to replace.
+"""Works out what a code block that a model wrote under a file name changes: the whole file, definitions, or lines.
 
 A small model that should change one function of a long file writes only that function. Pure: texts in, a change out.
 """
@@ -92,7 +92,8 @@ def _find_mistake(path: str, body: str, current: str | None) -> str:
         return NOTHING_CHANGES.format(path)
     if _MARKER.search(body):
         return NOT_WHOLE.format(path)
-    return NO_SUCH_LINES.format(path) if _is_loose_diff(body, current or "") else ""
+    may_be_diff = current or "\n+" in f"\n{body}"  # lines with a minus alone are a list in a new file
+    return NO_SUCH_LINES.format(path) if may_be_diff and _is_loose_diff(body, current or "") else ""
 
 
 def _is_loose_diff(body: str, current: str) -> bool:
@@ -157,7 +158,7 @@ def read_replacements(body: str) -> tuple[tuple[str, str], ...]:
 def _read_diff(body: str) -> tuple[tuple[str, str], ...]:
     pairs = []
     for hunk in _HUNK.split(body)[1:]:
-        lines = [line for line in hunk.strip("\n").split("\n") if not line.startswith(("\\", "---", "+++"))]
+        lines = [line for line in hunk.strip("\n").split("\n") if not line.startswith(("\\", "--- ", "+++ "))]
         old = [line[1:] for line in lines if not line.startswith("+")]
         new = [line[1:] for line in lines if not line.startswith("-")]
         if old != new:
