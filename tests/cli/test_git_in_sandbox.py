@@ -197,6 +197,7 @@ def test_what_the_user_replaces_while_a_command_runs_is_not_the_commands_to_chan
         acting.result()
     assert "Moved aside, because" in said
     assert "AGENTS.md" in said
+    assert "replaced it while a command ran" in said
     assert not (work / "AGENTS.md").exists()
     assert (".git/config" in said.partition("Moved aside")[2]) == (level == "full")
     assert "r\n" in run(place, "git status; git remote") or level == "full"

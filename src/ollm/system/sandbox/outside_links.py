@@ -112,7 +112,9 @@ def find_files_in(text: str, *roots: str) -> Iterator[str]:
 def list_loaded_files(roots: Iterable[str]) -> Iterator[str]:
     """List the files below the roots that programs outside load because of the environment: modules and libraries in
     the folders where Python and the loader look first."""
-    for folder in _find_folders("PYTHONPATH", roots) | ({*map(os.path.realpath, sys.path)} - OWN_PLACES):
+    own = [entry for entry in sys.path if _is_in(entry, OWN_PLACES)]
+    others = {os.path.realpath(entry) for entry in sys.path if entry not in own}
+    for folder in _find_folders("PYTHONPATH", roots) | ((others | _resolve(*own)) - OWN_PLACES):
         if _is_in(folder, roots):
             yield from [folder] if os.path.isfile(folder) else _find_names(folder, _list_module_names())
             yield from _find_names(os.path.join(folder, "__pycache__"), _list_module_names())
@@ -122,6 +124,12 @@ def list_loaded_files(roots: Iterable[str]) -> Iterator[str]:
     for variable in ("LD_PRELOAD", "LD_AUDIT", "OPENSSL_CONF"):
         yield from _find_folders(variable, roots)
     yield from filter(None, (getattr(sys.modules.get("site"), "USER_SITE", None), sys.pycache_prefix))
+
+
+@cache
+def _resolve(*entries: str) -> frozenset[str]:
+    """Resolve folders where no command changes a link."""
+    return frozenset(map(os.path.realpath, entries))
 
 
 def _is_in(path: str, folders: Iterable[str]) -> bool:

@@ -13,8 +13,8 @@ from typing import Any
 
 from ollm.system.locks import get_process_start
 from ollm.system.sandbox.names import is_inside
-from ollm.system.sandbox.taken import TakenFile
-from ollm.system.sandbox.watch import SteeringWatch, identify
+from ollm.system.sandbox.taken import TakenFile, identify
+from ollm.system.sandbox.watch import SteeringWatch
 
 MAX_RECORD_SECONDS = 30 * 86_400  # that a record waits for a workspace that was moved or removed
 

@@ -86,6 +86,14 @@ def _make_put_back_command(root: str, batch: str, paths: Iterable[str]) -> str:
     return " && ".join(steps)
 
 
+def identify(folder: str) -> list[int]:
+    try:
+        about = os.stat(folder)
+    except OSError:
+        return []
+    return [about.st_dev, about.st_ino]
+
+
 def make_batch(folder: Path) -> str:
     """Create a new numbered folder."""
     make_private_directory(folder)

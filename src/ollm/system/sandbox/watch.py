@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import cached_property
 from operator import attrgetter
@@ -39,7 +39,7 @@ from ollm.system.sandbox.names import (
     trace_path,
 )
 from ollm.system.sandbox.outside_links import are_settled, get_state, remember
-from ollm.system.sandbox.taken import TakenFile, make_batch, move_aside
+from ollm.system.sandbox.taken import TakenFile, identify, make_batch, move_aside
 from ollm.system.sandbox.tree_names import TreeNames
 
 if TYPE_CHECKING:
@@ -48,6 +48,7 @@ if TYPE_CHECKING:
 
 LINK_DEPTH = 2
 GIT_POINTERS = (".git", "gitdir", "commondir")
+REPLACED = "somebody outside replaced it while a command ran, which could change it; put it back when none runs"
 FRESH_SECONDS = 2.0  # that a look serves questions about paths
 FILE_CLOCK = getattr(time, "CLOCK_REALTIME_COARSE", time.CLOCK_REALTIME)  # by which files are dated
 
@@ -293,10 +294,10 @@ class SteeringWatch:
         changed = [path for path in changed if not self._is_allowed(path)]
         new = [path for path in found if path not in self._known and not self._is_expected(path)]
         new = [each for path in self._spare_folders(new) for each in self._spare_own_state(path)]
-        new += self._find_replaced(found)
+        new += (replaced := self._find_replaced(found))
         new += self._find_harmful_indexes()
         new += [path for path in changed if os.path.lexists(path)]
-        taken = self._take([path for path in dict.fromkeys(new) if not self._is_allowed(path)])
+        taken = self._take([path for path in dict.fromkeys(new) if not self._is_allowed(path)], replaced)
         for path in changed:
             taken += self._put_back(path)
         if not taken and not changed:
@@ -427,7 +428,7 @@ class SteeringWatch:
             os.symlink(self._known[path] or "", path)
         return taken
 
-    def _take(self, paths: list[str]) -> list[TakenFile]:
+    def _take(self, paths: list[str], replaced: Container[str] = ()) -> list[TakenFile]:
         taken: list[TakenFile] = []
         unnamed = next((path for path in paths if find_steering_name(path) is None), "")
         for root in self._roots:
@@ -439,7 +440,8 @@ class SteeringWatch:
                     self._unlock(os.path.dirname(path), 0o700)
                     if os.path.isdir(path) and not os.path.islink(path):
                         self._unlock(path, 0o700)  # without the right to write to it a folder gets no other parent
-                    why = (path == unnamed and explain_outside_use(path, root)) or ""
+                    why = REPLACED if path in replaced else ""
+                    why = why or (path == unnamed and explain_outside_use(path, root)) or ""
                     taken.append(TakenFile(path, root, batch if move_aside(path, root, batch) else "", why))
                 paths = [path for path in paths if path not in mine]
         return taken
@@ -489,11 +491,3 @@ class SteeringWatch:
         self._allowed = set(record["allowed"])
         self._open = True
         return self.look()
-
-
-def identify(folder: str) -> list[int]:
-    try:
-        about = os.stat(folder)
-    except OSError:
-        return []
-    return [about.st_dev, about.st_ino]
