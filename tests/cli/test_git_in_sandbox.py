@@ -184,24 +184,18 @@ def test_the_user_is_told_of_an_operation_in_progress_and_can_take_it_over(place
 
 
 @pytest.mark.parametrize("level", ["full", "landlock"])
-def test_what_the_user_replaces_while_a_command_runs_is_not_the_commands_to_change(place: Path, level: str) -> None:
-    work, home = start(place, level), place / "user"
-    (work / "RUN").write_text(f"#!/bin/sh\ntouch {home}/ran\n")
-    (work / "RUN").chmod(0o755)
+def test_what_the_user_replaces_while_a_command_runs_stays_and_is_named(place: Path, level: str) -> None:
+    work = start(place, level)
     (work / "AGENTS.md").write_text("mine\n")
-    change = "until test -e done; do sleep .05; done; printf '[core]\n\tfsmonitor=./RUN\n' >> .git/config; echo evil >> AGENTS.md"
     mine = "until test -e go; do sleep .05; done; git remote add r /x; echo new > n; mv n AGENTS.md; touch done"
     with ThreadPoolExecutor(1) as user:
         acting = user.submit(run, place, mine)
-        said = command(place, f"touch go; {change}")
+        said = command(place, "touch go; until test -e done; do sleep .05; done; touch .envrc")
         acting.result()
-    assert "Moved aside, because" in said
-    assert "AGENTS.md" in said
-    assert "replaced it while a command ran" in said
-    assert not (work / "AGENTS.md").exists()
-    assert (".git/config" in said.partition("Moved aside")[2]) == (level == "full")
-    assert "r\n" in run(place, "git status; git remote") or level == "full"
-    assert not (home / "ran").exists()
+    assert "Replaced while a command ran, which could change them from then on: .git/config, AGENTS.md." in said
+    assert (work / "AGENTS.md").read_text() == "new\n"
+    assert run(place, "git remote") == "r\n"
+    assert not (work / ".envrc").exists()
 
 
 @pytest.mark.parametrize("level", ["full", "landlock"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 
-from ollm.system.sandbox.git_settings import GitNames, Settings, list_settings_files, read_names, read_shared_names
+from ollm.system.sandbox.git_settings import GitNames, list_settings_files, read_names, read_shared_names
 from ollm.system.sandbox.names import follow_pointer, is_inside
 from ollm.system.sandbox.outside_links import list_home_links, list_loaded_files, list_named_files, list_opened
 from ollm.system.sandbox.tree_names import TreeNames
@@ -33,10 +33,6 @@ class Anchors:
             if os.path.isdir(git) and not os.path.islink(git):
                 self._git_names[git] = read_names(list_settings_files(git), home)
         self._named = self._find_named() | list_named_files(self._roots)
-
-    def find_settings(self, file: str) -> Settings | None:
-        """Return the settings that a file had when they were read, or None."""
-        return next((names.files[file] for names in self._git_names.values() if file in names.files), None)
 
     def list_paths(self) -> list[str]:
         """List the paths, those that settings name in new worktrees too, and what Python and the loader load."""

@@ -11,7 +11,6 @@ from collections.abc import Collection
 
 from ollm.system.sandbox.git_settings import (
     NEW_REPOSITORY_KEYS,
-    Settings,
     is_harmless_setting,
     list_settings_files,
     parse_plain_file,
@@ -46,14 +45,6 @@ def is_expected(path: str, repositories: Collection[str]) -> bool:
     return settings is not None and all(
         is_harmless_setting(name, value, NEW_REPOSITORY_KEYS) for name, value in settings
     )
-
-
-def keeps_settings(path: str, before: Settings | None) -> bool:
-    """Return True if a file of settings says what it said before, apart from settings that start no program: `git
-    remote`, `push -u` and `branch` write such settings while a command runs."""
-    now = read_files([path], "").get(path)
-    said = [[one for one in some or () if not is_harmless_setting(*one, NEW_REPOSITORY_KEYS)] for some in (before, now)]
-    return None not in (before, now) and said[0] == said[1] and not os.path.islink(path) and not has_other_names(path)
 
 
 def _is_plain_file(path: str) -> bool:

@@ -13,7 +13,6 @@ import subprocess
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache, lru_cache
 from pathlib import Path
-from types import MappingProxyType
 from typing import NamedTuple
 
 from ollm.domain.lazy import compile_late
@@ -82,11 +81,11 @@ def _ignore(_path: str) -> None:
 
 
 class GitNames(NamedTuple):
-    """What settings name, as they name it. `files` are the settings by file, also included ones. `folders` are those of
+    """What settings name, as they name it. `files` are settings files, also included ones. `folders` are those of
     programs, `values` the words of each setting; both are relative to the top of a worktree. `unread` are settings that
     git cannot read: they may name anything."""
 
-    files: Mapping[str, Settings | None] = MappingProxyType({})
+    files: frozenset[str] = frozenset()
     folders: frozenset[str] = frozenset()
     values: frozenset[frozenset[str]] = frozenset()
     unread: bool = False
@@ -129,7 +128,7 @@ def read_names(files: Iterable[str], home: str, visit: Visit = _ignore, more: It
     named = [_find_names(tuple(settings), home) for settings in (*more, *read.values()) if settings]
     folders = frozenset(folder for some, _ in named for folder in some)
     values = frozenset(words for _, some in named for words in some)
-    return GitNames(read, folders, values, None in read.values())
+    return GitNames(frozenset(read), folders, values, None in read.values())
 
 
 def read_shared_names(places: Iterable[str], home: str, visit: Visit = _ignore) -> tuple[GitNames, list[str], set[str]]:

@@ -29,8 +29,6 @@ def recover_taken(records: Path, workspace: str = "") -> list[TakenFile]:
             process, started = record["process"]
             if started and get_process_start(process) == started:
                 continue
-            if not file.stat().st_mode & 0o200:  # nothing was running
-                record["births"] = {}
             _follow_move(record, workspace)
             if _is_moved(record) and time.time() - file.stat().st_mtime < MAX_RECORD_SECONDS:
                 continue
@@ -63,6 +61,6 @@ def _follow_move(record: dict[str, Any], workspace: str) -> None:
     known = {move(path): target for path, target in record["known"].items()}
     if all(os.path.lexists(path) for path in known if is_inside(path, new)):
         record |= {name: [*map(move, record[name])] for name in ("roots", "executed", "allowed")}
-        for name in ("operations", "births", "repositories"):
+        for name in ("operations", "repositories"):
             record[name] = {move(path): value for path, value in record.get(name, {}).items()}
         record |= {"known": known, "places": [identify(root) for root in record["roots"]]}

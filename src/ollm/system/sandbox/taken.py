@@ -28,6 +28,7 @@ class TakenFile(NamedTuple):
     batch: str
     why: str = ""
     parked: bool = False
+    replaced: bool = False
 
 
 def describe_taken(taken: Iterable[TakenFile]) -> str:
@@ -36,10 +37,16 @@ def describe_taken(taken: Iterable[TakenFile]) -> str:
 
     batches: dict[tuple[str, str], list[str]] = {}
     every = list(taken)
-    files = [file for file in every if not file.parked]
+    files = [file for file in every if not file.parked and not file.replaced]
     for file in files:
         batches.setdefault((file.root, file.batch), []).append(file.path)
     lines = _describe_parked(file for file in every if file.parked)
+    if replaced := [make_printable(os.path.relpath(file.path, file.root)) for file in every if file.replaced]:
+        which = ", ".join(sorted(replaced))
+        lines.append(
+            f"Replaced while a command ran, which could change them from then on: {which}. "
+            "The user should look at them before using them"
+        )
     for (root, batch), paths in batches.items():
         shown = [shlex.quote(make_printable(os.path.relpath(path, root))) for path in paths[:MAX_SHOWN]]
         more = f" and {len(paths) - MAX_SHOWN} more, all in {batch or root}" if len(paths) > MAX_SHOWN else ""

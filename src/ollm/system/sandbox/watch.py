@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import cached_property
 from operator import attrgetter
@@ -39,7 +39,7 @@ from ollm.system.sandbox.names import (
     trace_path,
 )
 from ollm.system.sandbox.outside_links import are_settled, get_state, remember
-from ollm.system.sandbox.taken import TakenFile, identify, make_batch, move_aside
+from ollm.system.sandbox.taken import TakenFile, describe_taken, identify, make_batch, move_aside
 from ollm.system.sandbox.tree_names import TreeNames
 
 if TYPE_CHECKING:
@@ -48,7 +48,6 @@ if TYPE_CHECKING:
 
 LINK_DEPTH = 2
 GIT_POINTERS = (".git", "gitdir", "commondir")
-REPLACED = "somebody outside replaced it while a command ran, which could change it; put it back when none runs"
 FRESH_SECONDS = 2.0  # that a look serves questions about paths
 FILE_CLOCK = getattr(time, "CLOCK_REALTIME_COARSE", time.CLOCK_REALTIME)  # by which files are dated
 
@@ -278,10 +277,7 @@ class SteeringWatch:
                 break
         operations = [path for path in self._names.operations if not self._is_allowed(path)]
         parked, left = self._parking.park(operations, self._operations)
-        taken += [*parked, *self._take(left)]
-        if self._written and not self._open:
-            self._mark_record(0o400)
-        return taken
+        return [*taken, *parked, *self._take(left)]
 
     def _judge(self) -> tuple[list[TakenFile], bool]:
         """Move aside what is new and restore changed links. Return what was moved, and True if a link was restored."""
@@ -294,10 +290,10 @@ class SteeringWatch:
         changed = [path for path in changed if not self._is_allowed(path)]
         new = [path for path in found if path not in self._known and not self._is_expected(path)]
         new = [each for path in self._spare_folders(new) for each in self._spare_own_state(path)]
-        new += (replaced := self._find_replaced(found))
         new += self._find_harmful_indexes()
         new += [path for path in changed if os.path.lexists(path)]
-        taken = self._take([path for path in dict.fromkeys(new) if not self._is_allowed(path)], replaced)
+        taken = self._take([path for path in dict.fromkeys(new) if not self._is_allowed(path)])
+        taken += self._find_replaced(found)
         for path in changed:
             taken += self._put_back(path)
         if not taken and not changed:
@@ -391,16 +387,17 @@ class SteeringWatch:
             self._made.add(path)
         return True
 
-    def _find_replaced(self, found: Iterable[str]) -> list[str]:
-        """Find the files in place of protected ones: somebody outside put them there while a command ran, which could
-        change them from then on, or had them open before. Settings of git stay if they start no other program."""
+    def _find_replaced(self, found: Iterable[str]) -> list[TakenFile]:
+        """Find the files in place of protected ones. Somebody outside put them there while a command ran, which could
+        change them from then on, or had them open before. They stay, since they are the user's, and are told once."""
         births = self._read_births(path for path in found if path in self._births)
-        replaced = [path for path, birth in births.items() if birth != self._births[path]]
-        if not replaced:
-            return []
-        from ollm.system.sandbox.git_parts import keeps_settings
-
-        return [path for path in replaced if not keeps_settings(path, self._anchors.find_settings(path))]
+        new = {path: birth for path, birth in births.items() if birth != self._births[path]}
+        self._births |= new
+        told = [path for path in new if not self._is_allowed(path)]
+        replaced = [TakenFile(path, self._find_root(path) or "", "", replaced=True) for path in told]
+        if replaced:
+            self._report(describe_taken(replaced))
+        return replaced
 
     def _find_harmful_indexes(self) -> list[str]:
         """Find the indexes that a command changed and that lead git out of the worktree."""
@@ -428,7 +425,7 @@ class SteeringWatch:
             os.symlink(self._known[path] or "", path)
         return taken
 
-    def _take(self, paths: list[str], replaced: Container[str] = ()) -> list[TakenFile]:
+    def _take(self, paths: list[str]) -> list[TakenFile]:
         taken: list[TakenFile] = []
         unnamed = next((path for path in paths if find_steering_name(path) is None), "")
         for root in self._roots:
@@ -440,8 +437,7 @@ class SteeringWatch:
                     self._unlock(os.path.dirname(path), 0o700)
                     if os.path.isdir(path) and not os.path.islink(path):
                         self._unlock(path, 0o700)  # without the right to write to it a folder gets no other parent
-                    why = REPLACED if path in replaced else ""
-                    why = why or (path == unnamed and explain_outside_use(path, root)) or ""
+                    why = (path == unnamed and explain_outside_use(path, root)) or ""
                     taken.append(TakenFile(path, root, batch if move_aside(path, root, batch) else "", why))
                 paths = [path for path in paths if path not in mine]
         return taken
@@ -463,7 +459,6 @@ class SteeringWatch:
                 "executed": self._anchored,
                 "folder": str(self._find_folder()),
                 "known": self._known,
-                "births": self._births,
                 "repositories": self._repositories,
                 "operations": self._operations,
                 "used": self._used,
@@ -475,18 +470,11 @@ class SteeringWatch:
             make_private_directory(self._records)
             replace_file(self._get_record_file(), record.encode())
             self._written = record
-        else:
-            self._mark_record(0o600)
-
-    def _mark_record(self, mode: int) -> None:
-        """Let the mode of the record say if commands are running: then what was replaced since is not the user's."""
-        with suppress(OSError):
-            os.chmod(self._get_record_file(), mode)
 
     def resume(self, record: dict[str, Any]) -> list[TakenFile]:
         """Perform the check that the process which wrote this record would have made."""
         self._known, self._repositories = dict(record["known"]), dict(record.get("repositories", {}))
-        self._births, self._operations = dict(record.get("births", {})), dict(record.get("operations", {}))
+        self._operations = dict(record.get("operations", {}))
         self._used = [*record.get("used", ())]
         self._allowed = set(record["allowed"])
         self._open = True
