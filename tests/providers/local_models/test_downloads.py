@@ -77,7 +77,7 @@ def test_a_refusal_and_no_network_are_told(tmp_path: Path) -> None:
             ModelStore(tmp_path, {"tiny": files.url}).get(MODEL, quiet)
     with pytest.raises(OllmError, match="failed"):
         ModelStore(tmp_path, {"tiny": "http://127.0.0.1:1/"}).get(MODEL, quiet)
-    with pytest.raises(OllmError, match="unsupported protocol"):
+    with pytest.raises(OllmError, match="Use http"):
         ModelStore(tmp_path, {"tiny": "ftp://x/y"}).get(MODEL, quiet)
 
 
