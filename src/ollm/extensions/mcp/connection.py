@@ -48,9 +48,9 @@ class McpConnectionState:
         self.why = self.why or why
         self.over.set()
 
-    def explain_loss(self, why: str) -> str:
+    def explain_loss(self) -> str:
         words = self.last_words()
-        return f"{self.why or why}; last stderr: {words}" if words else self.why or why
+        return f"{self.why}; last stderr: {words}" if words else self.why
 
 
 class SessionLostError(Exception):
@@ -125,7 +125,7 @@ class McpConnection:
             await asyncio.sleep(0)
             if line.over.is_set():
                 self.failures += 1
-                raise self._make_failure(f"stopped during the call ({line.explain_loss('')})") from error
+                raise self._make_failure(f"stopped during the call ({line.explain_loss()})") from error
             if self.server.url and line.status in LOST_SESSION_STATUSES:
                 raise SessionLostError(summarize_error(error)) from error
             raise self._make_failure(f"answered with an error: {summarize_error(error)}") from error
@@ -190,7 +190,7 @@ class McpConnection:
             await asyncio.wait({ready, holding}, timeout=self.server.start_timeout, return_when=asyncio.FIRST_COMPLETED)
             if not ready.done():
                 line.mark_lost(f"no initialize reply within {self.server.start_timeout:g} s (startTimeout)")
-                raise self._make_failure(f"cannot be used: {line.explain_loss('')}", "Timeout")
+                raise self._make_failure(f"cannot be used: {line.explain_loss()}", "Timeout")
             self._client = ready.result()
         except asyncio.CancelledError:
             holding.cancel()
@@ -219,7 +219,7 @@ class McpConnection:
             _fail(ready, self._make_failure(f"cannot be started: {error.message}"))
         except Exception as error:  # noqa: BLE001 - whatever the SDK raises for a foreign server is that server's failure
             line.mark_lost(self._explain_refusal(line.status, summarize_error(error)))
-            _fail(ready, self._make_failure(f"cannot be used: {line.explain_loss('')}"))
+            _fail(ready, self._make_failure(f"cannot be used: {line.explain_loss()}"))
 
     async def _hold_some_way(self, line: McpConnectionState, ready: asyncio.Future[Client]) -> None:
         """Connect in `legacy` mode, whose handshake lets a server ask questions and announce changed tools. If a server
