@@ -68,10 +68,10 @@ def run(place: Path, line: str) -> str:
     return done.stdout + done.stderr
 
 
-def command(place: Path, line: str) -> str:
+def command(place: Path, line: str, file: str = "s.sh") -> str:
     """What a model does, with git in the sandbox."""
-    (place / "user/work/s.sh").write_text(f"export GIT_EDITOR=true\n{line}\n")
-    return str(shell(place, "sh s.sh", "--yes")["llmContent"])
+    (place / "user/work" / file).write_text(f"export GIT_EDITOR=true\n{line}\n")
+    return str(shell(place, f"sh {file}", "--yes")["llmContent"])
 
 
 @pytest.mark.parametrize("level", ["full", "landlock"])
@@ -192,7 +192,9 @@ def test_what_the_user_replaces_while_a_command_runs_stays_and_is_named(place: P
         acting = user.submit(run, place, mine)
         said = command(place, "touch go; until test -e done; do sleep .05; done; touch .envrc")
         acting.result()
-    assert "Replaced while a command ran, which could change them from then on: .git/config, AGENTS.md." in said
+    assert (
+        "Replaced or renamed while a command ran, which could change them from then on: .git/config, AGENTS.md." in said
+    )
     assert (work / "AGENTS.md").read_text() == "new\n"
     assert run(place, "git remote") == "r\n"
     assert not (work / ".envrc").exists()
@@ -203,3 +205,39 @@ def test_the_last_look_of_a_session_comes_after_its_last_process(place: Path, le
     work = start(place, level)
     command(place, "(while mkdir -p .vscode; do echo evil > .vscode/tasks.json; done) > /dev/null 2>&1 & sleep .5")
     assert not (work / ".vscode").exists()
+
+
+def test_what_the_user_renames_and_brings_back_is_named_where_a_command_could_change_it(place: Path) -> None:
+    work = start(place, "landlock")
+    (work / ".envrc").write_text("mine\n")
+    mine = "until test -e go; do sleep .05; done; mv .envrc off; until test -e changed; do sleep .05; done; mv off .envrc; touch done"
+    with ThreadPoolExecutor(1) as user:
+        acting = user.submit(run, place, mine)
+        said = command(
+            place,
+            "touch go; until echo theirs >> off; do sleep .05; done; touch changed; until test -e done; do sleep .05; done",
+        )
+        acting.result()
+    assert "Replaced or renamed while a command ran, which could change them from then on: .envrc." in said
+
+
+@pytest.mark.parametrize("level", ["full", "landlock"])
+def test_what_two_sessions_make_one_after_the_other_is_moved_aside_by_both(place: Path, level: str) -> None:
+    work = start(place, level)
+    first = """
+    git clone -q --bare . y; git -C y config core.fsmonitor 'touch ~/ran;false'; git -C y config core.bare false
+    git -C y config core.worktree .; echo one > .envrc; touch made; until test -e seen; do sleep .05; done
+    """
+    second = """
+    touch seen; until ! test -e .envrc; do sleep .05; done; while test -e y/HEAD && test -e y/config; do sleep .05; done
+    echo two > .envrc; echo ref: refs/heads/main > y/HEAD
+    """
+    with ThreadPoolExecutor(1) as other:
+        acting = other.submit(command, place, first, "first.sh")
+        run(place, "until test -e made; do sleep .05; done")
+        said = command(place, second)
+        assert ".envrc" in acting.result()
+    assert ".envrc" in said
+    run(place, "git -C y status")
+    assert not (work / ".envrc").exists()
+    assert not (place / "user/ran").exists()

@@ -255,6 +255,20 @@ def test_after_a_kill_the_next_start_does_it_from_the_record(work: Path, tmp_pat
     assert not records.exists()
 
 
+def test_what_the_user_makes_after_the_last_command_of_a_killed_agent_stays(work: Path, tmp_path: Path) -> None:
+    records = tmp_path / "records"
+    watch = make(tmp_path, records=records)
+    for _ in range(2):
+        watch.begin()
+        watch.look()
+    (record,) = records.iterdir()
+    record.write_text(json.dumps({**json.loads(record.read_text()), "process": [1, "long ago"]}))
+    (work / ".mcp.json").touch()
+
+    assert recover_taken(records) == []
+    assert not records.exists()
+
+
 def test_no_file_outside_is_changed_through_a_hard_link_to_it(work: Path, tmp_path: Path) -> None:
     inside = [work / name for name in ("rc", "lib/site-packages/m.py", "node_modules/a/b.js", "sub/large")]
     outside = [tmp_path / f"outside-{number}" for number in range(len(inside))]

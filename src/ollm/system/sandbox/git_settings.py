@@ -29,6 +29,7 @@ from ollm.system.sandbox.names import (
     find_executable,
     find_git_directories,
     follow_dot_git,
+    is_in_any,
     is_inside,
     list_names,
     list_repositories,
@@ -97,7 +98,7 @@ class GitNames(NamedTuple):
         found = {path for top in tops for words in self.values for path in _find_files(words, top, get_kind, new=new)}
         if self.unread:
             found.update(os.path.join(top, name) for top in tops for name in list_names(top) if name != ".git")
-        found = {path for path in found if not any(is_inside(path, folder) for folder in opened)}
+        found = {path for path in found if not is_in_any(path, opened)}
         return {*found, *self.files, *(os.path.join(top, folder) for top in tops for folder in self.folders)}
 
 
@@ -181,7 +182,7 @@ def _find_naming_setting(path: str, root: str) -> str:
         for setting in settings or ():
             folders, values = _find_names((setting,), home)
             alone = GitNames(folders=folders, values=values)
-            if any(is_inside(path, one) for named in alone.find_paths(tops) for one in trace_path(named)):
+            if any(is_in_any(path, trace_path(named)) for named in alone.find_paths(tops)):
                 return setting[0]
     return ""
 

@@ -216,12 +216,12 @@ def set_mount_attributes(path: str, attributes: int, *, tree: int = AT_FDCWD) ->
     call("mount_setattr", tree, os.fsencode(path), flags, wanted, 32)
 
 
-def read_births(paths: Iterable[str]) -> dict[str, str]:
-    """Read the births of those files that are there."""
+def read_births(paths: Iterable[str], *, changes: bool = False) -> dict[str, str]:
+    """Read the births of those files that are there; if asked, with the times of their last changes."""
     births: dict[str, str] = {}
     for path in paths:
         with suppress(OSError):
-            births[path] = read_birth(path)
+            births[path] = f"{read_birth(path)} {os.lstat(path).st_ctime_ns if changes else ''}"
     return births
 
 

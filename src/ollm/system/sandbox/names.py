@@ -93,6 +93,10 @@ def is_inside(path: str, directory: str) -> bool:
     return path == directory or path.startswith(directory.rstrip("/") + "/")
 
 
+def is_in_any(path: str, directories: Iterable[str]) -> bool:
+    return any(is_inside(path, directory) for directory in directories)
+
+
 def list_names(folder: str) -> list[str]:
     """Return the names in a folder, or [] if it cannot be read."""
     try:
@@ -252,7 +256,7 @@ def find_repository_part(path: str, root: str) -> str | None:
 def find_own_place(path: str, roots: Iterable[str]) -> str | None:
     """Return the folder below a root that ollm runs from and that a path lies in, or None."""
     inside = (place for place in OWN_PLACES if is_inside(path, place))
-    return next((place for place in inside if any(is_inside(place, root) for root in roots)), None)
+    return next((place for place in inside if is_in_any(place, roots)), None)
 
 
 def read_target(path: str) -> str | None:

@@ -12,7 +12,7 @@ from contextlib import suppress
 from functools import cache, lru_cache
 from typing import Any, TypeVar
 
-from ollm.system.sandbox.names import OWN_PLACES, is_inside, list_names, read_target, trace_path
+from ollm.system.sandbox.names import OWN_PLACES, is_in_any, is_inside, list_names, read_target, trace_path
 
 Visit = Callable[[str], None]  # is called with every path on which a result depends
 T = TypeVar("T")
@@ -75,14 +75,14 @@ def _read_home_links(roots: tuple[str, ...], _moment: int) -> list[str]:
     programs = {os.path.realpath(entry) for entry in os.environ.get("PATH", "").split(":") if os.path.isabs(entry)}
     links = [link for home in homes for link in find_home_links(home, read)]
     links += [link for folder in sorted(programs) for link in read(folder)[0]]
-    return [link for link in dict.fromkeys(links) if not any(is_inside(link, root) for root in roots)]
+    return [link for link in dict.fromkeys(links) if not is_in_any(link, roots)]
 
 
 def _read_leading_links(folder: str, roots: tuple[str, ...], visit: Visit) -> tuple[list[str], list[str]]:
     links, folders = read_links(folder, visit)
     read = cache(read_target)  # most links of a folder have the same folders above them
     traced = ((link, trace_path(link, read)) for link in links)
-    return [link for link, places in traced if any(is_inside(one, root) for one in places for root in roots)], folders
+    return [link for link, places in traced if any(is_in_any(one, roots) for one in places)], folders
 
 
 def list_opened(roots: Sequence[str]) -> list[str]:
@@ -96,7 +96,7 @@ def list_named_files(roots: Sequence[str]) -> set[str]:
     values = {value for value in os.environ.values() if "/" in value}
     parts = {part for value in values for part in (value, *re.split(r"[:\s]", value)) if part.startswith("/")}
     found = {*filter(os.path.isfile, parts), *(file for value in values for file in find_files_in(value, *roots))}
-    return {file for file in found if not _is_in(file, opened)}
+    return {file for file in found if not is_in_any(file, opened)}
 
 
 def find_files_in(text: str, *roots: str) -> Iterator[str]:
@@ -112,10 +112,10 @@ def find_files_in(text: str, *roots: str) -> Iterator[str]:
 def list_loaded_files(roots: Iterable[str]) -> Iterator[str]:
     """List the files below the roots that programs outside load because of the environment: modules and libraries in
     the folders where Python and the loader look first."""
-    own = [entry for entry in sys.path if _is_in(entry, OWN_PLACES)]
+    own = [entry for entry in sys.path if is_in_any(entry, OWN_PLACES)]
     others = {os.path.realpath(entry) for entry in sys.path if entry not in own}
     for folder in _find_folders("PYTHONPATH", roots) | ((others | _resolve(*own)) - OWN_PLACES):
-        if _is_in(folder, roots):
+        if is_in_any(folder, roots):
             yield from [folder] if os.path.isfile(folder) else _find_names(folder, _list_module_names())
             yield from _find_names(os.path.join(folder, "__pycache__"), _list_module_names())
     for folder in _find_folders("LD_LIBRARY_PATH", roots):
@@ -132,15 +132,11 @@ def _resolve(*entries: str) -> frozenset[str]:
     return frozenset(map(os.path.realpath, entries))
 
 
-def _is_in(path: str, folders: Iterable[str]) -> bool:
-    return any(is_inside(path, folder) for folder in folders)
-
-
 def _find_folders(variable: str, roots: Iterable[str]) -> set[str]:
     """Return the folders below the roots that a variable names. An empty name is the current folder."""
     value = os.environ.get(variable)
     folders = {os.path.realpath(name) for name in value.split(":")} if value else set()
-    return {folder for folder in folders if _is_in(folder, roots)}
+    return {folder for folder in folders if is_in_any(folder, roots)}
 
 
 def _find_names(folder: str, names: Container[str]) -> Iterator[str]:

@@ -3,7 +3,6 @@ agents wrote."""
 
 from __future__ import annotations
 
-import json
 import os
 import time
 from contextlib import suppress
@@ -11,8 +10,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ollm.system.locks import get_process_start
 from ollm.system.sandbox.names import is_inside
+from ollm.system.sandbox.records import read_left_over
 from ollm.system.sandbox.taken import TakenFile, identify
 from ollm.system.sandbox.watch import SteeringWatch
 
@@ -23,19 +22,13 @@ def recover_taken(records: Path, workspace: str = "") -> list[TakenFile]:
     """Move aside files created by commands of killed agents; records of running agents are left alone. A workspace that
     was moved since is known by its inode as soon as we start in it; until then its record is kept."""
     taken: list[TakenFile] = []
-    for file in sorted(records.glob("*.json")):
-        try:
-            record = json.loads(file.read_bytes())
-            process, started = record["process"]
-            if started and get_process_start(process) == started:
-                continue
+    for file, record in read_left_over(records):
+        with suppress(OSError, ValueError, KeyError, TypeError):  # damaged
             _follow_move(record, workspace)
             if _is_moved(record) and time.time() - file.stat().st_mtime < MAX_RECORD_SECONDS:
                 continue
             watch = SteeringWatch(record["roots"], record["executed"], find_folder=partial(Path, record["folder"]))
             taken += watch.resume(record)
-        except (OSError, ValueError, KeyError, TypeError):
-            pass  # damaged: there is nothing to compare with
         file.unlink(missing_ok=True)
     with suppress(OSError):
         records.rmdir()

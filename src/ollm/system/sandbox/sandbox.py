@@ -232,6 +232,7 @@ class Sandbox:
             records=None if self._taken is None else self._taken / RECORDS,
             folders=self._folders,
             report=self._report,
+            mounted=self.level in WHOLE_LEVELS,
         )
 
     def make_box(

@@ -44,7 +44,7 @@ def describe_taken(taken: Iterable[TakenFile]) -> str:
     if replaced := [make_printable(os.path.relpath(file.path, file.root)) for file in every if file.replaced]:
         which = ", ".join(sorted(replaced))
         lines.append(
-            f"Replaced while a command ran, which could change them from then on: {which}. "
+            f"Replaced or renamed while a command ran, which could change them from then on: {which}. "
             "The user should look at them before using them"
         )
     for (root, batch), paths in batches.items():

@@ -13,16 +13,14 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from functools import cached_property
+from functools import cached_property, partial
 from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ollm.domain.errors import StartError
-from ollm.system.atomic import make_private_directory, replace_file
 from ollm.system.beneath import FolderKeys
 from ollm.system.folders import FolderMemory, FolderNames
-from ollm.system.locks import get_process_start
 from ollm.system.sandbox.git_settings import explain_outside_use
 from ollm.system.sandbox.hard_links import HardLinks
 from ollm.system.sandbox.names import (
@@ -32,6 +30,7 @@ from ollm.system.sandbox.names import (
     find_steering_name,
     follow_dot_git,
     has_other_names,
+    is_in_any,
     is_inside,
     list_repositories,
     read_pointer,
@@ -39,6 +38,7 @@ from ollm.system.sandbox.names import (
     trace_path,
 )
 from ollm.system.sandbox.outside_links import are_settled, get_state, remember
+from ollm.system.sandbox.records import Record
 from ollm.system.sandbox.taken import TakenFile, describe_taken, identify, make_batch, move_aside
 from ollm.system.sandbox.tree_names import TreeNames
 
@@ -61,7 +61,8 @@ class Ending(Protocol):
 
 class SteeringWatch:
     """Watches the folders that working boxes may write. `find_folder` returns the session's folder for taken files;
-    `records` is where the record is kept."""
+    `records` is where the record is kept. Protected files are `mounted`, or known by their names alone: then a command
+    can change one that somebody renames meanwhile."""
 
     def __init__(
         self,
@@ -72,6 +73,7 @@ class SteeringWatch:
         records: Path | None = None,
         folders: FolderMemory | None = None,
         report: Callable[[str], None] = lambda _: None,
+        mounted: bool = True,
     ) -> None:
         self._roots = tuple(dict.fromkeys(roots))
         self._own_folders = [os.path.join(root, ".ollm") for root in self._roots]
@@ -81,10 +83,11 @@ class SteeringWatch:
         kept = OWN_PLACES.intersection(self._executed)
         self._links = HardLinks(self._roots, kept, unlock=self._unlock, report=report)
         self._report = report
+        self._mounted = mounted
         self._names = TreeNames(self._roots, self._folders, self._unlock)
         self._anchored: list[str] = []  # before the command
         self._find_folder = find_folder
-        self._records = records
+        self._record = None if records is None else Record(records)
         self._known: dict[str, str | None] = {}  # path: the target of a link
         self._births: dict[str, str] = {}  # of those that are no links: a mount is lost with the file that it is on
         self._allowed: set[str] = set()
@@ -99,7 +102,6 @@ class SteeringWatch:
         self.since = 0.0  # when the first of the commands that run now began
         self._untold: list[TakenFile] = []
         self._single: set[str] = set()  # known to have no other name
-        self._written = ""
 
     @cached_property
     def _parking(self) -> Parking:
@@ -111,7 +113,7 @@ class SteeringWatch:
     def _read_births(self) -> Callable[[Iterable[str]], dict[str, str]]:
         from ollm.system.sandbox.kernel import read_births
 
-        return read_births
+        return partial(read_births, changes=not self._mounted)
 
     @cached_property
     def _anchors(self) -> Anchors:
@@ -160,8 +162,9 @@ class SteeringWatch:
             self._used = sorted({follow_dot_git(path)[1] for path in pointers})
             self._separate_names()
             self._known |= dict.fromkeys((*unseparated, *self._find_foreign_worktrees()))
+            self._forget_what_others_made()
             self._births = self._read_births(path for path, target in self._known.items() if target is None)
-            self._known = {path: to for path, to in self._known.items() if to is not None or path in self._births}
+            self._known = {path: to for path, to in self._known.items() if path in self._births or read_target(path)}
         self._open = True
         self._write_record()
         self._untold += self._parking.put_back(self._names.git_directories)
@@ -235,7 +238,7 @@ class SteeringWatch:
         with self._keys:
             self._folders.look(time.monotonic() - FRESH_SECONDS)
             links = self._find_links(self._names.find_steering())
-            return next((link for link in links if any(is_inside(path, one) for one in trace_path(link))), None)
+            return next((link for link in links if is_in_any(path, trace_path(link))), None)
 
     def attach(self, process: Ending) -> None:
         """Watch the running command until all its processes have ended."""
@@ -256,11 +259,8 @@ class SteeringWatch:
         taken = self.look()
         if self.since and (said := self._parking.describe(self._names.git_directories)):
             self._report(said)
-        if self._written:
-            with suppress(OSError):
-                self._get_record_file().unlink(missing_ok=True)
-                self._get_record_file().parent.rmdir()
-            self._written = ""
+        if self._record is not None:
+            self._record.remove()
         return taken
 
     def _look(self) -> list[TakenFile]:
@@ -277,7 +277,10 @@ class SteeringWatch:
                 break
         operations = [path for path in self._names.operations if not self._is_allowed(path)]
         parked, left = self._parking.park(operations, self._operations)
-        return [*taken, *parked, *self._take(left)]
+        taken += [*parked, *self._take(left)]
+        if not self._open and self._record is not None:
+            self._record.rest()
+        return taken
 
     def _judge(self) -> tuple[list[TakenFile], bool]:
         """Move aside what is new and restore changed links. Return what was moved, and True if a link was restored."""
@@ -410,7 +413,7 @@ class SteeringWatch:
         return [os.path.join(git, "index") for git in gits if not remember(has_harmless_index, git)]
 
     def _is_allowed(self, path: str) -> bool:
-        return any(is_inside(path, one) for one in self._allowed)
+        return is_in_any(path, self._allowed)
 
     def _put_back(self, path: str) -> list[TakenFile]:
         """Restore a link. A file or link that replaced a parent folder is moved aside first."""
@@ -442,34 +445,34 @@ class SteeringWatch:
                 paths = [path for path in paths if path not in mine]
         return taken
 
-    def _get_record_file(self) -> Path:
-        assert self._records is not None
-        return self._records / f"{os.getpid()}-{id(self):x}.json"
+    def _forget_what_others_made(self) -> None:
+        """Take for new what commands of other sessions made that run now: those sessions will move it aside, and then
+        a command of ours could make it again."""
+        for other in () if self._record is None else self._record.read_others():
+            roots, known, whole = other["roots"], other["known"], other["repositories"]
+            left = {path for path in self._known if not is_in_any(path, roots) or is_in_any(path, other["allowed"])}
+            self._known = {path: to for path, to in self._known.items() if path in left or known.get(path, "") == to}
+            self._repositories = {
+                git: has_head and (not is_in_any(git, roots) or whole.get(git, False))
+                for git, has_head in self._repositories.items()
+            }
 
     def _write_record(self) -> None:
-        """Write and sync the record before the command starts, if it has changed."""
-        if self._records is None:
-            return
-        import json
-
-        record = json.dumps(
-            {
-                "roots": self._roots,
-                "places": [identify(root) for root in self._roots],
-                "executed": self._anchored,
-                "folder": str(self._find_folder()),
-                "known": self._known,
-                "repositories": self._repositories,
-                "operations": self._operations,
-                "used": self._used,
-                "allowed": sorted(self._allowed),
-                "process": [os.getpid(), get_process_start(os.getpid())],
-            }
-        )
-        if record != self._written:
-            make_private_directory(self._records)
-            replace_file(self._get_record_file(), record.encode())
-            self._written = record
+        """Write the record before the command starts."""
+        if self._record is not None:
+            self._record.write(
+                {
+                    "roots": self._roots,
+                    "places": [identify(root) for root in self._roots],
+                    "executed": self._anchored,
+                    "folder": str(self._find_folder()),
+                    "known": self._known,
+                    "repositories": self._repositories,
+                    "operations": self._operations,
+                    "used": self._used,
+                    "allowed": sorted(self._allowed),
+                }
+            )
 
     def resume(self, record: dict[str, Any]) -> list[TakenFile]:
         """Perform the check that the process which wrote this record would have made."""

@@ -1,0 +1,94 @@
+"""Records on disk of the state before sandboxed commands: for the check after a crash, and for other sessions."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from ollm.system.atomic import make_private_directory, replace_file
+from ollm.system.locks import get_process_start
+from ollm.system.sandbox.names import list_names
+
+RUNNING, RESTING = ".json", ".idle"  # while commands run, and between them
+BOOT_ID = "/proc/sys/kernel/random/boot_id"
+
+
+class Record:
+    """The record of one watch, in a folder that all sessions share."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        name = folder / f"{os.getpid()}-{id(self):x}"
+        self._running, self._resting = f"{name}{RUNNING}", f"{name}{RESTING}"
+        self._written = ""
+
+    def write(self, state: dict[str, Any]) -> None:
+        """Write and sync the state before a command, if it has changed."""
+        process = [os.getpid(), get_process_start(os.getpid())]
+        text = json.dumps({**state, "process": process, "boot": _read_boot()})
+        if text == self._written:
+            with suppress(FileNotFoundError):
+                os.rename(self._resting, self._running)
+            return
+        make_private_directory(self._folder)
+        replace_file(Path(self._running), text.encode())
+        self._written = text
+
+    def rest(self) -> None:
+        """Note that no command runs any more, and that everything is checked."""
+        with suppress(FileNotFoundError):
+            os.rename(self._running, self._resting)
+
+    def remove(self) -> None:
+        for file in (self._running, self._resting) if self._written else ():
+            with suppress(FileNotFoundError):
+                os.unlink(file)
+        self._written = ""
+        with suppress(OSError):
+            self._folder.rmdir()
+
+    def read_others(self) -> Iterator[dict[str, Any]]:
+        """Read the records of other sessions whose commands run now."""
+        for name in list_names(str(self._folder)):
+            file = os.path.join(self._folder, name)
+            if name.endswith(RUNNING) and file != self._running:
+                with suppress(OSError, ValueError, KeyError, TypeError):
+                    record = json.loads(Path(file).read_bytes())
+                    if is_alive(record):
+                        yield record
+
+
+def read_left_over(folder: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
+    """Read the records of agents that were killed. Those whose commands had ended are removed, and so are damaged ones:
+    there is nothing to compare with. After a power cut a command may have run nevertheless."""
+    for file in sorted(file for file in folder.iterdir() if file.suffix in (RUNNING, RESTING)):
+        with suppress(FileNotFoundError):
+            try:
+                record = json.loads(file.read_bytes())
+                if is_alive(record):
+                    continue
+                if file.suffix == RUNNING or record["boot"] != _read_boot():
+                    yield file, record
+                    continue
+            except (ValueError, KeyError, TypeError):
+                pass
+            file.unlink()
+
+
+def is_alive(record: dict[str, Any]) -> bool:
+    """Return True if the process that wrote a record is still there."""
+    process, started = record["process"]
+    return bool(started) and get_process_start(process) == started
+
+
+@cache
+def _read_boot() -> str:
+    try:
+        return Path(BOOT_ID).read_text(encoding="ascii").strip()
+    except OSError:
+        return ""
