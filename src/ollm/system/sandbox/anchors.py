@@ -7,7 +7,13 @@ from collections.abc import Iterable
 
 from ollm.system.sandbox.git_settings import GitNames, list_settings_files, read_names, read_shared_names
 from ollm.system.sandbox.names import follow_pointer, is_inside
-from ollm.system.sandbox.outside_links import list_home_links, list_loaded_files, list_named_files, list_opened
+from ollm.system.sandbox.outside_links import (
+    list_home_links,
+    list_loaded_files,
+    list_named_files,
+    list_opened,
+    remember,
+)
 from ollm.system.sandbox.tree_names import TreeNames
 
 
@@ -27,7 +33,7 @@ class Anchors:
         """Read what the settings of git name: those for every repository, and those of each one."""
         home = os.path.expanduser("~")
         self._names.find_steering()
-        shared, self._shared_tops, _ = read_shared_names(self._roots, home)
+        shared, self._shared_tops, _ = remember(read_shared_names, self._roots, home)
         self._git_names = {"": shared}
         for git in self._names.repositories:
             if os.path.isdir(git) and not os.path.islink(git):

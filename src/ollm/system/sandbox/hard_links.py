@@ -68,11 +68,12 @@ class HardLinks:
             self._tell(copied)
         return copied, self._list_protected()
 
-    def look(self, packages: Iterable[str]) -> None:
-        """Read the folders of packages that are new or have changed."""
+    def look(self, packages: Iterable[str]) -> bool:
+        """Read the folders of packages that are new or have changed. Return True if there are any."""
         tops = [*self._forget_changed(), *(folder for folder in packages if folder not in self._packages)]
         if tops:
             self._scan(tops)
+        return bool(tops)
 
     @property
     def repositories(self) -> list[str]:

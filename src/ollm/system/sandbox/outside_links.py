@@ -93,10 +93,17 @@ def list_opened(roots: Sequence[str]) -> list[str]:
 def list_named_files(roots: Sequence[str]) -> set[str]:
     """Return the files in the roots that variables of the environment name: programs outside read or run them."""
     opened = list_opened(roots)
-    values = {value for value in os.environ.values() if "/" in value}
-    parts = {part for value in values for part in (value, *re.split(r"[:\s]", value)) if part.startswith("/")}
+    values, parts = _split_values(*os.environ.values())
     found = {*filter(os.path.isfile, parts), *(file for value in values for file in find_files_in(value, *roots))}
     return {file for file in found if not is_in_any(file, opened)}
+
+
+@lru_cache(maxsize=1)
+def _split_values(*values: str) -> tuple[set[str], set[str]]:
+    """Return the values that may name files, and their parts that are absolute paths."""
+    naming = {value for value in values if "/" in value}
+    parts = {part for value in naming for part in (value, *re.split(r"[:\s]", value)) if part.startswith("/")}
+    return naming, parts
 
 
 def find_files_in(text: str, *roots: str) -> Iterator[str]:
@@ -112,9 +119,8 @@ def find_files_in(text: str, *roots: str) -> Iterator[str]:
 def list_loaded_files(roots: Iterable[str]) -> Iterator[str]:
     """List the files below the roots that programs outside load because of the environment: modules and libraries in
     the folders where Python and the loader look first."""
-    own = [entry for entry in sys.path if is_in_any(entry, OWN_PLACES)]
-    others = {os.path.realpath(entry) for entry in sys.path if entry not in own}
-    for folder in _find_folders("PYTHONPATH", roots) | ((others | _resolve(*own)) - OWN_PLACES):
+    own, others = _resolve_own(*sys.path)
+    for folder in _find_folders("PYTHONPATH", roots) | own | ({*map(os.path.realpath, others)} - OWN_PLACES):
         if is_in_any(folder, roots):
             yield from [folder] if os.path.isfile(folder) else _find_names(folder, _list_module_names())
             yield from _find_names(os.path.join(folder, "__pycache__"), _list_module_names())
@@ -126,10 +132,11 @@ def list_loaded_files(roots: Iterable[str]) -> Iterator[str]:
     yield from filter(None, (getattr(sys.modules.get("site"), "USER_SITE", None), sys.pycache_prefix))
 
 
-@cache
-def _resolve(*entries: str) -> frozenset[str]:
-    """Resolve folders where no command changes a link."""
-    return frozenset(map(os.path.realpath, entries))
+@lru_cache(maxsize=1)
+def _resolve_own(*entries: str) -> tuple[set[str], list[str]]:
+    """Resolve the entries where no command changes a link. Return them, and the others as they are."""
+    own = [entry for entry in entries if is_in_any(entry, OWN_PLACES)]
+    return {*map(os.path.realpath, own)} - OWN_PLACES, [entry for entry in entries if entry not in own]
 
 
 def _find_folders(variable: str, roots: Iterable[str]) -> set[str]:

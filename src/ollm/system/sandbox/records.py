@@ -25,19 +25,19 @@ class Record:
         self._folder = folder
         name = folder / f"{os.getpid()}-{id(self):x}"
         self._running, self._resting = f"{name}{RUNNING}", f"{name}{RESTING}"
-        self._written = ""
+        self._written: dict[str, Any] = {}
 
     def write(self, state: dict[str, Any]) -> None:
         """Write and sync the state before a command, if it has changed."""
-        process = [os.getpid(), get_process_start(os.getpid())]
-        text = json.dumps({**state, "process": process, "boot": _read_boot()})
-        if text == self._written:
+        if state == self._written:
             with suppress(FileNotFoundError):
                 os.rename(self._resting, self._running)
             return
+        process = [os.getpid(), get_process_start(os.getpid())]
+        text = json.dumps({**state, "process": process, "boot": _read_boot()})
         make_private_directory(self._folder)
         replace_file(Path(self._running), text.encode())
-        self._written = text
+        self._written = state
 
     def rest(self) -> None:
         """Note that no command runs any more, and that everything is checked."""
@@ -48,7 +48,7 @@ class Record:
         for file in (self._running, self._resting) if self._written else ():
             with suppress(FileNotFoundError):
                 os.unlink(file)
-        self._written = ""
+        self._written = {}
         with suppress(OSError):
             self._folder.rmdir()
 

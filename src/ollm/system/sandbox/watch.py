@@ -13,7 +13,7 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -99,6 +99,7 @@ class SteeringWatch:
         self._placeholders: set[str] = set()
         self._running: list[Ending] = []
         self._open = False
+        self._checked: object = None  # the state of the folders in which all that steers tools was known
         self.since = 0.0  # when the first of the commands that run now began
         self._untold: list[TakenFile] = []
         self._single: set[str] = set()  # known to have no other name
@@ -165,6 +166,7 @@ class SteeringWatch:
             self._forget_what_others_made()
             self._births = self._read_births(path for path, target in self._known.items() if target is None)
             self._known = {path: to for path, to in self._known.items() if path in self._births or read_target(path)}
+            self._checked = None if found.keys() - self._known.keys() else self._folders.state
         self._open = True
         self._write_record()
         self._untold += self._parking.put_back(self._names.git_directories)
@@ -286,14 +288,18 @@ class SteeringWatch:
         """Move aside what is new and restore changed links. Return what was moved, and True if a link was restored."""
         self._folders.look()
         self._names.find_steering()
-        self._links.look(self._names.packages)
+        linked = self._links.look(self._names.packages)
         self._names.add_repositories(self._links.repositories)
+        harmful = self._find_harmful_indexes()
+        if self._checked is self._folders.state and not linked and not harmful:
+            self._folders.offered = "after"
+            return [], False
         found = self._find_steering(self._known)
         changed = [path for path, target in self._known.items() if target is not None and found.get(path) != target]
         changed = [path for path in changed if not self._is_allowed(path)]
         new = [path for path in found if path not in self._known and not self._is_expected(path)]
         new = [each for path in self._spare_folders(new) for each in self._spare_own_state(path)]
-        new += self._find_harmful_indexes()
+        new += harmful
         new += [path for path in changed if os.path.lexists(path)]
         taken = self._take([path for path in dict.fromkeys(new) if not self._is_allowed(path)])
         taken += self._find_replaced(found)
@@ -301,18 +307,19 @@ class SteeringWatch:
             taken += self._put_back(path)
         if not taken and not changed:
             self._folders.offered = "after"
-        self._known |= {path: target for path, target in found.items() if self._is_allowed(path)}
+        self._known = self._known | {path: target for path, target in found.items() if self._is_allowed(path)}
+        self._checked = None if taken or changed or found.keys() - self._known.keys() else self._folders.state
         return taken, any(read_target(path) == self._known[path] for path in changed)
 
     def _find_steering(self, known: Mapping[str, str | None] | None) -> dict[str, str | None]:
         """Find the files that steer tools, and what they and the anchors lead to; each with its target if it is a link.
         Where a link is not as it was `known`, the way beyond it is not followed: that link is put back or taken."""
         found = dict.fromkeys(self._names.find_steering())
-        anchors = self._anchors.list_paths()
+        anchors, read = self._anchors.list_paths(), cache(read_target)  # most ways have the same beginning
         self._anchored = anchors if known is None else self._anchored
         waiting = [*anchors, *self._find_links(found if known is None else known)]
         while waiting:
-            traced = {path for one in waiting for path in self._trace(one, known) if self._find_root(path)}
+            traced = {path for one in waiting for path in self._trace(one, known, read) if self._find_root(path)}
             traced -= {path for path in traced if any(is_inside(root, path) for root in self._roots)}
             new = [path for path in traced if path not in found]
             found |= dict.fromkeys(new)
@@ -322,10 +329,12 @@ class SteeringWatch:
         kept = (path for path in every if os.path.lexists(path) and not self._is_own_state(path))
         return {path: read_target(path) for path in kept}
 
-    def _trace(self, anchor: str, known: Mapping[str, str | None] | None) -> Iterator[str]:
-        for path in trace_path(anchor):
+    def _trace(
+        self, anchor: str, known: Mapping[str, str | None] | None, read: Callable[[str], str | None]
+    ) -> Iterator[str]:
+        for path in trace_path(anchor, read):
             yield path
-            if known is not None and self._find_root(path) and known.get(path) != read_target(path):
+            if known is not None and self._find_root(path) and known.get(path) != read(path):
                 return
 
     def _find_links(self, paths: Iterable[str]) -> Iterator[str]:
