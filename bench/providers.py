@@ -72,6 +72,6 @@ async def _read() -> int:
 
     count = 0
     async for event in iter_server_events(chunks()):
-        json.loads(event.data)
+        json.loads(event)
         count += 1
     return count

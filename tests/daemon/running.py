@@ -131,7 +131,7 @@ class Daemon:
 
         async def events(chunks: AsyncIterator[bytes]) -> AsyncIterator[dict[str, Any]]:
             async for event in iter_server_events(chunks):
-                yield json.loads(event.data)
+                yield json.loads(event)
 
         try:
             content = b"" if body is None else json.dumps(body).encode()

@@ -74,7 +74,7 @@ class DaemonClient:
 async def decode_events(chunks: AsyncGenerator[bytes, None]) -> AsyncIterator[Event]:
     async with aclosing(iter_server_events(chunks)) as events:
         async for event in events:
-            yield msgspec.json.decode(event.data, type=AnyEvent)
+            yield msgspec.json.decode(event, type=AnyEvent)
 
 
 def make_error(status: int, body: bytes) -> OllmError:

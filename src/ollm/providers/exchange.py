@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any, TypeVar
 
@@ -69,12 +69,10 @@ class Exchange:
     async def close(self) -> None:
         await self._client.close()
 
-    async def iter_loading_attempts(self) -> AsyncGenerator[None, None]:
-        """Yield once per attempt while a server loads its model; end when the first token is overdue."""
-        begin = monotonic()
-        while monotonic() - begin < self._timeouts.first:
-            yield
-            await asyncio.sleep(LOADING_SECONDS)
+    async def wait_for_loading(self, begin: float) -> bool:
+        """Wait for the next attempt while a server loads its model. Returns False if the first token is overdue."""
+        await asyncio.sleep(LOADING_SECONDS)
+        return monotonic() - begin < self._timeouts.first
 
     @asynccontextmanager
     async def stream(self, path: str, body: Any) -> AsyncIterator[http.Response]:
@@ -194,16 +192,14 @@ class Exchange:
         raise AssertionError("retry_context ends by returning or raising")
 
     async def _attempt_request(self, stack: AsyncExitStack, path: str, data: bytes) -> http.Response:
-        async with AsyncExitStack() as trial:
-            response = await trial.enter_async_context(self._client.stream("POST", path, data, timeouts=self._timeouts))
-            if response.status != 200:
-                answer = await _read_full_response(response)
-                error = self._explain_answer(answer)
-                if answer.status in BUSY_STATUSES and not isinstance(error, ModelLoadingError):
-                    raise ServerBusy(answer)
-                raise error
-            stack.push_async_exit(trial.pop_all())
-        return response
+        response = await stack.enter_async_context(self._client.stream("POST", path, data, timeouts=self._timeouts))
+        if response.status == 200:
+            return response
+        answer = await _read_full_response(response)
+        await stack.aclose()
+        error = self._explain_answer(answer)
+        busy = answer.status in BUSY_STATUSES and not isinstance(error, ModelLoadingError)
+        raise ServerBusy(answer) if busy else error
 
 
 class ServerProvider(Provider):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from ollm.domain.clock import monotonic
 from ollm.domain.context import Usage
 from ollm.domain.errors import (
     ModelError,
@@ -196,19 +197,18 @@ class OpenAICompatible(ServerProvider):
 
     async def _stream_when_loaded(self, body: JsonObject) -> AsyncGenerator[AnyPiece, None]:
         """Stream once the model is loaded. Until then llama.cpp answers 503, for minutes if the model is large."""
-        reason: ModelLoadingError | None = None
-        async with aclosing(self._exchange.iter_loading_attempts()) as attempts:
-            async for _ in attempts:
-                try:
-                    async with aclosing(self._stream_pieces(body)) as pieces:
-                        async for piece in pieces:
-                            yield piece
-                        return
-                except ModelLoadingError as error:
-                    reason = error
-                yield ProgressPiece(stage="loading")
-        assert reason is not None
-        raise ModelTimeoutError(reason.message, action="Raise provider.timeouts.firstToken.") from reason
+        begin = monotonic()
+        while True:
+            try:
+                async with aclosing(self._stream_pieces(body)) as pieces:
+                    async for piece in pieces:
+                        yield piece
+                    return
+            except ModelLoadingError as error:
+                reason = error
+            yield ProgressPiece(stage="loading")
+            if not await self._exchange.wait_for_loading(begin):
+                raise ModelTimeoutError(reason.message, action="Raise provider.timeouts.firstToken.") from reason
 
     async def _stream_pieces(self, body: JsonObject) -> AsyncGenerator[AnyPiece, None]:
         assembly, path = StreamAssembler(), f"{self._api}/chat/completions"
@@ -242,16 +242,16 @@ class OpenAICompatible(ServerProvider):
         """Get the server's model list, waiting while it loads a model. Returns None if it has no list."""
         if self.kind is not None and not anew:
             return self._listing
-        async with aclosing(self._exchange.iter_loading_attempts()) as attempts:
-            async for _ in attempts:
-                try:
-                    self._remember(await self._exchange.request_json("GET", f"{self._api}/models"))
-                    break
-                except ModelLoadingError:
-                    continue
-                except ModelError:
-                    self._remember(None)
-                    break
+        begin, loading = monotonic(), True
+        while loading:
+            try:
+                self._remember(await self._exchange.request_json("GET", f"{self._api}/models"))
+                loading = False
+            except ModelLoadingError:
+                loading = await self._exchange.wait_for_loading(begin)
+            except ModelError:
+                self._remember(None)
+                loading = False
         return self._listing
 
     def _remember(self, listing: Any) -> None:
@@ -275,17 +275,14 @@ def _select_template_fields(request: ChatRequest, kind: Kind) -> JsonObject:
     return {key: body[key] for key in ("model", "messages", "tools", "chat_template_kwargs") if key in body}
 
 
-async def _iter_events(response: Response) -> AsyncGenerator[str, None]:
-    """Yield the data of each event. A document that is not streamed counts as one event."""
-    if "application/json" not in response.headers.get("content-type", ""):
-        async with aclosing(iter_server_events(response.iter_chunks())) as events:
-            async for event in events:
-                yield event.data
-        return
-    body = bytearray()
-    async for chunk in response.iter_chunks():
-        body += chunk
-    yield body.decode("utf-8", "replace")
+def _iter_events(response: Response) -> AsyncGenerator[str, None]:
+    """Iterate over the data of the events. A document that is not streamed counts as one event."""
+    whole = "application/json" in response.headers.get("content-type", "")
+    return _read_document(response) if whole else iter_server_events(response.iter_chunks())
+
+
+async def _read_document(response: Response) -> AsyncGenerator[str, None]:
+    yield b"".join([chunk async for chunk in response.iter_chunks()]).decode("utf-8", "replace")
 
 
 class MessageEncoder:
@@ -411,7 +408,8 @@ class StreamAssembler:
 
     def add_chunk(self, chunk: dict[str, Any]) -> list[AnyPiece]:
         before = self._call_characters, self._reason
-        self._update_usage(chunk)
+        if chunk.get("usage") or chunk.get("timings"):
+            self._update_usage(chunk)
         pieces: list[AnyPiece] = []
         if progress := as_mapping(chunk.get("prompt_progress")):
             processed, total, cached = (as_int(progress.get(name)) for name in ("processed", "total", "cache"))
@@ -458,8 +456,6 @@ class StreamAssembler:
 
     def _update_usage(self, chunk: dict[str, Any]) -> None:
         usage, timings = as_mapping(chunk.get("usage")), as_mapping(chunk.get("timings"))
-        if not usage and not timings:
-            return
         details = as_mapping(usage.get("prompt_tokens_details"))
         self._counts_reuse = (
             self._counts_reuse or "cached_tokens" in details or "cache_n" in timings or "prompt_n" in timings

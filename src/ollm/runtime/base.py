@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
@@ -260,20 +261,26 @@ class EventStream:
     @asynccontextmanager
     async def follow_turn(self) -> AsyncIterator[AsyncIterator[Event]]:
         """Yield the events from now on, up to and including `TurnFinished`."""
-        queue: asyncio.Queue[Event | None] = asyncio.Queue()
-        stop = self.add_listener(queue.put_nowait)
+        queue, arrived = deque[Event | None](), asyncio.Event()  # an asyncio.Queue takes ten calls for an event
+
+        def add(event: Event | None) -> None:
+            queue.append(event)
+            arrived.set()
 
         async def iterate() -> AsyncIterator[Event]:
-            while (event := await queue.get()) is not None:
+            while (queue or await arrived.wait()) and (event := queue.popleft()) is not None:
+                if not queue:
+                    arrived.clear()
                 yield event
                 if isinstance(event, TurnFinished):
                     return
 
+        stop = self.add_listener(add)
         try:
             yield iterate()
         finally:
             stop()
-            queue.put_nowait(None)
+            add(None)
 
 
 class Step(Data, frozen=True):

@@ -196,8 +196,12 @@ class Boundary(Data, frozen=True):
         return judged.resolved
 
     def open_file(self, given: str) -> BinaryIO:
-        """Open a regular file for reading. The caller closes it."""
-        return os.fdopen(self._act_on_path(given, "read", beneath.open_regular), "rb")
+        """Open a regular file for reading. Its `name` is the resolved path. The caller closes it."""
+
+        def open_named(root: Path, path: Path) -> BinaryIO:
+            return open(path, "rb", opener=lambda *_: beneath.open_regular(root, path))
+
+        return self._act_on_path(given, "read", open_named)
 
     @contextmanager
     def open_directory(self, given: str, access: Access = "read") -> Iterator[int]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Annotated, BinaryIO, ClassVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import msgspec
 from msgspec import Meta
@@ -12,7 +13,6 @@ from ollm.domain.errors import ToolFailure
 from ollm.domain.messages import JsonObject
 from ollm.domain.text import format_count
 from ollm.domain.tools import ToolResult
-from ollm.system.paths import resolve_path
 from ollm.tools.files.file_text import Excerpt, LineRange, read_picture, read_text
 from ollm.tools.framework.base import PATH_ALIASES, Count, SmallForm, Text, Tool, ToolContext
 
@@ -60,14 +60,10 @@ class ReadFile(Tool["ToolServices"], frozen=True):
                 words = f"{self.path}: {picture[0]}"
                 return ToolResult(llm_content=f"[{words}]", return_display=words, images=(picture[1],))
             excerpt = await read_text(self.path, file, self._line_range, context.settings)
-            self._remember_file(file, excerpt, context, needs)
+            needs.edits.remember_file(Path(file.name), os.fstat(file.fileno()), excerpt.content)
         display = "; ".join([f"{self.path}: {format_count(excerpt.count, 'line')}", *excerpt.notes])
         result = ToolResult(llm_content=excerpt.render(), return_display=display)
         return await self._shorten_file(excerpt, result, context, needs)
-
-    def _remember_file(self, file: BinaryIO, excerpt: Excerpt, context: ToolContext, needs: ToolServices) -> None:
-        path = resolve_path(self.path, context.workspace)
-        needs.edits.remember_file(path, os.fstat(file.fileno()), excerpt.content)
 
     async def _shorten_file(
         self, excerpt: Excerpt, result: ToolResult, context: ToolContext, needs: ToolServices
@@ -92,7 +88,7 @@ class ReadFile(Tool["ToolServices"], frozen=True):
         with context.open_file(self.path) as file:
             lines, others = await find_symbol_lines(self.path, file, symbol, numbered=self.line_numbers)
             excerpt = await read_text(self.path, file, lines, context.settings)
-            self._remember_file(file, excerpt, context, needs)
+            needs.edits.remember_file(Path(file.name), os.fstat(file.fileno()), excerpt.content)
         more = f"; there is also {others}" if others else ""
         head = f"[{self.path}{lines.words}{more}]\n"
         words = f"{symbol} in {self.path}{lines.words}"

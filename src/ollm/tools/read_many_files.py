@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import msgspec
@@ -97,7 +98,7 @@ class ReadManyFiles(Tool["ToolServices"], frozen=True):
         settings = msgspec.structs.replace(context.settings, output=limits)
         with context.open_file(path) as file:
             excerpt = await read_text(path, file, LineRange(), settings)
-            ledger.remember_file(context.boundary.check(path), os.fstat(file.fileno()), excerpt.content)
+            ledger.remember_file(Path(file.name), os.fstat(file.fileno()), excerpt.content)
         text = whole = excerpt.render().removesuffix("\n")
         while (needed := self._measure(text)) > tokens:
             text = take_head(text, int(len(text) * 0.9 * tokens / needed), lines)

@@ -60,7 +60,7 @@ def test_small_documents_are_folded_at_every_turn_and_larger_ones_when_the_journ
 def test_closing_folds_and_removes_the_journal_and_the_lock(tmp_path: Path) -> None:
     home, writer = Home(tmp_path), create(Home(tmp_path))
     record(writer, 1)
-    writer.record_text(AT, "text", "half")
+    writer.record_text(lambda: AT, "text", "half")
     seen: list[bool] = []
 
     assert writer.close(lambda: seen.append(home.journal(SESSION_ID).exists())) is True
@@ -88,7 +88,7 @@ def test_a_large_document_is_not_written_anew_for_a_little_more(
 
 def test_an_answer_under_way_is_carried_over_a_fold(tmp_path: Path) -> None:
     home, writer = Home(tmp_path), create(Home(tmp_path))
-    writer.record_text(AT, "text", "half")
+    writer.record_text(lambda: AT, "text", "half")
     assert writer.fold() is True
 
     assert [(line["partial"], line["anew"]) for line in records(home)] == [([{"type": "text", "text": "half"}], True)]

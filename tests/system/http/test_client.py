@@ -213,8 +213,7 @@ def test_the_reason_why_it_cannot_be_a_servers(url: str, reason: str) -> None:
 
 
 async def wait(timer: SilenceTimer, seconds: float) -> None:
-    async with timer.limit_wait():
-        await asyncio.sleep(seconds)
+    await timer.limit_wait(asyncio.sleep(seconds))
 
 
 @pytest.mark.parametrize(
@@ -265,15 +264,15 @@ def test_events_come_whole_wherever_the_chunks_are_cut(values: list[str], cuts: 
 
     found = asyncio.run(collected(http.iter_server_events(chunked(data, cuts))))
 
-    assert [event.data for event in found] == values  # type: ignore[attr-defined]
+    assert found == values
 
 
-async def test_an_event_has_a_name_an_id_and_lines_of_data() -> None:
+async def test_an_event_has_lines_of_data() -> None:
     data = b"\xef\xbb\xbfid: 7\r\nevent: note\r\ndata: one\r\ndata:two\r\nretry: 5\r\n\r\ndata: last"
 
     found = await collected(http.iter_server_events(chunked(data, [])))
 
-    assert found == [http.ServerEvent("one\ntwo", "note", "7"), http.ServerEvent("last", "message", "7")]
+    assert found == ["one\ntwo", "last"]
 
 
 async def test_a_line_over_the_limit_is_refused() -> None:
@@ -302,7 +301,7 @@ def client(url: str, timeouts: http.Timeouts = QUICK_TLS) -> http.Client:
 async def test_answers_headers_and_events_come_as_from_the_plain_one() -> None:
     async with ScriptedServer([Answer(text="ä b", piece_bytes=1)]) as server:
         async with client(server.base_url, PATIENT).stream("POST", PATH, b"{}") as response:
-            events = [event.data async for event in http.iter_server_events(response.iter_chunks())]
+            events = await collected(http.iter_server_events(response.iter_chunks()))
 
     assert events[-1] == "[DONE]"
     assert "ä" in events[0]

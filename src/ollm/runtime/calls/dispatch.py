@@ -169,7 +169,7 @@ class ToolCallRun:
         self._finished = True
         self._questions = self._services.answers.end_call(self.record.id)
         result = keep_output(result, "".join(self._printed))
-        self._announce(self._name_target())
+        self._announce()
         keep = self._spec.keep if self._spec else "head"
         result = trim_result(result, self._limits, keep, self._build_recall_hint())
         self._set_result(result)
@@ -205,8 +205,7 @@ class ToolCallRun:
     async def _parse_call(self) -> Invocation:
         spec = self._require_spec()
         invocation = self._parse_arguments(spec)
-        self._keep_summary(invocation)
-        self._announce(render_command(invocation.summary()))
+        self._announce(self._keep_summary(invocation))
         if not (hooks := self._services.hooks):
             return invocation
         decision = await hooks.before_tool(spec.name, invocation.params)
@@ -220,9 +219,11 @@ class ToolCallRun:
         self._keep_summary(changed)
         return changed
 
-    def _keep_summary(self, invocation: Invocation) -> None:
-        summary = " ".join(render_command(invocation.summary()).split())[:MAX_SUMMARY_CHARS]
+    def _keep_summary(self, invocation: Invocation) -> str:
+        shown = render_command(invocation.summary())
+        summary = " ".join(shown.split())[:MAX_SUMMARY_CHARS]
         self.record = msgspec.structs.replace(self.record, summary=summary)
+        return shown
 
     def _parse_arguments(self, spec: ToolSpec) -> Invocation:
         """Parse the arguments as written, or with misspelled parameter names corrected."""
@@ -247,10 +248,10 @@ class ToolCallRun:
         target = self.record.args.get("path") or self.record.args.get("command") or ""
         return " ".join(render_command(f"{self.record.name} {target}").split())[:MAX_SUMMARY_CHARS]
 
-    def _announce(self, summary: str) -> None:
+    def _announce(self, summary: str = "") -> None:
         if not self._started:
             self._started = True
-            call_id, name = self.record.id, self.record.name
+            call_id, name, summary = self.record.id, self.record.name, summary or self._name_target()
             self._services.emit(ToolStarted(call_id=call_id, name=name, summary=summary, args=self.record.args))
 
     async def write_record(self) -> None:

@@ -130,9 +130,7 @@ class Model:
             messages, tools = format_request(messages, tools, self.facts)[0], ()
         while refused:
             messages, answered, refused = self.pictures.leave_out(messages), False, False
-            request = self._build_request(messages, tools, max_tokens, temperature)
-            if schema is not None:
-                request = replace(request, response_schema=schema)
+            request = self._build_request(messages, tools, max_tokens, temperature, schema)
             if expected := self._reading.estimate(request, self.facts):
                 yield expected
             answer, watch = self._create_answer(request) if tools else None, StreamWatch()
@@ -144,7 +142,8 @@ class Model:
                         elif may_call or not isinstance(piece, CallPiece):
                             answered = True
                             self._reading.observe_answer(piece)
-                            watch.observe_piece(piece)
+                            if not answer:
+                                watch.observe_piece(piece)
                             yield piece
             except ModelError as error:
                 unbound = schema is not None and isinstance(error, RequestRefusedError)
@@ -164,13 +163,14 @@ class Model:
         tools: tuple[ToolSchema, ...],
         max_tokens: int | None,
         temperature: float | None,
+        schema: JsonObject | None,
     ) -> ChatRequest:
         writes = bool(tools) and self.facts.call_form in ("text", "constrained")
         if not (tools and self.facts.call_form == "blocks"):
             temperature = SMALL_MODEL_TEMPERATURE if self.facts.chats_only or writes else None
         if self.settings and self.settings.temperature is not None:
             temperature = self.settings.temperature
-        return replace(self._make_request(messages, tools, max_tokens), temperature=temperature)
+        return replace(self._make_request(messages, tools, max_tokens), temperature=temperature, response_schema=schema)
 
     def _make_request(
         self, messages: tuple[PromptMessage, ...], tools: tuple[ToolSchema, ...], max_tokens: int | None

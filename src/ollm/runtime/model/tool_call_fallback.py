@@ -92,7 +92,8 @@ class StreamWatch:
 
     def is_endless(self, text: str, *, held: bool) -> bool:
         """Return True if only whitespace comes, or the text `held` as a call repeats itself."""
-        self._blank = self._blank + text if not text.strip() else text[len(text.rstrip()) :]
+        written = text.rstrip()
+        self._blank = text[len(written) :] if written else self._blank + text
         self.repeats = self.repeats or (held and self._loop.add(text) is not None)
         return self.repeats or len(self._blank) > MAX_BLANK_CHARS or self._blank.count("\n") > MAX_BLANK_LINES
 

@@ -270,11 +270,10 @@ class PrefixLedger:
         before, same = self._last, _count_common(self._last, parts)
         whole = same == len(before)
         kept = self._last_tokens if whole else _sum_tokens(before[:same])
-        reused = _sum_tokens(parts[:same])
         entry = LedgerEntry(
             reused_share=kept / (self._last_tokens or 1) if before else 1.0,
-            reused_tokens=reused,
-            tokens=reused + _sum_tokens(parts[same:]),
+            reused_tokens=kept,
+            tokens=kept + _sum_tokens(parts[same:]),
             broken_by=None if whole else cause or before[same].name,
         )
         self._last, self._last_tokens = parts, entry.tokens

@@ -260,7 +260,9 @@ class ChatRecordingService:
         if writer is None:
             writer = await self._get_free_writer(session_id)
         kind = "text" if part is TextPart else "thinking"
-        self._attempts.attempt_write(session_id, writer.record_text, self._get_activity_time(writer), kind, text)
+        self._attempts.attempt_write(
+            session_id, writer.record_text, lambda: self._get_activity_time(writer), kind, text
+        )
 
     async def record_tool_call(self, session_id: str, call: ToolCallRecord) -> None:
         """Record a call when it starts (result None) and when it ends. The same id replaces the record."""

@@ -137,24 +137,24 @@ class SessionWriter:
         journal.advance_head(self.head, at, tokens)
         self._write_line(journal.encode_line(journal.JournalMessage(at=at, message=message, tokens=tokens)))
 
-    def record_text(self, at: str, kind: str, text: str) -> None:
+    def record_text(self, now: Callable[[], str], kind: str, text: str) -> None:
         """Record the next text of the unfinished answer. A plain write survives a killed process; it is synced every
         `SYNC_TEXT_SECONDS`."""
         if self.deferred:
             return
-        if self.pending or self._displaced or not self._written or not self._write_text(at, kind, text):
+        if self.pending or self._displaced or not self._written or not self._write_text(now, kind, text):
             more = [{"type": kind, "text": text}]
             self._partial = journal.extend_parts(self._take_streamed(), more)
-            self._append_record(self._make_piece(at, more, anew=False))
+            self._append_record(self._make_piece(now(), more, anew=False))
         elif monotonic() >= self._next_sync:
             self.flush()
 
-    def _write_text(self, at: str, kind: str, text: str) -> bool:
+    def _write_text(self, now: Callable[[], str], kind: str, text: str) -> bool:
         data = journal.encode_json(text)[1:-1]
         if self._streamed_kind != kind or self._line_end != journal.PIECE_END:
             self._take_streamed()
             piece = self.last_number + 1, self._pieces + 1
-            data = self._line_end + journal.encode_piece_start(at, piece, kind) + data
+            data = self._line_end + journal.encode_piece_start(now(), piece, kind) + data
         try:
             self._journal.append(data, durable=False)
         except OSError:
@@ -162,7 +162,7 @@ class SessionWriter:
         if not self._streamed:
             self._pieces += 1
             self._next_sync = monotonic() + SYNC_TEXT_SECONDS
-            journal.advance_head(self.head, at, 0)
+            journal.advance_head(self.head, now(), 0)
         self._line_end, self._streamed_kind = journal.PIECE_END, kind
         self._streamed.append(text)
         return True
@@ -186,10 +186,8 @@ class SessionWriter:
         if call.get("status") == "running":
             self._running[call["id"]] = call
         changed = {name: value for name, value in call.items() if name == "id" or known.get(name, ...) != value}
-        from ollm.store.session_files.document import is_deeper_than
-
         raw = journal.encode_json(changed)
-        if is_deeper_than(raw, journal.MAX_NESTING_LEVELS):
+        if document.is_deeper_than(raw, journal.MAX_NESTING_LEVELS):
             raw = journal.encode_json(journal.clean_json(changed))
         self._append_record(journal.JournalRecord(at=at, call=msgspec.Raw(raw), tokens=tokens))
 

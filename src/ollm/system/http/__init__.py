@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 
-import msgspec
-
 from ollm.system.http.client import (
     BadResponse,
     CertificateNotTrusted,
@@ -40,7 +38,6 @@ __all__ = [
     "FullResponse",
     "HttpFailure",
     "Response",
-    "ServerEvent",
     "SilenceTimer",
     "StreamStalled",
     "Timeouts",
@@ -86,38 +83,24 @@ async def iter_lines(chunks: AsyncGenerator[bytes, None], limit: int = MAX_LINE_
         yield bytes(pending).removesuffix(b"\r")
 
 
-class ServerEvent(msgspec.Struct, frozen=True):
-    """One server-sent event."""
-
-    data: str
-    event: str = "message"
-    id: str = ""
-
-
 async def iter_server_events(
     chunks: AsyncGenerator[bytes, None], limit: int = MAX_LINE_BYTES
-) -> AsyncGenerator[ServerEvent, None]:
-    """Iterate over the events of a `text/event-stream`. Comments are dropped; the last event needs no empty line."""
+) -> AsyncGenerator[str, None]:
+    """Iterate over the data of the events in a `text/event-stream`. The last one needs no empty line."""
     data: list[str] = []
     size = 0
-    name, identity = "message", ""
     async with aclosing(iter_lines(chunks, limit)) as found:
         async for raw in found:
             if not raw:
                 if data:
-                    yield ServerEvent("\n".join(data), name, identity)
-                data, size, name = [], 0, "message"
+                    yield "\n".join(data)
+                data, size = [], 0
                 continue
             field, _, value = raw.decode("utf-8", "replace").removeprefix("\ufeff").partition(":")
-            value = value.removeprefix(" ")
             if field == "data":
-                data.append(value)
+                data.append(value.removeprefix(" "))
                 size += len(raw)
                 if size > limit:
                     raise TooLarge(f"an event is longer than {limit} bytes")
-            elif field == "event":
-                name = value
-            elif field == "id":
-                identity = value
     if data:
-        yield ServerEvent("\n".join(data), name, identity)
+        yield "\n".join(data)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import os
 from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from ipaddress import ip_address
+from typing import TypeVar
 from urllib.parse import urlsplit
 
 import msgspec
@@ -15,6 +16,8 @@ from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
 
 from ollm.domain.clock import monotonic
 from ollm.domain.struct import Data
+
+T = TypeVar("T")
 
 
 class Address(Data, frozen=True):
@@ -133,13 +136,12 @@ class SilenceTimer:
         self._begun = self._begun or begun
         self._waited = 0.0
 
-    @asynccontextmanager
-    async def limit_wait(self) -> AsyncIterator[None]:
+    async def limit_wait(self, action: Awaitable[T]) -> T:
         limit = self._timeouts.stall if self._begun else self._timeouts.first
         start = monotonic()
         try:
             async with asyncio.timeout(max(0.0, limit - self._waited)):
-                yield
+                return await action
         except TimeoutError as error:
             raise self._make_failure(limit) from error
         finally:
@@ -280,9 +282,7 @@ class Connection:
                 await self._read_on(timer)
 
     async def _read_on(self, timer: SilenceTimer) -> None:
-        async with timer.limit_wait():
-            data = await self._read()
-        if data:
+        if data := await timer.limit_wait(self._read()):
             self._answer.feed(data)
         elif not self._answer.end_at_close():
             how = "mid-answer" if self._received else "without an answer"
@@ -442,8 +442,7 @@ class PlainClient(Client):
         if body:
             headers.append(("Content-Type", "application/json"))
         try:
-            async with timer.limit_wait():
-                await connection.send(method, self._address.prefix + path, headers, body)
+            await timer.limit_wait(connection.send(method, self._address.prefix + path, headers, body))
             status, found = await connection.read_head(timer)
         except BaseException:
             connection.abort()
@@ -453,9 +452,10 @@ class PlainClient(Client):
     async def _give_back(self, connection: Connection, response: Response) -> None:
         """Drain the rest of the body for a moment and keep the connection for reuse; otherwise abort it."""
         try:
-            async with asyncio.timeout(DRAIN_SECONDS):
-                async for _ in response.iter_chunks():
-                    pass
+            if not connection.is_reusable():
+                async with asyncio.timeout(DRAIN_SECONDS):
+                    async for _ in response.iter_chunks():
+                        pass
         except (TimeoutError, HttpFailure):
             connection.abort()
             return

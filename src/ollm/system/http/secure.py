@@ -30,8 +30,7 @@ async def _iter_chunks(response: httpx2.Response, timer: SilenceTimer) -> AsyncG
     source = response.aiter_bytes()
     while True:
         try:
-            async with timer.limit_wait():
-                chunk = await anext(source, None)
+            chunk = await timer.limit_wait(anext(source, None))
         except httpx2.RequestError as error:
             raise _make_failure(error, started=True) from error
         if chunk is None:
@@ -63,8 +62,7 @@ class SecureClient(Client):
         headers = {"Content-Type": "application/json"} if body else {}
         request = self._client.build_request(method, self.url + path, content=body or None, headers=headers)
         try:
-            async with timer.limit_wait():
-                response = await self._client.send(request, stream=True)
+            response = await timer.limit_wait(self._client.send(request, stream=True))
         except httpx2.RequestError as error:
             raise _make_failure(error, started=False) from error
         try:

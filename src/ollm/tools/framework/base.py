@@ -110,11 +110,11 @@ class ToolContext(msgspec.Struct, frozen=True, kw_only=True):
     def open_file(self, given: str) -> BinaryIO:
         """Open a file for reading: the editor's version if it is open there, else the one on disk. Close it."""
         file = self.boundary.open_file(given)
-        unsaved = self.buffers.get(self.boundary.check(given)) if self.buffers else None
+        unsaved = self.buffers.get(Path(file.name)) if self.buffers else None
         if unsaved is None:
             return file
         file.close()
-        return open_bytes(unsaved)
+        return open_bytes(unsaved, file.name)
 
     @property
     def workspace(self) -> Path:
@@ -129,11 +129,12 @@ class ToolContext(msgspec.Struct, frozen=True, kw_only=True):
         return self.lazy_sandbox.get()
 
 
-def open_bytes(content: bytes) -> BinaryIO:
-    """Write bytes to a temporary file, with a size and a descriptor like any other."""
+def open_bytes(content: bytes, name: str) -> BinaryIO:
+    """Write bytes to a temporary file, with a name, a size and a descriptor like any other."""
     from tempfile import TemporaryFile
 
     file = TemporaryFile()  # noqa: SIM115 - whoever asked closes it
+    file.raw.name = name  # type: ignore[attr-defined]
     file.write(content)
     file.seek(0)
     return file
