@@ -99,17 +99,19 @@ class World:
             wrapper=find_bubblewrap() if self.level == "bubblewrap" else "",
             covered=tuple(list_covered_places(home)),
             visible=tuple(list_visible_places(home, os.environ.get("PATH", ""))),
+            writable=self._find_outer_repository(),
             hidden=(str(self.root / "vault"),),
             protected=protected,
             environment_files=tuple(self.make_watch().find_environment_files()) if kind == "reading" else (),
         )
 
+    def _find_outer_repository(self) -> tuple[str, ...]:
+        found = find_git_directories(str(self.workspace))
+        return tuple(path for path in found if not path.startswith(str(self.workspace)))
+
     def make_watch(self) -> SteeringWatch:
-        outside = [
-            path for path in find_git_directories(str(self.workspace)) if not path.startswith(str(self.workspace))
-        ]
         return SteeringWatch(
-            [str(self.workspace), *outside],
+            [str(self.workspace), *self._find_outer_repository()],
             [str(self.workspace / name) for name in EXECUTED],
             find_folder=lambda: self.root / "scratch-taken",
         )

@@ -153,7 +153,7 @@ class ProcessHost:
         self._server: socket.socket | None = None
         self._child: subprocess.Popen[bytes] | None = None
         self._processes: set[ChildProcess] = set()
-        self._namespaces: dict[str, asyncio.Future[tuple[int, ...]]] = {}
+        self._namespaces: dict[Box, asyncio.Future[tuple[int, ...]]] = {}
 
     async def start(
         self,
@@ -202,13 +202,12 @@ class ProcessHost:
         if command.box is None or command.level != "full":
             return command.level, ()
         box = command.box.session_part
-        key = json.dumps(box)
-        if key not in self._namespaces:
-            self._namespaces[key] = asyncio.ensure_future(self._make_namespaces(box))
+        if box not in self._namespaces:
+            self._namespaces[box] = asyncio.ensure_future(self._make_namespaces(box))
         try:
-            return str(hash(key)), await asyncio.shield(self._namespaces[key])
+            return str(hash(box)), await asyncio.shield(self._namespaces[box])
         except StartError:
-            self._namespaces.pop(key, None)
+            self._namespaces.pop(box, None)
             raise
 
     async def _make_namespaces(self, box: Box) -> tuple[int, ...]:

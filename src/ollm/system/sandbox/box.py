@@ -13,7 +13,7 @@ from functools import cache
 from glob import iglob
 from typing import Any, Literal, NamedTuple
 
-from ollm.system.sandbox.names import find_git_directories, is_inside, list_names
+from ollm.system.sandbox.names import is_inside, list_names
 
 HOMES = ("/home", "/root")
 # Of a home only folders of programs and libraries are shown, never the root of a tool's own folder, in which it keeps
@@ -269,8 +269,7 @@ class Box(NamedTuple):
         """List directories and files that the command may change, without its temporary places."""
         if self.kind == "reading":
             return []
-        outside = [path for path in find_git_directories(self.workspace) if not is_inside(path, self.workspace)]
-        return [self.workspace, *self.writable, *outside, *self.caches, *self.approved]
+        return [self.workspace, *self.writable, *self.caches, *self.approved]
 
 
 Places = dict[str, Access]

@@ -26,6 +26,7 @@ import struct
 from collections.abc import Callable
 from contextlib import suppress
 from fcntl import ioctl
+from functools import cached_property
 from typing import NamedTuple
 
 from ollm.system.sandbox.box import Box
@@ -354,12 +355,16 @@ class Broker:
         self, listener: int, box: Box, reachable: list[str], on_denied: Callable[[str], None], terminal: int
     ) -> None:
         self._listener = listener
-        self._since = box.since
+        self._box = box
+        self._terminal = terminal
         self._reachable = reachable
         self._on_denied = on_denied
-        self._files = FileCalls(box, self._check, terminal)
         with suppress(OSError):  # a newer kernel hands the processor over to us and back, which saves waiting
             ioctl(listener, _SET_FLAGS, _WAKE_IN_TURN)
+
+    @cached_property
+    def _files(self) -> FileCalls:
+        return FileCalls(self._box, self._check, self._terminal)
 
     def serve(self, ending: int) -> None:
         """Answer until no process is left or `ending` becomes readable."""
@@ -439,7 +444,7 @@ class Broker:
             if _get_socket_family(held) == socket.AF_UNIX and address[:2] == _AF_UNIX and path:
                 target = caller.open_path(AT_FDCWD, os.fsdecode(path))
                 self._check(os.readlink(f"/proc/self/fd/{target}"))
-                if _read_birth(target) < self._since:
+                if _read_birth(target) < self._box.since:
                     raise BoxDeniedError(os.readlink(f"/proc/self/fd/{target}"))
                 where = _AF_UNIX + f"/proc/self/fd/{target}\0".encode()
             call("connect", held, where, len(where))

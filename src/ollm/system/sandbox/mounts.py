@@ -282,8 +282,9 @@ def mount_for_command(box: Box) -> None:
         for path, writable in list_protections(box):
             with suppress(FileNotFoundError):
                 kernel.bind(path, path, attributes=0 if writable else kernel.MOUNT_RDONLY)
-    places = map_places(box)
-    for path in (*box.hidden, *box.environment_files):
+    hidden = (*box.hidden, *box.environment_files)
+    places = map_places(box) if hidden else {}
+    for path in hidden:
         _hide(box, path, places)
     kernel.bind(EMPTY, STASH)
 

@@ -214,6 +214,11 @@ class Sandbox:
         return None if self._cache is None else self._cache / "box"
 
     @cached_property
+    def _outer_repository(self) -> tuple[str, ...]:
+        """Where git keeps the repository of a workspace that is a linked worktree."""
+        return tuple(path for path in find_git_directories(self.workspace) if not is_inside(path, self.workspace))
+
+    @cached_property
     def watch(self) -> SteeringWatch:
         """Watch on the files that steer tools."""
 
@@ -221,9 +226,8 @@ class Sandbox:
             assert self._taken is not None
             return self._taken / (self._find_session() or "no-session")
 
-        outside = [path for path in find_git_directories(self.workspace) if not is_inside(path, self.workspace)]
         return SteeringWatch(
-            (self.workspace, *self._writable, *outside),
+            (self.workspace, *self._writable, *self._outer_repository),
             (
                 *self._executed,
                 *(place for place in OWN_PLACES if not any(is_inside(place, one) for one in self._writable)),
@@ -263,7 +267,7 @@ class Sandbox:
             covered=self._covered,
             visible=self.visible,
             readable=tuple(self._find_own_folders(words)),
-            writable=self._writable,
+            writable=(*self._writable, *self._outer_repository),
             caches=self._make_caches(),
             hidden=self._hidden,
             approved=opened,

@@ -7,7 +7,7 @@ import errno
 import os
 import struct
 from collections.abc import Iterable
-from functools import cache
+from functools import cache, cached_property
 
 from ollm.system.sandbox.kernel import ALL_NAMESPACES, AUDIT_ARCH, MACHINE, call, get_call_number
 
@@ -53,6 +53,7 @@ ATTRIBUTES = (
 _LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _AND, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x54, 0x06
 _NUMBER, _ARCH, _FIRST_ARGUMENT = 0, 4, 16
 Instruction = tuple[int, int, int, int]
+INSTRUCTION_BYTES = 8
 
 
 def fail_with(number: int) -> int:
@@ -138,12 +139,15 @@ class CallFilter:
         if number >= 0:
             self._program += [(_EQUAL, 0, len(body) + 1, number), *body, (_LOAD, 0, 0, _NUMBER)]
 
+    @cached_property
+    def _code(self) -> ctypes.Array[ctypes.c_char]:
+        program = [*self._program, (_RETURN, 0, 0, ALLOW)]
+        code = b"".join(struct.pack("=HBBI", *instruction) for instruction in program)
+        return ctypes.create_string_buffer(code, len(code))
+
     def install(self, *, listen: bool) -> int:
         """Install the filter permanently; with `listen`, return the descriptor for its notifications."""
-        program = [*self._program, (_RETURN, 0, 0, ALLOW)]
-        code = b"".join(struct.pack("=HBBI", operation, yes, no, value) for operation, yes, no, value in program)
-        kept = ctypes.create_string_buffer(code, len(code))
-        header = ctypes.create_string_buffer(struct.pack("@HP", len(program), ctypes.addressof(kept)), 16)
+        header = struct.pack("@HP", len(self._code) // INSTRUCTION_BYTES, ctypes.addressof(self._code))
         if not listen:
             call("seccomp", 1, 0, header)
             return -1
@@ -169,6 +173,7 @@ def _forbid_changes_of_system(calls: CallFilter, *, alone: bool) -> None:
             calls.allow_for_self(name, argument, fail_with(errno.EPERM))
 
 
+@cache
 def build_box_filter(
     *, network: bool, unix_sockets: bool, namespaces: bool, protects_files: bool = False
 ) -> CallFilter:
