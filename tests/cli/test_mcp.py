@@ -102,7 +102,10 @@ async def test_servers_are_added_tried_and_removed_and_comments_stay(tmp_path: P
         assert "good__add" in found["good"]["tools"]
         assert found["good"]["prompts"] == ["review"]
 
-        sent = await runner.run("-p", "/mcp good review language=Ada")
+        printed = (await runner.run("mcp", "test", "good")).out
+        typed = re.search(r"^  (/.*)…", printed, re.MULTILINE)
+        assert typed, printed
+        sent = await runner.run("-p", f"{typed[1]}Ada")
         assert sent.out == "Looks fine.\n", sent.err
         assert runner.server.chats[0]["messages"][-1]["content"] == "Review the Ada code here."
 

@@ -13,7 +13,12 @@ from urllib.parse import parse_qs, urlsplit
 
 TOOLS = [
     {"name": name, "description": told, "inputSchema": {"type": "object", "properties": {}}}
-    for name, told in (("greet", "Says hello."), ("hang_up", "Ends the stream."), ("refuse", "Takes no more messages."))
+    for name, told in (
+        ("greet", "Says hello."),
+        ("hang_up", "Ends the stream."),
+        ("garble", "Answers with no message."),
+        ("refuse", "Takes no more messages."),
+    )
 ]
 
 
@@ -39,6 +44,9 @@ class OldMcp:
         name = (message.get("params") or {}).get("name")
         if name == "hang_up":
             self.streams[session].put(None)
+            return
+        if name == "garble":
+            self.streams[session].put("event: message\ndata: Internal Server Error\n\n")
             return
         if name == "refuse":
             self.refuses = True

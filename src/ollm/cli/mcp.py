@@ -28,6 +28,7 @@ from ollm.config.change import remove_mapping_entry as remove_entry
 from ollm.domain.errors import ExitCode, OllmError, UsageError
 from ollm.domain.text import format_count
 from ollm.extensions.mcp.settings import convert_entry, find_foreign_files, read_foreign_file, read_server
+from ollm.runtime.commands.mcp import render_prompt_command
 from ollm.system.install_command import describe_extra_install
 from ollm.system.terminal_text import make_printable
 
@@ -300,8 +301,7 @@ def format_answer(name: str, answer: Catalogue | OllmError) -> list[str]:
     lines = [f"{name}: {format_count(len(answer.tools), 'tool')}, {format_count(len(answer.prompts), 'prompt')}"]
     lines += [f"  {tool.name}  {make_printable(tool.description)}" for tool in answer.tools]
     lines += [
-        f"  /mcp {name} {make_printable(prompt.name)}  {make_printable(prompt.description)}"
-        for prompt in answer.prompts
+        make_printable(f"  {render_prompt_command(name, prompt)}  {prompt.description}") for prompt in answer.prompts
     ]
     lines += [f"  {name}__read_resource  reads its resources"] if answer.resources else []
     return [*lines, *(f"  {make_printable(sentence)}" for sentence in answer.left_out)]

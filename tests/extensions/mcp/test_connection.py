@@ -239,15 +239,16 @@ def make_tool(name: str, depth: int) -> dict[str, Any]:
 
 
 class DeepHandler(Handler):
-    """One tool of three has a schema that is nested 80 deep; `events`: it answers with events."""
+    """One tool of three has a schema that is nested `depth` deep; `events`: it answers with events."""
 
     events = False
+    depth = 80
 
     def answer(self, message: dict[str, Any]) -> None:
         if message.get("method") != "tools/list":
             super().answer(message)
             return
-        tools = [make_tool("first", 2), make_tool("deep", 80), make_tool("last", 2)]
+        tools = [make_tool("first", 2), make_tool("deep", self.depth), make_tool("last", 2)]
         body = json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": {"tools": tools}}).encode()
         if self.events:
             body = b"event: message\ndata: " + body + b"\n\n"
@@ -258,9 +259,11 @@ class DeepHandler(Handler):
         self.wfile.write(body)
 
 
-@pytest.mark.parametrize("events", [False, True])
-async def test_a_tool_nested_too_deeply_loses_itself_and_not_its_server(tmp_path: Path, events: bool) -> None:
-    with serve_oauth_mcp(type("Deep", (DeepHandler,), {"events": events})) as state:
+@pytest.mark.parametrize(("events", "depth"), [(False, 80), (True, 80), (False, 300), (True, 300)])
+async def test_a_tool_nested_too_deeply_loses_itself_and_not_its_server(
+    tmp_path: Path, events: bool, depth: int
+) -> None:
+    with serve_oauth_mcp(type("Deep", (DeepHandler,), {"events": events, "depth": depth})) as state:
         state.open_to_all = True
         async with running(tmp_path, ["Hi."]) as runner:
             configure(runner, mcpServers={"far": {"url": state.url}})
@@ -279,7 +282,7 @@ def old() -> Iterator[OldMcp]:
 async def test_a_stream_that_ends_or_refuses_ends_the_call_and_the_next_one_begins_anew(
     tmp_path: Path, old: OldMcp
 ) -> None:
-    names = ("hang_up", "greet", "refuse", "greet", "greet")
+    names = ("hang_up", "greet", "garble", "refuse", "greet", "greet")
     script = [*(Answer(calls=[(f"old__{name}", {})]) for name in names), "Done."]
     async with running(tmp_path, script) as runner:
         shared = {"url": old.url, "headers": {"X-Who": "me"}}
@@ -287,12 +290,13 @@ async def test_a_stream_that_ends_or_refuses_ends_the_call_and_the_next_one_begi
         done = await runner.run("-p", "go", "--yes", "-o", "json")
 
     said = [str(chat["messages"][-1]["content"]) for chat in runner.server.chats[1:]]
-    assert [made["status"] for made in json.loads(done.out)["toolCalls"]] == ["failed", "ok", "ok", "failed", "ok"], (
-        said
-    )
+    assert [made["status"] for made in json.loads(done.out)["toolCalls"]] == [
+        *("failed", "ok", "failed", "ok", "failed", "ok"),
+    ], said
     assert "it closed its stream of events" in said[0]
-    assert "it refused a message (HTTP 404)" in said[3]
-    assert (len(old.streams), set(old.headers)) == (3, {"me"})
+    assert "its answer does not follow MCP" in said[2]
+    assert "it refused a message (HTTP 404)" in said[4]
+    assert (len(old.streams), set(old.headers)) == (4, {"me"})
     assert "Traceback" not in done.err
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from ollm.domain.errors import OllmError
-from ollm.extensions.mcp.results import find_root_error, summarize_error
+from ollm.extensions.mcp.results import find_root_error, mend_reading, summarize_error
 from ollm.extensions.mcp.settings import SSE, McpServer
 
 if TYPE_CHECKING:
@@ -41,6 +41,7 @@ def open_address(
 ) -> AbstractAsyncContextManager[Any]:
     """Open the streams of an SDK client. `note_refusal` gets every error status, `lost` the reason for a broken
     connection; `auth` is a login."""
+    mend_reading()
     if server.transport == SSE:
         return open_sse_transport(server, note_refusal, lost, auth)
     return open_http_transport(server, note_refusal, auth)
@@ -124,6 +125,8 @@ async def open_sse_transport(
     async def forward(messages: Any) -> None:
         try:
             async for message in messages:
+                if isinstance(message, Exception):
+                    return end(summarize_error(message))
                 await heard.send(message)
             end("it closed its stream of events")
         except (anyio.BrokenResourceError, anyio.ClosedResourceError):

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ollm.extensions.mcp.connection import McpConnectionState, Open
+from ollm.extensions.mcp.results import read_message
 from ollm.extensions.mcp.settings import McpServer
 from ollm.system.processes import ProcessCommand, ProcessHost
 from ollm.system.program_pipes import RunningProgram, keep_program, start_configured
@@ -118,8 +119,9 @@ async def _forward_messages(lines: asyncio.StreamReader, send: Callable[[Any], A
             return "it closed its output"
         if not line.strip():
             continue
-        message = _parse_message(line)
-        if message is None:
+        try:
+            message = read_message(line, by_name=False)
+        except ValueError:
             garbage += 1
             log.debug("Not a message: %r", line[:200], extra={"operation": "read"})
             if garbage > MAX_GARBAGE_LINES:
@@ -129,15 +131,3 @@ async def _forward_messages(lines: asyncio.StreamReader, send: Callable[[Any], A
         if unasked > MAX_UNASKED_MESSAGES:
             return f"it sent {MAX_UNASKED_MESSAGES:,} unsolicited messages"
         await send(SessionMessage(message))
-
-
-def _parse_message(line: bytes) -> Any:
-    from mcp_types import jsonrpc_message_adapter
-
-    try:
-        return jsonrpc_message_adapter.validate_json(line, by_name=False)
-    except (ValueError, RecursionError):
-        from ollm.extensions.mcp.results import mend_message
-
-        mended = mend_message(line)
-        return jsonrpc_message_adapter.validate_python(mended, by_name=False) if mended else None

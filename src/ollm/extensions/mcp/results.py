@@ -139,6 +139,8 @@ def summarize_error(error: BaseException) -> str:
 MAX_SCHEMA_BYTES = 16 * 1024
 MAX_DEPTH_LEVELS = 64
 MAX_SCHEMA_NODES = 4_000
+MAX_JSON_LEVELS = 180  # the parser of the SDK gives up at 200
+_BRACKETS = re.compile(rb'"(?:[^"\\]++|\\.)*+"|[][{}]')  # strings are matched whole: they may contain brackets
 FAULT_KEY = "x-ollm-fault"
 DEFINITION_KEYS = ("$defs", "definitions")
 UNSHOWN_KEYS = ("title", "$schema", "$id", "$comment")  # they say nothing to a model
@@ -175,13 +177,54 @@ def _mend_cache_hints(listed: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+def read_message(data: str | bytes, **options: Any) -> Any:
+    """Read a message from its JSON. One that cannot be read becomes an error of the request it answers, so that the
+    request does not wait; raises ValueError if it answers none."""
+    from mcp_types import jsonrpc_message_adapter as adapter
+
+    line = data.encode() if isinstance(data, str) else data
+    read = type(adapter).validate_json  # the adapter itself may call this function (`mend_reading`)
+    try:
+        return read(adapter, line, **options)
+    except ValueError:
+        try:
+            return read(adapter, cut_deep_values(line), **options)
+        except ValueError:
+            if not (mended := mend_message(line)):
+                raise
+            return adapter.validate_python(mended, **options)
+
+
+def mend_reading() -> None:
+    """Let the SDK's own transports read messages with `read_message`."""
+    from mcp_types import jsonrpc_message_adapter
+
+    jsonrpc_message_adapter.validate_json = read_message  # type: ignore[method-assign,assignment]
+
+
+def cut_deep_values(line: bytes) -> bytes:
+    """Replace values that are nested too deeply for the SDK's JSON parser, so that the rest can be read."""
+    kept: list[bytes] = []
+    depth = begin = 0
+    for token in _BRACKETS.finditer(line):
+        if token[0] in (b"{", b"["):
+            depth += 1
+            if depth == MAX_JSON_LEVELS + 1:
+                kept.append(line[begin : token.start()])
+        elif token[0] in (b"}", b"]"):
+            if depth == MAX_JSON_LEVELS + 1:
+                kept.append(b'"(nested too deeply)"')
+                begin = token.end()
+            depth -= 1
+    return b"".join([*kept, line[begin:]])
+
+
 def mend_message(line: bytes) -> dict[str, Any] | None:
-    """Make an error of a line that the SDK cannot read, so that the request does not wait forever. Returns None if the
-    line is not an answer."""
+    """Make an error of an answer that cannot be read. Returns None if the line is not an answer."""
     identity = re.search(rb'"id"\s*:\s*(\d+)', line[:200]) or re.search(rb'"id"\s*:\s*(\d+)', line[-200:])
     if identity is None or re.search(rb'"method"\s*:', line[:200]):
         return None
-    error = {"code": -32700, "message": "its answer is not JSON or is nested too deeply"}
+    error = {"code": -32700, "message": "its answer cannot be read as JSON"}
     return {"jsonrpc": "2.0", "id": int(identity[1]), "error": error}
 
 

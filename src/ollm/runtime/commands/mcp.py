@@ -67,20 +67,17 @@ async def resource(conversation: ConversationParts, arguments: str) -> CommandRe
 def describe_prompts(servers: McpServers) -> list[tuple[str, str]]:
     """Every prompt that is known, as a command with its arguments, and what it is for."""
     return [
-        (
-            " ".join(
-                [f"/{state.server.name}:{prompt.name}", *(_mark_argument(prompt, name) for name in prompt.arguments)]
-            ),
-            prompt.description or f"a prompt of {state.server.name}",
-        )
+        (render_prompt_command(state.server.name, prompt), prompt.description or f"a prompt of {state.server.name}")
         for state in servers.list_states()
         if state.catalogue is not None
         for prompt in state.catalogue.prompts
     ]
 
 
-def _mark_argument(prompt: OfferedPrompt, name: str) -> str:
-    return f"{name}=…" if name in prompt.required else f"[{name}=…]"
+def render_prompt_command(server: str, prompt: OfferedPrompt) -> str:
+    """Render what a person types to send a prompt."""
+    arguments = [f"{name}=…" if name in prompt.required else f"[{name}=…]" for name in prompt.arguments]
+    return " ".join([f"/{server}:{prompt.name}", *arguments])
 
 
 def parse_pairs(text: str, takes: Sequence[str] = ()) -> dict[str, str]:
