@@ -195,7 +195,7 @@ async def test_the_next_summary_is_prepared_by_its_role_after_the_turn(
             assert not [body for body in runner.server.chats if not body.get("tools")], "main writes no summaries"
 
 
-async def test_the_small_model_proposes_modes_unless_it_shares_the_main_server(
+async def test_the_small_model_chooses_modes_unless_it_shares_the_main_server(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with running(tmp_path, answer_by_kind) as runner, ScriptedServer(answer_by_kind, model="tiny") as small:
@@ -203,7 +203,9 @@ async def test_the_small_model_proposes_modes_unless_it_shares_the_main_server(
             configure(runner, roles={"small": f"{url}/tiny"}, modes={"autoSwitch": "on"})
             async with talking(runner, monkeypatch) as conversation:
                 await say(conversation, "Er kommt nicht mehr hoch.")
-                assert conversation.parts.prompt.mode == ("debug" if url == small.base_url else "code")
+                assert conversation.parts.prompt.mode == "debug"
+    chosen = [body["model"] for server in (small, runner.server) for body in server.chats if not body.get("tools")]
+    assert chosen == ["tiny", "scripted"]
 
 
 async def test_roles_are_checked_shown_and_never_taken_from_a_workspace(tmp_path: Path) -> None:

@@ -76,15 +76,15 @@ async def test_a_tool_from_outside_that_a_rule_denies_is_not_found_either(talkin
         assert found.return_display == "far_three, far_two"
 
 
-DEBUG = "debug the crash with this traceback"
+CHOICE = '{"mode": "debug"}'
 
 
 @pytest.mark.parametrize("setting", ["off", "propose", "on"])
 async def test_a_message_that_fits_another_mode_does_what_the_setting_says(talking: Talking, setting: str) -> None:
-    async with talking(["one", "two"]) as talk:
+    async with talking(["one", "two"] if setting == "off" else [CHOICE, "one", CHOICE, "two"]) as talk:
         state = talk.conversation.parts.state
         state.auto_switch = setting  # type: ignore[assignment]
-        first, second = await talk.say(DEBUG), await talk.say(DEBUG)
+        first, second = await talk.say("It broke"), await talk.say("And again")
         mode = talk.conversation.parts.prompt.mode
 
     proposed = [event.text for event in (*first, *second) if isinstance(event, Notice)]
@@ -92,12 +92,13 @@ async def test_a_message_that_fits_another_mode_does_what_the_setting_says(talki
     assert mode == ("debug" if setting == "on" else "code")
     assert proposed == (["This looks like work for mode debug: /mode debug"] if setting == "propose" else [])
     assert [(event.to, event.trigger, event.confidence) for event in changed] == (
-        [("debug", "auto", 0.95)] if setting == "on" else []
+        [("debug", "auto", 0.75)] if setting == "on" else []
     )
 
 
-async def test_a_message_that_fits_this_mode_changes_nothing(talking: Talking) -> None:
-    async with talking(["one"]) as talk:
+@pytest.mark.parametrize("choice", ['{"mode": "code"}', '{"mode": "sleep"}', "I would not know."])
+async def test_a_message_that_fits_this_mode_or_none_changes_nothing(talking: Talking, choice: str) -> None:
+    async with talking([choice, "one"]) as talk:
         talk.conversation.parts.state.auto_switch = "on"
         events = await talk.say("Implement the cache and add a test")
 

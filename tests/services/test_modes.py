@@ -13,7 +13,6 @@ from ollm.domain.messages import PromptMessage
 from ollm.domain.tools import ToolCategory
 from ollm.services import budget as rules
 from ollm.services.goals import GoalKeeper, describe_goals, list_lasting_decisions, make_goals_checkpoint
-from ollm.services.mode_proposal import propose_mode
 from ollm.services.modes import MODES, make_mode_change, shows_tool
 from ollm.services.token_counting import TokenCounter
 from tests.covers import covers
@@ -36,29 +35,6 @@ def test_a_change_is_written_down_as_the_history_keeps_it() -> None:
 
     assert list(step) == ["from", "to", "timestamp", "trigger", "confidence"]
     assert (step["from"], step["to"], step["trigger"], step["confidence"]) == ("assistant", "code", "auto", 0.95)
-
-
-@pytest.mark.parametrize(
-    ("text", "current", "expected"),
-    [
-        ("Why does the parser fail? Here is the traceback of the crash", "code", "debug"),
-        ("Make a plan for the migration, and an approach before you change anything", "code", "plan"),
-        ("Implement the cache and add a test", "assistant", "code"),
-        ("Explain what is the difference between the two", "code", "assistant"),
-        ("Thanks", "code", None),
-        ("Implement the cache and add a test", "code", None),
-        ("", "code", None),
-    ],
-)
-def test_a_mode_is_proposed_when_a_message_plainly_fits_it(text: str, current: ModeName, expected: str | None) -> None:
-    found = propose_mode(text, current)
-
-    assert (found.mode if found else None) == expected
-    assert found is None or 0.75 <= found.confidence <= 0.95
-
-
-def test_a_very_long_message_is_judged_quickly() -> None:
-    propose_mode("why does " + "x " * 500_000 + " fail", "code")
 
 
 @covers("H445", "H446")

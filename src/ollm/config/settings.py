@@ -121,7 +121,8 @@ class ModeSettings(Data, frozen=True):
         "code"
     )
     auto_switch: Annotated[
-        Literal["off", "propose", "on"], Meta(description="What to do when a message fits another mode.")
+        Literal["off", "propose", "on"],
+        Meta(description="What to do when a model finds another mode fitter for a message."),
     ] = "off"
 
 

@@ -236,24 +236,15 @@ async def record_step(conversation: ConversationParts, step: dict[str, Any]) -> 
 
 
 async def auto_switch_mode(conversation: ConversationParts, text: str) -> None:
-    """Propose the mode that fits a message, or switch to it, per `modes.autoSwitch`. Not called if that is off."""
-    from ollm.services.mode_proposal import MIN_CONFIDENCE_SHARE, ModeProposal, propose_mode
+    """Propose the mode that a model chose for a message, or switch to it, per `modes.autoSwitch`. Not called if that
+    is off."""
+    from ollm.runtime.chores import MODE_CONFIDENCE_SHARE, choose_mode
 
-    current, asked, found = conversation.prompt.mode, None, None
-    if conversation.roles:
-        from ollm.runtime.chores import choose_mode
-
-        asked = await choose_mode(conversation, conversation.roles.get(), text)
-    if asked is None:
-        found = propose_mode(text, current)
-    elif asked != current:
-        found = ModeProposal(mode=asked, confidence=MIN_CONFIDENCE_SHARE)
-    if found is None or found.mode in conversation.state.proposed_modes:
+    found = await choose_mode(conversation, text)
+    if found in (None, conversation.prompt.mode) or found in conversation.state.proposed_modes:
         return
     if conversation.state.auto_switch == "on":
-        await change_mode(conversation, found.mode, "auto", found.confidence)
+        await change_mode(conversation, found, "auto", MODE_CONFIDENCE_SHARE)
         return
-    conversation.state.proposed_modes.add(found.mode)
-    conversation.stream.emit(
-        Notice(level="info", text=f"This looks like work for mode {found.mode}: /mode {found.mode}")
-    )
+    conversation.state.proposed_modes.add(found)
+    conversation.stream.emit(Notice(level="info", text=f"This looks like work for mode {found}: /mode {found}"))

@@ -17,6 +17,7 @@ from ollm.domain.context import ModeName
 from ollm.domain.errors import OllmError
 from ollm.domain.messages import PromptMessage, group_messages
 from ollm.domain.text import shorten_line
+from ollm.runtime.model.model import iterate_text
 from ollm.runtime.model.server_queue import in_background
 from ollm.services import budget as rules
 from ollm.services.chat_compression.compression_state import PreparedSummary
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 MAX_QUOTED_CHARS = 1_000  # of each message
 MAX_ANSWER_TOKENS = 400  # a model may think before it answers
 MODE_SECONDS = 10.0
+MODE_CONFIDENCE_SHARE = 0.75
 TITLE_ORDER = (
     "Write a title for the conversation that begins with the messages below: at most six words, in the language of the "
     "user, without quotation marks. Answer with the title alone."
@@ -83,12 +85,11 @@ async def _prepare_summary(parts: ConversationParts, roles: RoleModels) -> bool:
     return True
 
 
-async def choose_mode(parts: ConversationParts, roles: RoleModels, text: str) -> ModeName | None:
-    """Let the small model choose the mode for a message. Return None if it cannot, or if it is on the main server: a
-    change of models would cost more than it is worth."""
-    model = await roles.find("small", quietly=True)
-    if model is None or model.provider.base_url == parts.state.model.provider.base_url:
-        return None
+async def choose_mode(parts: ConversationParts, text: str) -> ModeName | None:
+    """Let the small model choose the mode for a message, or the main one if that is on the same server: a change of
+    models would cost more than it is worth. Return None without an answer in time."""
+    main, roles = parts.state.model, parts.roles.get() if parts.roles else None
+    small = await roles.find("small", quietly=True) if roles else None
     modes = "\n".join(f"{name}: {mode.role}" for name, mode in MODES.items())
     order = f"{MODE_ORDER}\n{modes}\nThe mode is {parts.prompt.mode} now. Keep it unless another fits clearly better."
     messages = (
@@ -99,6 +100,10 @@ async def choose_mode(parts: ConversationParts, roles: RoleModels, text: str) ->
     schema = {"type": "object", "properties": {"mode": {"enum": names}}, "required": ["mode"]}
     with suppress(OllmError, TimeoutError, msgspec.MsgspecError):
         async with asyncio.timeout(MODE_SECONDS):
-            answer = await roles.ask("small", model, messages, MAX_ANSWER_TOKENS, schema)
+            if roles and small and small.provider.base_url != main.provider.base_url:
+                answer = await roles.ask("small", small, messages, MAX_ANSWER_TOKENS, schema)
+            else:
+                stream = main.stream(messages, (), MAX_ANSWER_TOKENS, schema=schema)
+                answer = "".join([piece async for piece in iterate_text(stream)])
         return msgspec.json.decode(clean_answer(answer), type=dict[str, ModeName]).get("mode")
     return None
