@@ -4,19 +4,24 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from ollm.domain.errors import OllmError, UsageError
+from ollm.domain.errors import OllmError, ToolFailure, UsageError
 from ollm.domain.tools import PolicyRequest, ToolCallRecord
 from ollm.policy.rules import READ_ONLY_COMMAND_RULE
+from ollm.runtime.calls.permission import build_policy_request
 from ollm.system.terminal_text import render_command
+from ollm.tools.catalogue import TOOLS, describe_catalogue, load_tool_class
+from ollm.tools.framework.base import add_parser, bind_tool
 
 if TYPE_CHECKING:
     from ollm.app.process import ProcessScope
     from ollm.policy.engine import PolicyEngine
     from ollm.policy.rules import Rule
+    from ollm.system.paths import Boundary
 
 MAX_EXAMPLES = 20
 
@@ -55,8 +60,24 @@ def check_call(engine: PolicyEngine, tool: str, params: dict[str, Any]) -> dict[
     """Return the verdict as it is printed. The keys are a stable interface."""
     if tool == "shell" and not isinstance(params.get("command"), str):
         raise UsageError("shell needs a command.", action="Add --param command='…'.")
-    verdict = msgspec.to_builtins(engine.evaluate(PolicyRequest(tool=tool, params=params)))
+    verdict = msgspec.to_builtins(engine.evaluate(make_policy_request(engine.boundary, tool, params)))
     return {key: verdict[key] for key in ("decision", "reason", "rule", "parts", "risk", "locked", "grant")}
+
+
+def make_policy_request(boundary: Boundary, tool: str, params: dict[str, Any]) -> PolicyRequest:
+    """Make the request that a run of a built-in tool would make. Missing texts do not matter; other arguments that the
+    tool would refuse are judged by name."""
+    found = next((one for one in describe_catalogue() if one.name == tool), None)
+    if found is not None:
+        spec = add_parser(found, lambda given: bind_tool(load_tool_class(TOOLS[tool][0]), given, None))
+        texts = {name for name, schema in found.parameters["properties"].items() if schema.get("type") == "string"}
+        missing = dict.fromkeys(texts.intersection(found.parameters.get("required", ())) - set(params), "?")
+        for added in ({}, missing):
+            with suppress(ToolFailure):
+                request = build_policy_request(spec, spec.parse({**params, **added}), boundary)
+                given = {name: value for name, value in request.params.items() if name not in added}
+                return msgspec.structs.replace(request, params=given)
+    return PolicyRequest(tool=tool, params=params)
 
 
 def run_backtest(
@@ -68,7 +89,7 @@ def run_backtest(
     changes: list[dict[str, Any]] = []
     shown: set[tuple[str, ...]] = set()
     for session_id, call in _iterate_calls(process, report):
-        request = PolicyRequest(tool=call.name, params=call.args)
+        request = make_policy_request(today.boundary, call.name, call.args)
         before, after = today.evaluate(request).decision, proposed.evaluate(request).decision
         now_counted[before] += 1
         then_counted[after] += 1

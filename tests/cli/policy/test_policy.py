@@ -61,6 +61,17 @@ def test_other_tools_are_checked_by_their_parameters(place: Path):
     assert "always asks about this" in protected
 
 
+@pytest.mark.parametrize(
+    ("tool", "parameter"),
+    [("read_many_files", "paths"), ("read_many_files", "files"), ("diagnostics", "path"), ("task", "files")],
+)
+def test_a_path_is_judged_as_in_a_run_whatever_its_parameter_is_called(inside: Inside, tool: str, parameter: str):
+    outside = inside.read_json("policy", "check", tool, "--param", f"{parameter}=/etc/passwd")
+    within = inside.read_json("policy", "check", tool, "--param", f"{parameter}=a.txt")
+
+    assert (outside["decision"], outside["locked"], within["decision"]) == ("ask", True, "allow")
+
+
 @covers("S10.6")
 @pytest.mark.parametrize(
     ("arguments", "said"),
