@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from ollm.system.process_tree import find_descendants
+from ollm.system.sandbox.sandbox import Sandbox
 from tests.cli.command import ollm
 from tests.cli.running import Runner, running
 from tests.cli.terminal import CTRL_D, at_terminal
@@ -405,11 +406,9 @@ def test_no_command_changes_what_a_trusted_hook_or_server_runs(place: Path) -> N
 
 def use_level(home: Path, level: str) -> None:
     """Let the command take this level as the one that was found since the machine was started."""
-    from ollm.system.sandbox.sandbox import _make_key
-
-    cache = home / "cache"
-    cache.mkdir(parents=True, exist_ok=True)
-    (cache / "sandbox.json").write_text(json.dumps({"key": _make_key(), "level": level}))
+    cache = home / "cache/sandbox.json"
+    Sandbox(Path("/usr"), home, cache=cache.parent).probe()
+    cache.write_text(json.dumps({**json.loads(cache.read_text()), "level": level}))
 
 
 def list_boxes() -> set[str]:

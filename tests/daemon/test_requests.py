@@ -156,6 +156,7 @@ async def test_a_session_is_read_exported_searched_pictured_and_erased(tmp_path:
         assert [m["id"] for m in (await found.ask("GET", f"{at}/history?limit=1")).json] == [4]
         assert [m["id"] for m in (await found.ask("GET", f"{at}/history?before=2")).json] == [1]
         assert b"The **door** is blue." in (await found.ask("GET", f"{at}/export?format=markdown")).body
+        assert b'"format: ' in (await found.ask("GET", f"{at}/export?format=pdf")).body
         assert (await found.ask("GET", f"{at}/export")).json["sessionId"] == session
         assert (await found.ask("GET", "/search?q=door")).json[0]["sessionId"] == session
         assert "tokens used" in (await found.ask("POST", f"{at}/commands", {"name": "context"})).json["text"]

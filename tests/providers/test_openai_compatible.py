@@ -81,9 +81,7 @@ async def test_the_request_holds_messages_tools_calls_results_and_images() -> No
     )
     schema = ToolSchema(name="ls", description="List.", parameters={"type": "object"})
     answer_schema = {"type": "object", "properties": {"a": {"type": "string"}}}
-    request = ask(
-        messages=messages, tools=(schema,), max_tokens=9, temperature=0.5, stop=("X",), response_schema=answer_schema
-    )
+    request = ask(messages=messages, tools=(schema,), max_tokens=9, temperature=0.5, response_schema=answer_schema)
     async with ScriptedServer(["ok"]) as server:
         await said(openai(server.base_url), request)
 
@@ -99,7 +97,7 @@ async def test_the_request_holds_messages_tools_calls_results_and_images() -> No
     assert body["messages"][3] == {"role": "tool", "content": "a.txt", "tool_call_id": "c1"}
     assert body["tools"][0]["function"]["name"] == "ls"
     assert (body["stream"], body["stream_options"]) == (True, {"include_usage": True})
-    assert (body["max_tokens"], body["temperature"], body["stop"]) == (9, 0.5, ["X"])
+    assert (body["max_tokens"], body["temperature"]) == (9, 0.5)
     assert body["response_format"]["json_schema"]["schema"] == answer_schema
 
 

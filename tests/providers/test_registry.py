@@ -318,7 +318,7 @@ async def test_the_request_holds_tools_calls_results_images_and_limits() -> None
         PromptMessage(role="tool", content="a.txt", call_id="c1", tool_name="ls"),
     )
     schema = {"type": "object"}
-    request = ask(messages=messages, tools=(LS,), max_tokens=9, temperature=0.5, stop=("X",), response_schema=schema)
+    request = ask(messages=messages, tools=(LS,), max_tokens=9, temperature=0.5, response_schema=schema)
     async with OllamaServer(["ok"]) as server:
         await said(ollama(server.base_url), request)
 
@@ -329,7 +329,7 @@ async def test_the_request_holds_tools_calls_results_images_and_limits() -> None
         {"role": "tool", "content": "a.txt", "tool_name": "ls"},
     ]
     assert body["tools"][0]["function"] == {"name": "ls", "description": "List.", "parameters": schema}
-    assert body["options"] == {"num_ctx": 8192, "num_predict": 9, "temperature": 0.5, "stop": ["X"]}
+    assert body["options"] == {"num_ctx": 8192, "num_predict": 9, "temperature": 0.5}
     assert body["format"] == schema
 
 

@@ -417,16 +417,13 @@ class ProcessScope:
 
     def export_session(self, session_id: str, target: Path) -> None:
         """Write a session to a new file, in the format given by its name."""
-        from ollm.services.session_export import render_html, render_markdown
+        from ollm.services.session_export import FORMATS, render_export
         from ollm.system.atomic import replace_file
 
         if target.exists():
             raise UsageError(f"{target} already exists.", action="Choose another name.")
-        forms = {".md": render_markdown, ".markdown": render_markdown, ".html": render_html, ".htm": render_html}
-        form = forms.get(target.suffix.lower())
         with self.session_files.open_stream(session_id) as stream:
-            encoded = (piece.encode("utf-8", "replace") for piece in form(stream)) if form else stream.iter_document()
-            replace_file(target, encoded)
+            replace_file(target, render_export(stream, FORMATS.get(target.suffix.lower(), "json")))
 
 
 _untold: list[str] = []

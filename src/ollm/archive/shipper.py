@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from ollm.archive.team_archive import TeamArchive
 
-log = logging.getLogger(__name__)
+log = logging.getLogger("ollm.archive")
 LOOK_SECONDS = 1.0  # between two looks at the sessions of this machine
 LINGER_SECONDS = 5.0  # that it stays when there is nothing to do
 GIVE_UP_SECONDS = 600.0  # without the server and with nothing open; the next turn starts another

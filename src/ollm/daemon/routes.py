@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 from urllib.parse import unquote, urlencode
@@ -15,6 +14,7 @@ from litestar.params import Parameter
 from litestar.response import Response, Stream
 
 from ollm import __version__
+from ollm.app import ProcessScope
 from ollm.daemon.bodies import (
     MAX_PATH_CHARS,
     NO_PATH_FORMAT,
@@ -48,8 +48,7 @@ from ollm.domain.session import Session
 from ollm.domain.tools import ConfirmationAnswer
 from ollm.runtime.base import CommandReply, Status
 from ollm.runtime.session import load_history_page
-from ollm.services.session_export import render_html, render_markdown
-from ollm.store.session_files.store import SessionFiles
+from ollm.services.session_export import render_export
 
 Limit = Annotated[int, Parameter(ge=1, le=1000)]
 Folder = Annotated[str, Parameter(max_length=MAX_PATH_CHARS, schema_extra=NO_PATH_FORMAT)]
@@ -312,20 +311,13 @@ async def history(
 async def export(
     service: DaemonService,
     session: str,
-    form: Annotated[Literal["json", "markdown", "html"], Parameter(query="format")] = "json",
+    format: Literal["json", "markdown", "html"] = "json",  # noqa: A002 - errors name the query by it
 ) -> Response[bytes]:
-    content = await service.run_apart(lambda process: b"".join(iter_export(process.session_files, session, form)))
-    return Response(content, media_type=MEDIA[form])
+    def render(process: ProcessScope) -> bytes:
+        with process.session_files.open_stream(session) as stream:
+            return b"".join(render_export(stream, format))
 
-
-def iter_export(files: SessionFiles, session_id: str, form: str) -> Iterator[bytes]:
-    """Render a session in one of the export formats, chunk by chunk."""
-    with files.open_stream(session_id) as stream:
-        if form == "json":
-            yield from stream.iter_document()
-        else:
-            chunks = render_markdown(stream) if form == "markdown" else render_html(stream)
-            yield from (chunk.encode("utf-8", "surrogatepass") for chunk in chunks)
+    return Response(await service.run_apart(render), media_type=MEDIA[format])
 
 
 @get("/search")

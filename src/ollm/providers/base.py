@@ -35,7 +35,6 @@ class ChatRequest(Data, frozen=True):
     max_tokens: int | None = None
     temperature: float | None = None
     response_schema: JsonObject | None = None
-    stop: tuple[str, ...] = ()
     settings: ModelSettings | None = None
     verbatim: bool = False  # adjacent user messages are not joined, to test a template
 

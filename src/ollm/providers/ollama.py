@@ -104,8 +104,6 @@ def build_chat_body(request: ChatRequest) -> JsonObject:
         options["num_predict"] = request.max_tokens
     if request.temperature is not None:
         options["temperature"] = request.temperature
-    if request.stop:
-        options["stop"] = list(request.stop)
     messages = list(request.messages) if request.verbatim else merge_user_messages(request.messages)
     if request.settings:
         messages = request_settings.add_thinking_word(messages, request.settings)

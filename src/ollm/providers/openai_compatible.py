@@ -325,8 +325,6 @@ def build_chat_body(
         body["max_tokens"] = request.max_tokens
     if request.temperature is not None:
         body["temperature"] = request.temperature
-    if request.stop:
-        body["stop"] = list(request.stop)
     if request.response_schema is not None:
         schema = {"name": "answer", "strict": True, "schema": request.response_schema}
         body["response_format"] = {"type": "json_schema", "json_schema": schema}

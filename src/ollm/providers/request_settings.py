@@ -67,7 +67,7 @@ def add_openai_fields(body: JsonObject, settings: ModelSettings, kind: Kind) -> 
     penalty = "repeat_penalty" if kind in REPEAT_PENALTY_KINDS else "repetition_penalty"
     fields = {**build_sampling_fields(settings, penalty), **_build_thinking_fields(settings, kind)}
     if settings.stop:
-        body = {**body, "stop": [*body.get("stop", ()), *settings.stop]}
+        fields["stop"] = list(settings.stop)
     return merge_fields({**fields, **body}, settings.extra)
 
 
@@ -75,7 +75,7 @@ def add_ollama_fields(body: JsonObject, settings: ModelSettings) -> JsonObject:
     """Add the settings to a request to Ollama, which takes most as `options`."""
     options = {**build_sampling_fields(settings, "repeat_penalty"), **body["options"]}
     if settings.stop:
-        options["stop"] = [*options.get("stop", ()), *settings.stop]
+        options["stop"] = list(settings.stop)
     think = settings.thinking == "on" if settings.thinking in ("on", "off") else None
     if settings.reasoning_effort and think is not False:
         body = {**body, "think": settings.reasoning_effort}

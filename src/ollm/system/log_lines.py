@@ -11,7 +11,6 @@ from typing import Any
 
 from ollm.domain.clock import format_stamp
 
-PACKAGES = ("services", "runtime", "tools", "policy", "providers", "store", "config", "system", "daemon", "cli")
 LEVELS = {"WARNING": "WARN", "CRITICAL": "ERROR"}
 SECRET_WORDS = ("key", "secret", "token", "password", "credential", "credentials", "authorization", "cookie")
 MAX_CONTEXT_DEPTH = 6
@@ -19,12 +18,9 @@ MAX_TEXT_CHARACTERS = 8_000
 
 
 def get_service_name(logger: str) -> str:
-    """Return the first name after `ollm` that is not a package: chat_recording of `ollm.services.chat_recording.x`."""
+    """Return the name after `ollm` or after its package: chat_recording of `ollm.services.chat_recording.x`."""
     parts = logger.split(".")
-    if parts[0] != "ollm":
-        return logger
-    named = [part for part in parts[1:] if part not in PACKAGES]
-    return (named or parts[-1:])[0]
+    return parts[:3][-1] if parts[0] == "ollm" else logger
 
 
 class JsonLineFormatter(logging.Formatter):

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from ollm.system.sandbox.sandbox import _make_key
 from tests.cli.command import ollm
 from tests.cli.running import running
+from tests.cli.test_sandbox import use_level
 from tests.ordinary_user import as_ordinary_user
 from tests.policy.effect_world import EffectWorld
 from tests.policy.test_reading_effects import LINES, lay_traps
@@ -25,9 +25,8 @@ CALLS_PER_TURN = 6
 def set_level(world: EffectWorld, level: str) -> None:
     """The level as the command would have found it, or none by setting."""
     home = world.home / ".ollm"
-    (home / "cache").mkdir(exist_ok=True)
     (home / "config.yaml").write_text(json.dumps({"sandbox": {"mode": "off"}} if level == "none" else {}))
-    (home / "cache/sandbox.json").write_text(json.dumps({"key": _make_key(), "level": level}))
+    use_level(home, level)
 
 
 def run_command(world: EffectWorld, *arguments: str, stdin: str = "") -> str:

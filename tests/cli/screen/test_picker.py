@@ -7,7 +7,7 @@ import pytest
 from ollm.cli.screen.picker import format_preview
 from ollm.cli.sessions.session_list import SessionListItem, filter_sessions
 from tests.cli.running import running
-from tests.cli.terminal import CTRL_D, ENTER, at_terminal
+from tests.cli.terminal import CTRL_A, CTRL_D, ENTER, UP, at_terminal
 
 
 def test_the_preview_is_whole_lines_cut_between_words() -> None:
@@ -31,6 +31,12 @@ async def test_a_narrow_list_shows_its_whole_hints(tmp_path: Path) -> None:
             await terminal.ended()
         async with at_terminal(runner, "chat", size=(40, 20)) as terminal:
             await terminal.wait_for("Why is it wrong?", "Tab 1 chat / 1 one-shot", "Esc new chat", "Ctrl-C quit")
+            for file in (runner.home / "sessions").iterdir():
+                file.unlink()
+            terminal.type(CTRL_A)
+            await terminal.wait_for("No session", gone="Esc new chat")
+            terminal.type(UP)
+            await terminal.wait_for("Esc new chat", gone="No session")
             terminal.type("tell me more")
             await terminal.wait_for("New chat: tell me more", "Enter send it in a new chat", gone="Why is")
             terminal.type(ENTER)

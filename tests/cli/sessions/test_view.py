@@ -163,7 +163,7 @@ def test_the_document_of_a_crashed_session_holds_the_answer_as_far_as_it_got(hom
         session_id = await service.create_session("m", "ollama")
         await service.record_message(session_id, said("a question"))
         await service.record_text(session_id, TextPart, "half an ans")
-        service._writers[session_id].abandon()
+        home.crash(session_id)
         return session_id
 
     session_id = asyncio.run(crash())

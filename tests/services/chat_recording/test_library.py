@@ -13,8 +13,8 @@ from ollm.services.chat_recording.library import SessionLibrary, find_no_stores
 from ollm.services.chat_recording.service import ChatRecordingService
 from ollm.store.session_index.index import SessionIndex
 from tests.covers import covers
-from tests.services.chat_recording.test_service import files, said
-from tests.store.sessions.support import Home
+from tests.services.chat_recording.test_service import files
+from tests.store.sessions.support import Home, said
 
 
 @covers("H507")

@@ -60,25 +60,11 @@ records = st.lists(messages | calls, max_size=8)
 def in_a_home(work, **settings_of_home):
     """Run `work(home)` in a home of its own, in memory where there is such a place: a sync costs nothing there."""
     with tempfile.TemporaryDirectory(dir=QUICK if Path(QUICK).is_dir() else None) as root:
-        home = HomeWithServices(Path(root), **settings_of_home)
+        home = Home(Path(root), **settings_of_home)
         try:
             return asyncio.run(work(home))
         finally:
-            home.let_go()
-
-
-class HomeWithServices(Home):
-    """Sessions that a test leaves open, as a crash would, hold files open too."""
-
-    def service(self, *args, **more):
-        found = super().service(*args, **more)
-        self.__dict__.setdefault("services", []).append(found)
-        return found
-
-    def let_go(self) -> None:
-        for service in self.__dict__.get("services", []):
-            for writer in service._writers.values():
-                writer.abandon()
+            home.crash()
 
 
 async def recorded(home: Home, said_and_done, *, fold_every: int = 3):

@@ -12,24 +12,17 @@ from ollm.domain.tools import RecordedResult, ToolCallRecord
 from ollm.services.chat_recording.library import Finding, check_sessions
 from ollm.services.chat_recording.service import ChatRecordingService, make_title
 from ollm.services.token_counting import TokenCounter
-from ollm.store.session_files.places import SessionPlaces
 from ollm.store.session_files.store import SessionFiles
 from tests.covers import covers
-from tests.store.sessions.support import Home
-
-AT = "2026-01-27T10:00:00.000Z"
+from tests.store.sessions.support import AT, Home, said
 
 
 def files(root: Path) -> SessionFiles:
-    return SessionFiles(SessionPlaces(directory=root / "sessions", legacy=root / "session-data", trash=root / "trash"))
+    return Home(root).files
 
 
 def service(root: Path, events: list[Event] | None = None) -> ChatRecordingService:
     return ChatRecordingService(files(root), emit=(events if events is not None else []).append)
-
-
-def said(text: str, role: str = "user") -> Message:
-    return Message(role=role, parts=(TextPart(text=text),), timestamp=AT)
 
 
 @covers("S1.1", "S1.2", "S1.3", "S1.5", "S9.1")
@@ -88,7 +81,8 @@ async def test_an_answer_under_way_survives_as_interrupted_and_is_replaced_when_
 
 
 async def test_a_call_left_without_result_is_interrupted_when_resumed(tmp_path):
-    recording = service(tmp_path)
+    home = Home(tmp_path)
+    recording = home.service()
     session_id = await recording.create_session("m", "ollama")
     await recording.record_message(session_id, said("hello"))
     asked = Message(role="assistant", parts=(ToolCallPart(id="c1"), ToolCallPart(id="c2")), timestamp=AT)
@@ -96,7 +90,7 @@ async def test_a_call_left_without_result_is_interrupted_when_resumed(tmp_path):
     await recording.record_tool_call(
         session_id, ToolCallRecord(id="c1", name="ls", args={}, timestamp=AT, message_id=2)
     )
-    recording._writers[session_id].abandon()
+    home.crash(session_id)
 
     loaded = await service(tmp_path).open_session(session_id)
 

@@ -38,7 +38,7 @@ async def open_session(home: Home) -> str:
         await service.record_tool_call(session_id, call(f"c{number}"))
         await service.record_tool_call(session_id, call(f"c{number}", result="done"))
     await service.record_text(session_id, ThinkingPart, "so far")
-    service._writers[session_id].abandon()
+    home.crash(session_id)
     return session_id
 
 
@@ -52,7 +52,7 @@ async def test_a_session_whose_journal_was_torn_goes_on(tmp_path):
         service = home.service()
         loaded = await service.open_session(session_id)
         await service.record_message(session_id, said("afterwards"))
-        service._writers[session_id].abandon()
+        home.crash(session_id)
         after = home.files.read(session_id).session
         spoken = [message.text for message in after.messages if message.role != "tool"]
         assert spoken == [*before, "afterwards"]
@@ -113,7 +113,7 @@ async def test_a_crash_between_folding_and_clearing_the_journal_doubles_nothing(
     before = home.files.read(session_id).session
     journal = home.journal(session_id).read_bytes()
     await service.save_session(session_id)
-    service._writers[session_id].abandon()
+    home.crash(session_id)
     home.journal(session_id).write_bytes(journal)
 
     assert home.files.read(session_id).session == before
@@ -193,7 +193,7 @@ async def record_turns(home: Home, count: int, *, folded: int = 0, text: str = L
         await service.update_metadata(session_id, {"note": turn})
         if turn == folded:
             await service.save_session(session_id)
-    service._writers.pop(session_id).abandon()
+    home.crash(session_id)
     return session_id
 
 

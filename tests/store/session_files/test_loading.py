@@ -68,7 +68,7 @@ def test_a_journal_without_a_document_is_a_session(tmp_path):
         service = home.service()
         session_id = await service.create_session("m", "ollama")
         await service.record_message(session_id, said("hello"))
-        service._writers[session_id].abandon()
+        home.crash(session_id)
         return session_id
 
     session_id = run(work)
@@ -196,7 +196,7 @@ def test_each_of_several_calls_with_one_id_keeps_its_own_result(tmp_path: Path) 
                 await service.record_tool_call(session_id, call("c1", message_id=sent.id, result=result))
             answered = Message(role="tool", parts=(ToolResultPart(id="c1"),), timestamp=AT)
             await service.record_message(session_id, answered)
-        service._writers[session_id].abandon()
+        home.crash(session_id)
         session = home.files.read(session_id).session
         results = {one.id: one.result.llm_content for one in session.tool_calls if one.result}
         return [results[name] for message in session.messages for name in message.call_ids]

@@ -3,20 +3,39 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from ollm.config.settings import SessionSettings
 from ollm.domain.events import Event
-from ollm.domain.messages import Message, TextPart
+from ollm.domain.messages import JsonObject, Message, TextPart
 from ollm.domain.tools import RecordedResult, ToolCallRecord
 from ollm.services.chat_recording.library import SessionLibrary
 from ollm.services.chat_recording.service import ChatRecordingService
+from ollm.store.session_files.loading import LoadedSession
 from ollm.store.session_files.places import SessionPlaces
 from ollm.store.session_files.store import SessionFiles
+from ollm.store.session_files.writer import SessionWriter
 from ollm.store.session_index.index import SessionIndex
 
 AT = "2026-01-27T10:00:00.000Z"
 Answer = TypeVar("Answer")
+
+
+class WatchedFiles(SessionFiles):
+    """Files whose writers a test can leave as a crash would."""
+
+    def __init__(self, places: SessionPlaces) -> None:
+        super().__init__(places)
+        self.writers: list[SessionWriter] = []
+
+    def create(self, head: JsonObject) -> SessionWriter:
+        self.writers.append(super().create(head))
+        return self.writers[-1]
+
+    def open(self, session_id: str, **more: Any) -> tuple[SessionWriter, LoadedSession]:
+        found = super().open(session_id, **more)
+        self.writers.append(found[0])
+        return found
 
 
 class Home:
@@ -28,7 +47,7 @@ class Home:
         self.events: list[Event] = []
         self.settings = SessionSettings(**settings)
         self.places = SessionPlaces(directory=self.sessions, legacy=root / "session-data", trash=root / "trash")
-        self.files = SessionFiles(self.places)
+        self.files = WatchedFiles(self.places)
 
     def index(self) -> SessionIndex:
         return SessionIndex(self.root / "index.db", (self.sessions, self.root / "session-data"))
@@ -41,6 +60,12 @@ class Home:
         return ChatRecordingService(
             self.files, self.settings, emit=self.events.append, library=self.library(**clocked), **more
         )
+
+    def crash(self, session_id: str = "") -> None:
+        """Leave a session, or every one, as a crash would."""
+        for writer in self.files.writers:
+            if not session_id or writer.session_id == session_id:
+                writer.abandon()
 
     def document(self, session_id: str) -> Path:
         return self.sessions / f"{session_id}.json"

@@ -74,7 +74,7 @@ class Talk:
     async def say(self, service: ChatRecordingService, text: str, message: Message | None = None) -> Message:
         done = await service.record_message(self.session_id, message or said(text))
         self.everything.add(text)
-        if service._writers[self.session_id].is_saved:
+        if self.home.files.writers[-1].is_saved:
             self.saved |= self.everything
         return done
 

@@ -213,7 +213,7 @@ def test_a_journal_of_exactly_the_limit_is_read_whole(tmp_path: Path, monkeypatc
         name = await service.create_session("m", "ollama")
         for number in range(9):
             await service.record_message(name, said(f"message {number}"))
-        service._writers.pop(name).abandon()
+        home.crash(name)
         return name
 
     name = run(record)
@@ -274,7 +274,7 @@ def test_a_call_without_a_result_is_found_open_in_the_last_answer_alone(tmp_path
         await service.record_message(name, answer, [call("c1"), call("c2")])
         await service.record_tool_call(name, call("c1", result="done"))
         await service.record_message(name, Message("tool", (ToolResultPart("c1"),), AT))
-        service._writers.pop(name).abandon()
+        home.crash(name)
         return name
 
     name = run(record)

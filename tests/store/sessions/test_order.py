@@ -51,14 +51,14 @@ async def test_pieces_of_an_answer_are_put_in_order_and_a_missing_one_is_told(tm
     await service.record_message(session_id, said("question"))
     for piece in PIECES:
         await service.record_text(session_id, TextPart, piece)
-        service._writers[session_id].flush()
+        home.files.writers[-1].flush()
     if finished:
         whole = (TextPart("".join(PIECES)),)
         await service.record_message(session_id, Message(role="assistant", parts=whole, timestamp=AT))
     *lines, last = home.journal(session_id).read_bytes().splitlines(keepends=True)
     lines, last = (lines, last) if finished else ([*lines, last], b"")
     first = len(lines) - len(PIECES)
-    service._writers.pop(session_id).abandon()
+    home.crash(session_id)
     lines[first:] = [lines[first + place] for place in order]
     home.journal(session_id).write_bytes(b"".join(lines) + last)
 

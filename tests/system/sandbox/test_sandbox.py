@@ -13,7 +13,7 @@ from ollm.system.processes import StartError
 from ollm.system.sandbox.box import Box
 from ollm.system.sandbox.confined import make_git_environment
 from ollm.system.sandbox.levels import detect_level
-from ollm.system.sandbox.sandbox import Sandbox, _make_key, read_cached_level
+from ollm.system.sandbox.sandbox import Sandbox, read_cached_level
 from ollm.system.sandbox.seatbelt import build_profile, wrap_in_seatbelt
 from ollm.system.sandbox.taken import describe_taken
 from ollm.system.sandbox.watch import SteeringWatch
@@ -56,11 +56,13 @@ def test_a_level_of_another_start_of_the_machine_or_of_a_container_is_not_believ
     cache.write_text(json.dumps({"key": ["then", os.uname().release, str(os.geteuid())], "level": "full"}))
 
     assert read_cached_level(cache) is None
-    in_container = [line.replace("mnt:[", "mnt:[9") for line in _make_key()]
+    make(tmp_path).probe()
+    found = json.loads((tmp_path / "cache/sandbox.json").read_text())
+    in_container = [line.replace("mnt:[", "mnt:[9") for line in found["key"]]
     cache.write_text(json.dumps({"key": in_container, "level": "none"}))
     assert read_cached_level(cache) is None
     for level in ("seatbelt", "none", "best", 3):
-        cache.write_text(json.dumps({"key": _make_key(), "level": level}))
+        cache.write_text(json.dumps({**found, "level": level}))
         assert read_cached_level(cache) is None
     cache.write_text("[]")
     assert read_cached_level(cache) is None

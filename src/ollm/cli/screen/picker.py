@@ -192,8 +192,12 @@ class Picker:
             "c-x": self._delete_selected,
         }
         for key, run in actions.items():  # else prompt_toolkit waits for its own Ctrl-X Ctrl-X
-            keys.add(key, eager=key == "c-x")(lambda _event, run=run: run())
+            keys.add(key, eager=key == "c-x")(lambda _event, run=run: self._act(run))
         return keys
+
+    def _act(self, run: Callable[[], None]) -> None:
+        self._problem = ""
+        run()
 
     def _start_new(self) -> None:
         self._app.exit(result=CommandReply(follow_up="new-session", argument=self._message))

@@ -13,7 +13,7 @@ from ollm.app import ProcessScope
 from ollm.cli.completion import complete_session
 from ollm.cli.options import json_option, make_progress, resolve_workspace, warn, workspace_option
 from ollm.domain.errors import DamagedError, NotFoundError, StorageError, UsageError
-from ollm.services.session_export import RedactedSession, render_html, render_markdown
+from ollm.services.session_export import FORMATS, RedactedSession, render_export, render_markdown
 from ollm.store.session_files.loading import SessionStream
 from ollm.system.atomic import replace_file
 from ollm.system.terminal_text import escape_json, make_printable
@@ -96,13 +96,8 @@ def resolve_session_id(process: ProcessScope, session: str | None, workspace: st
 
 
 def _render_export(process: ProcessScope, stream: SessionStream, form: str, redact: bool) -> Iterator[bytes]:
-    source = RedactedSession(stream, process.redact_field) if redact else stream
-    if form == "json":
-        return _escape_hidden(source.iter_document())
-    return (
-        chunk.encode("utf-8", "replace")
-        for chunk in (render_markdown(source) if form == "markdown" else render_html(source))
-    )
+    chunks = render_export(RedactedSession(stream, process.redact_field) if redact else stream, form)
+    return _escape_hidden(chunks) if form == "json" else chunks
 
 
 def _escape_hidden(chunks: Iterator[bytes]) -> Iterator[bytes]:
@@ -154,9 +149,8 @@ def _resolve_target(output: str, force: bool) -> Path:
 
 def _guess_format(output: str) -> str:
     suffix = Path(output).suffix.lower()
-    formats = {".md": "markdown", ".markdown": "markdown", ".html": "html", ".htm": "html", ".json": "json"}
-    if suffix in formats or output == "-" or _is_special(Path(output)):
-        return formats.get(suffix, "json")
+    if suffix in FORMATS or output == "-" or _is_special(Path(output)):
+        return FORMATS.get(suffix, "json")
     raise UsageError(
         f"Cannot tell the format from {output!r}.", action="Use .json, .md or .html, or choose one with --format."
     )
