@@ -277,17 +277,17 @@ class SessionReader:
         for start, stop, line in document.iter_lines(begin):
             if start >= end or stop > MAX_BYTES:
                 break
-            entry, is_message, is_call = line.rstrip(_BLANKS), line.startswith(MESSAGE), line.startswith(CALL)
-            number = read_number(entry) if is_message else 0
-            is_whole = number == last + 1 or line in (MIDDLE, CLOSE)
+            entry, is_message, number = line.rstrip(_BLANKS), line.startswith(MESSAGE), last + 1
+            is_call = not is_message and line.startswith(CALL)
+            is_whole = (is_message and entry.endswith(b',"id":%d}' % number)) or line in (MIDDLE, CLOSE)
             if not is_whole and not ((is_message or is_call) and is_valid_json(entry)):
                 continue
             if done < start:
                 self._search(document, 0, done, start)
             done = stop
             if is_message:
-                last = number
-                self.table.add_message(number, start, start + len(entry))
+                last = number if is_whole else read_number(entry)
+                self.table.add_message(last, start, start + len(entry))
             elif is_call:
                 self.table.add_call(entry, start)
             else:
