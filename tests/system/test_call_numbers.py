@@ -26,7 +26,7 @@ link=86/- linkat=265/37 lremovexattr=198/15 lsetxattr=189/6 mkdir=83/- mkdirat=2
 mount=165/40 mount_setattr=442/442 move_mount=429/429 mq_open=240/180 msgget=68/186 open=2/-
 open_by_handle_at=304/265 open_tree=428/428 openat=257/56 openat2=437/437 perf_event_open=298/241
 pidfd_getfd=438/438 pidfd_open=434/434 prlimit64=302/261 setpriority=141/140 ioprio_set=251/30 sched_setscheduler=144/119
-sched_setparam=142/118 sched_setattr=314/274 sched_setaffinity=203/122 migrate_pages=256/238 move_pages=279/239 pivot_root=155/41 process_madvise=440/440 process_vm_readv=310/270
+sched_setparam=142/118 sched_setattr=314/274 sched_setaffinity=203/122 migrate_pages=256/238 move_pages=279/239 pivot_root=155/41 prctl=157/167 process_madvise=440/440 process_vm_readv=310/270
 process_vm_writev=311/271 ptrace=101/117 quotactl=179/60 quotactl_fd=443/443 reboot=169/142 removexattr=197/14
 rename=82/- renameat=264/38 renameat2=316/276 request_key=249/218 rmdir=84/- seccomp=317/277 semget=64/190
 setdomainname=171/162 sethostname=170/161 setns=308/268 settimeofday=164/170 setxattr=188/5 shmget=29/194

@@ -26,7 +26,7 @@ import struct
 from collections.abc import Callable
 from contextlib import suppress
 from fcntl import ioctl
-from functools import cached_property
+from functools import cached_property, partial
 from typing import NamedTuple
 
 from ollm.system.sandbox.box import Box
@@ -61,10 +61,6 @@ class NamedPlace(NamedTuple):
     @property
     def path(self) -> str:
         return os.path.join(self.above, self.name)
-
-    @property
-    def words(self) -> tuple[int, bytes]:
-        return self.folder, os.fsencode(self.name)
 
 
 class Caller:
@@ -120,7 +116,7 @@ class Caller:
         kind = os.O_PATH | os.O_CLOEXEC | (os.O_NOFOLLOW if flags & AT_SYMLINK_NOFOLLOW else 0)
         how = struct.pack("=QQQ", kind, 0, _RESOLVE_NO_MAGICLINKS)
         try:
-            return self.keep(call("openat2", start, os.fsencode(below), how, len(how)))
+            return self.keep(call("openat2", start, below, how, len(how)))
         except OSError as error:
             raise BoxDeniedError(path) if error.errno == errno.ELOOP else error from None
 
@@ -177,7 +173,7 @@ class FileCalls:
     -1."""
 
     def __init__(self, box: Box, check_own: Callable[[str], None], terminal: int) -> None:
-        protections = list(list_protections(box))
+        protections = list_protections(box)
         self._protected = {path for path, writable in protections if not writable}
         self._above = {path for path, writable in protections if writable}
         self._check_own = check_own
@@ -186,7 +182,7 @@ class FileCalls:
     def prepare(self, name: str, caller: Caller) -> Work:  # noqa: PLR0911 - one for each call
         name, words = _modernize(name, caller.words)
         if name == "symlinkat":
-            text, place = os.fsencode(caller.read_text(words[0])), (words[1], caller.read_text(words[2]))
+            text, place = caller.read_text(words[0]), (words[1], caller.read_text(words[2]))
             return lambda: self._symlink(text, caller.locate(*place))
         first = words[0], caller.read_text(words[1]) if words[1] else ""
         match name:
@@ -209,7 +205,8 @@ class FileCalls:
             case "utimensat":
                 times, flags = caller.read_memory(words[2], 32) if words[2] else None, words[3]
                 flags |= 0 if first[1] else AT_EMPTY_PATH
-                return lambda: self._describe(caller.open_path(*first, flags), lambda file: _set_times(file, times))
+                change = partial(call, "utimensat", AT_FDCWD)
+                return lambda: self._describe(caller.open_path(*first, flags), lambda file: change(file, times, 0))
         raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
 
     def _check(self, path: str, *, moves: bool = False) -> None:
@@ -225,27 +222,27 @@ class FileCalls:
     def _make(self, name: str, place: NamedPlace, *rest: int) -> None:
         """Create a name. The kernel refuses one that already exists."""
         self._check(place.above)
-        call(name, *place.words, *rest)
+        call(name, *place, *rest)
 
-    def _symlink(self, text: bytes, place: NamedPlace) -> None:
+    def _symlink(self, text: str, place: NamedPlace) -> None:
         self._check(place.above)
-        call("symlinkat", text, *place.words)
+        call("symlinkat", text, *place)
 
     def _move(self, name: str, places: list[NamedPlace], flags: int) -> None:
         for place in places:
             self._check(place.path, moves=True)
-        call(name, *(word for place in places for word in place.words), flags & 0xFFFFFFFF)
+        call(name, *(word for place in places for word in place), flags & 0xFFFFFFFF)
 
     def _link(self, caller: Caller, source: tuple[int, str], target: NamedPlace, flags: int) -> None:
         self._check(target.above)
         if flags & (AT_SYMLINK_FOLLOW | AT_EMPTY_PATH):
             found = caller.open_path(*source, flags)
             self._check(os.readlink(f"/proc/self/fd/{found}"))
-            call("linkat", AT_FDCWD, f"/proc/self/fd/{found}".encode(), *target.words, AT_SYMLINK_FOLLOW)
+            call("linkat", AT_FDCWD, f"/proc/self/fd/{found}", *target, AT_SYMLINK_FOLLOW)
         else:
             place = caller.locate(*source)
             self._check(place.path)
-            call("linkat", *place.words, *target.words, 0)
+            call("linkat", *place, *target, 0)
 
     def _open(self, caller: Caller, where: tuple[int, str], flags: int, mode: int) -> OpenedFile | Work:
         """Open or create a file, following a link even if its target does not exist yet."""
@@ -294,7 +291,7 @@ class FileCalls:
             raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
         self._describe(found, lambda file: os.chmod(file, mode))
 
-    def _describe(self, found: int, change: Callable[[str], None]) -> None:
+    def _describe(self, found: int, change: Callable[[str], object]) -> None:
         """Change mode or times through a descriptor of the same file that was checked."""
         path = os.readlink(f"/proc/self/fd/{found}")
         if not stat.S_ISCHR(os.fstat(found).st_mode):
@@ -332,10 +329,6 @@ def _modernize(name: str, words: list[int]) -> tuple[str, list[int]]:  # noqa: P
 def _open_again(found: int, flags: int, mode: int = 0) -> int:
     ours = flags & ~(os.O_CREAT | os.O_NOFOLLOW) | os.O_CLOEXEC | os.O_NOCTTY
     return os.open(f"/proc/self/fd/{found}", ours, mode)
-
-
-def _set_times(file: str, times: bytes | None) -> None:
-    call("utimensat", AT_FDCWD, os.fsencode(file), times, 0)
 
 
 _NOTIFICATION = struct.Struct("=QIIiIQ6Q")
@@ -386,7 +379,7 @@ class Broker:
         name, caller = NAMES.get(number, ""), Caller(thread, words)
         try:
             work = self._prepare_connection(caller) if name == "connect" else self._files.prepare(name, caller)
-            self._check_valid(identity)  # the memory we read was the caller's
+            ioctl(self._listener, _STILL_VALID, struct.pack("=Q", identity))  # the memory we read was the caller's
         except ERRORS as error:
             caller.close()
             self._send(identity, error)
@@ -408,9 +401,6 @@ class Broker:
             else:
                 self._hand_over(identity, done)
         caller.close()
-
-    def _check_valid(self, identity: int) -> None:
-        ioctl(self._listener, _STILL_VALID, struct.pack("=Q", identity))
 
     def _send(self, identity: int, error: Exception | None) -> None:
         if isinstance(error, BoxDeniedError):
@@ -444,7 +434,7 @@ class Broker:
             if _get_socket_family(held) == socket.AF_UNIX and address[:2] == _AF_UNIX and path:
                 target = caller.open_path(AT_FDCWD, os.fsdecode(path))
                 self._check(os.readlink(f"/proc/self/fd/{target}"))
-                if _read_birth(target) < self._box.since:
+                if (read_birth_time(target) or os.fstat(target).st_ctime) < self._box.since:
                     raise BoxDeniedError(os.readlink(f"/proc/self/fd/{target}"))
                 where = _AF_UNIX + f"/proc/self/fd/{target}\0".encode()
             call("connect", held, where, len(where))
@@ -459,8 +449,3 @@ class Broker:
 def _get_socket_family(descriptor: int) -> int:
     with socket.socket(fileno=os.dup(descriptor)) as copy:
         return copy.getsockopt(socket.SOL_SOCKET, 39)  # SO_DOMAIN
-
-
-def _read_birth(descriptor: int) -> float:
-    """Return a file's creation time, or its change time if that is unknown."""
-    return read_birth_time(descriptor) or os.fstat(descriptor).st_ctime

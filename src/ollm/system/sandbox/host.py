@@ -14,7 +14,6 @@ its processes have ended. When the socket is closed, everything ends.
 from __future__ import annotations
 
 import _thread
-import ctypes
 import errno
 import json
 import os
@@ -129,8 +128,8 @@ class BoxedCommand:
     def _restrict(self) -> None:
         """Apply Landlock and drop capabilities, for this thread and its children. Under Landlock a process cannot
         change mounts either, even in its own namespace."""
-        restrict_box(self._box, mounted=self._mounted)
         kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)
+        restrict_box(self._box, mounted=self._mounted)
         _keep_capabilities(BROKER_CAPABILITIES if self._network else 0)
 
     def _run_command_thread(self, filtered: _thread.LockType | None = None) -> None:
@@ -191,12 +190,11 @@ def _start_thread(function: Callable[..., None], *arguments: object) -> None:
 def _keep_capabilities(mask: int) -> None:
     """Drop this thread's other capabilities. Its children cannot regain them: no_new_privs, also for root."""
     kept = mask | (FILE_CAPABILITIES if os.geteuid() == 0 else 0)
-    header = ctypes.create_string_buffer(struct.pack("=Ii", 0x20080522, 0), 8)
-    low = kept & 0xFFFFFFFF
+    header = struct.pack("=Ii", 0x20080522, 0)
     try:
-        kernel.call("capset", header, ctypes.create_string_buffer(struct.pack("=IIIIII", low, low, 0, 0, 0, 0), 24))
+        kernel.call("capset", header, struct.pack("=IIIIII", kept, kept, 0, 0, 0, 0))
     except PermissionError:
-        kernel.call("capset", header, ctypes.create_string_buffer(24))  # we never had them: then none at all
+        kernel.call("capset", header, bytes(24))  # we never had them: then none at all
 
 
 def start_host(namespaces: tuple[int, ...]) -> tuple[socket.socket, int]:

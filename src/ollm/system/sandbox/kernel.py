@@ -146,13 +146,13 @@ NUMBERS = {
     "landlock_add_rule": (445, 445),
     "landlock_restrict_self": (446, 446),
     "capset": (126, 91),
+    "prctl": (157, 167),
 }
 NAMES = {numbers[_COLUMN]: name for name, numbers in NUMBERS.items() if numbers[_COLUMN] >= 0}
 
 PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_CHILD_SUBREAPER, PR_SET_NO_NEW_PRIVS = 1, 4, 36, 38
 
-_libc = ctypes.CDLL(None, use_errno=True)
-_syscall = _libc.syscall
+_syscall = ctypes.CDLL(None, use_errno=True).syscall
 _syscall.restype = ctypes.c_long
 
 
@@ -161,9 +161,12 @@ def get_call_number(name: str) -> int:
     return NUMBERS[name][_COLUMN]
 
 
-def call(name: str, *arguments: int | bytes | ctypes.Array[ctypes.c_char] | None) -> int:
+def call(name: str, *arguments: int | str | bytes | ctypes.Array[ctypes.c_char] | None) -> int:
     """Make a system call. Raises OSError if it fails."""
-    words = [ctypes.c_long(one) if isinstance(one, int) else one for one in arguments]
+    words = [
+        ctypes.c_long(one) if isinstance(one, int) else os.fsencode(one) if isinstance(one, str) else one
+        for one in arguments
+    ]
     result = int(_syscall(ctypes.c_long(get_call_number(name)), *words))
     if result < 0:
         number = ctypes.get_errno()
@@ -171,28 +174,23 @@ def call(name: str, *arguments: int | bytes | ctypes.Array[ctypes.c_char] | None
     return result
 
 
-def prctl(option: int, value: int = 0, third: int = 0) -> None:
-    arguments = [ctypes.c_ulong(one) for one in (value, third, 0, 0)]
-    if _libc.prctl(ctypes.c_int(option), *arguments) != 0:
-        number = ctypes.get_errno()
-        raise OSError(number, f"prctl {option}: {os.strerror(number)}")
+def prctl(option: int, value: int) -> None:
+    call("prctl", option, value, 0, 0, 0)
 
 
 def mount(source: str, target: str, kind: str | None, flags: int, options: str | None = None) -> None:
-    kind_bytes = None if kind is None else kind.encode()
-    options_bytes = None if options is None else os.fsencode(options)
-    call("mount", os.fsencode(source), os.fsencode(target), kind_bytes, flags, options_bytes)
+    call("mount", source, target, kind, flags, options)
 
 
 def clone_tree(path: str) -> int:
     """Return a descriptor of a copy of the mounts at and under a path, for `attach_tree`."""
-    return call("open_tree", AT_FDCWD, os.fsencode(path), OPEN_TREE_CLONE | os.O_CLOEXEC | AT_RECURSIVE)
+    return call("open_tree", AT_FDCWD, path, OPEN_TREE_CLONE | os.O_CLOEXEC | AT_RECURSIVE)
 
 
 def attach_tree(tree: int, path: str) -> None:
     """Attach the mounts of a descriptor at a path, and close it."""
     try:
-        call("move_mount", tree, b"", AT_FDCWD, os.fsencode(path), 0x4)  # MOVE_MOUNT_F_EMPTY_PATH
+        call("move_mount", tree, "", AT_FDCWD, path, 0x4)  # MOVE_MOUNT_F_EMPTY_PATH
     finally:
         os.close(tree)
 
@@ -204,16 +202,14 @@ def bind(source: str, target: str, *, attributes: int = 0, writable: bool = Fals
     if attributes:
         set_mount_attributes("", attributes, tree=tree)
     if writable:  # the topmost mount alone
-        wanted = ctypes.create_string_buffer(struct.pack("=QQQQ", 0, MOUNT_RDONLY, 0, 0), 32)
-        call("mount_setattr", tree, b"", AT_EMPTY_PATH, wanted, 32)
+        call("mount_setattr", tree, "", AT_EMPTY_PATH, struct.pack("=QQQQ", 0, MOUNT_RDONLY, 0, 0), 32)
     attach_tree(tree, target)
 
 
 def set_mount_attributes(path: str, attributes: int, *, tree: int = AT_FDCWD) -> None:
     """Add attributes to every mount at and under a path (or, with an empty path, of the descriptor `tree`)."""
-    flags = AT_RECURSIVE | (AT_EMPTY_PATH if tree != AT_FDCWD else 0)
-    wanted = ctypes.create_string_buffer(struct.pack("=QQQQ", attributes, 0, 0, 0), 32)
-    call("mount_setattr", tree, os.fsencode(path), flags, wanted, 32)
+    wanted = struct.pack("=QQQQ", attributes, 0, 0, 0)
+    call("mount_setattr", tree, path, AT_RECURSIVE | (0 if path else AT_EMPTY_PATH), wanted, 32)
 
 
 def read_births(paths: Iterable[str], *, changes: bool = False) -> dict[str, str]:
@@ -228,11 +224,11 @@ def read_births(paths: Iterable[str], *, changes: bool = False) -> dict[str, str
 def read_birth(path: str) -> str:
     """Return the inode of a file or link and the time at which it was made, as far as the file system knows it."""
     about = os.lstat(path)
-    made = read_birth_time(AT_FDCWD, os.fsencode(path)) if LINUX else getattr(about, "st_birthtime", None)
+    made = read_birth_time(AT_FDCWD, path) if LINUX else getattr(about, "st_birthtime", None)
     return f"{about.st_ino} {made}"
 
 
-def read_birth_time(descriptor: int, path: bytes = b"") -> float | None:
+def read_birth_time(descriptor: int, path: str = "") -> float | None:
     """Return the time at which a file or link was made, which no program can change, or None if it is not known."""
     buffer = ctypes.create_string_buffer(STATX_BYTES)
     call("statx", descriptor, path, AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW, STATX_BIRTH, buffer)

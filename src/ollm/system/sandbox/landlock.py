@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 import stat
 import struct
 from collections.abc import Iterable, Iterator
 
 from ollm.system.sandbox.box import TEMPORARY_PLACES, Access, Box, Places, list_places, list_tool_folders
-from ollm.system.sandbox.kernel import PR_SET_NO_NEW_PRIVS, call, prctl
+from ollm.system.sandbox.kernel import call
 from ollm.system.sandbox.names import list_names
 
 EXECUTE, WRITE_FILE, READ_FILE, READ_DIR, REMOVE_DIR, REMOVE_FILE, REFER, TRUNCATE = (
@@ -32,8 +31,8 @@ def get_landlock_version() -> int:
 
 
 def restrict_box(box: Box, *, mounted: bool) -> None:
-    """Restrict this thread and its children to a box. With mounts, Landlock repeats the write restrictions; without
-    them, it also restricts reading."""
+    """Restrict this thread, which can gain no privileges any more, and its children to a box. With mounts, Landlock
+    repeats the write restrictions; without them, it also restricts reading."""
     version = get_landlock_version()
     writing = _get_writing_rights(version)
     if not version:
@@ -85,12 +84,10 @@ def _restrict(handled: int, rules: Iterable[tuple[str, int]], version: int, *, t
     network = BIND_TCP | CONNECT_TCP if version >= 4 and not tcp else 0
     scope = SCOPE_ABSTRACT_SOCKETS | SCOPE_SIGNALS if version >= 6 else 0
     attributes = struct.pack("=QQQ", handled, network, scope)
-    length = 24 if version >= 6 else 16 if version >= 4 else 8
-    ruleset = call("landlock_create_ruleset", ctypes.create_string_buffer(attributes, 24), length, 0)
+    ruleset = call("landlock_create_ruleset", attributes, 24 if version >= 6 else 16 if version >= 4 else 8, 0)
     try:
         for path, rights in rules:
             _add_rule(ruleset, path, rights)
-        prctl(PR_SET_NO_NEW_PRIVS, 1)
         call("landlock_restrict_self", ruleset, 0)
     finally:
         os.close(ruleset)
@@ -109,7 +106,6 @@ def _add_rule(ruleset: int, path: str, rights: int) -> None:
     try:
         if not stat.S_ISDIR(os.fstat(place).st_mode):
             rights &= WRITE_FILE | TRUNCATE | READ_FILE | EXECUTE
-        rule = ctypes.create_string_buffer(struct.pack("=Qi", rights, place), 12)
-        call("landlock_add_rule", ruleset, 1, rule, 0)
+        call("landlock_add_rule", ruleset, 1, struct.pack("=Qi", rights, place), 0)
     finally:
         os.close(place)

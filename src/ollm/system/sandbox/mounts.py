@@ -131,12 +131,9 @@ def _become_ourselves_in_new_user_namespace() -> None:
     """Enter a new user namespace: root keeps its rights to all users' files, others map only themselves."""
     user, group = os.geteuid(), os.getegid()
     kernel.prctl(kernel.PR_SET_DUMPABLE, 1)
-    everyone = user == 0 and _may_map_everyone()
-    mapper = _start_mapper() if everyone else None
+    map_everyone = _start_mapper() if user == 0 else None
     kernel.call("unshare", kernel.CLONE_NEWUSER | kernel.CLONE_NEWNS | kernel.CLONE_NEWNET)
-    if mapper is not None:
-        mapper()
-    else:
+    if map_everyone is None or not map_everyone():
         _write("/proc/self/setgroups", "deny")
         _write("/proc/self/uid_map", f"{user} {user} 1")
         _write("/proc/self/gid_map", f"{group} {group} 1")
@@ -144,8 +141,9 @@ def _become_ourselves_in_new_user_namespace() -> None:
         _write("/proc/sys/user/max_user_namespaces", "0")
 
 
-def _start_mapper() -> Callable[[], None]:
-    """Start a child outside the namespace, which alone can map all ids. Call the result once we are inside."""
+def _start_mapper() -> Callable[[], bool]:
+    """Start a child outside the namespace, which alone can map all ids. Call the result once we are inside; it returns
+    False if root may not do that here."""
     process, maps = os.getpid(), {kind: _render_id_map(kind) for kind in ("uid", "gid")}
     reading, writing = os.pipe()
     child = os.fork()
@@ -159,19 +157,11 @@ def _start_mapper() -> Callable[[], None]:
         finally:
             os._exit(1)
 
-    def finish() -> None:
+    def finish() -> bool:
         os.close(writing)
-        if os.waitpid(child, 0)[1] != 0:
-            raise PermissionError(1, "uid_map")
+        return os.waitpid(child, 0)[1] == 0
 
     return finish
-
-
-def _may_map_everyone() -> bool:
-    """Return True if we have the capabilities to set user and group ids (6 and 7) here."""
-    with open("/proc/self/status", encoding="ascii", errors="replace") as status:
-        line = next(line for line in status if line.startswith("CapEff:"))
-    return int(line.split()[1], 16) >> 6 & 3 == 3
 
 
 def _render_id_map(kind: str) -> str:
@@ -182,11 +172,8 @@ def _render_id_map(kind: str) -> str:
 
 
 def _write(path: str, text: str) -> None:
-    descriptor = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
-    try:
-        os.write(descriptor, text.encode())
-    finally:
-        os.close(descriptor)
+    with open(path, "w", encoding="ascii") as file:
+        file.write(text)
 
 
 def _lift_loopback() -> None:
@@ -217,7 +204,7 @@ def _mount_run() -> None:
     """Mount an empty /run, where daemons have their sockets, with only the parts needed to find programs and resolve
     names. (The in-memory layers of the scratch places stay under it, out of reach.)"""
     kept: list[tuple[str, int | str]] = []
-    kernel.call("umount2", RUN.encode(), 2)  # detached: the layers in memory go on without a name
+    kernel.call("umount2", RUN, 2)  # detached: the layers in memory go on without a name
     for name in RUN_KEPT:
         path = os.path.join(RUN, name)
         if os.path.islink(path):
@@ -289,27 +276,22 @@ def mount_for_command(box: Box) -> None:
     kernel.bind(EMPTY, STASH)
 
 
-def list_protections(box: Box) -> Iterator[tuple[str, bool]]:
+def list_protections(box: Box) -> list[tuple[str, bool]]:
     """Return paths to mount over themselves, outermost first: the protected ones read-only, and the folders above them
     unchanged, since a mounted folder can be neither moved nor removed."""
-    roots = (box.workspace, *(path for path in box.list_writable() if path not in box.approved))
+    roots = tuple(f"{root}/" for root in (box.workspace, *box.writable, *box.caches))
     kept = set(_leave_out_approved(box, box.protected))
-    leaves = [path for path in kept if not any(path != one and is_inside(path, one) for one in kept)]
+    leaves = [path for path in kept if kept.isdisjoint(_list_above(path))]
     pinned = [f"{folder}/" for folder in box.pinned if not any(is_inside(folder, one) for one in box.approved)]
-    folders = {
-        path[:at]
-        for path in (*leaves, *pinned)
-        for root in roots
-        if is_inside(path, root)
-        for at in _find_slashes(path, len(root) + 1)
-    }
-    return iter(
-        sorted([*((path, False) for path in leaves), *((path, True) for path in folders)], key=lambda one: len(one[0]))
+    folders = {above for path in (*leaves, *pinned) for above in _list_above(path) if above.startswith(roots)}
+    return sorted(
+        [*((path, False) for path in leaves), *((path, True) for path in folders)], key=lambda one: len(one[0])
     )
 
 
-def _find_slashes(path: str, start: int) -> list[int]:
-    return [at for at in range(start, len(path)) if path[at] == "/"]
+def _list_above(path: str) -> Iterator[str]:
+    while path := path.rpartition("/")[0]:
+        yield path
 
 
 def _leave_out_approved(box: Box, paths: Iterable[str]) -> Iterator[str]:

@@ -8,6 +8,7 @@ import os
 import struct
 from collections.abc import Iterable
 from functools import cache, cached_property
+from typing import NamedTuple
 
 from ollm.system.sandbox.kernel import ALL_NAMESPACES, AUDIT_ARCH, MACHINE, call, get_call_number
 
@@ -23,7 +24,7 @@ OTHER_PROCESSES = dict.fromkeys(
     "prlimit64 sched_setscheduler sched_setparam sched_setattr sched_setaffinity migrate_pages move_pages".split(), 0
 ) | {"setpriority": 1, "ioprio_set": 1}
 X32_BIT = 0x40000000
-UNCHANGED = 0xFFFFFFFF
+UNCHANGED = ALL_BITS = 0xFFFFFFFF
 
 FORBIDDEN = (
     "ptrace process_vm_readv process_vm_writev process_madvise pidfd_getfd kcmp mount umount2 pivot_root chroot "
@@ -61,8 +62,41 @@ def fail_with(number: int) -> int:
     return 0x00050000 | number
 
 
+class ArgumentTest(NamedTuple):
+    """A test of the lower half of an argument, masked: `operation` with one of the values, or with none of them."""
+
+    argument: int
+    operation: int
+    values: tuple[int, ...]
+    mask: int = ALL_BITS
+    negated: bool = False
+
+    def assemble(self, rest: int) -> list[Instruction]:
+        """Go on after these instructions if the condition is met, else skip the `rest` that follows."""
+        ahead = range(len(self.values) - 1, -1, -1)  # tests after each one
+        tests = [
+            (self.operation, count + rest, 0, value)
+            if self.negated
+            else (self.operation, count, 0 if count else rest, value)
+            for count, value in zip(ahead, self.values, strict=True)
+        ]
+        return [(_LOAD, 0, 0, _FIRST_ARGUMENT + 8 * self.argument), (_AND, 0, 0, self.mask), *tests]
+
+
+def has_any_bit(argument: int, bits: int) -> ArgumentTest:
+    return ArgumentTest(argument, _ANY_BIT, (bits,))
+
+
+def is_one_of(argument: int, *values: int, mask: int = ALL_BITS) -> ArgumentTest:
+    return ArgumentTest(argument, _EQUAL, values, mask)
+
+
+def is_none_of(argument: int, *values: int, mask: int = ALL_BITS) -> ArgumentTest:
+    return ArgumentTest(argument, _EQUAL, values, mask, negated=True)
+
+
 class CallFilter:
-    """A seccomp program, built rule by rule; calls without a rule are allowed."""
+    """A seccomp program, built rule by rule: the first one that applies decides, and a call without one is allowed."""
 
     def __init__(self) -> None:
         self._program: list[Instruction] = [
@@ -74,70 +108,15 @@ class CallFilter:
         if MACHINE == "x86_64":
             self._program += [(_AT_LEAST, 0, 1, X32_BIT), (_RETURN, 0, 0, fail_with(errno.ENOSYS))]
 
-    def add_rule(self, names: Iterable[str], action: int) -> None:
-        for name in names:
-            if (number := get_call_number(name)) >= 0:
-                self._program += [(_EQUAL, 0, 1, number), (_RETURN, 0, 0, action)]
-
-    def add_bit_rule(self, name: str, argument: int, bits: int, action: int) -> None:
-        """Apply `action` to calls with any of these bits set in an argument."""
-        self._add_call_body(name, [*_load(argument), (_ANY_BIT, 0, 1, bits), (_RETURN, 0, 0, action)])
-
-    def forbid_cutting(self, name: str, argument: int, action: int) -> None:
-        """Decide completely about a call that opens files with the flags in this argument: `action` if it would
-        truncate a file without opening it for writing, else allow. Added first, it costs a few steps per file instead
-        of all later rules."""
-        cuts = [(_ANY_BIT, 0, 4, os.O_TRUNC), (_AND, 0, 0, os.O_ACCMODE), (_EQUAL, 2, 0, os.O_WRONLY)]
-        tests = [*cuts, (_EQUAL, 1, 0, os.O_RDWR), (_RETURN, 0, 0, action), (_RETURN, 0, 0, ALLOW)]
-        self._add_call_body(name, [*_load(argument), *tests])
-
-    def forbid_new_modes(self, name: str, flags: int, bits: int, action: int) -> None:
-        """All there is to say about a call that opens files: `action` if it makes one with any of these bits in the
-        mode, which is the argument after the flags. Said first, like `forbid_cutting`."""
-        made = [*_load(flags), (_ANY_BIT, 0, 3, CREATING_FLAGS), *_load(flags + 1), (_ANY_BIT, 0, 1, bits)]
-        self._add_call_body(name, [*made, (_RETURN, 0, 0, action), (_RETURN, 0, 0, ALLOW)])
-
-    def add_value_rule(self, name: str, argument: int, values: Iterable[int], action: int) -> None:
-        """Apply `action` to calls in which an argument has one of these values."""
-        tests: list[Instruction] = []
-        for value in values:
-            tests += [(_EQUAL, 0, 1, value), (_RETURN, 0, 0, action)]
-        self._add_call_body(name, [*_load(argument), *tests])
-
-    def allow_only(self, name: str, allowed: Iterable[tuple[int, int | None]], action: int) -> None:
-        """Allow only calls whose first argument (and third, if given) is among these."""
-        body: list[Instruction] = []
-        for first, third in allowed:
-            then = [*_load(0), (_EQUAL, 0, 1 if third is None else 3, first)]
-            if third is not None:
-                then += [*_load(2), (_EQUAL, 0, 1, third)]
-            body += [*then, (_RETURN, 0, 0, ALLOW)]
-        self._add_call_body(name, [*body, (_RETURN, 0, 0, action)])
-
-    def forbid_unix_datagrams(self, name: str) -> None:
-        """Forbid sockets that send to an address in memory, which is visible only when it is too late. (The kernel's
-        raw Unix sockets are datagram sockets as well, and one of a pair can send elsewhere.)"""
-        kinds = [*_load(1), (_AND, 0, 0, 0xF), (_EQUAL, 1, 0, SOCK_DGRAM), (_EQUAL, 0, 1, SOCK_RAW)]
-        tests = [*_load(0), (_EQUAL, 0, len(kinds) + 1, AF_UNIX), *kinds]
-        self._add_call_body(name, [*tests, (_RETURN, 0, 0, fail_with(errno.EACCES))])
-
-    def allow_for_self(self, name: str, argument: int, action: int) -> None:
-        """Allow only calls about the caller itself, given as 0 in this argument."""
-        self._add_call_body(name, [*_load(argument), (_EQUAL, 1, 0, 0), (_RETURN, 0, 0, action)])
-
-    def pretend_own(self, name: str, first: int, action: int) -> None:
-        """Let a call that gives a file to ourselves succeed without effect, as needed by programs that copy files with
-        their metadata. Any other owner or group (arguments `first` and the next) gets `action`."""
-        body: list[Instruction] = []
-        for argument, own in ((first, os.geteuid()), (first + 1, os.getegid())):
-            body += [*_load(argument), (_EQUAL, 2, 0, own), (_EQUAL, 1, 0, UNCHANGED), (_RETURN, 0, 0, action)]
-        self._add_call_body(name, [*body, (_RETURN, 0, 0, fail_with(0))])
-
-    def _add_call_body(self, name: str, body: list[Instruction]) -> None:
-        """Add `body` for this call only. It may fall through, so the call's number is loaded again after it."""
-        number = get_call_number(name)
-        if number >= 0:
-            self._program += [(_EQUAL, 0, len(body) + 1, number), *body, (_LOAD, 0, 0, _NUMBER)]
+    def add_rule(self, names: Iterable[str], action: int, *conditions: ArgumentTest) -> None:
+        """Apply `action` to these calls if their arguments meet all conditions."""
+        body: list[Instruction] = [(_RETURN, 0, 0, action)]
+        for condition in reversed(conditions):
+            body = [*condition.assemble(len(body)), *body]
+        if conditions:
+            body.append((_LOAD, 0, 0, _NUMBER))  # for the rules after it
+        for number in map(get_call_number, names):
+            self._program += [(_EQUAL, 0, len(body), number), *body] if number >= 0 else []
 
     @cached_property
     def _code(self) -> ctypes.Array[ctypes.c_char]:
@@ -157,20 +136,17 @@ class CallFilter:
             return call("seccomp", 1, NEW_LISTENER, header)
 
 
-def _load(argument: int) -> list[Instruction]:
-    return [(_LOAD, 0, 0, _FIRST_ARGUMENT + 8 * argument)]
-
-
 def _forbid_changes_of_system(calls: CallFilter, *, alone: bool) -> None:
     """Forbid what no sandbox may do; with `alone`, also what separate namespaces would contain."""
-    calls.add_rule(FORBIDDEN, fail_with(errno.EPERM))
-    calls.add_bit_rule("clone", 0, ALL_NAMESPACES & ~0x80, fail_with(errno.EPERM))
-    calls.add_value_rule("ioctl", 1, (*TERMINAL_INJECTIONS, *FILE_FLAG_CHANGES), fail_with(errno.EPERM))
+    refused = fail_with(errno.EPERM)
+    calls.add_rule(FORBIDDEN, refused)
+    calls.add_rule(["clone"], refused, has_any_bit(0, ALL_NAMESPACES & ~0x80))
+    calls.add_rule(["ioctl"], refused, is_one_of(1, *TERMINAL_INJECTIONS, *FILE_FLAG_CHANGES))
     if alone:
         calls.add_rule(["clone3"], fail_with(errno.ENOSYS))  # its flags are in memory; C libraries fall back to clone
-        calls.add_rule(SHARED_MEMORY, fail_with(errno.EPERM))
+        calls.add_rule(SHARED_MEMORY, refused)
         for name, argument in OTHER_PROCESSES.items():
-            calls.allow_for_self(name, argument, fail_with(errno.EPERM))
+            calls.add_rule([name], refused, is_none_of(argument, 0))
 
 
 @cache
@@ -181,38 +157,49 @@ def build_box_filter(
     setuid or setgid, and without `namespaces` all modes and times of files go to the broker. Without `namespaces`,
     named shared memory and changes of owners and attributes are also forbidden, since no mount or Landlock rule covers
     them. With `protects_files`, all calls that change files go to the broker."""
-    calls = CallFilter()
-    if not protects_files:  # else the broker opens files, without such modes
-        for name, flags in OPENING.items():
-            calls.forbid_new_modes(name, flags, FOREIGN_RIGHTS, fail_with(errno.EPERM))
+    calls, refused = CallFilter(), fail_with(errno.EPERM)
+    decided = NOTIFY if unix_sockets else refused  # a box that only reads has no broker
+    for name, flags in OPENING.items():  # decided completely and first: it costs a few steps per file
+        if protects_files:  # the broker opens the file, without such modes
+            calls.add_rule([name], NOTIFY, has_any_bit(flags, CHANGING_FLAGS))
+        else:
+            calls.add_rule([name], refused, has_any_bit(flags, CREATING_FLAGS), has_any_bit(flags + 1, FOREIGN_RIGHTS))
+        calls.add_rule([name], ALLOW)
     calls.add_rule(["openat2"], fail_with(errno.ENOSYS))  # its flags and mode are in memory
     for name, argument in MODES_OF_NEW.items():
-        calls.add_bit_rule(name, argument, FOREIGN_RIGHTS, fail_with(errno.EPERM))
+        calls.add_rule([name], refused, has_any_bit(argument, FOREIGN_RIGHTS))
     _forbid_changes_of_system(calls, alone=not namespaces)
-    families: list[tuple[int, int | None]] = [(AF_NETLINK, 0)] if network else []
-    families += [(AF_INET, None), (AF_INET6, None)] if network else []
-    families += [(AF_UNIX, None)] if unix_sockets else []
-    decided = NOTIFY if unix_sockets else fail_with(errno.EPERM)  # a box that only reads has no broker
-    calls.forbid_unix_datagrams("socket")
-    calls.forbid_unix_datagrams("socketpair")
-    if unix_sockets:
-        calls.add_rule(["connect"], NOTIFY)
-    calls.allow_only("socket", families, fail_with(errno.EACCES))
-    calls.allow_only("socketpair", [(AF_UNIX, None)], fail_with(errno.EACCES))
-    if not namespaces:
+    _limit_sockets(calls, network=network, unix_sockets=unix_sockets)
+    if namespaces:
+        for name, argument in MODES.items():
+            calls.add_rule([name], decided, has_any_bit(argument, FOREIGN_RIGHTS))
+    else:
         calls.add_rule(ATTRIBUTES, fail_with(errno.EOPNOTSUPP))
-        for name, first in OWNERS.items():
-            calls.pretend_own(name, first, fail_with(errno.EPERM))
+        for name, user in OWNERS.items():
+            calls.add_rule([name], refused, is_none_of(user, os.geteuid(), UNCHANGED))
+            calls.add_rule([name], refused, is_none_of(user + 1, os.getegid(), UNCHANGED))
+            calls.add_rule([name], fail_with(0))  # ours already; programs that copy files with their metadata need it
         calls.add_rule(OLD_TIMES, fail_with(errno.ENOSYS))
         calls.add_rule(["utimensat", *MODES], decided)
-    else:
-        for name, argument in MODES.items():
-            calls.add_bit_rule(name, argument, FOREIGN_RIGHTS, decided)
     if protects_files:
         calls.add_rule(NAMING, NOTIFY)
-        calls.add_bit_rule("openat", 2, CHANGING_FLAGS, NOTIFY)
-        calls.add_bit_rule("open", 1, CHANGING_FLAGS, NOTIFY)
     return calls
+
+
+def _limit_sockets(calls: CallFilter, *, network: bool, unix_sockets: bool) -> None:
+    """Leave only sockets of the network and, connected by the broker, those of Unix. Datagrams of Unix are forbidden:
+    they are sent to an address in memory. (The kernel's raw Unix sockets are datagram sockets as well, and one of a
+    pair can send elsewhere.)"""
+    refused = fail_with(errno.EACCES)
+    datagrams = is_one_of(0, AF_UNIX), is_one_of(1, SOCK_DGRAM, SOCK_RAW, mask=0xF)
+    calls.add_rule(["socket", "socketpair"], refused, *datagrams)
+    families = [*([AF_INET, AF_INET6] if network else []), *([AF_UNIX] if unix_sockets else [])]
+    if network:
+        calls.add_rule(["socket"], ALLOW, is_one_of(0, AF_NETLINK), is_one_of(2, 0))  # routes
+    if unix_sockets:
+        calls.add_rule(["connect"], NOTIFY)
+    calls.add_rule(["socket"], refused, is_none_of(0, *families))
+    calls.add_rule(["socketpair"], refused, is_none_of(0, AF_UNIX))
 
 
 @cache
@@ -220,11 +207,13 @@ def build_helper_filter() -> CallFilter:
     """Build the filter of our read-only helpers: they cannot name or truncate files, change metadata or use sockets.
     Truncating a file opened for reading is forbidden here, since Landlock would check that right for each file at every
     directory up to the root."""
-    calls = CallFilter()
-    calls.forbid_cutting("openat", 2, fail_with(errno.EPERM))
-    calls.forbid_cutting("open", 1, fail_with(errno.EPERM))
+    calls, refused = CallFilter(), fail_with(errno.EPERM)
+    for name, flags in OPENING.items():
+        not_writing = is_none_of(flags, os.O_WRONLY, os.O_RDWR, mask=os.O_ACCMODE)
+        calls.add_rule([name], refused, has_any_bit(flags, os.O_TRUNC), not_writing)
+        calls.add_rule([name], ALLOW)
     calls.add_rule(["openat2"], fail_with(errno.ENOSYS))  # its flags are in memory
     _forbid_changes_of_system(calls, alone=True)
-    calls.add_rule([*OWNERS, *ATTRIBUTES, *NAMING, *MODES, *OLD_TIMES, "utimensat"], fail_with(errno.EPERM))
+    calls.add_rule([*OWNERS, *ATTRIBUTES, *NAMING, *MODES, *OLD_TIMES, "utimensat"], refused)
     calls.add_rule(["socket", "socketpair", "connect"], fail_with(errno.EACCES))
     return calls
