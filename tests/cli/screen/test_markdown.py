@@ -123,11 +123,12 @@ def test_a_row_that_would_be_a_ribbon_is_a_record() -> None:
     assert render_tables(table, 100)[0].split() == ["snapshot", "taken", "tokens", "why", "what"]
 
 
-async def test_reports_are_readable_in_forty_columns(tmp_path: Path) -> None:
-    async with running(tmp_path, ["Hello."]) as runner, at_terminal(runner, "--new", size=(40, 20)) as terminal:
+async def test_reports_and_html_are_readable_in_forty_columns(tmp_path: Path) -> None:
+    answer = "Hello. Use Vec<String>.\n\n<div>\n  <b>Bye</b>\n</div>"
+    async with running(tmp_path, [answer]) as runner, at_terminal(runner, "--new", size=(40, 20)) as terminal:
         await terminal.wait_for("code·ask")
         terminal.type("hi" + ENTER)
-        await terminal.wait_for("● Hello.")
+        await terminal.wait_for("● Hello. Use Vec<String>.", "   <b>Bye</b>\n", "</div>")
         terminal.type("/status" + ENTER)
         await terminal.wait_for("approval: ask", "session: ")
         shown = terminal.text().rpartition("session: ")[2].splitlines()[0]

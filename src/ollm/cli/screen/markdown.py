@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from markdown_it import MarkdownIt
 from rich import box
@@ -167,13 +167,21 @@ class DiffBlock(CodeBlock):
 
 
 class ChatMarkdown(Markdown):
+    """Markdown in which HTML is shown as it is written: `Vec<String>` is more often code than a tag."""
+
     elements: ClassVar = {
         **Markdown.elements,
         "heading_open": LeftHeading,
         "fence": DiffBlock,
         "code_block": DiffBlock,
+        "html_block": DiffBlock,
         "table_open": FittedTable,
     }
+
+    def __init__(self, markup: str, **options: Any) -> None:
+        super().__init__(markup, **options)
+        for token in (child for block in self.parsed for child in block.children or ()):
+            token.type = "text" if token.type == "html_inline" else token.type
 
 
 FENCES = ("```", "~~~")
