@@ -2,11 +2,15 @@
 
 import asyncio
 import json
+import os
+import shutil
 import signal
 import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from tests.cli.running import Runner, running
 from tests.cli.test_parallel_tasks import list_results
@@ -97,26 +101,34 @@ async def test_a_conflict_is_reported_and_its_changes_stay_on_a_branch(tmp_path:
         assert "+pay = 4" in git(runner, "diff", f"{branch}^", branch)
 
 
-async def stop(runner: Runner, process: Any, how: signal.Signals) -> None:
-    """Stop the command when both tasks have changed their files."""
+async def stop(runner: Runner, process: Any, how: signal.Signals) -> str:
+    """Stop the command when both tasks have changed their files, and return what it says on stderr."""
     async with asyncio.timeout(60):
         while len(runner.server.chats) < 5:
             await asyncio.sleep(0.05)
         process.send_signal(how)
-        await process.wait()
+        return (await process.communicate())[1].decode()
 
 
-async def test_what_an_unfinished_task_changed_stays_on_a_branch(tmp_path: Path) -> None:
+async def test_what_an_unfinished_task_changed_stays_on_a_branch_that_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     calls = edit("cart.py", "pay = 2", "pay = 3"), edit("new.py", "new = 1", "new = 2")
     late = Answer(text="late", stall_after=0)
     async with running(tmp_path, script(*calls, report=[late, late])) as runner:
         await plant(runner)
+        (tmp_path / "bin").mkdir()
+        slow = tmp_path / "bin/git"
+        slow.write_text(f'#!/bin/sh\nsleep 0.1\nexec {shutil.which("git")} "$@"\n')
+        slow.chmod(0o755)
+        monkeypatch.setenv("PATH", f"{slow.parent}:{os.environ['PATH']}")
         process = await runner.start("-p", "do it", *ALLOWED)
-        await stop(runner, process, signal.SIGINT)
+        said = await stop(runner, process, signal.SIGINT)
 
         branches = git(runner, "branch", "--list", "ollm/*").split()
         patches = "".join(git(runner, "diff", f"{branch}^", branch) for branch in branches)
         assert len(branches) == 2
+        assert all(f"did not finish. The branch {branch} has its changes" in said for branch in branches), said
         assert "+pay = 3" in patches
         assert "+new = 2" in patches
         assert (runner.workspace / "cart.py").read_text() == "pay = 2\n"

@@ -80,6 +80,7 @@ async def run_once(
         await run(conversation, text, attachments, printer)
         printer.cost, printer.signal = conversation.cost, next(iter(received), 0)
         printer.close(conversation.session_id or "")
+    print_notices(event.text for event in conversation.parts.stream.unheard)
     return int(printer.exit_code)
 
 

@@ -22,7 +22,7 @@ from ollm.cli.signals import ShutdownHandler, handle_signals
 from ollm.cli.start import ChatArguments
 from ollm.config.environment import wants_plain
 from ollm.domain.errors import ExitCode, ModelError, NoServerError, OllmError, UnsavedError
-from ollm.domain.events import Event, Notice
+from ollm.domain.events import Notice
 from ollm.runtime.base import CommandReply, Conversation
 from ollm.system.terminal_text import clean_lines, make_printable, wrap_words
 
@@ -64,7 +64,7 @@ class Terminal:
         self._scope = WorkspaceScope(process, start.workspace)
         self._left: str | None = None
         self._unsaved = False
-        self._late: list[str] = []  # warnings that came while a session was closed
+        self._late: list[Notice] = []  # warnings that came after the last turn
         self._settings = load_screen_settings(process)
         self._plain = self._settings.plain or wants_plain(process.environment)
         self._lines = LineReader()
@@ -152,7 +152,7 @@ class Terminal:
             print(f"ollm: {make_printable(error.message)}\n  {make_printable(error.action)}", file=sys.stderr)
         finally:
             while self._late:
-                print(f"ollm: {make_printable(self._late.pop(0))}", file=sys.stderr)
+                print(f"ollm: {make_printable(self._late.pop(0).text)}", file=sys.stderr)
 
     def _take_text(self) -> str:
         text, self._text = self._text, ""
@@ -194,8 +194,11 @@ class Terminal:
     async def _open_and_track(self) -> AsyncIterator[Conversation]:
         """Open the conversation, here or in the daemon, and remember its session for the last line."""
         async with self._open_conversation() as conversation:
+            from ollm.runtime.conversation import LocalConversation
+
             tune_garbage_collection()
-            keep_late_warnings(conversation, self._late)
+            if isinstance(conversation, LocalConversation):
+                self._late = conversation.parts.stream.unheard
             try:
                 yield conversation
             finally:
@@ -295,20 +298,6 @@ def tune_garbage_collection() -> None:
     if not gc.get_freeze_count():
         gc.freeze()
         gc.set_threshold(GC_THRESHOLD_OBJECTS)
-
-
-def keep_late_warnings(conversation: Conversation, late: list[str]) -> None:
-    """Collect warnings emitted while the session closes, when the screen is already gone."""
-    from ollm.runtime.conversation import LocalConversation
-
-    if isinstance(conversation, LocalConversation):
-        local = conversation
-
-        def keep(event: Event) -> None:
-            if local.closed and isinstance(event, Notice) and event.level != "info":
-                late.append(event.text)
-
-        local.parts.stream.add_listener(keep)
 
 
 def is_close_requested(conversation: Conversation | None) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Any, Literal, Protocol
@@ -224,7 +224,8 @@ class TurnObserver:
 class EventStream:
     """A stream of events. `emit` fills in session, number and time, and calls listeners at once, in order.
 
-    `redact` removes secrets from warnings and error messages: a server may repeat a key it rejects."""
+    `redact` removes secrets from warnings and error messages: a server may repeat a key it rejects. `unheard` has the
+    warnings that came while nobody followed, such as those of a stopped tool that was still cleaning up."""
 
     def __init__(self, clock: Clock, session_id: str = "", redact: Callable[[str], str] = str) -> None:
         self.session_id = session_id
@@ -232,6 +233,8 @@ class EventStream:
         self._clock = clock
         self.redact = redact
         self._listeners: list[Listener] = []
+        self._followers = 0
+        self.unheard: list[Notice] = []
 
     def emit(self, event: Event) -> None:
         self.last_seq += 1
@@ -247,6 +250,11 @@ class EventStream:
         )
         for listener in tuple(self._listeners):
             listener(sent)
+        if not self._followers:
+            self._keep_unheard([sent])
+
+    def _keep_unheard(self, events: Iterable[Event | None]) -> None:
+        self.unheard += [event for event in events if isinstance(event, Notice) and event.level != "info"]
 
     def add_listener(self, listener: Listener) -> Callable[[], None]:
         """Call `listener` for every event from now on. Return a function that removes it."""
@@ -260,8 +268,9 @@ class EventStream:
 
     @asynccontextmanager
     async def follow_turn(self) -> AsyncIterator[AsyncIterator[Event]]:
-        """Yield the events from now on, up to and including `TurnFinished`."""
-        queue, arrived = deque[Event | None](), asyncio.Event()  # an asyncio.Queue takes ten calls for an event
+        """Yield the unheard warnings and the events from now on, up to and including `TurnFinished`."""
+        queue, arrived = deque[Event | None](self.unheard), asyncio.Event()  # a Queue takes ten calls for an event
+        self.unheard.clear()
 
         def add(event: Event | None) -> None:
             queue.append(event)
@@ -276,10 +285,13 @@ class EventStream:
                     return
 
         stop = self.add_listener(add)
+        self._followers += 1
         try:
             yield iterate()
         finally:
             stop()
+            self._followers -= 1
+            self._keep_unheard(queue)
             add(None)
 
 
