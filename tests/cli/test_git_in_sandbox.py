@@ -7,7 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.running import running
+from tests.cli.terminal import CTRL_D, at_terminal
 from tests.cli.test_sandbox import place, shell, use_level
+from tests.servers.answers import Answer
 
 __all__ = ["place"]  # a fixture
 
@@ -241,3 +244,43 @@ def test_what_two_sessions_make_one_after_the_other_is_moved_aside_by_both(place
     run(place, "git -C y status")
     assert not (work / ".envrc").exists()
     assert not (place / "user/ran").exists()
+
+
+async def test_git_that_needs_keys_asks_with_the_reason_and_a_yes_takes_it_outside_once(tmp_path: Path) -> None:
+    user, signed, reached = tmp_path / "user", tmp_path / "user/signed", tmp_path / "user/reached"
+    user.mkdir()
+    sign = f"echo ran >> {signed}; cat > /dev/null; echo signature; printf '\\n[GNUPG:] SIG_CREATED ' >&2"
+    for name, line in {"sign": sign, "ssh": f"echo ran >> {reached}"}.items():
+        (user / name).write_text(f"#!/bin/sh\n{line}\n")
+        (user / name).chmod(0o755)
+    (user / ".gitconfig").write_text("[include]\n\tpath = shared\n")
+    (user / "shared").write_text(
+        f"[user]\n\tname = A\n\temail = a@b.c\n[commit]\n\tgpgsign = true\n[gpg]\n\tprogram = {user}/sign\n"
+        f"[core]\n\tsshCommand = {user}/ssh\n"
+    )
+    lines = ("git commit -qm one --allow-empty", "git push origin HEAD:main", "git commit -qm two --allow-empty")
+    calls = [Answer(calls=[("shell", {"command": line})]) for line in lines]
+    async with running(tmp_path, [*calls, "done", calls[0], "done"]) as runner:
+        for words in (["init", "-q"], ["remote", "add", "origin", "git@example.invalid:a.git"]):
+            subprocess.run(["git", *words], cwd=runner.workspace, check=True)
+        async with at_terminal(runner, "chat", HOME=str(user)) as terminal:
+            await terminal.wait_for("\n›")
+            terminal.type("go\r")
+            for told, key in (("commit.gpgsign is set", "y"), ("git push uses ssh", "y"), ("-qm two", "n")):
+                asked = await terminal.wait_until(
+                    lambda told=told: told in terminal.screen() and "[y] yes" in terminal.screen()
+                )
+                assert asked, terminal.text()
+                assert "[s]" not in terminal.screen(), "for longer than once it cannot be given"
+                terminal.type(key)
+            await terminal.wait_for("Reason (optional)")
+            terminal.type("\r")
+            await terminal.wait_for("done")
+            terminal.type(CTRL_D)
+            await terminal.ended()
+        refused = await runner.run("-p", "go", "--yes", "-o", "json", HOME=str(user))
+
+    assert signed.read_text() == reached.read_text() == "ran\n"
+    log = ["git", "-C", str(runner.workspace), "log", "--format=%s"]
+    assert subprocess.run(log, capture_output=True, text=True, check=True).stdout == "one\n"
+    assert "outside the sandbox: commit.gpgsign is set" in refused.out

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import shutil
 import socket
 import subprocess
 import tempfile
@@ -17,7 +18,6 @@ from ollm.system.process_tree import find_descendants
 from ollm.system.sandbox.sandbox import Sandbox
 from tests.cli.command import ollm
 from tests.cli.running import Runner, running
-from tests.cli.terminal import CTRL_D, at_terminal
 from tests.servers.answers import Answer
 from tests.servers.postgres import free_port
 
@@ -181,6 +181,22 @@ def test_downloads_are_kept_and_the_rest_of_our_own_folder_is_not_there(place: P
 
     assert again.startswith("kept\nkept\ncache\n"), again
     assert "config.yaml" not in again
+
+
+@pytest.mark.skipif(shutil.which("npm") is None, reason="npm is not installed")
+def test_an_installed_program_is_found_by_the_next_command_behind_all_others(place: Path) -> None:
+    package = place / "user/work/package"
+    package.mkdir()
+    programs = {"newtool": "tool.js", "ls": "tool.js"}
+    (package / "package.json").write_text(json.dumps({"name": "tool", "version": "1.0.0", "bin": programs}))
+    (package / "tool.js").write_text("#!/usr/bin/env node\nconsole.log('from npm')\n")
+    given = subprocess.run(["npm", "config", "get", "cafile"], capture_output=True, text=True, check=True, cwd=place)
+
+    shell(place, "npm install -g --offline ./package", "--allow", "shell")
+
+    found = shell(place, "newtool; ls a.txt; npm config get cafile", "--allow", "shell")["llmContent"]
+    assert found.splitlines() == ["from npm", "a.txt", given.stdout.strip()], found
+    assert ".ollm" not in shell(place, 'echo "$PATH"')["llmContent"]
 
 
 def test_outside_is_asked_about_whatever_was_granted(place: Path) -> None:
@@ -449,43 +465,3 @@ def is_alive(process: int) -> bool:
         return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:
         return False
-
-
-async def test_git_that_needs_keys_asks_with_the_reason_and_a_yes_takes_it_outside_once(tmp_path: Path) -> None:
-    user, signed, reached = tmp_path / "user", tmp_path / "user/signed", tmp_path / "user/reached"
-    user.mkdir()
-    sign = f"echo ran >> {signed}; cat > /dev/null; echo signature; printf '\\n[GNUPG:] SIG_CREATED ' >&2"
-    for name, line in {"sign": sign, "ssh": f"echo ran >> {reached}"}.items():
-        (user / name).write_text(f"#!/bin/sh\n{line}\n")
-        (user / name).chmod(0o755)
-    (user / ".gitconfig").write_text("[include]\n\tpath = shared\n")
-    (user / "shared").write_text(
-        f"[user]\n\tname = A\n\temail = a@b.c\n[commit]\n\tgpgsign = true\n[gpg]\n\tprogram = {user}/sign\n"
-        f"[core]\n\tsshCommand = {user}/ssh\n"
-    )
-    lines = ("git commit -qm one --allow-empty", "git push origin HEAD:main", "git commit -qm two --allow-empty")
-    calls = [Answer(calls=[("shell", {"command": line})]) for line in lines]
-    async with running(tmp_path, [*calls, "done", calls[0], "done"]) as runner:
-        for words in (["init", "-q"], ["remote", "add", "origin", "git@example.invalid:a.git"]):
-            subprocess.run(["git", *words], cwd=runner.workspace, check=True)
-        async with at_terminal(runner, "chat", HOME=str(user)) as terminal:
-            await terminal.wait_for("\n›")
-            terminal.type("go\r")
-            for told, key in (("commit.gpgsign is set", "y"), ("git push uses ssh", "y"), ("-qm two", "n")):
-                asked = await terminal.wait_until(
-                    lambda told=told: told in terminal.screen() and "[y] yes" in terminal.screen()
-                )
-                assert asked, terminal.text()
-                assert "[s]" not in terminal.screen(), "for longer than once it cannot be given"
-                terminal.type(key)
-            await terminal.wait_for("Reason (optional)")
-            terminal.type("\r")
-            await terminal.wait_for("done")
-            terminal.type(CTRL_D)
-            await terminal.ended()
-        refused = await runner.run("-p", "go", "--yes", "-o", "json", HOME=str(user))
-
-    assert signed.read_text() == reached.read_text() == "ran\n"
-    log = ["git", "-C", str(runner.workspace), "log", "--format=%s"]
-    assert subprocess.run(log, capture_output=True, text=True, check=True).stdout == "one\n"
-    assert "outside the sandbox: commit.gpgsign is set" in refused.out

@@ -77,19 +77,31 @@ def test_success_and_no_box_say_nothing() -> None:
     assert explain_box_failure(None, (), "Read-only file system", 1) == ""
 
 
-def test_a_file_of_the_home_that_is_not_visible_is_named_with_the_setting(tmp_path: Path) -> None:
+def test_a_path_of_the_home_that_is_not_visible_is_named_exactly_with_the_setting(tmp_path: Path) -> None:
     (tmp_path / ".config/tool").mkdir(parents=True)
     (tmp_path / ".config/tool/settings").touch()
     (tmp_path / "work").mkdir()
     box = Box("working", str(tmp_path / "work"), str(tmp_path), covered=(str(tmp_path),))
 
     hint = explain_box_failure(box, (), f"tool: {tmp_path}/.config/tool/settings: No such file or directory", 2)
-
-    assert "~/.config/tool exists but is not visible in the sandbox" in hint
-    assert "sandbox.readable" in hint
-    hint = explain_box_failure(box, (), f"line 1: {tmp_path}/.config/tool/new: No such file or directory", 1)
-    assert "sandbox.writable" in hint
+    assert hint.startswith("~/.config/tool/settings exists but is not visible in the sandbox; the user can add it to")
+    remote = f"fetching file://{tmp_path}/.config/tool.\nfatal: Could not read from remote repository."
+    assert explain_box_failure(box, (), remote, 128).startswith("~/.config/tool exists but is not visible")
+    hint = explain_box_failure(box, (), f"Read-only file system @ dir_s_mkdir - {tmp_path}/.config/new/x/", 1)
+    assert "~/.config" not in hint
+    hint = explain_box_failure(box, (), f"Read-only file system @ dir_s_mkdir - {tmp_path}/.config/new", 1)
+    assert hint.startswith("~/.config/new does not exist, and cannot be created in the sandbox; the user can create it")
     assert explain_box_failure(box, (), f"cat: {tmp_path}/.none: No such file or directory", 1) == ""
+
+
+def test_a_protected_file_is_the_reason_although_a_hidden_path_is_named(tmp_path: Path) -> None:
+    (tmp_path / "repo").mkdir()
+    (tmp_path / "work/.git/hooks").mkdir(parents=True)
+    held = (str(tmp_path / "work/.git/hooks"),)
+    box = Box("working", str(tmp_path / "work"), str(tmp_path), covered=(str(tmp_path),), protected=held)
+    output = f"warning: file://{tmp_path}/repo\nOSError: [Errno 30] Read-only file system: '.git/hooks/pre-commit'"
+
+    assert explain_box_failure(box, (), output, 3).startswith(".git/hooks steers tools, agents or git")
 
 
 @pytest.mark.parametrize("name", ["out", "../out", "new"])

@@ -226,7 +226,7 @@ def _describe_exit_code(code: int | None) -> str:
 WAY_OUT = "If it needs more, call shell with outside: true and say why; the user is asked."
 NO_KEYS = compile_late(
     r"Permission denied \(publickey|Host key verification failed|could not read Username|Authentication failed|"
-    r"Could not read from remote repository|ENEEDAUTH|401 Unauthorized|gpg failed to sign"
+    r"ENEEDAUTH|401 Unauthorized|gpg failed to sign"
 )
 NO_NETWORK = compile_late(
     r"Could not resolve host|Network is unreachable|Temporary failure in name resolution|Name or service not known|"
@@ -240,49 +240,48 @@ DENIED = compile_late(r"Permission denied|EACCES", re.IGNORECASE)
 PATHS = compile_late(r"(?:~|\.\.|(?<![\w.~-]))/[^\s'\"`:;,()<>|]+")
 MAX_OUTPUT_CHARS = 20_000
 MAX_NAMES = 3
-SHARED_FOLDERS = (".config", ".local", ".cache")
 
 
 def explain_box_failure(box: Box | None, denied: Sequence[str], output: str, code: int | None) -> str:  # noqa: PLR0911
     """Explain the sandbox's part in the failure, or return "" if it had none."""
     if box is None:
         return ""
-    said = output[-MAX_OUTPUT_CHARS:]
-    if not denied and not code:
-        held = _explain_protected(box, said)
-        return held and f"{held} The command went on without that change. {WAY_OUT}"
     if denied:
         return f"The sandbox blocked access to {_list_paths(box, denied)}. {WAY_OUT}"
+    said = output[-MAX_OUTPUT_CHARS:]
+    held = _explain_protected(box, said)
+    if not code:
+        return held and f"{held} The command went on without that change. {WAY_OUT}"
     if NO_KEYS.search(said):
         return f"Keys and credentials are hidden in the sandbox. {WAY_OUT}"
     if box.network == "none" and NO_NETWORK.search(said):
         return f"This ran in the sandbox without a network. {WAY_OUT}"
-    if hidden := _find_hidden_paths(box, said):
-        names = ", ".join(hidden[:MAX_NAMES])
-        settings = "sandbox.readable, or to sandbox.writable for writing"
-        return f"{names} exists but is not visible in the sandbox; the user can add it to {settings}. {WAY_OUT}"
-    if READ_ONLY.search(said) or (DENIED.search(said) and _names_unwritable_path(box, said)):
-        return f"{_explain_read_only(box, said)} {WAY_OUT}"
+    if hint := held or _explain_hidden(box, said) or _explain_read_only(box, said):
+        return f"{hint} {WAY_OUT}"
     return ""
 
 
-def _find_hidden_paths(box: Box, output: str) -> list[str]:
-    """Find paths in the home that the output names and the box hides, if they or their parent folders exist."""
+def _explain_hidden(box: Box, output: str) -> str:
+    """Name the paths in the output that the box leaves out of the home: those that exist, else those in a folder that
+    does."""
     places = list_places(box)
-    found: dict[str, None] = {}
-    for full in _list_named_paths(box, output):
-        if is_inside(full, box.home) and full != box.home and find_access(full, places)[1] == "empty":
-            parts = full.removeprefix(box.home).strip("/").split("/")
-            name = "/".join(parts[: 2 if parts[0] in SHARED_FOLDERS else 1])
-            if parts[0] != ".ollm" and (os.path.lexists(full) or (parts[1:] and os.path.isdir(os.path.dirname(full)))):  # noqa: PTH112, PTH120
-                found[f"~/{name}"] = None
-    return list(found)
+    named = [path for path in _list_named_paths(box, output) if path.startswith(f"{box.home}/")]
+    found = [(path, *find_access(path, places)) for path in named]
+    hidden = [path for path, place, access in found if access == "empty" and place not in (path, *box.hidden)]
+    if there := list(filter(os.path.lexists, hidden)):
+        cure = "the user can add it to sandbox.readable, or to sandbox.writable for writing"
+        return f"{_list_paths(box, there)} exists but is not visible in the sandbox; {cure}."
+    above = {path: os.path.dirname(path) for path in hidden}  # noqa: PTH120
+    if missing := [path for path, folder in above.items() if folder != box.home and os.path.isdir(folder)]:  # noqa: PTH112
+        cure = "the user can create it and add it to sandbox.writable"
+        return f"{_list_paths(box, missing)} does not exist, and cannot be created in the sandbox; {cure}."
+    return ""
 
 
 def _list_named_paths(box: Box, output: str) -> list[str]:
     """List the paths in the output: absolute, from the home, or up from the workspace."""
     found = (path.replace("~", box.home, 1) if path.startswith("~") else path for path in PATHS.findall(output))
-    return [os.path.normpath(os.path.join(box.workspace, path)) for path in dict.fromkeys(found)]  # noqa: PTH118
+    return list(dict.fromkeys(os.path.normpath(os.path.join(box.workspace, path.rstrip("."))) for path in found))  # noqa: PTH118
 
 
 def _names_unwritable_path(box: Box, output: str) -> bool:
@@ -296,21 +295,24 @@ def _names_unwritable_path(box: Box, output: str) -> bool:
 
 
 def _explain_read_only(box: Box, output: str) -> str:
+    if not READ_ONLY.search(output) and not (DENIED.search(output) and _names_unwritable_path(box, output)):
+        return ""
     if box.kind == "reading":
         return "In the sandbox everything is read-only."
-    if held := _explain_protected(box, output):
-        return held
     temporary = "$TMPDIR" if box.scratch and not box.wrapper else "/tmp"  # noqa: S108 - only named
     return f"In the sandbox only the workspace, {temporary} and sandbox.writable can be written."
 
 
 def _explain_protected(box: Box, output: str) -> str:
     """Explain which protected file, or one in a folder that was to be moved or removed, a failure was about."""
-    lines = [line for line in output.splitlines() if READ_ONLY.search(line)]
-    said = {name.strip("/") for line in lines for name in WORDS.findall(line.replace(f"{box.workspace}/", ""))}
-    held = [path for path in box.protected if any(f"/{name}/" in f"{path}/" for name in said if name.strip("."))]
-    kept = [path for path in box.protected if any(f"{path}/" in line for line in lines)]
-    if kept := [path for path in kept if os.path.isfile(f"{path}/gitdir")]:  # noqa: PTH113
+    words = {word for line in output.splitlines() if READ_ONLY.search(line) for word in WORDS.findall(line)}
+    said = {word.removeprefix(f"{box.workspace}/").strip("/") for word in words}
+    full = [os.path.join(box.workspace, word) for word in words]  # noqa: PTH118
+    inside = [path for path in box.protected if any(is_inside(one, path) for one in full)]
+    held = inside or [
+        path for path in box.protected if any(f"/{name}/" in f"{path}/" for name in said if name.strip("."))
+    ]
+    if kept := [path for path in inside if os.path.isfile(f"{path}/gitdir")]:  # noqa: PTH113
         why = "belongs to a worktree outside the workspace, so it is read-only in the sandbox"
         return f"{_list_paths(box, kept)} {why}."
     if own := [path for path in held if path in OWN_PLACES]:
@@ -331,6 +333,6 @@ def _explain_protected(box: Box, output: str) -> str:
     return f"{what} and can be neither changed nor moved in the sandbox; write_file can change it."
 
 
-def _list_paths(box: Box, denied: Sequence[str]) -> str:
-    names = [os.path.relpath(path, box.workspace) if is_inside(path, box.workspace) else path for path in denied]
-    return format_names(names, MAX_NAMES)
+def _list_paths(box: Box, paths: Sequence[str]) -> str:
+    names = [os.path.relpath(path, box.workspace) if is_inside(path, box.workspace) else path for path in paths]
+    return format_names(names, MAX_NAMES).replace(f"{box.home}/", "~/")

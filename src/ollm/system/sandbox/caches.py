@@ -10,6 +10,7 @@ import shutil
 import time
 from pathlib import Path
 
+from ollm.system.atomic import replace_file
 from ollm.system.beneath import make_readable
 
 DAY_SECONDS = 86_400
@@ -32,6 +33,22 @@ VARIABLES = {
     "DENO_DIR": "deno",
     "XDG_CACHE_HOME": "other",
 }
+# Where a command installs programs for all projects, and the folders in which they then are. Nothing outside a sandbox
+# looks there.
+INSTALL_VARIABLES = {
+    "GEM_HOME": "gem",
+    "GEM_SPEC_CACHE": "gem/specs",
+    "GOBIN": "go/bin",
+    "UV_TOOL_BIN_DIR": "uv-tools-bin",
+    "PIPX_HOME": "pipx",
+    "PIPX_BIN_DIR": "pipx/bin",
+    "BUN_INSTALL_GLOBAL_DIR": "bun-global",
+    "BUN_INSTALL_BIN": "bun-global/bin",
+    "pnpm_config_store_dir": "pnpm/store",
+}
+INSTALLED_PROGRAMS = (
+    "cargo/bin go/bin gem/bin npm-global/bin pnpm pnpm/bin bun-global/bin uv-tools-bin pipx/bin".split()
+)
 # npm asks for a newer version at every start; without a network it is to take what it has soon
 SHORT_WAITS = {"npm_config_fetch_retry_mintimeout": "500", "npm_config_fetch_retry_maxtimeout": "1000"}
 BROWSERS = ("ms-playwright", "puppeteer", "Cypress")
@@ -48,6 +65,17 @@ def make_cache_environment(folder: Path, home: str) -> dict[str, str]:
     added = {name: str(folder / place) for name, place in VARIABLES.items()}
     maven = f"{os.environ.get('MAVEN_OPTS', '')} -Dmaven.repo.local={folder / 'maven'}"
     return {**added, **SHORT_WAITS, "MAVEN_OPTS": maven.strip()}
+
+
+def make_install_environment(folder: Path, settings: Path) -> dict[str, str]:
+    """Return variables with which a command installs programs in our folder, and as PATH the folders that have them
+    then. npm is told by `settings`, which add one line to the system's: with a variable for it nvm refuses to work."""
+    systems = [file for place in ("/", "/usr", "/usr/local") if os.access(file := f"{place}/etc/npmrc", os.R_OK)]
+    texts = [*(Path(file).read_bytes() for file in systems), b"prefix=" + os.fsencode(folder / "npm-global")]
+    replace_file(settings, b"\n".join([*texts, b""]), durable=False)
+    added = {name: str(folder / place) for name, place in INSTALL_VARIABLES.items()}
+    programs = ":".join(str(folder / place) for place in INSTALLED_PROGRAMS)
+    return {**added, "npm_config_globalconfig": str(settings), "PATH": programs}
 
 
 def measure_cache(folder: Path) -> dict[str, int]:

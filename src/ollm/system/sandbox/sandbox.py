@@ -335,15 +335,18 @@ class Sandbox:
         """Network access of commands that may change files."""
         return self._network or ("none" if self._auto_approve else "all")
 
-    def make_environment(self, box: Box | None, *, unasked: bool, programs: str = os.defpath) -> dict[str, str]:
+    def make_environment(self, box: Box | None, *, unasked: bool, programs: str = "") -> dict[str, str]:
         """Return variables to add for a command: locations of temporary files and downloads, and git's settings without
-        credentials. If it runs `unasked`, others keep git from running programs that a repository names."""
+        credentials. If it runs `unasked`, others keep git from running programs that a repository names. Else one with
+        `programs` as its PATH finds behind them what commands have installed."""
         if box is None:
             return {**make_git_environment(), "PATH": f"{LAUNCHERS}:{programs}"} if unasked else {}
         added = {"TMPDIR": box.scratch} if box.scratch and not box.wrapper else {}
         if self._cache is not None:
             added |= self._cache_environment
             added["GIT_CONFIG_GLOBAL"] = write_git_settings(self.git_settings, self._home, self.workspace)
+            if programs and not unasked:
+                added |= {**self._installs, "PATH": f"{programs}:{self._installs['PATH']}"}
         return {**added, **make_git_environment(), "PATH": f"{LAUNCHERS}:{programs}"} if unasked else added
 
     @cached_property
@@ -352,6 +355,13 @@ class Sandbox:
 
         assert self.caches is not None
         return make_cache_environment(self.caches, self._home)
+
+    @cached_property
+    def _installs(self) -> dict[str, str]:
+        from ollm.system.sandbox.caches import make_install_environment
+
+        assert self.caches is not None
+        return make_install_environment(self.caches, self.git_settings.with_name("npmrc"))
 
     def close(self) -> None:
         if "watch" in self.__dict__ and self._taken is not None:
