@@ -9,7 +9,7 @@ import pytest
 
 from tests.cli.running import running
 from tests.cli.terminal import CTRL_D, at_terminal
-from tests.cli.test_sandbox import place, shell, use_level
+from tests.cli.test_sandbox import place, shell, use_level, wait_for
 from tests.servers.answers import Answer
 
 __all__ = ["place"]  # a fixture
@@ -284,3 +284,49 @@ async def test_git_that_needs_keys_asks_with_the_reason_and_a_yes_takes_it_outsi
     log = ["git", "-C", str(runner.workspace), "log", "--format=%s"]
     assert subprocess.run(log, capture_output=True, text=True, check=True).stdout == "one\n"
     assert "outside the sandbox: commit.gpgsign is set" in refused.out
+
+
+STAGE = "export GIT_INDEX_FILE=/tmp/i; git read-tree main; git update-index --add --cacheinfo 100644,$BLOB"
+# what a model commits or stages without touching the workspace, and what is named
+HIDDEN = {
+    "a commit": ("git update-index --add --cacheinfo 100644,$BLOB,.envrc; git commit -qm x", ".envrc in other"),
+    "a branch": (f"{STAGE},a/AGENTS.md; git branch -f main $(git commit-tree -m x $(git write-tree))", "a/AGENTS.md in main"),
+    "in place": (f"{STAGE},.mcp.json; git commit-tree -m x $(git write-tree) > .git/refs/heads/main", ".mcp.json in main"),
+    "the index": ("git update-index --add --cacheinfo 100755,$BLOB,.husky/commit-msg", ".husky/commit-msg in the index"),
+    "a replacement": ("git replace $(git rev-parse HEAD:f) $BLOB", " in refs/replace/"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", HIDDEN)
+def test_what_commands_commit_or_stage_of_files_that_steer_tools_is_named(place: Path, kind: str) -> None:
+    (start(place, "full") / "CLAUDE.md").write_text("mine\n")
+    line, named = HIDDEN[kind]
+    said = command(place, f"echo theirs > t; BLOB=$(git hash-object -w t); {line}")
+    plain = command(
+        place, "git add CLAUDE.md; echo 2 > f; git commit -qam two; git switch -q main; git switch -q other"
+    )
+
+    assert named in said.partition("which the workspace does not have: ")[2], said
+    assert "does not have" not in plain
+
+
+async def test_what_a_background_command_makes_moves_aside_when_it_ends_while_the_chat_waits(tmp_path: Path) -> None:
+    line = "until test -e go; do sleep .05; done; echo x > .envrc; touch made"
+    calls = [
+        Answer(calls=[("shell", {"command": "sh s.sh", "background": True})]),
+        "started",
+        Answer(calls=[("ls", {"path": "."})]),
+        "done",
+    ]
+    async with running(tmp_path, calls) as runner, at_terminal(runner, "chat") as terminal:
+        (runner.workspace / "s.sh").write_text(line)
+        await terminal.wait_for("\n›")
+        terminal.type("go\r")
+        await terminal.wait_for("[y] yes")
+        terminal.type("y")
+        await terminal.wait_for("started")
+        (runner.workspace / "go").touch()
+        await wait_for((runner.workspace / "made").exists, "the command did not go on")
+        await wait_for(lambda: not (runner.workspace / ".envrc").exists(), "the file stays")
+        terminal.type("go on\r")
+        await terminal.wait_for("Moved aside")

@@ -7,6 +7,8 @@ import sqlite3
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from tests.cli.running import Runner, running
 from tests.cli.terminal import CTRL_D, at_terminal
 from tests.servers.answers import Answer
@@ -173,9 +175,11 @@ async def test_a_merge_waits_for_an_unfinished_one_and_replaces_no_ignored_file(
     assert git(away, "log", "--format=%s") == "first", "worktrees on an absent disk stay known"
 
 
-async def test_a_merge_that_brings_steering_files_asks(tmp_path: Path) -> None:
+@pytest.mark.parametrize("flow", [".github/workflows/x.yml", "tools/x.sh"])
+async def test_a_merge_that_brings_steering_files_asks(tmp_path: Path, flow: str) -> None:
     async with running(tmp_path, ["Hi."]) as runner:
-        trees, flow = prepare(runner), ".github/workflows/x.yml"
+        trees = prepare(runner)
+        git(runner.workspace, "config", "alias.x", "!tools/x.sh")
         await runner.run("-p", "hi", "-w", "tree")
         blob = git(trees / "tree", "hash-object", "-w", "a.txt")
         git(trees / "tree", "update-index", "--add", "--cacheinfo", f"100644,{blob},{flow}")

@@ -261,7 +261,7 @@ def test_an_operation_that_the_user_began_meanwhile_is_not_overwritten(work: Pat
     write_states(git, "mine")
     watch.begin()
 
-    taken = [file for file in watch.look() if not file.parked]
+    taken = [file for file in watch.look() if file.kind == "moved"]
     assert sorted(os.path.relpath(file.path, git) for file in taken) == sorted(name.split("/")[0] for name in STATE)
     assert read_states(git) == {"mine"}
     assert {Path(file.batch, os.path.relpath(git, file.root)).exists() for file in taken} == {True}

@@ -24,7 +24,7 @@ GIT = ("git", "-c", "user.name=A", "-c", "user.email=a@b.c")
 
 
 class Running:
-    gone = False
+    gone, call_when_gone = False, id
 
 
 def make(tmp_path: Path, **more: object) -> SteeringWatch:

@@ -11,15 +11,12 @@ from collections.abc import Collection
 
 from ollm.system.sandbox.git_settings import (
     NEW_REPOSITORY_KEYS,
+    ask_repository,
     is_harmless_setting,
-    list_settings_files,
     parse_plain_file,
-    read_files,
-    run_git,
 )
 from ollm.system.sandbox.names import (
     GIT_SETTINGS_NAMES,
-    follow_dot_git,
     follow_pointer,
     has_other_names,
     list_names,
@@ -75,11 +72,8 @@ def has_harmless_index(git: str, visit: Visit) -> bool:
     there without a check. One that git cannot read now may be readable later."""
     for name in ("index", *(name for name in list_names(git) if name.startswith("sharedindex."))):
         visit(os.path.join(git, name))
-    private, common = follow_dot_git(git)
-    settings = read_files([file for one in (private, common) for file in list_settings_files(one)], "", visit)
-    named = {"GIT_DIR": git, "GIT_WORK_TREE": "/", "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
     try:
-        paths = run_git("/", ["ls-files", "-z"], "/", [private, common, *settings], named)
+        paths = ask_repository(git, "ls-files", "-z", visit=visit, GIT_WORK_TREE="/")
     except (OSError, subprocess.SubprocessError):
         return False
     return _LEADS_OUT.search(b"\0" + paths) is None

@@ -34,6 +34,7 @@ from ollm.system.sandbox.names import (
     list_names,
     list_repositories,
     normalize_name,
+    read_pointer,
     read_regular,
     trace_path,
 )
@@ -400,6 +401,15 @@ def run_git(
         return subprocess.run(command, cwd=directory, env=environment, capture_output=True, timeout=10, check=True)
 
     return start_confined(run, program, readable).stdout
+
+
+def ask_repository(git: str, *words: str, visit: Visit = _ignore, **named: str) -> bytes:
+    """Return what git prints about a repository. `visit` is called with its settings."""
+    folders = [*dict.fromkeys(follow_dot_git(git))]
+    settings = read_files([file for folder in folders for file in list_settings_files(folder)], "", visit)
+    objects = read_pointer(os.path.join(folders[-1], "objects/info/alternates")).splitlines()
+    given = {"GIT_DIR": git, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1", **named}
+    return run_git("/", [*words], "/", [*folders, *settings, *objects], given)
 
 
 def write_git_settings(file: Path, home: str, workspace: str) -> str:

@@ -74,13 +74,15 @@ class Parking:
             if os.path.lexists(os.path.join(place, name)) or not move_aside(path, root, place, place=name):
                 left.append(path)
             elif self._given.get(path) != digest:
-                parked.append(TakenFile(path, root, place, parked=True))
+                parked.append(TakenFile(path, root, place, kind="parked"))
         return parked, left
 
     def describe(self, gits: Iterable[str]) -> str:
         """Describe the operations that are kept, or return "" if there are none."""
         kept = self._list_kept(gits)
-        return describe_taken(TakenFile(path, root, os.path.dirname(place), parked=True) for path, root, place in kept)
+        return describe_taken(
+            TakenFile(path, root, os.path.dirname(place), kind="parked") for path, root, place in kept
+        )
 
     def _list_kept(self, gits: Iterable[str]) -> Iterator[tuple[str, str, str]]:
         """List the operations that are kept: the path of each, its root, and where it is now."""

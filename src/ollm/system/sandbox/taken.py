@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from ollm.system.atomic import make_private_directory
 from ollm.system.beneath import LinkFound, make_readable, open_parent_directory
@@ -21,14 +21,14 @@ PARKED = "parked"  # the folder beside those of the sessions, for operations of 
 
 class TakenFile(NamedTuple):
     """A file or folder that was moved aside: its path, its batch folder, or "" if it stays, and what names it, if its
-    name alone does not tell. An operation of git that is `parked` comes back for the next command."""
+    name alone does not tell. An operation of git that is `parked` comes back for the next command; a file that was
+    `replaced` stays, and of one that was `committed` git has another version."""
 
     path: str
     root: str
     batch: str
     why: str = ""
-    parked: bool = False
-    replaced: bool = False
+    kind: Literal["moved", "parked", "replaced", "committed"] = "moved"
 
 
 def describe_taken(taken: Iterable[TakenFile]) -> str:
@@ -37,15 +37,19 @@ def describe_taken(taken: Iterable[TakenFile]) -> str:
 
     batches: dict[tuple[str, str], list[str]] = {}
     every = list(taken)
-    files = [file for file in every if not file.parked and not file.replaced]
+    files = [file for file in every if file.kind == "moved"]
     for file in files:
         batches.setdefault((file.root, file.batch), []).append(file.path)
-    lines = _describe_parked(file for file in every if file.parked)
-    if replaced := [make_printable(os.path.relpath(file.path, file.root)) for file in every if file.replaced]:
-        which = ", ".join(sorted(replaced))
+    lines = _describe_parked(file for file in every if file.kind == "parked")
+    if which := _list_names(file for file in every if file.kind == "replaced"):
         lines.append(
             f"Replaced or renamed while a command ran, which could change them from then on: {which}. "
             "The user should look at them before using them"
+        )
+    if which := _list_names(file for file in every if file.kind == "committed"):
+        lines.append(
+            f"Git has versions of files that steer tools, agents or git which the workspace does not have: {which}. "
+            "The user should look at them before switching, merging, rebasing or pushing, which puts them to use"
         )
     for (root, batch), paths in batches.items():
         shown = [shlex.quote(make_printable(os.path.relpath(path, root))) for path in paths[:MAX_SHOWN]]
@@ -60,6 +64,15 @@ def describe_taken(taken: Iterable[TakenFile]) -> str:
                 f"Could not be moved aside, and {which}. The user should look at them in {root} and delete them"
             )
     return "\n".join(lines)
+
+
+def _list_names(files: Iterable[TakenFile]) -> str:
+    names = {
+        f"{os.path.relpath(file.path, file.root)} in {file.why}" if file.why else os.path.relpath(file.path, file.root)
+        for file in files
+    }
+    more = f" and {len(names) - MAX_SHOWN} more" if len(names) > MAX_SHOWN else ""
+    return ", ".join(map(make_printable, sorted(names)[:MAX_SHOWN])) + more
 
 
 def _describe_parked(files: Iterable[TakenFile]) -> list[str]:

@@ -17,8 +17,10 @@ from ollm.system.sandbox.names import (
     is_environment_file,
     is_git_data,
     is_git_operation,
+    is_in_any,
     is_nested_repository,
     normalize_name,
+    read_pointer,
     steers_by_name,
 )
 
@@ -138,6 +140,18 @@ class TreeNames:
         names = self._enter(folder)
         inner = (os.path.join(folder, name) for name in names.folders)
         return bool(names.files or names.others or names.failure or any(map(self._holds_something, inner)))
+
+    def find_foreign_worktrees(self) -> Iterator[str]:
+        """Find what repositories keep for worktrees outside of the roots: the folders of linked ones, which git in a
+        sandbox does not see and would remove, and the index and HEAD of the main one."""
+        for git in filter(os.path.isdir, self.repositories):
+            if os.path.basename(git) == ".git" and not is_in_any(os.path.dirname(git), self._roots):
+                yield from filter(os.path.isfile, (os.path.join(git, name) for name in ("index", "HEAD")))
+            above = os.path.join(git, "worktrees")
+            for folder in (os.path.join(above, name) for name in self._folders.read(above).folders):
+                dot_git = os.path.realpath(os.path.join(folder, read_pointer(os.path.join(folder, "gitdir"))))
+                if os.path.lexists(dot_git) and not is_in_any(dot_git, self._roots):
+                    yield folder
 
     def _sort_names(self, folder: str, names: FolderNames) -> FolderFindings:
         found = FolderFindings(names, [], [], [], [], [])

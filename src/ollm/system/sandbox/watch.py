@@ -33,17 +33,18 @@ from ollm.system.sandbox.names import (
     is_in_any,
     is_inside,
     list_repositories,
-    read_pointer,
     read_target,
     trace_path,
 )
 from ollm.system.sandbox.outside_links import are_settled, get_state, remember
+from ollm.system.sandbox.placeholders import Placeholders
 from ollm.system.sandbox.records import Record
 from ollm.system.sandbox.taken import TakenFile, describe_taken, identify, make_batch, move_aside
 from ollm.system.sandbox.tree_names import TreeNames
 
 if TYPE_CHECKING:
     from ollm.system.sandbox.anchors import Anchors
+    from ollm.system.sandbox.git_commits import Commits
     from ollm.system.sandbox.parking import Parking
 
 LINK_DEPTH = 2
@@ -57,6 +58,8 @@ class Ending(Protocol):
 
     @property
     def gone(self) -> bool: ...
+
+    def call_when_gone(self, call: Callable[[], None]) -> None: ...
 
 
 class SteeringWatch:
@@ -96,9 +99,9 @@ class SteeringWatch:
         self._indexes: dict[str, list[int] | None] = {}  # of repositories before the command
         self._used: list[str] = []  # repositories of the worktrees that were there before the command
         self._made: set[str] = set()  # pointers of worktrees that commands of this session made, and may remove
-        self._placeholders: set[str] = set()
+        self._placeholders = Placeholders()
         self._running: list[Ending] = []
-        self._open = False
+        self._open = self._in_step = False
         self._checked: object = None  # the state of the folders in which all that steers tools was known
         self.since = 0.0  # when the first of the commands that run now began
         self._untold: list[TakenFile] = []
@@ -109,6 +112,12 @@ class SteeringWatch:
         from ollm.system.sandbox.parking import Parking  # a turn that only edits does not need it
 
         return Parking(self._roots, self._find_folder, self._unlock)
+
+    @cached_property
+    def _commits(self) -> Commits:
+        from ollm.system.sandbox.git_commits import Commits
+
+        return Commits(root for root in self._roots if os.path.basename(root) != ".git")
 
     @cached_property
     def _read_births(self) -> Callable[[Iterable[str]], dict[str, str]]:
@@ -140,6 +149,7 @@ class SteeringWatch:
     def begin(self, approved: Iterable[str] = (), *, shared: bool = False) -> list[str]:
         """Prepare for a command and return the paths to protect. Paths it was allowed to create are left alone. With
         `shared`, a scan made for this same command is enough."""
+        self._in_step = True
         with self._keys:
             return self._begin(approved, shared=shared)
 
@@ -149,7 +159,7 @@ class SteeringWatch:
         elif not (shared and self._folders.take_offer("before")):
             self._folders.look()
         self.allow(approved)
-        self._make_placeholders()
+        self._placeholders.make(path for path in self._allowed if not self._find_root(path))
         if not self._open:
             self.since = time.clock_gettime(FILE_CLOCK)
             unseparated = self._separate_files()
@@ -162,10 +172,11 @@ class SteeringWatch:
             pointers = [path for path in self._known if os.path.basename(path) == ".git"]
             self._used = sorted({follow_dot_git(path)[1] for path in pointers})
             self._separate_names()
-            self._known |= dict.fromkeys((*unseparated, *self._find_foreign_worktrees()))
+            self._known |= dict.fromkeys((*unseparated, *self._names.find_foreign_worktrees()))
             self._forget_what_others_made()
             self._births = self._read_births(path for path, target in self._known.items() if target is None)
             self._known = {path: to for path, to in self._known.items() if path in self._births or read_target(path)}
+            self._commits.begin(git for git in self._names.repositories if _is_git_folder(git))
             self._checked = None if found.keys() - self._known.keys() else self._folders.state
         self._open = True
         self._write_record()
@@ -201,39 +212,12 @@ class SteeringWatch:
             raise StartError(f"{failed[0]} has another name and cannot be copied", "files")
         self._single = held
 
-    def _find_foreign_worktrees(self) -> Iterator[str]:
-        """Find what repositories keep for worktrees outside of the roots: the folders of linked ones, which git in a
-        sandbox does not see and would remove, and the index and HEAD of the main one."""
-        for git in filter(os.path.isdir, self._names.repositories):
-            if os.path.basename(git) == ".git" and not self._find_root(os.path.dirname(git)):
-                yield from filter(os.path.isfile, (os.path.join(git, name) for name in ("index", "HEAD")))
-            above = os.path.join(git, "worktrees")
-            for folder in (os.path.join(above, name) for name in self._folders.read(above).folders):
-                dot_git = os.path.realpath(os.path.join(folder, read_pointer(os.path.join(folder, "gitdir"))))
-                if os.path.lexists(dot_git) and not self._find_root(dot_git):
-                    yield folder
-
     def list_pins(self) -> list[str]:
         """List the folders that make another one a repository: a command changes what is in them, but cannot move or
         remove them, so that the repository is still known at the next command."""
         gits = [git for one in self._names.repositories for git in list_repositories(one) if not os.path.islink(one)]
         folders = [os.path.join(git, name) for git in gits if os.path.basename(git) != ".git" for name in GIT_PINS]
         return [path for path in folders if os.path.isdir(path) and not os.path.islink(path)]
-
-    def _make_placeholders(self) -> None:
-        """Create approved outside files that do not exist yet, since only existing files can be opened to a sandbox."""
-        for path in self._allowed - self._placeholders:
-            if not self._find_root(path) and os.path.isdir(os.path.dirname(path)):
-                with suppress(OSError):
-                    os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o644))
-                    self._placeholders.add(path)
-
-    def _remove_placeholders(self) -> None:
-        for path in self._placeholders:
-            with suppress(OSError):
-                if os.lstat(path).st_size == 0:
-                    os.unlink(path)
-        self._placeholders.clear()
 
     def find_link_to(self, path: str) -> str | None:
         """Return a link that steers tools and leads to a file, or None."""
@@ -245,6 +229,12 @@ class SteeringWatch:
     def attach(self, process: Ending) -> None:
         """Watch the running command until all its processes have ended."""
         self._running = [*(one for one in self._running if not one.gone), process]
+        process.call_when_gone(self._look_between_steps)
+
+    def _look_between_steps(self) -> None:
+        """Check when a background command ends and no step goes on, whose end brings the check."""
+        if self._open and not self._in_step:
+            self._untold = self.look()
 
     def allow(self, paths: Iterable[str]) -> None:
         """Exempt paths that a person approved for one of our tools."""
@@ -252,6 +242,7 @@ class SteeringWatch:
 
     def look(self) -> list[TakenFile]:
         """Move aside files created since the last check. The result includes earlier ones not yet reported."""
+        self._in_step = False
         with self._keys:
             taken, self._untold = [*self._untold, *self._look()], []
         return taken
@@ -270,7 +261,7 @@ class SteeringWatch:
             return []
         self._open = any(not process.gone for process in self._running)
         if not self._open:
-            self._remove_placeholders()
+            self._placeholders.remove()
         taken: list[TakenFile] = []
         for _ in range(MAX_LINKS):  # what lies beyond a link is looked at once that link is back
             more, restored = self._judge()
@@ -279,7 +270,8 @@ class SteeringWatch:
                 break
         operations = [path for path in self._names.operations if not self._is_allowed(path)]
         parked, left = self._parking.park(operations, self._operations)
-        taken += [*parked, *self._take(left)]
+        self._tell([file for file in parked if file.path in self._operations])  # the user began it
+        taken += [*parked, *self._take(left), *self._tell(self._commits.look(self._steers))]
         if not self._open and self._record is not None:
             self._record.rest()
         return taken
@@ -392,7 +384,7 @@ class SteeringWatch:
         always watched, or that was in use before the command."""
         from ollm.system.sandbox.git_parts import is_expected  # a turn that only edits does not need it
 
-        watched = [git for git in self._names.repositories if os.path.basename(git) == ".git" and os.path.isdir(git)]
+        watched = filter(_is_git_folder, self._names.repositories)
         if not is_expected(path, {*watched, *self._used}):
             return False
         if os.path.basename(path) in GIT_POINTERS:
@@ -406,10 +398,17 @@ class SteeringWatch:
         new = {path: birth for path, birth in births.items() if birth != self._births[path]}
         self._births |= new
         told = [path for path in new if not self._is_allowed(path)]
-        replaced = [TakenFile(path, self._find_root(path) or "", "", replaced=True) for path in told]
-        if replaced:
-            self._report(describe_taken(replaced))
-        return replaced
+        return self._tell([TakenFile(path, self._find_root(path) or "", "", kind="replaced") for path in told])
+
+    def _tell(self, files: list[TakenFile]) -> list[TakenFile]:
+        if files:
+            self._report(describe_taken(files))
+        return files
+
+    def _steers(self, top: str, name: str) -> bool:
+        path = os.path.join(top, name)
+        known = find_steering_name(f"/{name}") is not None or is_in_any(path, self._known)
+        return known and not self._is_allowed(path)
 
     def _find_harmful_indexes(self) -> list[str]:
         """Find the indexes that a command changed and that lead git out of the worktree."""
@@ -491,3 +490,7 @@ class SteeringWatch:
         self._allowed = set(record["allowed"])
         self._open = True
         return self.look()
+
+
+def _is_git_folder(git: str) -> bool:
+    return os.path.basename(git) == ".git" and os.path.isdir(git) and not os.path.islink(git)
