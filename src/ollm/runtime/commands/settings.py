@@ -54,15 +54,23 @@ async def model(conversation: ConversationParts, arguments: str) -> CommandReply
     word, _, rest = arguments.strip().partition(" ")
     if word in ("set", "unset"):
         return change_request_setting(conversation, word, rest.strip())
-    if arguments:
-        await changes.change_model(conversation, arguments.strip())
+    if name := arguments.strip():
+        return await switch_model(conversation, name)
+    return await list_models(conversation)
+
+
+async def switch_model(conversation: ConversationParts, name: str) -> CommandReply:
+    await changes.change_model(conversation, name)
     now = conversation.state.model
-    if arguments:
-        conversation.state.chosen_model = now.name
-        text = f"Switched to {now.name} ({now.window:,}-token context)."
-        if price := now.describe_reading(conversation.prompt.used_tokens):
-            text += f" Your next message {price}."
-        return CommandReply(text=text, data={"model": now.name})
+    conversation.state.chosen_model = now.name
+    text = f"Switched to {now.name} ({now.window:,}-token context)."
+    if price := now.describe_reading(conversation.prompt.used_tokens):
+        text += f" Your next message {price}."
+    return CommandReply(text=text, data={"model": now.name})
+
+
+async def list_models(conversation: ConversationParts) -> CommandReply:
+    now = conversation.state.model
     offered = await now.provider.models()
     rows = [(found.name, "← now" if found.name == now.name else "") for found in offered]
     listed = render_table(("model", ""), rows) if rows else ""

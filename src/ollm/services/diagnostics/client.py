@@ -85,17 +85,15 @@ class LanguageClient:
 
     async def start(self, host: ProcessHost, sandbox: Sandbox, environment: Mapping[str, str]) -> None:
         """Start the program in the reading box: no network, and no file is changed outside a temporary folder."""
-        argv, root = self.server.argv, self.server.root
+        argv = self.server.argv
 
         async def start() -> PipedProgram:
             box = sandbox.make_box("reading", program=argv)
             if box is None:
                 raise StartError("language servers run only in a sandbox", "sandbox")
             programs = environment.get("PATH", os.defpath)
-            added = sandbox.make_environment(box, unasked=True, programs=programs)
-            command = ProcessCommand(
-                argv=argv, cwd=root, environment={**environment, **added}, box=box, level=sandbox.level
-            )
+            added = {**environment, **sandbox.make_environment(box, unasked=True, programs=programs)}
+            command = ProcessCommand(argv=argv, cwd=self.server.root, environment=added, box=box, level=sandbox.level)
             return await start_with_pipes(host, command)
 
         try:
@@ -105,6 +103,11 @@ class LanguageClient:
             raise ServerGoneError(f"it could not be started: {error}; {advice}") from error
         self._program = await self._stack.enter_async_context(keep_program(program, MAX_HEADER_BYTES))
         self._reading = asyncio.create_task(self._read(self._program))
+        await self._initialize()
+
+    async def _initialize(self) -> None:
+        """Exchange settings and abilities with the started program."""
+        root = self.server.root
         folder = {"uri": root.as_uri(), "name": root.name}
         found = await self._request(
             "initialize",
