@@ -180,3 +180,12 @@ async def test_a_tool_of_ones_own_is_shown_from_the_next_turn_on_and_replaced_by
         ]
 
     assert shown == [["Reach far."], ["Reach farther."]]
+
+
+async def test_a_warning_between_two_turns_is_in_the_next_one_once(talking: Talking) -> None:
+    async with talking(["one", "two", "three"]) as talk:
+        turns = [await talk.say("hi")]
+        talk.conversation.parts.stream.emit(Notice(level="warning", text="late"))
+        turns += [await talk.say("more"), await talk.say("again")]
+
+    assert [sum(isinstance(event, Notice) and event.text == "late" for event in turn) for turn in turns] == [0, 1, 0]

@@ -269,10 +269,12 @@ class EventStream:
     @asynccontextmanager
     async def follow_turn(self) -> AsyncIterator[AsyncIterator[Event]]:
         """Yield the unheard warnings and the events from now on, up to and including `TurnFinished`."""
-        queue, arrived = deque[Event | None](self.unheard), asyncio.Event()  # a Queue takes ten calls for an event
-        self.unheard.clear()
+        queue, arrived = deque[Event | None](), asyncio.Event()  # an asyncio.Queue takes ten calls for an event
 
-        def add(event: Event | None) -> None:
+        def add(event: Event) -> None:
+            if self.unheard:  # not before the turn has begun
+                queue.extend(self.unheard)
+                self.unheard.clear()
             queue.append(event)
             arrived.set()
 
@@ -292,7 +294,8 @@ class EventStream:
             stop()
             self._followers -= 1
             self._keep_unheard(queue)
-            add(None)
+            queue.append(None)
+            arrived.set()
 
 
 class Step(Data, frozen=True):
