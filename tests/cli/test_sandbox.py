@@ -423,7 +423,7 @@ def test_no_command_changes_what_a_trusted_hook_or_server_runs(place: Path) -> N
 def use_level(home: Path, level: str) -> None:
     """Let the command take this level as the one that was found since the machine was started."""
     cache = home / "cache/sandbox.json"
-    Sandbox(Path("/usr"), home, cache=cache.parent).probe()
+    Sandbox(Path("/usr"), home, cache=cache.parent, taken=home).probe()
     cache.write_text(json.dumps({**json.loads(cache.read_text()), "level": level}))
 
 

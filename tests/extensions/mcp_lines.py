@@ -49,7 +49,8 @@ async def lines(directory: Path, configured: dict[str, Any]) -> AsyncIterator[Li
     assert not problems
 
     def connect(server: McpServer) -> McpConnection:
-        sandbox = Sandbox(directory, Path.home())
+        state = directory.with_name(f"{directory.name}.state")
+        sandbox = Sandbox(directory, Path.home(), cache=state, taken=state / "taken")
         features = ClientFeatures(server.name, directory, lambda _: None)
         opener = make_opener(server, host, directory, ENVIRONMENT, sandbox)
         return McpConnection(server, opener, directory, ENVIRONMENT["PATH"], features)

@@ -16,7 +16,7 @@ from ollm.tools.shell import Shell, explain_box_failure
 
 
 async def test_where_a_sandbox_is_required_and_missing_nothing_runs(context: ToolContext, tmp_path: Path) -> None:
-    missing = Sandbox(tmp_path, tmp_path / "home", mode="require")
+    missing = Sandbox(tmp_path, tmp_path / "home", cache=tmp_path, taken=tmp_path, mode="require")
     boxed = msgspec.structs.replace(context, lazy_sandbox=Lazy(lambda: missing))
 
     with pytest.raises(ToolFailure) as caught:

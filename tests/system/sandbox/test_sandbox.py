@@ -23,7 +23,7 @@ from tests.ordinary_user import as_ordinary_user
 def make(tmp_path: Path, **more: object) -> Sandbox:
     home, workspace = tmp_path / "home", tmp_path / "home" / "work"
     workspace.mkdir(parents=True, exist_ok=True)
-    return Sandbox(workspace, home, cache=tmp_path / "cache", **more)  # type: ignore[arg-type]
+    return Sandbox(workspace, home, **{"cache": tmp_path / "cache", "taken": tmp_path / "taken", **more})  # type: ignore[arg-type]
 
 
 def test_the_reading_box_has_no_network_and_the_working_one_what_is_set(tmp_path: Path) -> None:
@@ -35,7 +35,8 @@ def test_the_reading_box_has_no_network_and_the_working_one_what_is_set(tmp_path
 
 
 def test_off_and_a_workspace_that_holds_the_home_have_no_box(tmp_path: Path) -> None:
-    off, whole = make(tmp_path, mode="off"), Sandbox(tmp_path, tmp_path / "home", mode="require")
+    off = make(tmp_path, mode="off")
+    whole = Sandbox(tmp_path, tmp_path / "home", cache=tmp_path, taken=tmp_path, mode="require")
 
     assert (off.level, off.make_box("working"), off.refusal) == ("none", None, "")
     assert whole.level == "none"

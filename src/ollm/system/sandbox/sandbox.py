@@ -50,6 +50,8 @@ class Sandbox:
         workspace: Path,
         home: Path,
         *,
+        cache: Path,
+        taken: Path,
         shared: Iterable[Path] = (),
         mode: Mode = "auto",
         network: Network | None = None,
@@ -59,8 +61,6 @@ class Sandbox:
         executed: Iterable[Path] = (),
         auto_approve: bool = False,
         programs: str = "",
-        cache: Path | None = None,
-        taken: Path | None = None,
         find_session: Callable[[], str | None] = lambda: None,
         folders: FolderMemory | None = None,
         report: Callable[[str], None] = lambda _: None,
@@ -101,7 +101,7 @@ class Sandbox:
         from ollm.system.sandbox.levels import detect_level
 
         found, self._lacking = detect_level()
-        if self._level_file is not None and not self._lacking:
+        if not self._lacking:
             _store_level(self._level_file, found)
         return found
 
@@ -166,18 +166,17 @@ class Sandbox:
         return f"{description} (a better level could not be tried: {self._lacking})" if self._lacking else description
 
     @property
-    def _level_file(self) -> Path | None:
-        return None if self._cache is None else self._cache / "sandbox.json"
+    def _level_file(self) -> Path:
+        return self._cache / "sandbox.json"
 
     @cached_property
     def visible(self) -> tuple[str, ...]:
         """Paths in the homes, besides the workspace, that every command can read."""
-        git = [self.git_settings.parent] if self._cache is not None else []
-        for folder in git:
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)  # written before the first command starts
+        git = self.git_settings.parent
+        git.mkdir(mode=0o700, parents=True, exist_ok=True)  # written before the first command starts
         ignore = [os.path.join(self._home, ".config/git", name) for name in ("ignore", "attributes")]
         found = list_visible_places(self._home, ":".join(self._list_foreign_programs()))
-        wanted = (*found, *self._readable, LAUNCHERS, *map(str, git), *ignore)
+        wanted = (*found, *self._readable, LAUNCHERS, str(git), *ignore)
         return tuple(path for path in dict.fromkeys(wanted) if os.path.lexists(path))
 
     def _list_foreign_programs(self) -> Iterator[str]:
@@ -199,19 +198,14 @@ class Sandbox:
 
     @cached_property
     def git_settings(self) -> Path:
-        assert self._cache is not None
-        return self._cache / "git" / f"config-{self._number}"
-
-    @cached_property
-    def _number(self) -> str:
         import zlib
 
-        return f"{zlib.crc32(os.fsencode(self.workspace)):08x}"
+        return self._cache / "git" / f"config-{zlib.crc32(os.fsencode(self.workspace)):08x}"
 
-    @cached_property
-    def caches(self) -> Path | None:
+    @property
+    def caches(self) -> Path:
         """The folder for package manager downloads in sandboxes."""
-        return None if self._cache is None else self._cache / "box"
+        return self._cache / "box"
 
     @cached_property
     def _outer_repository(self) -> tuple[str, ...]:
@@ -221,19 +215,14 @@ class Sandbox:
     @cached_property
     def watch(self) -> SteeringWatch:
         """Watch on the files that steer tools."""
-
-        def find_folder() -> Path:
-            assert self._taken is not None
-            return self._taken / (self._find_session() or "no-session")
-
         return SteeringWatch(
             (self.workspace, *self._writable, *self._outer_repository),
             (
                 *self._executed,
                 *(place for place in OWN_PLACES if not any(is_inside(place, one) for one in self._writable)),
             ),
-            find_folder=find_folder,
-            records=None if self._taken is None else self._taken / RECORDS,
+            find_folder=lambda: self._taken / (self._find_session() or "no-session"),
+            records=self._taken / RECORDS,
             folders=self._folders,
             report=self._report,
             mounted=self.level in WHOLE_LEVELS,
@@ -256,7 +245,7 @@ class Sandbox:
         protected: list[str] = []
         if kind == "reading" and not words and self._keeps_operations():
             self.watch.begin()
-        if kind == "working" and self._taken is not None:
+        if kind == "working":
             found = self.watch.begin(opened, shared=not words)
             protected = [path for path in found if not any(is_inside(path, one) for one in self._hidden)]
         return Box(
@@ -280,7 +269,7 @@ class Sandbox:
         )
 
     def _keeps_operations(self) -> bool:
-        return self._taken is not None and (self._taken / PARKED).is_dir() and self.watch.keeps_operations()
+        return (self._taken / PARKED).is_dir() and self.watch.keeps_operations()
 
     def _tell_level(self) -> None:
         """Raise StartError if a sandbox is required but missing, or a place to hide cannot be found; report once what
@@ -300,11 +289,11 @@ class Sandbox:
 
     def look(self) -> list[TakenFile]:
         """Move aside new files that steer tools; cheap if nothing has run since the last check."""
-        return self.watch.look() if "watch" in self.__dict__ and self._taken is not None else []
+        return self.watch.look() if "watch" in self.__dict__ else []
 
     def explain_use(self, path: str) -> str | None:
         """Return why a file in the workspace steers tools although its name does not, or None."""
-        link = self.watch.find_link_to(path) if self._taken is not None and self.unboxable is None else None
+        link = self.watch.find_link_to(path) if self.unboxable is None else None
         return link and f"{os.path.basename(link)}, which steers tools or agents, leads to it"
 
     def allow(self, paths: Iterable[str]) -> None:
@@ -313,8 +302,6 @@ class Sandbox:
             self.watch.allow(paths)
 
     def _make_caches(self) -> tuple[str, ...]:
-        if self.caches is None:
-            return ()
         self.caches.mkdir(mode=0o700, parents=True, exist_ok=True)
         return (os.path.realpath(self.caches),)
 
@@ -342,33 +329,30 @@ class Sandbox:
         if box is None:
             return {**make_git_environment(), "PATH": f"{LAUNCHERS}:{programs}"} if unasked else {}
         added = {"TMPDIR": box.scratch} if box.scratch and not box.wrapper else {}
-        if self._cache is not None:
-            added |= self._cache_environment
-            added["GIT_CONFIG_GLOBAL"] = write_git_settings(self.git_settings, self._home, self.workspace)
-            if programs and not unasked:
-                added |= {**self._installs, "PATH": f"{programs}:{self._installs['PATH']}"}
+        added |= self._cache_environment
+        added["GIT_CONFIG_GLOBAL"] = write_git_settings(self.git_settings, self._home, self.workspace)
+        if programs and not unasked:
+            added |= {**self._installs, "PATH": f"{programs}:{self._installs['PATH']}"}
         return {**added, **make_git_environment(), "PATH": f"{LAUNCHERS}:{programs}"} if unasked else added
 
     @cached_property
     def _cache_environment(self) -> dict[str, str]:
         from ollm.system.sandbox.caches import make_cache_environment
 
-        assert self.caches is not None
         return make_cache_environment(self.caches, self._home)
 
     @cached_property
     def _installs(self) -> dict[str, str]:
         from ollm.system.sandbox.caches import make_install_environment
 
-        assert self.caches is not None
         return make_install_environment(self.caches, self.git_settings.with_name("npmrc"))
 
     def close(self) -> None:
-        if "watch" in self.__dict__ and self._taken is not None:
+        if "watch" in self.__dict__:
             taken = self.watch.close()
             if taken:
                 self._report(describe_taken(taken))
-        if self.caches is not None and self.caches.is_dir():
+        if self.caches.is_dir():
             from ollm.system.sandbox.caches import limit_once_a_day
 
             limit_once_a_day(self.caches)
@@ -416,10 +400,8 @@ def _store_level(cache: Path, found: Level) -> None:
         cache.write_text(json.dumps({"key": _make_key(), "level": found}), encoding="utf-8")
 
 
-def read_cached_level(cache: Path | None) -> Level | None:
+def read_cached_level(cache: Path) -> Level | None:
     """Return the level found since the last boot by this user, or None."""
-    if cache is None:
-        return None
     import json
 
     with suppress(OSError, ValueError, KeyError, TypeError):
