@@ -64,11 +64,13 @@ class NamedPlace(NamedTuple):
 
 
 class Caller:
-    """A thread in a system call with these arguments. Descriptors opened for it are closed with it."""
+    """A thread in a system call with these arguments, as `check_valid` confirms. Descriptors opened for it are closed
+    with it."""
 
-    def __init__(self, thread: int, words: list[int]) -> None:
+    def __init__(self, thread: int, words: list[int], check_valid: Callable[[], object]) -> None:
         self.words = words
         self._thread = thread
+        self._check_valid = check_valid
         self._held: list[int] = []
 
     def close(self) -> None:
@@ -78,6 +80,7 @@ class Caller:
 
     def keep(self, descriptor: int) -> int:
         self._held.append(descriptor)
+        self._check_valid()  # it is the caller's, or was opened from what is
         return descriptor
 
     @property
@@ -90,6 +93,7 @@ class Caller:
         ours = struct.pack("@PN", ctypes.addressof(buffer), length)
         theirs = struct.pack("@PN", address, length)
         count = call("process_vm_readv", self._thread, ours, 1, theirs, 1, 0)
+        self._check_valid()  # the memory was the caller's
         return buffer.raw[:count]
 
     def read_text(self, address: int) -> str:
@@ -160,17 +164,17 @@ def to_signed(value: int) -> int:
 AT_SYMLINK_FOLLOW, AT_REMOVEDIR = 0x400, 0x200
 NEW = os.O_CREAT | os.O_EXCL
 TERMINAL = os.makedev(5, 0)  # /dev/tty: the caller's own, not ours
-
-
 OpenedFile = tuple[int, int]  # for the caller: its descriptor, and the flags that were asked for
-# Makes a call. What may take its time is returned, to be called in a thread of its own.
-Work = Callable[[], "OpenedFile | Work | None"]
+# The end of a call. What may take its time is returned, to be called in a thread of its own.
+Outcome = OpenedFile | Callable[[], OpenedFile | None] | None
+# Calls that create, move or remove names, and which arguments are the folders; the name follows its folder
+NAMED = {"mkdirat": [0], "mknodat": [0], "unlinkat": [0], "symlinkat": [1], "renameat2": [0, 2]}
+MOVING = ("unlinkat", "renameat2")
 
 
 class FileCalls:
-    """Prepares file system calls: copies arguments and opens folders first; the result makes the call. `check_own`
-    raises if the box may not change modes and times at a path; `terminal` is a descriptor of the command's terminal, or
-    -1."""
+    """Makes file system calls with copies of their arguments and folders that are opened first. `check_own` raises if
+    the box may not change modes and times at a path; `terminal` is a descriptor of the command's terminal, or -1."""
 
     def __init__(self, box: Box, check_own: Callable[[str], None], terminal: int) -> None:
         protections = list_protections(box)
@@ -179,35 +183,28 @@ class FileCalls:
         self._check_own = check_own
         self._terminal = terminal
 
-    def prepare(self, name: str, caller: Caller) -> Work:  # noqa: PLR0911 - one for each call
+    def make(self, name: str, caller: Caller) -> Outcome:
         name, words = _modernize(name, caller.words)
-        if name == "symlinkat":
-            text, place = caller.read_text(words[0]), (words[1], caller.read_text(words[2]))
-            return lambda: self._symlink(text, caller.locate(*place))
+        if name in NAMED:
+            self._name(name, caller, words)
+            return None
         first = words[0], caller.read_text(words[1]) if words[1] else ""
         match name:
             case "openat":
-                return lambda: self._open(caller, first, words[2] & 0xFFFFFFFF, words[3] & 0o1777)
+                return self._open(caller, first, words[2] & 0xFFFFFFFF, words[3] & 0o1777)
             case "truncate":
-                return lambda: self._truncate(caller.open_path(*first), words[2])
-            case "mkdirat" | "mknodat":
-                return lambda: self._make(name, caller.locate(*first), words[2] & 0xFFFF & ~caller.umask, words[3])
-            case "unlinkat":
-                return lambda: self._move(name, [caller.locate(*first)], words[2])
-            case "renameat2":
-                second = words[2], caller.read_text(words[3])
-                return lambda: self._move(name, [caller.locate(*first), caller.locate(*second)], words[4])
+                self._truncate(caller.open_path(*first), words[2])
             case "linkat":
-                second = words[2], caller.read_text(words[3])
-                return lambda: self._link(caller, first, caller.locate(*second), words[4])
+                self._link(caller, first, caller.locate(words[2], caller.read_text(words[3])), words[4])
             case "fchmodat2":
-                return lambda: self._change_mode(caller.open_path(*first, words[3]), words[2] & 0o7777)
+                self._change_mode(caller.open_path(*first, words[3]), words[2] & 0o7777)
             case "utimensat":
-                times, flags = caller.read_memory(words[2], 32) if words[2] else None, words[3]
-                flags |= 0 if first[1] else AT_EMPTY_PATH
-                change = partial(call, "utimensat", AT_FDCWD)
-                return lambda: self._describe(caller.open_path(*first, flags), lambda file: change(file, times, 0))
-        raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
+                times = caller.read_memory(words[2], 32) if words[2] else None
+                found = caller.open_path(*first, words[3] | (0 if first[1] else AT_EMPTY_PATH))
+                self._describe(found, lambda file: call("utimensat", AT_FDCWD, file, times, 0))
+            case _:
+                raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
+        return None
 
     def _check(self, path: str, *, moves: bool = False) -> None:
         """Refuse protected paths and those below; with `moves` also the folders above, as mounts would."""
@@ -219,19 +216,18 @@ class FileCalls:
         if moves and path in self._above:
             raise OSError(errno.EBUSY, os.strerror(errno.EBUSY))
 
-    def _make(self, name: str, place: NamedPlace, *rest: int) -> None:
-        """Create a name. The kernel refuses one that already exists."""
-        self._check(place.above)
-        call(name, *place, *rest)
-
-    def _symlink(self, text: str, place: NamedPlace) -> None:
-        self._check(place.above)
-        call("symlinkat", text, *place)
-
-    def _move(self, name: str, places: list[NamedPlace], flags: int) -> None:
-        for place in places:
-            self._check(place.path, moves=True)
-        call(name, *(word for place in places for word in place), flags & 0xFFFFFFFF)
+    def _name(self, name: str, caller: Caller, words: list[int]) -> None:
+        """Create, move or remove names. The kernel refuses to create one that exists."""
+        arguments: list[int | str] = [*words]
+        if name == "symlinkat":
+            arguments[0] = caller.read_text(words[0])
+        elif name not in MOVING:
+            arguments[2] = words[2] & 0xFFFF & ~caller.umask
+        for at in NAMED[name]:
+            place = caller.locate(words[at], caller.read_text(words[at + 1]))
+            self._check(place.path if name in MOVING else place.above, moves=name in MOVING)
+            arguments[at : at + 2] = place
+        call(name, *arguments)
 
     def _link(self, caller: Caller, source: tuple[int, str], target: NamedPlace, flags: int) -> None:
         self._check(target.above)
@@ -244,7 +240,7 @@ class FileCalls:
             self._check(place.path)
             call("linkat", *place, *target, 0)
 
-    def _open(self, caller: Caller, where: tuple[int, str], flags: int, mode: int) -> OpenedFile | Work:
+    def _open(self, caller: Caller, where: tuple[int, str], flags: int, mode: int) -> Outcome:
         """Open or create a file, following a link even if its target does not exist yet."""
         only_new = flags & NEW == NEW
         as_it_is = AT_SYMLINK_NOFOLLOW if only_new or flags & os.O_NOFOLLOW else 0
@@ -270,7 +266,7 @@ class FileCalls:
                 where = AT_FDCWD, os.path.join(place.above, os.readlink(place.name, dir_fd=place.folder))
         raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
 
-    def _open_found(self, found: int, flags: int, mode: int) -> OpenedFile | Work:
+    def _open_found(self, found: int, flags: int, mode: int) -> Outcome:
         about = os.fstat(found)
         if stat.S_ISLNK(about.st_mode):
             raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
@@ -376,30 +372,25 @@ class Broker:
         except OSError as error:
             return error.errno in (errno.EINTR, errno.ENOENT)
         identity, thread, _, number, _, _, *words = _NOTIFICATION.unpack(request)
-        name, caller = NAMES.get(number, ""), Caller(thread, words)
-        try:
-            work = self._prepare_connection(caller) if name == "connect" else self._files.prepare(name, caller)
-            ioctl(self._listener, _STILL_VALID, struct.pack("=Q", identity))  # the memory we read was the caller's
-        except ERRORS as error:
-            caller.close()
-            self._send(identity, error)
-            return True
-        self._work(identity, work, caller)
+        valid = partial(ioctl, self._listener, _STILL_VALID, struct.pack("=Q", identity))
+        name, caller = NAMES.get(number, ""), Caller(thread, words, valid)
+        make = partial(self._connect, caller) if name == "connect" else partial(self._files.make, name, caller)
+        self._finish(identity, make, caller)
         return True
 
-    def _work(self, identity: int, work: Work, caller: Caller) -> None:
+    def _finish(self, identity: int, make: Callable[[], Outcome], caller: Caller) -> None:
         try:
-            done = work()
+            made = make()
         except ERRORS as error:
             self._send(identity, error)
         else:
-            if callable(done):
-                _thread.start_new_thread(self._work, (identity, done, caller))
+            if callable(made):
+                _thread.start_new_thread(self._finish, (identity, made, caller))
                 return
-            if done is None:
+            if made is None:
                 self._send(identity, None)
             else:
-                self._hand_over(identity, done)
+                self._hand_over(identity, made)
         caller.close()
 
     def _send(self, identity: int, error: Exception | None) -> None:
@@ -422,7 +413,7 @@ class Broker:
         finally:
             os.close(descriptor)
 
-    def _prepare_connection(self, caller: Caller) -> Work:
+    def _connect(self, caller: Caller) -> Outcome:
         """Connect the caller's socket to a copy of the address. A socket with a path must belong to the box and be no
         older than the running commands: the workspace may contain sockets of other daemons."""
         number, place, length, *_ = caller.words
@@ -439,7 +430,7 @@ class Broker:
                 where = _AF_UNIX + f"/proc/self/fd/{target}\0".encode()
             call("connect", held, where, len(where))
 
-        return lambda: connect
+        return connect
 
     def _check(self, path: str) -> None:
         if not any(is_inside(path, place) for place in self._reachable):
