@@ -97,18 +97,23 @@ def empty_place(path: str) -> None:
     if not is_folder:
         kernel.bind("/dev/null", path)
         return
-    name = path.replace("/", "%")
-    for folder in (REAL, SKELETONS):
-        os.makedirs(f"{folder}/{name}", exist_ok=True)
-    kernel.bind(path, f"{REAL}/{name}")
-    kernel.bind(f"{SKELETONS}/{name}", path, attributes=READ_ONLY)
+    real, skeleton = (_find_stashed(folder, path) for folder in (REAL, SKELETONS))
+    for name in (real, skeleton):
+        os.makedirs(name, exist_ok=True)
+    kernel.bind(path, real)
+    kernel.bind(skeleton, path, attributes=READ_ONLY)
+
+
+def _find_stashed(folder: str, place: str, path: str = "") -> str:
+    """Return where an emptied place is in a folder of the stash, or a path in that place."""
+    return f"{folder}/{place.replace('/', '%')}{path.removeprefix(place)}"
 
 
 def show_again(path: str, outer: str, *, writable: bool = False) -> None:
     """Restore a path from before the place `outer` above it was emptied."""
-    source = f"{REAL}/{outer.replace('/', '%')}{path.removeprefix(outer)}"
+    source = _find_stashed(REAL, outer, path)
     if os.path.islink(source):
-        name = f"{SKELETONS}/{outer.replace('/', '%')}{path.removeprefix(outer)}"
+        name = _find_stashed(SKELETONS, outer, path)
         os.makedirs(os.path.dirname(name), exist_ok=True)
         with suppress(FileExistsError):
             os.symlink(os.readlink(source), name)
@@ -121,7 +126,7 @@ def make_mount_point(path: str, outer: str, *, directory: bool) -> None:
     """Create a mount point in a place that has been emptied or covered by a layer."""
     if os.path.lexists(path):
         return
-    name = f"{SKELETONS}/{outer.replace('/', '%')}{path.removeprefix(outer)}" if outer else path
+    name = _find_stashed(SKELETONS, outer, path) if outer else path
     os.makedirs(name if directory else os.path.dirname(name), exist_ok=True)
     if not directory:
         os.close(os.open(name, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o600))
@@ -317,7 +322,7 @@ def _open(box: Box, path: str, *, writable: bool) -> None:
 
 
 def _is_emptied(place: str) -> bool:
-    return os.path.isdir(f"{SKELETONS}/{place.replace('/', '%')}")
+    return os.path.isdir(_find_stashed(SKELETONS, place))
 
 
 def _hide(box: Box, path: str, places: Places) -> None:

@@ -202,10 +202,10 @@ class Sandbox:
 
         return self._cache / "git" / f"config-{zlib.crc32(os.fsencode(self.workspace)):08x}"
 
-    @property
+    @cached_property
     def caches(self) -> Path:
         """The folder for package manager downloads in sandboxes."""
-        return self._cache / "box"
+        return Path(os.path.realpath(self._cache / "box"))
 
     @cached_property
     def _outer_repository(self) -> tuple[str, ...]:
@@ -241,6 +241,7 @@ class Sandbox:
         self._tell_level()
         if self.level == "none":
             return None
+        self.caches.mkdir(mode=0o700, parents=True, exist_ok=True)
         opened, words = tuple(map(os.path.realpath, approved)), tuple(program)
         protected: list[str] = []
         if kind == "reading" and not words and self._keeps_operations():
@@ -257,7 +258,7 @@ class Sandbox:
             visible=self.visible,
             readable=tuple(self._find_own_folders(words)),
             writable=(*self._writable, *self._outer_repository),
-            caches=self._make_caches(),
+            caches=(str(self.caches),),
             hidden=self._hidden,
             approved=opened,
             protected=tuple(protected),
@@ -300,10 +301,6 @@ class Sandbox:
         """Exempt paths that a person approved for writing by one of our tools."""
         if "watch" in self.__dict__:
             self.watch.allow(paths)
-
-    def _make_caches(self) -> tuple[str, ...]:
-        self.caches.mkdir(mode=0o700, parents=True, exist_ok=True)
-        return (os.path.realpath(self.caches),)
 
     def _find_own_folders(self, words: tuple[str, ...]) -> Iterator[str]:
         """Find the folders that contain the words of a program, if not visible: a script's folder, or only the file if
