@@ -269,7 +269,7 @@ def _explain_hidden(box: Box, output: str) -> str:
     found = [(path, *find_access(path, places)) for path in named]
     hidden = [path for path, place, access in found if access == "empty" and place not in (path, *box.hidden)]
     if there := list(filter(os.path.lexists, hidden)):
-        cure = "the user can add it to sandbox.readable, or to sandbox.writable for writing"
+        cure = "the user can show it to all commands with sandbox.readable, or let them write it with sandbox.writable"
         return f"{_list_paths(box, there)} exists but is not visible in the sandbox; {cure}."
     above = {path: os.path.dirname(path) for path in hidden}  # noqa: PTH120
     if missing := [path for path, folder in above.items() if folder != box.home and os.path.isdir(folder)]:  # noqa: PTH112

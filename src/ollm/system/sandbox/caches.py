@@ -12,6 +12,7 @@ from pathlib import Path
 
 from ollm.system.atomic import replace_file
 from ollm.system.beneath import make_readable
+from ollm.system.sandbox.box import TEMPORARY_PLACES
 
 DAY_SECONDS = 86_400
 MAX_CACHE_BYTES = 10 * 1024**3
@@ -31,6 +32,7 @@ VARIABLES = {
     "GRADLE_USER_HOME": "gradle",
     "NUGET_PACKAGES": "nuget",
     "DENO_DIR": "deno",
+    "BUNDLE_USER_CACHE": "bundle",
     "XDG_CACHE_HOME": "other",
 }
 # Where a command installs programs for all projects, and the folders in which they then are. Nothing outside a sandbox
@@ -65,6 +67,14 @@ def make_cache_environment(folder: Path, home: str) -> dict[str, str]:
     added = {name: str(folder / place) for name, place in VARIABLES.items()}
     maven = f"{os.environ.get('MAVEN_OPTS', '')} -Dmaven.repo.local={folder / 'maven'}"
     return {**added, **SHORT_WAITS, "MAVEN_OPTS": maven.strip()}
+
+
+def make_temporary_environment(folder: str) -> dict[str, str]:
+    """Return variables that lead to the temporary folder of a command. Java finds /tmp alone by itself."""
+    if folder == TEMPORARY_PLACES[0]:
+        return {"XDG_RUNTIME_DIR": folder}
+    java = f"{os.environ.get('GRADLE_OPTS', '')} -Djava.io.tmpdir={folder}"
+    return {"TMPDIR": folder, "XDG_RUNTIME_DIR": folder, "GRADLE_OPTS": java.strip()}
 
 
 def make_install_environment(folder: Path, settings: Path) -> dict[str, str]:

@@ -15,6 +15,7 @@ from ollm.system.folders import FolderMemory
 from ollm.system.sandbox.box import (
     LEVELS,
     SCRATCH_PREFIX,
+    TEMPORARY_PLACES,
     WHOLE_LEVELS,
     Box,
     Kind,
@@ -325,8 +326,10 @@ class Sandbox:
         `programs` as its PATH finds behind them what commands have installed."""
         if box is None:
             return {**make_git_environment(), "PATH": f"{LAUNCHERS}:{programs}"} if unasked else {}
-        added = {"TMPDIR": box.scratch} if box.scratch and not box.wrapper else {}
-        added |= self._cache_environment
+        from ollm.system.sandbox.caches import make_temporary_environment
+
+        temporary = TEMPORARY_PLACES[0] if box.wrapper else box.scratch or TEMPORARY_PLACES[0]
+        added = {**make_temporary_environment(temporary), **self._cache_environment}
         added["GIT_CONFIG_GLOBAL"] = write_git_settings(self.git_settings, self._home, self.workspace)
         if programs and not unasked:
             added |= {**self._installs, "PATH": f"{programs}:{self._installs['PATH']}"}
