@@ -171,13 +171,13 @@ def _start_mapper() -> Callable[[], bool]:
 
 def _render_id_map(kind: str) -> str:
     """Render a map of every id that exists here to itself."""
-    with open(f"/proc/self/{kind}_map", encoding="ascii") as ids:
+    with open(f"/proc/self/{kind}_map", encoding="utf-8") as ids:
         ranges = [line.split() for line in ids]
     return "".join(f"{first} {first} {count}\n" for first, _, count in ranges)
 
 
 def _write(path: str, text: str) -> None:
-    with open(path, "w", encoding="ascii") as file:
+    with open(path, "w", encoding="utf-8") as file:
         file.write(text)
 
 
