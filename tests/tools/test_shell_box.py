@@ -85,6 +85,8 @@ def test_a_path_of_the_home_that_is_not_visible_is_named_exactly_with_the_settin
 
     hint = explain_box_failure(box, (), f"tool: {tmp_path}/.config/tool/settings: No such file or directory", 2)
     assert hint.startswith("~/.config/tool/settings exists but is not visible in the sandbox; the user can show it")
+    (tmp_path / "link").symlink_to(tmp_path / ".config/tool/settings")
+    assert explain_box_failure(box, (), f"bash: {tmp_path}/link: Permission denied", 126) == hint
     remote = f"fetching file://{tmp_path}/.config/tool.\nfatal: Could not read from remote repository."
     assert explain_box_failure(box, (), remote, 128).startswith("~/.config/tool exists but is not visible")
     hint = explain_box_failure(box, (), f"Read-only file system @ dir_s_mkdir - {tmp_path}/.config/new/x/", 1)

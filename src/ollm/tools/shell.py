@@ -265,8 +265,8 @@ def _explain_hidden(box: Box, output: str) -> str:
     """Name the paths in the output that the box leaves out of the home: those that exist, else those in a folder that
     does."""
     places = list_places(box)
-    named = [path for path in _list_named_paths(box, output) if path.startswith(f"{box.home}/")]
-    found = [(path, *find_access(path, places)) for path in named]
+    named = [os.path.realpath(path) for path in _list_named_paths(box, output) if path.startswith(f"{box.home}/")]
+    found = [(path, *find_access(path, places)) for path in named if path.startswith(f"{box.home}/")]
     hidden = [path for path, place, access in found if access == "empty" and place not in (path, *box.hidden)]
     if there := list(filter(os.path.lexists, hidden)):
         cure = "the user can show it to all commands with sandbox.readable, or let them write it with sandbox.writable"

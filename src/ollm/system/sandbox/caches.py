@@ -81,8 +81,9 @@ def make_install_environment(folder: Path, settings: Path) -> dict[str, str]:
     """Return variables with which a command installs programs in our folder, and as PATH the folders that have them
     then. npm is told by `settings`, which add one line to the system's: with a variable for it nvm refuses to work."""
     systems = [file for place in ("/", "/usr", "/usr/local") if os.access(file := f"{place}/etc/npmrc", os.R_OK)]
-    texts = [*(Path(file).read_bytes() for file in systems), b"prefix=" + os.fsencode(folder / "npm-global")]
-    replace_file(settings, b"\n".join([*texts, b""]), durable=False)
+    texts = [*(Path(file).read_bytes() for file in systems), b"prefix=" + os.fsencode(folder / "npm-global"), b""]
+    if not settings.is_file() or settings.read_bytes() != b"\n".join(texts):
+        replace_file(settings, b"\n".join(texts), durable=False)
     added = {name: str(folder / place) for name, place in INSTALL_VARIABLES.items()}
     programs = ":".join(str(folder / place) for place in INSTALLED_PROGRAMS)
     return {**added, "npm_config_globalconfig": str(settings), "PATH": programs}
