@@ -189,6 +189,7 @@ DOCUMENT_KINDS: dict[str, Callable[[bytes], bytes]] = {
     "trailing text": lambda data: data + b"<html>502</html>",
     "leading text": lambda data: b"$ cat\n" + data,
     "zeros behind": lambda data: data + b"\0" * 4096,
+    "zeros within words": lambda data: data.replace(b"question 2", b"ques\0\0tion 2").replace(b"\n", b""),
 }
 JOURNAL_KINDS: dict[str, Callable[[bytes], bytes]] = {
     "no last line feed": without_feed,

@@ -22,7 +22,6 @@ from ollm.system.locks import OwnerLock
 from ollm.system.sandbox.confined import find_program
 
 Progress = Callable[[int, int], None]  # bytes so far, bytes in all (0 when not known)
-BLOCK_BYTES = 1024 * 1024
 READ_TIMEOUT_SECONDS = 60.0
 
 
