@@ -329,3 +329,39 @@ async def test_what_a_background_command_makes_moves_aside_when_it_ends_while_th
         await wait_for(lambda: not (runner.workspace / ".envrc").exists(), "the file stays")
         terminal.type("go on\r")
         await terminal.wait_for("Moved aside")
+
+
+async def test_what_the_user_removes_beside_a_job_is_new_if_a_later_command_makes_it(tmp_path: Path) -> None:
+    lines = {
+        "job.sh": "sleep 60",
+        "wait.sh": "touch go; until test -e gone; do sleep .05; done",
+        "make.sh": "touch .envrc",
+    }
+    calls = [("shell", {"command": f"sh {name}", "background": name == "job.sh"}) for name in lines]
+    async with running(tmp_path, [*(Answer(calls=[call]) for call in calls), "done"]) as runner:
+        for name, line in {**lines, ".envrc": "mine"}.items():
+            (runner.workspace / name).write_text(line)
+        process = await runner.start("-p", "go", "--yes")
+        await wait_for((runner.workspace / "go").exists, "the command did not start")
+        (runner.workspace / ".envrc").unlink()
+        (runner.workspace / "gone").touch()
+        await process.communicate()
+
+    assert not (runner.workspace / ".envrc").exists()
+
+
+def test_a_new_repository_keeps_no_address_of_a_folder_where_hooks_may_hide(place: Path) -> None:
+    work, taken = start(place, "full"), place / "user/.ollm/taken"
+    said = command(place, f"git clone -q . cl; git -C cl remote add x {taken}/parked/e; git clone -q . plain")
+    also = command(
+        place, "git init -q other; git -C other remote add x $PWD/later; git init -q far; git -C far remote add x a@b:c"
+    )
+
+    assert "cl/.git/config" in said
+    assert "other/.git/config" in also
+    assert [(work / name / ".git/config").exists() for name in ("cl", "plain", "other", "far")] == [
+        False,
+        True,
+        False,
+        True,
+    ]

@@ -188,3 +188,16 @@ def test_git_says_why_it_cannot_clean_up_beside_a_worktree_elsewhere(place: Path
         subprocess.run(["git", "-C", work, *words], check=True)
 
     assert ".git/worktrees/o belongs to a worktree outside" in str(shell(place, "git gc", "--yes"))
+
+
+def test_an_address_in_a_setting_names_no_file_and_its_login_is_not_shown(place: Path) -> None:
+    settings = '[url "https://x:ghp_1@example.org/"]\n\tinsteadOf = https://example.org/\n\tinsteadOf = tools/x.sh\n'
+    (place / "user/.gitconfig").write_text(settings)
+    clone, write = ({"command": line} for line in ("git clone https://example.org/a/b", "echo x > tools/x.sh"))
+    said = [
+        ollm("policy", "check", "shell", "--args", json.dumps(one), home=place / "user/.ollm", cwd=place / "user/work", HOME=str(place / "user")).stdout
+        for one in (clone, write)
+    ]  # fmt: skip
+
+    assert "named by git" not in said[0]
+    assert "named by git's settings (url.….insteadof)" in said[1]

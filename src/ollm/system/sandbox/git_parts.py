@@ -8,6 +8,7 @@ import re
 import stat
 import subprocess
 from collections.abc import Collection
+from typing import NamedTuple
 
 from ollm.system.sandbox.git_settings import (
     NEW_REPOSITORY_KEYS,
@@ -17,8 +18,10 @@ from ollm.system.sandbox.git_settings import (
 )
 from ollm.system.sandbox.names import (
     GIT_SETTINGS_NAMES,
+    find_repositories,
     follow_pointer,
     has_other_names,
+    is_in_any,
     list_names,
     read_pointer,
 )
@@ -27,21 +30,44 @@ from ollm.system.sandbox.outside_links import Visit
 _LEADS_OUT = re.compile(rb"(?i)\0/|[\0/](?:\.\.?|\.git)[\0/]")
 
 
-def is_expected(path: str, repositories: Collection[str]) -> bool:
+class Places(NamedTuple):
+    """Folders in which a new repository may find another one: `roots` that commands write and that are searched,
+    folders that commands write and nobody searches, and known repositories."""
+
+    roots: Collection[str]
+    unsearched: Collection[str]
+    repositories: Collection[str]
+
+
+def is_expected(path: str, places: Places) -> bool:
     """Return True for what `git init`, `clone` and `worktree add` write: settings that start no program, sample hooks,
-    and the pointers of a worktree of one of these repositories. A file with a second name can be changed through
-    that."""
+    and the pointers of a worktree of a known repository. A file with a second name can be changed through that."""
     name = os.path.basename(path)
     if os.path.islink(path) or has_other_names(path):
         return False
     if name == "hooks":
         return all(one.endswith(".sample") and _is_plain_file(os.path.join(path, one)) for one in list_names(path))
     if name in (".git", "gitdir", "commondir") and os.path.isfile(path):
-        return _is_worktree_pointer(path, repositories)
+        return _is_worktree_pointer(path, places.repositories)
     settings = parse_plain_file(path) if name in GIT_SETTINGS_NAMES else None
-    return settings is not None and all(
-        is_harmless_setting(name, value, NEW_REPOSITORY_KEYS) for name, value in settings
-    )
+    if settings is None or not all(is_harmless_setting(*setting, NEW_REPOSITORY_KEYS) for setting in settings):
+        return False
+    remotes = {name.removeprefix("remote.").rpartition(".")[0] for name, _ in settings if name.startswith("remote.")}
+    addresses = {value for name, value in settings if name.endswith((".url", ".remote"))} - remotes - {"."}
+    return all(_leads_to_known_place(path, address, places) for address in addresses)
+
+
+def _leads_to_known_place(path: str, address: str, places: Places) -> bool:
+    """Return False for an address that leads to a folder where a command may have made, or may make later, a repository
+    with hooks that nobody finds: git runs them at a push."""
+    local = address.removeprefix("file://")
+    if re.match(r"[^/]*:", local):
+        return True  # on another machine
+    git = os.path.dirname(path)
+    target = os.path.realpath(os.path.join(os.path.dirname(git) if os.path.basename(git) == ".git" else git, local))
+    if is_in_any(target, places.unsearched):
+        return False
+    return not is_in_any(target, places.roots) or bool(find_repositories(target, list_names(target)))
 
 
 def _is_plain_file(path: str) -> bool:

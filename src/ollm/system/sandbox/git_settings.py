@@ -72,6 +72,7 @@ PROGRAM_VARIABLES = ("EDITOR", "VISUAL", "PAGER", "SSH_ASKPASS")  # that git run
 NAMED = "is named by git's settings"
 _COMPUTED = r"(?:\$\([^()]*\)|`[^`]*`|\$\{[^}]*\}|\$\w+)[\"']?/?"  # by a shell, and the slash after it
 _SPLITS = (r"[\"'`\n]", r"[\s\"'`;|&()<>]", r"[\"'`;|&(){}<>=$\n]", r"[\s\"'`;|&(){}<>=$,:!*?\[\]#%]")
+_ADDRESS = r"\b[a-zA-Z][\w+.-]*://\S*"
 MAX_WORD_CHARS = 1024
 _LOGIN = compile_late(rb"(?i)extraheader|https?://[^/\s\"]*@|://[^/\s\"@]*:[^/\s\"]*@")
 
@@ -171,8 +172,15 @@ def explain_outside_use(path: str, root: str) -> str | None:
         return "git's settings could not be read, and may name it"
     why = next((why for one, why in named.items() if is_inside(path, one)), None)
     if why == NAMED and (setting := _find_naming_setting(path, root)):
-        why = f"{why} ({setting})"
+        why = f"{why} ({_show_setting(setting)})"
     return why and f"{os.path.basename(path)} {why}"
+
+
+def _show_setting(name: str) -> str:
+    """Show the name of a setting. Its free-form middle part may be an address with a login."""
+    section, _, rest = name.partition(".")
+    middle, _, key = rest.rpartition(".")
+    return name if not middle or re.fullmatch(r"[\w-]+", middle) else f"{section}.….{key}"
 
 
 def _find_naming_setting(path: str, root: str) -> str:
@@ -329,8 +337,9 @@ def _find_words(value: str, home: str) -> frozenset[str]:
     own = own.replace("\\ ", "\0")
     texts = {value, own, os.path.expandvars(own), re.sub(_COMPUTED, "\n", own)}
     texts |= {re.sub(r"[\"'\\]", "", text) for text in texts}
+    texts = {re.sub(_ADDRESS, "\n", text) for text in texts}
     parts = {part.replace("\0", " ").strip() for text in texts for split in _SPLITS for part in re.split(split, text)}
-    parts |= {value, own.replace("\0", " ")}
+    parts |= {whole for whole in (value, own.replace("\0", " ")) if "://" not in whole}
     return frozenset(part for part in parts if part.strip("./") and part[0] != "-" and len(part) < MAX_WORD_CHARS)
 
 

@@ -259,6 +259,10 @@ def find_own_place(path: str, roots: Iterable[str]) -> str | None:
     return next((place for place in inside if is_in_any(place, roots)), None)
 
 
+def is_git_folder(path: str) -> bool:
+    return os.path.basename(path) == ".git" and os.path.isdir(path) and not os.path.islink(path)
+
+
 def read_target(path: str) -> str | None:
     """Return the target of a link, or None for anything else."""
     try:

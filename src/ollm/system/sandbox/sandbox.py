@@ -227,6 +227,7 @@ class Sandbox:
             folders=self._folders,
             report=self._report,
             mounted=self.level in WHOLE_LEVELS,
+            unsearched=[os.path.realpath(place) for place in (self.caches, self._taken) if place is not None],
         )
 
     def make_box(

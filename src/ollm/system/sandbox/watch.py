@@ -30,6 +30,7 @@ from ollm.system.sandbox.names import (
     find_steering_name,
     follow_dot_git,
     has_other_names,
+    is_git_folder,
     is_in_any,
     is_inside,
     list_repositories,
@@ -65,7 +66,7 @@ class Ending(Protocol):
 class SteeringWatch:
     """Watches the folders that working boxes may write. `find_folder` returns the session's folder for taken files;
     `records` is where the record is kept. Protected files are `mounted`, or known by their names alone: then a command
-    can change one that somebody renames meanwhile."""
+    can change one that somebody renames meanwhile. `unsearched` are other folders with what commands made."""
 
     def __init__(
         self,
@@ -77,6 +78,7 @@ class SteeringWatch:
         folders: FolderMemory | None = None,
         report: Callable[[str], None] = lambda _: None,
         mounted: bool = True,
+        unsearched: Iterable[str] = (),
     ) -> None:
         self._roots = tuple(dict.fromkeys(roots))
         self._own_folders = [os.path.join(root, ".ollm") for root in self._roots]
@@ -87,6 +89,7 @@ class SteeringWatch:
         self._links = HardLinks(self._roots, kept, unlock=self._unlock, report=report)
         self._report = report
         self._mounted = mounted
+        self._unsearched = tuple(unsearched)
         self._names = TreeNames(self._roots, self._folders, self._unlock)
         self._anchored: list[str] = []  # before the command
         self._find_folder = find_folder
@@ -176,7 +179,7 @@ class SteeringWatch:
             self._forget_what_others_made()
             self._births = self._read_births(path for path, target in self._known.items() if target is None)
             self._known = {path: to for path, to in self._known.items() if path in self._births or read_target(path)}
-            self._commits.begin(git for git in self._names.repositories if _is_git_folder(git))
+            self._commits.begin(git for git in self._names.repositories if is_git_folder(git))
             self._checked = None if found.keys() - self._known.keys() else self._folders.state
         self._open = True
         self._write_record()
@@ -286,6 +289,8 @@ class SteeringWatch:
         if self._checked is self._folders.state and not linked and not harmful:
             self._folders.offered = "after"
             return [], False
+        for path in [path for path in self._births if not os.path.lexists(path)]:
+            del self._known[path], self._births[path]  # removed outside: a command that makes it anew makes a new one
         found = self._find_steering(self._known)
         changed = [path for path, target in self._known.items() if target is not None and found.get(path) != target]
         changed = [path for path in changed if not self._is_allowed(path)]
@@ -382,10 +387,10 @@ class SteeringWatch:
     def _is_expected(self, path: str) -> bool:
         """Return True for what git writes for a new repository or worktree. A pointer may lead to a repository that is
         always watched, or that was in use before the command."""
-        from ollm.system.sandbox.git_parts import is_expected  # a turn that only edits does not need it
+        from ollm.system.sandbox.git_parts import Places, is_expected  # a turn that only edits does not need it
 
-        watched = filter(_is_git_folder, self._names.repositories)
-        if not is_expected(path, {*watched, *self._used}):
+        watched = filter(is_git_folder, self._names.repositories)
+        if not is_expected(path, Places(self._roots, self._unsearched, {*watched, *self._used})):
             return False
         if os.path.basename(path) in GIT_POINTERS:
             self._made.add(path)
@@ -490,7 +495,3 @@ class SteeringWatch:
         self._allowed = set(record["allowed"])
         self._open = True
         return self.look()
-
-
-def _is_git_folder(git: str) -> bool:
-    return os.path.basename(git) == ".git" and os.path.isdir(git) and not os.path.islink(git)
