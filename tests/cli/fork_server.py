@@ -83,20 +83,29 @@ def try_sandbox_once() -> None:
     levels.detect_level = lambda: found
 
 
-def serve(control: socket.socket) -> None:
-    """Fork whenever asked; a child leaves this function with its streams, directory and environment in place."""
+def serve(listening: socket.socket) -> None:
+    """Fork whenever asked; a child leaves this function with its streams, directory and environment in place. Ends with
+    the last process that asks."""
     waiting: dict[int, tuple[int, socket.socket]] = {}
     with selectors.DefaultSelector() as ready:
-        ready.register(control, selectors.EVENT_READ)
+        ready.register(listening, selectors.EVENT_READ)
         while True:
             for key, _ in ready.select():
-                if key.fileobj is not control:
+                if key.fd in waiting:
                     ready.unregister(key.fd)
                     _tell_end(key.fd, *waiting.pop(key.fd))
                     continue
-                message, descriptors, _, _ = socket.recv_fds(control, 16, 5)
+                if key.fileobj is listening:
+                    found = listening.accept()[0]
+                    ready.register(found, selectors.EVENT_READ, found)
+                    continue
+                message, descriptors, _, _ = socket.recv_fds(key.data, 16, 5)
                 if not message:
-                    os._exit(0)
+                    ready.unregister(key.fd)
+                    key.data.close()
+                    if len(ready.get_map()) == 1 + len(waiting):
+                        os._exit(0)
+                    continue
                 process = os.fork()
                 if not process:
                     _become_command(descriptors)

@@ -28,6 +28,7 @@ from tests.cli.fork_server import NUMBER, ROOT
 
 BEFORE_START = ("PYTHON", "LANG", "LC_", "LD_", "MALLOC", "GLIBC")  # read once, when an interpreter starts
 MAX_COMMANDS_AT_ONCE = 64
+RUN = f"\0ollm-tests-{os.environ.pop('PYTEST_XDIST_TESTRUNUID', os.getpid())}"  # of the workers, not of what they start
 _threads: dict[int, ThreadPoolExecutor] = {}  # by process: a fork of the tests' process has none of its threads
 
 
@@ -74,22 +75,26 @@ class ForkedProcess:
 
 
 class ForkServer:
-    """Asks the other process for forks; there is one for all tests of a run."""
+    """Asks the other process for forks; there is one for all workers of a run. The first to ask starts it."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._owner = os.getpid()
         self._environment = dict(os.environ)
-        with theirs:
-            self.process = subprocess.Popen(
-                [sys.executable, "-m", "tests.cli.fork_server", str(theirs.fileno())],
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listening, suppress(OSError):
+            listening.bind(RUN)
+            listening.listen()
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "tests.cli.fork_server", str(listening.fileno())],
                 cwd=ROOT,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,  # none can seek, as the streams of the forks
                 stderr=subprocess.PIPE,
-                pass_fds=[theirs.fileno()],
+                pass_fds=[listening.fileno()],
             )
+        self._control = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        while self._control.connect_ex(RUN):
+            time.sleep(0.01)  # whoever starts it does not listen yet
 
     def fits(self, environment: Mapping[str, str]) -> bool:
         """Whether a fork is what a new process would be: asked by the process that made the server, whose user and powers

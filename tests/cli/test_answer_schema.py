@@ -74,17 +74,6 @@ async def test_a_server_that_refuses_the_schema_is_asked_without(tmp_path: Path)
     assert "response_format" not in runner.server.chats[-1]
 
 
-async def test_llama_cpp_binds_the_answer(tmp_path: Path, llama_server: str) -> None:
-    schema = {"type": "object", "properties": {"n": {"enum": [1, 2]}}, "required": ["n"], "additionalProperties": False}
-    async with running(tmp_path, []) as runner:
-        (runner.workspace / "n.json").write_text(json.dumps(schema))
-        real = {"OLLM_BASE_URL": llama_server, "OLLM_MODEL": "smollm2"}
-        done = await runner.run("-p", "Write a poem about trees.", "--schema", "n.json", "-o", "json", **real)
-
-    assert done.code == 0, done.err
-    assert json.loads(done.out)["answer"]["n"] in (1, 2)
-
-
 @pytest.mark.parametrize(
     ("text", "said"),
     [
@@ -113,11 +102,11 @@ async def test_a_schema_without_an_end_is_refused_before_the_model_is_asked(tmp_
 
 
 async def test_a_costly_pattern_ends_with_a_message(tmp_path: Path) -> None:
-    async with running(tmp_path, [json.dumps("a" * 40 + "!")] * 2) as runner:
+    async with running(tmp_path, [json.dumps("a" * 40 + "!")]) as runner:
         (runner.workspace / "person.json").write_text('{"type": "string", "pattern": "^(a+)+$"}')
         done = await runner.run("-p", "who?", "--schema", "person.json")
 
-    assert done.code == 7
+    assert (done.code, len(runner.server.chats)) == (7, 1)
     assert "a pattern of the schema is too costly" in done.err
 
 

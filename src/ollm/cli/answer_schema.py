@@ -28,6 +28,7 @@ from ollm.system.terminal_text import escape_controls
 MAX_ERRORS = 5
 MAX_ERROR_CHARS = 300
 MAX_CHECK_SECONDS = 5.0
+TOO_COSTLY = f"Checking the answer took longer than {MAX_CHECK_SECONDS:.0f} s: a pattern of the schema is too costly."
 FORM = """When your work is done, answer with one JSON document and nothing else: no Markdown, no words around it. \
 It must fit this JSON schema:
 """
@@ -77,8 +78,9 @@ class AnswerSchema:
                 errors = sorted(self._validator.iter_errors(value), key=lambda error: error.json_path)
         except msgspec.DecodeError as error:
             return [f"it is not a JSON document: {error}"]
-        except TimeoutError:
-            return [f"checking it took longer than {MAX_CHECK_SECONDS:.0f} s: a pattern of the schema is too costly"]
+        except TimeoutError:  # whatever the model answers
+            printer.unfit = printer.message = TOO_COSTLY
+            return []
         except RecursionError:
             return ["it is nested too deeply"]
         if not errors:
