@@ -306,3 +306,65 @@ def learn(home: Path, **facts: Any) -> None:
     file = home / "model-facts.json"
     known = json.loads(file.read_text(encoding="utf-8"))
     file.write_text(json.dumps({key: {**kept, **facts} for key, kept in known.items()}), encoding="utf-8")
+
+
+LIST_READABLE = """\
+import pathlib, sys
+home, report = pathlib.Path.home(), pathlib.Path(sys.argv[1] + ".seen")
+found = (path for path in home.rglob("*") if path.is_file() and not path.is_relative_to(pathlib.Path.cwd()))
+report.write_text("\\n".join(sorted(str(path.relative_to(home)) for path in found if path.read_text() == "secret")))
+"""
+
+
+async def test_the_users_own_hooks_and_servers_see_what_they_name_and_those_of_a_workspace_nothing(
+    tmp_path: Path,
+) -> None:
+    home = tmp_path / "me"
+    for name in SECRETS:
+        (home / name).parent.mkdir(parents=True, exist_ok=True)
+        (home / name).write_text("secret")
+    async with running(home, ["hi"]) as runner:
+        for folder in ("servers/one", ".config", "dev", runner.workspace):
+            (home / folder / "probe.py").write_text(LIST_READABLE)
+        (runner.workspace / "link").symlink_to(home / "dev/linked")
+        their_hook, their_server = "probe.py their-hook ~/.aws/credentials", "probe.py their-server ${HOME}/.ssh/id_rsa"
+        own_server = f"{home}/servers/one/probe.py own-server {home}/.config/gh/hosts.yml"
+        own_hooks = [
+            "~/servers/one/probe.py own-folder ~/.aws/credentials",
+            f"{home}/.config/probe.py shared-folder",
+            "~/dev/probe.py folder-of-projects ~/servers/one",
+            f"probe.py through-a-link ./link/key {runner.workspace}/link/key",
+        ]
+        (runner.workspace / ".mcp.json").write_text(json.dumps({"mcpServers": {"theirs": run_python(their_server)}}))
+        write_settings(runner.workspace / ".ollm", "after-turn", [their_hook])
+        write_settings(runner.home, "before-turn", own_hooks, mcpServers={"own": run_python(own_server)})
+        for line in ("trust", "mcp test own", "mcp test theirs", "-p hi"):
+            await runner.run(*line.split(), HOME=str(home))
+        seen = {name: (runner.workspace / f"{name}.seen").read_text().split() for name in SEEN}
+
+    assert seen == SEEN
+
+
+SECRETS = (
+    *(".ssh/id_rsa", ".ssh/config", ".aws/credentials", ".aws/config", ".config/gh/hosts.yml", ".config/gh/config.yml"),
+    *(".config/token", "dev/other/.env", "dev/linked/key", "servers/one/data"),
+)
+SEEN = {
+    "own-server": [".config/gh/hosts.yml", "servers/one/data"],
+    "own-folder": [".aws/credentials", "servers/one/data"],
+    "shared-folder": [],
+    "folder-of-projects": ["servers/one/data"],
+    "through-a-link": [],
+    "their-hook": [],
+    "their-server": [],
+}
+
+
+def run_python(words: str) -> dict[str, Any]:
+    return {"command": "/usr/bin/python3", "args": words.split()}
+
+
+def write_settings(folder: Path, event: str, hooks: list[str], **more: Any) -> None:
+    folder.mkdir()
+    document = {"hooks": {event: [f"/usr/bin/python3 {hook}" for hook in hooks]}, **more}
+    (folder / "config.yaml").write_text(json.dumps(document))

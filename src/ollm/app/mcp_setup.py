@@ -36,8 +36,8 @@ def read_configured_servers(
     """Read the servers with their variables expanded, and the problems of invalid entries.
 
     Servers in the user's own file may use any variable; other servers only those passed to tools."""
-    configured, notes = collect_entries(process)
-    configured = {**(brought or {}), **configured}
+    settled, notes = collect_entries(process)
+    configured = {**(brought or {}), **settled}
     found, problems = read_servers(configured)
     own = process.own_settings.mcp_servers
 
@@ -47,6 +47,7 @@ def read_configured_servers(
         return msgspec.structs.replace(
             server,
             boxed=server.boxed or not mine,
+            own=mine or server.name not in settled,  # what an editor brings is approved word by word
             command=expand_variables(server.command, variables),
             args=tuple(expand_variables(argument, variables) for argument in server.args),
             env={name: expand_variables(value, variables) for name, value in server.env.items()},

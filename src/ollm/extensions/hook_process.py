@@ -80,7 +80,7 @@ class HookRunner:
         """Run the hook, in the sandbox unless the user's own settings exempt it."""
         environment = {**self._environment, "CLAUDE_PROJECT_DIR": str(self._workspace)}
         command = ProcessCommand(argv=("/bin/sh", "-c", hook.command), cwd=self._workspace, environment=environment)
-        words = hook.command.replace('"', " ").replace("'", " ").split()
+        words = hook.command.replace('"', " ").replace("'", " ").split() if hook.own else ()
         program = await start_configured(self._host, self._sandbox if hook.boxed else None, command, words)
         if self._sandbox is not None:
             self._sandbox.attach(program.process)

@@ -41,8 +41,8 @@ MAX_TIMEOUT_SECONDS = 600.0
 
 class Hook(Data, frozen=True):
     """A command to run at an event. `tools` filters tool events by name (globs), `matcher` as in Claude Code. A failing
-    `required` hook before a tool or a turn stops it. `claude`: written for Claude Code. `boxed` is false for a hook
-    that the user's own settings let run outside the sandbox."""
+    `required` hook before a tool or a turn stops it. `claude`: written for Claude Code. `own`: in the
+    user's own file, so its words open paths in the sandbox. `boxed` is false for one of these that runs outside."""
 
     event: HookEvent
     command: Annotated[str, Meta(pattern=r"\S")]
@@ -50,6 +50,7 @@ class Hook(Data, frozen=True):
     required: bool = False
     timeout: Annotated[float, Meta(gt=0, le=MAX_TIMEOUT_SECONDS)] = DEFAULT_TIMEOUT_SECONDS
     boxed: bool = True
+    own: bool = False
     matcher: str = ""
     claude: bool = False
 
@@ -80,7 +81,9 @@ def read_hooks(
             mine = own is None or entry in _list_entries(own.get(name))
             for found in read_entry(event, entry, claude=event != name):
                 if isinstance(found, Hook):
-                    hooks.append(found if mine or found.boxed else msgspec.structs.replace(found, boxed=True))
+                    hooks.append(
+                        msgspec.structs.replace(found, own=mine and own is not None, boxed=found.boxed or not mine)
+                    )
                 else:
                     problems.append(f"hooks.{name}[{place}]: {found}")
     return tuple(hooks), tuple(problems)

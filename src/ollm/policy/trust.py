@@ -18,6 +18,7 @@ from ollm.domain.clock import Clock, format_stamp, now
 from ollm.domain.errors import NotFoundError, StorageError
 from ollm.domain.struct import Data
 from ollm.system.atomic import make_private_directory, read_small_file, replace_file
+from ollm.system.sandbox.names import SCRIPT_ENDINGS
 
 INSTRUCTION_FILES = ("AGENTS.md", "OLLM.md", ".ollm/instructions.md", "CLAUDE.md", "GEMINI.md")  # the first counts
 _CONFIGURATION_FILES = (".ollm/config.yaml", ".ollm/config.yml", ".mcp.json")
@@ -28,7 +29,6 @@ _MAX_NAMED_FILES = 200
 _FILE_WORD = r"[\w.~@+/-]+"
 _AFTER_VARIABLE = r"\$\{?\w+\}?[\"'\\\\]*/([\w.~@+/-]+)"
 _MODULE = r"""-m[\s"',]+([A-Za-z_][\w.]*)"""
-_SCRIPT_ENDINGS = (".sh", ".bash", ".py", ".js", ".mjs", ".cjs", ".ts", ".rb", ".pl", ".php")
 _DATA_ENDINGS = (".db", ".sqlite", ".sqlite3", ".duckdb", ".jsonl", ".ndjson", ".csv", ".tsv", ".parquet", ".log")
 _NAMING_FILES = (".ollm/config.yaml", ".ollm/config.yml", ".mcp.json")
 _MAX_HASHED_BLOCKS = 16
@@ -223,7 +223,7 @@ def find_named_files(workspace: Path, texts: Iterable[str]) -> list[Path]:
     for word in dict.fromkeys(word for text in texts for word in _list_file_words(text)):
         path = Path(os.path.normpath(workspace / word))
         with contextlib.suppress(OSError, ValueError):
-            missing_script = word.endswith(_SCRIPT_ENDINGS) and "/" in word and not path.exists()
+            missing_script = word.endswith(SCRIPT_ENDINGS) and "/" in word and not path.exists()
             is_run = (path.is_file() and not word.endswith(_DATA_ENDINGS)) or missing_script
             if path.is_relative_to(workspace) and is_run:
                 found[path] = None

@@ -36,8 +36,8 @@ async def start_configured(
     words: Sequence[str],
     own: Mapping[str, str] | None = None,
 ) -> PipedProgram:
-    """Start a program that the settings name, with the network, in a working box that shows the files among its
-    `words`. Without a sandbox it runs as it is. The variables of its `own` come last."""
+    """Start a program that the settings name, with the network, in a working box that shows the paths among the
+    `words`, which the user wrote. Without a sandbox it runs as it is. The variables of its `own` come last."""
 
     def start() -> Awaitable[PipedProgram]:
         box = sandbox.make_box("working", network="all", program=words) if sandbox else None

@@ -44,7 +44,8 @@ async def open_program(
 ) -> AsyncIterator[Any]:
     words = (server.command, *server.args)
     command = ProcessCommand(argv=words, cwd=workspace / server.cwd, environment={**environment, **STORED_FIRST})
-    program = await start_configured(host, sandbox if server.boxed else None, command, words, server.env)
+    box, opened = sandbox if server.boxed else None, words if server.own else ()
+    program = await start_configured(host, box, command, opened, server.env)
     async with keep_program(program, MAX_LINE_BYTES) as started:
         sandbox.attach(started.process)
         line.last_words = lambda: started.stderr_tail

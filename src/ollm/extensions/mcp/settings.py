@@ -28,8 +28,8 @@ Seconds = Annotated[float, Meta(gt=0, le=MAX_TIMEOUT_SECONDS)]
 class McpServer(Data, frozen=True):
     """A program to start (`command`) or an address (`url`). `timeout` limits one call, in seconds, and `start_timeout`
     the start until the handshake. `transport` is the transport set in its entry; without one it is detected.
-    `include` and `exclude` are patterns of tool names. `boxed` is false for a program that the user's own settings
-    let run outside the sandbox."""
+    `include` and `exclude` are patterns of tool names. `own`: the user wrote or approved it, so its words open
+    paths in the sandbox. `boxed` is false for a program that the user's own settings let run outside."""
 
     name: str
     command: Annotated[str, Meta(pattern=r"\S")] = ""
@@ -43,6 +43,7 @@ class McpServer(Data, frozen=True):
     start_timeout: Seconds = DEFAULT_START_SECONDS
     disabled: bool = False
     boxed: bool = True
+    own: bool = False
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
 

@@ -88,7 +88,7 @@ class LanguageClient:
         argv = self.server.argv
 
         async def start() -> PipedProgram:
-            box = sandbox.make_box("reading", program=argv)
+            box = sandbox.make_box("reading", program=())
             if box is None:
                 raise StartError("language servers run only in a sandbox", "sandbox")
             programs = environment.get("PATH", os.defpath)

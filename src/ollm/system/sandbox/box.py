@@ -13,7 +13,7 @@ from functools import cache
 from glob import iglob
 from typing import Any, Literal, NamedTuple
 
-from ollm.system.sandbox.names import is_inside, list_names
+from ollm.system.sandbox.names import SCRIPT_ENDINGS, is_inside, list_names
 
 HOMES = ("/home", "/root")
 # Of a home only folders of programs and libraries are shown, never the root of a tool's own folder, in which it keeps
@@ -178,6 +178,20 @@ def _list_path_folders(entries: Iterable[str], covered: list[str]) -> Iterator[s
             yield from _find_installations(*(f"{above}/{name}" for name in INNER_PREFIXES))
         else:
             yield from filter(os.path.lexists, _join_existing(above, LIBRARY_PARTS))
+
+
+def is_script(path: str) -> bool:
+    """Return True for a file that is run, by its name or its rights."""
+    return os.path.isfile(path) and (path.endswith(SCRIPT_ENDINGS) or os.access(path, os.X_OK))
+
+
+def is_shared_folder(folder: str, homes: Iterable[str]) -> bool:
+    """Return True for a folder with files of many programs: a home, one directly in it that is no visible repository
+    (`~/.config`, `~/dev`), and the folders of `~/.local`."""
+    above, name = os.path.split(folder)
+    if os.path.basename(above) == ".local":
+        return os.path.dirname(above) in homes
+    return folder in homes or (above in homes and (name.startswith(".") or not os.path.lexists(f"{folder}/.git")))
 
 
 def _is_in_project(folder: str, home: str) -> bool:

@@ -84,6 +84,7 @@ writable_roots: set[str] = set()  # of the workspaces of this process: no progra
 MAX_POINTER_CHARS = 4096
 MAX_GIT_FILE_BYTES = 16 * 1024**2
 MAX_LINKS = 40  # as many as the kernel follows
+SCRIPT_ENDINGS = (".sh", ".bash", ".py", ".js", ".mjs", ".cjs", ".ts", ".rb", ".pl", ".php")
 EXAMPLE_ENDINGS = (".example", ".sample", ".template")
 _INVISIBLE = "[\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff]"
 

@@ -23,13 +23,15 @@ from ollm.system.sandbox.box import (
     Network,
     explain_why_unboxable,
     find_bubblewrap,
+    is_script,
+    is_shared_folder,
     list_covered_places,
     list_left_out,
     list_visible_places,
 )
 from ollm.system.sandbox.confined import make_git_environment
 from ollm.system.sandbox.git_settings import write_git_settings
-from ollm.system.sandbox.names import OWN_PLACES, find_git_directories, is_inside
+from ollm.system.sandbox.names import OWN_PLACES, find_git_directories, is_in_any, is_inside, trace_path
 from ollm.system.sandbox.taken import PARKED, TakenFile, describe_taken
 from ollm.system.sandbox.watch import Ending, SteeringWatch
 
@@ -236,20 +238,20 @@ class Sandbox:
         *,
         network: Network | None = None,
         approved: Iterable[str] = (),
-        program: Iterable[str] = (),
+        program: Iterable[str] | None = None,
     ) -> Box | None:
-        """Return the box of a command, or None without a sandbox. `program` are the words of a hook or a server, which
-        sees the folders that contain them. Pass the process to `attach` when it runs."""
+        """Return the box of a command, or None without a sandbox. `program` is for a hook or a server: the words that
+        open places for it, none if a workspace wrote them. Pass the process to `attach` when it runs."""
         self._tell_level()
         if self.level == "none":
             return None
         self.caches.mkdir(mode=0o700, parents=True, exist_ok=True)
-        opened, words = tuple(map(os.path.realpath, approved)), tuple(program)
+        opened = tuple(map(os.path.realpath, approved))
         protected: list[str] = []
-        if kind == "reading" and not words and self._keeps_operations():
+        if kind == "reading" and program is None and self._keeps_operations():
             self.watch.begin()
         if kind == "working":
-            found = self.watch.begin(opened, shared=not words)
+            found = self.watch.begin(opened, shared=program is None)
             protected = [path for path in found if not any(is_inside(path, one) for one in self._hidden)]
         return Box(
             kind,
@@ -258,7 +260,7 @@ class Sandbox:
             network="none" if kind == "reading" else network or self.network,
             covered=self._covered,
             visible=self.visible,
-            readable=tuple(self._find_own_folders(words)),
+            readable=() if program is None else tuple(self._find_own_places(program)),
             writable=(*self._writable, *self._outer_repository),
             caches=(str(self.caches),),
             hidden=self._hidden,
@@ -304,17 +306,18 @@ class Sandbox:
         if "watch" in self.__dict__:
             self.watch.allow(paths)
 
-    def _find_own_folders(self, words: tuple[str, ...]) -> Iterator[str]:
-        """Find the folders that contain the words of a program, if not visible: a script's folder, or only the file if
-        it is directly in a home or a hidden folder."""
-        if words:
-            yield from filter(os.path.exists, self._shared)
-        covered = [*self._covered, *self._hidden]
+    def _find_own_places(self, words: Iterable[str]) -> Iterator[str]:
+        """Find what a hook or a server sees besides: shared folders, and the hidden paths among its words. Of a script
+        that is its whole folder. Paths that a command could replace by a link are left out."""
+        yield from filter(os.path.exists, self._shared)
+        covered, own = (*self._covered, *self._hidden), (self.workspace, *self._writable)
         for word in (word for word in words if "/" in word):
-            path = os.path.realpath(os.path.join(self._home, word[2:]) if word.startswith("~/") else word)
-            if os.path.exists(path) and any(is_inside(path, place) for place in covered):
-                folder = path if os.path.isdir(path) else os.path.dirname(path)
-                yield path if folder in (*covered, self._home) else folder
+            start, rest = (self._home, word[2:]) if word.startswith("~/") else (self.workspace, word)
+            *links, path = trace_path(os.path.join(start, rest))
+            if os.path.exists(path) and is_in_any(path, covered) and not any(is_in_any(x, own) for x in (*links, path)):
+                folder = os.path.dirname(path)
+                shared = folder in self._hidden or is_shared_folder(folder, (self._home, *self._covered))
+                yield folder if is_script(path) and not shared else path
 
     @property
     def network(self) -> Network:
