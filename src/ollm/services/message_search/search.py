@@ -24,7 +24,6 @@ MAX_QUERIES = 5
 MAX_TERMS = 24  # of one query
 MAX_CANDIDATES = 60  # that are looked at closely, for each query
 COMMON_SHARE, MIN_COMMON = 0.1, 3  # of all messages that hold a word, from which on it says nothing
-TELLING_SHARE = 0.02  # up to which a word alone is enough in a query of a few words
 FULL_WEIGHT_CHARS = 6
 KEYWORDS = 3  # a query of so many words or fewer has no words that only grammar asks for
 MIN_KEYWORD_SHARE, MIN_SENTENCE_SHARE, MIN_PAIR_SHARE = 0.25, 0.5, 0.3  # of a query's weight that a passage must hold
@@ -55,7 +54,6 @@ class Term(Data, frozen=True):
     word: str
     phrases: tuple[str, ...]
     weight: float
-    telling: bool
     is_pair: bool
 
 
@@ -83,7 +81,7 @@ class Query(Data, frozen=True):
             return float(len(held) == len(self.terms))
         share = sum(term.weight for term in held) / sum(term.weight for term in counting)
         if len(counting) <= KEYWORDS:
-            enough = share >= MIN_KEYWORD_SHARE and (any(term.telling for term in held) or share >= 0.5)
+            enough = share >= MIN_KEYWORD_SHARE
         else:
             pairs = sum(term.is_pair for term in counting)
             least = MIN_PAIR_SHARE if 2 * pairs > len(counting) else MIN_SENTENCE_SHARE
@@ -162,7 +160,6 @@ def _make_term(
         word=word,
         phrases=tuple(phrases),
         weight=rarity * length_weight * (INEXACT_WEIGHT if inexact and held else 1.0),
-        telling=held <= max(MIN_COMMON, TELLING_SHARE * count) and not inexact,
         is_pair=is_pair,
     )
 
