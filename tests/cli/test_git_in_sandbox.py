@@ -331,6 +331,34 @@ async def test_what_a_background_command_makes_moves_aside_when_it_ends_while_th
         await terminal.wait_for("Moved aside")
 
 
+async def test_no_command_runs_outside_beside_a_background_command(tmp_path: Path) -> None:
+    hook = "for i in $(seq 600); do printf '#!/bin/sh\ntouch ran' > .envrc; sleep .1; done"
+    calls = [
+        {"command": "sh s.sh", "background": True},
+        {"command": "sh o.sh", "outside": True, "why": "x"},
+        {"id": "job-1", "action": "stop"},
+        {"command": "sh o.sh", "outside": True, "why": "x"},
+    ]
+    answers = [Answer(calls=[("shell", call)]) for call in calls]
+    async with running(tmp_path, [*answers, "done"]) as runner, at_terminal(runner, "chat") as terminal:
+        (runner.workspace / "s.sh").write_text(hook)
+        (runner.workspace / "o.sh").write_text("cat .envrc > seen")
+        await terminal.wait_for("\n›")
+        terminal.type("go\r")
+        for told in ("sh s.sh", "sh o.sh"):
+            asked = await terminal.wait_until(
+                lambda told=told: told in terminal.screen() and "[y] yes" in terminal.screen()
+            )
+            assert asked, terminal.text()
+            terminal.type("y")
+        await terminal.wait_for("job-1 in the sandbox could make files")
+        await terminal.wait_for("[y] yes")
+        terminal.type("y")
+        await terminal.wait_for("done")
+
+    assert (runner.workspace / "seen").read_text() == ""
+
+
 async def test_what_the_user_removes_beside_a_job_is_new_if_a_later_command_makes_it(tmp_path: Path) -> None:
     lines = {
         "job.sh": "sleep 60",

@@ -183,6 +183,13 @@ class BackgroundJobs:
         self._jobs.pop(job_id, None)
         return job
 
+    async def clear_sandboxes(self) -> list[str]:
+        """End what finished commands left behind in sandboxes. Return the ids of those commands that run there."""
+        left = [job for job in self._left_behind if job.command.box is not None]
+        self._left_behind = [job for job in self._left_behind if job.command.box is None]
+        await asyncio.gather(*(job.end() for job in left))
+        return [job.id for job in self._jobs.values() if job.command.box is not None and not job.process.gone]
+
     async def close(self) -> None:
         """End everything."""
         jobs = [*self._jobs.values(), *self._left_behind]

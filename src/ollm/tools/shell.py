@@ -94,6 +94,8 @@ class Shell(Tool[BackgroundJobs], frozen=True):
         if self.id is not None:
             return await self._manage_job(needs, context)
         sandbox = context.sandbox
+        if sandbox is not None and (self.outside or context.outside):
+            await _prepare_outside(context, needs)
         try:
             start = partial(self._start, context, needs)
             job = await (start() if sandbox is None else sandbox.start(start))
@@ -204,6 +206,19 @@ def _report_finished(output: str, job: Job, context: ToolContext, note: str = ""
     hint = explain_box_failure(job.command.box, job.process.denied, output, code)
     text = append_notes(output, ["; ".join(words), hint, _take_aside(context)])
     return ToolResult(llm_content=text, return_display=text, exit_code=code)
+
+
+async def _prepare_outside(context: ToolContext, jobs: BackgroundJobs) -> None:
+    """Make sure that no sandboxed command steers one outside, by files that it makes while that runs. Raises
+    ToolFailure."""
+    if running := await jobs.clear_sandboxes():
+        raise ToolFailure(
+            "Denied",
+            f"Not run: {', '.join(running)} in the sandbox could make files that steer a command outside. "
+            f'Stop it first, with shell {{"id": "{running[0]}", "action": "stop"}}.',
+        )
+    if moved := _take_aside(context):
+        raise ToolFailure("Denied", f"Not run yet: call it again. Files were in the way. {moved}")
 
 
 def _take_aside(context: ToolContext) -> str:

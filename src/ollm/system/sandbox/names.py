@@ -260,6 +260,21 @@ def find_own_place(path: str, roots: Iterable[str]) -> str | None:
     return next((place for place in inside if is_in_any(place, roots)), None)
 
 
+def is_own_state(path: str, own_folders: Container[str]) -> bool:
+    """Return True for the database and locks that ollm itself keeps in a workspace's `.ollm`."""
+    folder, name = os.path.split(path)
+    own = name.startswith("memory.db") or name.endswith((".lock", ".gitignore"))
+    return own and folder in own_folders and os.path.isfile(path) and not os.path.islink(path)
+
+
+def leave_out_own_state(path: str, own_folders: Container[str]) -> list[str]:
+    """Return the parts of a new path to move aside: in a workspace's `.ollm`, all but ollm's own state."""
+    if path not in own_folders or os.path.islink(path) or not os.path.isdir(path):
+        return [path]
+    inside = [os.path.join(path, name) for name in os.listdir(path)]
+    return [each for each in inside if not is_own_state(each, own_folders)]
+
+
 def is_git_folder(path: str) -> bool:
     return os.path.basename(path) == ".git" and os.path.isdir(path) and not os.path.islink(path)
 

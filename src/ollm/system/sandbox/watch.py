@@ -33,13 +33,13 @@ from ollm.system.sandbox.names import (
     is_git_folder,
     is_in_any,
     is_inside,
+    is_own_state,
+    leave_out_own_state,
     list_repositories,
     read_target,
     trace_path,
 )
 from ollm.system.sandbox.outside_links import are_settled, get_state, remember
-from ollm.system.sandbox.placeholders import Placeholders
-from ollm.system.sandbox.records import Record
 from ollm.system.sandbox.taken import TakenFile, describe_taken, identify, make_batch, move_aside
 from ollm.system.sandbox.tree_names import TreeNames
 
@@ -47,6 +47,8 @@ if TYPE_CHECKING:
     from ollm.system.sandbox.anchors import Anchors
     from ollm.system.sandbox.git_commits import Commits
     from ollm.system.sandbox.parking import Parking
+    from ollm.system.sandbox.placeholders import Placeholders
+    from ollm.system.sandbox.records import Record
 
 LINK_DEPTH = 2
 GIT_POINTERS = (".git", "gitdir", "commondir")
@@ -93,7 +95,7 @@ class SteeringWatch:
         self._names = TreeNames(self._roots, self._folders, self._unlock)
         self._anchored: list[str] = []  # before the command
         self._find_folder = find_folder
-        self._record = None if records is None else Record(records)
+        self._records = records
         self._known: dict[str, str | None] = {}  # path: the target of a link
         self._births: dict[str, str] = {}  # of those that are no links: a mount is lost with the file that it is on
         self._allowed: set[str] = set()
@@ -102,7 +104,6 @@ class SteeringWatch:
         self._indexes: dict[str, list[int] | None] = {}  # of repositories before the command
         self._used: list[str] = []  # repositories of the worktrees that were there before the command
         self._made: set[str] = set()  # pointers of worktrees that commands of this session made, and may remove
-        self._placeholders = Placeholders()
         self._running: list[Ending] = []
         self._open = self._in_step = False
         self._checked: object = None  # the state of the folders in which all that steers tools was known
@@ -115,6 +116,18 @@ class SteeringWatch:
         from ollm.system.sandbox.parking import Parking  # a turn that only edits does not need it
 
         return Parking(self._roots, self._find_folder, self._unlock)
+
+    @cached_property
+    def _record(self) -> Record | None:
+        from ollm.system.sandbox.records import Record
+
+        return None if self._records is None else Record(self._records)
+
+    @cached_property
+    def _placeholders(self) -> Placeholders:
+        from ollm.system.sandbox.placeholders import Placeholders
+
+        return Placeholders()
 
     @cached_property
     def _commits(self) -> Commits:
@@ -162,7 +175,8 @@ class SteeringWatch:
         elif not (shared and self._folders.take_offer("before")):
             self._folders.look()
         self.allow(approved)
-        self._placeholders.make(path for path in self._allowed if not self._find_root(path))
+        if outside := [path for path in self._allowed if not self._find_root(path)]:
+            self._placeholders.make(outside)
         if not self._open:
             self.since = time.clock_gettime(FILE_CLOCK)
             unseparated = self._separate_files()
@@ -255,7 +269,7 @@ class SteeringWatch:
         taken = self.look()
         if self.since and (said := self._parking.describe(self._names.git_directories)):
             self._report(said)
-        if self._record is not None:
+        if self.since and self._record is not None:
             self._record.remove()
         return taken
 
@@ -263,7 +277,7 @@ class SteeringWatch:
         if not self._open:
             return []
         self._open = any(not process.gone for process in self._running)
-        if not self._open:
+        if not self._open and "_placeholders" in self.__dict__:
             self._placeholders.remove()
         taken: list[TakenFile] = []
         for _ in range(MAX_LINKS):  # what lies beyond a link is looked at once that link is back
@@ -295,7 +309,7 @@ class SteeringWatch:
         changed = [path for path, target in self._known.items() if target is not None and found.get(path) != target]
         changed = [path for path in changed if not self._is_allowed(path)]
         new = [path for path in found if path not in self._known and not self._is_expected(path)]
-        new = [each for path in self._spare_folders(new) for each in self._spare_own_state(path)]
+        new = [each for path in self._spare_folders(new) for each in leave_out_own_state(path, self._own_folders)]
         new += harmful
         new += [path for path in changed if os.path.lexists(path)]
         taken = self._take([path for path in dict.fromkeys(new) if not self._is_allowed(path)])
@@ -323,7 +337,7 @@ class SteeringWatch:
             waiting = [*self._find_links(new)] if known is None else []
         found |= dict.fromkeys(self._names.git_links)
         every = self._expand(found) if self._allowed else found
-        kept = (path for path in every if os.path.lexists(path) and not self._is_own_state(path))
+        kept = (path for path in every if os.path.lexists(path) and not is_own_state(path, self._own_folders))
         return {path: read_target(path) for path in kept}
 
     def _trace(
@@ -355,19 +369,6 @@ class SteeringWatch:
             if opened and not os.path.islink(path):
                 for folder, names, files in os.walk(path):
                     yield from (os.path.join(folder, name) for name in (*names, *files))
-
-    def _is_own_state(self, path: str) -> bool:
-        """Return True for the database and locks that ollm itself keeps in a workspace's `.ollm`."""
-        folder, name = os.path.split(path)
-        own = name.startswith("memory.db") or name.endswith((".lock", ".gitignore"))
-        return own and folder in self._own_folders and os.path.isfile(path) and not os.path.islink(path)
-
-    def _spare_own_state(self, path: str) -> list[str]:
-        """Return the parts of a new path to move aside: in a workspace's `.ollm`, all but ollm's own state."""
-        if path not in self._own_folders or os.path.islink(path) or not os.path.isdir(path):
-            return [path]
-        inside = [os.path.join(path, name) for name in os.listdir(path)]
-        return [each for each in inside if not self._is_own_state(each)]
 
     def _list_repositories(self) -> dict[str, bool]:
         """Return the repositories with unusual names, and for each one if it has a HEAD, without which it is none."""
