@@ -7,13 +7,12 @@
 from __future__ import annotations
 
 import os
-import stat
 from collections.abc import Iterable, Iterator
 from functools import cache
 from glob import iglob
 from typing import Any, Literal, NamedTuple
 
-from ollm.system.sandbox.names import SCRIPT_ENDINGS, is_inside, list_names
+from ollm.system.sandbox.names import SCRIPT_ENDINGS, find_executable, is_inside, list_names
 
 HOMES = ("/home", "/root")
 # Of a home only folders of programs and libraries are shown, never the root of a tool's own folder, in which it keeps
@@ -230,12 +229,7 @@ SYSTEM_SECRETS = (
     "/etc/ssl/private",
 )
 SYSTEM_DIRECTORIES = frozenset("bin boot dev etc home lib lib64 proc root run sbin sys usr var".split())
-BUBBLEWRAP_PLACES = (
-    "/usr/bin/bwrap",
-    "/usr/local/bin/bwrap",
-    "/run/wrappers/bin/bwrap",
-    "/run/current-system/sw/bin/bwrap",
-)
+BUBBLEWRAP_FOLDERS = ["/usr/bin", "/usr/local/bin", "/run/wrappers/bin", "/run/current-system/sw/bin"]
 SCRATCH_PREFIX = "ollm-box-"  # name of temporary directories made for boxes
 
 
@@ -335,11 +329,5 @@ def explain_why_unboxable(workspace: str, home: str) -> str | None:
 
 def find_bubblewrap() -> str:
     """Return the path of bwrap, or "". Only system folders are searched: a program in PATH is not trusted."""
-    for place in BUBBLEWRAP_PLACES:
-        try:
-            found = os.stat(place)
-        except OSError:
-            continue
-        if stat.S_ISREG(found.st_mode) and found.st_uid == 0 and os.access(place, os.X_OK):
-            return place
-    return ""
+    found = find_executable("bwrap", BUBBLEWRAP_FOLDERS)
+    return found if found and os.stat(found).st_uid == 0 else ""

@@ -208,21 +208,16 @@ def _mount_scratch(places: list[str]) -> None:
 def _mount_run() -> None:
     """Mount an empty /run, where daemons have their sockets, with only the parts needed to find programs and resolve
     names. (The in-memory layers of the scratch places stay under it, out of reach.)"""
-    kept: list[tuple[str, int | str]] = []
     kernel.call("umount2", RUN, 2)  # detached: the layers in memory go on without a name
-    for name in RUN_KEPT:
-        path = os.path.join(RUN, name)
-        if os.path.islink(path):
-            kept.append((path, os.readlink(path)))
-        elif os.path.isdir(path):
-            kept.append((path, kernel.clone_tree(path)))
+    kept = [os.path.join(RUN, name) for name in RUN_KEPT]
+    links = {path: os.readlink(path) for path in kept if os.path.islink(path)}
+    trees = {path: kernel.clone_tree(path) for path in kept if os.path.isdir(path) and path not in links}
     kernel.mount("tmpfs", RUN, "tmpfs", kernel.MS_NOSUID | kernel.MS_NODEV, "mode=755")
-    for path, what in kept:
-        if isinstance(what, str):
-            os.symlink(what, path)
-        else:
-            os.makedirs(path, exist_ok=True)
-            kernel.attach_tree(what, path)
+    for path, target in links.items():
+        os.symlink(target, path)
+    for path, tree in trees.items():
+        os.makedirs(path, exist_ok=True)
+        kernel.attach_tree(tree, path)
     for folder in (STASH, SKELETONS, REAL):
         os.makedirs(folder, exist_ok=True)
     os.mkdir(EMPTY, 0o555)
