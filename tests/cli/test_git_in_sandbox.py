@@ -3,7 +3,9 @@
 import os
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from pathlib import Path
+from shutil import copytree
 
 import pytest
 
@@ -54,12 +56,19 @@ git branch -f main $(git rev-list --all --grep=main2 | head -1); git branch -D s
 
 
 def start(place: Path, level: str) -> Path:
-    work = place / "user/work"
+    copytree(make_repository(place.parent / "repository"), place / "user", dirs_exist_ok=True)
     use_level(place / "user/.ollm", level)
+    return place / "user/work"
+
+
+@cache
+def make_repository(place: Path) -> Path:
+    """A home with a repository, made once: it takes twenty processes."""
+    (place / "user/work").mkdir(parents=True)
     settings = "[user]\n\tname = A\n\temail = a@b.c\n[init]\n\tdefaultBranch = main\n[rerere]\n\tenabled = true\n"
     (place / "user/.gitconfig").write_text(settings)
     run(place, START)
-    return work
+    return place / "user"
 
 
 def run(place: Path, line: str) -> str:

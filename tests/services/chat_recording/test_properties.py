@@ -84,32 +84,23 @@ async def recorded(home: Home, said_and_done, *, fold_every: int = 3):
     return service, session_id, tuple(kept), tuple(done.values())
 
 
-@covers("P1", "S1.1", "S1.2", "S1.3", "S1.5", "D96", "D106", "D107", "H83")
+@covers("P1", "P2", "P3", "P7", "S1.1", "S1.2", "S1.3", "S1.5", "S1.7", "S1.8", "S2.1", "S2.2", "S2.3", "S2.4", "S9.3")
+@covers("S9.6", "D96", "D106", "D107", "D113", "D114", "D152", "H83", "H84", "H86")
 @settings(max_examples=EXAMPLES)
-@given(records)
-def test_a_session_saved_and_loaded_is_the_same(said_and_done):
-    """Feature: services-sessions, Property 1: Session persistence round-trip."""
+@given(records, st.integers(1, 9))
+def test_what_was_recorded_is_there_unclosed_and_saved_with_all_its_fields_and_valid_times(said_and_done, fold_every):
+    """Feature: services-sessions, Property 1: Session persistence round-trip.
+    Feature: services-sessions, Property 2: Session file format completeness.
+    Feature: services-sessions, Property 3: Timestamp format validity.
+    Feature: services-sessions, Property 7: Session auto-save durability."""
 
     async def work(home: Home) -> None:
-        service, session_id, kept, done = await recorded(home, said_and_done)
+        service, session_id, kept, done = await recorded(home, said_and_done, fold_every=fold_every)
+        unsaved = await home.service().get_session(session_id)
         await service.save_session(session_id)
-        for found in (await home.service().get_session(session_id), await service.get_session(session_id)):
+        for found in (unsaved, await home.service().get_session(session_id), await service.get_session(session_id)):
             assert found.messages == kept
             assert found.tool_calls == done
-
-    in_a_home(work)
-
-
-@covers("P2", "P3", "S1.7", "S1.8", "S2.1", "S2.2", "S2.3", "S2.4", "D113", "D114", "D152", "H84", "H86")
-@settings(max_examples=EXAMPLES)
-@given(records)
-def test_every_saved_file_has_all_its_fields_and_valid_times(said_and_done):
-    """Feature: services-sessions, Property 2: Session file format completeness.
-    Feature: services-sessions, Property 3: Timestamp format validity."""
-
-    async def work(home: Home) -> None:
-        service, session_id, _, _ = await recorded(home, said_and_done)
-        await service.save_session(session_id)
         document = json.loads(home.document(session_id).read_bytes())
         assert {
             "sessionId",
@@ -202,21 +193,6 @@ def test_a_deleted_session_leaves_no_file_and_no_line(said_and_done, closed):
         assert list(home.sessions.iterdir()) == []
         assert await service.list_sessions() == []
         assert await service.get_session(session_id) is None
-
-    in_a_home(work)
-
-
-@covers("P7", "S9.3", "S9.6")
-@settings(max_examples=EXAMPLES)
-@given(records, st.integers(1, 9))
-def test_what_was_recorded_is_there_though_nothing_was_closed(said_and_done, fold_every):
-    """Feature: services-sessions, Property 7: Session auto-save durability."""
-
-    async def work(home: Home) -> None:
-        _, session_id, kept, done = await recorded(home, said_and_done, fold_every=fold_every)
-        found = await home.service().get_session(session_id)
-        assert found.messages == kept
-        assert found.tool_calls == done
 
     in_a_home(work)
 
