@@ -16,7 +16,7 @@ import pytest
 
 from ollm.system.process_tree import find_descendants
 from ollm.system.sandbox.sandbox import Sandbox
-from tests.cli.command import ollm
+from tests.cli.command import SCRIPT, ollm
 from tests.cli.running import Runner, running
 from tests.servers.answers import Answer
 from tests.servers.postgres import free_port
@@ -229,6 +229,26 @@ def test_settings_of_the_user_count(place: Path) -> None:
     assert (place / "outside/file").read_text() == "w"
     assert "text" not in hidden["llmContent"]
     assert int(off["llmContent"]) > 100
+
+
+def test_another_persons_home_is_not_there_wherever_it_is(place: Path) -> None:
+    accounts, home = place / "accounts", place / "outside/ada"
+    home.mkdir()
+    (home / "key").write_text(SECRET)
+    accounts.write_text(f"{Path('/etc/passwd').read_text()}ada:x:1999:1999::{home}:/bin/sh\n")
+    (place / "user/work/read.sh").write_text(f"cat {place}/outside/file {home}/key")
+    call = ("tools", "run", "shell", "--yes", "--args", json.dumps({"command": "sh read.sh"}))
+    done = subprocess.run(
+        ["unshare", "-rm", "sh", "-c", f'mount --bind {accounts} /etc/passwd; exec {SCRIPT} "$@"', "sh", *call],
+        cwd=place / "user/work",
+        env={**os.environ, "HOME": str(place / "user"), "OLLM_HOME": str(place / "user/.ollm")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert "untouched" in done.stdout, done.stderr
+    assert SECRET not in done.stdout
 
 
 def test_require_refuses_where_there_is_no_box(place: Path) -> None:

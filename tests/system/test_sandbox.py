@@ -128,6 +128,10 @@ SECRET_PLACES = [
     "code/project/bin/.env",
     "code/project/lib/login",
     "code/scripts/login",
+    ".pyenv/shims/login",
+    ".nix-profile/etc/login",
+    "apps/linked/etc/login",
+    ".loose/login",
 ]
 # Programs and libraries beside them
 SHOWN_PLACES = [
@@ -152,6 +156,12 @@ SHOWN_PLACES = [
     "go/bin/tool",
     "code/project/bin/tool",
     "code/scripts/tool",
+    ".pyenv/bin/tool",
+    ".pyenv/shims/tool",
+    ".nix-profile/bin/tool",
+    "apps/linked/bin/tool",
+    "apps/linked/lib/module.py",
+    ".loose/tool",
 ]
 
 
@@ -163,6 +173,8 @@ def test_nothing_of_a_home_can_be_read_that_is_not_on_the_allow_list(level: Leve
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text("shown\n" if name in SHOWN_PLACES else SECRET)
             file.chmod(0o755 if file.name == "tool" else 0o644)
+        (root / "home/code/scripts/linked").symlink_to("../../apps/linked/bin/tool")
+        (root / "home/code/scripts/loose").symlink_to(root / "home/.loose/tool")
         (root / "kept").mkdir()
         (root / "kept/token").write_text(SECRET)
         (root / "home/.linked").symlink_to(root / "home/.ssh")

@@ -7,14 +7,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from functools import cache
 from glob import iglob
 from typing import Any, Literal, NamedTuple
 
-from ollm.system.sandbox.names import SCRIPT_ENDINGS, find_executable, is_inside, list_names
+from ollm.system.sandbox.names import SCRIPT_ENDINGS, find_executable, is_in_any, is_inside, list_names, trace_path
 
 HOMES = ("/home", "/root")
+ACCOUNTS, FIRST_USER_ID, NO_SHELLS = "/etc/passwd", 1000, ("nologin", "false")
 # Of a home only folders of programs and libraries are shown, never the root of a tool's own folder, in which it keeps
 # its settings and logins. In these folders lie programs of many makers, and whatever else was put beside them.
 PROGRAM_FOLDERS = (
@@ -28,11 +29,11 @@ PREFIXES = (
     ".local/share/uv/python .local/share/uv/tools .local/share/pipx .local/pipx .cache/pypoetry/virtualenvs "
     ".pyenv .rbenv .jenv .nodenv .goenv .gem/ruby .local/share/gem/ruby .sdkman/candidates .m2/wrapper/dists "
     ".local/share/mise/installs .asdf/installs sdk .ghcup/ghc .stack/programs .julia/juliaup miniconda3 miniforge3 "
-    "anaconda3 mambaforge"
+    "anaconda3 mambaforge .nix-profile"
 ).split()
 # What is shown of an installation: what programs are made of. Settings (`etc`, most of `conf`, loose files) are not.
 PREFIX_PARTS = (
-    "bin sbin shims Scripts lib lib32 lib64 libexec include share man src pkg api boot jmods jre node_modules gems "
+    "bin sbin Scripts lib lib32 lib64 libexec include share man src pkg api boot jmods jre node_modules gems "
     "specifications extensions misc conf/security conf/logging conf/logging.properties conf/net.properties "
     "conf/groovy-starter.conf ssl/certs ssl/cert.pem ssl/cacert.pem ssl/openssl.cnf conda-meta condabin "
     "Cellar opt version pyenv.d rbenv.d pyvenv.cfg VERSION go.env release"
@@ -47,7 +48,7 @@ OTHER_PLACES = (
     ".rustup/settings.toml .rustup/update-hashes .nvm/alias .nvm/nvm.sh .nvm/nvm-exec .fnm/aliases "
     ".local/share/fnm/aliases .volta/tools/user .volta/layout.v4 .local/include .local/share/man .asdf/lib "
     ".asdf/libexec .asdf/asdf.sh .dotnet/sdk .dotnet/shared .dotnet/host .dotnet/packs .dotnet/dotnet "
-    ".dotnet/tools/.store .nix-profile .nix-defexpr .local/state/nix/profiles .terminfo .julia/juliaup/juliaup.json "
+    ".dotnet/tools/.store .nix-defexpr .local/state/nix/profiles .terminfo .julia/juliaup/juliaup.json "
     ".npm/_cacache/content-v2 .npm/_cacache/index-v5 .cache/pip/wheels .cache/uv/archive-v* .cache/uv/wheels-v* "
     ".cache/uv/sdists-v* .cache/uv/builds-v* .cache/pypoetry/artifacts .cache/go-build .cache/yarn .cache/node "
     ".cache/pnpm .cache/ms-playwright .cache/puppeteer .cache/Cypress .cache/coursier/v1 .cargo/registry/cache "
@@ -58,19 +59,27 @@ PROGRAM_ENDINGS = ("bin", "shims", "Scripts")  # of the names of folders that ho
 SHARED_DEPTH = 2  # a hidden folder this near to the home may hold more than one program: `.local`, `.cargo`
 
 
-def list_covered_places(home: str) -> list[str]:
-    """List the homes of all users; outermost folders only."""
-    wanted = [home, find_account_home(), *HOMES]
+def list_covered_places(home: str, kept: Iterable[str] = ()) -> list[str]:
+    """List the homes of all users; outermost folders only. Another user's home that contains one of the `kept` paths is
+    left out."""
+    others = [place for place in _list_account_homes() if not any(is_inside(path, place) for path in kept)]
+    wanted = [home, find_account_home(), *HOMES, *others]
     found = {os.path.realpath(place) for place in wanted if os.path.isdir(place)} - {"/"}
     return sorted(place for place in found if not any(place.startswith(f"{one}/") for one in found))
 
 
-def list_visible_places(home: str, programs: str) -> list[str]:
-    """List what a sandbox shows of the homes besides the workspace: the folders of a PATH and toolchains."""
+def list_visible_places(home: str, programs: str, changeable: Collection[str] = ()) -> list[str]:
+    """List what a sandbox shows of the homes besides the workspace: the folders of a PATH, what links in them run, and
+    toolchains. No link leads on through a folder that is `changeable`."""
     covered = list_covered_places(home)
     left_out = list_left_out(home, programs)
     entries = [entry for entry in programs.split(":") if entry not in left_out]
     wanted = [*_list_toolchains(home), *_list_path_folders(entries, covered)]
+    for steps in _list_linked_programs(entries, covered, dict.fromkeys(wanted, "read")):
+        if not any(is_in_any(step, changeable) for step in steps):
+            above = os.path.dirname(steps[-1])
+            beside = [above] if os.path.basename(above) in PROGRAM_ENDINGS else []
+            wanted += [*steps, *_list_path_folders(beside, covered)]
     return [path for path in dict.fromkeys(wanted) if any(path.startswith(f"{place}/") for place in covered)]
 
 
@@ -133,6 +142,7 @@ def _find_installations(*folders: str, depth: int = PREFIX_DEPTH) -> Iterator[st
         names = set(list_names(folder))
         if not names.isdisjoint(MARKS):
             yield from filter(os.path.lexists, _join_existing(folder, PREFIX_PARTS))
+            yield from _list_programs(*(f"{folder}/{name}" for name in names & {"shims"}))
             yield from _find_installations(*(f"{folder}/{name}" for name in names.intersection(INNER_PREFIXES)))
         elif depth:
             yield from _find_installations(*(f"{folder}/{name}" for name in names if name[0] != "."), depth=depth - 1)
@@ -179,6 +189,20 @@ def _list_path_folders(entries: Iterable[str], covered: list[str]) -> Iterator[s
             yield from filter(os.path.lexists, _join_existing(above, LIBRARY_PARTS))
 
 
+def _list_linked_programs(entries: Iterable[str], covered: list[str], shown: Places) -> Iterator[list[str]]:
+    """The links and the program at their end, for each link in a folder of a PATH that leads to a hidden program."""
+    for folder in map(os.path.realpath, filter(os.path.isabs, entries)):
+        if not is_in_any(folder, covered) or not os.access(folder, os.R_OK | os.X_OK):
+            continue
+        for link in (entry.path for entry in os.scandir(folder) if entry.is_symlink()):
+            target = os.readlink(link)
+            if find_access(target, shown)[0] != "/" or "/" not in target:
+                continue
+            *links, program = trace_path(link)
+            if is_in_any(program, covered) and os.path.isfile(program) and os.access(program, os.X_OK):
+                yield [*links, program]
+
+
 def is_script(path: str) -> bool:
     """Return True for a file that is run, by its name or its rights."""
     return os.path.isfile(path) and (path.endswith(SCRIPT_ENDINGS) or os.access(path, os.X_OK))
@@ -211,6 +235,24 @@ def find_account_home() -> str:
         return os.path.realpath(pwd.getpwuid(os.geteuid()).pw_dir)
     except KeyError:
         return "/"
+
+
+@cache
+def _list_account_homes() -> tuple[str, ...]:
+    """List the homes of people outside the folders of the system, as far as they are written in a file (`/srv/ada`)."""
+    try:
+        with open(ACCOUNTS, encoding="utf-8", errors="surrogateescape") as file:
+            accounts = [fields for line in file if len(fields := line.rstrip().split(":")) == 7]
+    except OSError:
+        return ()
+    people = [one for one in accounts if one[2].isdecimal() and int(one[2]) >= FIRST_USER_ID]
+    homes = [one[5] for one in people if not one[6].endswith(NO_SHELLS) and _is_apart(one[5])]
+    return tuple(filter(_is_apart, map(os.path.realpath, homes)))
+
+
+def _is_apart(home: str) -> bool:
+    parts = home.split("/")
+    return len(parts) > 2 and parts[1] not in SYSTEM_DIRECTORIES - {"var"}
 
 
 Kind = Literal["reading", "working"]

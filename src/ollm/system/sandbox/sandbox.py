@@ -78,6 +78,7 @@ class Sandbox:
         self._readable, self._writable, self._shared, self._hidden = (
             tuple(map(os.path.realpath, paths)) for paths in (readable, writable, shared, hidden)
         )
+        self._changeable = (self.workspace, *self._writable)
         self._executed = tuple(map(str, executed))
         self._auto_approve = auto_approve
         self._programs = programs
@@ -178,16 +179,15 @@ class Sandbox:
         git = self.git_settings.parent
         git.mkdir(mode=0o700, parents=True, exist_ok=True)  # written before the first command starts
         ignore = [os.path.join(self._home, ".config/git", name) for name in ("ignore", "attributes")]
-        found = list_visible_places(self._home, ":".join(self._list_foreign_programs()))
+        found = list_visible_places(self._home, ":".join(self._list_foreign_programs()), self._changeable)
         wanted = (*found, *self._readable, LAUNCHERS, str(git), *ignore)
         return tuple(path for path in dict.fromkeys(wanted) if os.path.lexists(path))
 
     def _list_foreign_programs(self) -> Iterator[str]:
         """List the folders of PATH, except those that a command could replace by a link."""
-        own = (self.workspace, *self._writable)
         for entry in self._programs.split(":"):
             above = [entry, *map(str, Path(entry).parents)]
-            if not any(is_inside(os.path.realpath(path), root) for path in above for root in own):
+            if not any(is_inside(os.path.realpath(path), root) for path in above for root in self._changeable):
                 yield entry
 
     @property
@@ -197,7 +197,7 @@ class Sandbox:
 
     @cached_property
     def _covered(self) -> tuple[str, ...]:
-        return tuple(list_covered_places(self._home))
+        return tuple(list_covered_places(self._home, (self.workspace, str(self._cache), str(self._taken), LAUNCHERS)))
 
     @cached_property
     def git_settings(self) -> Path:
@@ -310,11 +310,12 @@ class Sandbox:
         """Find what a hook or a server sees besides: shared folders, and the hidden paths among its words. Of a script
         that is its whole folder. Paths that a command could replace by a link are left out."""
         yield from filter(os.path.exists, self._shared)
-        covered, own = (*self._covered, *self._hidden), (self.workspace, *self._writable)
+        covered = (*self._covered, *self._hidden)
         for word in (word for word in words if "/" in word):
             start, rest = (self._home, word[2:]) if word.startswith("~/") else (self.workspace, word)
             *links, path = trace_path(os.path.join(start, rest))
-            if os.path.exists(path) and is_in_any(path, covered) and not any(is_in_any(x, own) for x in (*links, path)):
+            hidden = os.path.exists(path) and is_in_any(path, covered)
+            if hidden and not any(is_in_any(step, self._changeable) for step in (*links, path)):
                 folder = os.path.dirname(path)
                 shared = folder in self._hidden or is_shared_folder(folder, (self._home, *self._covered))
                 yield folder if is_script(path) and not shared else path
