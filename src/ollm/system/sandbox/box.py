@@ -36,7 +36,7 @@ PREFIX_PARTS = (
     "bin sbin Scripts lib lib32 lib64 libexec include share man src pkg api boot jmods jre node_modules gems "
     "specifications extensions misc conf/security conf/logging conf/logging.properties conf/net.properties "
     "conf/groovy-starter.conf ssl/certs ssl/cert.pem ssl/cacert.pem ssl/openssl.cnf conda-meta condabin "
-    "Cellar opt version pyenv.d rbenv.d pyvenv.cfg VERSION go.env release"
+    "Cellar opt version pyenv.d rbenv.d etc/pyenv.d etc/rbenv.d pyvenv.cfg VERSION go.env release"
 ).split()
 LIBRARY_PARTS = ("lib", "lib64", "libexec", "share", "include", "pyvenv.cfg")  # of one that only PATH names
 INNER_PREFIXES = ("versions", "envs", "plugins")  # folders of an installation that hold further ones
