@@ -302,17 +302,22 @@ HIDDEN = {
     "in place": (f"{STAGE},.mcp.json; git commit-tree -m x $(git write-tree) > .git/refs/heads/main", ".mcp.json in main"),
     "the index": ("git update-index --add --cacheinfo 100755,$BLOB,.husky/commit-msg", ".husky/commit-msg in the index"),
     "a replacement": ("git replace $(git rev-parse HEAD:f) $BLOB", " in refs/replace/"),
+    "a mode": ("git update-index --chmod=+x CLAUDE.md; git commit -qm x", "CLAUDE.md in other"),
+    "a folder": ("ln -s u h; git update-index --add --cacheinfo 120000,$(printf u | git hash-object -w --stdin),hooks; git commit -qm x", "hooks in other"),
+    "a stash": ("git add -f t; git stash -q; git update-ref refs/stash $(git commit-tree -m x -p HEAD -p HEAD~1 -p $(git commit-tree -m x $(printf '100644 blob %s\t.envrc\n' $BLOB | git mktree)) HEAD^{tree})", ".envrc in "),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("kind", HIDDEN)
 def test_what_commands_commit_or_stage_of_files_that_steer_tools_is_named(place: Path, kind: str) -> None:
     (start(place, "full") / "CLAUDE.md").write_text("mine\n")
+    run(
+        place,
+        "git add CLAUDE.md; git commit -qm claude; git config core.hooksPath hooks/h; mkdir -p hooks/h; touch hooks/h/x",
+    )
     line, named = HIDDEN[kind]
     said = command(place, f"echo theirs > t; BLOB=$(git hash-object -w t); {line}")
-    plain = command(
-        place, "git add CLAUDE.md; echo 2 > f; git commit -qam two; git switch -q main; git switch -q other"
-    )
+    plain = command(place, "echo 2 > f; git commit -qam two; git switch -q main; git switch -q other")
 
     assert named in said.partition("which the workspace does not have: ")[2], said
     assert "does not have" not in plain

@@ -5,11 +5,13 @@ from __future__ import annotations
 
 import hashlib
 import os
+import stat
 import subprocess
 from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple
 
 from ollm.system.sandbox.git_settings import ask_repository
-from ollm.system.sandbox.names import read_regular, read_target
+from ollm.system.sandbox.names import is_inside, read_regular
 from ollm.system.sandbox.outside_links import Visit, get_state, remember
 from ollm.system.sandbox.taken import TakenFile
 
@@ -23,6 +25,15 @@ FAILURES = (OSError, subprocess.SubprocessError)
 Branches = dict[str, str]  # by name: a commit
 
 
+class Change(NamedTuple):
+    """A file that is new or different in a branch, a stash or the index; without a name if git cannot tell."""
+
+    where: str
+    name: str = ""
+    mode: str = ""
+    blob: str = ""
+
+
 class Commits:
     """Compares branches and indexes before and after commands. `tops` are worktrees that the user works in."""
 
@@ -34,9 +45,9 @@ class Commits:
         """Read the state of these git directories, each of which is the `.git` of a worktree."""
         self._before = _read(sorted(gits, key=len)[:MAX_REPOSITORIES])
 
-    def look(self, steers: Callable[[str, str], bool]) -> list[TakenFile]:
-        """Return the files for which `steers` is true, called with the top of a worktree and a name in it, if since the
-        last look commits or an index have versions that no worktree has. `why` is the branch, or the index."""
+    def look(self, steers: Callable[[str], bool]) -> list[TakenFile]:
+        """Return the paths for which `steers` is true, if since the last look a commit or an index has a version that
+        no worktree has. `why` is the branch, or the index."""
         found: list[TakenFile] = []
         for git, (now, index) in _read(self._before).items():
             before, index_before = self._before[git]
@@ -44,13 +55,16 @@ class Commits:
             changes = [*_compare_branches(git, before, now)] if now != before else []
             changes += _compare_index(git, now.get("HEAD")) if index != index_before else []
             top = os.path.dirname(git)
-            new = [one for one in changes if not one[1] or (steers(top, one[1]) and not self._has(top, *one[1:]))]
-            found += [TakenFile(os.path.join(top, name), top, "", where, "committed") for where, name, _ in new]
+            root = next((root for root in self._tops if is_inside(top, root)), top)
+            for one in changes:
+                path = os.path.join(top, one.name)
+                if not one.name or (steers(path) and not self._has(top, one)):
+                    found.append(TakenFile(path, root, "", one.where, "committed"))
         return found
 
-    def _has(self, top: str, name: str, blob: str) -> bool:
+    def _has(self, top: str, change: Change) -> bool:
         """Return True if a worktree has this version of a file."""
-        return any(_hash_file(os.path.join(folder, name), len(blob)) == blob for folder in (top, *self._tops))
+        return any(_is_same(os.path.join(folder, change.name), change) for folder in (top, *self._tops))
 
 
 def _read(gits: Iterable[str]) -> dict[str, tuple[Branches, object]]:
@@ -58,54 +72,64 @@ def _read(gits: Iterable[str]) -> dict[str, tuple[Branches, object]]:
 
 
 def _read_branches(git: str, visit: Visit) -> Branches:
-    """Return the branches that git lists. A command may also write their files in place."""
-    for name in ("HEAD", "packed-refs"):
-        visit(os.path.join(git, name))
-    for place in ("refs/heads", "refs/replace", "reftable"):
-        for folder, _, names in os.walk(os.path.join(git, place)):
+    """Return the branches and stashes that git lists. A command may also write the files of refs in place."""
+    stashes = os.path.join(git, "logs/refs/stash")
+    for path in (os.path.join(git, "HEAD"), os.path.join(git, "packed-refs"), stashes):
+        visit(path)
+    for place in (os.path.join(git, "refs"), os.path.join(git, "reftable")):
+        visit(place)
+        for folder, _, names in os.walk(place):
             for path in (folder, *(os.path.join(folder, name) for name in names)):
                 visit(path)
-        visit(os.path.join(git, place))
+    pairs = [line.split(" ", 1) for line in _ask_lines(git, "show-ref", "--head")]
+    branches = {name: commit for commit, name in sorted(pairs, reverse=True) if name.startswith(BRANCHES)}
+    if os.path.lexists(stashes) or "refs/stash" in branches:
+        for line in _ask_lines(git, "log", "-g", "--format=%gd %H %P", "refs/stash"):
+            name, commit, *parents = line.split(" ")
+            branches |= {name: commit, **{f"{name}^{3}": parent for parent in parents[2:]}}  # files not tracked
+    return branches
+
+
+def _ask_lines(git: str, *words: str) -> list[str]:
     try:
-        pairs = [line.split(" ", 1) for line in os.fsdecode(ask_repository(git, "show-ref", "--head")).splitlines()]
+        return os.fsdecode(ask_repository(git, *words)).splitlines()
     except FAILURES:  # or there are none
-        return {}
-    return {name: commit for commit, name in sorted(pairs, reverse=True) if name.startswith(BRANCHES)}
+        return []
 
 
-def _compare_branches(git: str, before: Branches, now: Branches) -> Iterator[tuple[str, str, str]]:
-    """Yield branch, name and blob of what is different in commits that no branch had before."""
+def _compare_branches(git: str, before: Branches, now: Branches) -> Iterator[Change]:
+    """Find what is different in commits that no branch had before."""
     seen = {*before.values()}
     for branch, commit in sorted(now.items(), reverse=True):  # HEAD last: it mostly has the commit of a branch
         if commit not in seen:
             seen.add(commit)
             base = before.get(branch) or before.get("HEAD") or EMPTY_TREES[len(commit)]
-            shown = branch.removeprefix("refs/heads/")
-            yield from ((shown, *change) for change in _list_changes(git, "diff-tree", base, commit))
+            yield from _list_changes(git, branch.removeprefix("refs/heads/"), "diff-tree", base, commit)
 
 
-def _compare_index(git: str, head: str | None) -> Iterator[tuple[str, str, str]]:
-    yield from (("the index", *one) for one in _list_changes(git, "diff-index", "--cached", head or EMPTY_TREES[40]))
+def _compare_index(git: str, head: str | None) -> Iterator[Change]:
+    return _list_changes(git, "the index", "diff-index", "--cached", head or EMPTY_TREES[40])
 
 
-def _list_changes(git: str, command: str, *words: str) -> Iterator[tuple[str, str]]:
-    """Yield name and blob of every file that is new or different; no name if git cannot tell."""
+def _list_changes(git: str, where: str, command: str, *words: str) -> Iterator[Change]:
     try:
         fields = os.fsdecode(ask_repository(git, command, "-r", "-z", "--no-renames", *words)).split("\0")
     except FAILURES:
-        yield "", ""
+        yield Change(where)
         return
     for about, name in zip(fields[::2], fields[1::2], strict=False):
-        blob = about.split(" ")[3]
+        _, mode, _, blob, _ = about.split(" ")
         if blob.strip("0"):
-            yield name, blob
+            yield Change(where, name, mode, blob)
 
 
-def _hash_file(path: str, length: int) -> str:
-    """Return the id that git gives to the content of a file or to a link, or "" without one."""
+def _is_same(path: str, change: Change) -> bool:
+    """Return True if the content of a file or link is the one that git has, and can be executed or not like that."""
     try:
-        target = read_target(path)
-        data = read_regular(path) if target is None else os.fsencode(target)
+        mode = os.lstat(path).st_mode
+        data = os.fsencode(os.readlink(path)) if stat.S_ISLNK(mode) else read_regular(path)
     except OSError:
-        return ""
-    return hashlib.new("sha1" if length == 40 else "sha256", b"blob %d\0" % len(data) + data).hexdigest()
+        return False
+    kind = "120000" if stat.S_ISLNK(mode) else "100755" if mode & stat.S_IXUSR else "100644"
+    digest = hashlib.new("sha1" if len(change.blob) == 40 else "sha256", b"blob %d\0" % len(data) + data)
+    return (kind, digest.hexdigest()) == (change.mode, change.blob)

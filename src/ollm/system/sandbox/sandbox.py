@@ -228,7 +228,7 @@ class Sandbox:
             records=self._taken / RECORDS,
             folders=self._folders,
             report=self._report,
-            mounted=self.level in WHOLE_LEVELS,
+            is_mounted=lambda: self.level in WHOLE_LEVELS,
             unsearched=[os.path.realpath(place) for place in (self.caches, self._taken) if place is not None],
         )
 

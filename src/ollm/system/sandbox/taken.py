@@ -67,10 +67,10 @@ def describe_taken(taken: Iterable[TakenFile]) -> str:
 
 
 def _list_names(files: Iterable[TakenFile]) -> str:
-    names = {
-        f"{os.path.relpath(file.path, file.root)} in {file.why}" if file.why else os.path.relpath(file.path, file.root)
-        for file in files
-    }
+    names = set()
+    for file in files:
+        name = os.path.relpath(file.path, file.root) + ("/…" if file.path.endswith("/") else "")
+        names.add(f"{name} in {file.why}" if file.why else name)
     more = f" and {len(names) - MAX_SHOWN} more" if len(names) > MAX_SHOWN else ""
     return ", ".join(map(make_printable, sorted(names)[:MAX_SHOWN])) + more
 

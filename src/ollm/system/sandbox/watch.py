@@ -67,7 +67,7 @@ class Ending(Protocol):
 
 class SteeringWatch:
     """Watches the folders that working boxes may write. `find_folder` returns the session's folder for taken files;
-    `records` is where the record is kept. Protected files are `mounted`, or known by their names alone: then a command
+    `records` is where the record is kept. Protected files are mounted, or known by their names alone: then a command
     can change one that somebody renames meanwhile. `unsearched` are other folders with what commands made."""
 
     def __init__(
@@ -79,7 +79,7 @@ class SteeringWatch:
         records: Path | None = None,
         folders: FolderMemory | None = None,
         report: Callable[[str], None] = lambda _: None,
-        mounted: bool = True,
+        is_mounted: Callable[[], bool] = lambda: True,
         unsearched: Iterable[str] = (),
     ) -> None:
         self._roots = tuple(dict.fromkeys(roots))
@@ -90,7 +90,7 @@ class SteeringWatch:
         kept = OWN_PLACES.intersection(self._executed)
         self._links = HardLinks(self._roots, kept, unlock=self._unlock, report=report)
         self._report = report
-        self._mounted = mounted
+        self._is_mounted = is_mounted
         self._unsearched = tuple(unsearched)
         self._names = TreeNames(self._roots, self._folders, self._unlock)
         self._anchored: list[str] = []  # before the command
@@ -139,7 +139,7 @@ class SteeringWatch:
     def _read_births(self) -> Callable[[Iterable[str]], dict[str, str]]:
         from ollm.system.sandbox.kernel import read_births
 
-        return partial(read_births, changes=not self._mounted)
+        return partial(read_births, changes=not self._is_mounted())
 
     @cached_property
     def _anchors(self) -> Anchors:
@@ -411,10 +411,11 @@ class SteeringWatch:
             self._report(describe_taken(files))
         return files
 
-    def _steers(self, top: str, name: str) -> bool:
-        path = os.path.join(top, name)
-        known = find_steering_name(f"/{name}") is not None or is_in_any(path, self._known)
-        return known and not self._is_allowed(path)
+    def _steers(self, path: str) -> bool:
+        """Return True for a path that steers tools, or that would take the place of a folder with one."""
+        below = path.removeprefix(self._find_root(path) or "")
+        near = is_in_any(path, self._known) or any(is_inside(one, path) for one in self._known)
+        return (near or find_steering_name(below) is not None) and not self._is_allowed(path)
 
     def _find_harmful_indexes(self) -> list[str]:
         """Find the indexes that a command changed and that lead git out of the worktree."""
