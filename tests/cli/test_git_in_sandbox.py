@@ -392,18 +392,24 @@ async def test_what_the_user_removes_beside_a_job_is_new_if_a_later_command_make
     assert not (runner.workspace / ".envrc").exists()
 
 
-def test_a_new_repository_keeps_no_address_of_a_folder_where_hooks_may_hide(place: Path) -> None:
-    work, taken = start(place, "full"), place / "user/.ollm/taken"
-    said = command(place, f"git clone -q . cl; git -C cl remote add x {taken}/parked/e; git clone -q . plain")
-    also = command(
-        place, "git init -q other; git -C other remote add x $PWD/later; git init -q far; git -C far remote add x a@b:c"
-    )
+ADDRESSES = {  # of a remote in a new repository, and whether it stays
+    "plain": ("$PWD", True),
+    "far": ("a@b:c/d.git", True),
+    "web": ("https://example.invalid/a.git", True),
+    "kept": ("$HOME/.ollm/taken/parked/e", False),
+    "url": ("file://$HOME/.ollm/cache/box/e", False),
+    "none": ("$PWD/later", False),
+    "linked": ("$PWD/link", False),
+}
 
-    assert "cl/.git/config" in said
-    assert "other/.git/config" in also
-    assert [(work / name / ".git/config").exists() for name in ("cl", "plain", "other", "far")] == [
-        False,
-        True,
-        False,
-        True,
-    ]
+
+def test_a_new_repository_keeps_no_address_of_a_folder_where_hooks_may_hide(place: Path) -> None:
+    work = start(place, "full")
+    lines = [f"git init -q {name}; git -C {name} remote add x {address}" for name, (address, _) in ADDRESSES.items()]
+    twice = (
+        'git init -q twice; printf \'[remote "%s"]\\nx = y\\n[remote "x"]\\nurl = %s\\n\' $B $B >> twice/.git/config'
+    )
+    said = command(place, "\n".join(["ln -s . link; B=$HOME/.ollm/cache/box/e", *lines, twice]))
+
+    kept = {name for name in (*ADDRESSES, "twice") if (work / name / ".git/config").exists()}
+    assert kept == {name for name, (_, stays) in ADDRESSES.items() if stays}, said

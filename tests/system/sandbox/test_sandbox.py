@@ -11,6 +11,7 @@ import pytest
 
 from ollm.system.processes import StartError
 from ollm.system.sandbox.box import Box
+from ollm.system.sandbox.caches import limit_cache, measure_cache
 from ollm.system.sandbox.confined import make_git_environment
 from ollm.system.sandbox.levels import detect_level
 from ollm.system.sandbox.sandbox import Sandbox, read_cached_level
@@ -232,3 +233,26 @@ def test_a_file_that_an_alias_covers_is_explained_by_it_and_can_be_opened(tmp_pa
     assert opened.look() == []
     around = SteeringWatch([str(work), str(tmp_path)], find_folder=lambda: tmp_path / "taken")
     assert str(work / "src/a.py") in around.begin(), "a folder around the workspace opens nothing in it"
+
+
+def test_the_limit_of_downloads_removes_nothing_that_a_link_leads_to(tmp_path: Path) -> None:
+    cache, mine = tmp_path / "box", tmp_path / "mine"
+    for path in (mine / "thesis", mine / "deep/notes", cache / "npm/_cacache/x", cache / "npm/_npx/server"):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("x" * 5000)
+    for link, target in {
+        "aaa": mine,
+        "npm/inner": mine,
+        "npm/_cacache/y": mine / "deep",
+        "gone": tmp_path / "none",
+    }.items():
+        (cache / link).symlink_to(target)
+    with (cache / "npm/sparse").open("wb") as file:
+        file.truncate(2**40)
+
+    assert sum(measure_cache(cache).values()) < 2**20
+    limit_cache(cache, 0)
+
+    assert (mine / "thesis").exists()
+    assert (mine / "deep/notes").exists()
+    assert [path.name for path in (cache / "npm").iterdir()] == ["_npx"]

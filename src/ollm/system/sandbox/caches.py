@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import os
 import shutil
+import stat
 import time
+from contextlib import suppress
 from pathlib import Path
 
 from ollm.system.atomic import replace_file
@@ -61,7 +63,7 @@ def make_cache_environment(folder: Path, home: str) -> dict[str, str]:
     that are already installed are found through a link."""
     for name in BROWSERS:
         theirs, ours = Path(home, ".cache", name), folder / "other" / name
-        if theirs.is_dir() and not ours.exists():
+        if theirs.is_dir() and not os.path.lexists(ours) and not ours.parent.is_symlink():
             ours.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             ours.symlink_to(theirs)
     added = {name: str(folder / place) for name, place in VARIABLES.items()}
@@ -90,12 +92,18 @@ def make_install_environment(folder: Path, settings: Path) -> dict[str, str]:
 
 
 def measure_cache(folder: Path) -> dict[str, int]:
-    """Return the bytes that each package manager stores there."""
+    """Return the bytes that each package manager stores there. Links of commands may lead anywhere."""
     sizes: dict[str, int] = {}
     for place in sorted(folder.iterdir()) if folder.is_dir() else ():
-        walked = (os.path.join(above, name) for above, _, files in os.walk(place) for name in files)
-        sizes[place.name] = sum(os.lstat(path).st_size for path in walked if os.path.lexists(path))
+        walked = () if place.is_symlink() else os.walk(place)
+        sizes[place.name] = sum(_get_bytes(os.path.join(above, name)) for above, _, files in walked for name in files)
     return sizes
+
+
+def _get_bytes(path: str) -> int:
+    with suppress(OSError):
+        return os.lstat(path).st_blocks * 512
+    return 0
 
 
 def limit_cache(folder: Path, most: int = MAX_CACHE_BYTES) -> int:
@@ -103,14 +111,26 @@ def limit_cache(folder: Path, most: int = MAX_CACHE_BYTES) -> int:
     stay: a server may keep its data beside its code."""
     sizes = measure_cache(folder)
     over, removed = sum(sizes.values()) - most, 0
-    for name in sorted(sizes, key=lambda name: (folder / name).stat().st_mtime):
+    for name in sorted(sizes, key=lambda name: (folder / name).lstat().st_mtime):
         if removed >= over:
             break
         removed += sizes[name]
-        for part in (folder / name).iterdir():
-            if part.name != "_npx":
-                shutil.rmtree(part, ignore_errors=True) if part.is_dir() else part.unlink(missing_ok=True)
+        with suppress(OSError):
+            _empty(folder / name)
     return removed
+
+
+def _empty(place: Path) -> None:
+    """Empty a folder. It is held open, since a command may put a link in its place."""
+    descriptor = os.open(place, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        for name in os.listdir(descriptor):
+            if name != "_npx" and stat.S_ISDIR(os.lstat(name, dir_fd=descriptor).st_mode):
+                shutil.rmtree(name, ignore_errors=True, dir_fd=descriptor)
+            elif name != "_npx":
+                os.unlink(name, dir_fd=descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def limit_once_a_day(folder: Path) -> None:

@@ -53,7 +53,9 @@ def is_expected(path: str, places: Places) -> bool:
     if settings is None or not all(is_harmless_setting(*setting, NEW_REPOSITORY_KEYS) for setting in settings):
         return False
     remotes = {name.removeprefix("remote.").rpartition(".")[0] for name, _ in settings if name.startswith("remote.")}
-    addresses = {value for name, value in settings if name.endswith((".url", ".remote"))} - remotes - {"."}
+    used = {value for name, value in settings if name.endswith(".remote")} - remotes - {"."}
+    addresses = {*used, *(name for name in remotes if "/" in name)}  # a name may be an address too
+    addresses.update(value for name, value in settings if name.endswith(".url"))
     return all(_leads_to_known_place(path, address, places) for address in addresses)
 
 
@@ -64,8 +66,9 @@ def _leads_to_known_place(path: str, address: str, places: Places) -> bool:
     if re.match(r"[^/]*:", local):
         return True  # on another machine
     git = os.path.dirname(path)
-    target = os.path.realpath(os.path.join(os.path.dirname(git) if os.path.basename(git) == ".git" else git, local))
-    if is_in_any(target, places.unsearched):
+    named = os.path.normpath(os.path.join(os.path.dirname(git) if os.path.basename(git) == ".git" else git, local))
+    target = os.path.realpath(named)
+    if is_in_any(target, places.unsearched) or (target != named and is_in_any(named, places.roots)):
         return False
     return not is_in_any(target, places.roots) or bool(find_repositories(target, list_names(target)))
 

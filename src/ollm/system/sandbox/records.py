@@ -10,11 +10,13 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from ollm.domain.errors import StartError
 from ollm.system.atomic import make_private_directory, replace_file
 from ollm.system.locks import get_process_start
 from ollm.system.sandbox.names import list_names
 
 RUNNING, RESTING = ".json", ".idle"  # while commands run, and between them
+MAX_TRIES = 20
 BOOT_ID = "/proc/sys/kernel/random/boot_id"
 
 
@@ -35,9 +37,13 @@ class Record:
             return
         process = [os.getpid(), get_process_start(os.getpid())]
         text = json.dumps({**state, "process": process, "boot": _read_boot()})
-        make_private_directory(self._folder)
-        replace_file(Path(self._running), text.encode())
-        self._written = state
+        for _ in range(MAX_TRIES):
+            make_private_directory(self._folder)
+            with suppress(FileNotFoundError):  # another session has just removed the folder, which was empty
+                replace_file(Path(self._running), text.encode())
+                self._written = state
+                return
+        raise StartError(f"{self._folder} is removed again and again", "files")
 
     def rest(self) -> None:
         """Note that no command runs any more, and that everything is checked."""
