@@ -25,7 +25,7 @@ FAILURES = (OSError, subprocess.SubprocessError)
 Branches = dict[str, str]  # by name: a commit
 
 
-class Change(NamedTuple):
+class CommittedFile(NamedTuple):
     """A file that is new or different in a branch, a stash or the index; without a name if git cannot tell."""
 
     where: str
@@ -62,7 +62,7 @@ class Commits:
                     found.append(TakenFile(path, root, "", one.where, "committed"))
         return found
 
-    def _has(self, top: str, change: Change) -> bool:
+    def _has(self, top: str, change: CommittedFile) -> bool:
         """Return True if a worktree has this version of a file."""
         return any(_is_same(os.path.join(folder, change.name), change) for folder in (top, *self._tops))
 
@@ -97,7 +97,7 @@ def _ask_lines(git: str, *words: str) -> list[str]:
         return []
 
 
-def _compare_branches(git: str, before: Branches, now: Branches) -> Iterator[Change]:
+def _compare_branches(git: str, before: Branches, now: Branches) -> Iterator[CommittedFile]:
     """Find what is different in commits that no branch had before."""
     seen = {*before.values()}
     for branch, commit in sorted(now.items(), reverse=True):  # HEAD last: it mostly has the commit of a branch
@@ -107,23 +107,23 @@ def _compare_branches(git: str, before: Branches, now: Branches) -> Iterator[Cha
             yield from _list_changes(git, branch.removeprefix("refs/heads/"), "diff-tree", base, commit)
 
 
-def _compare_index(git: str, head: str | None) -> Iterator[Change]:
+def _compare_index(git: str, head: str | None) -> Iterator[CommittedFile]:
     return _list_changes(git, "the index", "diff-index", "--cached", head or EMPTY_TREES[40])
 
 
-def _list_changes(git: str, where: str, command: str, *words: str) -> Iterator[Change]:
+def _list_changes(git: str, where: str, command: str, *words: str) -> Iterator[CommittedFile]:
     try:
         fields = os.fsdecode(ask_repository(git, command, "-r", "-z", "--no-renames", *words)).split("\0")
     except FAILURES:
-        yield Change(where)
+        yield CommittedFile(where)
         return
     for about, name in zip(fields[::2], fields[1::2], strict=False):
         _, mode, _, blob, _ = about.split(" ")
         if blob.strip("0"):
-            yield Change(where, name, mode, blob)
+            yield CommittedFile(where, name, mode, blob)
 
 
-def _is_same(path: str, change: Change) -> bool:
+def _is_same(path: str, change: CommittedFile) -> bool:
     """Return True if the content of a file or link is the one that git has, and can be executed or not like that."""
     try:
         mode = os.lstat(path).st_mode
