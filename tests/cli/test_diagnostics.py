@@ -25,7 +25,8 @@ def edit(old: str, new: str, path: str = "app.py") -> tuple[str, dict[str, Any]]
 def use_server(runner: Runner, *words: str, **settings: Any) -> None:
     """Let the server of the tests check Python, and put a file there that has an error already."""
     command = [sys.executable, SCRIPT, *words, str(runner.home)]
-    configure(runner, tools={"diagnostics": {"languages": {"python": {"command": command}}, **settings}})
+    seen = {"readable": [sys.prefix, str(Path(SCRIPT).parent)]}  # a checkout may lie where the sandbox hides it
+    configure(runner, tools={"diagnostics": {"languages": {"python": {"command": command}}, **settings}}, sandbox=seen)
     (runner.workspace / "app.py").write_text("helper = BADold\n")
 
 

@@ -401,6 +401,7 @@ async def open_conversation(
         scope.toolbox.editor = editor
         conversation = await scope.open()
         try:
+            conversation.parts.stream.unheard.clear()  # its notices tell what happened so far
             yield conversation
         finally:
             session_id = conversation.session_id

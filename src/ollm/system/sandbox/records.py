@@ -6,7 +6,6 @@ import json
 import os
 from collections.abc import Iterator
 from contextlib import suppress
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,6 @@ from ollm.system.sandbox.names import list_names
 
 RUNNING, RESTING = ".json", ".idle"  # while commands run, and between them
 MAX_TRIES = 20
-BOOT_ID = "/proc/sys/kernel/random/boot_id"
 
 
 class Record:
@@ -36,7 +34,7 @@ class Record:
                 os.rename(self._resting, self._running)
             return
         process = [os.getpid(), get_process_start(os.getpid())]
-        text = json.dumps({**state, "process": process, "boot": _read_boot()})
+        text = json.dumps({**state, "process": process})
         for _ in range(MAX_TRIES):
             make_private_directory(self._folder)
             with suppress(FileNotFoundError):  # another session has just removed the folder, which was empty
@@ -71,14 +69,14 @@ class Record:
 
 def read_left_over(folder: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
     """Read the records of agents that were killed. Those whose commands had ended are removed, and so are damaged ones:
-    there is nothing to compare with. After a power cut a command may have run nevertheless."""
+    there is nothing to compare with. A file system with a journal keeps the order of names after a power cut too."""
     for file in sorted(file for file in folder.iterdir() if file.suffix in (RUNNING, RESTING)):
         with suppress(FileNotFoundError):
             try:
                 record = json.loads(file.read_bytes())
                 if is_alive(record):
                     continue
-                if file.suffix == RUNNING or record["boot"] != _read_boot():
+                if file.suffix == RUNNING:
                     yield file, record
                     continue
             except (ValueError, KeyError, TypeError):
@@ -90,11 +88,3 @@ def is_alive(record: dict[str, Any]) -> bool:
     """Return True if the process that wrote a record is still there."""
     process, started = record["process"]
     return bool(started) and get_process_start(process) == started
-
-
-@cache
-def _read_boot() -> str:
-    try:
-        return Path(BOOT_ID).read_text(encoding="ascii").strip()
-    except OSError:
-        return ""
