@@ -328,7 +328,6 @@ async def test_what_a_background_command_makes_moves_aside_when_it_ends_while_th
     calls = [
         Answer(calls=[("shell", {"command": "sh s.sh", "background": True})]),
         "started",
-        Answer(calls=[("ls", {"path": "."})]),
         "done",
     ]
     async with running(tmp_path, calls) as runner, at_terminal(runner, "chat") as terminal:
@@ -371,25 +370,6 @@ async def test_no_command_runs_outside_beside_a_background_command(tmp_path: Pat
         await terminal.wait_for("done")
 
     assert (runner.workspace / "seen").read_text() == ""
-
-
-async def test_what_the_user_removes_beside_a_job_is_new_if_a_later_command_makes_it(tmp_path: Path) -> None:
-    lines = {
-        "job.sh": "sleep 60",
-        "wait.sh": "touch go; until test -e gone; do sleep .05; done",
-        "make.sh": "touch .envrc",
-    }
-    calls = [("shell", {"command": f"sh {name}", "background": name == "job.sh"}) for name in lines]
-    async with running(tmp_path, [*(Answer(calls=[call]) for call in calls), "done"]) as runner:
-        for name, line in {**lines, ".envrc": "mine"}.items():
-            (runner.workspace / name).write_text(line)
-        process = await runner.start("-p", "go", "--yes")
-        await wait_for((runner.workspace / "go").exists, "the command did not start")
-        (runner.workspace / ".envrc").unlink()
-        (runner.workspace / "gone").touch()
-        await process.communicate()
-
-    assert not (runner.workspace / ".envrc").exists()
 
 
 ADDRESSES = {  # of a remote in a new repository, and whether it stays

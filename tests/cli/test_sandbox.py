@@ -6,7 +6,6 @@ import os
 import shutil
 import socket
 import subprocess
-import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -447,10 +446,6 @@ def use_level(home: Path, level: str) -> None:
     cache.write_text(json.dumps({**json.loads(cache.read_text()), "level": level}))
 
 
-def list_boxes() -> set[str]:
-    return {str(path) for path in Path(tempfile.gettempdir()).glob("ollm-box-*")}
-
-
 async def wait_for(condition: Callable[[], bool], what: str) -> None:
     deadline = time.monotonic() + 60
     while not condition():
@@ -459,22 +454,27 @@ async def wait_for(condition: Callable[[], bool], what: str) -> None:
 
 
 @pytest.mark.parametrize("level", ["full", "landlock"])
-async def test_an_agent_that_is_killed_leaves_no_process_mount_or_directory(tmp_path: Path, level: str) -> None:
+async def test_an_agent_that_is_killed_leaves_no_process_mount_or_directory(
+    tmp_path: Path, level: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    monkeypatch.setenv("TMPDIR", str(temporary))
     begun = tmp_path / "project" / "begun"
     line = "(setsid sleep 4321 &) ; trap '' TERM; sleep 4321 & echo x > $TMPDIR/left; echo x > begun; sleep 4321"
-    before, mounts = list_boxes(), Path("/proc/self/mountinfo").read_text()
+    mounts = Path("/proc/self/mountinfo").read_text()
     async with running(tmp_path, [Answer(calls=[("shell", {"command": line})]), "done"]) as runner:
         use_level(runner.home, level)
         process = await runner.start("-p", "go", "--yes")
         await wait_for(begun.exists, "the command did not start")
         started = find_descendants([process.pid])
-        made = list_boxes() - before
+        made = [*temporary.glob("ollm-box-*")]
 
         process.kill()
         await process.communicate()
 
         await wait_for(lambda: not any(map(is_alive, started)), "processes are left")
-        await wait_for(lambda: not made & list_boxes(), "a temporary directory is left")
+        await wait_for(lambda: not any(path.exists() for path in made), "a temporary directory is left")
     assert len(started) >= 5
     assert bool(made) == (level == "landlock")
     assert Path("/proc/self/mountinfo").read_text() == mounts

@@ -70,7 +70,7 @@ class Record:
 def read_left_over(folder: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
     """Read the records of agents that were killed. Those whose commands had ended are removed, and so are damaged ones:
     there is nothing to compare with. A file system with a journal keeps the order of names after a power cut too."""
-    for file in sorted(file for file in folder.iterdir() if file.suffix in (RUNNING, RESTING)):
+    for file in sorted(folder / name for name in list_names(str(folder)) if name.endswith((RUNNING, RESTING))):
         with suppress(FileNotFoundError):
             try:
                 record = json.loads(file.read_bytes())

@@ -252,6 +252,7 @@ class SteeringWatch:
         """Check when a background command ends and no step goes on, whose end brings the check."""
         if self._open and not self._in_step:
             self._untold = self.look()
+            self._tell([file for file in self._untold if file.kind in ("moved", "parked")])  # others have been told
 
     def allow(self, paths: Iterable[str]) -> None:
         """Exempt paths that a person approved for one of our tools."""
@@ -303,8 +304,6 @@ class SteeringWatch:
         if self._checked is self._folders.state and not linked and not harmful:
             self._folders.offered = "after"
             return [], False
-        for path in [path for path in self._births if not os.path.lexists(path)]:
-            del self._known[path], self._births[path]  # removed outside: a command that makes it anew makes a new one
         found = self._find_steering(self._known)
         changed = [path for path, target in self._known.items() if target is not None and found.get(path) != target]
         changed = [path for path in changed if not self._is_allowed(path)]
