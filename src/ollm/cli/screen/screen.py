@@ -260,6 +260,8 @@ class ChatScreen:
         self.view.branch = read_git_branch(self.options.workspace)
         self.app.output.set_title(f"ollm · {status.title or self.options.workspace.name}")
         self.app.invalidate()
+        if self.buffer.text.startswith("/") and self.buffer.complete_state is None:
+            self.buffer.start_completion()  # a command that was typed before it was known
         if self.options.status_command:
             self.spawn(self._run_status_command(status))
 
