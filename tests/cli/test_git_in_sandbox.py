@@ -316,7 +316,9 @@ def test_what_commands_commit_or_stage_of_files_that_steer_tools_is_named(place:
         "git add CLAUDE.md; git commit -qm claude; git config core.hooksPath hooks/h; mkdir -p hooks/h; touch hooks/h/x",
     )
     line, named = HIDDEN[kind]
-    said = command(place, f"echo theirs > t; BLOB=$(git hash-object -w t); {line}")
+    said = command(
+        place, f"git branch $(printf 'a\\342\\200\\250b'); echo theirs > t; BLOB=$(git hash-object -w t); {line}"
+    )
     plain = command(place, "echo 2 > f; git commit -qam two; git switch -q main; git switch -q other")
 
     assert named in said.partition("which the workspace does not have: ")[2], said
@@ -378,6 +380,8 @@ ADDRESSES = {  # of a remote in a new repository, and whether it stays
     "web": ("https://example.invalid/a.git", True),
     "kept": ("$HOME/.ollm/taken/parked/e", False),
     "url": ("file://$HOME/.ollm/cache/box/e", False),
+    "coded": ("file://$HOME/%2eollm/cache/box/e", False),
+    "detour": ("$PWD/link/../plain", False),
     "none": ("$PWD/later", False),
     "linked": ("$PWD/link", False),
 }

@@ -86,13 +86,16 @@ def _read_branches(git: str, visit: Visit) -> Branches:
     if os.path.lexists(stashes) or "refs/stash" in branches:
         for line in _ask_lines(git, "log", "-g", "--format=%gd %H %P", "refs/stash"):
             name, commit, *parents = line.split(" ")
-            branches |= {name: commit, **{f"{name}^{3}": parent for parent in parents[2:]}}  # files not tracked
+            branches[name] = commit
+            branches |= {
+                f"{name}^{number}": one for number, one in enumerate(parents[1:], 2)
+            }  # index, files not tracked
     return branches
 
 
 def _ask_lines(git: str, *words: str) -> list[str]:
     try:
-        return os.fsdecode(ask_repository(git, *words)).splitlines()
+        return [line for line in os.fsdecode(ask_repository(git, *words)).split("\n") if line]
     except FAILURES:  # or there are none
         return []
 
@@ -103,6 +106,9 @@ def _compare_branches(git: str, before: Branches, now: Branches) -> Iterator[Com
     for branch, commit in sorted(now.items(), reverse=True):  # HEAD last: it mostly has the commit of a branch
         if commit not in seen:
             seen.add(commit)
+            if branch.startswith("refs/replace/"):
+                yield CommittedFile(branch)  # of whatever files
+                continue
             base = before.get(branch) or before.get("HEAD") or EMPTY_TREES[len(commit)]
             yield from _list_changes(git, branch.removeprefix("refs/heads/"), "diff-tree", base, commit)
 

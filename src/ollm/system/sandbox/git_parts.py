@@ -9,6 +9,7 @@ import stat
 import subprocess
 from collections.abc import Collection
 from typing import NamedTuple
+from urllib.parse import unquote
 
 from ollm.system.sandbox.git_settings import (
     NEW_REPOSITORY_KEYS,
@@ -62,9 +63,11 @@ def is_expected(path: str, places: Places) -> bool:
 def _leads_to_known_place(path: str, address: str, places: Places) -> bool:
     """Return False for an address that leads to a folder where a command may have made, or may make later, a repository
     with hooks that nobody finds: git runs them at a push."""
-    local = address.removeprefix("file://")
+    local = unquote(address.removeprefix("file://")) if address.startswith("file://") else address
     if re.match(r"[^/]*:", local):
         return True  # on another machine
+    if re.search(r"(?<!\.\.)/\.\.(/|$)", local):
+        return False  # a detour may lead elsewhere
     git = os.path.dirname(path)
     named = os.path.normpath(os.path.join(os.path.dirname(git) if os.path.basename(git) == ".git" else git, local))
     target = os.path.realpath(named)
