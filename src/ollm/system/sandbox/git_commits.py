@@ -86,10 +86,8 @@ def _read_branches(git: str, visit: Visit) -> Branches:
     if os.path.lexists(stashes) or "refs/stash" in branches:
         for line in _ask_lines(git, "log", "-g", "--format=%gd %H %P", "refs/stash"):
             name, commit, *parents = line.split(" ")
-            branches[name] = commit
-            branches |= {
-                f"{name}^{number}": one for number, one in enumerate(parents[1:], 2)
-            }  # index, files not tracked
+            others = {f"{name}^{number}": one for number, one in enumerate(parents[1:], 2)}  # its index, new files
+            branches |= {name: commit, **others}
     return branches
 
 

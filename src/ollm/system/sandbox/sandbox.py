@@ -229,7 +229,7 @@ class Sandbox:
             folders=self._folders,
             report=self._report,
             is_mounted=lambda: self.level in WHOLE_LEVELS,
-            unsearched=[os.path.realpath(place) for place in (self.caches, self._taken) if place is not None],
+            unsearched=(str(self.caches), os.path.realpath(self._taken)),
         )
 
     def make_box(
@@ -252,7 +252,7 @@ class Sandbox:
             self.watch.begin()
         if kind == "working":
             found = self.watch.begin(opened, shared=program is None)
-            protected = [path for path in found if not any(is_inside(path, one) for one in self._hidden)]
+            protected = [path for path in found if not is_in_any(path, self._hidden)]
         return Box(
             kind,
             self.workspace,
