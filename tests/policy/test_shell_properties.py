@@ -254,7 +254,7 @@ QUOTINGS = [
 
 def decode(text: str, **values: str) -> list[ShellWord]:
     statement: Any = parse_script(f": {text}").statements[0]
-    decoder = WordDecoder(certain=values, assigned={"guess": "a b"}, output=lambda _: "out put")
+    decoder = WordDecoder(certain=values, assigned={"guess": "a b"})
     return [word for one in statement["Cmd"]["Args"][1:] for word in decoder.decode_words(one)]
 
 

@@ -8,7 +8,6 @@ command runs, a restricting rule may answer "maybe", which asks.
 from __future__ import annotations
 
 import shlex
-import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
@@ -81,7 +80,6 @@ def collect_flags(words: Sequence[ShellWord]) -> set[str]:
 RuleMatch = Literal["yes", "maybe", "no"]
 _NO_BREAK = "\u00a0"
 _BOUNDARIES = "/=:,@"
-_LOOK_ALIKES = str.maketrans("аеорсухіјѕһԁԛԝмтвкнոսցυνοικρτϲⅿⅼⅰⅽⅾ", "aeopcyxijshdqwmtbkhnugvvoikptcmlicd")
 
 
 class CommandView:
@@ -100,9 +98,8 @@ class CommandView:
     def _normalize_names(self) -> frozenset[str]:
         if not self.texts:
             return frozenset()
-        last = self.texts[0].rpartition("/")[2]
-        plain = unicodedata.normalize("NFKC", last).translate(_LOOK_ALIKES)
-        return frozenset(name.casefold() for name in (last, plain, last.removesuffix(".exe")))
+        last = self.texts[0].rpartition("/")[2].casefold()
+        return frozenset((last, last.removesuffix(".exe")))
 
     def _drop_harmless_options(self) -> list[ShellWord]:
         """Remove global options that change nothing: `git --no-pager diff` is `git diff`."""

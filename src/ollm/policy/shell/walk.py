@@ -6,7 +6,7 @@ Working directories are tracked through `cd`, and values through assignments and
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
 
 from ollm.policy.shell.model import (
@@ -19,47 +19,10 @@ from ollm.policy.shell.model import (
     merge_directories,
 )
 from ollm.policy.shell.parse import Node, ParsedScript, iter_nodes, parse_script, split_unparsed, take_balanced
-from ollm.policy.shell.programs import get_program
-from ollm.policy.shell.words import ShellWord, WordDecoder, guess_output, make_literal
+from ollm.policy.shell.words import ShellWord, WordDecoder, find_fed_text, make_literal
 
 _MAX_LOOP_ITEMS = 32
-_NUMBER = r"\d+(#[0-9a-zA-Z]+)?|0[xX][0-9a-fA-F]+"
-_NAME = r"[A-Za-z_]\w*"
-_NUMERIC_PARAMETERS = frozenset({"#", "?", "$", "!", "UID", "EUID", "PPID"})
-_BINDING_TYPES = frozenset({"ForClause", "CallExpr", "DeclClause", "BinaryArithm"})
-_PLAIN_KEYS = ("Excl", "Width", "Index", "Slice", "Repl", "Names", "Exp")
-
-
-def find_integer_names(statements: object) -> frozenset[str]:
-    """Return the names to which a script assigns only integers."""
-    given: dict[str, bool] = {}
-    for node in iter_nodes(statements):
-        for name, whole in _find_bindings(node) if node.get("Type") in _BINDING_TYPES else ():
-            given[name] = given.get(name, True) and whole
-    return frozenset(name for name, whole in given.items() if whole)
-
-
-def _find_bindings(node: Node) -> Iterator[tuple[str, bool]]:
-    """Iterate over the names a node itself assigns, each with whether the value is an integer."""
-    if node.get("Type") == "ForClause" and (node.get("Loop") or {}).get("Type") == "WordIter":
-        loop = node["Loop"]
-        items = loop.get("Items") or ()
-        yield _get_name(loop), bool(items) and not node.get("Select") and all(map(_is_number_word, items))
-    elif node.get("Type") == "CallExpr":
-        for one in node.get("Assigns") or ():
-            plain = not (one.get("Index") or one.get("Array") or one.get("Append"))
-            yield _get_name(one), plain and _is_number_word(one.get("Value") or {})
-    elif node.get("Type") == "DeclClause":
-        for one in node.get("Args") or ():
-            yield _get_name(one), False
-    elif node.get("Type") == "BinaryArithm" and node.get("Op") == "=":
-        name = _get_literal(node.get("X") or {})
-        if re.fullmatch(_NAME, name):
-            yield name, True
-
-
-def _get_name(node: Node) -> str:
-    return str((node.get("Name") or {}).get("Value", ""))
+_ARITHMETIC_TYPES = frozenset({"Word", "Lit", "BinaryArithm", "UnaryArithm", "ParenArithm"})
 
 
 def _get_literal(word: Node) -> str:
@@ -67,72 +30,24 @@ def _get_literal(word: Node) -> str:
     return str(parts[0]["Value"]) if len(parts) == 1 and parts[0].get("Type") == "Lit" else ""
 
 
-def _is_number_word(word: Node) -> bool:
-    text = _get_literal(word)
-    ranged = re.fullmatch(r"\{-?\d+\.\.-?\d+(\.\.-?\d+)?\}", text)
-    return bool(re.fullmatch(r"-?\d+", text) or ranged)
+def is_literal_arithmetic(expression: object) -> bool:
+    """Return True if an expression consists of decimal numbers and operators: bash evaluates the value of anything
+    else."""
+    return all(
+        node.get("Type", "Word") in _ARITHMETIC_TYPES
+        and (node.get("Type") != "Lit" or str(node.get("Value", "")).strip().isdecimal())
+        for node in iter_nodes(expression)
+    )
 
 
-def is_surely_integer(node: object, names: frozenset[str]) -> bool:
-    """Return True if an arithmetic expression contains only numbers, names of integers and operators."""
-    if not isinstance(node, dict):
-        return node is None
-    if node.get("Parts"):
-        return all(_is_integer_part(part, names) for part in node["Parts"])
-    match node.get("Type"):
-        case "BinaryArithm":
-            return is_surely_integer(node.get("X"), names) and is_surely_integer(node.get("Y"), names)
-        case "UnaryArithm" | "ParenArithm":
-            return is_surely_integer(node.get("X"), names)
-    return False
-
-
-def _is_integer_part(part: Node, names: frozenset[str]) -> bool:
-    match part.get("Type"):
-        case "Lit":
-            text = str(part.get("Value", "")).strip()
-            return bool(re.fullmatch(_NUMBER, text)) or text in names
-        case "DblQuoted":
-            return all(_is_integer_part(one, names) for one in part.get("Parts") or ())
-        case "ArithmExp":
-            return True  # its value is a number; what is in it is looked at by itself
-        case "ParamExp":
-            return _is_integer_parameter(part, names)
-        case "CmdSubst":
-            return _prints_number(part)
-    return False
-
-
-def _is_integer_parameter(part: Node, names: frozenset[str]) -> bool:
-    name = str((part.get("Param") or {}).get("Value", ""))
-    if any(part.get(key) for key in _PLAIN_KEYS):
-        return False
-    return bool(part.get("Length")) or name in _NUMERIC_PARAMETERS or name in names
-
-
-def _prints_number(part: Node) -> bool:
-    """Return True for `$(… | wc -l)`, `$(nproc)` and `$(date +%s)`."""
-    statements: list[Node] = part.get("Stmts") or []
-    command = statements[0].get("Cmd") if len(statements) == 1 else None
-    while command and command.get("Type") == "BinaryCmd" and command.get("Op") == "|":
-        command = command["Y"].get("Cmd")
-    if not command or command.get("Type") != "CallExpr" or command.get("Assigns"):
-        return False
-    program, *words = [_get_literal(word) for word in command.get("Args") or ()]
-    reading = get_program(program).reads
-    counts = None if reading is None else reading.counts
-    return counts is not None and all(word in counts for word in words)
-
-
-def find_evaluated(node: Node, check: Callable[[object], bool]) -> list[str]:
+def find_evaluated(node: Node) -> list[str]:
     """Return remarks on parts of an expansion that bash evaluates at run time: subscript, slice or indirection."""
     found: list[str] = []
     index: Any = node.get("Index")
     listed = index is not None and _get_literal(index) in ("@", "*")
-    if index is not None and not listed and not check(index):
+    if index is not None and not listed and not is_literal_arithmetic(index):
         found.append("a subscript in it is evaluated when it runs")
-    cut = node.get("Slice") or {}
-    if not (check(cut.get("Offset")) and check(cut.get("Length"))):
+    if not is_literal_arithmetic(node.get("Slice")):
         found.append("a part of a value is cut out by what is only known when it runs")
     if node.get("Excl") and not node.get("Names") and not listed:
         found.append("which variable it reads is only known when it runs")
@@ -147,15 +62,13 @@ class ScriptWalker:
     """Walks a whole script: a method named after a shfmt node type handles that node. All other nodes are visited child
     by child, so that substitutions are found at any depth. `functions` are the names it defines."""
 
-    def __init__(self, parsed: ParsedScript, integers: frozenset[str] = frozenset()) -> None:
-        """`integers` are names to which the line assigns only integers."""
+    def __init__(self, parsed: ParsedScript) -> None:
         self._parsed = parsed
         self.found: list[SimpleCommand | Redirection] = []
         self.functions: set[str] = set()
         self._quoted = False  # inside double quotes or a here-document
         self._loose = False  # inside another expansion
         self._arithmetic_depth = 0
-        self._integers = integers | find_integer_names(parsed.statements)
 
     def walk(self, scope: ShellScope) -> None:
         self._collect_functions()
@@ -195,15 +108,9 @@ class ScriptWalker:
                 directories=scope.directories,
                 assignments=tuple(assignments),
                 remarks=remarks,
-                stdin=scope.stdin if scope.stdin is not None else self._find_substituted_input(node, scope),
+                stdin=scope.stdin,
             )
         )
-
-    def _find_substituted_input(self, node: Node, scope: ShellScope) -> str | None:
-        parts = [part for word in node.get("Args") or () for part in word.get("Parts") or ()]
-        output = self._make_output_guesser(scope)
-        printed = [output(part) for part in parts if part.get("Type") == "ProcSubst" and part.get("Op") == "<("]
-        return next((text for text in printed if text), None)
 
     def _read_here_document(self, body: Node) -> str:
         """Return a here-document as written and, if different, with its escapes removed."""
@@ -217,18 +124,7 @@ class ScriptWalker:
         certain = scope.certain
         if scope.directories and len(scope.directories) == 1:
             certain = {**certain, "PWD": str(scope.directories[0])}
-        return WordDecoder(certain=certain, assigned=scope.assigned, output=self._make_output_guesser(scope))
-
-    def _make_output_guesser(self, scope: ShellScope) -> Any:
-        def guess(node: Node) -> str | None:
-            statements = node.get("Stmts") or []
-            return (
-                guess_output(statements[0], self._make_decoder(scope), self._read_here_document)
-                if len(statements) == 1
-                else None
-            )
-
-        return guess
+        return WordDecoder(certain=certain, assigned=scope.assigned)
 
     def _collect_functions(self) -> None:
         for node in iter_nodes(self._parsed.statements):
@@ -315,7 +211,7 @@ class ScriptWalker:
         if operator in ("|", "|&"):
             self._visit(node["X"], scope.enter_subshell())
             right = scope.enter_subshell()
-            right.stdin = guess_output(node["X"], self._make_decoder(scope), self._read_here_document)
+            right.stdin = find_fed_text(node["X"], self._make_decoder(scope), self._read_here_document)
             self._visit(node["Y"], right)
             return
         self._visit(node["X"], scope)
@@ -393,11 +289,8 @@ class ScriptWalker:
     _ArithmExp = _ArithmCmd = _visit_arithmetic_expansion
 
     def _check_arithmetic(self, node: Node, expression: object, scope: ShellScope) -> None:
-        if not self._is_integer(expression):
+        if not is_literal_arithmetic(expression):
             self._add_command(node, (), scope, (), "a value in it is evaluated as arithmetic when it runs")
-
-    def _is_integer(self, expression: object) -> bool:
-        return is_surely_integer(expression, self._integers)
 
     def _SglQuoted(self, node: Node, scope: ShellScope) -> None:  # noqa: N802
         if self._arithmetic_depth:
@@ -409,7 +302,7 @@ class ScriptWalker:
         if expansion.get("Op") in ("=", ":=") and not is_harmless_variable(name):
             self._add_command(node, (), scope, (), f"it sets {name}")
             scope.assigned.setdefault(name, self._make_decoder(scope).decode_word(expansion.get("Word")).text)
-        for remark in find_evaluated(node, self._is_integer):
+        for remark in find_evaluated(node):
             self._add_command(node, (), scope, (), remark)
         if expansion.get("Op") == "@" and self._make_decoder(scope).decode_word(expansion.get("Word")).text == "P":
             self._add_command(node, (), scope, (), "it runs what a variable holds")
@@ -436,7 +329,7 @@ class ScriptWalker:
     def _visit_test(self, node: Node, scope: ShellScope) -> None:
         if node.get("Op") in _ARITHMETIC_TESTS:
             sides = [side for side in (node.get("X"), node.get("Y")) if side]
-            if not all(self._is_integer(side) or self._is_plain_name(node, side) for side in sides):
+            if not all(is_literal_arithmetic(side) or self._is_plain_name(node, side) for side in sides):
                 self._add_command(node, (), scope, (), "a value in it is evaluated as arithmetic when it runs")
             for side in sides:
                 if side.get("Parts"):
@@ -447,9 +340,7 @@ class ScriptWalker:
 
     def _is_plain_name(self, test: Node, word: Node) -> bool:
         """Return True if a test is `-v NAME` with a name without a subscript."""
-        parts: list[Node] = word.get("Parts") or []
-        literal = parts[0].get("Value", "") if len(parts) == 1 and parts[0].get("Type") == "Lit" else ""
-        return test.get("Op") in ("-v", "-R") and literal.isidentifier()
+        return test.get("Op") in ("-v", "-R") and _get_literal(word).isidentifier()
 
     def _visit_evaluated_text(self, text: str, scope: ShellScope) -> None:
         """Visit text that bash evaluates again: it runs the substitutions in it even if they were quoted."""
@@ -457,7 +348,7 @@ class ScriptWalker:
             self._visit_script(': "' + text.replace('"', '\\"') + '"', scope)
 
     def _visit_script(self, script: str, scope: ShellScope) -> None:
-        nested = type(self)(parse_script(script), self._integers)
+        nested = type(self)(parse_script(script))
         nested.walk(scope.enter_subshell())
         self.found += nested.found
         if parse_script(script).error:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import re
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, NamedTuple
@@ -120,16 +119,14 @@ def make_literal(text: str) -> ShellWord:
 
 
 UNKNOWN_WORD = ShellWord(text="", known="", static=False)
-OutputGuesser = Callable[[Node], str | None]
 
 
 class WordDecoder(Data, frozen=True):
     """Turns syntax nodes into words. `certain` contains known values (HOME, a loop's item), `assigned` those set in the
-    same line, which may have changed since. `output` guesses the output of a substitution."""
+    same line, which may have changed since."""
 
     certain: Mapping[str, str]
     assigned: Mapping[str, str]
-    output: OutputGuesser
 
     def decode_words(self, node: Node) -> list[ShellWord]:
         """Decode a word of a command; braces and `$IFS` may split it into several."""
@@ -161,7 +158,7 @@ class WordDecoder(Data, frozen=True):
             case "ParamExp":
                 atoms = self._decode_parameter(part, quoted=quoted)
             case "CmdSubst":
-                atoms = _guess_atoms(self.output(part) or "", splits=not quoted)
+                atoms = _guess_atoms("", splits=not quoted)
             case "ProcSubst":
                 atoms = _make_atoms("/dev/fd/63", "quoted")
             case "ExtGlob":
@@ -289,75 +286,16 @@ def drop_prefix(word: ShellWord, length: int) -> ShellWord:
     return ShellWord(text=word.text[length:], known=word.known[length:], static=word.static, glob=word.glob)
 
 
-_FIELD = r"%[sbq]"
-
-
-def guess_output(statement: Node, decoder: WordDecoder, raw: Callable[[Node], str]) -> str | None:
-    """Return the output of `echo …`, `printf …`, `which …` or `cat <<…`, or None for anything else. If there are
-    escapes, both readings are included, one per line."""
-    command = statement.get("Cmd") or {}
-    if command.get("Type") == "BinaryCmd" and command.get("Op") in ("|", "|&"):
-        fed = guess_output(command["X"], decoder, raw)
-        return None if fed is None else _apply_filter(_decode_words(command["Y"].get("Cmd") or {}, decoder), fed)
-    words = _decode_words(command, decoder)
-    fed = "\n".join(_read_input(redirection, decoder, raw) for redirection in statement.get("Redirs") or ())
-    if fed.strip():
-        return _apply_filter(words, fed)
-    return _guess_printed(words)
-
-
-def _decode_words(command: Node, decoder: WordDecoder) -> list[str]:
-    if command.get("Type") != "CallExpr":
-        return []
-    return [word.text for argument in command.get("Args") or () for word in decoder.decode_words(argument)]
-
-
-def _read_input(redirection: Node, decoder: WordDecoder, raw: Callable[[Node], str]) -> str:
-    if redirection.get("Op") == "<<<":
-        return decoder.decode_word(redirection.get("Word")).text
-    body = redirection.get("Hdoc")
-    return raw(body) if body else ""
-
-
-def _apply_filter(words: list[str], fed: str) -> str | None:
-    match words[:1]:
-        case ["cat" | "tee"]:
-            return fed
-        case ["rev"]:
-            return "\n".join(line[::-1] for line in fed.splitlines())
-        case ["base64" | "gbase64" | "openssl"]:
-            return _try_decode(lambda: base64.b64decode("".join(fed.split()), validate=False))
-        case ["xxd"]:
-            return _try_decode(lambda: bytes.fromhex("".join(fed.split())))
+def find_fed_text(statement: Node, decoder: WordDecoder, raw: Callable[[Node], str]) -> str | None:
+    """Return the text that a statement writes into a pipe, if the line itself contains it: a here-document, or the
+    words of `echo` and `printf`."""
+    for redirection in statement.get("Redirs") or ():
+        if redirection.get("Op") == "<<<":
+            return decoder.decode_word(redirection.get("Word")).text
+        if redirection.get("Hdoc"):
+            return raw(redirection["Hdoc"])
+    arguments = (statement.get("Cmd") or {}).get("Args") or ()
+    texts = [word.text for argument in arguments for word in decoder.decode_words(argument)]
+    if texts[:1] in (["echo"], ["printf"]):
+        return " ".join(text for text in texts[1:] if text not in ("-n", "-e", "-ne", "-en", "-E", "--"))
     return None
-
-
-def _try_decode(decode: Callable[[], bytes]) -> str | None:
-    try:
-        return decode().decode("utf-8", "replace")
-    except ValueError:
-        return None
-
-
-def _guess_printed(words: list[str]) -> str | None:
-    if words[:1] == ["echo"]:
-        return _add_unescaped(" ".join(word for word in words[1:] if word not in ("-n", "-e", "-ne", "-en", "-E")))
-    if words[:1] == ["which"] or words[:2] in (["command", "-v"], ["type", "-p"], ["type", "-P"]):
-        return next((word for word in words[1:] if not word.startswith("-")), None)
-    if words[:1] == ["printf"] and len(words) > 1:
-        return _add_unescaped(_format_printf([word for word in words[1:] if word != "--"]))
-    return None
-
-
-def _format_printf(words: list[str]) -> str:
-    text, values = words[0], words[1:]
-    for value in values if "%" in text else ():
-        text = text if re.search(_FIELD, text) else text + words[0]
-        if not re.search(_FIELD, text):
-            return " ".join(words)
-        text = re.sub(_FIELD, lambda _: value, text, count=1)  # noqa: B023 - called at once
-    return text
-
-
-def _add_unescaped(text: str) -> str:
-    return text if "\\" not in text else f"{text}\n{decode_ansi(text)}"

@@ -39,7 +39,7 @@ class Reading(Data, frozen=True):
     `compares`: it traverses directories without any option. `responses`: `@FILE` stands for the words in a file.
     `setting`: an expression for operands that set or reveal more, and a description. `evaluate` finds words that are
     code. `only_with`: it only reads if its first word is one of these. `exact`: so simple that the analysis cannot be
-    wrong. `counts`: with only these options it prints a number.
+    wrong.
     """
 
     danger: tuple[str, ...] = ()
@@ -59,7 +59,6 @@ class Reading(Data, frozen=True):
     evaluate: Callable[[Sequence[ShellWord]], WordDangers] | None = None
     only_with: tuple[str, ...] = ()
     exact: bool = False
-    counts: tuple[str, ...] | None = None
 
 
 class Writing(Data, frozen=True):

@@ -91,7 +91,7 @@ SYSTEM_TOOLS: dict[str, Program] = {
     "pwd": read_text("", "logical physical", flags="LP", exact=True),
     "id": read_text(),
     "groups": read_text(),
-    "nproc": read_text("", "ignore=", counts=()),
+    "nproc": read_text("", "ignore="),
     "uptime": read_text(),
     "tty": read_text(),
     "basename": read_text("s", "multiple suffix= zero", flags="az", exact=True),
@@ -116,7 +116,6 @@ SYSTEM_TOOLS: dict[str, Program] = {
         read_options=("f", "file", "r", "reference"),
         setting=(r"(?!\+).*", "it sets the clock"),
         exact=True,
-        counts=("+%s",),
     ),
     "hostname": read_text(setting=(".*", "it sets the computer's name")),
     "ps": read_text(
@@ -187,7 +186,6 @@ TEXT_TOOLS: dict[str, Program] = {
         flags="cmlLw",
         danger=("files0-from",),
         exact=True,
-        counts=("-l", "-c", "-w", "-m", "-L"),
     ),
     "sort": read_files(
         "kotST",
