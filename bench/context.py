@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 import statistics
 import time
 from collections.abc import Callable, Iterable
 
 import msgspec
 
+from bench.context_simulation.drive import Run, play
+from bench.context_simulation.tokenizer import find_tokenizer
 from bench.row import Row, pair, seconds
 from bench.simulation import Simulation, simulate
 from ollm.domain.messages import Message, PromptMessage, TextPart
@@ -19,6 +22,7 @@ from ollm.services.token_counting import TokenCounter
 
 TURNS = 1000
 WINDOWS = (4096, 8192, 16384, 32768)
+PRICED = (("long", 8192, 120, 1), ("chatty", 8192, 140, 1), ("tools", 8192, 70, 1), ("tools", 4096, 50, 1))
 
 
 def rows() -> Iterable[Row]:
@@ -29,6 +33,8 @@ def rows() -> Iterable[Row]:
     yield resumed()
     for window in WINDOWS:
         yield from conversation(window)
+    for mix, window, turns, seed in PRICED:
+        yield from price(mix, window, turns, seed)
 
 
 def compression() -> Row:
@@ -136,3 +142,22 @@ def conversation(window: int) -> Iterable[Row]:
     yield Row(f"{name}: largest request", max(report.largest, heavy.largest), goal=window, unit="tokens", of="figure")
     yield Row(f"{name}: facts and messages out of reach", lost, goal=0, unit="", of="figure")
     yield Row(f"{name}: our time a request", spent / report.requests, unit="s")
+
+
+def price(mix: str, window: int, turns: int, seed: int) -> Iterable[Row]:
+    """What the server of a small window must read and write, beside what is kept by it."""
+    outcome = play(Run(window=window, seed=seed, turns=turns, mix=mix), find_tokenizer())
+    shutil.rmtree(outcome.home.parent)
+    found, name = outcome.figures, f"{mix} {window // 1024}K, {turns} turns"
+    cut = found.over_window + found.sum_over_window + found.request_cut
+    yield Row(f"{name}: tokens read and summarized, × what is new", found.cost.read_again, unit="", note="1 is least")
+    yield Row(f"{name}: compactions a turn", found.compressions, unit="")
+    yield Row(f"{name}: prompt not reused", (1 - found.prefix_kept) * 100, unit="%")
+    yield Row(f"{name}: facts out of the prompt", mean_told(turns) - found.facts_visible, unit="")
+    yield Row(f"{name}: first 40 messages not whole at turn 40", 40 - found.early_whole, unit="")
+    yield Row(f"{name}: requests cut or over the window", cut, goal=0, unit="", of="figure")
+
+
+def mean_told(turns: int) -> float:
+    """Facts told so far, on average over the last two thirds of the turns: one comes with each turn."""
+    return statistics.mean(range(turns // 3 + 1, turns + 1))

@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import urllib.request
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
@@ -128,6 +129,12 @@ class Exchanged:
     prompt_tokens: int | None = None
     cached_tokens: int | None = None
     answer_tokens: int | None = None
+    new_tokens: int = 0  # of the user's message and the results that this request is the first to carry
+
+    @property
+    def read_tokens(self) -> int:
+        """What the server read: all of it where it does not tell what it had cached."""
+        return (self.prompt_tokens or 0) - (self.cached_tokens or 0)
 
     @property
     def max_tokens(self) -> int:
@@ -155,6 +162,23 @@ class CountingRelay(Relay):
     def __init__(self, upstream: str) -> None:
         super().__init__(upstream)
         self.seen: list[Exchanged] = []
+        self._upstream = upstream.removesuffix("/v1")
+
+    def count_tokens(self, text: str) -> int:
+        """Let llama.cpp count a text; where the server does not, four characters are a token."""
+        body = json.dumps({"content": text}).encode()
+        request = urllib.request.Request(f"{self._upstream}/tokenize", body, {"content-type": "application/json"})
+        with suppress(OSError, ValueError, KeyError), urllib.request.urlopen(request) as answer:
+            return len(json.load(answer)["tokens"])
+        return len(text) // 4
+
+    def count_new(self, turn: ChatTurn, seen: Sequence[Exchanged]) -> None:
+        """Count what each request of a turn is the first to carry. The first of all is new as a whole."""
+        chats = [one for one in seen if one.status == 200 and not is_summary(one)]
+        for place, one in enumerate(chats):
+            texts = list_newest_results(one.body) if place else [turn.text]
+            first = turn.number == 1 and place == 0
+            one.new_tokens = one.prompt_tokens or 0 if first else sum(map(self.count_tokens, texts))
 
     def note_answer(self, path: str, body: bytes, status: int, answer: bytes) -> None:
         if not path.endswith("/chat/completions"):
@@ -182,6 +206,9 @@ class TurnFigures:
     prompt_tokens: int = 0
     cached_tokens: int = 0
     cache_known: bool = False
+    new_tokens: int = 0
+    read_tokens: int = 0  # with those of summaries
+    summary_tokens: int = 0  # written
     compressions: int = 0
     calls: int = 0
     seconds: float = 0.0
@@ -211,6 +238,16 @@ def measure_turn(
     return figures
 
 
+def list_newest_results(body: dict[str, Any]) -> list[str]:
+    """List the results at the end of a request."""
+    found = []
+    for message in reversed(body.get("messages") or ()):
+        if message["role"] != "tool":
+            break
+        found.append(str(message.get("content") or ""))
+    return found
+
+
 def is_summary(one: Exchanged) -> bool:
     messages = one.body.get("messages") or [{}]
     return any(mark in str(messages[at].get("content")) for at in (0, -1) for mark in SUMMARY_MARKS)
@@ -219,6 +256,9 @@ def is_summary(one: Exchanged) -> bool:
 def _add_request(figures: TurnFigures, one: Exchanged, window: int) -> None:
     prompt = one.prompt_tokens or 0
     figures.summaries += is_summary(one)
+    figures.new_tokens += one.new_tokens
+    figures.read_tokens += one.read_tokens
+    figures.summary_tokens += (one.answer_tokens or 0) if is_summary(one) else 0
     figures.refused += one.status >= 400
     figures.uncounted += one.prompt_tokens is None and one.status == 200
     figures.over += prompt > window
@@ -254,7 +294,8 @@ def describe_turn(figures: TurnFigures, window: int) -> str:
     return (
         f"{figures.number:>4} {figures.kind:<6} {figures.requests:>2} requests {figures.calls:>2} calls "
         f"largest {figures.largest:>5} ({figures.largest / window:.0%}) over {figures.over}+{figures.sum_over} "
-        f"compressions {figures.compressions} reused {reuse:>4} {figures.seconds:>5.0f} s {figures.ended:<9} "
+        f"compressions {figures.compressions} reused {reuse:>4} "
+        f"read {figures.read_tokens:>5} of {figures.new_tokens:>4} new {figures.seconds:>5.0f} s {figures.ended:<9} "
         f"{right} | {said}"
     )
 
@@ -279,6 +320,9 @@ def describe_chat(turns: Sequence[TurnFigures], window: int) -> list[str]:
         "prompt tokens read from the cache": f"{sum(one.cached_tokens for one in turns) / prompt:.1%}"
         if prompt
         else "not said by the server",
+        "read again, × what is new": f"{compute_read_again(turns):.2f}",
+        "tokens read a turn": f"{sum(one.read_tokens for one in turns) / max(1, len(turns)):.0f}",
+        "tokens written for summaries": sum(one.summary_tokens for one in turns),
         "facts asked for": len(asked),
         "facts answered": sum(one.right is True for one in asked),
         "facts that stood in the prompt": sum(one.visible is True for one in asked),
@@ -288,6 +332,12 @@ def describe_chat(turns: Sequence[TurnFigures], window: int) -> list[str]:
         "seconds": f"{sum(one.seconds for one in turns):.0f}",
     }
     return [f"{name:<44}{value}" for name, value in rows.items()]
+
+
+def compute_read_again(turns: Sequence[TurnFigures]) -> float:
+    """Tokens read and written for summaries, over what is new. 1.0 is the least possible."""
+    paid = sum(one.read_tokens + one.summary_tokens for one in turns)
+    return paid / max(1, sum(one.new_tokens for one in turns))
 
 
 def main() -> int:
@@ -346,6 +396,7 @@ def take_turn(turn: ChatTurn, relay: CountingRelay, folder: Path, asked: argpars
         printed, code, said = ended.stdout, ended.returncode, ended.stderr.decode(errors="replace")
     except subprocess.TimeoutExpired as error:
         printed, code, said = error.stdout or b"", 124, f"stopped after {asked.turn_seconds:.0f} s"
+    relay.count_new(turn, relay.seen[before:])
     figures = measure_turn(turn, relay.seen[before:], read_events(printed), asked.window)
     figures.seconds = round(time.monotonic() - begin, 1)
     figures.ended = figures.ended or f"exit {code}"

@@ -7,8 +7,11 @@ import os
 import shutil
 
 from bench.context_simulation.drive import MIXES, Outcome, Run, play
+from bench.context_simulation.held_out import HELD_OUT
 from bench.context_simulation.server import REFUSALS, SUMMARIES
 from bench.context_simulation.tokenizer import find_tokenizer
+
+MAX_COLUMNS = 5
 
 
 def main() -> None:
@@ -23,6 +26,7 @@ def main() -> None:
     parser.add_argument("--silent", action="store_true", help="the server reports no usage")
     parser.add_argument("--summaries", choices=SUMMARIES, default="good")
     parser.add_argument("--mix", choices=tuple(MIXES), default="mixed", help="whose turns are played")
+    parser.add_argument("--held-out", action="store_true", help="play the mixes and seeds that nothing is tuned to")
     parser.add_argument("--rare", action="store_true", help="messages of rare ideographs")
     parser.add_argument("--untold", action="store_true", help="the window comes from the server's list of models")
     parser.add_argument("--gguf", help="whose vocabulary counts")
@@ -31,28 +35,32 @@ def main() -> None:
     os.nice(5)
     tokenizer = find_tokenizer(asked.gguf)
     columns: list[tuple[str, Outcome, int]] = []
-    for window in asked.window:
-        for seed in asked.seed:
-            run = Run(
-                window=window,
-                seed=seed,
-                turns=asked.turns,
-                way=asked.way,
-                served=asked.served,
-                refuses=asked.refuses,
-                clamps=asked.clamps,
-                reports=not asked.silent,
-                summaries=asked.summaries,
-                rare=asked.rare,
-                mix=asked.mix,
-                told=not asked.untold,
-            )
-            outcome = play(run, tokenizer)
-            columns.append((f"{window // 1024}K s{seed}", outcome, asked.served or window))
-            if asked.verbose:
-                show(outcome)
-            shutil.rmtree(outcome.home.parent)
-    print_table(columns, asked.way)
+    for mix, window, turns, seed in HELD_OUT if asked.held_out else list_runs(asked):
+        run = Run(
+            window=window,
+            seed=seed,
+            turns=turns,
+            way=asked.way,
+            served=asked.served,
+            refuses=asked.refuses,
+            clamps=asked.clamps,
+            reports=not asked.silent,
+            summaries=asked.summaries,
+            rare=asked.rare,
+            mix=mix,
+            told=not asked.untold,
+        )
+        outcome = play(run, tokenizer)
+        columns.append((f"{mix} {window // 1024}K s{seed}", outcome, asked.served or window))
+        if asked.verbose:
+            show(outcome)
+        shutil.rmtree(outcome.home.parent)
+    for start in range(0, len(columns), MAX_COLUMNS):
+        print_table(columns[start : start + MAX_COLUMNS], asked.way)
+
+
+def list_runs(asked: argparse.Namespace) -> list[tuple[str, int, int, int]]:
+    return [(asked.mix, window, asked.turns, seed) for window in asked.window for seed in asked.seed]
 
 
 def show(outcome: Outcome) -> None:
@@ -65,10 +73,10 @@ def show(outcome: Outcome) -> None:
 
 
 def print_table(columns: list[tuple[str, Outcome, int]], way: str) -> None:
-    print(f"{way:<46}" + "".join(f"{name:>16}" for name, _, _ in columns))
+    print(f"{way:<46}" + "".join(f"{name:>18}" for name, _, _ in columns))
     lines = [outcome.figures.lines(window) for _, outcome, window in columns]
     for row in zip(*lines, strict=True):
-        print(f"{row[0][0]:<46}" + "".join(f"{cell:>16}" for _, cell in row))
+        print(f"{row[0][0]:<46}" + "".join(f"{cell:>18}" for _, cell in row))
 
 
 if __name__ == "__main__":

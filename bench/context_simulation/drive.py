@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.context_simulation.figures import Figures, measure
+from bench.context_simulation.held_out import HELD_OUT_MIXES
 from bench.context_simulation.scenario import Scenario, ScriptedTurn
 from bench.context_simulation.server import CountingServer
 from bench.context_simulation.shapes import ChattyScenario, LongResultScenario, ToolScenario
@@ -26,6 +27,7 @@ MIXES: dict[str, type[Scenario]] = {
     "chatty": ChattyScenario,
     "tools": ToolScenario,
     "long": LongResultScenario,
+    **HELD_OUT_MIXES,
 }
 GRANTS = ("edit_file",)
 

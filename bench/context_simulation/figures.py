@@ -7,9 +7,12 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from statistics import mean
 
+from bench.context_simulation.cost import Cost, count_common, measure_cost
 from bench.context_simulation.scenario import Fact, ScriptedTurn
 from bench.context_simulation.server import Heard
 from bench.context_simulation.tokenizer import Tokenizer
+
+EARLY_TURNS = 40
 
 
 @dataclass
@@ -28,6 +31,10 @@ class Figures:
     tool_turns: int = 0
     request_cut: int = 0
     facts_visible: float = 0.0
+    least_facts: int = 0
+    early_whole: int = 0
+    early_facts: int = 0
+    cost: Cost = field(default_factory=Cost)
     fill: float = 0.0
     unanswered: int = 0
     seconds: float = 0.0
@@ -48,7 +55,9 @@ class Figures:
             ("summary requests", f"{self.summaries}"),
             ("prefix kept", f"{self.prefix_kept:.1%}"),
             (f"tool turns with the request cut, of {self.tool_turns}", f"{self.request_cut}"),
-            ("facts visible, last two thirds", f"{self.facts_visible:.1f}"),
+            ("facts visible, last two thirds (least)", f"{self.facts_visible:.1f} ({self.least_facts})"),
+            (f"first {EARLY_TURNS} at turn {EARLY_TURNS}: whole / facts", f"{self.early_whole} / {self.early_facts}"),
+            *self.cost.lines(),
             ("mean fill of the limit", f"{self.fill:.2f}"),
             ("turns unanswered", f"{self.unanswered}"),
             ("seconds", f"{self.seconds:.0f}"),
@@ -68,19 +77,17 @@ def measure(
     figures.fill = mean(one.prompt_tokens for one in talked) / (window * 0.85) if talked else 0.0
     _measure_prefix(figures, talked, tokenizer)
     _measure_requests(figures, talked, played)
-    figures.facts_visible = _visible(talked, facts, len(played))
+    visible = _count_visible(talked, facts, len(played))
+    figures.facts_visible, figures.least_facts = (mean(visible), min(visible)) if visible else (0.0, 0)
+    _measure_early(figures, talked, played)
+    figures.cost = measure_cost(heard, {turn.number: turn.text for turn in played}, tokenizer)
     return figures
 
 
 def _measure_prefix(figures: Figures, talked: Sequence[Heard], tokenizer: Tokenizer) -> None:
     kept = sent = 0
     for before, after in pairwise(talked):
-        same = 0
-        for old, new in zip(before.pieces, after.pieces, strict=False):
-            if old != new:
-                same += tokenizer.count(_common(old, new))
-                break
-            same += tokenizer.count(old)
+        same = count_common(before.pieces, after.pieces, tokenizer)
         whole = before.pieces == after.pieces[: len(before.pieces)]
         figures.rewrites += not whole
         if not whole:
@@ -94,15 +101,6 @@ def _measure_prefix(figures: Figures, talked: Sequence[Heard], tokenizer: Tokeni
     figures.prefix_kept = kept / sent if sent else 1.0
 
 
-def _common(old: str, new: str) -> str:
-    same = 0
-    for one, other in zip(old, new, strict=False):
-        if one != other:
-            break
-        same += 1
-    return old[:same]
-
-
 def _measure_requests(figures: Figures, talked: Sequence[Heard], played: Sequence[ScriptedTurn]) -> None:
     by_turn: dict[int, list[Heard]] = {}
     for one in talked:
@@ -114,13 +112,19 @@ def _measure_requests(figures: Figures, talked: Sequence[Heard], played: Sequenc
             figures.request_cut += any(turn.text not in one.text for one in asked) or not asked
 
 
-def _visible(talked: Sequence[Heard], facts: Sequence[Fact], turns: int) -> float:
-    """Facts told so far whose value stands in the last request of a turn, over the last two thirds of the turns."""
+def _count_visible(talked: Sequence[Heard], facts: Sequence[Fact], turns: int) -> list[int]:
+    """Facts told so far whose value is in the last request of a turn, for each of the last two thirds of the turns."""
     last = {one.turn: one for one in talked}
     told = {fact.turn: fact for fact in facts}
-    counts = []
-    for turn, one in last.items():
-        if turn > turns // 3:
-            text = one.text
-            counts.append(sum(fact.value in text for number, fact in told.items() if number <= turn))
-    return mean(counts) if counts else 0.0
+    return [
+        sum(fact.value in one.text for number, fact in told.items() if number <= turn)
+        for turn, one in last.items()
+        if turn > turns // 3
+    ]
+
+
+def _measure_early(figures: Figures, talked: Sequence[Heard], played: Sequence[ScriptedTurn]) -> None:
+    """Look for the user's first messages and their facts in the last request of a later turn."""
+    text = next((one.text for one in reversed(talked) if one.turn == EARLY_TURNS), "")
+    figures.early_whole = sum(turn.text.strip() in text for turn in played[:EARLY_TURNS] if text)
+    figures.early_facts = sum(turn.fact.value in text for turn in played[:EARLY_TURNS] if text and turn.fact)

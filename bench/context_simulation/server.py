@@ -12,7 +12,7 @@ from http.server import BaseHTTPRequestHandler
 from typing import Any
 
 from bench.context_simulation.scenario import ScriptedTurn, Step
-from bench.context_simulation.tokenizer import ANSWER_BEGINS, Tokenizer, render_pieces
+from bench.context_simulation.tokenizer import ANSWER_BEGINS, Tokenizer, render_answer, render_pieces
 from bench.servers import LoopbackServer
 
 Refuse = Callable[[int, int, int], tuple[int, dict[str, Any]]]
@@ -88,6 +88,7 @@ REFUSALS: dict[str, tuple[Refuse, bool]] = {
 }
 REFUSAL = "I'm sorry, but I can't help with that request. As an AI model I am not able to write these minutes."
 FACT_FREE = "Goal:\n- The user and the assistant talked about the project.\nOpen points:\n- They will go on with it."
+SUMMARY_ORDER = "Write the minutes"
 SUMMARIES = ("good", "refusal", "garbage", "fact-free", "empty", "copied", "inflated", "hang", "foreign")
 
 
@@ -101,6 +102,7 @@ class Heard:
     prompt_tokens: int
     summary: bool
     status: int = 200
+    answer: str = ""  # as the template writes it
 
     @property
     def max_tokens(self) -> int:
@@ -138,7 +140,7 @@ class CountingServer(LoopbackServer):
     def answer(self, body: dict[str, Any]) -> tuple[int, dict[str, Any] | list[dict[str, Any]]]:
         pieces = render_pieces(body)
         tokens = sum(map(self.tokenizer.count, pieces)) + self.tokenizer.count(ANSWER_BEGINS)
-        summary = not body.get("tools")
+        summary = not body.get("tools") or SUMMARY_ORDER in str(body["messages"][-1]["content"])
         heard = Heard(self._turn.number, body, pieces, tokens, summary)
         self.heard.append(heard)
         if self.refuses:
@@ -147,6 +149,7 @@ class CountingServer(LoopbackServer):
                 heard.status, refusal = refuse(tokens, heard.max_tokens, self.window)
                 return heard.status, refusal
         step = Step(text=self._summary(body)) if summary else self._next(body)
+        heard.answer = render_answer(step.text, step.calls)
         read = min(tokens, self.window) if self.clamps else tokens
         return 200, self._chunks(step, read)
 
@@ -154,7 +157,8 @@ class CountingServer(LoopbackServer):
         return self._steps.pop(0) if self._steps else Step(text="That is all.")
 
     def _summary(self, body: dict[str, Any]) -> str:
-        record = str(body["messages"][-1]["content"])
+        messages = body["messages"] if body.get("tools") else body["messages"][-1:]
+        record = "\n".join(str(message.get("content") or "") for message in messages)
         match self.summaries:
             case "refusal":
                 return REFUSAL

@@ -55,6 +55,10 @@ class ShapedScenario(Scenario):
         return (*worked, Step(text=self._talk(*self.answer_words)))
 
     def _look(self) -> tuple[tuple[str, dict[str, Any]], ...]:
+        """Calls of one step. Each looks elsewhere: the same call three times in a row is stopped as a loop."""
+        return tuple(self._choose_call() for _ in range(self._random.choice(self.calls)))
+
+    def _choose_call(self) -> tuple[str, dict[str, Any]]:
         chance = self._random
         path = f"docs/log_{chance.randrange(40)}.txt"
         kinds = (
@@ -62,7 +66,7 @@ class ShapedScenario(Scenario):
             ("grep", {"pattern": f"queue-{chance.randrange(40)} ", "path": "docs"}),
             ("read_file", {"path": path, "startLine": chance.randrange(1, 20), "endLine": 40}),
         )
-        return tuple(chance.choices(kinds, (5, 3, 2))[0] for _ in range(chance.choice(self.calls)))
+        return chance.choices(kinds, (5, 3, 2))[0]
 
     def _talk(self, least: int, most: int) -> str:
         count = self._random.randint(least, most)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import urllib.request
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -99,3 +100,9 @@ def _render(message: dict[str, Any]) -> str:
 
 
 ANSWER_BEGINS = "<|im_start|>assistant\n"
+
+
+def render_answer(text: str, calls: Iterable[tuple[str, dict[str, Any]]]) -> str:
+    """An answer as it is written, and as it comes back in the next request if nobody changes it."""
+    asked = [{"function": {"name": name, "arguments": json.dumps(arguments)}} for name, arguments in calls]
+    return _render({"role": "assistant", "content": text, "tool_calls": asked})

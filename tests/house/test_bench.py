@@ -18,6 +18,8 @@ import bench.compare as comparison
 import pytest
 from bench.__main__ import discovered, save
 from bench.context_chat import CountingRelay, Exchanged, describe_chat, measure_turn, play_turns, write_files
+from bench.context_simulation.cost import measure_cost
+from bench.context_simulation.server import Heard
 from bench.row import Row, program
 from bench.tasks import count_finished
 from bench.tasks.checks import Outcome, apply_check
@@ -108,7 +110,7 @@ def test_the_figures_tell_a_sum_over_the_window_a_wrong_answer_and_a_failure() -
         "messages": [{"role": "user", "content": "The staging database listens on port 45871."}],
         "max_tokens": 4000,
     }
-    seen = [Exchanged(told, 200, 5000, 4900), Exchanged(told, 200, 9000, 0), Exchanged(told, 400)]
+    seen = [Exchanged(told, 200, 5000, 4900, 3, 50), Exchanged(told, 200, 9000, 0), Exchanged(told, 400)]
     events = [{"type": "text-delta", "text": "On 5432."}, {"type": "compressed"}]
 
     figures = measure_turn(turn, seen, events, 8192)
@@ -118,6 +120,32 @@ def test_the_figures_tell_a_sum_over_the_window_a_wrong_answer_and_a_failure() -
     table = "\n".join(describe_chat([figures], 8192))
     assert "facts answered                              0" in table
     assert "35.0%" in table
+    assert "read again, × what is new                   182.00" in table
+
+
+def test_the_price_counts_what_is_read_again_and_summaries_over_what_is_new() -> None:
+    def hear(turn: int, pieces: list[str], answer: str, *, summary: bool = False) -> Heard:
+        tokens = sum(map(len, pieces))
+        messages = [{"role": "tool" if piece.startswith("result") else "user", "content": piece} for piece in pieces]
+        return Heard(turn, {"messages": messages}, pieces, tokens, summary, answer=answer)
+
+    heard = [
+        hear(1, ["rules", "ask one"], "call"),
+        hear(1, ["rules", "ask one", "call", "result"], "answer"),
+        hear(2, ["clerk", "what was said"], "minutes", summary=True),
+        hear(2, ["rules", "minutes", "ask two"], "done"),
+    ]
+    cost = measure_cost(heard, {1: "ask one", 2: "ask two"}, LetterTokenizer())
+
+    asked = LetterTokenizer().count("<|im_start|>user\nask two<|im_end|>\n<|im_start|>assistant\n")
+    assert cost.new == len("rulesask one") + len("result") + asked
+    assert cost.read == len("rulesask one") + len("result") + len("minutesask two")
+    assert (cost.summary_read, cost.summary_written) == (len("clerkwhat was said"), len("minutes"))
+
+
+class LetterTokenizer:
+    def count(self, text: str) -> int:
+        return len(text)
 
 
 def test_sixty_turns_ask_for_every_fact_and_begin_with_nothing_done(tmp_path: Path) -> None:
