@@ -12,7 +12,7 @@ import subprocess
 from collections.abc import Iterator
 from functools import cache
 
-from ollm.policy.shell.programs import PROGRAMS
+from ollm.policy.shell.programs import get_program, read_table
 
 BUILTINS = frozenset({"echo", "printf", "test", "[", "type", "command", "cd", "pwd", ":", "true", "false"})
 GIT = (
@@ -59,14 +59,15 @@ CONTEXTS = (
 
 def list_programs() -> list[str]:
     """Those that may run unasked and are on this machine."""
-    reading = [name for name, record in PROGRAMS.items() if record.reads is not None or record.inspect is not None]
+    records = {name: get_program(name) for name in (*read_table(), "git")}
+    reading = [name for name, one in records.items() if one.reads is not None or one.inspect is not None]
     found = [name for name in sorted(reading) if name in BUILTINS or shutil.which(name)]
     return [*(name for name in found if name != "git"), *(f"git {one}" for one in GIT if "git" in found)]
 
 
 def list_options(program: str) -> list[str]:
     """The options that a program tells of itself, and those of its record."""
-    known = PROGRAMS[program.split(maxsplit=1)[0]].options
+    known = get_program(program.split(maxsplit=1)[0]).options
     letters = [f"-{letter}" for letter in (known.flags or "") + known.values + known.joined]
     longs = [f"--{name}" for name in (*known.known, *known.long_values, *known.optional)]
     told = [] if program in BUILTINS else re.findall(r"(?<![\w-])--?[A-Za-z0-9][\w-]*", _ask_for_help(program))

@@ -352,15 +352,15 @@ def _inspect_reader(part: CommandPart, judge: PathJudge, name: str, program: Pro
         objections += judge.check_write(word)
     responses = [word for word in part.words[1:] if reading.responses and word.text.startswith("@")]
     objections += sum((judge.check_read(drop_prefix(word, 1)) for word in responses), NO_OBJECTIONS)
-    if reading.paths:
+    if not reading.text:
         objections += judge.check_directory() + _check_operands(found, reading, judge)
     else:
         objections += sum((judge.check_names(word) for _, word in found.operands), NO_OBJECTIONS)
-    if reading.output is not None and len(found.operands) > reading.output:
+    if reading.output and len(found.operands) > reading.output:
         place, word = found.operands[reading.output]
         runs.append((place, f"{name} writes {word.text}"))
         objections += judge.check_write(word)
-    if part.may_differ and reading.paths:
+    if part.may_differ and not reading.text:
         objections += Objections(remarks=(f"what {name} reads is computed at run time",))
     reads = not reading.only_with or (len(part.words) > 2 and part.words[1].text in reading.only_with)
     named = [f"{name} reads the files that a file names"] if responses else []
@@ -374,14 +374,26 @@ def _find_reading_dangers(part: CommandPart, name: str, reading: Reading, found:
         for one in found.options
         if one.is_any(reading.danger)
     ]
-    if reading.danger or reading.paths:
+    if reading.danger or not reading.text:
         runs += [(index, "it may contain an option") for index in found.uncertain]
     if reading.evaluate is not None:
         runs += reading.evaluate(part.words)
-    if reading.setting is not None:
-        expression, reason = reading.setting
-        runs += [(place, reason) for place, word in found.operands if re.fullmatch(expression, word.text, re.DOTALL)]
+    if reading.setting:
+        setting = [place for place, word in found.operands if re.fullmatch(reading.setting, word.text, re.DOTALL)]
+        runs += [(place, reading.setting_reason) for place in setting]
+    if reading.script is not None:
+        scripts = [
+            (place, word)
+            for place, word in _find_scripts(found, reading)
+            if not word.static or not reading.script(word.text)
+        ]
+        runs += [(place, f"the {name} program may write, read other files or run commands") for place, _ in scripts]
     return runs
+
+
+def _find_scripts(found: OptionScan, reading: Reading) -> Sequence[tuple[int, ShellWord]]:
+    giving = [option for option in found.options if option.is_any(reading.pattern_options)]
+    return [(one.index, one.value) for one in giving if one.value] if giving else found.operands[:1]
 
 
 def _check_operands(found: OptionScan, reading: Reading, judge: PathJudge) -> Objections:
@@ -404,7 +416,9 @@ def _check_option_values(found: OptionScan, reading: Reading, judge: PathJudge) 
 
 
 def _list_unknown(name: str, found: OptionScan, reading: Reading, judge: PathJudge) -> list[str]:
-    unknown = [f"it is not known what {name} {one.spelled} does" for one in found.unknown if reading.exact]
+    unknown = [
+        f"it is not known what {name} {one.spelled} does" for one in found.unknown if reading.exact or reading.script
+    ]
     if any(option.is_any(reading.names) for option in found.options):
         unknown.append(f"{name} reads the files that a file names")
     if any(option.is_any(reading.selecting) for option in found.options):

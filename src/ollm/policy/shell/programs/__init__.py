@@ -1,27 +1,114 @@
-"""Shell program database: one record per program."""
+"""Shell program database: the rows of table.txt as records, each built when its program is first met."""
 
 from __future__ import annotations
 
-from ollm.policy.shell.programs.inner_commands import LAUNCHERS, SHELLS, WRAPPERS
-from ollm.policy.shell.programs.record import Program
-from ollm.policy.shell.programs.search_tools import FIND_TOOLS, SCRIPT_TOOLS, SEARCH_TOOLS
-from ollm.policy.shell.programs.system_tools import BUILD_TOOLS, FILE_TOOLS, SYSTEM_TOOLS, TEXT_TOOLS
+import re
+from collections.abc import Callable, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeVar
 
-PROGRAMS: dict[str, Program] = {
-    **TEXT_TOOLS,
-    **SEARCH_TOOLS,
-    **FIND_TOOLS,
-    **SYSTEM_TOOLS,
-    **SCRIPT_TOOLS,
-    **FILE_TOOLS,
-    **BUILD_TOOLS,
-    **WRAPPERS,
-    **LAUNCHERS,
-    **SHELLS,
-}
+import msgspec
+
+from ollm.policy.shell.options import OptionGrammar
+from ollm.policy.shell.programs import expressions, inner_commands
+from ollm.policy.shell.programs.git import GIT
+from ollm.policy.shell.programs.record import Granting, Launching, Program, Reading, Wrapping, Writing
+
+Part = TypeVar("Part", bound=msgspec.Struct)
 UNKNOWN_PROGRAM = Program()
+_PARTS: dict[str, tuple[msgspec.Struct, str]] = {  # with the field of the first word that is not a flag
+    "reads": (Reading(), ""),
+    "writes": (Writing(), "shape"),
+    "wraps": (Wrapping(), ""),
+    "launches": (Launching(), ""),
+    "grants": (Granting(), "depth"),
+}
+_FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "inspect find": expressions.inspect_find,
+    "find-commands find": expressions.unwrap_find,
+    "find-commands fd": expressions.unwrap_fd,
+    "find-commands sed": expressions.unwrap_sed,
+    "find-commands awk": expressions.unwrap_awk,
+    "find-commands alias": inner_commands.unwrap_alias,
+    "find-commands callback": inner_commands.unwrap_callback,
+    "find-commands command-builtin": inner_commands.unwrap_command_builtin,
+    "find-commands eval": inner_commands.unwrap_eval,
+    "find-commands parallel": inner_commands.unwrap_parallel,
+    "find-commands rest": inner_commands.unwrap_rest,
+    "find-commands shell": inner_commands.unwrap_shell,
+    "find-commands ssh": inner_commands.unwrap_ssh,
+    "find-commands trap": inner_commands.unwrap_trap,
+    "find-commands user-shell": inner_commands.unwrap_user_shell,
+    "script sed": expressions.is_plain_sed,
+    "script awk": expressions.is_plain_awk,
+    "evaluate jq": expressions.find_jq_dangers,
+    "evaluate printf": expressions.find_printf_dangers,
+    "evaluate status": expressions.find_status_dangers,
+    "evaluate test": expressions.find_test_dangers,
+}
 
 
+@cache
+def read_table() -> dict[str, str]:
+    """Return the facts of each program as text, by its name."""
+    text = Path(__file__).with_name("table.txt").read_text(encoding="utf-8")
+    rows: dict[str, str] = {}
+    for row in re.sub(r"\n[ ]+", " ", text).split("\n"):
+        names, found, facts = row.partition(" = ")
+        if found and not row.startswith("#"):
+            rows.update(dict.fromkeys(names.split(), facts))
+    return rows
+
+
+@cache
 def get_program(name: str) -> Program:
     """Return the record of a program, or an empty record if the program is unknown."""
-    return PROGRAMS.get(name, UNKNOWN_PROGRAM)
+    row = read_table().get(name)
+    return GIT if name == "git" else UNKNOWN_PROGRAM if row is None else _build_program(row)
+
+
+def _build_program(row: str) -> Program:
+    facts = {key: text for key, _, text in (fact.strip().partition(" ") for fact in row.split(";"))}
+    own = {word: word for word in facts.pop("options", "").split()}
+    if "wraps" in facts:
+        own["stops"] = "stops"
+    parts: dict[str, Any] = {"options": _build_options({**facts, **own})}
+    for key, (blank, first) in _PARTS.items():
+        if key in facts:
+            flags = [field.replace("_", "-") for field in blank.__struct_fields__]
+            words = {word if word in flags else first: word for word in facts.pop(key).split()}
+            parts[key] = _fill_part(blank, {**facts, **words})
+    letters = dict(word.split("=") for word in facts.pop("flag-letters", "").split())
+    record = msgspec.structs.replace(UNKNOWN_PROGRAM, **parts, flag_letters={"": letters} if letters else {})
+    return _fill_part(record, facts)
+
+
+def _build_options(facts: Mapping[str, str]) -> OptionGrammar:
+    words = facts.get("long", "").split()
+    grammar = OptionGrammar(
+        long_values=tuple(word[:-1] for word in words if word.endswith("=")),
+        optional=tuple(word[:-1] for word in words if word.endswith("?")),
+        known=(*(word for word in words if not word.endswith(("=", "?"))), "help", "version"),
+    )
+    return _fill_part(grammar, facts)
+
+
+def _fill_part(blank: Part, facts: Mapping[str, str]) -> Part:
+    """Return a part of a record with the fields that the facts name."""
+    given = {
+        name: _read_fact(key, facts[key], getattr(blank, name))
+        for name in blank.__struct_fields__
+        if (key := name.replace("_", "-")) in facts
+    }
+    return msgspec.structs.replace(blank, **given)
+
+
+def _read_fact(key: str, text: str, default: object) -> object:
+    if isinstance(default, bool):
+        return True
+    if isinstance(default, int):
+        return int(text)
+    if isinstance(default, tuple):
+        return tuple(text.split())
+    return _FUNCTIONS[f"{key} {text}"] if default is None and key != "flags" else text

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal
+from typing import Literal
 
 from ollm.domain.struct import Data
 from ollm.policy.shell.model import CommandPart
@@ -33,57 +33,61 @@ class Reading(Data, frozen=True):
 
     `danger`: options that run something or write. `names`: options that take the list of files to read from a file.
     `skip`: the number of leading operands that are not paths (a pattern), unless one of `pattern_options` gives it.
-    `paths` False: operands are text. `read_options`: options whose value is a file to read. `output`: the index of the
-    first operand that is written. `deep`: options that read a whole tree, including hidden files; `selecting`: those
-    that do so for the names in their value; `following`: those that follow links. `walks`: options that traverse trees;
-    `compares`: it traverses directories without any option. `responses`: `@FILE` stands for the words in a file.
-    `setting`: an expression for operands that set or reveal more, and a description. `evaluate` finds words that are
-    code. `only_with`: it only reads if its first word is one of these. `exact`: so simple that the analysis cannot be
-    wrong.
+    `text`: operands are text, not paths. `read_options`: options whose value is a file to read. `output`: the index
+    of the first operand that is written, if not 0. `deep`: options that read a whole tree, including hidden files;
+    `selecting`: those that do so for the names in their value; `following`: those that follow links. `walks`:
+    options that traverse trees; `compares`: it traverses directories without any option. `responses`: `@FILE`
+    stands for the words in a file. `setting`: an expression for operands that set or reveal more, explained by
+    `setting_reason`. `evaluate` finds words that are code. `script`: its first operand is a script, and the
+    function says whether that only prints. `only_with`: it only reads if its first word is one of these. `exact`:
+    so simple that the analysis cannot be wrong.
     """
 
     danger: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
     skip: int = 0
     pattern_options: tuple[str, ...] = ()
-    paths: bool = True
+    text: bool = False
     read_options: tuple[str, ...] = ()
-    output: int | None = None
+    output: int = 0
     deep: tuple[str, ...] = ()
     selecting: tuple[str, ...] = ()
     following: tuple[str, ...] = ()
     walks: tuple[str, ...] = ()
     compares: bool = False
     responses: bool = False
-    setting: tuple[str, str] | None = None
+    setting: str = ""
+    setting_reason: str = ""
     evaluate: Callable[[Sequence[ShellWord]], WordDangers] | None = None
+    script: Callable[[str], bool] | None = None
     only_with: tuple[str, ...] = ()
     exact: bool = False
 
 
 class Writing(Data, frozen=True):
     """Words of a program that writes. `all` operands are written, the `last` one (the others are read), the `first`
-    one, those named by `settings` like `of=…`, or only the values of the options in `targets`. The first `skip`
-    operands are not paths, unless one of `skip_options` replaces them. `moves`: sources are written too. `deep`:
-    options that include everything below. `needs`: it writes only with one of these."""
+    one, those named by `settings` like `of=…`, or only the values of the options in `targets`. Before the paths there
+    are `before` other operands, unless one of `before_options` replaces them. `moves`: sources are written too.
+    `removing`: options that include everything below. `needs`: it writes only with one of these."""
 
-    shape: Literal["all", "last", "first", "option", "settings"]
+    shape: Literal["all", "last", "first", "option", "settings"] = "all"
     targets: tuple[str, ...] = ()
-    skip: int = 0
-    skip_options: tuple[str, ...] = ()
+    before: int = 0
+    before_options: tuple[str, ...] = ()
     moves: bool = False
-    deep: tuple[str, ...] = ()
+    removing: tuple[str, ...] = ()
     needs: tuple[str, ...] = ()
 
 
 class Wrapping(Data, frozen=True):
-    """Words of a wrapper: options, then `operands` arguments, then the command, as words or `joined` into a script.
+    """Words of a wrapper: options, then `operands` arguments, then the command, as words or joined
+    `as_script`.
     `scripts` are options whose value is a script, `logs` those that write a file. A `harmless` wrapper does not change
     what it runs."""
 
     operands: int = 0
     assignments: bool = False
-    joined: bool = False
+    as_script: bool = False
     more: bool = False
     scripts: tuple[str, ...] = ()
     logs: tuple[str, ...] = ()
@@ -92,13 +96,13 @@ class Wrapping(Data, frozen=True):
 
 class Launching(Data, frozen=True):
     """A program that starts a command found among its words. `after`: the command follows one of these, or the name if
-    there are none. `words`: the command is the rest of the words, after at most `own` others. `quoted`: the command is
-    one word; with `marked`, only after a mark."""
+    there are none. The command is the rest of the words, after at most `own` others, or one quoted word; `one_word`:
+    only the latter, `split`: only the former. `marked`: one word counts only after a mark."""
 
     after: tuple[str, ...] = ()
     own: int = MAX_WORDS
-    words: bool = True
-    quoted: bool = True
+    one_word: bool = False
+    split: bool = False
     marked: bool = False
 
 
@@ -157,67 +161,6 @@ def split_names(text: str) -> tuple[str, ...]:
     return tuple(text.split())
 
 
-def list_options(values: str = "", longs: str = "", joined: str = "", flags: str | None = None) -> OptionGrammar:
-    """Build the option grammar of a program: letters that take a value, and long options, written `name`, `name=` with
-    a value and `name?` if the value can only follow an equals sign. `joined` are letters whose value can only be in the
-    same word. `flags` are letters without a value; if given, the list of options is complete."""
-    words = longs.split()
-    return OptionGrammar(
-        flags=flags,
-        values=values,
-        joined=joined,
-        long_values=tuple(word[:-1] for word in words if word.endswith("=")),
-        optional=tuple(word[:-1] for word in words if word.endswith("?")),
-        known=(*(word for word in words if not word.endswith(("=", "?"))), "help", "version"),
-    )
-
-
-def read_files(
-    values: str = "", longs: str = "", joined: str = "", *, flags: str | None = None, **facts: Any
-) -> Program:
-    """Build the record of a program that reads files. Harmless options without a value need not be listed, because the
-    kernel limits the program to reading. List them for programs that run without a sandbox (`exact`), and for those
-    whose first operand is not a path (`skip`), since an unknown option may take it as its value."""
-    own = _take_own(facts)
-    return Program(options=list_options(values, longs, joined, flags), reads=Reading(**facts), **own)
-
-
-def read_text(values: str = "", longs: str = "", joined: str = "", **facts: Any) -> Program:
-    return read_files(values, longs, joined, paths=False, **facts)
-
-
-def write_files(
-    shape: Literal["all", "last", "first", "option", "settings"], values: str = "", longs: str = "", **facts: Any
-) -> Program:
-    """Build the record of a program that writes files: options with a value, and which words name the files."""
-    own = _take_own(facts)
-    return Program(options=_list_values(values, longs), writes=Writing(shape=shape, **facts), **own)
-
-
-def wrap_command(values: str = "", longs: str = "", **facts: Any) -> Program:
-    """Build the record of a program that runs the command after its own options and words."""
-    own = _take_own(facts)
-    return Program(options=_list_values(values, longs, stops=True), wraps=Wrapping(**facts), **own)
-
-
-def launch_command(after: str = "", **facts: Any) -> Program:
-    own = _take_own(facts)
-    return Program(launches=Launching(after=tuple(after.split()), **facts), **own)
-
-
-def _list_values(values: str, longs: str, *, stops: bool = False) -> OptionGrammar:
-    return OptionGrammar(values=values, long_values=tuple(longs.split()), stops=stops)
-
-
-def _take_own(facts: dict[str, Any]) -> dict[str, Any]:
-    """Remove and return the facts about the program itself, leaving those about one part of it."""
-    return {name: facts.pop(name) for name in Program.__struct_fields__ if name in facts}
-
-
-def share_record(names: str, record: Program) -> dict[str, Program]:
-    return dict.fromkeys(names.split(), record)
-
-
 class FileTargets(Data, frozen=True):
     """Words that name files written and files read; `removed` ones include everything in them."""
 
@@ -231,10 +174,10 @@ def find_targets(program: Program, words: Sequence[ShellWord]) -> FileTargets:
     writer, found = program.writes, scan_options(words, program.options)
     if writer is None or (writer.needs and not any(option.is_any(writer.needs) for option in found.options)):
         return FileTargets()
-    skip = 0 if any(option.is_any(writer.skip_options) for option in found.options) else writer.skip
+    skip = 0 if any(option.is_any(writer.before_options) for option in found.options) else writer.before
     operands = [word for _, word in found.operands][skip:]
     written = [option.value for option in found.options if option.is_any(writer.targets) and option.value]
-    deep = any(option.is_any(writer.deep) for option in found.options)
+    deep = any(option.is_any(writer.removing) for option in found.options)
     match writer.shape:
         case "all":
             return FileTargets(written=(*written, *operands), removed=tuple(operands) if deep else ())
