@@ -103,6 +103,12 @@ def test_the_built_in_rules_let_run_what_reads_and_ask_about_the_rest(place: Pla
     assert list_wrong(section, verdicts) == []
 
 
+def test_places_that_the_sandbox_holds_are_asked_about_and_no_others(place: Place) -> None:
+    section = "in a whole sandbox"
+    verdicts = {row.line: name_verdict(judge(place, row.line, "full")) for row in load_sections()[section]}
+    assert list_wrong(section, verdicts) == []
+
+
 @pytest.mark.parametrize("section", [name for name in load_sections() if name.startswith(ACTIONS)])
 def test_one_rule_covers_its_lines_and_no_others(place: Place, section: str) -> None:
     action, operator, value = section.split(" ", 2)

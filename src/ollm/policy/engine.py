@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
@@ -31,6 +32,7 @@ from ollm.policy.rules import (
     RuleSet,
     find_glob_base,
     find_locations,
+    is_system_file,
     list_builtin_rules,
     rule_matches,
 )
@@ -46,12 +48,14 @@ _GLOB_CHARACTERS = frozenset("*?[")
 
 
 class PathConcern(Data, frozen=True):
-    """A reason to ask about a path or refuse it. `resolved` are the paths that an approval opens."""
+    """A reason to ask about a path or refuse it. `resolved` are the paths that an approval opens. Only a person can
+    answer it if it is `locked`."""
 
     decision: Literal["ask", "deny"]
     text: str
     error_type: str = "Denied"
     resolved: tuple[str, ...] = ()
+    locked: bool = True
 
 
 def find_strictest_concern(boundary: Boundary, locations: Iterable[Location]) -> PathConcern | None:
@@ -61,7 +65,8 @@ def find_strictest_concern(boundary: Boundary, locations: Iterable[Location]) ->
     if refused is not None or not concerns:
         return refused
     paths = tuple(dict.fromkeys(path for found in concerns for path in found.resolved))
-    return PathConcern(decision="ask", text="; ".join(dict.fromkeys(found.text for found in concerns)), resolved=paths)
+    text = "; ".join(dict.fromkeys(found.text for found in concerns))
+    return PathConcern(decision="ask", text=text, resolved=paths, locked=any(found.locked for found in concerns))
 
 
 def find_concern(boundary: Boundary, target: str, access: Access) -> PathConcern | None:
@@ -81,14 +86,15 @@ def find_concern(boundary: Boundary, target: str, access: Access) -> PathConcern
     if access == "read" and boundary.is_readable(judged) and boundary.is_readable(fixed):
         return None
     if not inside:
-        return _make_outside_concern(boundary, target, access, str(fixed.resolved))
+        return _make_outside_concern(boundary, target, access, fixed.resolved)
     verb = "reading" if access == "read" else "writing"
     return PathConcern(decision="ask", text=f"{verb} {target}: {reason}", resolved=(str(judged.resolved),))
 
 
-def _make_outside_concern(boundary: Boundary, target: str, access: Access, resolved: str) -> PathConcern:
+def _make_outside_concern(boundary: Boundary, target: str, access: Access, resolved: Path) -> PathConcern:
     if access == "read":
-        return PathConcern(decision="ask", text=f"{target} is outside the workspace", resolved=(resolved,))
+        text, locked = f"{target} is outside the workspace", not is_system_file(resolved)
+        return PathConcern(decision="ask", text=text, resolved=(str(resolved),), locked=locked)
     text = f"{target} is outside the workspace {boundary.workspace}; writing and running there is not allowed"
     return PathConcern(decision="deny", text=text, error_type="OutsideWorkspace")
 
@@ -136,7 +142,7 @@ class PolicyEngine:
         if verdict.decision == "ask":
             verdict = self._apply_grants(request, verdict)
         verdict = self._apply_protection(request, verdict)
-        if verdict.decision == "ask" and not verdict.locked:
+        if verdict.decision == "ask" and not verdict.locked and not verdict.approve:
             return msgspec.structs.replace(verdict, grant=suggest_grant(request, self.boundary))
         return verdict
 
@@ -281,7 +287,7 @@ def apply_concern(verdict: Verdict, concern: PathConcern) -> Verdict:
         decision=concern.decision,
         reason=concern.text,
         rule=rule,
-        locked=True,
+        locked=concern.locked,
         risk=max(verdict.risk, Risk.HIGH, key=list(Risk).index),
         error_type=concern.error_type,
         approve=approve,

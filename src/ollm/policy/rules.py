@@ -287,6 +287,14 @@ def find_glob_base(pattern: str) -> str:
     return fixed or ("/" if pattern.startswith("/") else ".")
 
 
+_SYSTEM_PLACES = ("/usr", "/lib", "/lib32", "/lib64", "/opt")
+
+
+def is_system_file(path: Path) -> bool:
+    """Return True for installed software. Reading it is asked about, and `--yes` answers that question."""
+    return any(path.is_relative_to(place) for place in _SYSTEM_PLACES)
+
+
 # What happens to a tool of each category, in the order `policy show` lists them.
 CATEGORY_RULES: dict[ToolCategory, tuple[Decision, Risk, str]] = {
     "read": ("allow", Risk.LOW, "it only reads"),

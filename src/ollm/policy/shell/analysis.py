@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 import msgspec
@@ -36,6 +36,7 @@ from ollm.policy.shell.programs.record import InnerCommand, Program, Reading, Wo
 from ollm.policy.shell.walk import ScriptWalker
 from ollm.policy.shell.words import ShellWord, drop_prefix, make_literal
 from ollm.system.paths import Boundary, Judgement
+from ollm.system.sandbox.box import Level
 from ollm.system.sandbox.names import find_executable
 from ollm.system.terminal_text import find_hidden_characters, is_hidden
 
@@ -53,7 +54,9 @@ _SYSTEM_DIRECTORIES = ("/usr/bin/", "/bin/", "/usr/local/bin/", "/usr/lib/", "/o
 _OUTPUT_OPERATORS = frozenset({">", ">>", ">|", "&>", "&>>", ">&", "<>", "&>|"})
 
 
-def analyse_command(command: str, start: Path, boundary: Boundary) -> CommandAnalysis:
+def analyse_command(
+    command: str, start: Path, boundary: Boundary, find_level: Callable[[], Level] = lambda: "none"
+) -> CommandAnalysis:
     """Analyse what a line would do when run in `start`. Never raises: anything not understood gets a remark."""
     remarks = []
     hidden = find_hidden_characters(command)
@@ -61,7 +64,7 @@ def analyse_command(command: str, start: Path, boundary: Boundary) -> CommandAna
         remarks.append(f"it contains invisible characters: {', '.join(hidden[:5])}")
     if len(command) > MAX_COMMAND_CHARS:
         remarks.append(f"it is longer than {MAX_COMMAND_CHARS:,} characters")
-    analyst = _CommandAnalyser(boundary)
+    analyst = _CommandAnalyser(boundary, find_level)
     analyst.analyse_script(command, _ScriptContext(directories=(start,)))
     if hidden:
         analyst.analyse_script(
@@ -90,8 +93,9 @@ class _ScriptContext(Data, frozen=True):
 
 
 class _CommandAnalyser:
-    def __init__(self, boundary: Boundary) -> None:
+    def __init__(self, boundary: Boundary, find_level: Callable[[], Level]) -> None:
         self._boundary = boundary
+        self._find_level = find_level
         self._judged: dict[str, Judgement] = {}
         self.parts: list[CommandPart] = []
         self.remarks: list[str] = []
@@ -133,8 +137,11 @@ class _CommandAnalyser:
             else:
                 self._analyse_command(found, walker.functions, place)
 
+    def _make_judge(self, directories: Directories) -> PathJudge:
+        return PathJudge(self._boundary, directories, self._judged, self._find_level)
+
     def _analyse_redirection(self, found: Redirection, place: _ScriptContext) -> None:
-        judge = PathJudge(self._boundary, found.directories, self._judged)
+        judge = self._make_judge(found.directories)
         target = found.target
         duplicates = found.operator in (">&", "<&") and re.fullmatch(r"\d*-?", target.text) and target.static
         if duplicates or (target.static and is_stream(target.text)):
@@ -183,7 +190,7 @@ class _CommandAnalyser:
             return [(rest, inner, part.remarks)]
         found = find_inner_commands(program, part.words)
         found += [*_find_evaluated(program, part.words), *_find_setting_programs(program, part.words)]
-        judge = PathJudge(self._boundary, part.directories, self._judged)
+        judge = self._make_judge(part.directories)
         judged = part if part.guess else _add_effects(part, judge)  # a guess is held against rules alone
         more = [*_remark_on_settings(program, part.words), *_remark_on_unknown_words(program, part.words, found)]
         if more:

@@ -93,8 +93,11 @@ def is_harmless_variable(name: str) -> bool:
 
 
 class ShellScope:
+    """State of a shell. `reached` are the directories if the last command succeeded: after `&&` no other ones count."""
+
     def __init__(self, directories: Directories, home: Path | None, assigned: dict[str, str] | None = None) -> None:
         self.directories = directories
+        self.reached = directories
         self.home = home
         self.certain: dict[str, str] = {} if home is None else {"HOME": str(home)}
         self.assigned: dict[str, str] = dict(assigned or {})
@@ -108,6 +111,7 @@ class ShellScope:
 
 
 def follow_cd(words: Sequence[ShellWord], directories: Directories, home: Path | None) -> Directories:
+    """Return the directories after a command that succeeded."""
     texts = [word.text for word in words]
     while texts[:1] in (["command"], ["builtin"]):
         texts, words = texts[1:], words[1:]
@@ -124,8 +128,7 @@ def follow_cd(words: Sequence[ShellWord], directories: Directories, home: Path |
     given = expand_home(target.text, home)
     if given is None or (directories is None and not given.startswith("/")):
         return None
-    places = tuple(dict.fromkeys(Path(os.path.normpath(start / given)) for start in directories or (Path("/"),)))
-    return places if all(place.is_dir() for place in places) else merge_directories(directories, places)
+    return tuple(dict.fromkeys(Path(os.path.normpath(start / given)) for start in directories or (Path("/"),)))
 
 
 def merge_directories(one: Directories, other: Directories) -> Directories:

@@ -145,7 +145,8 @@ def find_ungranted(name: str, steering: str, words: Sequence[ShellWord], judge: 
     found = [*_find_unknown_words(words), *_find_steering_options(name, steering, words)]
     for word in _drop_texts(words):
         for candidate in list_path_candidates(word) if "://" not in word.text else ():
-            found += [reason for reason in judge.check_read(candidate).locks if not is_stream(candidate.text)]
+            objections = judge.check_read(candidate) if not is_stream(candidate.text) else NO_OBJECTIONS
+            found += [*objections.locks, *objections.remarks]
     return tuple(dict.fromkeys(found))
 
 

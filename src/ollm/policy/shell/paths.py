@@ -6,7 +6,7 @@ import glob
 import itertools
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 
@@ -14,18 +14,18 @@ import msgspec
 
 from ollm.domain.errors import ToolFailure
 from ollm.domain.struct import Data
-from ollm.policy.rules import find_glob_base
+from ollm.policy.rules import find_glob_base, is_system_file
 from ollm.policy.shell.model import CommandPart, Directories, expand_home
 from ollm.policy.shell.words import ShellWord
 from ollm.system.paths import Boundary, Judgement, explain_read_protection, is_environment_file
+from ollm.system.sandbox.box import WHOLE_LEVELS, Level
 from ollm.system.sandbox.git_settings import find_settings_with_login
-from ollm.system.sandbox.names import PACKAGE_FOLDERS, is_repository
 
+_TEMPORARY_PLACES = ("/tmp", "/dev/shm")  # noqa: S108 - the sandbox has its own
 _STREAM = r"/dev/(null|stdin|stdout|stderr|tty|zero|fd/\d+)"
 _NETWORK = ("/dev/tcp", "/dev/udp")
 _MAX_GLOB_MATCHES = 500
 _MAX_TREE_ENTRIES = 1500
-_MAX_REMOVED_ENTRIES = 20_000
 _SKIPPED_DIRECTORIES = frozenset({".git", "node_modules", ".venv", "__pycache__"})
 
 
@@ -47,9 +47,16 @@ NO_OBJECTIONS = Objections()
 class PathJudge:
     """Checks words as paths, relative to the directories where the command would run."""
 
-    def __init__(self, boundary: Boundary, directories: Directories, judged: dict[str, Judgement]) -> None:
-        """`judged` caches paths during the analysis of one line."""
+    def __init__(
+        self,
+        boundary: Boundary,
+        directories: Directories,
+        judged: dict[str, Judgement],
+        find_level: Callable[[], Level],
+    ) -> None:
+        """`judged` caches paths during the analysis of one line. `find_level` returns the sandbox level."""
         self.boundary = boundary
+        self._find_level = find_level
         self._directories = directories
         self._home = boundary.places.user_home
         self._holds_home = self._home is not None and self._home.is_relative_to(boundary.workspace)
@@ -101,8 +108,10 @@ class PathJudge:
     def check_directory(self) -> Objections:
         if self._directories is None:
             return Objections(remarks=("its working directory is unknown",))
-        outside = [place for place in self._directories if not self._judge(str(place)).inside]
-        return Objections(locks=tuple(f"it runs in {place}, outside the workspace" for place in outside))
+        outside = [judged for place in self._directories if not (judged := self._judge(str(place))).inside]
+        texts = {one: f"it runs in {one.named}, outside the workspace" for one in outside}
+        free = tuple(text for one, text in texts.items() if self._is_open(one, writing=False))
+        return Objections(remarks=free, locks=tuple(text for text in texts.values() if text not in free))
 
     def is_in_other_repository(self) -> bool:
         """Return True if a directory between the workspace and the working directory is a separate repository."""
@@ -167,7 +176,7 @@ class PathJudge:
         found = NO_OBJECTIONS
         for judged in self._judge_places(text):
             if isinstance(judged, Judgement) and (judged.write_protection if writing else judged.read_protection):
-                found += _list_objections(text, judged, writing=writing)
+                found += self._list_objections(text, judged, writing=writing)
         return found
 
     def _check_path(self, text: str, *, writing: bool) -> Objections:
@@ -178,7 +187,7 @@ class PathJudge:
         found = NO_OBJECTIONS
         for judged in self._judge_places(text):
             if isinstance(judged, Judgement):
-                found += _list_objections(text, judged, writing=writing)
+                found += self._list_objections(text, judged, writing=writing)
             else:
                 found += judged
         remarks, locks = tuple(dict.fromkeys(found.remarks)), tuple(dict.fromkeys(found.locks))
@@ -197,6 +206,27 @@ class PathJudge:
                     yield self._judge(str(start / given))
                 except ToolFailure as failure:
                     yield Objections(remarks=(str(failure),))
+
+    def _list_objections(self, text: str, judged: Judgement, *, writing: bool) -> Objections:
+        outside = () if judged.inside else (f"{text} is outside the workspace",)
+        reason = judged.write_protection if writing else judged.read_protection
+        protected = (f"{'writing' if writing else 'reading'} {text}: {reason}",) if reason else ()
+        if outside and not protected and self._is_open(judged, writing=writing):
+            return Objections(remarks=outside)
+        locks = (*outside, *protected)
+        return Objections(locks=locks, opens=(str(judged.resolved),) if locks else ())
+
+    def _is_open(self, judged: Judgement, *, writing: bool) -> bool:
+        """Return True for a path outside that `--yes` opens: installed software to read, and the sandbox's own
+        temporary folders. A folder there that holds the workspace or the home is not one of the sandbox."""
+        if not writing and is_system_file(judged.resolved):
+            return True
+        top = next((Path(place) for place in _TEMPORARY_PLACES if judged.resolved.is_relative_to(place)), None)
+        if top is None or self._find_level() not in WHOLE_LEVELS:
+            return False
+        kept = (self.boundary.workspace, self._home, self.boundary.places.ollm_home)
+        below = judged.resolved.relative_to(top).parts[:1]
+        return not any(one and one.is_relative_to(top) and one.relative_to(top).parts[:1] == below for one in kept)
 
     def _judge(self, path: str) -> Judgement:
         if path not in self._judged_before:
@@ -227,19 +257,15 @@ class PathJudge:
         return found
 
     def _check_contents(self, word: ShellWord) -> Objections:
-        """Check for protected files and repositories inside a directory that is removed or moved."""
-        text, found = word.text, NO_OBJECTIONS
+        """Check for protected files inside a directory that is removed or moved."""
+        text = word.text
         given = expand_home(text, self._home) or text
         for start in self._directories or (self.boundary.workspace,):
             place = Path(os.path.normpath(start / given.rstrip("*")))
             precious = [self.boundary.workspace, *([self._home] if self._home else [])]
             if any(one == place or one.is_relative_to(place) for one in precious):
                 return Objections(locks=(f"{text} contains protected files",))
-            for top in (start / match for match in (_iter_matches(given, start) if word.glob else (given,))):
-                if (repository := _find_repository(str(top))) not in (None, str(top)):
-                    reason = f"{text} contains the repository {os.path.relpath(repository, start)}"
-                    found += Objections(locks=(reason,), opens=(os.path.realpath(top),))
-        return found
+        return NO_OBJECTIONS
 
 
 def add_objections(
@@ -268,24 +294,6 @@ def _is_repository(directory: Path) -> bool:
     return bare or os.path.lexists(directory / ".git")
 
 
-def _find_repository(top: str) -> str | None:
-    """Return a repository at or below a directory, or None, as far as a quick search shows."""
-    waiting, count = [top], 0
-    while waiting and count < _MAX_REMOVED_ENTRIES:
-        folder = waiting.pop()
-        try:
-            entries = [] if Path(folder).is_symlink() else list(os.scandir(folder))
-        except OSError:
-            continue
-        names = {entry.name for entry in entries}
-        if ".git" in names or is_repository(names):
-            return f"{folder}/.git" if ".git" in names else folder
-        count += len(names)
-        inner = (entry for entry in entries if entry.is_dir(follow_symlinks=False))
-        waiting += [entry.path for entry in inner if entry.name not in PACKAGE_FOLDERS]
-    return None
-
-
 def _iter_matches(pattern: str, directory: Path) -> Iterator[str]:
     """Iterate over the first names that match a pattern as in bash: hidden names only if it asks for them."""
     return itertools.islice(glob.iglob(pattern, root_dir=directory), _MAX_GLOB_MATCHES)  # noqa: PTH207
@@ -300,16 +308,6 @@ def selects_secrets(pattern: ShellWord) -> bool:
 def is_stream(text: str) -> bool:
     """Return True for output targets that store nothing, such as /dev/null."""
     return text in ("/dev/null", "/dev/stdout", "/dev/stderr")
-
-
-def _list_objections(text: str, judged: Judgement, *, writing: bool) -> Objections:
-    locks = []
-    if not judged.inside:
-        locks.append(f"{text} is outside the workspace")
-    reason = judged.write_protection if writing else judged.read_protection
-    if reason:
-        locks.append(f"{'writing' if writing else 'reading'} {text}: {reason}")
-    return Objections(locks=tuple(locks), opens=(str(judged.resolved),) if locks else ())
 
 
 def _walk_entries(top: Path) -> Iterator[os.DirEntry[str]]:

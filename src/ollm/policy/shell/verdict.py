@@ -142,7 +142,7 @@ class ShellJudge:
 
     def judge(self, params: Mapping[str, Any], grants: Sequence[Grant], approval: Approval) -> JudgedLine:
         command = str(params["command"])
-        analysis = analyse_command(command, self._find_start(params), self._boundary)
+        analysis = analyse_command(command, self._find_start(params), self._boundary, self._find_level)
         parts = [self._weigh_unknown(part) for part in analysis.parts]
         judged = [one for part in parts if (one := self._judge_part(part, params)) is not None]
         if not analysis.remarks and all(one.decision == "allow" for one in judged):

@@ -138,6 +138,8 @@ class ScriptWalker:
             self._visit_redirection(redirection, here)
         if node.get("Cmd"):
             self._visit(node["Cmd"], here)
+        if node.get("Negated") or (node.get("Cmd") or {}).get("Type") not in ("CallExpr", "BinaryCmd"):
+            here.reached = here.directories
         here.stdin = before
 
     def _visit_redirection(self, node: Node, scope: ShellScope) -> None:
@@ -170,7 +172,9 @@ class ScriptWalker:
         self._add_command(node, words, scope, assignments)
         if not words:
             scope.assigned.update({one.name: one.value.text for one in assignments})
-        scope.directories = follow_cd(words, scope.directories, scope.home)
+        before, scope.reached = scope.directories, follow_cd(words, scope.directories, scope.home)
+        surely = scope.reached is None or all(place.is_dir() for place in scope.reached)
+        scope.directories = scope.reached if surely else merge_directories(before, scope.reached)
 
     def _decode_assignment(self, node: Node, scope: ShellScope) -> Assignment:
         name = (node.get("Name") or {}).get("Value", "")
@@ -213,12 +217,16 @@ class ScriptWalker:
             right = scope.enter_subshell()
             right.stdin = find_fed_text(node["X"], self._make_decoder(scope), self._read_here_document)
             self._visit(node["Y"], right)
+            scope.reached = scope.directories
             return
         self._visit(node["X"], scope)
         before = scope.directories
+        if operator == "&&":
+            scope.directories = scope.reached
         self._visit(node["Y"], scope)
-        if scope.directories != before:
-            scope.directories = merge_directories(before, scope.directories)
+        scope.directories = merge_directories(before, scope.directories)
+        if operator == "||":
+            scope.reached = scope.directories
 
     def _CoprocClause(self, node: Node, scope: ShellScope) -> None:  # noqa: N802
         self._add_command(node, (), scope, (), "it continues in the background and sets a variable")
