@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.running import Runner, running
+from tests.cli.terminal import at_terminal
 from tests.covers import covers
 from tests.servers.answers import Answer
 from tests.servers.openai import ScriptedServer
@@ -163,18 +164,14 @@ async def test_a_session_of_another_workspace_is_refused_with_the_way_there(tmp_
 
 
 async def test_a_moved_folder_keeps_its_sessions_and_a_copy_lists_where_they_come_from(tmp_path: Path) -> None:
-    async with running(tmp_path, ["one", "new", "two", "three"]) as runner:
+    async with running(tmp_path, ["one", "two", "three"]) as runner:
         await runner.run("-p", "first")
         (first,) = runner.sessions()
         moved = tmp_path / "moved"
         runner.workspace.rename(moved)
         runner.workspace = moved
-        told = await runner.run("-p", "second", "--continue")
-        assert f"{moved}/.ollm/memory.db came with this folder and is not used" in told.err
-        assert "ollm trust" in told.err
-        await runner.run("trust", str(moved))  # whose memory may be anybody's, until then
         await runner.run("-p", "second", "--session", first["sessionId"])
-        assert "first" in str(sent(runner, 2))
+        assert "first" in str(sent(runner, 1))
         shutil.copytree(moved, tmp_path / "copy")
         runner.workspace = tmp_path / "copy"
         await runner.run("trust", str(runner.workspace))
@@ -239,3 +236,44 @@ async def test_a_session_that_went_on_elsewhere_is_resumed_from_its_newest_messa
     assert "Row 4002 of" in text
     assert "Row 3 of" not in text
     assert len(runner.server.chats) < 5
+
+
+async def test_a_moved_folder_keeps_its_sessions_and_says_where_they_come_from(tmp_path: Path) -> None:
+    async with running(tmp_path, ["one", "two", "three", "four"]) as runner:
+        (runner.workspace / "AGENTS.md").write_text("Speak briefly.\n")
+        await runner.run("trust", "--yes")
+        await runner.run("-p", "the blue door")
+        (session,) = runner.sessions()
+        before = runner.workspace
+        runner.workspace = before.rename(tmp_path / "moved")
+        async with at_terminal(runner, "chat") as terminal:
+            await terminal.wait_for("Trust them?")
+            terminal.type("n\r")
+            await terminal.wait_for("moved from")
+        named = await runner.run("-p", "and now?", "--session", session["sessionId"][:8])
+        shutil.copytree(runner.workspace, tmp_path / "copy")
+        runner.workspace = runner.workspace.rename(tmp_path / "again")
+        newest = await runner.run("-p", "still there?", "-c")
+        runner.workspace = tmp_path / "copy"
+        copied = await runner.run("-p", "what about you?", "-c")
+
+    assert f"moved from {before};" in named.err
+    assert f"moved from {tmp_path / 'moved'};" in newest.err
+    assert "No session in this workspace yet" in copied.err
+    assert [message["content"] for message in runner.server.chats[2]["messages"] if message["role"] == "user"] == [
+        "the blue door",
+        "and now?",
+        "still there?",
+    ]
+
+
+async def test_a_strangers_memory_is_not_taken_for_that_of_a_moved_folder(tmp_path: Path) -> None:
+    async with running(tmp_path, ["one", "two"]) as runner:
+        await runner.run("-p", "the blue door")
+        runner.workspace = runner.workspace.rename(tmp_path / "moved")
+        with sqlite3.connect(runner.workspace / ".ollm" / "memory.db") as connection:
+            connection.execute("UPDATE identity SET value = 'guessed' WHERE name = 'id'")
+        done = await runner.run("-p", "and now?", "-c")
+
+    assert "came with this folder and is not used" in done.err
+    assert "the blue door" not in str(runner.server.chats[1])

@@ -256,11 +256,13 @@ async def resume_session(storage: Storage, parts: ConversationParts, resumed: Lo
 
     session = resumed.session
     storage.scope.context.check_ownership(session)
-    if moved := not storage.scope.works_here(session.metadata.workspace):
-        storage.notices.append(
-            f"This session worked in {session.metadata.workspace}; continuing in {storage.scope.path}."
-        )
-    if moved or session.metadata.workspace is None:
+    before = session.metadata.workspace
+    is_former, works_here = storage.scope.context.is_former(before), storage.scope.works_here(before)
+    if is_former:
+        storage.notices.append(f"This folder was moved from {before}; continuing here.")
+    elif not works_here:
+        storage.notices.append(f"This session worked in {before}; continuing in {storage.scope.path}.")
+    if is_former or not works_here or before is None:
         await storage.session.update_metadata({"workspace": storage.session.workspace})
     if resumed.damage:
         storage.notices.append(f"The session file was damaged: {resumed.damage}")

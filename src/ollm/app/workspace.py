@@ -207,6 +207,7 @@ class WorkspaceScope:
     @cached_property
     def context(self) -> WorkspaceContext:
         from ollm.runtime.resume.workspace_sessions import WorkspaceContext
+        from ollm.store.workspace_place import keep_identity
 
         context = WorkspaceContext(
             self.main,
@@ -217,6 +218,7 @@ class WorkspaceScope:
             lambda folder: bool(self.name_worktree(folder)),
         )
         context.detect_move()
+        keep_identity(self.main, self.process.home, self.database.get_or_create_id)
         return context
 
     def close(self) -> None:

@@ -114,7 +114,7 @@ def format_list(lines: list[SessionListItem]) -> str:
 def format_session(line: SessionListItem) -> str:
     """Format a session as one sentence."""
     count = "" if line.messages is None else f", {format_count(line.messages, 'message')}"
-    origin = f", from {line.origin}" if line.origin else ""
+    origin = f", {line.origin}" if line.origin else ""
     return make_printable(f"{line.title or '(no title)'}, {format_age(line.updated_at)}, {line.model}{count}{origin}")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -107,17 +107,57 @@ def find_untrusted_memory(workspace: Path, home: Home) -> Path | None:
 
 
 def _is_ours(workspace: Path, database: Path, home: Home) -> bool:
-    """Return True if the memory in a workspace may be used: it was made here, according to a mark in the home, or
-    came with a trusted workspace. A link in its place is never used."""
-    mark = get_fallback_directory(workspace, home) / "made-here"
+    """Return True if the memory in a workspace may be used: it was made here, according to a mark in the home, came
+    with a trusted workspace or was moved with its folder. A link in its place is never used."""
+    mark = _get_mark(workspace, home)
     if any(database.with_name(database.name + end).is_symlink() for end in DATABASE_ENDINGS):
         return False
-    if database.exists() and not mark.exists() and not _was_trusted(workspace, home):
+    is_new = not mark.exists()
+    if is_new and database.exists() and not _was_moved(database, mark, home) and not _was_trusted(workspace, home):
         return False
-    if not mark.exists():
+    if is_new and not mark.exists():
         mark.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         mark.touch(mode=0o600)
     return True
+
+
+def _get_mark(workspace: Path, home: Home) -> Path:
+    return get_fallback_directory(workspace, home) / "made-here"
+
+
+def keep_identity(workspace: Path, home: Home, read_identity: Callable[[], str]) -> None:
+    """Keep the id of a workspace's memory in the home, so that it is recognized after the folder is moved."""
+    with contextlib.suppress(OSError):
+        if (mark := _get_mark(workspace, home)).exists() and not mark.stat().st_size:
+            mark.write_text(read_identity(), encoding="ascii")
+
+
+def _was_moved(database: Path, mark: Path, home: Home) -> bool:
+    """Return True if the folder that this memory was made in is gone and the home knows the memory's id, which a
+    stranger cannot guess. The old folder's mark then moves to this one."""
+    identity, before = _read_identity(database)
+    if not identity or not before or os.path.lexists(before):
+        return False
+    with contextlib.suppress(OSError):
+        known = _get_mark(Path(before), home)
+        if known.read_text(encoding="ascii") == identity:
+            mark.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            known.replace(mark)
+            return True
+    return False
+
+
+def _read_identity(database: Path) -> tuple[str, str]:
+    """Read the id and the folder of a memory that may be a stranger's, without running anything in it."""
+    import sqlite3
+
+    try:
+        with contextlib.closing(sqlite3.connect(f"{database.as_uri()}?mode=ro", uri=True)) as connection:
+            connection.execute("PRAGMA trusted_schema = OFF")
+            facts = dict(connection.execute("SELECT name, value FROM identity WHERE name IN ('id', 'path')"))
+        return str(facts.get("id", "")), os.fsdecode(facts.get("path", ""))
+    except (sqlite3.Error, TypeError, ValueError):
+        return "", ""
 
 
 def _was_trusted(workspace: Path, home: Home) -> bool:

@@ -51,7 +51,7 @@ def item_choice(name: str, **more: str) -> SessionListItem:
 
 ITEMS = [
     item_choice("aaaa1111", title="Fix the Parser", model="qwen3", last="all tests pass"),
-    item_choice("bbbb2222", title="Straße planen", model="llama3", origin="/old/place"),
+    item_choice("bbbb2222", title="Straße planen", model="llama3", origin="from /old/place"),
     item_choice("cccc3333", model="qwen3"),
 ]
 

@@ -255,7 +255,7 @@ def format_preview(text: str, width: int) -> list[str]:
 def format_row(line: SessionListItem, width: int) -> str:
     """Format title, age, model, message count, and the last words or the origin."""
     count = "" if line.messages is None else format_count(line.messages, "msg")
-    last = f"from {line.origin}" if line.origin else line.last
+    last = line.origin or line.last
     title, age = make_printable(line.title or "(no title)"), format_age(line.updated_at)
     if width < NARROW_CELLS:
         title_cells = max(10, width - AGE_CELLS - 2)

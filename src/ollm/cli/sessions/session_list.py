@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class SessionListItem(Data, frozen=True):
-    """One session. `origin` is the folder it comes from if this folder is a copy."""
+    """One session. `origin` says where it comes from if this folder was moved or copied."""
 
     session_id: str
     title: str
@@ -29,7 +29,7 @@ class SessionListItem(Data, frozen=True):
     messages: int | None = None
     last: str = ""
     preview: str = ""
-    origin: str | None = None
+    origin: str = ""
     one_shot: bool = False
     parent: str | None = None
 
@@ -50,10 +50,15 @@ class SessionList:
         if not self._has_sessions():
             return []
         context = self._scope.context
-        origins, one_shots = context.load_origins(), context.list_one_shot_ids()
+        copied, one_shots = context.load_origins(), context.list_one_shot_ids()
+
+        def describe(record: ChatSession) -> str:
+            moved = f"moved from {record.workspace}" if context.is_former(record.workspace) else ""
+            return f"from {copied[record.session_id]}" if record.session_id in copied else moved
+
         return [
             msgspec.structs.replace(
-                make_item(record, count, origins.get(record.session_id), self._scope.name_worktree(record.workspace)),
+                make_item(record, count, describe(record), self._scope.name_worktree(record.workspace)),
                 one_shot=record.session_id in one_shots,
             )
             for record, count in context.list_counted_sessions()
@@ -86,7 +91,7 @@ def load_archived_items(process: ProcessScope, workspace: Path) -> list[SessionL
     return [make_archived_item(row, describe_place(row)) for row in list_workspace_rows(process, str(workspace))]
 
 
-def make_item(record: ChatSession, count: int | None, origin: str | None, worktree: str = "") -> SessionListItem:
+def make_item(record: ChatSession, count: int | None, origin: str, worktree: str = "") -> SessionListItem:
     return SessionListItem(
         session_id=record.session_id,
         title=f"[{worktree}] {record.title}" if worktree else record.title,
@@ -108,7 +113,7 @@ def make_archived_item(row: dict[str, Any], place: str) -> SessionListItem:
         model=row["model"],
         updated_at=parse_epoch_ms(row["lastActivity"]),
         messages=row["messageCount"],
-        origin=f"the archive: {place}",
+        origin=f"from the archive: {place}",
         one_shot=row["origin"] == "one-shot",
     )
 
@@ -132,4 +137,4 @@ def filter_sessions(lines: Iterable[SessionListItem], typed: str) -> list[Sessio
 
 
 def build_search_text(line: SessionListItem) -> str:
-    return f"{line.title} {line.model} {line.last} {line.session_id} {line.origin or ''}".casefold()
+    return f"{line.title} {line.model} {line.last} {line.session_id} {line.origin}".casefold()

@@ -154,6 +154,10 @@ class WorkspaceContext:
             *self._read_fact("aliases"),
         }
 
+    def is_former(self, folder: str | None) -> bool:
+        """Return True for a path that this folder had before it was moved."""
+        return folder in self._read_fact("aliases")
+
     def detect_move(self) -> None:
         """Detect that the folder was moved (it keeps its identity) or copied (it gets a new one)."""
         here, before = str(self.path), self.database.get_fact("path")
