@@ -55,6 +55,19 @@ may not allow anything in `policy`, replace a hook or server of yours, or set {r
 The file is YAML 1.2. You may nest the sections `sessions`, `snapshots`, `compression`, `loopDetection`, `fileDiscovery`
 and `environment` under `services:` (there `session` is the same as `sessions`).
 
+## When a change takes effect
+
+| you change | it holds |
+|---|---|
+| `policy.rules` or `policy.defaultAction`, to something stricter | at once, in every open conversation |
+| `policy.rules` or `policy.defaultAction`, to something looser | in new conversations, or after `/config reload` |
+| a grant (`ollm policy revoke`) | for the next tool call |
+| `.ollm/config.yaml` of a workspace | as above, once you trust the changed file |
+| `daemon` | when the daemon starts again |
+| every other setting, such as `provider`, `sandbox`, `hooks` or `screen` | in new conversations, and in resumed ones |
+
+If a changed file is not valid YAML, open conversations say so and keep their rules.
+
 ## If something is wrong
 
 ollm reports an unknown key and ignores it, and uses the default for a bad value. Exceptions:

@@ -75,19 +75,30 @@ class ProcessScope:
     @cached_property
     def loaded_settings(self) -> LoadedSettings:
         """Settings and their problems. Non-fatal problems are reported once, on first use."""
-        from ollm.config.load import load_settings
+        from ollm.config.load import stamp_files
 
-        found = load_settings(
-            self.home,
-            self.environment,
-            workspace=self.workspace,
-            trusted=self.trusted,
-            flags=self._flags,
-        )
+        self._settings_stamp = stamp_files(self.home, self.workspace)
+        found = self._read_settings(self.trusted)
         for problem in found.problems:
             if not problem.fatal:
                 self._warn(redact_error(str(problem)))
         return found
+
+    def _read_settings(self, trusted: bool) -> LoadedSettings:
+        from ollm.config.load import load_settings
+
+        place = self.workspace
+        return load_settings(self.home, self.environment, workspace=place, trusted=trusted, flags=self._flags)
+
+    def read_changed_settings(self) -> LoadedSettings | None:
+        """Read the settings again if a file was written since they were last read; the others stay in use."""
+        from ollm.config.load import stamp_files
+
+        _, before = self.loaded_settings, self._settings_stamp
+        self._settings_stamp = stamp_files(self.home, self.workspace)
+        if self._settings_stamp == before:
+            return None
+        return self._read_settings(self.workspace is not None and self.trust_book.is_trusted(self.workspace))
 
     @cached_property
     def trusted(self) -> bool:

@@ -331,7 +331,7 @@ class TaskToolbox(Toolbox):
     @cached_property
     def policy(self) -> PolicyEngine:
         engine = self.scope.create_policy((), self.sandbox)
-        engine.grants = self._parent.policy.grants
+        engine.grants, engine.find_newer_rules = self._parent.policy.grants, self._parent.find_newer_rules
         engine.approval = MODES[self.storage.mode].approval or self._parent.policy.approval
         if self._parent.policy.approval == "read-only":
             engine.approval = "read-only"

@@ -13,7 +13,7 @@ import msgspec
 
 from ollm.app.process import ProcessScope
 from ollm.app.storage import Storage
-from ollm.app.workspace import WorkspaceScope
+from ollm.app.workspace import WorkspaceScope, build_rule_set
 from ollm.domain.errors import NotFoundError, OllmError, ToolFailure
 from ollm.domain.events import Notice, TodosChanged
 from ollm.domain.lazy import Lazy
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from ollm.extensions.mcp.servers import McpServers
     from ollm.policy.engine import PolicyEngine
     from ollm.policy.message_bus import MessageBus
+    from ollm.policy.rules import RuleSet
     from ollm.runtime.calls.dispatch import CallServices, Dispatch
     from ollm.runtime.calls.permission import AnswerLog, Asker, BeforeQuestion
     from ollm.runtime.checks import Checks
@@ -62,6 +63,7 @@ def find_session_file(storage: Storage) -> str:
     return str(storage.process.session_directories[0] / f"{session_id}.json") if session_id else ""
 
 
+CHANGED_RULES = "The permission rules were changed. Stricter ones hold now; `/config reload` applies the others too."
 ONE_SHOT_WAIT_SECONDS = 3600.0  # there is no later turn that could use what comes late: each has its own startTimeout
 
 
@@ -85,6 +87,7 @@ class Toolbox:
         self.roles: Lazy[RoleModels] | None = None
         self.checkpoints = Lazy(self.scope.create_checkpoints)
         self.diagnostics = Lazy(self._create_diagnostics)
+        self._newer_rules: RuleSet | None = None
 
     @cached_property
     def answers(self) -> AnswerLog:
@@ -106,7 +109,20 @@ class Toolbox:
     def policy(self) -> PolicyEngine:
         engine = self.scope.create_policy(self.options.grants, self.sandbox)
         engine.approval = MODES[self.storage.mode].approval or self.process.settings.policy.approval
+        engine.find_newer_rules = self.find_newer_rules
         return engine
+
+    def find_newer_rules(self) -> RuleSet | None:
+        """Return the rules that were written since the conversation began, if they differ, and say so once."""
+        if (loaded := self.process.read_changed_settings()) is None:
+            return self._newer_rules
+        fault = next((str(problem) for problem in loaded.problems if problem.fatal), "")
+        if not fault:
+            rules = build_rule_set(loaded)
+            self._newer_rules = None if rules.is_same(self.policy.rules) else rules
+        if fault or self._newer_rules:
+            self.storage.stream.emit(Notice(level="warning", text=fault or CHANGED_RULES))
+        return self._newer_rules
 
     @cached_property
     def registry(self) -> ToolRegistry:

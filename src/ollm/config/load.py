@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
@@ -107,6 +108,19 @@ def load_settings(
     layers = [_apply_main_role(layer) if layer.values.get("roles", {}).get("main") else layer for layer in layers]
     layers.append(_build_ollama_layer(environment, layers))
     return _combine_layers(layers, reading)
+
+
+def stamp_files(home: Home, workspace: Path | None) -> tuple[tuple[int, int, int] | None, ...]:
+    """Return a stamp of the settings files that changes when one of them is written."""
+    return tuple(_stamp(place) for place in (home.config, workspace and workspace / ".ollm" / "config.yaml") if place)
+
+
+def _stamp(file: Path) -> tuple[int, int, int] | None:
+    try:
+        found = os.stat(file)  # noqa: PTH116 - Path.stat costs twice as much, and every call comes here
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size, found.st_ino
 
 
 def load_policy(file: Path) -> LoadedSettings:

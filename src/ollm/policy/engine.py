@@ -8,7 +8,7 @@ confirmation.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -119,6 +119,7 @@ class PolicyEngine:
         self.grants = grants or GrantBook()
         self.approval: Approval = approval
         self.categories = categories
+        self.find_newer_rules: Callable[[], RuleSet | None] = lambda: None
         self._sandbox = sandbox
 
     @cached_property
@@ -136,6 +137,31 @@ class PolicyEngine:
         return "none" if self._sandbox is None else self._sandbox.get().level
 
     def evaluate(self, request: PolicyRequest) -> Verdict:
+        """Return the verdict. Rules written since count if they are stricter: a person who adds a rule to a file means
+        the conversation that is open, and one who loosens a rule may have meant another."""
+        verdict, newer = self._judge(request), self.find_newer_rules()
+        if newer is None or newer is self.rules:
+            return verdict
+        other = PolicyEngine(
+            newer,
+            self.boundary,
+            grants=self.grants,
+            approval=self.approval,
+            categories=self.categories,
+            sandbox=self._sandbox,
+        )
+        return max(verdict, other._judge(request), key=lambda one: STRICTNESS[one.decision])
+
+    def adopt_newer_rules(self) -> bool:
+        """Use the rules written since alone, also where they allow more. Returns False if there are none."""
+        newer = self.find_newer_rules()
+        if newer is None or newer is self.rules:
+            return False
+        self.rules = newer
+        self.__dict__.pop("_shell", None)
+        return True
+
+    def _judge(self, request: PolicyRequest) -> Verdict:
         if request.tool == "shell" and isinstance(request.params.get("command"), str):
             return self._evaluate_shell(request)
         verdict = self._apply_rule(request, self._find_rule(request))

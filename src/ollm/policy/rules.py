@@ -70,6 +70,14 @@ class RuleSet(Data, frozen=True):
     default_action: Decision = "ask"
     builtin: bool = True
 
+    def is_same(self, other: RuleSet) -> bool:
+        """Return True if the other rules decide alike, wherever they are written."""
+        ours, theirs = (
+            [(one.tool, one.action, one.conditions, one.risk, one.message, one.tightens) for one in rules.rules]
+            for rules in (self, other)
+        )
+        return ours == theirs and self.default_action == other.default_action
+
     @property
     def problems(self) -> tuple[str, ...]:
         return tuple(rule.problem for rule in self.rules if rule.problem)

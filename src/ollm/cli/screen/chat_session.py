@@ -186,7 +186,7 @@ class ConversationRunner:
         if name in PICK_COMMANDS and not arguments.strip():
             await self._display.pick_session()
             return
-        if name in SHELL_COMMANDS:
+        if name in SHELL_COMMANDS and arguments.strip() != "reload":
             async with self._display.lend_terminal():
                 program = (sys.executable, "-m", "ollm", name, *arguments.split())
                 process = await asyncio.create_subprocess_exec(*program, cwd=self._display.options.workspace)

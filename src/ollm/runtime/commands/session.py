@@ -214,11 +214,16 @@ async def cost(conversation: ConversationParts, arguments: str) -> CommandReply:
     return CommandReply(text=text, data=data)
 
 
-@slash_command("config", usage="[get KEY | set KEY VALUE]", during_turn=True)
+@slash_command("config", usage="[get KEY | set KEY VALUE | reload]", during_turn=("", "get", "set", "check"))
 async def config(conversation: ConversationParts, arguments: str) -> CommandReply:
     """Show or change settings.
 
-    As `ollm config` in your shell: without words all settings, `get KEY`, `set KEY VALUE`, `check`."""
+    As `ollm config` in your shell: without words all settings, `get KEY`, `set KEY VALUE`, `check`. `reload` applies
+    permission rules that were changed since this conversation began, also those that allow more."""
+    if arguments == "reload":
+        changed = conversation.policy.get().adopt_newer_rules()
+        conversation.state.has_rules = bool(conversation.policy.get().rules.rules)
+        return CommandReply(text="The changed rules apply now." if changed else "The permission rules are unchanged.")
     return CommandReply(text="Run `ollm config` in your shell.")
 
 
