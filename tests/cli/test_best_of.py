@@ -73,7 +73,7 @@ async def test_nothing_is_applied_without_a_passing_attempt_a_terminal_or_the_pe
         kept = git(runner.workspace, "for-each-ref", "--format=%(refname)", "refs/ollm/dropped")
         wrong = [
             await runner.run("-p", "x", *words.split())
-            for words in ("--check x", "--best-of 2 --check=", "--best-of 2 -c", "--best-of 2 -o stream-json")
+            for words in ("--check= ", "--best-of 2 --check=", "--best-of 2 -c", "--best-of 2 -o stream-json")
         ]
 
     assert git(runner.workspace, "show", f"{kept}:a.txt") == "good"

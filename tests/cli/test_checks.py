@@ -104,3 +104,32 @@ async def test_a_check_that_removes_or_breaks_the_file_is_reported(tmp_path: Pat
     assert "A check removed the file." in removed["llmContent"]
     assert "out\n" in removed["llmContent"]
     assert "A check made it a binary file." in read_results(runner)[-1]["llmContent"]
+
+
+CHECK = ("--check", "grep done a.txt || { echo not yet; exit 3; }")
+
+
+async def test_one_attempt_works_on_until_its_check_passes(tmp_path: Path) -> None:
+    async with running(tmp_path, ["Nothing to do.", write("a.txt", "done\n"), "Now it is."]) as runner:
+        done = await runner.run("-p", "write it", "--yes", *CHECK)
+
+    assert done.code == 0, done.err
+    assert "Check passed" in done.err
+    assert "not yet" in runner.server.chats[1]["messages"][-1]["content"]
+
+
+async def test_one_attempt_whose_check_still_fails_exits_with_1(tmp_path: Path) -> None:
+    async with running(tmp_path, ["One.", "Two.", "Three."]) as runner:
+        failed = await runner.run("-p", "write it", "--yes", *CHECK, "--check-rounds", "1")
+        unfit = [
+            await runner.run("-p", "x", "--check", " "),
+            await runner.run("-p", "x", "--check-rounds", "2"),
+            await runner.run("-p", "x", "--best-of", "2", "--check", "true", "--check-rounds", "2"),
+            await runner.run("-p", "-c"),
+        ]
+
+    assert failed.code == 1
+    assert "Stopped after 1 round" in failed.err
+    assert len(runner.server.chats) == 2
+    assert [one.code for one in unfit] == [2] * 4
+    assert "-c is an option" in unfit[3].err

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.command import SCRIPT
+from tests.cli.forked import finish, run_aside
 from tests.cli.running import running, texts
 from tests.cli.terminal import CTRL_C, at_terminal
 from tests.covers import covers
@@ -323,3 +324,18 @@ async def test_somebody_who_waits_at_a_terminal_for_a_silent_server_sees_the_sec
                 code = await terminal.ended()
     assert code == 130
     assert "Ctrl-C stops" not in terminal.screen()
+
+
+async def test_piped_input_is_text_in_its_own_encoding_or_refused(tmp_path: Path) -> None:
+    async with running(tmp_path, ["Read."]) as runner:
+        line = (("-p", "x"), runner.workspace, runner.environment())
+        text = await run_aside(
+            finish, *line, "caf\u00e9 cr\u00e8me br\u00fbl\u00e9e, d\u00e9j\u00e0 vu\n".encode("latin-1") * 9
+        )
+        binary = await run_aside(finish, *line, b"\x89PNG\r\n\x1a\n\0\0\0" + bytes(range(256)) * 9)
+
+    assert text[0] == 0
+    assert "caf\u00e9 cr\u00e8me" in str(runner.server.chats[0]["messages"][-1]["content"])
+    assert binary[0] == 2
+    assert b"Standard input is not text" in binary[2]
+    assert len(runner.server.chats) == 1

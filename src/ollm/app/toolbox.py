@@ -319,13 +319,15 @@ class Toolbox:
     @cached_property
     def checks(self) -> Checks | None:
         """Configured checks, or None without any, in which case no code of theirs is imported."""
-        if not (configured := self.process.settings.checks):
+        configured, given = self.process.settings.checks, self.options.check
+        if not configured and not given:
             return None
         from ollm.config.settings import Check
         from ollm.runtime.checks import Checks
 
+        ours = [Check(files=(), run=given[0], max_rounds=given[1])] if given else []
         return Checks(
-            msgspec.convert(configured, tuple[Check, ...]),
+            (*msgspec.convert(configured, tuple[Check, ...]), *ours),
             lambda: self.program_context,
             lambda: self.jobs,
             lambda: self.edits,

@@ -48,15 +48,17 @@ class BestOf(Data, frozen=True):
     @staticmethod
     def from_options(options: Any) -> BestOf | None:
         models = tuple(filter(None, (name.strip() for name in (options["models"] or "").split(","))))
-        if options["best_of"] is None and not models:
-            if options["check"] is not None:
-                raise UsageError(
-                    "--check needs --best-of.", action="Use `ollm -p TASK --best-of 3 --check 'make test'`."
-                )
-            return None
-        if options["check"] is not None and not options["check"].strip():
+        if not (options["check"] or "").strip() and (options["check"], options["check_rounds"]) != (None, None):
             raise UsageError("--check needs a command.", action="Use `--check 'make test'`.")
-        names = {"schema": "--schema", "review": "--review", "session": "--session", "newest": "--continue"}
+        if options["best_of"] is None and not models:
+            return None
+        names = {
+            "schema": "--schema",
+            "review": "--review",
+            "session": "--session",
+            "newest": "--continue",
+            "check_rounds": "--check-rounds",
+        }
         unfit = [given for name, given in names.items() if options.get(name) not in (None, False)]
         if unfit or options["output"] == "stream-json":
             given = unfit[0] if unfit else "-o stream-json"

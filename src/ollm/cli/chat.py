@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+import msgspec
 
 from ollm.cli.start import PICK_SESSION, ChatArguments, Question
 from ollm.domain.errors import ModelError, NoServerError, UsageError
@@ -52,7 +54,10 @@ def complete_late(name: str) -> Callable[..., Any]:
     "--review", is_flag=False, flag_value="", metavar="[RANGE]", help="With -p: review uncommitted changes, or a range."
 )
 @click.option("--best-of", type=click.IntRange(1, 64), metavar="N", help="With -p: try N times, apply the best diff.")
-@click.option("--check", metavar="COMMAND", help="Command that an attempt of --best-of must pass.")
+@click.option(
+    "--check", metavar="COMMAND", help="With -p: command that must pass; the model gets its output till then."
+)
+@click.option("--check-rounds", type=click.IntRange(0, 20), metavar="N", help="Rounds that --check gives (default 3).")
 @click.option("--models", metavar="A,B", help="Models that the attempts take in turn.")
 @click.option("--new", is_flag=True, help="Start a new session.")
 @click.option(
@@ -105,6 +110,9 @@ def run_chat(options: Mapping[str, Any]) -> int:
     if prompt is not None and start.daemon:
         raise UsageError("--daemon needs the interactive chat.", action="Drop it when you use -p.")
     schema, best = _read_one_shot_options(options, one_shot=prompt is not None)
+    if options.get("check") and not best:
+        rounds = options["check_rounds"]
+        start = msgspec.structs.replace(start, check=(options["check"], 3 if rounds is None else rounds))
     asked = None if prompt is None else Question(text=prompt) if reviewed else read_question(prompt)
     try:
         return _run(start, asked, options["output"], schema, best)
@@ -124,6 +132,11 @@ def run_chat(options: Mapping[str, Any]) -> int:
 def _find_prompt(start: ChatArguments, options: Mapping[str, Any]) -> str | None:
     """Return the prompt to answer without a screen; None for a chat."""
     prompt: str | None = options["prompt"]
+    if prompt and prompt[0] == "-" and any(prompt.partition("=")[0] in one.opts for one in chat.params):
+        raise UsageError(
+            f"-p needs a prompt, and {prompt} is an option.",
+            action=f"Put the prompt after -p: `ollm {prompt} -p 'do it'`.",
+        )
     if prompt is not None and start.text:
         raise UsageError(
             f"-p already has a prompt; {start.text[:40]!r} is a second one.",
@@ -141,7 +154,8 @@ def _find_prompt(start: ChatArguments, options: Mapping[str, Any]) -> str | None
 
 
 def _read_one_shot_options(options: Mapping[str, Any], *, one_shot: bool) -> tuple[AnswerSchema | None, BestOf | None]:
-    given = [name for name in ("schema", "best_of", "check", "models") if options.get(name) is not None]
+    ours = ("schema", "best_of", "check", "check_rounds", "models")
+    given = [name for name in ours if options.get(name) is not None]
     if not given:
         return None, None
     if not one_shot:
@@ -190,4 +204,16 @@ def read_question(prompt: str) -> Question:
 
 
 def read_stdin() -> str:
-    return sys.stdin.buffer.read().decode("utf-8", errors="replace") if sys.stdin else ""
+    """Read all of standard input as text. Raises UsageError if it is not text."""
+    data = sys.stdin.buffer.read() if sys.stdin else b""
+    with suppress(UnicodeDecodeError):
+        if b"\0" not in data:
+            return data.decode()
+    from ollm.tools.files.file_text import describe_kind, detect_encoding
+
+    if (encoding := detect_encoding(data)) is None:
+        raise UsageError(
+            f"Standard input is not text: {describe_kind(data)}, {len(data):,} bytes.",
+            action="Save it to a file and name that in the prompt, as in `ollm -p 'What is in @picture.png?'`.",
+        )
+    return data.removeprefix(encoding.mark).decode(encoding.name, errors="replace")

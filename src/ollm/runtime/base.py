@@ -178,6 +178,7 @@ class ConversationOptions(Data, frozen=True):
     parent: ParentCall | None = None  # the call that began it: it is a task
     works_for: Path | None = None  # the workspace that keeps the session, if that is not where it works
     max_steps: int | None = None  # in place of loopDetection.maxTurns
+    check: tuple[str, int] | None = None  # a command that every turn must pass, and its rounds
     record: bool = True  # False: the session is erased, with every trace of it, when the conversation is closed
 
 

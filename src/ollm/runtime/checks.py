@@ -25,7 +25,8 @@ REPORT_LIMITS = OutputSettings(max_chars=4_000, max_lines=100)
 
 
 class Checks:
-    """The checks of a conversation. Each runs like an approved shell command, in the working box."""
+    """The checks of a conversation. Each runs like an approved shell command, in the working box. One without `files`
+    runs at the end of every turn."""
 
     def __init__(
         self,
@@ -61,7 +62,7 @@ class Checks:
 
     async def check_turn(self) -> str:
         """Run the checks for the end of a turn. Returns the failures that the model should fix now, or ""."""
-        if not self._changed or not any(check.when == "turn" for check in self._checks):
+        if not any(check.when == "turn" and (self._changed or not check.files) for check in self._checks):
             return ""
         names = [name for name in self._changed if os.path.lexists(self._get_context().workspace / name)]
         await self._get_changes().before_change(None)
@@ -90,7 +91,8 @@ class Checks:
         """Run the checks that apply to these files. Returns each with its failure, or "" if it passed."""
         done = []
         for number, check in enumerate(self._checks):
-            if check.when == when and (found := self._match_files(check, names)):
+            found = self._match_files(check, names) if check.when == when else []
+            if found or (check.when == when and not check.files):
                 if when == "turn":
                     self._emit(Notice(level="info", text=f"Running check: {check.run}"))
                 done.append((number, check, _describe_failure(check, await self._run(check, found))))
