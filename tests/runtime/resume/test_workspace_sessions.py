@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from ollm.config.settings import ResumeSettings
-from ollm.domain.errors import BusyError, UsageError
+from ollm.domain.errors import BusyError
 from ollm.domain.messages import Message, Role, TextPart, ToolCallPart, ToolResultPart
 from ollm.domain.session import ChatSession, Session, SessionMetadata, SessionSummary
 from ollm.domain.tools import RecordedResult, ToolCallRecord
@@ -113,18 +113,6 @@ def test_each_request_is_an_episode_with_what_was_changed() -> None:
     assert begun.files == ("a.py",), "a crash came before its result was written down"
 
 
-def test_sessions_of_this_folder_are_listed_newest_first(place: Place) -> None:
-    place.archived = [
-        summary(FIRST, str(place.path), 3),
-        summary(SECOND, str(place.path), 9, origin="one-shot"),
-        summary("770e8400-e29b-41d4-a716-446655440002", "/elsewhere", 5),
-    ]
-
-    assert [record.session_id for record in place.context.list_sessions()] == [SECOND, FIRST]
-    assert [count for _, count in place.context.list_counted_sessions()] == [3, 3]
-    assert place.context.list_one_shot_ids() == {SECOND}
-
-
 def test_the_archive_knows_title_and_status_better(place: Place) -> None:
     place.context.rebuild_record(session(), None)
     place.archived = [summary(FIRST, "/elsewhere", title="renamed", status="archived")]
@@ -134,15 +122,6 @@ def test_the_archive_knows_title_and_status_better(place: Place) -> None:
     assert (record.title, record.status) == ("renamed", "archived")
     place.archived = [summary(FIRST, "/elsewhere", title="")]
     assert place.context.list_sessions()[0].title == "a title"
-
-
-def test_a_session_of_another_workspace_is_refused_with_where_it_belongs(place: Place) -> None:
-    place.context.check_ownership(session())
-    place.context.check_ownership(session(workspace=str(place.path)))
-
-    with pytest.raises(UsageError, match="That session belongs to /other") as told:
-        place.context.check_ownership(session(workspace="/other"))
-    assert told.value.action == f"ollm chat --workspace /other --session {FIRST}"
 
 
 def test_a_record_is_rebuilt_from_the_archive_and_then_known(place: Place) -> None:
@@ -172,43 +151,6 @@ def test_what_was_said_after_the_record_is_added(place: Place) -> None:
     assert {episode.number for episode in place.database.list_episodes(FIRST)} == {1, 5, 7, 9}
 
 
-def test_a_moved_folder_keeps_its_sessions(tmp_path: Path) -> None:
-    before = Place(tmp_path / "old")
-    before.context.detect_move()
-    before.database.close()
-    (tmp_path / "old").rename(tmp_path / "new")
-    after = Place(tmp_path / "new")
-
-    after.context.detect_move()
-
-    assert after.context.load_aliases() == {str(tmp_path / "old"), str(tmp_path / "new")}
-    assert after.context.owns(session(workspace=str(tmp_path / "old")))
-    assert after.context.load_origins() == {}
-    after.database.close()
-
-
-def test_a_copied_folder_becomes_one_of_its_own_and_knows_where_its_sessions_come_from(tmp_path: Path) -> None:
-    import shutil
-
-    original = Place(tmp_path / "one")
-    original.context.detect_move()
-    original.context.rebuild_record(session(), None)
-    identity = original.database.get_fact("id")
-    original.database.close()
-    shutil.copytree(tmp_path / "one", tmp_path / "two")
-    copy = Place(tmp_path / "two")
-
-    copy.context.detect_move()
-
-    assert copy.database.get_fact("id") != identity
-    assert copy.context.load_origins() == {FIRST: str(tmp_path / "one")}
-    assert copy.context.load_aliases() == {str(tmp_path / "two")}
-    assert copy.context.owns(session(workspace=str(tmp_path / "one")))
-    copy.context.detect_move()
-    assert copy.context.load_origins() == {FIRST: str(tmp_path / "one")}
-    copy.database.close()
-
-
 def test_a_plan_that_was_known_stays_when_the_record_is_rebuilt(place: Place) -> None:
     known = place.context.rebuild_record(session(), None)
     planned = msgspec.structs.replace(known, plan=msgspec.structs.replace(known.plan, paused=True))
@@ -218,14 +160,6 @@ def test_a_plan_that_was_known_stays_when_the_record_is_rebuilt(place: Place) ->
 
 def list_texts(record: ChatSession) -> list[str]:
     return [entry["content"] for entry in record.recent_messages]
-
-
-def test_a_record_of_a_session_without_messages_is_known(place: Place) -> None:
-    empty = place.context.rebuild_record(session(messages=()), None)
-
-    assert place.context.get_record(session(messages=()), lambda: pytest.fail("nothing to load")) == empty
-    assert find_newest_number(empty) == 0
-    assert place.context.find_known_until(FIRST) == 0
 
 
 def test_only_what_is_newer_is_added_and_the_later_time_stays(place: Place) -> None:
