@@ -214,7 +214,7 @@ class ConversationScope:
             list_sessions=lambda: self.scope.context.list_sessions(),  # noqa: PLW0108 - it is opened when asked
             left_out=read_left_out_parts(self.process.environment),
             trust=self.scope.trust_workspace,
-            export=self.process.export_session,
+            export=storage.export_session,
             asked_to_close=self.asked_to_close,
             closing=self.stack,
             clock=self.process.clock,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from ollm.config.environment import copy_environment, find_home, find_user_home, read_log_level
 from ollm.domain.clock import Clock, now
-from ollm.domain.errors import OllmError, UsageError
+from ollm.domain.errors import OllmError
 from ollm.domain.lazy import LateObject, Lazy
 
 if TYPE_CHECKING:
@@ -425,16 +425,6 @@ class ProcessScope:
     def close(self) -> None:
         for name in {"session_index", "notes"} & self.__dict__.keys():
             getattr(self, name).close()
-
-    def export_session(self, session_id: str, target: Path) -> None:
-        """Write a session to a new file, in the format given by its name."""
-        from ollm.services.session_export import FORMATS, render_export
-        from ollm.system.atomic import replace_file
-
-        if target.exists():
-            raise UsageError(f"{target} already exists.", action="Choose another name.")
-        with self.session_files.open_stream(session_id) as stream:
-            replace_file(target, render_export(stream, FORMATS.get(target.suffix.lower(), "json")))
 
 
 _untold: list[str] = []

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, cast
 import msgspec
 
 from ollm.app.workspace import WorkspaceScope
-from ollm.domain.errors import NotFoundError
+from ollm.domain.errors import NotFoundError, UsageError
 from ollm.domain.events import Notice
 from ollm.domain.lazy import LateObject
 from ollm.runtime.base import EventStream
@@ -28,6 +28,8 @@ from ollm.services.token_counting import TokenCounter
 from ollm.store.session_files.store import MessagePage
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from ollm.app.process import ProcessScope
     from ollm.config.environment import Home
     from ollm.domain.context import ModeName
@@ -166,6 +168,16 @@ class Storage:
     async def load_archive(self, page: MessagePage | None) -> Session | None:
         """Load the session, or a page of it, for `recall`. Returns None before there is one."""
         return await asyncio.to_thread(self.session.load, page) if self.session.id else None
+
+    def export_session(self, session_id: str, target: Path) -> None:
+        """Write a session to a new file, in the format given by its name."""
+        from ollm.services.session_export import FORMATS, render_export
+        from ollm.system.atomic import replace_file
+
+        if target.exists():
+            raise UsageError(f"{target} already exists.", action="Choose another name.")
+        with self.process.session_files.open_stream(session_id) as stream:
+            replace_file(target, render_export(stream, FORMATS.get(target.suffix.lower(), "json")))
 
     def keep_mode(self, session: Session) -> None:
         """Restore the mode of a resumed session."""
