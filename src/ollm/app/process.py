@@ -202,7 +202,8 @@ class ProcessScope:
         from ollm.store.session_files.store import SessionFiles
 
         directory, legacy = self.session_directories
-        return SessionFiles(SessionPlaces(directory=directory, legacy=legacy, trash=self.home.trash), self.clock)
+        places = SessionPlaces(directory=directory, legacy=legacy, trash=self.home.trash)
+        return SessionFiles(places, self.clock, lambda name: self.session_index.find_known(name))  # noqa: PLW0108 - late
 
     @cached_property
     def session_directories(self) -> tuple[Path, Path]:

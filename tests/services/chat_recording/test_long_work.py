@@ -62,25 +62,21 @@ def make_large(home: Home) -> str:
 
 
 @pytest.mark.parametrize("large", [True, False])
-def test_a_session_is_opened_with_what_is_known_of_it_and_one_that_cannot_be_kept_is_let_go(
-    tmp_path: Path, large: bool
-) -> None:
+def test_a_session_is_opened_once_and_let_go(tmp_path: Path, large: bool) -> None:
     home = Home(tmp_path)
     session = make_large(home) if large else home.recorded("Begin")
-    work, asked = LongWork(home.files), list[int]()
+    work = LongWork(home.files)
 
     async def open_twice() -> int:
-        writer, loaded = await work.open_session(session, 0, lambda: asked.append(threading.get_ident()))
+        writer, loaded = await work.open_session(session, 0)
         try:
             with pytest.raises(Exception, match=r"in use|open"):
-                await work.open_session(session, 0, lambda: None)
+                await work.open_session(session, 0)
         finally:
             writer.abandon()
         return len(loaded.session.messages)
 
     assert asyncio.run(open_twice()) == 1 + large
-    assert asked == [threading.get_ident()] * len(asked)
-    assert asked or not large
     assert not home.files.is_open(session)
 
 
@@ -90,7 +86,7 @@ async def test_what_is_recorded_waits_while_a_large_session_is_folded_and_a_smal
     home = Home(tmp_path)
     session, other = await asyncio.to_thread(lambda: (make_large(home), home.recorded("x")))
     work = LongWork(home.files)
-    writer, _ = await work.open_session(session, 0, lambda: None)
+    writer, _ = await work.open_session(session, 0)
     begun, go_on = threading.Event(), threading.Event()
 
     def fold() -> bool:
@@ -110,7 +106,7 @@ async def test_what_is_recorded_waits_while_a_large_session_is_folded_and_a_smal
     assert work.folding == {}
     writer.abandon()
 
-    small, _ = await work.open_session(other, 0, lambda: None)
+    small, _ = await work.open_session(other, 0)
     assert await work.fold(small, fold) is fold
     small.abandon()
 

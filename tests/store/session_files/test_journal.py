@@ -1,7 +1,6 @@
 """Journals, and marks of what is read."""
 
 import asyncio
-import os
 import random
 import shutil
 from collections.abc import Callable
@@ -10,21 +9,14 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from ollm.domain.errors import DamagedError
 from ollm.domain.messages import Message, TextPart, ThinkingPart, ToolCallPart, ToolResultPart
 from ollm.runtime.session import load_history_page
-from ollm.store.session_files import journal
-from ollm.store.session_files.journal import (
-    JournalMessage,
-    compute_growth,
-    encode_line,
-    extend_parts,
-    parse_record,
-)
+from ollm.store.session_files import store, waypoints
+from ollm.store.session_files.journal import JournalMessage, encode_line, parse_record
 from ollm.store.session_files.store import SessionFiles
+from ollm.store.session_index import entries
 from tests.covers import covers
 from tests.sizes import size
 from tests.store.sessions.support import AT, Home, call, run, said
@@ -124,15 +116,6 @@ async def test_a_crash_between_folding_and_clearing_the_journal_doubles_nothing(
     assert home.files.read(session_id).session == before
 
 
-TEXTS = st.text(max_size=4)
-
-PARTS = st.lists(
-    st.builds(lambda kind, text: {"type": kind, "text": text}, st.sampled_from(["text", "thinking"]), TEXTS)
-    | st.builds(lambda name: {"type": "tool_call", "id": name}, TEXTS),
-    max_size=4,
-)
-
-
 def test_a_record_with_half_a_character_is_written_with_the_rest_of_it() -> None:
     message = Message(role="user", parts=(TextPart(text="a\ud800b"),), timestamp="t", id=3)
 
@@ -143,26 +126,6 @@ def test_a_record_with_half_a_character_is_written_with_the_rest_of_it() -> None
     assert (record.at, record.tokens) == ("now", 2)
     assert isinstance(record.message, msgspec.Raw)
     assert msgspec.json.decode(record.message)["parts"] == [{"type": "text", "text": "a?b"}]
-
-
-def text(said: str, kind: str = "text") -> dict[str, str]:
-    return {"type": kind, "text": said}
-
-
-@given(PARTS, PARTS)
-def test_growth_laid_over_what_was_written_is_the_whole(written: list, whole: list) -> None:
-    growth = compute_growth(written, whole)
-
-    assert growth is None or extend_parts(written, growth) == whole
-
-
-@given(PARTS, PARTS)
-def test_what_was_extended_is_found_again_as_growth(before: list, more: list) -> None:
-    written = extend_parts([], before)
-
-    whole = extend_parts(written, more)
-
-    assert extend_parts(written, compute_growth(written, whole) or []) == whole
 
 
 LONG = "a long line of output\n" * 4000
@@ -194,6 +157,7 @@ async def record_turns(home: Home, count: int, *, folded: int = 0, text: str = L
         if turn == folded:
             await service.save_session(session_id)
     home.crash(session_id)
+    home.index().list_sessions()
     return session_id
 
 
@@ -227,14 +191,15 @@ def test_after_a_kill_a_resume_reads_only_the_end_of_the_journal(tmp_path: Path,
 
 @pytest.fixture
 def often(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A mark before nearly every message of the user's."""
-    monkeypatch.setattr(journal, "MARK_EVERY_BYTES", 1)
-    monkeypatch.setattr(journal, "MARK_EVERY_MARKS", 0)
+    """The index keeps the place of nearly every message of the user's, also of short sessions."""
+    monkeypatch.setattr(waypoints, "EVERY_MESSAGES", 1)
+    for module in (entries, store):
+        monkeypatch.setattr(module, "MIN_KNOWN_BYTES", 0)
 
 
 @pytest.mark.usefixtures("often")
 @pytest.mark.parametrize("seed", range(size(12, 300)))
-def test_read_from_a_mark_a_session_becomes_what_it_becomes_when_all_of_it_is_read(tmp_path: Path, seed: int):
+def test_read_from_a_waypoint_a_session_becomes_what_it_becomes_when_all_of_it_is_read(tmp_path: Path, seed: int):
     chance = random.Random(seed)
     home = Home(tmp_path / "left")
     session_id = run(lambda: record_turns(home, chance.randint(30, 60), folded=chance.randint(0, 20), text="short"))
@@ -242,13 +207,12 @@ def test_read_from_a_mark_a_session_becomes_what_it_becomes_when_all_of_it_is_re
     journal.write_bytes(journal.read_bytes()[: journal.stat().st_size - chance.randint(0, 400)])
     last = home.files.read(session_id).session.messages[-1].id
     ends = []
-    for name, since in (("end", chance.randint(1, last)), ("whole", 0)):
-        shutil.copytree(tmp_path / "left", tmp_path / name, copy_function=os.link)
-        copied = Home(tmp_path / name).journal(session_id)
-        content = copied.read_bytes()
-        copied.unlink()
-        copied.write_bytes(content)
-        files = SessionFiles(Home(tmp_path / name).places, lambda: datetime(2026, 2, 1, tzinfo=UTC))
+    for name, since in (("end", chance.randint(20, last)), ("whole", 0)):
+        shutil.copytree(tmp_path / "left", tmp_path / name)
+        index = Home(tmp_path / name).index()
+        index.list_sessions()
+        known = index.find_known if since else lambda _: None
+        files = SessionFiles(Home(tmp_path / name).places, lambda: datetime(2026, 2, 1, tzinfo=UTC), known)
         writer, loaded = files.open(session_id, since=since)
         numbers = writer.message_count, writer.last_number, loaded.calls_so_far
         writer.fold()
@@ -288,7 +252,7 @@ def test_the_newest_page_of_a_long_journal_is_read_without_the_rest(tmp_path: Pa
 
 
 @pytest.mark.usefixtures("often")
-def test_a_mark_that_speaks_of_another_document_is_not_believed(tmp_path: Path):
+def test_places_in_another_document_are_not_believed(tmp_path: Path):
     home = Home(tmp_path)
     session_id = run(lambda: record_turns(home, 60, folded=20, text="short"))
     document = home.document(session_id)
@@ -299,12 +263,11 @@ def test_a_mark_that_speaks_of_another_document_is_not_believed(tmp_path: Path):
 
 
 @covers("S9.3")
-@pytest.mark.parametrize("keeps_times", [True, False])
-def test_a_copied_session_is_read_whole_once_at_most(tmp_path: Path, keeps_times: bool):
+def test_a_copied_session_is_read_whole_once_at_most(tmp_path: Path):
     home, other = Home(tmp_path / "one"), Home(tmp_path / "other")
     session_id = run(lambda: record_turns(home, 110))
     whole = home.journal(session_id).stat().st_size
-    shutil.copytree(home.sessions, other.sessions, copy_function=shutil.copy2 if keeps_times else shutil.copyfile)
+    shutil.copytree(home.sessions, other.sessions)
 
     async def resume() -> None:
         service = other.service()
@@ -313,14 +276,14 @@ def test_a_copied_session_is_read_whole_once_at_most(tmp_path: Path, keeps_times
         await service.close_session(session_id)
 
     read = [count_bytes_read(lambda: run(resume)) for _ in range(3)]
-    assert max(read[0 if keeps_times else 1 :]) < whole // 2, f"{read} of {whole} bytes were read"
+    assert max(read[1:]) < whole // 2, f"{read} of {whole} bytes were read"
     texts = other.texts(session_id)
     assert texts[-3:] == ["one more"] * 3
     assert len(texts) == len(home.texts(session_id)) + 3
 
 
 @pytest.mark.usefixtures("often")
-def test_damage_behind_the_mark_is_found_and_kept(tmp_path: Path):
+def test_damage_behind_the_waypoint_is_found_and_kept(tmp_path: Path):
     home = Home(tmp_path)
     session_id = run(lambda: record_turns(home, 60, text="short"))
     journal = home.journal(session_id)
@@ -332,7 +295,7 @@ def test_damage_behind_the_mark_is_found_and_kept(tmp_path: Path):
 
 
 @pytest.mark.usefixtures("often")
-def test_damage_before_the_mark_is_kept_when_the_journal_is_folded(tmp_path: Path):
+def test_damage_before_the_waypoint_is_kept_when_the_journal_is_folded(tmp_path: Path):
     home = Home(tmp_path)
     session_id = run(lambda: record_turns(home, 60, text="short"))
     journal = home.journal(session_id)

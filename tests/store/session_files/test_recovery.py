@@ -382,14 +382,14 @@ def test_a_whole_session_is_opened_without_being_written(tmp_path, monkeypatch, 
         monkeypatch.setattr(recovery, "LARGE_BYTES", 1)
     home = Home(tmp_path)
     session_id = recorded(home)
-    before = home.files.read_document_stamp(session_id)
+    before = home.document(session_id).stat().st_mtime_ns
 
     writer, loaded = home.files.open(session_id)
 
-    assert home.files.read_document_stamp(session_id) == before
+    assert home.document(session_id).stat().st_mtime_ns == before
     whole = home.files.read(session_id).session
     assert (writer.message_count, writer.last_number) == (len(whole.messages), whole.messages[-1].id)
     assert loaded.session.messages == whole.messages[loaded.skipped :]
     assert (loaded.skipped > 0) is is_large
     writer.close()
-    assert home.files.read_document_stamp(session_id) == before
+    assert home.document(session_id).stat().st_mtime_ns == before

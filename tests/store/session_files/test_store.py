@@ -12,7 +12,7 @@ from ollm.domain.session import SessionSummary
 from ollm.services.chat_recording.library import list_unindexed
 from ollm.store.session_files.store import MessagePage
 from tests.store.session_files.foreign_sessions import FOREIGN, ID, go_on, write_foreign
-from tests.store.sessions.support import Home, said
+from tests.store.sessions.support import Home, many, said
 
 
 def summarize(home: Home) -> SessionSummary:
@@ -124,14 +124,15 @@ def test_a_summary_says_what_a_list_shows(home: Home) -> None:
 
 
 def test_pages_hold_so_many_messages(home: Home) -> None:
-    session_id = home.recorded(*(f"m{number}" for number in range(1, 101)))
+    session_id = many(home, ["x" * 200 for _ in range(2000)])
+    home.index().list_sessions()
 
     newest = home.files.read(session_id, MessagePage(None, 5)).session.messages
-    assert newest[-1].id == 100
-    assert 5 <= len(newest) < 100
-    before = home.files.read(session_id, MessagePage(50, 5)).session.messages
-    assert before[-1].id == 49
-    assert len(home.files.read(session_id).session.messages) == 100
+    assert newest[-1].id == 2000
+    assert 5 <= len(newest) < 600
+    before = home.files.read(session_id, MessagePage(1000, 5)).session.messages
+    assert before[0].id < 995 < 999 <= before[-1].id < 1300
+    assert len(home.files.read(session_id).session.messages) == 2000
 
 
 def test_what_is_not_written_yet_is_read_of_a_session_of_this_process(home: Home) -> None:

@@ -12,9 +12,7 @@ import pytest
 
 from ollm.domain.errors import DamagedError, StorageError
 from ollm.domain.session import SCHEMA_VERSION
-from ollm.store.session_files import journal
 from ollm.store.session_files import writer as writing
-from ollm.store.session_files.files import SessionFile
 from ollm.store.session_files.loading import LoadedSession
 from ollm.store.session_files.store import MessagePage, SessionFiles
 from ollm.store.session_files.writer import SessionWriter
@@ -197,75 +195,22 @@ def test_what_cannot_be_written_is_kept_and_the_reason_told(tmp_path: Path) -> N
     writer.abandon()
 
 
-@pytest.fixture
-def often(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A mark every few hundred bytes."""
-    monkeypatch.setattr(journal, "MARK_EVERY_BYTES", 400)
-    monkeypatch.setattr(journal, "MARK_EVERY_MARKS", 0)
-
-
-def list_marks(home: Home) -> list[tuple[int, int, int, int]]:
-    """Newest first: where each stands, and what it says of messages, their last number and calls."""
-    with home.journal(SESSION_ID).open("rb") as file:
-        return [
-            (one.place, one.mark.count, one.mark.last, one.mark.calls)
-            for one in journal.iter_marks(SessionFile(file.fileno()))
-        ]
-
-
-def find_marks(home: Home) -> list[int]:
-    """Where lines with a mark begin, newest first."""
-    content = home.journal(SESSION_ID).read_bytes()
-    lines = content.splitlines(keepends=True)
-    places = [sum(map(len, lines[:number])) for number in range(len(lines))]
-    return [place for place, line in zip(places, lines, strict=True) if b'"mark":' in line][::-1]
-
-
-@pytest.mark.usefixtures("often")
-def test_marks_stand_before_messages_of_the_users_and_lead_back_to_the_first(tmp_path: Path) -> None:
+def test_who_goes_on_with_a_journal_cuts_a_torn_line_off_and_reads_its_newest_page(tmp_path: Path) -> None:
     home, writer = Home(tmp_path), create(Home(tmp_path))
-    writer.record_call(AT, {"id": "c7", "name": "ls"}, 0)
-    for number in range(1, 11):
-        record(writer, number, "x" * 100)
-    found = list_marks(home)
-    assert len(found) > 2
-    assert [place for place, *_ in found] == find_marks(home)
-    assert all(count == last and calls == 7 for _, count, last, calls in found)
-    with writer.batch_writes():
-        for number in range(11, 21):
-            record(writer, number, "x" * 100)
-    assert [place for place, *_ in list_marks(home)] == find_marks(home)
-    assert len(list_marks(home)) > len(found) + 2
-    writer.fold()
-    for number in range(21, 31):
-        record(writer, number, "x" * 100)
-    anew = list_marks(home)
-    assert [place for place, *_ in anew] == find_marks(home)
-    assert 400 <= anew[-1][0] < 1000
-    assert anew[-1][1] == anew[-1][2] > 20
-    writer.abandon()
-
-
-@pytest.mark.usefixtures("often")
-def test_who_goes_on_with_a_journal_goes_on_with_its_marks_and_cuts_a_torn_line_off(tmp_path: Path) -> None:
-    home, writer = Home(tmp_path), create(Home(tmp_path))
-    for number in range(1, 11):
+    for number in range(1, 501):
         record(writer, number, "x" * 100)
     writer.abandon()
-    before = list_marks(home)
     with home.journal(SESSION_ID).open("ab") as file:
         file.write(b'{"at":"2026-')
 
     other, loaded = Home(tmp_path).files.open(SESSION_ID)
-    assert (other.message_count, other.last_number, loaded.session.metadata.token_count) == (10, 10, 10)
-    for number in range(11, 21):
+    assert (other.message_count, other.last_number, loaded.session.metadata.token_count) == (500, 500, 500)
+    for number in range(501, 601):
         record(other, number, "x" * 100)
 
-    assert list_marks(home)[-len(before) :] == before
-    assert [place for place, *_ in list_marks(home)] == find_marks(home)
-    assert [line["message"]["id"] for line in records(home) if "message" in line] == list(range(1, 21))
+    assert [line["message"]["id"] for line in records(home) if "message" in line] == list(range(1, 601))
     page = home.files.read_open(other, MessagePage(before=None, limit=2))
-    assert (page.skipped > 10, page.session.messages[-1].id) == (True, 20)
+    assert (page.skipped > 300, page.session.messages[-1].id) == (True, 600)
     assert home.files.read_open(other).skipped == 0
     other.abandon()
 

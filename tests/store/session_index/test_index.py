@@ -148,6 +148,7 @@ def test_a_large_session_is_read_on_by_the_next_search_from_where_the_last_one_s
     monkeypatch.setattr(stamps, "LARGE_BYTES", 100)
     monkeypatch.setattr(entries, "LARGE_SECONDS", 0)
     monkeypatch.setattr(entries, "MIN_WORK_SECONDS", 0)
+    monkeypatch.setattr(entries, "MIN_KNOWN_BYTES", 0)
     home = Home(tmp_path)
     session_id = many(home, ["hay", "needle"])
     data = home.document(session_id).read_bytes()
@@ -254,22 +255,24 @@ def test_with_no_time_sessions_are_listed_unread_and_read_the_next_time(tmp_path
     assert (row["title"], index.unread) == ("one", {})
 
 
-def test_counts_are_known_of_a_document_that_has_not_changed(tmp_path):
+def test_the_state_of_a_long_session_is_known_until_its_document_changes(tmp_path):
     home = Home(tmp_path)
-    session_id = home.recorded("one", "two")
+    session_id = many(home, ["x" * 400] * 1000)
     index = home.index()
-    size = home.document(session_id).stat().st_size
-    assert index.get_counts(session_id, 0) is None, "nothing is known yet"
+    assert index.find_known(session_id) is None, "nothing is known yet"
     index.list_sessions()
 
-    assert index.get_counts(session_id, size) == (2, 2)
-    assert index.get_counts(session_id, size + 1) is None
-    assert index.get_counts("aaaa0000-0000-4000-8000-000000000001", 0) is None
+    known = index.find_known(session_id)
+    assert (known.count, known.last, len(known.waypoints)) == (1000, 1000, 4)
+    assert index.find_known("aaaa0000-0000-4000-8000-000000000001") is None
+    assert home.files.open(session_id, since=900)[1].skipped > 0
+    home.crash()
     with home.document(session_id).open("ab") as file:
         file.write(b"extra")
-    assert index.get_counts(session_id, 0) is None
+    assert home.files.open(session_id, since=900)[1].skipped == 0
+    home.crash()
     index.list_sessions()
-    assert index.get_counts(session_id, 0) is None, "it is damaged"
+    assert index.find_known(session_id).document != known.document
 
 
 def test_a_forgotten_session_is_found_no_more_until_its_files_are_read_again(tmp_path):

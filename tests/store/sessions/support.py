@@ -24,8 +24,8 @@ Answer = TypeVar("Answer")
 class WatchedFiles(SessionFiles):
     """Files whose writers a test can leave as a crash would."""
 
-    def __init__(self, places: SessionPlaces) -> None:
-        super().__init__(places)
+    def __init__(self, places: SessionPlaces, index: SessionIndex) -> None:
+        super().__init__(places, find_known=index.find_known)
         self.writers: list[SessionWriter] = []
 
     def create(self, head: JsonObject) -> SessionWriter:
@@ -47,7 +47,7 @@ class Home:
         self.events: list[Event] = []
         self.settings = SessionSettings(**settings)
         self.places = SessionPlaces(directory=self.sessions, legacy=root / "session-data", trash=root / "trash")
-        self.files = WatchedFiles(self.places)
+        self.files = WatchedFiles(self.places, self.index())
 
     def index(self) -> SessionIndex:
         return SessionIndex(self.root / "index.db", (self.sessions, self.root / "session-data"))

@@ -327,9 +327,9 @@ def drop_lines(begin: bytes, *numbers: int) -> Callable[[bytes], bytes]:
 
 def jump_from(number: int, by: int) -> Callable[[bytes], bytes]:
     def renumber(found: re.Match[bytes]) -> bytes:
-        return b'"id":%d}' % (int(found[1]) + (by if int(found[1]) >= number else 0))
+        return b"%s%d%s" % (found[1], int(found[2]) + (by if int(found[2]) >= number else 0), found[3])
 
-    return lambda data: re.sub(rb'"id":(\d+)}', renumber, data)
+    return lambda data: re.sub(rb'("id":|"piece":\[)(\d+)([},])', renumber, data)
 
 
 def unchanged(data: bytes) -> bytes:

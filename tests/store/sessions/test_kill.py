@@ -14,7 +14,7 @@ import pytest
 from ollm.domain.errors import DamagedError, StorageError
 from ollm.domain.messages import Message, TextPart, ToolCallPart, ToolResultPart
 from ollm.domain.tools import RecordedResult, ToolCallRecord
-from ollm.store.session_files import document_search, files, reader, writer
+from ollm.store.session_files import files, reader, writer
 from tests.covers import covers
 from tests.ordinary_user import as_ordinary_user
 from tests.sizes import size
@@ -175,7 +175,7 @@ def test_permissions_are_named_when_they_are_the_cause() -> None:
     as_ordinary_user(body)
 
 
-READERS = (document_search, files, reader)
+READERS = (files, reader)
 
 
 def limit_bytes(monkeypatch: pytest.MonkeyPatch, size: int) -> None:

@@ -70,18 +70,20 @@ class Place:
     def list_kept(self) -> list[Path]:
         return [path for path in self.home.sessions.iterdir() if path.read_bytes() in self.files]
 
-    def find_fault(self, *, missing: bool) -> str:
+    def find_fault(self, *, missing: bool, whole: bool = True) -> str:
         """The first broken promise, or nothing."""
         words, told = self.read()
         found = check_sessions(self.home.files, repair=False)
-        if words != WHOLE or not told or ("missing from" in told) != missing:
+        if sorted(text for _, text in words) != sorted(TEXTS) or not told:
+            return f"{words} {told}"
+        if whole and (words != WHOLE or ("missing from" in told) != missing):
             return f"{words} {told}"
         if [one.problem for one in found] != [told]:
             return f"found {found}, told {told}"
         check_sessions(self.home.files, repair=True)
         if len(self.list_kept()) != 2:
             return "an original is gone"
-        return "" if self.read() == (WHOLE, "") else f"afterwards {self.read()}"
+        return "" if self.read() == (words, "") else f"afterwards {self.read()}"
 
 
 NUMBERS = [number for turn in range(FOLDED + 1) for number in (3 * turn + 1, 3 * turn + 2)] + [13]
@@ -149,9 +151,16 @@ JOURNALS = {  # lines: the question 10, a piece and the rest of 11, the call, th
     "question has a number far off": lambda lines: change(lines, 0, b'"id":10}', b'"id":1300}'),
     "streamed answer has the place of another": lambda lines: change(lines, 5, b"[13,1]", b"[11,1]"),
     "streamed answer follows another": lambda lines: change(lines, 5, b"[13,1]", b"[11,3]"),
-    "streamed answer first": lambda lines: [lines[5], *lines[:5]],
     "result gone": lambda lines: [*lines[:4], lines[5]],
     "records reversed": lambda lines: lines[::-1],
+}
+
+
+MOVED = {  # somebody wrote other numbers by hand: every word is kept and told, but not always where it stood
+    "number of the next",
+    "number far off",
+    "question has a later number",
+    "question has a number far off",
 }
 
 
@@ -163,14 +172,14 @@ def test_lines_count_wherever_they_stand_and_whatever_their_number(tmp_path, sou
         changed = DOCUMENTS[kind](document) if kind in DOCUMENTS else document
         lines = JOURNALS[kind](journal) if kind in JOURNALS else journal
         place = Place(tmp_path / str(at), session_id, changed, lines)
-        faults[kind] = place.find_fault(missing=kind == "result gone")
+        faults[kind] = place.find_fault(missing=kind == "result gone", whole=kind not in MOVED)
     assert {kind: fault for kind, fault in faults.items() if fault} == {}
 
 
-def test_a_bare_message_and_a_torn_piece_in_the_journal_are_read(tmp_path, sound) -> None:
+def test_a_bare_message_and_the_open_answer_of_an_older_version_are_read(tmp_path, sound) -> None:
     session_id, document, journal = sound
-    torn = b'{"at":"2026-01-27T10:00:00.000Z","piece":[14,1],"partial":[{"type":"text","text":"half of it'
-    lines = [document[9], *journal[:5], torn, journal[0]]
+    torn = b'{"at":"2026-01-27T10:00:00.000Z","piece":[13,1],"partial":[{"type":"text","text":"half of it'
+    lines = [document[9], *journal[:5], torn]
     words, _ = Place(tmp_path, session_id, [*document[:9], *document[10:]], lines).read()
     assert [text for _, text in words] == [*TEXTS[:-1], "half of it"]
 
@@ -196,7 +205,7 @@ def test_bad_bytes_in_an_open_answer_cost_none_of_its_other_words(tmp_path, soun
     words, told = place.read()
     assert words[:-1] == WHOLE[:-1]
     assert all(word in words[-1][1] for word in STREAMED.split())
-    assert "damaged in the journal" in told
+    assert "damaged" in told
     writer, _ = place.home.files.open(session_id)
     writer.close()
     assert place.files[1] in [path.read_bytes() for path in place.home.sessions.iterdir()]

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, NoReturn, TypeVar
 
 if TYPE_CHECKING:
     from ollm.store.session_files.loading import LoadedSession
-    from ollm.store.session_files.recovery import Counts
     from ollm.store.session_files.store import SessionFiles
     from ollm.store.session_files.writer import SessionWriter
 
@@ -28,21 +27,14 @@ class LongWork:
         while busy := self.folding.get(session_id):
             await busy.wait()
 
-    async def open_session(
-        self, session_id: str, since: int, find_known: Callable[[], Counts | None]
-    ) -> tuple[SessionWriter, LoadedSession]:
-        """Open a session as `SessionFiles.open` does. The index is queried here, in the thread that owns its
-        connection. Its counts are used only if the document is still the same under the lock."""
+    async def open_session(self, session_id: str, since: int) -> tuple[SessionWriter, LoadedSession]:
+        """Open a session as `SessionFiles.open` does."""
         if self._files.measure_bytes(session_id) < LONG_WORK_BYTES:
-            return self._files.open(session_id, since=since, known=find_known)
-        before, known = self._files.read_document_stamp(session_id), find_known()
+            return self._files.open(session_id, since=since)
         opened: list[SessionWriter] = []
 
-        def confirm() -> Counts | None:
-            return known if self._files.read_document_stamp(session_id) == before else None
-
         def work() -> tuple[SessionWriter, LoadedSession]:
-            found = self._files.open(session_id, since=since, known=confirm)
+            found = self._files.open(session_id, since=since)
             opened.append(found[0])
             return found
 

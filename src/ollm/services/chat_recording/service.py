@@ -5,6 +5,7 @@ with the next record or at the end of the turn."""
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
@@ -27,14 +28,14 @@ from ollm.services.token_counting import TokenCounter
 from ollm.store.session_files.journal import clean_json
 from ollm.store.session_files.places import SessionPlaces, parse_id
 from ollm.store.session_files.store import SessionFiles
-from ollm.store.session_files.writer import SessionWriter
+from ollm.store.session_files.waypoints import MIN_KNOWN_BYTES
+from ollm.store.session_files.writer import TEXT_SECONDS, SessionWriter
 
 if TYPE_CHECKING:
     from ollm.domain.session import ParentCall
     from ollm.domain.tools import ToolCallRecord
     from ollm.services.chat_recording.fork import Fork
     from ollm.store.session_files.loading import LoadedSession
-    from ollm.store.session_files.recovery import Counts
     from ollm.store.session_files.store import MessagePage
 
 
@@ -121,7 +122,6 @@ class GuardedWrites:
 Emit = Callable[[Event], None]
 _TEXT_PARTS = (TextPart, ThinkingPart)
 INDEX_INTERVAL = timedelta(seconds=60)
-MIN_INDEXED_BYTES = 256 * 1024  # a smaller one is read faster than a row is written
 
 
 def ignore_event(event: Event) -> None:
@@ -155,6 +155,7 @@ class ChatRecordingService:
         self._attempts = GuardedWrites(self._writers, emit)
         self._noted: dict[str, datetime] = {}
         self._long = LongWork(files)
+        self._waiting_text: dict[str, asyncio.TimerHandle] = {}
         self._first: dict[str, Message] = {}  # of sessions from elsewhere: the words that name them
 
     @classmethod
@@ -162,8 +163,9 @@ class ChatRecordingService:
         """Create a service for use as a library: sessions in one directory, index and trash beside it."""
         from ollm.store.session_index.index import SessionIndex
 
-        files = SessionFiles(SessionPlaces(directory=directory, trash=directory.parent / "trash"))
         index = SessionIndex(directory.parent / "index.db", (directory,))
+        places = SessionPlaces(directory=directory, trash=directory.parent / "trash")
+        files = SessionFiles(places, find_known=index.find_known)
         return cls(files, settings, library=SessionLibrary(files, index, settings))
 
     async def create_session(
@@ -209,17 +211,13 @@ class ChatRecordingService:
         session_id = parse_id(session_id)
         if session_id in self._writers:
             return self._files.read_open(self._writers[session_id])
-        writer, loaded = await self._long.open_session(session_id, since, lambda: self._count_known(session_id, since))
+        writer, loaded = await self._long.open_session(session_id, since)
         writer.deferred = not self._settings.auto_save
         self._writers[session_id] = writer
         first = next((message for message in loaded.session.messages if message.role == "user"), None)
         if first and not loaded.skipped and not writer.head["metadata"].get("title"):
             self._first[session_id] = first
         return loaded
-
-    def _count_known(self, session_id: str, since: int) -> Counts | None:
-        index = self._library.index
-        return index.get_counts(session_id, MIN_INDEXED_BYTES) if index and since else None
 
     async def record_message(self, session_id: str, message: Message, calls: Sequence[ToolCallRecord] = ()) -> Message:
         """Record a message and return it with its number. It is on disk when this returns. The start of its `calls` is
@@ -254,8 +252,8 @@ class ChatRecordingService:
                 writer.record_call(self._get_activity_time(writer), _to_json(call), 0)
 
     async def record_text(self, session_id: str, part: type[TextPart | ThinkingPart], text: str) -> None:
-        """Save the next text of a partial answer before it is shown. It outlives this process, as a message marked
-        interrupted; only a power failure may take the last seconds of it. The recorded answer replaces it."""
+        """Save the next text of a partial answer, within a second. It outlives this process, as a message marked
+        interrupted. The recorded answer replaces it."""
         writer = self._writers.get(session_id) if not self._long.folding else None
         if writer is None:
             writer = await self._get_free_writer(session_id)
@@ -263,6 +261,16 @@ class ChatRecordingService:
         self._attempts.attempt_write(
             session_id, writer.record_text, lambda: self._get_activity_time(writer), kind, text
         )
+        if writer.has_new_text and session_id not in self._waiting_text:
+            later = asyncio.get_running_loop().call_later(TEXT_SECONDS, self._write_text, session_id)
+            self._waiting_text[session_id] = later
+
+    def _write_text(self, session_id: str) -> None:
+        """Write the newest text of an answer, if the model server sends no more of it."""
+        self._waiting_text.pop(session_id, None)
+        writer = self._writers.get(session_id)
+        if writer and session_id not in self._long.folding:
+            self._attempts.attempt_write(session_id, writer.write_text, self._get_activity_time(writer))
 
     async def record_tool_call(self, session_id: str, call: ToolCallRecord) -> None:
         """Record a call when it starts (result None) and when it ends. The same id replaces the record."""
@@ -404,11 +412,11 @@ class ChatRecordingService:
 
     def _update_index(self, writer: SessionWriter) -> None:
         """Update the index entry of a large session, but not while an answer is being recorded."""
-        big = writer.document_size >= MIN_INDEXED_BYTES
+        big = writer.document_size + writer.journal_size >= MIN_KNOWN_BYTES
         if self._library.index and big and writer.is_saved and not writer.has_partial:
             from ollm.store.session_index.entries import make_writer_row
 
-            self._library.index.update_session(writer.session_id, make_writer_row(writer))
+            self._library.index.update_session(writer.session_id, make_writer_row(writer), writer.make_known())
             self._noted[writer.session_id] = self._clock()
 
 

@@ -247,6 +247,10 @@ class SessionFile:
         found = os.fstat(self.require_descriptor())
         return f"{found.st_ino},{found.st_size},{found.st_mtime_ns}"
 
+    @property
+    def inode(self) -> int:
+        return os.fstat(self.descriptor).st_ino if self.descriptor is not None else 0
+
     def compute_checksum(self) -> str:
         """Compute a checksum of the size and the last few kilobytes: enough for a file that only grows."""
         import zlib  # rarely needed

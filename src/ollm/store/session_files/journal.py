@@ -7,32 +7,18 @@ harmless: messages carry their number, and the newest record of a call and the n
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator
-from pathlib import Path
+from collections.abc import Iterable
 from typing import Any, TypeGuard
 
 import msgspec
 
 from ollm.domain.lazy import compile_late, decode_late
 from ollm.domain.messages import JsonObject, Message
-from ollm.store.session_files.files import SessionFile
 
 Parts = list[JsonObject]
 GrownLists = dict[str, tuple[int, list[Any]]]  # by name: where the new items begin, and what they are
 RECORD_START = b'{"at":"'
 MAX_NESTING_LEVELS = 60  # levels of nesting that are written; readers refuse more than 100
-
-
-class JournalMark(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
-    """State at a place from which a long journal can be read: a user message follows, and no call is running. Valid
-    only for the document it names."""
-
-    previous: int  # where the mark before this one is; -1 without one
-    document: str
-    head: JsonObject
-    count: int  # messages so far, and the number of the last
-    last: int
-    calls: int  # the highest number of a call so far
 
 
 class JournalRecord(
@@ -41,9 +27,9 @@ class JournalRecord(
     """One line. `at` is its time, exactly one other field its content. A line with an unknown field is not ours."""
 
     at: str
-    mark: JournalMark | None = None
+    mark: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET  # only in journals of older versions
     message: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
-    continues: bool = False  # the message's parts go on where the partial answer stopped
+    continues: bool = False  # older versions only: the message's parts go on where the partial answer stopped
     piece: tuple[int, int] | None = None  # the number of the answer, and which of its records this is; older have none
     partial: Parts | None = None  # what an answer under way has grown by
     anew: bool = False  # the partial starts over
@@ -62,33 +48,30 @@ class JournalMessage(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=Tr
     tokens: int = 0
 
 
-PIECE_END = b'"}]}\n'
-_PIECE = compile_late(rb'\{"at":"[^"]*","piece":\[\d+,\d+\],"partial":\[\{"type":"(?:text|thinking)","text":"')
+_OPEN_PIECE = compile_late(rb'\{"at":"[^"]*","piece":\[\d+,\d+\],"partial":\[\{"type":"(?:text|thinking)","text":"')
+_PIECE_END = b'"}]}\n'
 _MAX_TORN_BYTES = 6  # of a character or an escape
 
 
-def encode_piece_start(at: str, piece: tuple[int, int], kind: str) -> bytes:
-    """Encode the beginning of a record that text is appended to as it is streamed, and `PIECE_END` ends."""
-    return b'{"at":"%s","piece":[%d,%d],"partial":[{"type":"%s","text":"' % (at.encode(), *piece, kind.encode())
-
-
 def complete_piece(data: bytes) -> bytes | None:
-    """Return a record of streamed text with the end it never got, or None for any other. A torn character is left
-    out."""
-    begin = _PIECE.match(data)
+    """Complete a record of streamed text that an older version left open, or return None for any other record."""
+    begin = _OPEN_PIECE.match(data)
     for end in range(len(data), max(begin.end(), len(data) - _MAX_TORN_BYTES), -1) if begin else ():
         with contextlib.suppress(*DECODE_ERRORS):
-            parse_record(data[:end] + PIECE_END)
-            return data[:end] + PIECE_END
+            parse_record(data[:end] + _PIECE_END)
+            return data[:end] + _PIECE_END
     return None
 
 
-class _CallId(msgspec.Struct):
+class CallKey(msgspec.Struct, rename="camel"):
+    """The id of a call, and the number of the message that it belongs to."""
+
     id: str
+    message_id: Any = 0
 
 
 _CALL = b'{"id":"'  # how we write one
-_call_id_decoder = decode_late(_CallId)
+_call_key_decoder = decode_late(CallKey)
 _object_decoder = msgspec.json.Decoder(dict[str, Any])
 _decoder = decode_late(JournalRecord)
 _encoder = msgspec.json.Encoder()
@@ -135,15 +118,15 @@ def parse_record(data: bytes) -> JournalRecord:
     """Parse a record. Raises msgspec's or Unicode's error for a line that is not a usable record."""
     record = _decoder.decode(data)
     if isinstance(record.call, msgspec.Raw) and not bytes(record.call).startswith(_CALL):
-        read_call_id(bytes(record.call))
+        read_call_key(bytes(record.call))
     if record.partial is not None and not all(map(_is_part, record.partial)):
         raise msgspec.ValidationError("not the parts of an answer")
     return record
 
 
-def read_call_id(data: bytes) -> str:
-    """Read the id of a call. Raises msgspec's or Unicode's error if the data is not a call."""
-    return _call_id_decoder.decode(data).id
+def read_call_key(data: bytes) -> CallKey:
+    """Read the key of a call. Raises msgspec's or Unicode's error if the data is not a call."""
+    return _call_key_decoder.decode(data)
 
 
 def is_same_call(one: bytes, other: bytes) -> bool:
@@ -184,21 +167,6 @@ def extend_parts(parts: Parts, more: Parts) -> Parts:
     return grown
 
 
-def compute_growth(written: Parts, whole: Parts) -> Parts | None:
-    """Return the parts to add to `written` to get `whole`, or None if it is not a continuation."""
-    last = len(written) - 1
-    more: Parts | None = None
-    if last < 0:
-        more = whole
-    elif len(whole) > last and whole[:last] == written[:last]:
-        old, new, rest = written[last], whole[last], whole[last + 1 :]
-        if new == old:
-            more = rest
-        elif new["type"] == old["type"] and "text" in old and new.get("text", "").startswith(old["text"]):
-            more = [{"type": new["type"], "text": new["text"][len(old["text"]) :]}, *rest]
-    return more if more is not None and extend_parts(written, more) == whole else None
-
-
 def split_changes(held: JsonObject, changed: JsonObject) -> tuple[JsonObject, GrownLists]:
     """Split a metadata change into replaced values and new items of lists that only grew."""
     grown: GrownLists = {}
@@ -234,98 +202,7 @@ def change_head(head: JsonObject, record: JournalRecord) -> None:
         metadata[key] = [*(held[:start] if isinstance(held, list) else ()), *items]
 
 
-_MARK = b'","mark":{'
-_STAMP_CHARS = len("2026-01-27T10:00:00.000Z")
-_BLOCK_BYTES = 1 << 18
-MAX_SEARCHED_BYTES = 32 << 20  # from the end back; without a mark there all of a journal is read
-MARK_EVERY_BYTES = 1 << 18
-MARK_EVERY_MARKS = 8  # and no more of a journal than one part in so many is marks
-
-
-class PlacedMark(msgspec.Struct, frozen=True):
-    """A mark and the start of its line."""
-
-    place: int
-    mark: JournalMark
-
-
-class MarkSchedule:
-    """Schedule of the marks in a journal that is being written, and the call count for them."""
-
-    def __init__(self) -> None:
-        self._calls = 0
-        self.restart()
-
-    def restart(self) -> None:
-        """Start a new journal."""
-        self._place = -1  # of the last mark
-        self.next = MARK_EVERY_BYTES  # how long the journal is when the next one is due
-
-    def continue_journal(self, path: Path, calls: int, document: str) -> None:
-        """Continue an existing journal after so many calls. If its marks are for another document, as in a copy, the
-        next one is due at once."""
-        self.restart()
-        self._calls = calls
-        with contextlib.suppress(OSError), path.open("rb") as file:
-            if last := next(iter_marks(SessionFile(file.fileno())), None):
-                due = last.place + MARK_EVERY_BYTES if is_same_document(last.mark.document, document) else 0
-                self._place, self.next = last.place, due
-
-    def note_call(self, call_id: str) -> None:
-        self._calls = max(self._calls, read_call_number(call_id))
-
-    def make_line(self, place: int, at: str, document: str, head: JsonObject, numbers: tuple[int, int]) -> bytes:
-        """Make the line of a mark at `place`."""
-        count, last = numbers
-        mark = JournalMark(
-            previous=self._place, document=document, head=head, count=count, last=last, calls=self._calls
-        )
-        line = encode_line(JournalRecord(at=at, mark=mark))
-        self._place, self.next = place, place + max(MARK_EVERY_BYTES, len(line) * MARK_EVERY_MARKS)
-        return line
-
-
-def is_same_document(marked: str, found: str) -> bool:
-    """Return True if two stamps (inode, size, time) are of one document, or of a copy that kept its time."""
-    return marked.partition(",")[2] == found.partition(",")[2] != ""
-
-
 def read_call_number(call_id: str) -> int:
     """Return the number in a call id made by ollm, or 0 for any other id."""
     number = call_id[1:] if call_id[:1] == "c" else ""
     return int(number) if number.isascii() and number.isdigit() and len(number) < 16 else 0
-
-
-def iter_marks(file: SessionFile) -> Iterator[PlacedMark]:
-    """Iterate over the marks of a journal, newest first, reading little else."""
-    found = _find_last_mark(file) if file.size >= MARK_EVERY_BYTES else None
-    while found:
-        yield found
-        previous = found.mark.previous
-        found = _read_mark(file, previous) if 0 <= previous < found.place else None
-
-
-def _find_last_mark(file: SessionFile) -> PlacedMark | None:
-    before = len(RECORD_START) + _STAMP_CHARS
-    end, least = file.size, max(0, file.size - MAX_SEARCHED_BYTES)
-    while end > least:
-        start = max(0, end - _BLOCK_BYTES)
-        block = file.read(start, end + before + len(_MARK))
-        place = block.rfind(_MARK)
-        while place >= 0:
-            if place >= before and (found := _read_mark(file, start + place - before)):
-                return found
-            place = block.rfind(_MARK, 0, place)
-        end = start
-    return None
-
-
-def _read_mark(file: SessionFile, place: int) -> PlacedMark | None:
-    """Read the mark on the line that begins here, or return None if there is no such line or mark."""
-    if place and file.read(place - 1, place) != b"\n":
-        return None
-    try:
-        record = parse_record(file.read_line(place))
-    except DECODE_ERRORS:
-        return None
-    return PlacedMark(place, record.mark) if record.mark else None

@@ -19,6 +19,7 @@ from ollm.domain.tools import ErrorInfo, RecordedResult, ToolCallRecord
 from ollm.store.session_files import document, journal
 from ollm.store.session_files.journal import read_call_number
 from ollm.store.session_files.reader import SessionReader
+from ollm.store.session_files.waypoints import KnownState
 
 Entry = TypeVar("Entry")
 ReadEntry = tuple[Entry, bytes, bool]
@@ -42,7 +43,7 @@ class LoadedSession(Data, frozen=True):
     message_count: int = 0  # finished ones that were read, and the number of the last
     last_number: int = 0
     journal_good: int = 0
-    journal_end: bytes = b""  # that the journal's last record lacks
+    known: KnownState | None = None  # of the files, if they are as we write them
 
     @property
     def is_unfinished(self) -> bool:
@@ -142,7 +143,7 @@ def read_messages(reader: SessionReader) -> Iterator[ReadEntry[Message]]:
 
     yield from _read_entries(reader, reader.iter_messages(), parse, missing.add_message)
     if reader.partial:
-        missing.expect(reader.answer)
+        missing.expect(reader.table.answer)
     missing.end_messages(under_way=bool(reader.partial))
 
 
@@ -150,7 +151,7 @@ def read_all_messages(reader: SessionReader) -> Iterator[ReadEntry[Message]]:
     """Yield messages like `read_messages`, and the unfinished answer as far as it got."""
     yield from read_messages(reader)
     if reader.partial:
-        message = make_partial_message(reader, max(reader.answer, reader.missing.last_number + 1))
+        message = make_partial_message(reader, max(reader.table.answer, reader.missing.last_number + 1))
         yield message, journal.encode_json(message), True
 
 
@@ -181,10 +182,11 @@ def _read_entries(
 
 def load_session(stream: SessionStream, after: int = 0) -> LoadedSession:
     """Read everything readable, and keep what follows message `after`."""
-    reader, count, calls_so_far = stream.reader, 0, max(map(read_call_number, ("", *stream.reader.newest_calls)))
+    reader, known = stream.reader, stream.reader.known
+    count, last, calls_so_far = (known.count, known.last, known.calls) if known else (0, 0, 0)
     messages: list[Message] = []
     for message in stream.iter_messages():
-        count += 1
+        count += message.id > last
         if message.id > after:
             messages.append(message)
     calls: list[ToolCallRecord] = []
@@ -193,17 +195,19 @@ def load_session(stream: SessionStream, after: int = 0) -> LoadedSession:
         if call.message_id > after or not after:
             calls.append(call)
     messages, calls = separate_calls(messages, calls)
+    count -= bool(reader.partial)
+    last = max(last, reader.missing.last_number)
     return LoadedSession(
         session=msgspec.structs.replace(stream.session, messages=tuple(messages), tool_calls=tuple(calls)),
         damage=stream.damage,
         read_only=stream.read_only,
         skipped=max(reader.skipped, after),
         calls_so_far=calls_so_far,
-        message_count=count - bool(reader.partial),
-        last_number=reader.missing.last_number,
+        message_count=count,
+        last_number=last,
         partial=reader.partial,
         journal_good=reader.journal_good,
-        journal_end=reader.journal_end,
+        known=reader.make_known(count, last, calls_so_far),
     )
 
 
@@ -241,7 +245,7 @@ def separate_calls(messages: list[Message], calls: list[ToolCallRecord]) -> tupl
 
 def make_partial_message(reader: SessionReader, number: int) -> Message:
     """Make a message of the unfinished answer, as far as it got."""
-    shaped = {"role": "assistant", "parts": reader.partial, "timestamp": reader.partial_at}
+    shaped = {"role": "assistant", "parts": reader.partial, "timestamp": reader.table.partial.at}
     return msgspec.convert({**shaped, "id": number, "interrupted": True}, Message)
 
 

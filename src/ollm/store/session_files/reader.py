@@ -8,7 +8,6 @@ the document.
 from __future__ import annotations
 
 import contextlib
-import itertools
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -38,7 +37,6 @@ from ollm.store.session_files.entry_table import EntryTable
 from ollm.store.session_files.files import (
     CONTAINED,
     MAX_BYTES,
-    MAX_MESSAGE_NUMBER,
     DamageReport,
     MissingEntries,
     Range,
@@ -46,6 +44,7 @@ from ollm.store.session_files.files import (
     get_file_time,
     open_file,
 )
+from ollm.store.session_files.waypoints import REQUEST, KnownState, Waypoint
 
 _ID_CHARS = 36  # of a session's id, which names its files
 _BLANKS = b" \t\r\n,"
@@ -60,13 +59,13 @@ _entries_decoder = msgspec.json.Decoder(list[msgspec.Raw])
 
 
 class SessionPart(msgspec.Struct, frozen=True):
-    """The messages between two numbers, with their calls. Some more are read: from a user message on, and at least
-    `least`. With a `least` of 0 no messages are needed. `calls_after` adds calls of earlier messages."""
+    """The messages between two numbers, with their calls. Some more are read: from a waypoint on, and at least `least`.
+    With a `least` of 0 no messages are needed. Without a `known` state everything is read."""
 
+    known: KnownState | None
     after: int
     least: int = 32
     before: int | None = None
-    calls_after: int = MAX_MESSAGE_NUMBER
 
 
 class SessionReader:
@@ -76,15 +75,13 @@ class SessionReader:
     """
 
     foreign = False  # missing, damaged or in another layout: to be written again before it is added to
-    narrowed = False  # messages up to number `skipped` are left out
-    skipped = 0
+    known: KnownState | None = None  # the state from which reading began, if only a part is read
+    skipped = 0  # messages up to this number are left out
     read = 0  # bytes of the entries that were taken
-    mark: journal.JournalMark | None = None  # the last one, if only a part is read
     journal_good = 0  # bytes of whole journal records
-    journal_end = b""  # that the last of them lacks
     _journal: SessionFile | None = None
     _document: SessionFile | None = None
-    _head_place = 0  # in the journal: the head is as it was here
+    _journal_range = 0, MAX_BYTES
 
     def __init__(
         self,
@@ -98,8 +95,6 @@ class SessionReader:
         self.damage = damage or DamageReport()
         self.written_at = get_file_time(document, journal_path)
         self.head: JsonObject = {}
-        self.newest_calls: list[str] = []  # ids of the document's last calls, if messages are left out
-        self._journal_range = 0, MAX_BYTES
         self._part, self._name = part, document.stem if document else ""
         try:
             self._journal = self._open_file(journal_path, waiting)
@@ -111,9 +106,13 @@ class SessionReader:
         except BaseException:
             self.close()
             raise
-        self.partial, self.partial_at, self.answer = self.table.partial, self.table.partial_at, self.table.answer
         heard = DamageReport() if part and part.before else self.damage  # messages in between are left out
-        self.missing = MissingEntries(heard, self.head, self.table.last_number, part=part is not None)
+        self.missing = MissingEntries(heard, self.head, self.table.last_number, part=self.known is not None)
+
+    @property
+    def partial(self) -> journal.Parts:
+        """The parts of an answer that is not finished."""
+        return self.table.partial.parts
 
     def _open_file(self, path: Path | None, waiting: bytes = b"") -> SessionFile | None:
         descriptor = open_file(path, self.damage) if path else None
@@ -123,11 +122,10 @@ class SessionReader:
         body = self._read_head()
         self._check_head()
         self._skip_contained()
-        ranges = self._narrow(self._part, body) if self._part and body else [(body, MAX_BYTES)]
-        self.table = EntryTable(self._document, self._journal, self.damage)
-        is_needed = not (body and self._part and self._part.least == 0)
-        if self._document and is_needed and (body or not self._read_other_layout(self._document)):
-            for begin, end in ranges:
+        ranges = self._narrow(self._part) if self._part and body else None
+        self.table = EntryTable(self._document, self._journal, self.damage, self.known)
+        if self._document and (body or not self._read_other_layout(self._document)):
+            for begin, end in [(body, MAX_BYTES)] if ranges is None else ranges:
                 self._read_lines(self._document, begin, end)
             self._check_ends(self._document)
         self._read_journal()
@@ -135,6 +133,22 @@ class SessionReader:
         if self.foreign:
             self.journal_good = self._journal.size if self._journal else 0
             self._check_head()
+
+    def make_known(self, count: int, last: int, calls: int) -> KnownState | None:
+        """Make the state of these files, or return None if they are not as we write them."""
+        if self.foreign or not self._document or self.damage.text:
+            return None
+        return KnownState(
+            document=self._document.stamp,
+            journal=self._journal.inode if self._journal else 0,
+            size=self.journal_good,
+            head=self.head,
+            count=count,
+            last=last,
+            calls=calls,
+            end=self.table.notes.end,
+            waypoints=self.table.notes.list_waypoints(),
+        )
 
     @property
     def progress(self) -> tuple[int, int]:
@@ -189,45 +203,24 @@ class SessionReader:
     def compute_journal_checksum(self) -> str:
         return self._journal.compute_checksum() if self._journal else ""
 
-    def _narrow(self, part: SessionPart, body: int) -> list[Range]:
-        """Find the parts of the document that are needed, and skip the others."""
-        whole = [(body, MAX_BYTES)]
-        if self._narrow_journal(part):
-            self.narrowed = True
+    def _narrow(self, part: SessionPart) -> list[Range] | None:
+        """Find the parts of the document that are needed, or return None if it must be read whole."""
+        known, document = part.known, self._document
+        if not known or not document or document.stamp != known.document:
+            return [] if part.least == 0 else None
+        inode, size = (self._journal.inode, self._journal.size) if self._journal else (0, 0)
+        begin = known.find_begin(max(0, min(part.after, known.last - part.least)) + 1)
+        if size < known.size or (known.size and inode != known.journal) or not (begin or part.least == 0):
+            return None
+        end = known.find_end(part.before) if part.before else None
+        begin = begin if begin and part.least else Waypoint(known.last + 1, document.size + known.size, 0)
+        self.known, self.skipped, self.journal_good = known, begin.number - 1, known.size
+        self.head = {**known.head, "metadata": dict(known.head.get("metadata") or {})}
+        self._journal_range = max(0, begin.place - document.size), end.place - document.size if end else MAX_BYTES
+        if begin.place >= document.size:
             return []
-        if part.least and self._document:
-            from ollm.store.session_files.document_search import DocumentSections, OddLayoutError
-
-            with contextlib.suppress(OddLayoutError):
-                sections = DocumentSections(self._document)
-                begin = sections.find_beginning(part.after, part.least)
-                messages = sections.find_messages(begin, part.before)
-                calls = sections.find_calls(min(begin, part.calls_after), part.before)
-                self.newest_calls = sections.list_newest_calls()
-                self.skipped, self.narrowed = begin, True
-                return [messages, calls]
-        return whole
-
-    def _narrow_journal(self, part: SessionPart) -> bool:
-        """Begin at a mark of the journal if everything needed follows it; otherwise read the whole journal."""
-        marks = journal.iter_marks(self._journal) if self._journal else iter(())
-        newest = next(marks, None)
-        if not newest or not self._document or not journal.is_same_document(newest.mark.document, self._document.stamp):
-            return False
-        self.mark, self._head_place, self.head = newest.mark, newest.place, dict(newest.mark.head)
-        self.head["metadata"] = dict(self.head.get("metadata") or {})
-        wanted = min(part.after, part.calls_after, newest.mark.last - part.least)
-        begin, stop = None, MAX_BYTES
-        for placed in itertools.chain((newest,), marks):
-            if part.before and placed.mark.last >= part.before - 1:
-                stop = placed.place
-            if placed.mark.last <= wanted:
-                begin = placed
-                break
-        self._journal_range = begin.place if begin else 0, stop
-        if begin:
-            self.skipped, self.newest_calls = begin.mark.last, [f"c{newest.mark.calls}"]
-        return begin is not None
+        end = end if end and end.place < document.size else known.end
+        return [(begin.place, end.place), (begin.call_place, end.call_place)]
 
     def _note_irregular(self, text: str = "") -> None:
         """Note that the files are not as we write them, even if all was read."""
@@ -273,7 +266,7 @@ class SessionReader:
 
     def _read_lines(self, document: SessionFile, begin: int, end: int) -> None:
         """Add the entries between two places of the document. A message with the next number counts as whole."""
-        done, last, ends, end = begin, 0, [], min(end, document.size)
+        done, last, ends, end, notes = begin, 0, [], min(end, document.size), self.table.notes
         for start, stop, line in document.iter_lines(begin):
             if start >= end or stop > MAX_BYTES:
                 break
@@ -288,15 +281,20 @@ class SessionReader:
             if is_message:
                 last = number if is_whole else read_number(entry)
                 self.table.add_message(last, start, start + len(entry))
+                if line.startswith(REQUEST) and notes.is_due(last, start):
+                    notes.add_request(last, start)
             elif is_call:
                 self.table.add_call(entry, start)
             else:
-                ends.append(line)
-            if (is_message if ends else is_call) and begin and not self.narrowed:
+                ends.append((line, start))
+            if (is_message if ends else is_call) and begin and not self.known:
                 self._note_irregular(_MOVED)
         self._search(document, 0, done, end)
-        if begin and not self.narrowed and ends != [MIDDLE, CLOSE]:
-            self._note_irregular(_MOVED if CLOSE in ends else "the file is truncated")
+        if begin and not self.known:
+            if [line for line, _ in ends] == [MIDDLE, CLOSE]:
+                notes.end = Waypoint(last + 1, ends[0][1], ends[1][1])
+            else:
+                self._note_irregular(_MOVED if CLOSE in dict(ends) else "the file is truncated")
 
     def _search(self, file: SessionFile, base: int, start: int, end: int) -> None:
         """Add every object between two places of a file that has the shape of an entry. `base` is where the file
@@ -350,12 +348,13 @@ class SessionReader:
     def _read_journal(self) -> None:
         """Apply the journal to the head, and add its entries."""
         begin, stop = self._journal_range
+        applied = self.known.size if self.known else 0
         for place, data, record in self._iter_records(begin, stop):
             self.table.add_record(record, data, self.table.journal_place + place)
-            if place >= self._head_place:
+            if place >= applied:
                 self._change_head(place, record)
         if stop != MAX_BYTES:
-            for place, _, record in self._iter_records(self._head_place, MAX_BYTES):
+            for place, _, record in self._iter_records(max(applied, stop), MAX_BYTES):
                 self._change_head(place, record)
 
     def _change_head(self, place: int, record: journal.JournalRecord) -> None:
@@ -379,7 +378,9 @@ class SessionReader:
                 record: journal.JournalRecord | None = journal.parse_record(line)
             except journal.DECODE_ERRORS:
                 if done == start and file and end == file.size and is_torn_record(line):
-                    yield from self._complete_last(start, line)
+                    if whole := journal.complete_piece(line):
+                        self.foreign = True
+                        yield start, whole, journal.parse_record(whole)
                     return
                 data = line.rstrip(_BLANKS + b"\0")
                 record = self._parse_loosely(data)
@@ -390,19 +391,11 @@ class SessionReader:
         if file:
             self._search(file, base, done, file.size)
 
-    def _complete_last(self, start: int, line: bytes) -> Iterator[tuple[int, bytes, journal.JournalRecord]]:
-        if whole := journal.complete_piece(line):
-            self.journal_good = start + len(whole) - len(journal.PIECE_END)
-            self.journal_end = journal.PIECE_END
-            yield start, whole.rstrip(), journal.parse_record(whole)
-
     def _parse_loosely(self, line: bytes) -> journal.JournalRecord | None:
         """Parse a line of the journal that is not as we write it."""
         record = read_shape(line) if line.startswith(b"{") else None
-        if record is None and b'"partial":' in line and (record := read_shape(line + journal.PIECE_END)):
-            self.damage.note("the text of an answer is damaged in the journal")
         if record:
-            self._note_irregular()
+            self._note_irregular("the text of an answer is damaged in the journal" if record.partial else "")
         return record
 
 

@@ -15,7 +15,7 @@ from ollm.domain.errors import DamagedError
 from ollm.domain.messages import JsonObject, Message, ToolResultPart
 from ollm.domain.session import SCHEMA_VERSION, Session
 from ollm.domain.tools import ToolCallRecord
-from ollm.store.session_files import document, journal
+from ollm.store.session_files import document
 from ollm.store.session_files.files import CONTAINED, LAST_MESSAGE, MISSING, DamageFoundError, DamageReport
 from ollm.store.session_files.loading import (
     LoadedSession,
@@ -26,12 +26,12 @@ from ollm.store.session_files.loading import (
 )
 from ollm.store.session_files.places import SessionPlaces, keep_copies
 from ollm.store.session_files.reader import SessionPart, SessionReader
+from ollm.store.session_files.waypoints import KnownState
 from ollm.store.session_files.writer import SessionWriter
 from ollm.system.atomic import replace_file
 
 LARGE_BYTES = 64_000_000  # from here on no session is held whole to continue with it
 Paths = tuple[Path, Path]
-Counts = tuple[int, int]  # of messages, and the number of the last
 
 
 def recover_session(
@@ -41,12 +41,12 @@ def recover_session(
     *,
     to_continue: bool,
     since: int,
-    known: Counts | None,
+    known: KnownState | None,
 ) -> LoadedSession:
     """Repair the files and prepare the writer. Returns the resulting session, with its content if `to_continue`.
 
-    A document `known` to be whole is read only from where it is needed; in doubt, all of it is read. Of a large one,
-    the messages after `since` are returned, or its end.
+    Files in a `known` state are read only from where they are needed; in doubt, all is read. Of a large session, the
+    messages after `since` are returned, or its end.
     """
     session_id = writer.session_id
     home = places.find_home(session_id) or places.directory
@@ -80,22 +80,16 @@ def get_total_size(*paths: Path) -> int:
     return sum(path.stat().st_size for path in paths if path.is_file())
 
 
-def _read_end(paths: Paths, writer: SessionWriter, since: int, known: Counts | None) -> LoadedSession | None:
+def _read_end(paths: Paths, writer: SessionWriter, since: int, known: KnownState | None) -> LoadedSession | None:
     """Read the end of a session, or return None if that may not be enough."""
-    has_marks = get_total_size(paths[1]) >= journal.MARK_EVERY_BYTES
-    if not known and not (has_marks and (since or is_large(*paths))):
+    if not known or not (since or is_large(*paths)):
         return None
-    part = SessionPart(after=since or sys.maxsize)
+    part = SessionPart(known, after=since or sys.maxsize)
     with _open_stream(paths, writer, DamageReport(strict=True), part) as stream, contextlib.suppress(DamageFoundError):
-        if stream and stream.reader.narrowed:
-            mark = stream.reader.mark
-            count, last = (mark.count, mark.last) if mark else known or (0, 0)
+        if stream and stream.reader.known:
             loaded = load_session(stream)
-            if (mark or known) and not loaded.read_only and _has_all_calls(loaded.session):
-                numbers = [message.id for message in loaded.session.messages]
-                if max(numbers, default=0) >= last:
-                    count += sum(number > last for number in numbers) - loaded.is_unfinished
-                    return msgspec.structs.replace(loaded, message_count=count)
+            if not loaded.read_only and _has_all_calls(loaded.session):
+                return loaded
     return None
 
 

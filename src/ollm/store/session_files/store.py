@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -25,6 +25,7 @@ from ollm.store.session_files.places import (
     list_ids_in,
     parse_id,
 )
+from ollm.store.session_files.waypoints import MIN_KNOWN_BYTES, FindKnown, KnownState
 from ollm.store.session_files.writer import SessionWriter
 from ollm.system.atomic import make_private_directory, replace_file, sync_directory
 from ollm.system.locks import read_owner
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
     from ollm.store.session_files.files import DamageReport
     from ollm.store.session_files.loading import LoadedSession, SessionStream
     from ollm.store.session_files.reader import SessionPart
-    from ollm.store.session_files.recovery import Counts
 
 
 class MessagePage(msgspec.Struct, frozen=True):
@@ -46,9 +46,10 @@ class MessagePage(msgspec.Struct, frozen=True):
 class SessionFiles:
     """One directory of sessions. Synchronous; one writer per session, any number of readers."""
 
-    def __init__(self, places: SessionPlaces, clock: Clock = now) -> None:
+    def __init__(self, places: SessionPlaces, clock: Clock = now, find_known: FindKnown = lambda _: None) -> None:
         self.places = places
         self.clock = clock
+        self._find_known = find_known  # the state of a session as the index noted it
 
     def create(self, head: JsonObject) -> SessionWriter:
         """Create a writer for a new session; nothing is on disk before its first `flush`."""
@@ -60,13 +61,11 @@ class SessionFiles:
         *,
         to_continue: bool = True,
         since: int = 0,
-        known: Callable[[], Counts | None] = lambda: None,
     ) -> tuple[SessionWriter, LoadedSession]:
         """Lock a session, repair damage, and return its writer and its content.
 
         `to_continue` also gives a result to every call without one; otherwise messages and calls are left out of the
-        returned content. `known` is called under the lock and returns the message counts of an unchanged document, of
-        which only the end is then read. Of a large session, the messages after number `since` are returned, or its end.
+        returned content. Of a long session the messages after number `since` are returned; of a large one, its end.
         """
         from ollm.store.session_files.recovery import recover_session
 
@@ -76,8 +75,9 @@ class SessionFiles:
             writer.lock()
         try:
             with self._translate_errors(session_id):
+                known = self._find_state(session_id) if to_continue else None
                 loaded = recover_session(
-                    self.places, writer, self.clock, to_continue=to_continue, since=since, known=known()
+                    self.places, writer, self.clock, to_continue=to_continue, since=since, known=known
                 )
         except BaseException:
             writer.abandon()
@@ -88,7 +88,8 @@ class SessionFiles:
         """Read a session open in this process, saved or not; with `page` at least that much of it."""
         from ollm.store.session_files.loading import SessionStream, load_session
 
-        with contextlib.closing(writer.open_reader(_find_part(page))) as reader:
+        part = _make_part(writer.make_known(), page) if page else None
+        with contextlib.closing(writer.open_reader(part)) as reader:
             reader.head = {**reader.head, **writer.head}
             return load_session(SessionStream(reader, writer.session_id, alive=True))
 
@@ -103,7 +104,8 @@ class SessionFiles:
         """Read everything readable, without changing any file; with `page` at least that much of it."""
         from ollm.store.session_files.loading import load_session
 
-        with self.open_stream(session_id, part=_find_part(page)) as stream:
+        part = _make_part(self._find_state(session_id), page) if page else None
+        with self.open_stream(session_id, part=part) as stream:
             return load_session(stream)
 
     @contextlib.contextmanager
@@ -123,8 +125,11 @@ class SessionFiles:
         """Return a session without its messages and calls."""
         from ollm.store.session_files.reader import SessionPart
 
-        with self.open_stream(session_id, part=SessionPart(sys.maxsize, least=0)) as stream:
+        with self.open_stream(session_id, part=SessionPart(self._find_state(session_id), 0, least=0)) as stream:
             return stream.session
+
+    def _find_state(self, session_id: str) -> KnownState | None:
+        return self._find_known(session_id) if self.measure_bytes(session_id) >= MIN_KNOWN_BYTES else None
 
     def iter_document(self, session_id: str) -> Iterator[bytes]:
         """Yield the session as one JSON document, exactly as folding would write it."""
@@ -134,14 +139,6 @@ class SessionFiles:
     def measure_bytes(self, session_id: str) -> int:
         """Measure the size of the session's document and journal."""
         return sum(path.stat().st_size for path in self._find_paths(session_id) if path.is_file())
-
-    def read_document_stamp(self, session_id: str) -> tuple[int, int, int] | None:
-        """Read the stamp that distinguishes a document from a later one."""
-        try:
-            found = self.places.get_document_path(session_id).lstat()
-        except OSError:
-            return None
-        return found.st_ino, found.st_size, found.st_mtime_ns
 
     def is_open(self, session_id: str) -> bool:
         """Return True if a running process has the session open for writing."""
@@ -268,9 +265,7 @@ class SessionFiles:
         return home / f"{session_id}.json", home / f"{session_id}.journal"
 
 
-def _find_part(page: MessagePage | None) -> SessionPart | None:
-    if page is None:
-        return None
+def _make_part(known: KnownState | None, page: MessagePage) -> SessionPart:
     from ollm.store.session_files.reader import SessionPart
 
-    return SessionPart((page.before or sys.maxsize) - 1 - page.limit, page.limit, page.before)
+    return SessionPart(known, (page.before or sys.maxsize) - 1 - page.limit, page.limit, page.before)

@@ -16,8 +16,8 @@ from ollm.domain.errors import BusyError, StorageError, UnsavedError, suggest_st
 from ollm.domain.messages import JsonObject, Message
 from ollm.store.session_files import document, journal
 from ollm.store.session_files.files import LAST_MESSAGE
-from ollm.store.session_files.journal import MarkSchedule
 from ollm.store.session_files.places import DocumentGuard, SessionPlaces, keep_copies, restore_journal
+from ollm.store.session_files.waypoints import KnownState, WaypointNotes
 from ollm.system.atomic import AppendFile, make_private_directory, replace_file
 from ollm.system.locks import OwnerLock
 
@@ -30,8 +30,7 @@ FOLD_ALWAYS_BELOW_BYTES = 64 * 1024
 KEEP_JOURNAL_FROM_BYTES = 8 << 20  # of both files: closing such a session keeps its journal
 MAX_FOLDED_BYTES = 64 << 20  # a longer journal stays beside its document for good
 LOOK_EVERY_SECONDS = 0.05  # least time between two checks that the journal is still in place
-MAX_BEFORE_MARK = 64  # waiting records
-SYNC_TEXT_SECONDS = 2.0  # between two syncs of streamed text, which a power failure may lose
+TEXT_SECONDS = 1.0  # between two records of streamed text; a killed process loses at most so much of it
 
 
 class SessionWriter:
@@ -51,17 +50,16 @@ class SessionWriter:
         self._journal = AppendFile(places.get_journal_path(session_id))
         self.document = DocumentGuard(places.get_document_path(session_id), now)
         self.reports: list[str] = []  # what other programs did to the files
-        self._line_end = b""  # bytes that still have to close the journal's last record
         self._pieces = 0  # records of the answer under way
-        self._streamed: list[str] = []  # text in the journal's last record, which is not in `_partial` yet
-        self._streamed_kind = ""
-        self._next_sync = 0.0
+        self._streamed: journal.Parts = []  # text that is not recorded yet
+        self._next_text = 0.0
         self._displaced = False  # what was appended is under no name: another program removed the journal
         self.document_size = 0
         self._written = False  # the document exists
         self._partial: journal.Parts = []
         self._running: dict[str, JsonObject] = {}
-        self._marks = MarkSchedule()
+        self._calls = 0  # the highest number in the id of a call
+        self._notes: WaypointNotes | None = None
         self._next_look = 0.0
 
     @property
@@ -81,6 +79,11 @@ class SessionWriter:
     @property
     def has_partial(self) -> bool:
         return bool(self._partial or self._streamed)
+
+    @property
+    def has_new_text(self) -> bool:
+        """True if some text of the unfinished answer is not recorded yet."""
+        return bool(self._streamed)
 
     @property
     def open(self) -> bool:
@@ -104,15 +107,32 @@ class SessionWriter:
     def adopt(self, loaded: LoadedSession) -> None:
         """Continue with the existing files, cutting off a truncated journal line."""
         self.message_count, self.last_number = loaded.message_count, loaded.last_number
-        self._partial = loaded.partial
+        self._partial, self._calls = loaded.partial, loaded.calls_so_far
+        self._notes = WaypointNotes(loaded.known) if loaded.known else None
         self.document_size = self.document.path.stat().st_size
         self._written = True
         self.document.watch()
         self._journal.open()
         if self._journal.good > loaded.journal_good:
             self._journal.truncate(loaded.journal_good)
-        self._line_end = loaded.journal_end or (b"" if self._journal.ends_with(b"\n") else b"\n")
-        self._marks.continue_journal(self._journal.path, loaded.calls_so_far, self.document.stamp)
+        if not self._journal.ends_with(b"\n"):
+            self._journal.append(b"\n")
+
+    def make_known(self) -> KnownState | None:
+        """Make the state of the files for the index, or return None if it is not known."""
+        if self._notes is None or not self.is_saved:
+            return None
+        return KnownState(
+            document=self.document.stamp,
+            journal=self._journal.path.stat().st_ino if self._journal.good else 0,
+            size=self._journal.good,
+            head=self.head,
+            count=self.message_count,
+            last=self.last_number,
+            calls=self._calls,
+            end=self._notes.end,
+            waypoints=self._notes.list_waypoints(),
+        )
 
     @contextmanager
     def batch_writes(self) -> Iterator[None]:
@@ -126,53 +146,30 @@ class SessionWriter:
             self.flush()
 
     def record_message(self, at: str, message: Message, tokens: int) -> None:
-        """Add a message. If it completes a partial answer, only the rest is written."""
-        if self.has_partial:
-            self._finish_partial(at, msgspec.to_builtins(message), tokens)
-            return
-        if message.role == "user" and (self.pending or self._journal.good >= self._marks.next):
-            self._mark_when_due(at)
+        """Add a message. It replaces what was recorded of it while it was under way."""
+        place = self.document_size + self._journal.good + sum(map(len, self.pending))
+        if message.role == "user" and self._notes and self._notes.is_due(message.id, place):
+            self._notes.add_request(message.id, place)
+        self._partial, self._streamed, self._pieces, self._next_text = [], [], 0, 0.0
         self.last_number = message.id
         self.message_count += 1
         journal.advance_head(self.head, at, tokens)
         self._write_line(journal.encode_line(journal.JournalMessage(at=at, message=message, tokens=tokens)))
 
     def record_text(self, now: Callable[[], str], kind: str, text: str) -> None:
-        """Record the next text of the unfinished answer. A plain write survives a killed process; it is synced every
-        `SYNC_TEXT_SECONDS`."""
-        if self.deferred:
-            return
-        if self.pending or self._displaced or not self._written or not self._write_text(now, kind, text):
-            more = [{"type": kind, "text": text}]
-            self._partial = journal.extend_parts(self._take_streamed(), more)
-            self._append_record(self._make_piece(now(), more, anew=False))
-        elif monotonic() >= self._next_sync:
-            self.flush()
+        """Take the next text of the unfinished answer. It is recorded every `TEXT_SECONDS`."""
+        if not self.deferred:
+            self._streamed = journal.extend_parts(self._streamed, [{"type": kind, "text": text}])
+            if monotonic() >= self._next_text:
+                self.write_text(now())
 
-    def _write_text(self, now: Callable[[], str], kind: str, text: str) -> bool:
-        data = journal.encode_json(text)[1:-1]
-        if self._streamed_kind != kind or self._line_end != journal.PIECE_END:
-            self._take_streamed()
-            piece = self.last_number + 1, self._pieces + 1
-            data = self._line_end + journal.encode_piece_start(now(), piece, kind) + data
-        try:
-            self._journal.append(data, durable=False)
-        except OSError:
-            return False
-        if not self._streamed:
-            self._pieces += 1
-            self._next_sync = monotonic() + SYNC_TEXT_SECONDS
-            journal.advance_head(self.head, now(), 0)
-        self._line_end, self._streamed_kind = journal.PIECE_END, kind
-        self._streamed.append(text)
-        return True
-
-    def _take_streamed(self) -> journal.Parts:
-        """Add the streamed text to the partial answer, and return that."""
+    def write_text(self, at: str) -> None:
+        """Record the text of the unfinished answer that is not recorded yet."""
         if self._streamed:
-            more = [{"type": self._streamed_kind, "text": "".join(self._streamed)}]
-            self._partial, self._streamed = journal.extend_parts(self._partial, more), []
-        return self._partial
+            more, self._streamed = self._streamed, []
+            self._partial = journal.extend_parts(self._partial, more)
+            self._next_text = monotonic() + TEXT_SECONDS
+            self._append_record(self._make_piece(at, more, anew=False))
 
     def _make_piece(self, at: str, parts: journal.Parts, *, anew: bool) -> journal.JournalRecord:
         self._pieces += 1
@@ -182,7 +179,7 @@ class SessionWriter:
     def record_call(self, at: str, call: JsonObject, tokens: int) -> None:
         """Record a call, or its changes since it started."""
         known = self._running.pop(call["id"], {})
-        self._marks.note_call(call["id"])
+        self._calls = max(self._calls, journal.read_call_number(call["id"]))
         if call.get("status") == "running":
             self._running[call["id"]] = call
         changed = {name: value for name, value in call.items() if name == "id" or known.get(name, ...) != value}
@@ -200,13 +197,12 @@ class SessionWriter:
         """Write the pending records. Raises `StorageError` and keeps them for another attempt."""
         if not self._written:
             self._write_document()
-        if self.pending or self._line_end == journal.PIECE_END:
+        if self.pending:
             try:
-                self._journal.append(b"".join((self._line_end, *self.pending)))
+                self._journal.append(b"".join(self.pending))
             except OSError as error:
                 raise self._make_error(error) from error
-            self._take_streamed()
-            self.pending, self._line_end = [], b""
+            self.pending = []
             if monotonic() >= self._next_look:
                 self._displaced = not self._journal.is_in_place()
                 self._next_look = monotonic() + LOOK_EVERY_SECONDS
@@ -235,10 +231,12 @@ class SessionWriter:
         try:
             from ollm.store.session_files.reader import SessionReader
 
+            notes = WaypointNotes()
             with contextlib.closing(SessionReader(self.document.path, self._journal.path)) as reader:
-                self.document_size = replace_file(self.document.path, self._iter_folded(reader))
+                self.document_size = replace_file(self.document.path, notes.watch(self._iter_folded(reader)))
         except OSError as error:
             raise self._make_error(error) from error
+        self._notes = notes
         self.document.watch()
         self._restart_journal()
         return True
@@ -263,7 +261,7 @@ class SessionWriter:
         self._displaced = False
 
     def _restore_files(self) -> None:
-
+        self._notes = None
         make_private_directory(self.directory)
         reports = [restore_journal(self._journal, now), self.document.restore()]
         self.reports += filter(None, reports)
@@ -307,37 +305,20 @@ class SessionWriter:
         from ollm.store.session_files.reader import SessionReader
 
         lines: Path | None = self._journal.path
-        waiting = b"".join((self._line_end, *self.pending)) if self.pending else b""
+        waiting = b"".join(self.pending)
+        if self._streamed:
+            piece = self.last_number + 1, self._pieces + 1
+            waiting += journal.encode_line(journal.JournalRecord(at="", piece=piece, partial=self._streamed))
         if self._displaced or not self._journal.is_in_place():
             lines, waiting = None, self._journal.read_good() + waiting
         return SessionReader(document or self.document.path, lines, waiting=waiting, part=part)
 
     def _keep_interrupted(self) -> None:
         """Turn an answer that will not be finished into an interrupted message."""
-        if parts := self._take_streamed():
+        if parts := journal.extend_parts(self._partial, self._streamed):
             at = self.head["lastActivity"]
             message = {"role": "assistant", "parts": parts, "timestamp": at, "id": self.last_number + 1}
-            self._finish_partial(at, {**message, "interrupted": True}, 0)
-
-    def _finish_partial(self, at: str, message: JsonObject, tokens: int) -> None:
-        more = journal.compute_growth(self._take_streamed(), list(message["parts"]))
-        shown = message if more is None else {**message, "parts": more}
-        raw = msgspec.Raw(journal.encode_json(shown))
-        piece = (message["id"], self._pieces + 1) if more is not None and self._pieces else None
-        self._partial, self._pieces = [], 0
-        self.last_number = message["id"]
-        self.message_count += 1
-        self._append_record(
-            journal.JournalRecord(at=at, message=raw, continues=more is not None, piece=piece, tokens=tokens)
-        )
-
-    def _mark_when_due(self, at: str) -> None:
-        """Mark the state before a message now and then, so that a resume need not read what precedes it."""
-        place = self._journal.good + len(self._line_end) + sum(map(len, self.pending[:MAX_BEFORE_MARK]))
-        due = place >= self._marks.next and len(self.pending) < MAX_BEFORE_MARK
-        if due and self._written and not self._running:
-            numbers = self.message_count, self.last_number
-            self.pending.append(self._marks.make_line(place, at, self.document.stamp, self.head, numbers))
+            self.record_message(at, msgspec.convert({**message, "interrupted": True}, Message), 0)
 
     def _append_record(self, record: journal.JournalRecord) -> None:
         journal.change_head(self.head, record)
@@ -370,8 +351,6 @@ class SessionWriter:
             else:
                 path.unlink(missing_ok=True)
             self._journal.open()
-            self._line_end = b""
-            self._marks.restart()
         except OSError as error:
             raise self._make_error(error) from error
 

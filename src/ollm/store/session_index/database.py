@@ -16,7 +16,7 @@ from typing import TypeVar
 
 from ollm.system.atomic import lock_directory
 
-VERSION = 7
+VERSION = 8
 BUSY_MILLISECONDS = 1500
 # `fold_words` decides what is a word. The tables of FTS5 end with Unicode 6.1: later letters are unassigned (Cn).
 TOKENIZER = "porter unicode61 remove_diacritics 0 categories 'L* N* M* S* P* Co Cn'"
@@ -25,7 +25,7 @@ CREATE TABLE sessions(
     id INTEGER PRIMARY KEY, session_id TEXT NOT NULL UNIQUE, stamp TEXT NOT NULL,
     start_time TEXT, last_activity TEXT, model TEXT, message_count INTEGER, partial INTEGER, token_count INTEGER,
     title TEXT, workspace TEXT, archived INTEGER, origin TEXT, damaged TEXT, last_number INTEGER,
-    parent TEXT, parent_message INTEGER,
+    parent TEXT, parent_message INTEGER, known BLOB,
     text_stamp TEXT NOT NULL DEFAULT '', text_number INTEGER NOT NULL DEFAULT 0);
 CREATE TABLE entries(
     id INTEGER PRIMARY KEY, session INTEGER NOT NULL, number INTEGER NOT NULL, role INTEGER NOT NULL, at NOT NULL,

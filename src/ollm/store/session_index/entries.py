@@ -5,17 +5,20 @@ from __future__ import annotations
 import contextlib
 import math
 import time
+import zlib
 from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+import msgspec
 
 from ollm.domain.errors import StorageError
 from ollm.domain.messages import Message
 from ollm.domain.session import Session
 from ollm.domain.tools import ToolCallRecord
 from ollm.store.session_files.files import DamageFoundError, DamageReport, get_file_time
+from ollm.store.session_files.journal import read_call_number
 from ollm.store.session_files.loading import (
     make_partial_message,
     make_session,
@@ -23,6 +26,7 @@ from ollm.store.session_files.loading import (
     read_messages,
 )
 from ollm.store.session_files.reader import SessionPart, SessionReader
+from ollm.store.session_files.waypoints import MIN_KNOWN_BYTES, KnownState
 from ollm.store.session_files.writer import SessionWriter
 from ollm.store.session_index.stamps import Stamp, make_batches
 from ollm.store.session_index.texts import (
@@ -138,6 +142,7 @@ def update_row(
     make_indexer: Callable[[Row], EntryIndexer] | None = None,
     *,
     line: SessionRow | None = None,
+    known: KnownState | None = None,
 ) -> Row:
     """Read new content of one session and write its row, unless another process has done so in the meantime."""
     row = index.load_rows(session_id).get(session_id)
@@ -150,8 +155,11 @@ def update_row(
     try:
         if make_indexer:
             values |= _read_text(index, stamp, row, values, make_indexer)
+        elif line:
+            values |= line._asdict() | {"known": pack_known(known)}
         else:
-            values |= (line or read_changes(stamp, session_id, row, None))._asdict()
+            line, known = read_changes(stamp, session_id, row, None)
+            values |= line._asdict() | {"known": pack_known(known)}
         values["stamp"] = stamp.text
     except (StorageError, TypeError, ValueError, LookupError, AttributeError, RecursionError) as error:
         # damage that nobody has thought of costs the other sessions nothing; it is tried again the next time
@@ -171,12 +179,12 @@ def _read_text(
     """Index the new words of a session, and return its row and how far it was read."""
     session_id = values["session_id"]
     take = make_indexer(values)
-    line = read_changes(stamp, session_id, row, take)
+    line, known = read_changes(stamp, session_id, row, take)
     if line.last_number < values["text_number"]:  # another session's words: read it from the start
         forget_session(index.connection, values["id"])
         take = make_indexer({**values, "text_number": 0})
-        line = read_changes(stamp, session_id, None, take)
-    found: Row = line._asdict()
+        line, known = read_changes(stamp, session_id, None, take)
+    found: Row = line._asdict() | {"known": pack_known(known)}
     if take.late:
         index.behind.add(session_id)
         return found | {"text_stamp": "", "text_number": take.taken}
@@ -184,33 +192,31 @@ def _read_text(
     return found | {"text_stamp": stamp.text, "text_number": line.last_number}
 
 
-def read_changes(stamp: Stamp, session_id: str, row: Row | None, take: EntryIndexer | None) -> SessionRow:
+ReadRow = tuple[SessionRow, KnownState | None]
+
+
+def read_changes(stamp: Stamp, session_id: str, row: Row | None, take: EntryIndexer | None) -> ReadRow:
     """Read the end of a session if only its journal has grown since the `row` was written, otherwise everything."""
-    known = row and not row["damaged"] and ((take and row["text_stamp"]) or row["stamp"])
-    if row and known and stamp.has_only_grown_since(known):
+    known = unpack_known(row["known"]) if row and not row["damaged"] else None
+    if row and known and stamp.has_only_grown_since((take and row["text_stamp"]) or row["stamp"]):
         before = SessionRow(*(row[name] for name in SessionRow._fields))
-        number, calls = take.last_numbers if take else (before.last_number, 0)
-        part = SessionPart(number, 1)
-        if take and not row["text_stamp"]:
-            part = SessionPart(number, 1, calls_after=calls - 1)
-        with contextlib.suppress(DamageFoundError), _open_reader(stamp.directory, session_id, part) as reader:
+        part = SessionPart(known, take.last_number if take else before.last_number, 1)
+        with contextlib.suppress(DamageFoundError), _open_reader(stamp, session_id, part) as reader:
             settled = row["stamp"] == stamp.text
-            line = _read_entries(reader, session_id, take, before, settled) if reader.narrowed else None
-            if line and line.last_number >= before.last_number:
-                return line
-    return read_session(stamp.directory, session_id, take)
+            read = _read_entries(reader, session_id, take, before, settled) if reader.known else None
+            if read and read[0].last_number >= before.last_number:
+                return read
+    return read_session(stamp, session_id, take)
 
 
-def read_session(directory: Path, session_id: str, take: EntryIndexer | None = None) -> SessionRow:
+def read_session(stamp: Stamp, session_id: str, take: EntryIndexer | None = None) -> ReadRow:
     """Read and check a whole session and return its row; each entry is passed to `take`."""
-    with _open_reader(directory, session_id) as reader:
+    with _open_reader(stamp, session_id) as reader:
         return _read_entries(reader, session_id, take)
 
 
-def _open_reader(
-    directory: Path, session_id: str, part: SessionPart | None = None
-) -> contextlib.closing[SessionReader]:
-    paths = directory / f"{session_id}.json", directory / f"{session_id}.journal"
+def _open_reader(stamp: Stamp, session_id: str, part: SessionPart | None = None) -> contextlib.closing[SessionReader]:
+    paths = stamp.directory / f"{session_id}.json", stamp.directory / f"{session_id}.journal"
     return contextlib.closing(SessionReader(*paths, damage=DamageReport(strict=part is not None), part=part))
 
 
@@ -220,7 +226,7 @@ def _read_entries(
     take: EntryIndexer | None,
     before: SessionRow | None = None,
     settled: bool = False,
-) -> SessionRow:
+) -> ReadRow:
     """Pass entries to `take` and count messages new since `before`; return a `settled` `before` if time runs out."""
     count, known, last = (before.message_count, before.last_number, 0) if before else (0, -1, 0)
     first = before.title if before else ""
@@ -230,18 +236,31 @@ def _read_entries(
         if take:
             take(make_message_entry(message))
             if take.late and before and settled:
-                return before
+                return before, reader.known
             if position % CHECK_EVERY_ENTRIES == 0:
                 take.report_progress(reader.read)
     if take and reader.partial:
         take(make_message_entry(make_partial_message(reader, last + 1))._replace(call=UNDER_WAY))
-    for call, _, _ in read_calls(reader) if take or not before else ():  # without `take` for what is wrong with them
+    calls = reader.known.calls if reader.known else 0
+    for call, _, _ in read_calls(reader):
+        calls = max(calls, read_call_number(call.id))
         if take and (entry := make_call_entry(call, whole=True)):
             take(entry)
     described = make_session(reader.head, session_id, reader.written_at)
     partial, damage = int(bool(reader.partial)), reader.damage.text
     row = _make_row(described, count, last)
-    return row._replace(partial=partial, damaged=damage, title=row.title or first)
+    noted = reader.make_known(count, last, calls) if reader.damage.size >= MIN_KNOWN_BYTES else None
+    return row._replace(partial=partial, damaged=damage, title=row.title or first), noted
+
+
+def pack_known(known: KnownState | None) -> bytes | None:
+    return zlib.compress(msgspec.json.encode(known), 1) if known else None
+
+
+def unpack_known(stored: bytes | None) -> KnownState | None:
+    with contextlib.suppress(msgspec.MsgspecError, zlib.error):
+        return msgspec.json.decode(zlib.decompress(stored), type=KnownState) if stored else None
+    return None
 
 
 def _make_unreadable_row(stamp: Stamp, session_id: str) -> SessionRow:

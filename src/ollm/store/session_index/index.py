@@ -16,6 +16,7 @@ from ollm.store.session_index.stamps import Stamp, read_stamp, read_stamps
 if TYPE_CHECKING:
     import sqlite3
 
+    from ollm.store.session_files.waypoints import KnownState
     from ollm.store.session_index.entries import SessionRow
 
 Progress = Callable[[int, int], None]  # bytes gone through, and all there are
@@ -56,6 +57,20 @@ class SessionIndex:
             self._connection, self.in_file = database.connect(self.path)
             self._identity = database.get_identity(self.path) if self.in_file else None
         return self._connection
+
+    def find_known(self, session_id: str) -> KnownState | None:
+        """Find the noted state of a session's files. Any thread may ask: the connection is another one."""
+        import sqlite3
+
+        from ollm.store.session_index.entries import unpack_known
+
+        with contextlib.suppress(sqlite3.Error):
+            reading = sqlite3.connect(f"{self.path.absolute().as_uri()}?mode=ro", uri=True)
+            with contextlib.closing(reading) as connection:
+                query = "SELECT known FROM sessions WHERE session_id = ? AND damaged IS NULL"
+                found = connection.execute(query, (session_id,)).fetchone()
+                return unpack_known(found[0]) if found else None
+        return None
 
     def close(self) -> None:
         if self._connection:
@@ -109,7 +124,7 @@ class SessionIndex:
         if stamp:
             self.run_guarded(partial(refresh_text, self, session_id, stamp, seconds))
 
-    def update_session(self, session_id: str, line: SessionRow | None = None) -> None:
+    def update_session(self, session_id: str, line: SessionRow | None = None, known: KnownState | None = None) -> None:
         """Update one session's row from its writer's `line`, or by reading the session. A busy index is left alone."""
         import sqlite3
 
@@ -118,25 +133,7 @@ class SessionIndex:
         with contextlib.suppress(sqlite3.Error, OSError):
             found = read_stamp(self.directories, session_id)
             if found:
-                self.run_transaction(partial(update_row, self, session_id, found, line=line))
-
-    def get_counts(self, session_id: str, least_bytes: int) -> tuple[int, int] | None:
-        """Return the message count and the last message number of a session that was found whole.
-
-        Returns None if the document is smaller than `least_bytes` or has changed since, or if nothing is known.
-        """
-        stamp = read_stamp(self.directories, session_id)
-        if stamp is None or stamp.document is None or stamp.document[1] < least_bytes:
-            return None
-        import sqlite3
-
-        try:
-            row = self.load_rows(session_id).get(session_id)
-        except (sqlite3.Error, OSError):
-            return None
-        if row is None or row["damaged"] or row["stamp"].partition("|")[0] != stamp.document_text:
-            return None
-        return int(row["message_count"]), int(row["last_number"])
+                self.run_transaction(partial(update_row, self, session_id, found, line=line, known=known))
 
     def erase(self, session_id: str) -> None:
         """Remove a session, so that no byte of it stays in the file."""

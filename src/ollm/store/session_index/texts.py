@@ -109,6 +109,7 @@ class EntryIndexer:
         self._look = look
         self._session = row["id"]
         self._number = self.taken = row["text_number"]
+        self._began_late = not row["text_stamp"]  # time ran out before all calls were indexed
         self._until = time.process_time() + (math.inf if seconds is None else seconds)
         self.late = False
         query = "SELECT call, number FROM entries WHERE session = ? AND call > ?"
@@ -121,10 +122,14 @@ class EntryIndexer:
             self._look(read)
 
     @property
-    def last_numbers(self) -> tuple[int, int]:
-        """The number of the last indexed message, and of the last one with at least some of its calls indexed."""
-        query = "SELECT max(number) FROM entries WHERE session = ? AND call > ?"
-        return self._number, self._connection.execute(query, (self._session, UNDER_WAY)).fetchone()[0] or 0
+    def last_number(self) -> int:
+        """The number of the last message that is indexed with all its calls, as far as that is known."""
+        found: int = self._number
+        if self._began_late:
+            query = "SELECT max(number) FROM entries WHERE session = ? AND call > ?"
+            (last,) = self._connection.execute(query, (self._session, UNDER_WAY)).fetchone()
+            found = min(found, (last or 0) - 1)
+        return found
 
     def __call__(self, entry: IndexEntry) -> None:
         if not entry.text or (

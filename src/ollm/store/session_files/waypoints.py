@@ -1,0 +1,104 @@
+"""Places in a long session from which reading can begin. The index keeps them: one for every 256 messages or MiB."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Iterator
+from itertools import zip_longest
+from typing import Any, NamedTuple
+
+import msgspec
+
+from ollm.domain.messages import JsonObject
+from ollm.store.session_files.document import CALL, CLOSE, MESSAGE, MIDDLE, read_number
+from ollm.store.session_files.journal import read_call_key
+
+EVERY_MESSAGES, EVERY_BYTES = 256, 1 << 20
+MIN_KNOWN_BYTES = 256 * 1024  # Reading a smaller session whole is faster than asking the index.
+REQUEST = b'{"role":"user"'
+
+
+class Waypoint(NamedTuple):
+    """A user message: its number and its place, counted through document and journal. In the document, the calls of it
+    and of later messages begin at `call_place`."""
+
+    number: int
+    place: int
+    call_place: int
+
+
+class KnownState(msgspec.Struct, frozen=True, kw_only=True):
+    """State of a session's files, valid while the document is unchanged and the journal has only grown."""
+
+    document: str  # inode, size and time
+    journal: int  # inode
+    size: int  # of the journal's records that are applied to `head`
+    head: JsonObject
+    count: int
+    last: int
+    calls: int  # the highest number in the id of a call
+    end: Waypoint  # of messages and calls in the document
+    waypoints: list[Waypoint]
+
+    def find_begin(self, number: int) -> Waypoint | None:
+        """Find the last waypoint up to a message."""
+        found = bisect_right(self.waypoints, number, key=lambda one: one.number)
+        return self.waypoints[found - 1] if found else None
+
+    def find_end(self, number: int) -> Waypoint | None:
+        """Find the first waypoint from a message on."""
+        found = bisect_left(self.waypoints, number, key=lambda one: one.number)
+        return self.waypoints[found] if found < len(self.waypoints) else None
+
+
+FindKnown = Callable[[str], KnownState | None]
+
+
+class WaypointNotes:
+    """The waypoints of a session that is being read or written."""
+
+    def __init__(self, known: KnownState | None = None) -> None:
+        self._known = known.waypoints if known else []
+        self._messages: list[tuple[int, int]] = []
+        self._call_places: list[int] = []
+        self.end = known.end if known else Waypoint(0, 0, 0)
+        last = self._known[-1] if self._known else Waypoint(-EVERY_MESSAGES, -EVERY_BYTES, 0)
+        self._next_number, self._next_place = last.number + EVERY_MESSAGES, last.place + EVERY_BYTES
+
+    def is_due(self, number: int, place: int) -> bool:
+        return number >= self._next_number or (
+            place >= self._next_place and number > self._next_number - EVERY_MESSAGES
+        )
+
+    def add_request(self, number: int, place: int) -> None:
+        """Note a user message that is due."""
+        self._messages.append((number, place))
+        self._next_number, self._next_place = number + EVERY_MESSAGES, place + EVERY_BYTES
+
+    def add_call(self, message: Any, place: int) -> None:
+        """Note a call in the document. All messages of the document were noted before."""
+        message = message if isinstance(message, int) else 0
+        while len(self._call_places) < len(self._messages) and self._messages[len(self._call_places)][0] <= message:
+            self._call_places.append(place)
+
+    def list_waypoints(self) -> list[Waypoint]:
+        places = zip_longest(self._messages, self._call_places, fillvalue=self.end.call_place)
+        return [*self._known, *(Waypoint(*message, call) for message, call in places if isinstance(message, tuple))]
+
+    def watch(self, chunks: Iterable[bytes]) -> Iterator[bytes]:
+        """Pass on the parts of a document as `join_document` makes them, and note its waypoints."""
+        place = middle = 0
+        last = b""
+        for chunk in chunks:
+            if chunk.startswith(MESSAGE):
+                last = chunk
+                if chunk.startswith(REQUEST) and self.is_due(number := read_number(chunk), place):
+                    self.add_request(number, place)
+            elif chunk.startswith(CALL):
+                self.add_call(read_call_key(chunk).message_id, place)
+            elif chunk == MIDDLE:
+                middle = place
+            elif chunk == CLOSE:
+                self.end = Waypoint(read_number(last) + 1, middle, place)
+            place += len(chunk)
+            yield chunk
