@@ -1,8 +1,9 @@
 """Git in the sandbox, from command to command, and the user's own git after it: through the command."""
 
+import json
 import os
 import subprocess
-from concurrent.futures import ThreadPoolExecutor
+import sys
 from functools import cache
 from pathlib import Path
 from shutil import copytree
@@ -11,7 +12,7 @@ import pytest
 
 from tests.cli.running import running
 from tests.cli.terminal import CTRL_D, at_terminal
-from tests.cli.test_sandbox import place, shell, use_level, wait_for
+from tests.cli.test_sandbox import place, shell, use_level
 from tests.servers.answers import Answer
 
 __all__ = ["place"]  # a fixture
@@ -20,39 +21,27 @@ START = """
 git init -q; echo 1 > f; git add f; git commit -qm base; git branch other
 echo main > f; git commit -qam main1; echo m > m; git add m; git commit -qm main2; git switch -q other
 echo other > f; git commit -qam other1; echo o > o; git add o; git commit -qm other2; git tag top
+git switch -qc feat; mkdir -p .github/workflows .vscode; echo x > .github/workflows/a.yml; echo x > .vscode/s; echo x > AGENTS.md
+git add -A; git commit -qm feat; git switch -q other
 """
-# one session for each step; the second one of a pair goes on with what the first one began
-STEPS = {
-    "merge": ("git merge main; git status | head -2", "echo x > f; git add f; git merge --continue"),
-    "rebase": ("git rebase main", "echo x > f; git add f; git rebase --continue"),
-    "rebase of merges": (
-        "git switch -qc side top~1; echo s > s; git add s; git commit -qm s; git merge -q --no-edit top; git rebase -r main",
-        "echo x > f; git add f; git rebase --continue",
-    ),
-    "rebase with a program": (
-        "git rebase -x 'echo ran >> ran' -x false HEAD~1",
-        "git rebase --continue; cat ran; test -s ran",
-    ),
-    "pick": ("git switch -q main; git cherry-pick top~1 top", "echo x > f; git add f; git cherry-pick --continue"),
-    "revert": ("git switch -q main; git revert --no-edit main~1 top", "git revert --abort; git revert --no-edit main"),
-    "mail": (
-        "git format-patch -q -2 -o /var/tmp/p; cp -r /var/tmp/p p; git switch -q main; git am p/*",
-        "git am --show-current-patch | grep -q other1 && git am --skip; git log --oneline | head -1",
-    ),
-    "bisect": ("git bisect start top top~2", "git bisect run test ! -e o; git bisect log | grep -q 'first bad'; git bisect reset"),
-    "worktree": (
-        "git worktree add -q tree -b t; cd tree; echo t > t; git add t; git commit -qm t",
-        "echo u > tree/u; git -C tree add u; git -C tree commit -qm u; git worktree add -q --detach new; git worktree remove new",
-    ),
-    "stash": ("echo 2 > f; git stash -q; git clone -q . cl", "git stash pop; git gc -q; git fsck; git -C cl log --oneline"),
+# each line is a command of its own, as a model writes it
+STORIES = {
+    "files that steer": ["git switch feat", "echo w >> f && git commit -am 'w'", "git switch main; git switch feat"],
+    "merge": ["git merge main 2>&1 | tail -3", "echo x > f && git add f && git merge --continue"],
+    "rebase": ["git rebase main || true", "echo x > f; git add f; GIT_EDITOR=true git rebase --continue"],
+    "pick": ["git switch -q main; git cherry-pick top~1 top", "echo x > f; git add f; git cherry-pick --continue"],
+    "revert": ["git switch -q main && git revert --no-edit main~1 top", "git revert --abort; git revert --no-edit main"],
+    "mail": ["git format-patch -q -2 -o p && git switch -q main && git am p/*", "git am --skip; git log --oneline | head -1"],
+    "bisect": ["git bisect start top top~2", "git bisect good", "git bisect reset"],
+    "worktree": ["git worktree add -q tree -b t && cd tree && echo t > t && git add t && git commit -qm t", "git worktree remove tree"],
+    "stash": ["echo 2 > f; git stash -q; git clone -q . cl", "git stash pop && git gc -q && git fsck && git -C cl log --oneline"],
+    "settings": ["git config user.name X && git remote add o https://example.invalid/a && git branch -m other new", "git branch -D top main"],
+    "messages": ["git commit --allow-empty -m \"$(cat <<'END'\nSubject\n\n- a `b` \"c\"\nEND\n)\"", "git commit --allow-empty -F - <<END && git tag v1\ntext\nEND"],
+    "a new repository": ["mkdir n && cd n && git init -q && echo 1 > a && git add -A && git commit -qm n", "git -C n log --oneline"],
+    "hooks": ["git commit --allow-empty -qm x", "test -d gone && git add gone || echo none; false && git tag no; git tag yes"],
+    "stops at errors": ["set -e\nfalse\ngit tag no", "set -euo pipefail; git tag yes; git log --oneline | tail -1"],
 }  # fmt: skip
-
-
-OPERATIONS = ("rebase-merge", "rebase-apply", "sequencer", "BISECT_LOG")
-CLEAN = """
-git reset -q --hard; git clean -qfdx -e s.sh -e a.txt -e .env; git worktree prune; git switch -q other; git reset -q --hard top
-git branch -f main $(git rev-list --all --grep=main2 | head -1); git branch -D side t; rm -rf .git/rr-cache
-"""
+STATE = "git log --all --format='%s %an %D' | sort; git status -sb; git ls-files -s; git stash list; git branch; git tag; git remote -v"
 
 
 def start(place: Path, level: str) -> Path:
@@ -71,187 +60,94 @@ def make_repository(place: Path) -> Path:
     return place / "user"
 
 
-def run(place: Path, line: str) -> str:
+def run(place: Path, line: str) -> tuple[int, str]:
     """What the user does, with git outside."""
     everything = {**os.environ, "HOME": str(place / "user"), "GIT_EDITOR": "true"}
     done = subprocess.run(
-        ["/bin/sh", "-c", line], cwd=place / "user/work", env=everything, capture_output=True, text=True, check=False
+        ["/bin/bash", "-c", line], cwd=place / "user/work", env=everything, capture_output=True, text=True, check=False
     )
-    return done.stdout + done.stderr
+    return done.returncode, done.stdout
 
 
-def command(place: Path, line: str, file: str = "s.sh") -> str:
-    """What a model does, with git in the sandbox."""
-    (place / "user/work" / file).write_text(f"export GIT_EDITOR=true\n{line}\n")
-    return str(shell(place, f"sh {file}", "--yes")["llmContent"])
+@pytest.mark.parametrize("level", ["full", "bubblewrap", "landlock"])
+@pytest.mark.parametrize("story", STORIES)
+def test_git_ends_in_the_sandbox_as_it_ends_outside(place: Path, story: str, level: str) -> None:
+    start(place, level)
+    twin = place / "twin"
+    copytree(place / "user", twin / "user")
+    for name in ("a.txt", ".env"):
+        (twin / "user/work" / name).unlink(missing_ok=True)
+        (place / "user/work" / name).unlink(missing_ok=True)
+
+    for line in STORIES[story]:
+        told = shell(place, line, "--yes")
+        code, _ = run(twin, line)
+        assert (told.get("exitCode"), line, told["llmContent"]) == (code, line, told["llmContent"])
+
+    assert run(place, STATE) == run(twin, STATE)
 
 
-@pytest.mark.parametrize("level", ["full", "landlock"])
-def test_git_goes_on_from_command_to_command(place: Path, level: str) -> None:
-    work = start(place, level)
-    run(place, "printf '%s\\n' s.sh .env a.txt > .git/info/exclude")
-    for name, (first, second) in STEPS.items():
-        said = command(place, first)
-        assert not {*OPERATIONS} & {one.name for one in (work / ".git").iterdir()}, (name, said)
-        told = command(place, second)
-        assert "Moved aside" not in said + told, (name, said, told)
-        assert "exit code" not in told, (name, said, told)
-        assert "in progress for commands in the sandbox" not in told.partition("MERGE_RR")[0], (name, told)
-        run(place, CLEAN)
-
-
-SIGN = 'python3 -c \'import hashlib; b = open(".git/index", "rb").read()[:-20]; open(".git/index", "wb").write(b + hashlib.sha1(b).digest())\''
-# what a model leaves, one command after the other, and what the user does then; `RUN` is a program of the model
 HOSTILE = {
-    "a strategy in a real rebase": (
-        "git rebase main",
-        "echo x/RUN > .git/rebase-merge/strategy",
-        "git rebase --continue",
-    ),
-    "a step": ("git rebase main", "echo 'exec ./RUN' >> .git/rebase-merge/git-rebase-todo", "git rebase --continue"),
-    "options of a pick": (
-        "git switch -q main; git cherry-pick top~1 top",
-        "printf '[options]\\n\\tstrategy = x/RUN\\n' > .git/sequencer/opts; cp -r .git/sequencer ../s 2> /dev/null",
-        "git cherry-pick --continue",
-    ),
-    "conflicts to record": (
-        "mkdir -p .git/rr-cache/$(printf %040d 1); touch .git/rr-cache/*/preimage; printf '%040d\\t../.ssh/id_rsa\\0' 1 > .git/MERGE_RR",
-        "git commit -q --allow-empty -m x",
-    ),
-    "a run of bisect": (
-        "git bisect start top top~2",
-        "echo './RUN; git bisect good' >> .git/BISECT_LOG; echo x > .git/BISECT_RUN",
-        "git bisect replay .git/BISECT_LOG",
-    ),
-    "a pointer to settings": (
-        "mkdir -p y/objects y/refs y/worktrees; printf '[core]\\n\\tfsmonitor=./RUN\\n' > y/config",
-        "git init -q --separate-git-dir $PWD/y/worktrees/g sub; git -C sub commit -q --allow-empty -m 1; git add sub",
-        "echo ../.. > y/worktrees/g/commondir; cp -r y/worktrees/g/refs/. y/refs/; cp -r y/worktrees/g/objects/. y/objects/",
-        "echo ../y > .git/commondir",
-        "git status; git -C sub status",
-    ),
-    "an index behind a broken HEAD": (
-        f"git update-index --add --cacheinfo 100644,$(echo evil | git hash-object -w --stdin),12/.bashrc; sed -i s,12/.bashrc,../.bashrc, .git/index; {SIGN}; mv .git/HEAD H",
-        "mv H .git/HEAD",
-        "git restore .",
-    ),
-    "links": (
-        "cd .git; for f in COMMIT_EDITMSG FETCH_HEAD ORIG_HEAD; do ln -sf ~/.bashrc $f; done; echo evil > MERGE_MSG",
-        "s=$(echo evil | git hash-object -w --stdin); mkdir -p .git/lost-found/other; ln -s ~/.bashrc .git/lost-found/other/$s",
-        "git fsck --lost-found; git commit -q --allow-empty; git fetch -q . main; git reset -q HEAD~1",
-    ),
-    "repositories where nobody looks": (
-        "mkdir -p node_modules/p/e; chmod 0 node_modules/p",
-        "chmod 755 node_modules/p; for d in node_modules/p/e .git/objects/ab .ollm/x.lock $(printf '.g\\342\\200\\214it'); do mkdir -p $d; git init -q $d/e; git -C $d/e commit -q --allow-empty -m 1; git -C $d/e config core.fsmonitor ./RUN; done; ln -s .git/objects/ab/e demo; git add -f node_modules/p/e/e .ollm .g*t/e; chmod 0 node_modules/p",
-        "chmod 755 node_modules/p",
-        "git clone -q --bare . b; mkdir .git/refs/x; echo ~/work/RUN > b/hooks/pre-receive; chmod +x b/hooks/*; mv b .git/refs/x/e",
-        "for d in node_modules/p/e/e demo .ollm/x.lock/e .g*t/e; do cp RUN $d; git -C $d status; done; git push -q .git/refs/x/e HEAD:new",
-    ),
-    "settings of a worktree": (
-        "git worktree add -q tree -b t; printf '[core]\\n\\tfsmonitor=../RUN\\n' > .git/worktrees/tree/config.worktree; git init -q n; echo './RUN' > n/.git/hooks/post-index-change; chmod +x n/.git/hooks/*",
-        "printf '[core]\\n\\tfsmonitor=./RUN\\n' >> .git/config; git -C n config core.fsmonitor ../RUN",
-        "git -C tree status; git status; git -C n status",
-    ),
-}
+    "a hook that names a program": "git config core.fsmonitor $HOME/evil; git config alias.st '!evil'",
+    "a hook that writes settings": "printf '[core]\\nfsmonitor = %s\\n' $HOME/evil >> .git/config",
+    "a hook that removes settings": "mv .git/config .git/c; printf '[core]\\nfsmonitor = %s\\n' $HOME/evil > .git/config",
+    "a hook that links settings": "printf '[core]\\nfsmonitor = %s\\n' $HOME/evil > e; ln -sf ../e .git/config",
+    "a hook that makes a hook": "cp $HOME/evil .git/hooks/post-checkout; mv .git/hooks .git/h; cp $HOME/evil .git/hooks/pre-push",
+    "a hook that leaves a process": "(sleep 1; git config core.fsmonitor $HOME/evil) >/dev/null 2>&1 & disown",
+    "a hook that adds attributes": "echo '* filter=x' > .git/info/attributes; git config filter.x.clean $HOME/evil",
+    "a hook that makes a worktree": "mkdir -p .git/worktrees/x; echo /tmp > .git/worktrees/x/commondir; echo x > .git/worktrees/x/HEAD",
+    "settings of a worktree": "git config extensions.worktreeConfig true; git config --worktree core.fsmonitor $HOME/evil",
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("level", ["full", "landlock"])
 @pytest.mark.parametrize("kind", HOSTILE)
-def test_the_next_git_command_of_the_user_runs_writes_and_reads_nothing_for_the_model(
-    place: Path, kind: str, level: str
-) -> None:
-    work, home = start(place, level), place / "user"
-    (home / ".bashrc").write_text("mine\n")
-    run(place, "git config extensions.worktreeConfig true; mkdir git-merge-x")
-    for program in (work / "RUN", work / "git-merge-x/RUN"):
-        program.write_text(f"#!/bin/sh\ntouch {home}/ran\n")
-        program.chmod(0o755)
-    *lines, after = HOSTILE[kind]
-    for line in lines:
-        command(place, line)
-    run(place, "git status; git add f; echo x > f; git add f")
-    run(place, after)
-    run(place, "git status")
-
-    assert not (home / "ran").exists()
-    assert (home / ".bashrc").read_text() == "mine\n"
-    assert not [*work.glob(".git/rr-cache/*/postimage")]
-
-
-def test_the_user_is_told_of_an_operation_in_progress_and_can_take_it_over(place: Path) -> None:
-    start(place, "full")
-    said = command(place, "git rebase main")
-    assert "rebase-merge in " in said
-    assert "rebase in progress" not in run(place, "git status")
-
-    assert "rebase in progress" in str(shell(place, "git status")["llmContent"])
-    assert "rebase in progress" not in run(place, "git status")
-
-    run(place, said.rpartition("hand it over with: ")[2].partition("]")[0])
-    assert "rebase in progress" in run(place, "git status")
-    command(place, "touch unrelated")
-    done = run(place, "echo x > f; git add f; git rebase --continue; git log --format=%s")
-
-    assert "other2\nother1\nmain2\n" in done, done
-
-
-@pytest.mark.parametrize("level", ["full", "landlock"])
-def test_what_the_user_replaces_while_a_command_runs_stays_and_is_named(place: Path, level: str) -> None:
+def test_code_in_a_git_line_leaves_nothing_that_the_users_own_git_runs(place: Path, kind: str, level: str) -> None:
     work = start(place, level)
-    (work / "AGENTS.md").write_text("mine\n")
-    mine = "until test -e go; do sleep .05; done; git remote add r /x; echo new > n; mv n AGENTS.md; touch done"
-    with ThreadPoolExecutor(1) as user:
-        acting = user.submit(run, place, mine)
-        said = command(place, "touch go; until test -e done; do sleep .05; done; touch .envrc")
-        acting.result()
-    assert (
-        "Replaced or renamed while a command ran, which could change them from then on: .git/config, AGENTS.md." in said
+    evil, hook = place / "user/work/evil", work / ".git/hooks/post-commit"
+    evil.write_text(f"#!/bin/sh\ntouch {place}/ran\n")
+    hook.write_text(f"#!/bin/sh\n{HOSTILE[kind].replace('$HOME/', str(work) + '/')}\n")
+    for file in (evil, hook):
+        file.chmod(0o755)
+
+    shell(place, "echo y > y && git add y && git commit -m y", "--yes")
+    hook.unlink()
+    run(
+        place,
+        "sleep 1.2; git status; git checkout -q main; echo z > z; git add z; git commit -qm z; git gc -q; git switch other",
     )
-    assert (work / "AGENTS.md").read_text() == "new\n"
-    assert run(place, "git remote") == "r\n"
-    assert not (work / ".envrc").exists()
+
+    assert not (place / "ran").exists()
+    assert run(place, "git log --all --format=%s | sort | head -3")[0] == 0
 
 
-@pytest.mark.parametrize("level", ["full", "landlock"])
-def test_the_last_look_of_a_session_comes_after_its_last_process(place: Path, level: str) -> None:
-    work = start(place, level)
-    command(place, "(while mkdir -p .vscode; do echo evil > .vscode/tasks.json; done) > /dev/null 2>&1 & sleep .5")
-    assert not (work / ".vscode").exists()
+def test_code_outside_git_lines_changes_nothing_of_a_repository(place: Path) -> None:
+    work = start(place, "full")
+    before = run(place, STATE)
+    (work / "s.sh").write_text(
+        "rm -rf .git; mv .git g; echo x > .git/config; git commit -qam x; git tag t; git update-ref refs/heads/x HEAD\n"
+        "python3 -c 'import shutil; shutil.rmtree(\".git\", ignore_errors=True)'\n"
+    )
+
+    told = shell(place, "sh s.sh", "--yes")
+
+    assert "plain `git VERB …` commands" in told["llmContent"]
+    (work / "s.sh").unlink()
+    assert run(place, STATE) == before
 
 
-def test_what_the_user_renames_and_brings_back_is_named_where_a_command_could_change_it(place: Path) -> None:
-    work = start(place, "landlock")
-    (work / ".envrc").write_text("mine\n")
-    mine = "until test -e go; do sleep .05; done; mv .envrc off; until test -e changed; do sleep .05; done; mv off .envrc; touch done"
-    with ThreadPoolExecutor(1) as user:
-        acting = user.submit(run, place, mine)
-        said = command(
-            place,
-            "touch go; until echo theirs >> off; do sleep .05; done; touch changed; until test -e done; do sleep .05; done",
-        )
-        acting.result()
-    assert "Replaced or renamed while a command ran, which could change them from then on: .envrc." in said
+def test_a_nested_repository_is_not_added_and_the_commit_goes_on_without_it(place: Path) -> None:
+    work = start(place, "full")
 
+    told = shell(
+        place,
+        "git init -q nested && git -C nested commit -q --allow-empty -m n && echo 1 > n && git add -A && git commit -qm n",
+        "--yes",
+    )
 
-@pytest.mark.parametrize("level", ["full", "landlock"])
-def test_what_two_sessions_make_one_after_the_other_is_moved_aside_by_both(place: Path, level: str) -> None:
-    work = start(place, level)
-    first = """
-    git clone -q --bare . y; git -C y config core.fsmonitor 'touch ~/ran;false'; git -C y config core.bare false
-    git -C y config core.worktree .; echo one > .envrc; touch made; until test -e seen; do sleep .05; done
-    """
-    second = """
-    touch seen; until ! test -e .envrc; do sleep .05; done; while test -e y/HEAD && test -e y/config; do sleep .05; done
-    echo two > .envrc; echo ref: refs/heads/main > y/HEAD
-    """
-    with ThreadPoolExecutor(1) as other:
-        acting = other.submit(command, place, first, "first.sh")
-        run(place, "until test -e made; do sleep .05; done")
-        command(place, second)
-        assert ".envrc" in acting.result()
-    run(place, "git -C y status")
-    assert not (work / ".envrc").exists()
-    assert not (place / "user/ran").exists()
+    assert "nested is a repository of its own" in told["llmContent"]
+    assert "nested" not in run(place, "git ls-files; git show --stat HEAD")[1]
+    assert (work / "nested/.git/HEAD").exists()
 
 
 async def test_git_that_needs_keys_asks_with_the_reason_and_a_yes_takes_it_outside_once(tmp_path: Path) -> None:
@@ -294,58 +190,6 @@ async def test_git_that_needs_keys_asks_with_the_reason_and_a_yes_takes_it_outsi
     assert "outside the sandbox: commit.gpgsign is set" in refused.out
 
 
-STAGE = "export GIT_INDEX_FILE=/tmp/i; git read-tree main; git update-index --add --cacheinfo 100644,$BLOB"
-# what a model commits or stages without touching the workspace, and what is named
-HIDDEN = {
-    "a commit": ("git update-index --add --cacheinfo 100644,$BLOB,.envrc; git commit -qm x", ".envrc in other"),
-    "a branch": (f"{STAGE},a/AGENTS.md; git branch -f main $(git commit-tree -m x $(git write-tree))", "a/AGENTS.md in main"),
-    "in place": (f"{STAGE},.mcp.json; git commit-tree -m x $(git write-tree) > .git/refs/heads/main", ".mcp.json in main"),
-    "the index": ("git update-index --add --cacheinfo 100755,$BLOB,.husky/commit-msg", ".husky/commit-msg in the index"),
-    "a replacement": ("git replace $(git rev-parse HEAD:f) $BLOB", " in refs/replace/"),
-    "a mode": ("git update-index --chmod=+x CLAUDE.md; git commit -qm x", "CLAUDE.md in other"),
-    "a folder": ("ln -s u h; git update-index --add --cacheinfo 120000,$(printf u | git hash-object -w --stdin),hooks; git commit -qm x", "hooks in other"),
-    "a stash": ("git add -f t; git stash -q; git update-ref refs/stash $(git commit-tree -m x -p HEAD -p HEAD~1 -p $(git commit-tree -m x $(printf '100644 blob %s\t.envrc\n' $BLOB | git mktree)) HEAD^{tree})", ".envrc in "),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("kind", HIDDEN)
-def test_what_commands_commit_or_stage_of_files_that_steer_tools_is_named(place: Path, kind: str) -> None:
-    (start(place, "full") / "CLAUDE.md").write_text("mine\n")
-    run(
-        place,
-        "git add CLAUDE.md; git commit -qm claude; git config core.hooksPath hooks/h; mkdir -p hooks/h; touch hooks/h/x",
-    )
-    line, named = HIDDEN[kind]
-    said = command(
-        place, f"git branch $(printf 'a\\342\\200\\250b'); echo theirs > t; BLOB=$(git hash-object -w t); {line}"
-    )
-    plain = command(place, "echo 2 > f; git commit -qam two; git switch -q main; git switch -q other")
-
-    assert named in said.partition("which the workspace does not have: ")[2], said
-    assert "does not have" not in plain
-
-
-async def test_what_a_background_command_makes_moves_aside_when_it_ends_while_the_chat_waits(tmp_path: Path) -> None:
-    line = "until test -e go; do sleep .05; done; echo x > .envrc; touch made"
-    calls = [
-        Answer(calls=[("shell", {"command": "sh s.sh", "background": True})]),
-        "started",
-        "done",
-    ]
-    async with running(tmp_path, calls) as runner, at_terminal(runner, "chat") as terminal:
-        (runner.workspace / "s.sh").write_text(line)
-        await terminal.wait_for("\n›")
-        terminal.type("go\r")
-        await terminal.wait_for("[y] yes")
-        terminal.type("y")
-        await terminal.wait_for("started")
-        (runner.workspace / "go").touch()
-        await wait_for((runner.workspace / "made").exists, "the command did not go on")
-        await wait_for(lambda: not (runner.workspace / ".envrc").exists(), "the file stays")
-        terminal.type("go on\r")
-        await terminal.wait_for("Moved aside")
-
-
 async def test_no_command_runs_outside_beside_a_background_command(tmp_path: Path) -> None:
     hook = "for i in $(seq 600); do printf '#!/bin/sh\ntouch ran' > .envrc; sleep .1; done"
     calls = [
@@ -366,34 +210,26 @@ async def test_no_command_runs_outside_beside_a_background_command(tmp_path: Pat
             )
             assert asked, terminal.text()
             terminal.type("y")
-        await terminal.wait_for("job-1 in the sandbox could make files")
+        await terminal.wait_for("job-1 in the sandbox could change the files")
         await terminal.wait_for("[y] yes")
         terminal.type("y")
         await terminal.wait_for("done")
 
-    assert (runner.workspace / "seen").read_text() == ""
+    assert (runner.workspace / "seen").exists()
 
 
-ADDRESSES = {  # of a remote in a new repository, and whether it stays
-    "plain": ("$PWD", True),
-    "far": ("a@b:c/d.git", True),
-    "web": ("https://example.invalid/a.git", True),
-    "kept": ("$HOME/.ollm/taken/parked/e", False),
-    "url": ("file://$HOME/.ollm/cache/box/e", False),
-    "coded": ("file://$HOME/%2eollm/cache/box/e", False),
-    "detour": ("$PWD/link/../plain", False),
-    "none": ("$PWD/later", False),
-    "linked": ("$PWD/link", False),
-}
-
-
-def test_a_new_repository_keeps_no_address_of_a_folder_where_hooks_may_hide(place: Path) -> None:
-    work = start(place, "full")
-    lines = [f"git init -q {name}; git -C {name} remote add x {address}" for name, (address, _) in ADDRESSES.items()]
-    twice = (
-        'git init -q twice; printf \'[remote "%s"]\\nx = y\\n[remote "x"]\\nurl = %s\\n\' $B $B >> twice/.git/config'
+def test_the_environment_that_ollm_runs_from_is_read_only(place: Path) -> None:
+    work = place / "user/work"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", work / ".venv"], check=True)
+    (packages,) = (work / ".venv/lib").glob("python*/site-packages")
+    (packages / "more.pth").write_text("\n".join(path for path in sys.path if path.endswith(("src", "site-packages"))))
+    (work / "s.sh").write_text("touch .venv/bin/x; mv .venv v; touch .venv/lib/*/site-packages/x.pth")
+    words = ("-m", "ollm", "tools", "run", "shell", "--yes", "--args", json.dumps({"command": "sh s.sh"}))
+    programs = f"{Path(sys.executable).parent}:{os.environ['PATH']}"  # with the parser of shell commands
+    environment = {**os.environ, "HOME": str(place / "user"), "OLLM_HOME": str(place / "user/.ollm"), "PATH": programs}
+    told = subprocess.run(
+        [work / ".venv/bin/python", *words], cwd=work, env=environment, capture_output=True, text=True, check=False
     )
-    said = command(place, "\n".join(["ln -s . link; B=$HOME/.ollm/cache/box/e", *lines, twice]))
 
-    kept = {name for name in (*ADDRESSES, "twice") if (work / name / ".git/config").exists()}
-    assert kept == {name for name, (_, stays) in ADDRESSES.items() if stays}, said
+    assert "ollm itself runs from .venv" in told.stdout + told.stderr
+    assert not [*work.glob(".venv/bin/x"), *packages.glob("x.pth"), *work.glob("v")]

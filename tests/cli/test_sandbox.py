@@ -151,24 +151,23 @@ def test_what_runs_unasked_changes_nothing_even_when_policy_is_mistaken(place: P
 def test_what_was_allowed_writes_in_the_workspace_and_nowhere_else(place: Path) -> None:
     script = (
         "import os\n"
-        f"for path in ('made', '{place}/outside/file', '{place}/user/notes.txt', '.mc' + 'p.json', 'sub/AGENTS' + '.md'):\n"
+        f"for path in ('made', '{place}/outside/file', '{place}/user/notes.txt', '.git/x', '.ollm/x'):\n"
         "    try:\n        os.makedirs(os.path.dirname(path) or '.', exist_ok=True); open(path, 'w').write('x')\n"
         "    except OSError as error:\n        print(path, error)\n"
         f"print(os.path.exists('{place}/user/.ssh/id_rsa'))\n"
     )
     (place / "user/work/attack.py").write_text(script)
+    for name in (".git", ".ollm"):
+        (place / "user/work" / name).mkdir(exist_ok=True)
 
     done = shell(place, "python3 attack.py", "--yes")
 
     assert (place / "user/work/made").read_text() == "x"
     assert (place / "outside/file").read_text() == "untouched"
     assert (place / "user/notes.txt").read_text() == "notes"
-    assert not (place / "user/work/.mcp.json").exists()
-    assert not (place / "user/work/sub/AGENTS.md").exists()
+    assert not (place / "user/work/.git/x").exists()
+    assert not (place / "user/work/.ollm/x").exists()
     assert "False" in done["llmContent"]
-    batch = place / "user/.ollm/taken/no-session/1"
-    assert f"put them back with: cp -RP {batch}/. {place}/user/work" in done["llmContent"]
-    assert {path.name for path in batch.rglob("*") if path.is_file()} == {".mcp.json", "AGENTS.md"}
 
 
 def test_downloads_are_kept_and_the_rest_of_our_own_folder_is_not_there(place: Path) -> None:
@@ -311,7 +310,7 @@ def test_auto_approve_runs_in_the_box_without_network_and_keeps_questions_that_c
     assert shell(place, 'python3 -c \'open("made", "w")\'', settings=auto)["ok"]
     assert (place / "user/work/made").exists()
     assert shell(place, f"echo x > {place}/outside/file", settings=auto)["error"]["type"] == "Denied"
-    assert shell(place, "echo x > AGENTS.md", settings=auto)["error"]["type"] == "Denied"
+    assert shell(place, "echo x > .git/config", settings=auto)["error"]["type"] == "Denied"
     rule = {
         "policy": {
             "rules": [
@@ -408,7 +407,7 @@ def test_git_that_we_start_ourselves_changes_nothing_and_is_told_no_secret(place
 def test_no_command_changes_what_a_trusted_hook_or_server_runs(place: Path) -> None:
     work = place / "user/work"
     for path, text in {
-        ".ollm/config.yaml": json.dumps({"hooks": {"before-turn": ["sh scripts/check.sh", "sh later/new.sh"]}}),
+        ".ollm/config.yaml": json.dumps({"hooks": {"before-turn": ["sh scripts/check.sh"]}}),
         ".mcp.json": json.dumps({"mcpServers": {"own": {"command": "python3", "args": ["srv/main.py"]}}}),
         "scripts/check.sh": "true",
         "srv/main.py": "pass",
@@ -423,7 +422,7 @@ def test_no_command_changes_what_a_trusted_hook_or_server_runs(place: Path) -> N
         "        try: step()\n"
         "        except OSError: pass\n"
         "os.makedirs('n', exist_ok=True); open('n/check.sh', 'w').write('x'); shutil.copy('n/check.sh', 'n/new.sh')\n"
-        "for name in ('scripts/check.sh', 'srv/main.py', 'later/new.sh'):\n"
+        "for name in ('scripts/check.sh', 'srv/main.py'):\n"
         "    attempt(lambda: os.makedirs(os.path.dirname(name)), lambda: open(name, 'w').write('x'), lambda: os.remove(name),\n"
         "            lambda: os.rename('n/check.sh', name), lambda: os.rename(os.path.dirname(name), 'away'),\n"
         "            lambda: os.rmdir(os.path.dirname(name)), lambda: os.symlink('n', os.path.dirname(name)),\n"
@@ -435,14 +434,12 @@ def test_no_command_changes_what_a_trusted_hook_or_server_runs(place: Path) -> N
     assert (work / "n/new.sh").exists(), done
     assert (work / "scripts/check.sh").read_text() == "true"
     assert (work / "srv/main.py").read_text() == "pass"
-    assert not (work / "later/new.sh").exists()
-    assert "Moved aside" in done["llmContent"]
 
 
 def use_level(home: Path, level: str) -> None:
     """Let the command take this level as the one that was found since the machine was started."""
     cache = home / "cache/sandbox.json"
-    Sandbox(Path("/usr"), home, cache=cache.parent, taken=home).probe()
+    Sandbox(Path("/usr"), home, cache=cache.parent).probe()
     cache.write_text(json.dumps({**json.loads(cache.read_text()), "level": level}))
 
 

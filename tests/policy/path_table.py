@@ -18,8 +18,9 @@ PATHS = [
     *((path, *FREE) for path in (".github/CODEOWNERS", "x.env", "src/my.env.py", "profile", "gitattributes")),
     *((path, *GUARDED) for path in (".git", ".git/config", ".git/hooks/pre-commit", "sub/.git/config", ".GIT/config")),
     *(
-        (path, *GUARDED)
+        (path, *FREE)
         for path in (
+            ".vscode/settings.json",
             ".github/workflows/ci.yml",
             "a/.gitattributes",
             "AGENTS.md",
@@ -29,24 +30,15 @@ PATHS = [
             ".husky/x",
         )
     ),
-    *(
-        (path, *GUARDED)
-        for path in ("./.git/config", "src/../.git/config", ".vscode/settings.json", ".idea/workspace.xml")
-    ),
-    *(
-        (path, *GUARDED)
-        for path in (".VSCode/tasks.json", ".ollm/config.yaml", ".ollm/commands/x.md", ".OLLM/config.yaml")
-    ),
+    *((path, *GUARDED) for path in ("./.git/config", "src/../.git/config")),
+    *((path, *GUARDED) for path in (".ollm/config.yaml", ".ollm/commands/x.md", ".OLLM/config.yaml")),
     *(
         (path, *GUARDED)
         for path in (".bashrc", ".zshrc", ".profile", ".bash_profile", ".zshenv", ".inputrc", ".BASHRC")
     ),
-    *((path, *GUARDED) for path in (".env.example", ".env.sample", ".env.template", "src/.env.example")),
-    *(
-        (path, *SECRET)
-        for path in (".env", ".env.local", ".env.production", ".ENV", ".Env.Local", ".envrc", "src/.env")
-    ),
-    *((path, *SECRET) for path in ("./.env", "src/../.env", ".env.", ".env ", ".env.example.local")),
+    *((path, *FREE) for path in (".env.example", ".env.sample", ".env.template", "src/.env.example")),
+    *((path, "ask", "allow") for path in (".env.local", ".ENV", ".Env.Local", ".envrc", "src/.env", ".env.", ".env ")),
+    *((path, *SECRET) for path in (".env", "./.env", "src/../.env")),
     *(
         (path, *OUTSIDE)
         for path in ("/etc/passwd", "..", "../secret", "../../etc/passwd", "src/../../secret", "/", "/tmp/x")

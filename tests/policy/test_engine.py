@@ -357,7 +357,7 @@ def test_the_box_takes_no_question_from_the_user_s_own_rule_and_adds_none(
 
 def make_box(place: Place, level: Level, *, approves: bool) -> Sandbox:
     """Of the given level, whatever the machine of the tests can hold."""
-    sandbox = Sandbox(place.workspace, place.home, cache=place.home, taken=place.home, auto_approve=approves)
+    sandbox = Sandbox(place.workspace, place.home, cache=place.home, auto_approve=approves)
     sandbox.level = level
     return sandbox
 

@@ -248,56 +248,6 @@ def test_the_shell_finds_the_same_paths_protected(place: Place, path: str, readi
         assert verdict.locked == (writing != "allow"), command
 
 
-def test_files_that_git_settings_name_are_protected_like_the_settings(place: Place) -> None:
-    settings = "[include]\n\tpath = ../shared.cfg\n[core]\n\thooksPath = checks\n[diff]\n\texternal = ./show.sh\n"
-    (place.workspace / ".git").mkdir(exist_ok=True)
-    (place.workspace / ".git/config").write_text(settings)
-    (place.workspace / "show.sh").touch()
-    engine = place.engine(ALLOW, approval="yolo")
-
-    for path, locked in {"shared.cfg": True, "checks/new": True, "show.sh": True, "other.cfg": False}.items():
-        verdict = engine.evaluate(PolicyRequest(tool="write_file", params={"path": path}))
-        assert verdict.locked == locked, path
-        assert shell(engine, f"echo x > {path}").locked == locked, path
-
-
-def test_a_change_of_git_settings_counts_at_the_next_call(place: Place) -> None:
-    git, engine = place.workspace / ".git", place.engine(ALLOW, approval="yolo")
-    (git / "modules/a").mkdir(parents=True)
-    (git / "config").write_text("[include]\n\tpath = ../shared.cfg\n[core]\n\teditor = 'run it'\n")
-
-    def is_locked(path: str) -> bool:
-        return engine.evaluate(PolicyRequest(tool="write_file", params={"path": path})).locked
-
-    paths = {
-        "checks/new": lambda: (place.workspace / "shared.cfg").write_text("[core]\n\thooksPath = checks\n"),
-        "tools/x": lambda: (git / "config.worktree").write_text("[core]\n\tpager = sh tools/x\n"),
-        "sub/x": lambda: subprocess.run(
-            f"git init -q --bare {git}/modules/a/b && git config -f {git}/modules/a/b/config core.hooksPath sub",
-            shell=True,
-            check=True,
-        ),
-        "'run it'": (place.workspace / "'run it'").touch,
-    }
-    for path, change in paths.items():
-        assert not is_locked(path), path
-        change()
-        assert is_locked(path), path
-
-
-def test_a_repository_is_protected_whatever_its_folder_is_called(tmp_path: Path) -> None:
-    place = Place(tmp_path)
-    line = ["git", "init", "-q", "--separate-git-dir", place.workspace / "gd", place.workspace]
-    subprocess.run(line, check=True)
-    subprocess.run(["git", "-C", place.workspace, "config", "core.hooksPath", "checks"], check=True)
-    engine = place.engine(ALLOW, approval="yolo")
-
-    paths = {"gd/hooks/pre-commit": True, "gd/config": True, "checks/pre-commit": True, "gd2/config": False}
-    for path, locked in paths.items():
-        verdict = engine.evaluate(PolicyRequest(tool="write_file", params={"path": path}))
-        assert verdict.locked == locked, path
-
-
 def test_a_login_in_the_settings_of_git_is_not_read_unasked(tmp_path: Path) -> None:
     place = Place(tmp_path)
     engine = place.engine()
@@ -319,21 +269,6 @@ def test_a_login_in_the_settings_of_git_is_not_read_unasked(tmp_path: Path) -> N
         file.write_text(before)
     shell = ShellJudge(engine.rules, place.boundary, find_level=lambda: "full")
     assert shell.judge({"command": "git push https://token@example.org/a"}, [], "ask").outside
-
-
-def test_settings_that_git_cannot_read_count_as_naming_everything(tmp_path: Path) -> None:
-    place = Place(tmp_path)
-    subprocess.run(["git", "init", "-q", str(place.workspace)], check=True)
-    (place.workspace / ".git/config").write_text("[core\n")
-
-    verdict = place.engine(ALLOW, approval="yolo").evaluate(
-        PolicyRequest(tool="write_file", params={"path": "other.cfg"})
-    )
-    assert verdict.locked
-    assert "could not be read" in verdict.reason
-    judge = ShellJudge(place.engine().rules, place.boundary, find_level=lambda: "full")
-    for line in ("git push", "git fetch", "git commit -m x"):
-        assert "git's settings could not be read" in judge.judge({"command": line}, [], "ask").outside, line
 
 
 @pytest.mark.parametrize("path", ["~/.ssh/id_rsa", "~/.ollm/config.yaml", "$HOME/.ssh/config", "~/.bashrc", "~"])

@@ -10,6 +10,7 @@ import socket
 import stat
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
@@ -17,6 +18,7 @@ from pathlib import Path
 
 import pytest
 
+from ollm.system.path_names import find_git_directories, is_environment_file
 from ollm.system.process_tree import become_subreaper
 from ollm.system.sandbox.box import (
     WHOLE_LEVELS,
@@ -29,16 +31,14 @@ from ollm.system.sandbox.box import (
     list_visible_places,
 )
 from ollm.system.sandbox.bubblewrap import start_wrapped_host
-from ollm.system.sandbox.git_parts import is_expected
 from ollm.system.sandbox.host import send_order, start_host
 from ollm.system.sandbox.levels import make_namespaces
-from ollm.system.sandbox.names import find_git_directories, find_steering_name
-from ollm.system.sandbox.watch import SteeringWatch
+from ollm.system.sandbox.placeholders import Placeholders
 
 SECRET = "canary-9f3e"
 DONE = "did-it"  # what a line prints, put together, when something worked that leaves no trace
 PYTHON = shutil.which("python3", path="/usr/bin:/bin") or sys.executable
-EXECUTED = ("scripts/hook.sh", "later/check.sh")  # of which only the first is there
+PROTECTED = (".git", "scripts/hook.sh")
 GIT = ("git", "-c", "user.name=A", "-c", "user.email=a@b.c", "-c", "init.defaultBranch=main")
 
 needs_bubblewrap = pytest.mark.skipif(not find_bubblewrap(), reason="bubblewrap (bwrap) is not installed here")
@@ -102,19 +102,19 @@ class World:
             writable=self._find_outer_repository(),
             hidden=(str(self.root / "vault"),),
             protected=protected,
-            environment_files=tuple(self.make_watch().find_environment_files()) if kind == "reading" else (),
+            environment_files=tuple(self._find_environment_files()) if kind == "reading" else (),
         )
 
     def _find_outer_repository(self) -> tuple[str, ...]:
         found = find_git_directories(str(self.workspace))
         return tuple(path for path in found if not path.startswith(str(self.workspace)))
 
-    def make_watch(self) -> SteeringWatch:
-        return SteeringWatch(
-            [str(self.workspace), *self._find_outer_repository()],
-            [str(self.workspace / name) for name in EXECUTED],
-            find_folder=lambda: self.root / "scratch-taken",
-        )
+    def _find_environment_files(self) -> list[str]:
+        return [str(path) for path in self.workspace.rglob(".env*") if is_environment_file(path.name)]
+
+    def _list_protected(self) -> tuple[str, ...]:
+        git = find_git_directories(str(self.workspace))
+        return (*(str(self.workspace / name) for name in PROTECTED if (self.workspace / name).exists()), *git)
 
     def _furnish(self) -> None:
         for path, text in {
@@ -197,7 +197,7 @@ class World:
         network: Network = "none",
         approved: tuple[str, ...] = (),
     ) -> str:
-        """Run a line of bash in a box, and look after it; what it printed, what the box reported and what was taken."""
+        """Run a line of bash in a box, and look after it; what it printed and what the box reported."""
         directory = os.open(self.workspace, os.O_PATH | os.O_DIRECTORY)
         empty, (reading, writing) = os.open(os.devnull, os.O_RDWR), os.pipe()
         environment = {
@@ -206,9 +206,9 @@ class World:
             "PYTHON": PYTHON,
             **self._places(),
         }
-        watch = self.make_watch()
-        protected = tuple(watch.begin(approved)) if kind == "working" else ()
-        box = self.box(kind, network, approved, protected)._replace(since=watch.since)
+        protected = self._list_protected() if kind == "working" else ()
+        Placeholders().make(approved)
+        box = self.box(kind, network, approved, protected)._replace(since=time.time())
         fields = {"box": box, "argv": ["/bin/bash", "-c", line], "environment": environment}
         control = start_wrapped_host(box)[0] if box.wrapper else self._control
         send_order(control, json.dumps(fields).encode(), [directory, empty, writing, writing])
@@ -222,8 +222,7 @@ class World:
             control.close()
         os.close(directory)
         os.close(empty)
-        taken = [os.path.relpath(file.path, file.root) for file in watch.look()]
-        return f"{output}\n[{report.decode()}]" + (f"[taken {' '.join(taken)}]" if taken else "")
+        return f"{output}\n[{report.decode()}]"
 
     def _places(self) -> dict[str, str]:
         places = {
@@ -254,7 +253,6 @@ class World:
         for path in sorted(self._before.keys() | now.keys()):
             if self._before.get(path) != now.get(path) and (kind == "reading" or not self._may_change(path)):
                 faults.append(f"{path} changed")
-        faults += [f"{path} came to be through a link" for path in self._find_linked()]
         if faults:
             self._before = now
         return faults
@@ -267,31 +265,9 @@ class World:
                     with suppress(OSError):
                         path.rmdir() if path.is_dir() and not path.is_symlink() else path.unlink()
 
-    def _find_linked(self) -> Iterator[str]:
-        """Files that steer tools by way of a link to a directory, which no look at the tree itself shows."""
-        for folder, names, _ in os.walk(self.workspace):
-            links = [path for name in names if (path := Path(folder, name)).is_symlink()]
-            for link in (path for path in links if path.resolve().is_relative_to(self.workspace)):
-                for child in link.iterdir():
-                    seen = str((link / child.name).relative_to(self.workspace))
-                    if find_steering_name(seen) is not None or seen in EXECUTED:
-                        yield seen
-
     def _may_change(self, path: str) -> bool:
         below = path.removeprefix("work/")
-        free = find_steering_name(below) is None and below not in EXECUTED
-        return path.startswith("work/") and (free or self._is_harmless(path))
-
-    def _is_harmless(self, path: str) -> bool:
-        """A repository that was made and starts no program may stay; the one that was there may not change."""
-        place = self.root / path
-        whole = [place, place.parent] if place.parent.name == "hooks" else [place]
-        new = path not in self._first and (self.root / path).exists()
-        repositories = [*map(str, self.workspace.rglob(".git"))]
-        return new and (
-            (place.name in (".git", "branches") and place.is_dir())
-            or any(is_expected(str(one), repositories) for one in whole)
-        )
+        return path.startswith("work/") and not any(below == one or below.startswith(f"{one}/") for one in PROTECTED)
 
     def _seen(self) -> dict[str, str]:
         """Every file but those of private temporary places, with its content and permissions."""

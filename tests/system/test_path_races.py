@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from ollm.domain.errors import ToolFailure
 from ollm.system import folders
 from ollm.system.folders import FolderMemory, read_names
+from ollm.system.path_names import SHELL_START_UP_FILES, normalize_name
 from ollm.system.paths import (
     Boundary,
     KnownDirectories,
@@ -22,7 +23,6 @@ from ollm.system.paths import (
     explain_write_protection,
     is_environment_file,
 )
-from ollm.system.sandbox.names import SHELL_START_UP_FILES, normalize_name
 from tests.covers import covers
 from tests.sizes import size
 
@@ -148,18 +148,6 @@ PLACES = KnownDirectories(user_home=HOME, ollm_home=HOME / ".ollm", roots=(Path(
         ".git./config",
         ".ollm/config.yaml",
         ".Ollm/commands/x.md",
-        ".vscode/tasks.json",
-        ".idea/workspace.xml",
-        "sub/AGENTS.md",
-        ".github/workflows/ci.yml",
-        ".gitattributes",
-        ".cursor/rules",
-        ".env",
-        ".env.local",
-        ".ENV.production",
-        ".env.example",
-        ".envrc",
-        "deep/down/.env",
         ".bashrc",
         ".zshenv",
         "dotfiles/.profile",
@@ -174,11 +162,23 @@ def test_writing_is_protected(path: str) -> None:
     assert explain_write_protection(Path("/work") / path, PLACES)
 
 
+@pytest.mark.parametrize("name", [".env", ".env.local", ".ENV.production", "deep/down/.env"])
+def test_an_environment_file_is_protected_once_it_is_there(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    assert explain_write_protection(path, PLACES) is None
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.touch()
+    assert explain_write_protection(path, PLACES)
+
+
 @pytest.mark.parametrize(
     "path",
     [
         ".gitignore",
         ".github/CODEOWNERS",
+        ".github/workflows/ci.yml",
+        ".vscode/tasks.json",
+        "AGENTS.md",
         "git/config",
         "env",
         "environment.py",

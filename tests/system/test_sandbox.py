@@ -209,7 +209,7 @@ def test_the_judge_sees_what_was_done() -> None:
     def body(root: Path) -> None:
         world = World(root, "landlock")
         try:
-            for line in ("echo x > $O/file", "cat ~/.ssh/id_rsa", "mkdir -p g/workflows; ln -s g .github"):
+            for line in ("echo x > $O/file", "cat ~/.ssh/id_rsa", "echo x > .git/config"):
                 command = ["/bin/bash", "-c", line]
                 places = {**os.environ, "HOME": str(world.home), "O": str(world.outside)}
                 done = subprocess.run(

@@ -2,7 +2,6 @@
 
 import os
 import tempfile
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -39,10 +38,11 @@ WORK = {
         "f=$(mktemp) && echo ok > $f && cat $f; rm $f; d=$(mktemp -d); echo 2 > $d/x; cat $d/x; rm -r $d",
         "ok\n2\n",
     ),
-    "commit": (
-        f"echo x > n; git add n; {COMMIT} commit -qm two; git log --format=%s -1; git branch side; git checkout -q side; git status -s n; git checkout -q main",
+    "a repository of its own": (
+        f"git init -q -b main n; cd n; echo x > f; git add f; {COMMIT} commit -qm two; git log --format=%s -1; cd ..; rm -rf n",
         "two\n",
     ),
+    "the history is there to read": ("git log --format=%s -1; git status -s src | head -1", "one\n?? src/\n"),
     "socket of its own": (
         PY
         + '\'import socket;s=socket.socket(1);s.bind("s");s.listen();c=socket.socket(1);c.connect("s");c.send(b"hi");print(s.accept()[0].recv(9))\'; rm s',
@@ -132,14 +132,12 @@ def approve(world: World, line: str, *paths: Path) -> str:
 
 
 def test_an_approved_file_is_open_for_one_run_and_no_other(world: World) -> None:
-    steering = world.workspace / "AGENTS.md"
+    script = world.workspace / "scripts" / "hook.sh"
 
-    assert "taken" not in approve(world, "echo mine > AGENTS.md; echo a > s; mv s AGENTS.md; cat AGENTS.md", steering)
-    assert steering.read_text() == "a\n"
-    world.run("echo again > AGENTS.md")
-    assert "taken .mcp.json" in approve(world, "echo x > .mcp.json", steering)
-    assert steering.read_text() == "a\n"
-    assert not (world.workspace / ".mcp.json").exists()
+    approve(world, "echo mine > scripts/hook.sh; echo a > s; mv s scripts/hook.sh", script)
+    assert script.read_text() == "a\n"
+    world.run("echo again > scripts/hook.sh; rm -f scripts/hook.sh; mv scripts other")
+    assert script.read_text() == "a\n"
 
 
 def test_approved_git_settings_can_be_written_by_git(world: World) -> None:
@@ -165,36 +163,6 @@ def test_an_approved_secret_is_seen_and_the_others_are_not(world: World) -> None
     output = approve(world, "cat ~/.ssh/id_rsa; cat ~/.aws/credentials", world.home / ".ssh" / "id_rsa")
 
     assert output.count(SECRET) == 1
-
-
-@pytest.mark.parametrize("level", LEVELS)
-def test_a_linked_worktree_commits_into_its_repository(root: Path, level: Level) -> None:
-    world = World(root, level)
-    world.close()
-    tree = root / "tree"
-    os.system(f"git -C {world.workspace} worktree add -q {tree} -b other")
-    linked = world.in_workspace(tree)
-
-    output = linked.run(f"echo x > n; git add n; {COMMIT} commit -qm three; git log --format=%s -1; git config a.b c")
-
-    assert output.startswith("three\n")
-    assert "could not" in output or "denied" in output
-    assert "[a]" not in (world.workspace / ".git" / "config").read_text()
-    linked.close()
-
-
-def test_a_worktree_that_another_program_adds_meanwhile_stays(root: Path) -> None:
-    world = World(root, "full")
-    git, tree = world.workspace / ".git" / "worktrees", root / "tree"
-    forged = "mkdir .git/worktrees/forged; echo ~/.git > .git/worktrees/forged/gitdir"
-    with world.running(f"touch begun; until test -e .git/worktrees/tree/HEAD; do sleep 0.1; done; {forged}", "none"):
-        while not (world.workspace / "begun").exists():
-            time.sleep(0.05)
-        os.system(f"git -C {world.workspace} worktree add -q {tree} -b other")
-
-    assert (git / "tree" / "gitdir").read_text() == f"{tree}/.git\n"
-    assert not (git / "forged" / "gitdir").exists()
-    world.close()
 
 
 def test_commands_of_a_session_share_a_network_that_leads_nowhere_else(root: Path) -> None:

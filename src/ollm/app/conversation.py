@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ollm.app.process import ProcessScope, take_untold
+from ollm.app.process import ProcessScope
 from ollm.app.storage import Storage, find_wanted_session, has_interrupted_restore, resume_session
 from ollm.app.toolbox import Toolbox
 from ollm.app.workspace import WorkspaceScope
@@ -112,7 +112,6 @@ class ConversationScope:
             from ollm.app.interrupted_restore import recover_restore
 
             await recover_restore(self.scope, self.storage.notices.append)
-        self.storage.notices += take_untold()
 
     async def hold_workspace(self) -> None:
         if self.options.beside or self.process.settings.workspace.sessions == "many":

@@ -69,8 +69,6 @@ class ProcessScope:
         self._warn = warn or print_warning
         self._making_rules = False
         self._settings = Lazy(self._use_settings)
-        if workspace is not None:
-            _move_aside_leftovers(self.home, workspace)
 
     @cached_property
     def loaded_settings(self) -> LoadedSettings:
@@ -426,26 +424,6 @@ class ProcessScope:
     def close(self) -> None:
         for name in {"session_index", "notes"} & self.__dict__.keys():
             getattr(self, name).close()
-
-
-_untold: list[str] = []
-
-
-def _move_aside_leftovers(home: Home, workspace: Path) -> None:
-    """Move aside what commands of a killed agent made, before anything of a workspace is read."""
-    records = home.taken / "open"
-    if records.is_dir():
-        from ollm.system.sandbox.recovery import recover_taken
-        from ollm.system.sandbox.taken import describe_taken
-
-        _untold.extend(filter(None, [describe_taken(recover_taken(records, str(workspace)))]))
-
-
-def take_untold() -> list[str]:
-    """Return what was moved aside when a workspace was opened, once."""
-    told = _untold[:]
-    _untold.clear()
-    return told
 
 
 class HiddenPaths:

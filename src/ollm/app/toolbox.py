@@ -243,7 +243,7 @@ class Toolbox:
     @cached_property
     def sandbox(self) -> Lazy[Sandbox]:
         """Sandbox of this conversation's commands, hooks and servers, created for the first that needs one."""
-        sandbox = Lazy(lambda: self.scope.create_sandbox(lambda: self.storage.session.id))
+        sandbox = Lazy(self.scope.create_sandbox)
 
         def close() -> None:
             if sandbox.built:

@@ -239,8 +239,8 @@ class WorkspaceScope:
         book.trust(self.path)
         return f"{state.workspace} is trusted, starting with the next conversation.\n\n{listed}"
 
-    def create_sandbox(self, find_session: Callable[[], str | None] = lambda: None) -> Sandbox:
-        """Create the sandbox for this workspace's programs, in the session that `find_session` returns."""
+    def create_sandbox(self) -> Sandbox:
+        """Create the sandbox for this workspace's programs."""
         from ollm.system.sandbox.sandbox import Sandbox
 
         settings, process = self.process.settings.sandbox, self.process
@@ -261,8 +261,6 @@ class WorkspaceScope:
             auto_approve=settings.auto_approve,
             programs=process.environment.get("PATH", ""),
             cache=process.home.cache,
-            taken=process.home.taken,
-            find_session=find_session,
             folders=self._folders,
             report=self._forward_report,
         )

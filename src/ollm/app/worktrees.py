@@ -24,7 +24,7 @@ from ollm.domain.text import format_names
 from ollm.runtime.base import ConversationOptions
 from ollm.services.worktrees import Worktree, Worktrees
 from ollm.system.atomic import lock_directory
-from ollm.system.sandbox.names import find_steering_name
+from ollm.system.path_names import find_steering_name
 
 SETUP_TIMEOUT_SECONDS = 1800
 Ending = Literal["merge", "drop"]
@@ -95,7 +95,7 @@ class WorktreeManager:
         trusted = book.is_trusted(folder)
         succeeded = await self._set_up(folder)
         state = book.get_state(folder)
-        steering = any(find_steering_name(f"/{name}") for name in state.added)
+        steering = any(find_steering_name(name) for name in state.added)
         if trusted and state.added and not (state.changed or state.removed or steering):
             book.trust(folder)  # the trusted settings name files that the setup makes
         if succeeded:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shlex
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -33,7 +34,7 @@ from ollm.config.roles import find_role
 from ollm.domain.errors import ModelError, OllmError
 from ollm.domain.model_facts import ModelFacts
 from ollm.domain.struct import Data
-from ollm.domain.text import format_count
+from ollm.domain.text import format_count, format_names
 from ollm.providers.server_errors import lists_no_models, make_unknown_model_error
 from ollm.providers.window import FALLBACK_WINDOW_TOKENS, choose_window
 from ollm.runtime.model.probe import Trial, measure_speed
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     from ollm.providers.base import Provider
 
 MAX_DISK_ROWS = 8
+MAX_MOVED_NAMES = 5
 LABEL_CELLS = 10
 NO_SERVERS = "no language server found; edited files are only parsed (docs/diagnostics.md lists the servers)"
 COPIED_ROWS = ("ollama", "llama.cpp")  # commands
@@ -163,6 +165,9 @@ def _describe_box(found: Diagnosis) -> Iterator[tuple[str, str]]:
         )
     if kept := found.box_cache:
         yield "", f"they keep {format_size(kept)} of downloads (`ollm doctor --clean` deletes them)"
+    for folder, files in found.moved_aside.items():
+        command = f"cp -RP {shlex.quote(folder)}/. PROJECT{'/.git' if '/parked/' in folder else ''}"
+        yield "", f"an earlier version moved aside {files}; put back with: {command}"
 
 
 def _find_folder(path: str) -> str:
@@ -221,6 +226,9 @@ class Diagnosis(Data, frozen=True):
     left_out: tuple[str, ...] = ()  # folders of PATH that they do not see
     language_servers: Mapping[str, str] = {}  # programs by language
     box_cache: int = 0  # bytes that package managers keep in the sandbox
+    moved_aside: Mapping[
+        str, str
+    ] = {}  # folders of files that earlier versions took out of a project, with their names
     trials: tuple[Trial, ...] = ()  # of the model's server and template
     roles: Mapping[str, str] = {}  # their models and servers, or what is wrong
 
@@ -253,6 +261,7 @@ async def diagnose(
         left_out=left_out,
         language_servers=_find_language_servers(process),
         box_cache=sum(measure_cache(process.home.cache / "box").values()),
+        moved_aside=_find_moved_aside(process.home.taken),
         problems=problems,
         log=log,
         log_bytes=log.stat().st_size if log.exists() else 0,
@@ -295,6 +304,15 @@ def _describe_sandbox(process: ProcessScope) -> tuple[str, tuple[str, ...], tupl
         return sandbox.description, sandbox.visible, sandbox.left_out
     except (OllmError, OSError) as error:
         return f"unknown: {error}", (), ()
+
+
+def _find_moved_aside(taken: Path) -> dict[str, str]:
+    """Find the folders of files that earlier versions moved out of a project, and the names in them."""
+    folders = [folder for folder in taken.glob("*/*") if folder.is_dir() and folder.parent.name != "open"]
+    return {
+        str(folder): format_names(sorted(path.name for path in folder.iterdir()), MAX_MOVED_NAMES)
+        for folder in sorted(folders)
+    }
 
 
 def _find_language_servers(process: ProcessScope) -> dict[str, str]:

@@ -31,17 +31,9 @@ def main(arguments: list[str]) -> int:
     except Exception as error:  # noqa: BLE001 - the outermost edge: what was not foreseen still ends in one line
         return _report_unexpected(error, debug)
     finally:
-        _tell_untold()
         if stop is not None:
             stop()
     return code
-
-
-def _tell_untold() -> None:
-    """Print what was moved aside when the workspace was opened, if no conversation has shown it."""
-    if (process := sys.modules.get("ollm.app.process")) is not None:
-        for text in process.take_untold():
-            print(f"ollm: {text}", file=sys.stderr)
 
 
 def _report_output_error(error: OSError) -> int:

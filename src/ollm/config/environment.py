@@ -29,7 +29,7 @@ class Home:
         self.mcp_logins = root / "mcp-logins.json"  # tokens of MCP servers
         self.trash = root / "trash"
         self.undo = root / "undo"
-        self.taken = root / "taken"  # files that steer tools and that a command made, moved aside by session
+        self.taken = root / "taken"  # files that earlier versions moved aside, by session
         self.checkpoints = root / "checkpoints"  # saved files, one folder a workspace
         self.slots = root / "slots"  # records of what the model server saved of a session, one folder a session
         self.log = root / "logs" / "ollm.log"

@@ -19,8 +19,8 @@ from ollm.domain.errors import OllmError, UsageError
 from ollm.domain.struct import SparseData
 from ollm.domain.text import suggest_names
 from ollm.system.atomic import read_small_file
-from ollm.system.git_commands import add_settings, run_git
-from ollm.system.sandbox.confined import make_helper_environment
+from ollm.system.git_commands import run_git
+from ollm.system.sandbox.confined import add_settings, make_helper_environment
 
 MAX_FILES = 2_000
 MAX_BYTES = 20 * 1024 * 1024

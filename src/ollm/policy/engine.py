@@ -224,16 +224,8 @@ class PolicyEngine:
         return request.locations or find_locations(request.tool, self.categories.get(request.tool), request.params)
 
     def _apply_concerns(self, verdict: Verdict, locations: Sequence[Location]) -> Verdict:
-        concern = find_strictest_concern(self.boundary, locations) or self._find_linked(locations)
+        concern = find_strictest_concern(self.boundary, locations)
         return verdict if concern is None else apply_concern(verdict, concern)
-
-    def _find_linked(self, locations: Sequence[Location]) -> PathConcern | None:
-        """Return the concern about writing a file to which a link leads that steers tools, as the sandbox finds it."""
-        for target in (one.target for one in locations if one.access == "write" and "://" not in one.target):
-            path = str(self.boundary.judge(target).resolved)
-            if self._sandbox and (reason := self._sandbox.get().explain_use(path)):
-                return PathConcern(decision="ask", text=f"writing {target}: {reason}", resolved=(path,))
-        return None
 
     def _only_reads(self, request: PolicyRequest) -> bool:
         if _manages_background_command(request):

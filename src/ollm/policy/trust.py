@@ -18,7 +18,7 @@ from ollm.domain.clock import Clock, format_stamp, now
 from ollm.domain.errors import NotFoundError, StorageError
 from ollm.domain.struct import Data
 from ollm.system.atomic import make_private_directory, read_small_file, replace_file
-from ollm.system.sandbox.names import SCRIPT_ENDINGS
+from ollm.system.path_names import SCRIPT_ENDINGS
 
 INSTRUCTION_FILES = ("AGENTS.md", "OLLM.md", ".ollm/instructions.md", "CLAUDE.md", "GEMINI.md")  # the first counts
 _CONFIGURATION_FILES = (".ollm/config.yaml", ".ollm/config.yml", ".mcp.json")

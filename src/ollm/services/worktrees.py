@@ -32,8 +32,7 @@ from ollm.store.workspace_place import find_repository, get_worktree_directory
 from ollm.system.atomic import lock_directory
 from ollm.system.git_commands import GitCommands
 from ollm.system.locks import is_process_alive
-from ollm.system.sandbox.git_settings import explain_outside_use
-from ollm.system.sandbox.names import find_git_directories, find_steering_name, is_environment_file, is_inside
+from ollm.system.path_names import find_git_directories, find_steering_name, is_environment_file, is_inside
 
 MAX_NAMED_FILES = 10
 DIFF = ("diff-tree", "-r", "--no-ext-diff", "--no-textconv", "--find-renames")  # ignores what shapes `git diff`
@@ -293,13 +292,8 @@ class Worktrees(GitCommands):
         return self.diff(worktree, "--name-only", "--no-renames", "-z").split("\0")[:-1]
 
     def list_steering(self, worktree: Worktree) -> list[str]:
-        """List the changed files that steer tools, agents or CI, or that git's settings name. The sandbox protects
-        them, but a commit may bring some that were never there as files."""
-        here = str(self.here)
-        changed = self.list_changes(worktree)
-        return [
-            name for name in changed if find_steering_name(f"/{name}") or explain_outside_use(f"{here}/{name}", here)
-        ]
+        """List the changed files that steer editors, agents or CI."""
+        return [name for name in self.list_changes(worktree) if find_steering_name(name)]
 
     def commit_changes(self, worktree: Worktree, message: str) -> str:
         """Commit the changes of a copy on top of its base, outside of all branches, and return the commit."""

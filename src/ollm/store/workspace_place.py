@@ -31,7 +31,7 @@ def find_main_workspace(workspace: Path, named: str) -> Path:
     top = find_repository(workspace)
     if top is None or not (top / ".git").is_file():
         return workspace
-    from ollm.system.sandbox.names import find_git_directories
+    from ollm.system.path_names import find_git_directories
 
     main = next(iter(find_git_directories(str(top))), "").removesuffix("/.git")
     is_ours = main and top.is_relative_to(get_worktree_directory(Path(main), named))

@@ -21,7 +21,6 @@ _READ_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_
 _CREATE_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _LINK_ERRORS = (errno.ELOOP, errno.ENOTDIR)
 _NO_HARD_LINK_ERRORS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
-_COPY_BYTES = 1 << 20
 
 
 class LinkFound(Exception):  # noqa: N818 - not a fault: resolve the path again and come back
@@ -44,36 +43,6 @@ def open_parent_directory(root: Path, path: Path, *, create: bool = False) -> It
         yield current
     finally:
         os.close(current)
-
-
-class FolderKeys:
-    """Temporarily adds missing permissions to our own folders, and restores the modes when the block ends."""
-
-    def __init__(self) -> None:
-        self._opened: list[tuple[int, int]] = []
-
-    def unlock(self, root: str, folder: str, rights: int) -> None:
-        """Add permissions to a folder beneath a root and its parents. Links and other users' folders are unchanged."""
-        parts = Path(folder).relative_to(root).parts
-        for count in range(len(parts) + 1):
-            with (
-                suppress(OSError, LinkFound),
-                open_parent_directory(Path(root), Path(root, *parts[:count], "_")) as itself,
-            ):
-                about = os.fstat(itself)
-                if about.st_uid == os.geteuid() and about.st_mode & rights != rights:
-                    _change_mode(itself, stat.S_IMODE(about.st_mode) | rights)
-                    self._opened.append((os.dup(itself), stat.S_IMODE(about.st_mode)))
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, *_: object) -> None:
-        while self._opened:
-            descriptor, mode = self._opened.pop()
-            with suppress(OSError):
-                _change_mode(descriptor, mode)
-            os.close(descriptor)
 
 
 def _change_mode(descriptor: int, mode: int) -> None:
@@ -160,37 +129,6 @@ def replace_file(root: Path, path: Path, content: bytes, *, overwrite: bool) -> 
                 os.unlink(temporary, dir_fd=parent)
             raise
         _sync_directory(parent)
-
-
-def copy_beside(parent: int, name: str, max_bytes: int) -> str:
-    """Copy a regular file in an open directory, with its attributes and times. Return the name of the copy."""
-    source, temporary = os.open(name, _READ_FLAGS, dir_fd=parent), make_temporary_name()
-    try:
-        before = os.fstat(source)
-        if not stat.S_ISREG(before.st_mode) or before.st_size > max_bytes:
-            raise OSError(errno.EFBIG, "not a regular file of a usual size", name)
-        target = os.open(temporary, _CREATE_FLAGS, 0o600, dir_fd=parent)
-        try:
-            _copy_content(source, target)
-            _copy_attributes(source, before, target)
-            os.utime(target, ns=(before.st_atime_ns, before.st_mtime_ns))
-        except BaseException:
-            os.unlink(temporary, dir_fd=parent)
-            raise
-        finally:
-            os.close(target)
-    finally:
-        os.close(source)
-    return temporary
-
-
-def _copy_content(source: int, target: int) -> None:
-    """Copy a file within the kernel, which may share blocks, and what is left of it by hand."""
-    with suppress(OSError, AttributeError):
-        while os.copy_file_range(source, target, _COPY_BYTES):
-            pass
-    while content := os.read(source, _COPY_BYTES):
-        write_all(target, content)
 
 
 def remove_file(root: Path, path: Path) -> None:

@@ -10,7 +10,13 @@ from functools import cached_property
 from pathlib import Path
 
 from ollm.domain.errors import OllmError
-from ollm.system.sandbox.confined import find_program, make_git_environment, make_helper_environment, start_confined
+from ollm.system.sandbox.confined import (
+    add_settings,
+    find_program,
+    make_git_environment,
+    make_helper_environment,
+    start_confined,
+)
 from ollm.system.sandbox.git_settings import read_git_settings
 
 GIT_TIMEOUT_SECONDS = 600
@@ -21,15 +27,6 @@ OPTIONS = (
 )
 IDENTITY = ["GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL"]
 _PROGRAM = re.compile(r"filter\..*\.(clean|smudge|process|required)|merge\..*\.driver", re.IGNORECASE)
-
-
-def add_settings(variables: Mapping[str, str], settings: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables of git with more settings, which override those of any file."""
-    count = int(variables.get("GIT_CONFIG_COUNT", "0"))
-    added = {"GIT_CONFIG_COUNT": str(count + len(settings))}
-    for number, (name, value) in enumerate(settings.items(), count):
-        added |= {f"GIT_CONFIG_KEY_{number}": name, f"GIT_CONFIG_VALUE_{number}": value}
-    return {**variables, **added}
 
 
 def run_git(

@@ -23,17 +23,20 @@ from typing import BinaryIO, Self, TypeVar
 import msgspec
 
 from ollm.domain.errors import ToolFailure
+from ollm.domain.lazy import compile_late
 from ollm.domain.struct import Data
 from ollm.domain.tools import Access
 from ollm.system import beneath
-from ollm.system.sandbox.names import (
+from ollm.system.path_names import (
+    OTHER_PLACES,
+    PREFIXES,
+    PROGRAM_FOLDERS,
     SHELL_START_UP_FILES,
     find_own_place,
-    find_repository_part,
     find_steering_name,
     is_environment_file,
-    is_inside,
     normalize_name,
+    read_regular,
     writable_roots,
 )
 
@@ -43,6 +46,7 @@ __all__ = [
     "KnownDirectories",
     "explain_read_protection",
     "explain_write_protection",
+    "find_steering_name",
     "is_environment_file",
     "join_path",
     "resolve_path",
@@ -63,7 +67,9 @@ _ERRNO_FAILURES = {
     errno.ENXIO: ("NotARegularFile", "is not a regular file"),
 }
 _SHARED_FOLDERS = (".config", ".local", ".cache")  # of many programs
-PROTECTED_DIRECTORIES = frozenset({".git", ".ollm", ".vscode", ".idea"})
+PROTECTED_DIRECTORIES = frozenset({".git", ".ollm"})
+_GIT_SETTINGS = ("config", "config.worktree")
+_LOGIN = compile_late(rb"(?i)extraheader|https?://[^/\s\"]*@|://[^/\s\"@]*:[^/\s\"]*@")
 Parts = tuple[str, ...]
 
 
@@ -263,38 +269,25 @@ class KnownDirectories(Data, frozen=True):
 
 def explain_write_protection(path: Path, places: KnownDirectories) -> str | None:
     """Return why writing to an absolute path needs approval, or None. Check the path as given and as resolved."""
-    named = next(filter(None, (_explain_name(part, path) for part in path.parts)), None)
-    return named or _explain_use(path, places) or _explain_private_directory(path, places)
-
-
-def _explain_name(part: str, path: Path) -> str | None:
-    plain = normalize_name(part)
-    if plain in PROTECTED_DIRECTORIES:
-        return f"{part} is protected"
-    if plain.startswith(".env"):
-        return f"{part} may contain secrets"
-    return (
-        f"{part} runs when a shell starts" if plain in SHELL_START_UP_FILES or _is_fish_snippet(plain, path) else None
-    )
-
-
-def _explain_use(path: Path, places: KnownDirectories) -> str | None:
-    """Return the protection that follows from how programs use the file."""
-    if (steering := find_steering_name(str(path))) is not None:
-        name = next((part for part in path.parts if part.casefold() == steering), steering)
-        return f"{name} steers tools or agents"
+    for count, part in enumerate(path.parts, 1):
+        if reason := _explain_name(part, path, count):
+            return reason
     if path in places.executed:
         return f"{path.name} is run by a hook or an MCP server"
     if own := find_own_place(str(path), map(str, places.roots)):
         return f"ollm runs from {own}; install it outside the project (pipx or uv tool)"
-    from ollm.system.sandbox.git_settings import explain_outside_use
+    return _explain_private_directory(path, places)
 
-    for root in map(str, places.roots):
-        if part := find_repository_part(str(path), root):
-            return f"{part} steers git"
-        if reason := explain_outside_use(str(path), root):
-            return reason
-    return None
+
+def _explain_name(part: str, path: Path, count: int) -> str | None:
+    """Explain the protection of a path by one of its parts, with its number. A new `.env` is an ordinary file."""
+    plain = normalize_name(part)
+    if plain in PROTECTED_DIRECTORIES:
+        return f"{part} is protected"
+    if plain.startswith(".env") and os.path.lexists(Path(*path.parts[:count])):
+        return f"{part} may contain secrets"
+    start_up = plain in SHELL_START_UP_FILES or _is_fish_snippet(plain, path)
+    return f"{part} runs when a shell starts" if start_up else None
 
 
 def explain_read_protection(path: Path, places: KnownDirectories) -> str | None:
@@ -303,10 +296,23 @@ def explain_read_protection(path: Path, places: KnownDirectories) -> str | None:
         for part in path.parts:
             if is_environment_file(part):
                 return f"{part} may contain secrets"
-    from ollm.system.sandbox.git_settings import explain_login
+    return explain_login(str(path)) or _explain_private_directory(path, places)
 
-    logins = (explain_login(str(path), str(root)) for root in places.roots if is_inside(str(path), str(root)))
-    return next(filter(None, logins), None) or _explain_private_directory(path, places)
+
+def explain_login(path: str) -> str | None:
+    """Return why reading a file shows a login of git, or None."""
+    above, name = os.path.split(path)
+    if normalize_name(name) in _GIT_SETTINGS and os.path.lexists(os.path.join(above, "HEAD")) and has_login(path):  # noqa: PTH118
+        return f"{name} contains a login for git"
+    return None
+
+
+def has_login(file: str) -> bool:
+    """Return True for settings of git with a login in an address, or a header that may be one."""
+    try:
+        return _LOGIN.search(read_regular(file)) is not None
+    except OSError:
+        return False
 
 
 def _is_without(text: str, path: str) -> bool:
@@ -349,8 +355,6 @@ def _find_private_folder(path: Path, parts: tuple[str, ...], places: KnownDirect
 
 @cache
 def _list_program_folders() -> Parts:
-    from ollm.system.sandbox.box import OTHER_PLACES, PREFIXES, PROGRAM_FOLDERS
-
     return tuple(f"{name.casefold().rstrip('*')}/" for name in (*PROGRAM_FOLDERS, *PREFIXES, *OTHER_PLACES))
 
 

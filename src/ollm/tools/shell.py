@@ -2,28 +2,34 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 import os
 import re
 import signal
 from collections.abc import Sequence
-from functools import partial
-from typing import Annotated, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 import msgspec
 from msgspec import Meta
 
+from ollm.domain.clock import monotonic
 from ollm.domain.errors import ToolFailure
 from ollm.domain.lazy import compile_late
 from ollm.domain.text import format_names
 from ollm.domain.tools import ConfirmationDetails, ErrorInfo, Location, Risk, ToolResult, Verdict
 from ollm.services.background_jobs import BackgroundJobs, Ending, Job
+from ollm.system.path_names import OWN_PLACES, is_inside
 from ollm.system.processes import ProcessCommand, StartError
 from ollm.system.sandbox.box import WHOLE_LEVELS, Box, Kind, find_access, list_places
-from ollm.system.sandbox.names import OWN_PLACES, PACKAGE_FOLDERS, find_steering_name, has_other_names, is_inside
 from ollm.system.terminal_text import render_command
 from ollm.tools.framework.base import SmallForm, Text, Tool, ToolContext
 from ollm.tools.framework.output import append_notes
+from ollm.tools.line_steps import LineStep, LineSteps
+
+if TYPE_CHECKING:
+    from ollm.system.sandbox.git_line import GitLine
+    from ollm.tools.git_lines import LinePart
 
 Seconds = Annotated[float, Meta(gt=0, le=86_400)]
 SHELLS = ("/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash", "/opt/homebrew/bin/bash")
@@ -93,37 +99,86 @@ class Shell(Tool[BackgroundJobs], frozen=True):
     async def run(self, context: ToolContext, needs: BackgroundJobs) -> ToolResult:
         if self.id is not None:
             return await self._manage_job(needs, context)
+        if context.sandbox is not None and (self.outside or context.outside):
+            await _prepare_outside(needs)
+        if parts := self._split(context):
+            return await self._run_steps(parts, context, needs)
+        job = await self._start(LineStep(self.command or "", self.cwd or "."), None, context, needs)
+        if self.background:
+            return self._report_started(job)
+        limit, idle = self._get_limits(context)
+        ending, output = await self._wait_for_job(job, (limit, idle), needs, context)
+        if ending != "exited":
+            return _report_timeout(output, job, ending, limit if ending == "timeout" else idle)
+        return _report_finished(output, job)
+
+    def _get_limits(self, context: ToolContext) -> tuple[float, float | None]:
+        settings = context.settings.shell
+        return self.timeout or settings.timeout, self.idle_timeout or settings.idle_timeout or None
+
+    def _split(self, context: ToolContext) -> Sequence[LinePart]:
+        """Return the parts of a line with plain git commands that change the repository, or () if it has none."""
+        alone = self.background or self.pty or self.outside or context.outside or context.unasked
+        if alone or context.sandbox is None or "git" not in (self.command or "") or context.sandbox.level == "none":
+            return ()
+        from ollm.tools.git_lines import split_git_line
+
+        return split_git_line(self.command or "")
+
+    async def _run_steps(self, parts: Sequence[LinePart], context: ToolContext, needs: BackgroundJobs) -> ToolResult:
+        from ollm.system.sandbox.git_line import GitLine
+
+        assert context.sandbox is not None
+        place = str(context.boundary.check(self.cwd or ".", "run"))
+        steps = LineSteps(parts, place, context.sandbox)
+        output, notes, job = "", list[str](), None
+        limit, idle = self._get_limits(context)
+        deadline = monotonic() + limit
+        for step in steps:
+            output, steps.said = output + steps.said, ""
+            line = None if step.repository is None else GitLine(step.repository, adds=step.adds)
+            job = await self._start(step, line, context, needs)
+            try:
+                left = max(0.01, deadline - monotonic())
+                ending, said = await self._wait_for_job(job, (left, idle), needs, context)
+            finally:
+                if line is not None:
+                    await job.process.end(0)
+                    notes += await asyncio.to_thread(line.finish)
+            output += said
+            if ending != "exited":
+                return _report_timeout(output, job, ending, limit if ending == "timeout" else idle, notes)
+            steps.status = job.exit_code or 0
+        notes += [f"Git could not change the repository: {steps.refusal}."] if steps.refusal else []
+        return _report_finished(output + steps.said, job, notes, code=steps.status)
+
+    async def _start(self, step: LineStep, line: GitLine | None, context: ToolContext, needs: BackgroundJobs) -> Job:
+        async def start() -> Job:
+            command = self._build_command(step, line, context)
+            with context.boundary.open_directory(step.folder, "run") as directory:
+                launch = needs.start_background if self.background else needs.start
+                return await launch(command, self.command or "", directory)
+
         sandbox = context.sandbox
-        if sandbox is not None and (self.outside or context.outside):
-            await _prepare_outside(context, needs)
         try:
-            start = partial(self._start, context, needs)
             job = await (start() if sandbox is None else sandbox.start(start))
         except StartError as error:
             raise self._make_start_failure(error) from error
         if sandbox is not None and job.command.box is not None:
             sandbox.attach(job.process)
-        if self.background:
-            return self._report_started(job)
-        return await self._wait_for_job(job, needs, context)
+        return job
 
-    async def _start(self, context: ToolContext, needs: BackgroundJobs) -> Job:
-        command = self._build_command(context, self._make_box(context))
-        with context.boundary.open_directory(self.cwd or ".", "run") as directory:
-            start = needs.start_background if self.background else needs.start
-            return await start(command, self.command or "", directory)
-
-    def _make_box(self, context: ToolContext) -> Box | None:
+    def _make_box(self, line: GitLine | None, context: ToolContext) -> Box | None:
         """Make the box: the reading one for an unconfirmed command, or None for a command outside the sandbox."""
         if context.sandbox is None or self.outside or context.outside:
             return None
         if refusal := context.sandbox.refusal:
             raise ToolFailure("Denied", f"Not run: {refusal}.")
         kind: Kind = "reading" if context.unasked else "working"
-        return context.sandbox.make_box(kind, approved=context.approved)
+        return context.sandbox.make_box(kind, approved=context.approved, line=line)
 
-    def _build_command(self, context: ToolContext, box: Box | None) -> ProcessCommand:
-        place = context.boundary.check(self.cwd or ".", "run")
+    def _build_command(self, step: LineStep, line: GitLine | None, context: ToolContext) -> ProcessCommand:
+        place, box = context.boundary.check(step.folder, "run"), self._make_box(line, context)
         if not place.is_dir():
             kind, text = (
                 ("ValidationError", "is not a directory") if place.exists() else ("FileNotFound", "does not exist")
@@ -135,9 +190,10 @@ class Shell(Tool[BackgroundJobs], frozen=True):
         if context.sandbox is not None:
             programs = environment.get("PATH", os.defpath)
             environment |= context.sandbox.make_environment(box, unasked=context.unasked, programs=programs)
+        script, environment = (step.script, environment) if line is None else line.wrap(step.script, environment)
         bash = next((path for path in SHELLS if os.access(path, os.X_OK)), "/bin/sh")
         return ProcessCommand(
-            argv=(bash, "-c", self.command or ""),
+            argv=(bash, "-c", script),
             cwd=place,
             environment=environment,
             terminal=self.pty,
@@ -152,45 +208,36 @@ class Shell(Tool[BackgroundJobs], frozen=True):
         text = f'Started as {job.id}{process}. Read its output with shell {{"id": "{job.id}"}}.'
         return ToolResult(llm_content=text, return_display=f"{job.id}: {self.command}")
 
-    async def _wait_for_job(self, job: Job, jobs: BackgroundJobs, context: ToolContext) -> ToolResult:
-        settings = context.settings.shell
-        limit, idle = self.timeout or settings.timeout, self.idle_timeout or settings.idle_timeout or None
+    async def _wait_for_job(
+        self, job: Job, limits: tuple[float, float | None], jobs: BackgroundJobs, context: ToolContext
+    ) -> tuple[Ending, str]:
+        """Wait for a foreground command and return its output. One that takes too long is ended."""
         try:
-            ending = await job.wait(limit, idle, context.emit)
+            ending = await job.wait(*limits, context.emit)
         except BaseException:
             await job.cancel(CANCEL_GRACE_SECONDS)
             raise
-        if ending == "exited":
-            output = job.take_output()
-            jobs.release_job(job)
-            return _report_finished(output, job, context)
-        await job.end()
-        return self._report_timeout(job, ending, limit if ending == "timeout" else idle, context)
-
-    def _report_timeout(self, job: Job, ending: Ending, limit: float | None, context: ToolContext) -> ToolResult:
-        kind = "Timeout" if ending == "timeout" else "IdleTimeout"
-        what = "did not finish in" if ending == "timeout" else "printed nothing for"
-        message = (
-            f"The command {what} {limit:g} s and was killed after {job.seconds:.1f} s, with all its child processes."
-        )
+        if ending != "exited":
+            await job.end()
         output = job.take_output()
-        text = append_notes(output, [message, _take_aside(context)])
-        return ToolResult(llm_content=text, return_display=text, error=ErrorInfo(type=kind, message=message))
+        if ending == "exited":
+            jobs.release_job(job)
+        return ending, output
 
     async def _manage_job(self, jobs: BackgroundJobs, context: ToolContext) -> ToolResult:
         assert self.id is not None
         if self.action == "stop":
             job = await jobs.stop(self.id)
-            return _report_finished(job.take_output(), job, context, note=f"{self.id} was stopped")
+            return _report_finished(job.take_output(), job, note=f"{self.id} was stopped")
         job = jobs.get(self.id)
         if self.action == "wait":
             await job.wait(self.timeout or context.settings.shell.timeout, self.idle_timeout, context.emit)
         if job.exit_code is not None:
             await job.collect_output()
-            return _report_finished(job.take_output(), job, context, note=f"{self.id} has ended")
+            return _report_finished(job.take_output(), job, note=f"{self.id} has ended")
         output = job.take_output()
         status = f"{self.id} is running for {job.seconds:.1f} s{'' if output else '; no new output'}"
-        text = append_notes(output, [status, _take_aside(context)])
+        text = append_notes(output, [status])
         return ToolResult(llm_content=text, return_display=text)
 
     def _make_start_failure(self, error: StartError) -> ToolFailure:
@@ -200,34 +247,36 @@ class Shell(Tool[BackgroundJobs], frozen=True):
         return ToolFailure("PermissionDenied", f"The command could not be started: {error}{way}.")
 
 
-def _report_finished(output: str, job: Job, context: ToolContext, note: str = "") -> ToolResult:
-    code = job.exit_code
+def _report_finished(
+    output: str, job: Job | None, notes: Sequence[str] = (), *, code: int | None = None, note: str = ""
+) -> ToolResult:
+    """Report the end of a command, or of the last step of a line. Without a job, only `cd` was tried."""
+    code = job.exit_code if code is None and job is not None else code
     words = [word for word in (note, "" if output else "no output", _describe_exit_code(code)) if word]
-    hint = explain_box_failure(job.command.box, job.process.denied, output, code)
-    text = append_notes(output, ["; ".join(words), hint, _take_aside(context)])
+    hint = "" if job is None else explain_box_failure(job.command.box, job.process.denied, output, code)
+    text = append_notes(output, ["; ".join(words), hint, *notes])
     return ToolResult(llm_content=text, return_display=text, exit_code=code)
 
 
-async def _prepare_outside(context: ToolContext, jobs: BackgroundJobs) -> None:
-    """Make sure that no sandboxed command steers one outside, by files that it makes while that runs. Raises
+def _report_timeout(
+    output: str, job: Job, ending: Ending, limit: float | None, notes: Sequence[str] = ()
+) -> ToolResult:
+    kind = "Timeout" if ending == "timeout" else "IdleTimeout"
+    what = "did not finish in" if ending == "timeout" else "printed nothing for"
+    message = f"The command {what} {limit:g} s and was killed after {job.seconds:.1f} s, with all its child processes."
+    text = append_notes(output, [message, *notes])
+    return ToolResult(llm_content=text, return_display=text, error=ErrorInfo(type=kind, message=message))
+
+
+async def _prepare_outside(jobs: BackgroundJobs) -> None:
+    """Make sure that no sandboxed command changes the paths that one outside uses while that runs. Raises
     ToolFailure."""
     if running := await jobs.clear_sandboxes():
         raise ToolFailure(
             "Denied",
-            f"Not run: {', '.join(running)} in the sandbox could make files that steer a command outside. "
+            f"Not run: {', '.join(running)} in the sandbox could change the files that a command outside uses. "
             f'Stop it first, with shell {{"id": "{running[0]}", "action": "stop"}}.',
         )
-    if moved := _take_aside(context):
-        raise ToolFailure("Denied", f"Not run yet: call it again. Files were in the way. {moved}")
-
-
-def _take_aside(context: ToolContext) -> str:
-    """Move aside new files that control tools, and return a report."""
-    if context.sandbox is None or not (taken := context.sandbox.look()):
-        return ""
-    from ollm.system.sandbox.taken import describe_taken
-
-    return describe_taken(taken)
 
 
 def _describe_exit_code(code: int | None) -> str:
@@ -253,6 +302,10 @@ READ_ONLY = compile_late(r"Read-only file system|EROFS|Device or resource busy|E
 WORDS = compile_late(r"[^\s'\"`:;,()<>|\u2018\u2019]+")
 DENIED = compile_late(r"Permission denied|EACCES", re.IGNORECASE)
 PATHS = compile_late(r"(?:~|\.\.|(?<![\w.~-]))/[^\s'\"`:;,()<>|]+")
+GIT_IS_READ_ONLY = (
+    "The repository is read-only for this command. Git that changes it runs as plain `git VERB …` commands, alone or "
+    "joined by && or ;, not in scripts or loops. Write it so."
+)
 MAX_OUTPUT_CHARS = 20_000
 MAX_NAMES = 3
 
@@ -319,7 +372,7 @@ def _explain_read_only(box: Box, output: str) -> str:
 
 
 def _explain_protected(box: Box, output: str) -> str:
-    """Explain which protected file, or one in a folder that was to be moved or removed, a failure was about."""
+    """Explain which protected path, or one in a folder that was to be moved or removed, a failure was about."""
     words = {word for line in output.splitlines() if READ_ONLY.search(line) for word in WORDS.findall(line)}
     said = {word.removeprefix(f"{box.workspace}/").strip("/") for word in words}
     full = [os.path.join(box.workspace, word) for word in words]  # noqa: PTH118
@@ -327,25 +380,12 @@ def _explain_protected(box: Box, output: str) -> str:
     held = inside or [
         path for path in box.protected if any(f"/{name}/" in f"{path}/" for name in said if name.strip("."))
     ]
-    if kept := [path for path in inside if os.path.isfile(f"{path}/gitdir")]:  # noqa: PTH113
-        why = "belongs to a worktree outside the workspace, so it is read-only in the sandbox"
-        return f"{_list_paths(box, kept)} {why}."
     if own := [path for path in held if path in OWN_PLACES]:
         cure = "install it outside the project (pipx or uv tool), or the user can add this to sandbox.writable"
         return f"ollm itself runs from {_list_paths(box, own[:1])}, which is read-only in the sandbox: {cure}."
-    if linked := [path for path in held if has_other_names(path) or os.path.basename(path) in PACKAGE_FOLDERS]:  # noqa: PTH119
-        cure = "the user can replace it by a copy (cp -p FILE COPY, then mv COPY FILE)"
-        return (
-            f"{_list_paths(box, linked)} has another name outside the workspace (a hard link) and is too large to be "
-            f"copied, or the disk too full, so it is read-only in the sandbox: {cure}."
-        )
-    if not held:
-        return ""
-    from ollm.system.sandbox.git_settings import explain_outside_use
-
-    why = "" if find_steering_name(held[0]) else explain_outside_use(held[0], box.workspace) or ""
-    what = f"{_list_paths(box, held)} steers tools, agents or git{why and f' ({why})'}"
-    return f"{what} and can be neither changed nor moved in the sandbox; write_file can change it."
+    if any(".git" in path.split("/") for path in held):
+        return GIT_IS_READ_ONLY
+    return f"{_list_paths(box, held)} cannot be changed in the sandbox." if held else ""
 
 
 def _list_paths(box: Box, paths: Sequence[str]) -> str:

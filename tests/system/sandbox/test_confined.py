@@ -144,7 +144,7 @@ def test_a_helper_is_told_no_secret() -> None:
 
 
 def test_our_own_interpreter_runs_wherever_it_is_installed() -> None:
-    code = "import ollm.system.sandbox.names; print('ran')"
+    code = "import ollm.system.path_names; print('ran')"
     command = [sys.executable, "-c", code]
 
     def start() -> subprocess.CompletedProcess[str]:

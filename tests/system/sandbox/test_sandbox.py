@@ -4,7 +4,6 @@ import asyncio
 import json
 import os
 import resource
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -16,15 +15,13 @@ from ollm.system.sandbox.confined import make_git_environment
 from ollm.system.sandbox.levels import detect_level
 from ollm.system.sandbox.sandbox import Sandbox, read_cached_level
 from ollm.system.sandbox.seatbelt import build_profile, wrap_in_seatbelt
-from ollm.system.sandbox.taken import describe_taken
-from ollm.system.sandbox.watch import SteeringWatch
 from tests.ordinary_user import as_ordinary_user
 
 
 def make(tmp_path: Path, **more: object) -> Sandbox:
     home, workspace = tmp_path / "home", tmp_path / "home" / "work"
     workspace.mkdir(parents=True, exist_ok=True)
-    return Sandbox(workspace, home, **{"cache": tmp_path / "cache", "taken": tmp_path / "taken", **more})  # type: ignore[arg-type]
+    return Sandbox(workspace, home, **{"cache": tmp_path / "cache", **more})  # type: ignore[arg-type]
 
 
 def test_the_reading_box_has_no_network_and_the_working_one_what_is_set(tmp_path: Path) -> None:
@@ -37,7 +34,7 @@ def test_the_reading_box_has_no_network_and_the_working_one_what_is_set(tmp_path
 
 def test_off_and_a_workspace_that_holds_the_home_have_no_box(tmp_path: Path) -> None:
     off = make(tmp_path, mode="off")
-    whole = Sandbox(tmp_path, tmp_path / "home", cache=tmp_path, taken=tmp_path, mode="require")
+    whole = Sandbox(tmp_path, tmp_path / "home", cache=tmp_path, mode="require")
 
     assert (off.level, off.make_box("working"), off.refusal) == ("none", None, "")
     assert whole.level == "none"
@@ -122,12 +119,14 @@ def test_a_reading_profile_forbids_writing_the_home_and_the_network(tmp_path: Pa
     assert "(deny network*)" in profile
 
 
-def test_a_working_profile_keeps_steering_names_but_for_approved_ones() -> None:
-    box = Box("working", "/w", "/Users/u", network="all", approved=("/w/AGENTS.md",))
+def test_a_working_profile_keeps_protected_places_but_for_approved_ones() -> None:
+    box = Box("working", "/w", "/Users/u", network="all", protected=("/w/.git",), approved=("/w/.git/info",))
     profile = build_profile(box)
 
     assert "(deny network*)" not in profile
-    assert profile.rindex('(subpath "/w/AGENTS.md")') > profile.rindex("(deny file-write* (regex")
+    assert profile.rindex('(allow file-write* (subpath "/w/.git/info"))') > profile.rindex(
+        '(deny file-write* (subpath "/w/.git"))'
+    )
     assert wrap_in_seatbelt(box, ("ls",))[-1] == "ls"
 
 
@@ -168,71 +167,6 @@ def test_a_level_that_stopped_working_is_found_again(tmp_path: Path) -> None:
     assert [sandbox.make_box("working"), sandbox.make_box("working")] == [None, None]
     assert len(told) == 1
     assert told[0].startswith("Sandbox level none")
-
-
-def test_a_file_that_a_variable_or_an_alias_names_is_protected_unless_the_settings_open_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    work = tmp_path / "my work"
-    work.mkdir()
-    named = {"be.sh": "/opt/x:{}", "k c": "{}", "agent.jar": "-javaagent:{}=x", "list": "'{}';b", "data.db": "{}"}
-    for number, (name, value) in enumerate(named.items()):
-        (work / name).touch()
-        monkeypatch.setenv(f"NAME_{number}", value.format(work / name))
-    monkeypatch.setenv("LOG", f"{work}/log")
-    monkeypatch.setenv("LD_PRELOAD", f"{work}/new.so")
-    aliases = {
-        "a x.sh": '!"{}"',
-        "b x.sh": "!sh -c '\"{}\" $1'",
-        "c.sh": "!${{X:-{}}}",
-        "d.sh": '-c "core.editor={}" log',
-    }
-    subprocess.run(["git", "init", "-q", work], check=True)
-    for number, (name, value) in enumerate(aliases.items()):
-        subprocess.run(["git", "-C", work, "config", f"alias.x{number}", value.format(work / name)], check=True)
-    roots = [str(work), str(work / "data.db")]
-    watch = SteeringWatch(roots, find_folder=lambda: tmp_path / "taken")
-
-    assert {*named} - {Path(path).name for path in watch.begin()} == {"data.db"}
-    for name in ("log", "new.so", *aliases):
-        (work / name).touch()
-    assert {Path(file.path).name for file in watch.look()} == {"new.so", *aliases}, "a command may make a new log"
-
-
-def test_aliases_that_compute_all_of_a_path_leave_the_workspace_open(tmp_path: Path) -> None:
-    work = tmp_path / "work"
-    (work / "src").mkdir(parents=True)
-    (work / "src/a.py").touch()
-    subprocess.run(["git", "init", "-q", work], check=True)
-    for number, script in enumerate(
-        ('f() { git show "$1/$2"; }; f', "ls */*", "cat $1/*", "git grep $1 -- */*.py", "$1/$2")
-    ):
-        subprocess.run(["git", "-C", work, "config", f"alias.x{number}", f"!{script}"], check=True)
-    watch = SteeringWatch([str(work)], find_folder=lambda: tmp_path / "taken")
-    protected = watch.begin()
-    for name in ("new", "src/new.py"):
-        (work / name).touch()
-
-    assert not {str(work / name) for name in ("src", "src/a.py")}.intersection(protected)
-    assert watch.look() == []
-
-
-def test_a_file_that_an_alias_covers_is_explained_by_it_and_can_be_opened(tmp_path: Path) -> None:
-    work = tmp_path / "work"
-    (work / "src").mkdir(parents=True)
-    subprocess.run(["git", "init", "-q", work], check=True)
-    subprocess.run(["git", "-C", work, "config", "alias.all", "!cat src/a.py"], check=True)
-    watch = SteeringWatch([str(work)], find_folder=lambda: tmp_path / "taken")
-    watch.begin()
-    (work / "src/a.py").touch()
-    assert "(a.py is named by git's settings (alias.all))" in describe_taken(watch.look())
-
-    opened = SteeringWatch([str(work), str(work / "src")], find_folder=lambda: tmp_path / "taken")
-    opened.begin()
-    (work / "src/a.py").touch()
-    assert opened.look() == []
-    around = SteeringWatch([str(work), str(tmp_path)], find_folder=lambda: tmp_path / "taken")
-    assert str(work / "src/a.py") in around.begin(), "a folder around the workspace opens nothing in it"
 
 
 def test_the_limit_of_downloads_removes_nothing_that_a_link_leads_to(tmp_path: Path) -> None:

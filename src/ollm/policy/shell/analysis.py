@@ -35,9 +35,9 @@ from ollm.policy.shell.programs.inner_commands import (
 from ollm.policy.shell.programs.record import InnerCommand, Program, Reading, WordDangers, find_targets
 from ollm.policy.shell.walk import ScriptWalker
 from ollm.policy.shell.words import ShellWord, drop_prefix, make_literal
+from ollm.system.path_names import find_executable
 from ollm.system.paths import Boundary, Judgement
 from ollm.system.sandbox.box import Level
-from ollm.system.sandbox.names import find_executable
 from ollm.system.terminal_text import find_hidden_characters, is_hidden
 
 MAX_COMMAND_CHARS = 10_000

@@ -144,8 +144,6 @@ class ToolCallRun:
             side_by_side=side_by_side,
         )
         try:
-            if context.approved and (sandbox := context.lazy_sandbox.built) is not None:
-                sandbox.allow(context.approved)
             if self._may_change_files:
                 await self._services.changes.before_change(self._find_written_files())
             if context.editor is not None:
@@ -410,7 +408,6 @@ class Dispatch:
                 ones, build_failure("Cancelled", "The turn was cancelled before this call finished.")
             )
             raise
-        self.look_after_boxes()
         await self._services.changes.after_changes()
         return [one.record for one in ones]
 
@@ -419,14 +416,6 @@ class Dispatch:
         services = msgspec.structs.replace(self._services, record=discard_record, changes=ChangeWatch())
         calls = [ToolCall(id=f"own-{make_id()}", name=name, arguments=each) for each in arguments]
         return await Dispatch(services).run(calls, 0)
-
-    def look_after_boxes(self) -> None:
-        """Move aside files from background jobs and servers that would steer tools. Runs at the end of each step."""
-        sandbox = self._services.context.lazy_sandbox.built
-        if sandbox is not None and (taken := sandbox.look()):
-            from ollm.system.sandbox.taken import describe_taken
-
-            self._services.emit(Notice(level="warning", text=describe_taken(taken)))
 
     async def refuse(self, calls: Sequence[ToolCall], message_id: int, kind: str, message: str) -> list[ToolCallRecord]:
         """Answer every call with the same failure, without running any."""

@@ -15,9 +15,9 @@ from ollm.domain.errors import UsageError
 from ollm.domain.messages import AnyPart
 from ollm.runtime.base import Attachment, CommandReply, build_message_parts
 from ollm.services.budget import compute_user_cap
-from ollm.system.git_commands import add_settings, run_git
-from ollm.system.sandbox.confined import make_git_environment, make_helper_environment
-from ollm.system.sandbox.names import find_git_directories, is_environment_file
+from ollm.system.git_commands import run_git
+from ollm.system.path_names import find_git_directories, is_environment_file
+from ollm.system.sandbox.confined import add_settings, make_git_environment, make_helper_environment
 
 if TYPE_CHECKING:
     from ollm.runtime.parts import ConversationParts, ConversationState

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ollm.domain.struct import Data
-from ollm.system.sandbox.names import find_executable, is_inside
+from ollm.system.path_names import find_executable, is_inside
 
 PROJECT_PROGRAMS = ("node_modules/.bin", ".venv/bin", "venv/bin")
 VIRTUAL_ENVIRONMENTS = (".venv/bin/python", "venv/bin/python")

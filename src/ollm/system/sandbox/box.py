@@ -12,25 +12,20 @@ from functools import cache
 from glob import iglob
 from typing import Any, Literal, NamedTuple
 
-from ollm.system.sandbox.names import SCRIPT_ENDINGS, find_executable, is_in_any, is_inside, list_names, trace_path
+from ollm.system.path_names import (
+    OTHER_PLACES,
+    PREFIXES,
+    PROGRAM_FOLDERS,
+    SCRIPT_ENDINGS,
+    find_executable,
+    is_in_any,
+    is_inside,
+    list_names,
+    trace_path,
+)
 
 HOMES = ("/home", "/root")
 ACCOUNTS, FIRST_USER_ID, NO_SHELLS = "/etc/passwd", 1000, ("nologin", "false")
-# Of a home only folders of programs and libraries are shown, never the root of a tool's own folder, in which it keeps
-# its settings and logins. In these folders lie programs of many makers, and whatever else was put beside them.
-PROGRAM_FOLDERS = (
-    ".cargo/bin .local/bin .local/lib .local/lib64 .local/share/pnpm .volta/bin .yarn/bin .bun/bin .deno/bin "
-    ".sdkman/bin go/bin .dotnet/tools .ghcup/bin .cabal/bin .juliaup/bin .local/share/mise/shims .asdf/bin .asdf/shims"
-).split()
-# Installations, or folders with installations in them
-PREFIXES = (
-    ".rustup/toolchains .nvm/versions .fnm/node-versions .local/share/fnm/node-versions .volta/tools/image "
-    ".npm-global .bun/install/global .config/yarn/global .local/share/pnpm/global .local/share/pnpm/nodejs "
-    ".local/share/uv/python .local/share/uv/tools .local/share/pipx .local/pipx .cache/pypoetry/virtualenvs "
-    ".pyenv .rbenv .jenv .nodenv .goenv .gem/ruby .local/share/gem/ruby .sdkman/candidates .m2/wrapper/dists "
-    ".local/share/mise/installs .asdf/installs sdk .ghcup/ghc .stack/programs .julia/juliaup miniconda3 miniforge3 "
-    "anaconda3 mambaforge .nix-profile"
-).split()
 # What is shown of an installation: what programs are made of. Settings (`etc`, most of `conf`, loose files) are not.
 PREFIX_PARTS = (
     "bin sbin Scripts lib lib32 lib64 libexec include share man src pkg api boot jmods jre node_modules gems "
@@ -42,19 +37,6 @@ LIBRARY_PARTS = ("lib", "lib64", "libexec", "share", "include", "pyvenv.cfg")  #
 INNER_PREFIXES = ("versions", "envs", "plugins")  # folders of an installation that hold further ones
 MARKS = ("bin", "lib", "gems", "node_modules", "pyvenv.cfg")  # one of these makes a folder an installation
 PREFIX_DEPTH = 3
-# What tools read beside that; and what package managers downloaded, readable and never written, since the person's own
-# programs run it later. Copies of repositories are left out: their settings have addresses with passwords.
-OTHER_PLACES = (
-    ".rustup/settings.toml .rustup/update-hashes .nvm/alias .nvm/nvm.sh .nvm/nvm-exec .fnm/aliases "
-    ".local/share/fnm/aliases .volta/tools/user .volta/layout.v4 .local/include .local/share/man .asdf/lib "
-    ".asdf/libexec .asdf/asdf.sh .dotnet/sdk .dotnet/shared .dotnet/host .dotnet/packs .dotnet/dotnet "
-    ".dotnet/tools/.store .nix-defexpr .local/state/nix/profiles .terminfo .julia/juliaup/juliaup.json "
-    ".npm/_cacache/content-v2 .npm/_cacache/index-v5 .cache/pip/wheels .cache/uv/archive-v* .cache/uv/wheels-v* "
-    ".cache/uv/sdists-v* .cache/uv/builds-v* .cache/pypoetry/artifacts .cache/go-build .cache/yarn .cache/node "
-    ".cache/pnpm .cache/ms-playwright .cache/puppeteer .cache/Cypress .cache/coursier/v1 .cargo/registry/cache "
-    ".cargo/registry/src .m2/repository .gradle/caches/modules-2 .bun/install/cache .yarn/berry/cache go/pkg/mod/*.* "
-    "go/pkg/mod/cache/download .nuget/packages .ivy2/cache"
-).split()
 PROGRAM_ENDINGS = ("bin", "shims", "Scripts")  # of the names of folders that hold programs
 SHARED_DEPTH = 2  # a hidden folder this near to the home may hold more than one program: `.local`, `.cargo`
 
@@ -280,10 +262,11 @@ class Box(NamedTuple):
 
     `covered` places (the homes) are empty except for what other fields restore: `visible` for every command of a
     session, `readable` for this one. A `working` box writes to the workspace, `writable` and `caches`, but not to the
-    `protected` files in them, and moves no `pinned` folder; a `reading` box writes to its temporary directory only, and
-    does not see `environment_files`. `hidden` places are empty. `approved` paths are open for this run. `scratch` is
-    the private temporary directory at levels that cannot mount one; `wrapper` is the program that makes the mounts for
-    us. `since` is the start time of the oldest running command: an older socket belongs to a daemon outside."""
+    `protected` paths in them; a `reading` box writes to its temporary directory only, and does not see
+    `environment_files`. `hidden` places are empty. `approved` paths are open for this run. `repository` are places
+    outside that a git line writes besides. `scratch` is the private temporary directory at levels that cannot mount
+    one; `wrapper` is the program that makes the mounts for us. `since` is the start time of the oldest running command:
+    an older socket belongs to a daemon outside."""
 
     kind: Kind
     workspace: str
@@ -297,7 +280,7 @@ class Box(NamedTuple):
     hidden: tuple[str, ...] = ()
     approved: tuple[str, ...] = ()
     protected: tuple[str, ...] = ()
-    pinned: tuple[str, ...] = ()
+    repository: tuple[str, ...] = ()
     environment_files: tuple[str, ...] = ()
     scratch: str = ""
     wrapper: str = ""
@@ -312,14 +295,14 @@ class Box(NamedTuple):
     def session_part(self) -> Box:
         """The part that all commands of a session share."""
         none: tuple[str, ...] = ()
-        mine = self._replace(readable=none, approved=none, protected=none, pinned=none, environment_files=none)
+        mine = self._replace(readable=none, approved=none, protected=none, repository=none, environment_files=none)
         return mine._replace(kind="working", network="none", since=0)
 
     def list_writable(self) -> list[str]:
         """List directories and files that the command may change, without its temporary places."""
         if self.kind == "reading":
             return []
-        return [self.workspace, *self.writable, *self.caches, *self.approved]
+        return [self.workspace, *self.writable, *self.caches, *self.approved, *self.repository]
 
 
 Places = dict[str, Access]

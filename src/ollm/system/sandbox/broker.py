@@ -29,10 +29,10 @@ from fcntl import ioctl
 from functools import cached_property, partial
 from typing import NamedTuple
 
+from ollm.system.path_names import MAX_LINKS, is_inside
 from ollm.system.sandbox.box import Box
 from ollm.system.sandbox.kernel import AT_EMPTY_PATH, AT_FDCWD, AT_SYMLINK_NOFOLLOW, NAMES, call, read_birth_time
 from ollm.system.sandbox.mounts import list_protections
-from ollm.system.sandbox.names import MAX_LINKS, is_inside
 from ollm.system.sandbox.seccomp import FOREIGN_RIGHTS
 
 _RESOLVE_NO_MAGICLINKS = 2

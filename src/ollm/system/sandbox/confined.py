@@ -37,7 +37,7 @@ HELPER_VARIABLES = "PATH HOME LANG LC_ALL LC_CTYPE TZ XDG_CONFIG_HOME SYSTEMROOT
 def find_program(name: str) -> str | None:
     """Find a program on the PATH that we start outside of a sandbox. Folders of the current project and of workspaces
     do not count, since a command could have put it there."""
-    from ollm.system.sandbox.names import find_executable, writable_roots
+    from ollm.system.path_names import find_executable, writable_roots
 
     here, home = os.path.realpath(os.getcwd()), os.path.realpath(os.path.expanduser("~"))
     tops = [folder for folder in (Path(here), *Path(here).parents) if os.path.lexists(folder / ".git")]
@@ -64,8 +64,8 @@ def start_confined(start: Callable[[], T], program: str, readable: Iterable[str]
 
 
 def _list_places(program: str) -> list[str]:
+    from ollm.system.path_names import is_inside
     from ollm.system.sandbox.box import list_covered_places, list_visible_places
-    from ollm.system.sandbox.names import is_inside
 
     places = [*_SYSTEM_PLACES, *_OWN_PLACES]
     found, home = os.path.realpath(find_program(program) or program), os.path.expanduser("~")
@@ -108,3 +108,12 @@ def make_git_environment() -> dict[str, str]:
     for number, (name, value) in enumerate(GIT_SETTINGS.items()):
         variables |= {f"GIT_CONFIG_KEY_{number}": name, f"GIT_CONFIG_VALUE_{number}": value}
     return variables
+
+
+def add_settings(variables: Mapping[str, str], settings: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables of git with more settings, which override those of any file."""
+    count = int(variables.get("GIT_CONFIG_COUNT", "0"))
+    added = {"GIT_CONFIG_COUNT": str(count + len(settings))}
+    for number, (name, value) in enumerate(settings.items(), count):
+        added |= {f"GIT_CONFIG_KEY_{number}": name, f"GIT_CONFIG_VALUE_{number}": value}
+    return {**variables, **added}

@@ -25,13 +25,13 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
+from ollm.system.path_names import is_inside
 from ollm.system.process_tree import kill_all, receive_exactly, start_session, wake_on_signals
 from ollm.system.sandbox import kernel
 from ollm.system.sandbox.box import SCRATCH_PREFIX, TEMPORARY_PLACES, Box
 from ollm.system.sandbox.broker import Broker
 from ollm.system.sandbox.landlock import PLAIN_DEVICES, restrict_box
 from ollm.system.sandbox.mounts import mount_for_command
-from ollm.system.sandbox.names import is_inside
 from ollm.system.sandbox.seccomp import build_box_filter
 
 # Over owners and permissions, for root only. Without FSETID (4) a file that is written loses setuid and setgid.

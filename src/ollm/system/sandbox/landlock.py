@@ -7,9 +7,9 @@ import stat
 import struct
 from collections.abc import Iterable, Iterator
 
+from ollm.system.path_names import list_names
 from ollm.system.sandbox.box import TEMPORARY_PLACES, Access, Box, Places, list_places, list_tool_folders
 from ollm.system.sandbox.kernel import call
-from ollm.system.sandbox.names import list_names
 
 EXECUTE, WRITE_FILE, READ_FILE, READ_DIR, REMOVE_DIR, REMOVE_FILE, REFER, TRUNCATE = (
     1 << bit for bit in (0, 1, 2, 3, 4, 5, 13, 14)

@@ -15,9 +15,9 @@ import struct
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 
+from ollm.system.path_names import is_inside
 from ollm.system.sandbox import kernel
 from ollm.system.sandbox.box import TEMPORARY_PLACES, Access, Box, Places, find_access, list_places, map_places
-from ollm.system.sandbox.names import is_inside
 
 DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
 ACCELERATORS = ("dri", "kfd", "accel")
@@ -263,7 +263,7 @@ def mount_for_command(box: Box) -> None:
         _replace_temporary_places(box)
     for path in box.readable:
         _open(box, path, writable=False)
-    for path in box.approved:
+    for path in (*box.approved, *box.repository):
         _open(box, path, writable=True)
     if box.kind == "working":
         for path, writable in list_protections(box):
@@ -279,11 +279,10 @@ def mount_for_command(box: Box) -> None:
 def list_protections(box: Box) -> list[tuple[str, bool]]:
     """Return paths to mount over themselves, outermost first: the protected ones read-only, and the folders above them
     unchanged, since a mounted folder can be neither moved nor removed."""
-    roots = tuple(f"{root}/" for root in (box.workspace, *box.writable, *box.caches))
+    roots = tuple(f"{root}/" for root in (box.workspace, *box.writable, *box.caches, *box.repository))
     kept = set(_leave_out_approved(box, box.protected))
     leaves = [path for path in kept if kept.isdisjoint(_list_above(path))]
-    pinned = [f"{folder}/" for folder in box.pinned if not any(is_inside(folder, one) for one in box.approved)]
-    folders = {above for path in (*leaves, *pinned) for above in _list_above(path) if above.startswith(roots)}
+    folders = {above for path in leaves for above in _list_above(path) if above.startswith(roots)}
     return sorted(
         [*((path, False) for path in leaves), *((path, True) for path in folders)], key=lambda one: len(one[0])
     )

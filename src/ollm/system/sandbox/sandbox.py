@@ -1,17 +1,19 @@
-"""The agent's side of the sandbox: its level, the box of each command, and the watch on steering files."""
+"""The agent's side of the sandbox: its level, and the box and the variables of each command."""
 
 from __future__ import annotations
 
 import os
 import sys
+import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import Literal, Protocol, TypeVar
 
 from ollm.domain.errors import StartError
 from ollm.system.folders import FolderMemory
+from ollm.system.path_names import OWN_PLACES, PACKAGE_FOLDERS, is_environment_file, is_in_any, is_inside, trace_path
 from ollm.system.sandbox.box import (
     LEVELS,
     SCRATCH_PREFIX,
@@ -30,18 +32,25 @@ from ollm.system.sandbox.box import (
     list_visible_places,
 )
 from ollm.system.sandbox.confined import make_git_environment
+from ollm.system.sandbox.git_line import GitLine, list_protected
 from ollm.system.sandbox.git_settings import write_git_settings
-from ollm.system.sandbox.names import OWN_PLACES, find_git_directories, is_in_any, is_inside, trace_path
-from ollm.system.sandbox.taken import PARKED, TakenFile, describe_taken
-from ollm.system.sandbox.watch import Ending, SteeringWatch
+from ollm.system.sandbox.placeholders import Placeholders
+from ollm.system.sandbox.repositories import NoRepository, Repository, find_repository
 
 T = TypeVar("T")
 Mode = Literal["auto", "require", "off"]
 BOOT_ID, SECURITY_LABEL = Path("/proc/sys/kernel/random/boot_id"), Path("/proc/self/attr/current")
 STATUS, FILTERS = Path("/proc/self/status"), ("NoNewPrivs:", "Seccomp")  # what another program put over us
 UNSHARE, PROBE_SECONDS = "/usr/bin/unshare", 5
-RECORDS = "open"  # the folder among what was taken with the records of running agents
+FILE_CLOCK = getattr(time, "CLOCK_REALTIME_COARSE", time.CLOCK_REALTIME)  # by which files are dated
 LAUNCHERS = os.path.join(os.path.dirname(os.path.realpath(__file__)), "launchers")
+
+
+class Ending(Protocol):
+    """A sandboxed process; `gone` when all its processes have ended."""
+
+    @property
+    def gone(self) -> bool: ...
 
 
 class Sandbox:
@@ -54,7 +63,6 @@ class Sandbox:
         home: Path,
         *,
         cache: Path,
-        taken: Path,
         shared: Iterable[Path] = (),
         mode: Mode = "auto",
         network: Network | None = None,
@@ -64,13 +72,12 @@ class Sandbox:
         executed: Iterable[Path] = (),
         auto_approve: bool = False,
         programs: str = "",
-        find_session: Callable[[], str | None] = lambda: None,
         folders: FolderMemory | None = None,
         report: Callable[[str], None] = lambda _: None,
     ) -> None:
         """Of the `hidden` folders hooks and servers see those that are `shared`. `executed` are workspace files that
-        they run: no command changes them. `programs` is the PATH for commands. New files that steer tools are moved to
-        `taken`, in the folder of the session. `folders` are shared with other scans of the workspace."""
+        they run: no command changes them. `programs` is the PATH for commands. `folders` are shared with other scans of
+        the workspace."""
         self.mode = mode
         self.workspace = os.path.realpath(workspace)
         self._home = os.path.realpath(home)
@@ -83,9 +90,10 @@ class Sandbox:
         self._auto_approve = auto_approve
         self._programs = programs
         self._cache = cache
-        self._taken = taken
-        self._find_session = find_session
-        self._folders = folders
+        self._folders = FolderMemory() if folders is None else folders
+        self._running: list[Ending] = []
+        self._since = 0.0
+        self._placeholders = Placeholders()
         self._report = report
         self._reported = False
         self._lacking = ""  # why a better level could not be tried
@@ -180,7 +188,7 @@ class Sandbox:
         git.mkdir(mode=0o700, parents=True, exist_ok=True)  # written before the first command starts
         ignore = [os.path.join(self._home, ".config/git", name) for name in ("ignore", "attributes")]
         found = list_visible_places(self._home, ":".join(self._list_foreign_programs()), self._changeable)
-        wanted = (*found, *self._readable, LAUNCHERS, str(git), *ignore)
+        wanted = (*found, *self._readable, LAUNCHERS, str(git), *ignore, *self._list_outer_places())
         return tuple(path for path in dict.fromkeys(wanted) if os.path.lexists(path))
 
     def _list_foreign_programs(self) -> Iterator[str]:
@@ -197,7 +205,7 @@ class Sandbox:
 
     @cached_property
     def _covered(self) -> tuple[str, ...]:
-        return tuple(list_covered_places(self._home, (self.workspace, str(self._cache), str(self._taken), LAUNCHERS)))
+        return tuple(list_covered_places(self._home, (self.workspace, str(self._cache), LAUNCHERS)))
 
     @cached_property
     def git_settings(self) -> Path:
@@ -210,27 +218,50 @@ class Sandbox:
         """The folder for package manager downloads in sandboxes."""
         return Path(os.path.realpath(self._cache / "box"))
 
-    @cached_property
-    def _outer_repository(self) -> tuple[str, ...]:
-        """Where git keeps the repository of a workspace that is a linked worktree."""
-        return tuple(path for path in find_git_directories(self.workspace) if not is_inside(path, self.workspace))
+    def find_repository(self, directory: str) -> Repository:
+        """Return the repository that git lines change in a directory. Raises NoRepository with the reason."""
+        return find_repository(directory, self.workspace, self._home)
 
-    @cached_property
-    def watch(self) -> SteeringWatch:
-        """Watch on the files that steer tools."""
-        return SteeringWatch(
-            (self.workspace, *self._writable, *self._outer_repository),
-            (
-                *self._executed,
-                *(place for place in OWN_PLACES if not any(is_inside(place, one) for one in self._writable)),
-            ),
-            find_folder=lambda: self._taken / (self._find_session() or "no-session"),
-            records=self._taken / RECORDS,
-            folders=self._folders,
-            report=self._report,
-            is_mounted=lambda: self.level in WHOLE_LEVELS,
-            unsearched=(str(self.caches), os.path.realpath(self._taken)),
-        )
+    def _find_own_repository(self) -> Repository | None:
+        try:
+            return self.find_repository(self.workspace)
+        except (NoRepository, OSError):
+            return None
+
+    def _list_outer_places(self) -> list[str]:
+        """List what is shown of a repository around the workspace, or of one elsewhere that the workspace is part of:
+        its work tree and its directories, read-only."""
+        repository = self._find_own_repository()
+        if repository is None:
+            return []
+        top = [] if repository.top == self.workspace else [repository.top]
+        return [path for path in (*top, *repository.places) if not is_inside(path, self.workspace)]
+
+    def _list_protected(self, line: GitLine | None) -> Iterator[str]:
+        """List what no command changes: ollm's own folder, the files that hooks and servers run, the programs of ollm
+        itself, and git's directories, of which a git line changes all but hooks."""
+        yield os.path.join(self.workspace, ".ollm")
+        yield from self._executed
+        yield from (place for place in OWN_PLACES if not is_in_any(place, self._writable))
+        if line is not None:
+            yield from line.protected
+        elif repository := self._find_own_repository():
+            yield from list_protected(repository)
+        else:
+            yield os.path.join(self.workspace, ".git")
+
+    def _find_environment_files(self) -> Iterator[str]:
+        """Find the `.env` files of the workspace, which reading commands do not see."""
+        self._folders.look()
+        waiting = [*self._changeable]
+        while waiting:
+            folder = waiting.pop()
+            names = self._folders.read(folder)
+            for name in (*names.files, *names.folders, *names.others):
+                if name.startswith(".") and is_environment_file(name):
+                    yield os.path.join(folder, name)
+            skipped = PACKAGE_FOLDERS | {".git"}
+            waiting += [os.path.join(folder, name) for name in names.folders if name not in skipped]
 
     def make_box(
         self,
@@ -239,20 +270,23 @@ class Sandbox:
         network: Network | None = None,
         approved: Iterable[str] = (),
         program: Iterable[str] | None = None,
+        line: GitLine | None = None,
     ) -> Box | None:
         """Return the box of a command, or None without a sandbox. `program` is for a hook or a server: the words that
-        open places for it, none if a workspace wrote them. Pass the process to `attach` when it runs."""
+        open places for it, none if a workspace wrote them. `line` is for git commands that write the repository. Pass
+        the process to `attach` when it runs."""
         self._tell_level()
         if self.level == "none":
             return None
         self.caches.mkdir(mode=0o700, parents=True, exist_ok=True)
         opened = tuple(map(os.path.realpath, approved))
-        protected: list[str] = []
-        if kind == "reading" and program is None and self._keeps_operations():
-            self.watch.begin()
+        protected = list[str]()
+        places = () if line is None else tuple(self._list_places_of(line))
         if kind == "working":
-            found = self.watch.begin(opened, shared=program is None)
-            protected = [path for path in found if not is_in_any(path, self._hidden)]
+            self._begin(opened)
+            changeable = (*self._changeable, *opened, *places)
+            there = (path for path in dict.fromkeys(self._list_protected(line)) if not os.path.islink(path))
+            protected = [path for path in there if os.path.exists(path) and is_in_any(path, changeable)]
         return Box(
             kind,
             self.workspace,
@@ -261,20 +295,30 @@ class Sandbox:
             covered=self._covered,
             visible=self.visible,
             readable=() if program is None else tuple(self._find_own_places(program)),
-            writable=(*self._writable, *self._outer_repository),
+            writable=self._writable,
             caches=(str(self.caches),),
             hidden=self._hidden,
             approved=opened,
             protected=tuple(protected),
-            pinned=tuple(self.watch.list_pins()) if protected else (),
-            environment_files=tuple(self.watch.find_environment_files()) if kind == "reading" else (),
+            repository=places,
+            environment_files=tuple(self._find_environment_files()) if kind == "reading" else (),
             scratch="" if self.level == "full" else self._scratch,
             wrapper=find_bubblewrap() if self.level == "bubblewrap" else "",
-            since=self.watch.since if kind == "working" else 0,
+            since=self._since if kind == "working" else 0,
         )
 
-    def _keeps_operations(self) -> bool:
-        return (self._taken / PARKED).is_dir() and self.watch.keeps_operations()
+    def _list_places_of(self, line: GitLine) -> Iterator[str]:
+        """List the places outside the workspace that a git line writes."""
+        for path in (line.repository.top, *line.repository.places):
+            if not is_in_any(path, self._changeable):
+                yield path
+
+    def _begin(self, approved: tuple[str, ...]) -> None:
+        self._running = [one for one in self._running if not one.gone]
+        if not self._running:
+            self._placeholders.remove()
+            self._since = time.clock_gettime(FILE_CLOCK)
+        self._placeholders.make(path for path in approved if not is_in_any(path, self._changeable))
 
     def _tell_level(self) -> None:
         """Raise StartError if a sandbox is required but missing, or a place to hide cannot be found; report once what
@@ -288,23 +332,8 @@ class Sandbox:
             self._report(f"Sandbox level {self.description}.")
 
     def attach(self, process: Ending) -> None:
-        """Watch the files of a sandboxed command until all its processes have ended."""
-        if "watch" in self.__dict__:
-            self.watch.attach(process)
-
-    def look(self) -> list[TakenFile]:
-        """Move aside new files that steer tools; cheap if nothing has run since the last check."""
-        return self.watch.look() if "watch" in self.__dict__ else []
-
-    def explain_use(self, path: str) -> str | None:
-        """Return why a file in the workspace steers tools although its name does not, or None."""
-        link = self.watch.find_link_to(path) if self.unboxable is None else None
-        return link and f"{os.path.basename(link)}, which steers tools or agents, leads to it"
-
-    def allow(self, paths: Iterable[str]) -> None:
-        """Exempt paths that a person approved for writing by one of our tools."""
-        if "watch" in self.__dict__:
-            self.watch.allow(paths)
+        """Note that a sandboxed process runs: sockets made since are those of commands."""
+        self._running.append(process)
 
     def _find_own_places(self, words: Iterable[str]) -> Iterator[str]:
         """Find what a hook or a server sees besides: shared folders, and the hidden paths among its words. Of a script
@@ -338,6 +367,7 @@ class Sandbox:
         added["GIT_CONFIG_GLOBAL"] = write_git_settings(self.git_settings, self._home, self.workspace)
         if programs and not unasked:
             added |= {**self._installs, "PATH": f"{programs}:{self._installs['PATH']}"}
+        added["GIT_OPTIONAL_LOCKS"] = "0"  # so that `git status` is quiet about a read-only repository
         return {**added, **make_git_environment(), "PATH": f"{LAUNCHERS}:{programs}"} if unasked else added
 
     @cached_property
@@ -353,10 +383,7 @@ class Sandbox:
         return make_install_environment(self.caches, self.git_settings.with_name("npmrc"))
 
     def close(self) -> None:
-        if "watch" in self.__dict__:
-            taken = self.watch.close()
-            if taken:
-                self._report(describe_taken(taken))
+        self._placeholders.remove()
         if self.caches.is_dir():
             from ollm.system.sandbox.caches import limit_once_a_day
 

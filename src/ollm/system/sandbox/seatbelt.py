@@ -6,7 +6,6 @@ import json
 import subprocess
 
 from ollm.system.sandbox.box import Box, list_places
-from ollm.system.sandbox.names import STEERING_NAMES
 
 PROGRAM = "/usr/bin/sandbox-exec"
 PROBE_SECONDS = 10
@@ -45,8 +44,7 @@ def build_profile(box: Box) -> str:
         rules.append(r'(deny file-read* (regex #"/[.][eE][nN][vV][^/]*$"))')
         rules.append(r'(allow file-read* (regex #"/[.][eE][nN][vV][.](example|sample|template)$"))')
     else:
-        rules += [f"(deny file-write* (regex #{_quote(pattern)}))" for pattern in _list_steering_patterns()]
-        rules += [f"(deny file-write* (literal {_quote(path)}))" for path in box.protected]
+        rules += [f"(deny file-write* (subpath {_quote(path)}))" for path in box.protected]
         rules += [f"(allow file-write* (subpath {_quote(path)}))" for path in box.approved]
     return "".join([*rules, *_list_network_rules(box)])
 
@@ -60,15 +58,6 @@ def _list_reading_rules(box: Box) -> list[str]:
 def _quote(path: str) -> str:
     """Quote a path without escaping letters: an escaped letter would name another path."""
     return json.dumps(path, ensure_ascii=False)
-
-
-def _list_steering_patterns() -> list[str]:
-    names = [*sorted(STEERING_NAMES), ".git/config", ".git/hooks", ".github/workflows"]
-    return [f"/{_ignore_case(name)}(/|$)" for name in names]
-
-
-def _ignore_case(name: str) -> str:
-    return "".join(f"[{c.lower()}{c.upper()}]" if c.isalpha() else f"[{c}]" for c in name)
 
 
 def _list_network_rules(box: Box) -> list[str]:

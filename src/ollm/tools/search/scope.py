@@ -27,9 +27,9 @@ def drop_private_files(context: ToolContext, root: Path, paths: list[str]) -> li
         return [path for path in paths if explain_read_protection(root / path, places) is None]
     text = "\0".join((*paths, ""))
     if "config\0" in text or "config.worktree\0" in text:
-        from ollm.system.sandbox.git_settings import explain_login
+        from ollm.system.paths import explain_login
 
-        paths = [path for path in paths if explain_login(str(root / path), str(context.workspace)) is None]
+        paths = [path for path in paths if explain_login(str(root / path)) is None]
     if _is_harmless(text):
         return paths
     return [path for path in paths if _is_harmless(path) or not any(map(is_environment_file, path.split("/")))]

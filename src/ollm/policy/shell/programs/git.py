@@ -14,17 +14,16 @@ from ollm.domain.struct import Data
 from ollm.policy.shell.model import CommandPart
 from ollm.policy.shell.options import check_secrets
 from ollm.policy.shell.paths import NO_OBJECTIONS, Objections, PathJudge, add_objections
+from ollm.policy.shell.programs.git_verbs import GLOBAL_FLAGS, read_git_verb
 from ollm.policy.shell.programs.inner_commands import join_script, make_guess
 from ollm.policy.shell.programs.record import Granting, InnerCommand, Program, WordDangers, split_names
 from ollm.policy.shell.words import ShellWord, make_part_of
+from ollm.system.path_names import find_git_directories
 from ollm.system.paths import Boundary
 from ollm.system.sandbox.git_settings import find_settings_with_login, read_git_settings
-from ollm.system.sandbox.names import find_git_directories
 
 _GLOBAL_VALUES = "-c -C --git-dir --work-tree --namespace --config-env --super-prefix --attr-source"
-_HARMLESS_GLOBALS = (
-    "--no-pager -P --no-optional-locks --literal-pathspecs --no-replace-objects --icase-pathspecs --glob-pathspecs"
-)
+_HARMLESS_GLOBALS = " ".join(sorted(GLOBAL_FLAGS))
 _GLOBAL_ANSWERS = frozenset({"--version", "-v", "--help", "-h", "--html-path", "--man-path", "--info-path"})
 _RUNNING_OPTIONS = split_names(
     "output ext-diff textconv no-index open-files-in-pager filters exec upload-pack receive-pack show-signature extcmd"
@@ -69,15 +68,6 @@ _RUNNING_SUBCOMMANDS = frozenset(
     {"filter-branch", "bisect run", "submodule foreach", "send-email", "instaweb", "daemon"}
 )
 _WRITING_SUBCOMMANDS = ("checkout", "restore", "rm", "mv", "clean", "apply", "init", "clone", "worktree")
-# bring files into the work tree that nobody named
-_BRINGING_SUBCOMMANDS = frozenset(
-    split_names("clone init switch checkout merge pull rebase cherry-pick revert am stash worktree submodule")
-)
-_BRINGS = "new files that steer tools are moved aside and named in the result"
-_CONFIGURING_SUBCOMMANDS = frozenset(
-    {f"remote {action}" for action in ("add", "rename", "remove", "rm", "set-url", "set-branches")}
-    | {"branch -m", "branch -M", "branch -u", "submodule init", "submodule add"}
-)
 _COMMAND_OPTIONS = ("--exec", "--upload-pack", "--receive-pack", "--open-files-in-pager", "--extcmd")
 _PROGRAM_SETTINGS = (
     r"(?i)(alias\..*|.*pager.*|.*editor|.*command|.*cmd|.*\.external|.*textconv|.*helper|.*program|core\.fsmonitor"
@@ -107,9 +97,11 @@ def _inspect_git(part: CommandPart, judge: PathJudge) -> CommandPart:
         found.reads and subcommand == "remote" and part.words[-1].text != "remote" and _has_login(judge.boundary)
     ):
         objections += Objections(remarks=("git's settings may contain credentials",))
-    elif not found.reads and (subcommand == "config" or _changes_settings(part.words, found.subcommand)):
+    elif not found.reads and subcommand == "config" and read_git_verb(part.words) is None:
         settings = tuple(str(place / ".git" / "config") for place in part.directories or ())
-        objections += Objections(locks=("it changes git's configuration, which is protected",), opens=settings)
+        objections += Objections(
+            locks=("it sets what git may run or where it looks, which is protected",), opens=settings
+        )
     if part.may_differ:
         objections += Objections(remarks=("git's arguments are computed at run time",))
     if judge.is_in_other_repository():
@@ -125,15 +117,11 @@ def _has_login(boundary: Boundary) -> bool:
 
 
 def _add_notes(part: CommandPart, start: int, judge: PathJudge) -> CommandPart:
-    """Add a note about files the sandbox will move aside, or the reason why it must run outside."""
+    """Add the reason why it must run outside the sandbox."""
     texts = [word.text for word in part.words]
     if part.directories and (keys := explain_needed_keys(texts, start, part.directories[0], judge.boundary)):
         return msgspec.structs.replace(part, outside=keys)
-    return msgspec.structs.replace(part, notes=(_BRINGS,)) if texts[start] in _BRINGING_SUBCOMMANDS else part
-
-
-def _changes_settings(words: Sequence[ShellWord], start: int | None) -> bool:
-    return start is not None and " ".join(word.text for word in words[start : start + 2]) in _CONFIGURING_SUBCOMMANDS
+    return part
 
 
 def _shows_settings(words: Sequence[ShellWord], start: int | None) -> bool:
@@ -180,7 +168,7 @@ def _scan_globals(words: Sequence[ShellWord]) -> tuple[int | None, WordDangers]:
         text = words[index].text
         if not text.startswith("-"):
             return index, dangers
-        if text not in _HARMLESS_GLOBALS.split() and text not in _GLOBAL_ANSWERS:
+        if text not in GLOBAL_FLAGS and text not in _GLOBAL_ANSWERS:
             dangers.append((index, f"git {text.partition('=')[0]} can make git run or write something else"))
         index += 2 if text in _GLOBAL_VALUES.split() else 1
     return None, dangers
@@ -336,6 +324,8 @@ def explain_needed_keys(words: Sequence[str], start: int, directory: Path, bound
     both = " ".join(words[start : start + 2])
     if name not in (*_SIGNS_COMMITS, "tag") and _ASKS_REMOTES.isdisjoint((name, both)):
         return ""
+    for option, value in pairwise(words[1:start]):
+        directory = directory / value if option == "-C" else directory
     settings = _read_settings(_keep_settings(words[1:start]), directory, boundary)
     if settings is None:
         return f"git's settings could not be read, so git {name} may need your keys, which the sandbox does not show"
@@ -385,11 +375,12 @@ def _find_urls(name: str, rest: Sequence[str], settings: Mapping[str, str]) -> l
 
 
 def _keep_settings(words: Sequence[str]) -> list[str]:
-    """Keep the options before the subcommand that set the directory or a setting."""
-    return [word for option, value in pairwise(words) if option in ("-c", "-C") for word in (option, value)]
+    """Keep the options before the subcommand that set a setting."""
+    return [word for option, value in pairwise(words) if option == "-c" for word in (option, value)]
 
 
 def _read_settings(options: Sequence[str], directory: Path, boundary: Boundary) -> dict[str, str] | None:
     home = str(boundary.places.user_home or Path.home())
-    found = read_git_settings(home, *options, directory=str(directory))
+    there = next(place for place in (directory, *directory.parents) if place.is_dir())
+    found = read_git_settings(home, *options, directory=str(there))
     return None if found is None else dict(found)

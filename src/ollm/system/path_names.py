@@ -1,0 +1,287 @@
+"""Names and places that programs treat specially, for file tools, policy and sandbox. Standard library only."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
+
+_BASH = frozenset({".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile", ".inputrc"})
+_ZSH = frozenset({".zshrc", ".zshenv", ".zprofile", ".zlogin", ".zlogout"})
+_OTHER_SHELLS = frozenset(
+    {".kshrc", ".mkshrc", ".cshrc", ".tcshrc", ".login", ".logout", "config.fish", ".pam_environment"}
+)
+_X_SESSION = frozenset({".xprofile", ".xinitrc", ".xsession", ".xsessionrc"})
+SHELL_START_UP_FILES = _BASH | _ZSH | _OTHER_SHELLS | _X_SESSION
+# Files at the top of a workspace that steer editors, agents or CI. Changes of them are named, not prevented.
+STEERING_NAMES = frozenset(
+    [
+        "agents.md",
+        "claude.md",
+        ".vscode",
+        ".idea",
+        ".claude",
+        ".cursor",
+        ".mcp.json",
+        ".husky",
+        ".gitattributes",
+        ".gitmodules",
+        ".github/workflows",
+    ]
+)
+PACKAGE_FOLDERS = frozenset({"node_modules", "site-packages", "dist-packages"})
+# The places that ollm runs from, with the programs beside it
+OWN_PLACES = frozenset(
+    os.path.realpath(place)
+    for place in (sys.prefix, sys.base_prefix, os.path.join(os.path.dirname(__file__), os.pardir))
+)
+writable_roots: set[str] = set()  # No program is started outside a box from the workspaces of this process.
+# Of a home only folders of programs and libraries are shown, never the root of a tool's own folder, in which it keeps
+# its settings and logins. In these folders lie programs of many makers, and whatever else was put beside them.
+PROGRAM_FOLDERS = [
+    ".cargo/bin",
+    ".local/bin",
+    ".local/lib",
+    ".local/lib64",
+    ".local/share/pnpm",
+    ".volta/bin",
+    ".yarn/bin",
+    ".bun/bin",
+    ".deno/bin",
+    ".sdkman/bin",
+    "go/bin",
+    ".dotnet/tools",
+    ".ghcup/bin",
+    ".cabal/bin",
+    ".juliaup/bin",
+    ".local/share/mise/shims",
+    ".asdf/bin",
+    ".asdf/shims",
+]
+# Installations, or folders with installations in them
+PREFIXES = [
+    ".rustup/toolchains",
+    ".nvm/versions",
+    ".fnm/node-versions",
+    ".local/share/fnm/node-versions",
+    ".volta/tools/image",
+    ".npm-global",
+    ".bun/install/global",
+    ".config/yarn/global",
+    ".local/share/pnpm/global",
+    ".local/share/pnpm/nodejs",
+    ".local/share/uv/python",
+    ".local/share/uv/tools",
+    ".local/share/pipx",
+    ".local/pipx",
+    ".cache/pypoetry/virtualenvs",
+    ".pyenv",
+    ".rbenv",
+    ".jenv",
+    ".nodenv",
+    ".goenv",
+    ".gem/ruby",
+    ".local/share/gem/ruby",
+    ".sdkman/candidates",
+    ".m2/wrapper/dists",
+    ".local/share/mise/installs",
+    ".asdf/installs",
+    "sdk",
+    ".ghcup/ghc",
+    ".stack/programs",
+    ".julia/juliaup",
+    "miniconda3",
+    "miniforge3",
+    "anaconda3",
+    "mambaforge",
+    ".nix-profile",
+]
+# What tools read beside that; and what package managers downloaded, readable and never written, since the person's own
+# programs run it later. Copies of repositories are left out: their settings have addresses with passwords.
+OTHER_PLACES = [
+    ".rustup/settings.toml",
+    ".rustup/update-hashes",
+    ".nvm/alias",
+    ".nvm/nvm.sh",
+    ".nvm/nvm-exec",
+    ".fnm/aliases",
+    ".local/share/fnm/aliases",
+    ".volta/tools/user",
+    ".volta/layout.v4",
+    ".local/include",
+    ".local/share/man",
+    ".asdf/lib",
+    ".asdf/libexec",
+    ".asdf/asdf.sh",
+    ".dotnet/sdk",
+    ".dotnet/shared",
+    ".dotnet/host",
+    ".dotnet/packs",
+    ".dotnet/dotnet",
+    ".dotnet/tools/.store",
+    ".nix-defexpr",
+    ".local/state/nix/profiles",
+    ".terminfo",
+    ".julia/juliaup/juliaup.json",
+    ".npm/_cacache/content-v2",
+    ".npm/_cacache/index-v5",
+    ".cache/pip/wheels",
+    ".cache/uv/archive-v*",
+    ".cache/uv/wheels-v*",
+    ".cache/uv/sdists-v*",
+    ".cache/uv/builds-v*",
+    ".cache/pypoetry/artifacts",
+    ".cache/go-build",
+    ".cache/yarn",
+    ".cache/node",
+    ".cache/pnpm",
+    ".cache/ms-playwright",
+    ".cache/puppeteer",
+    ".cache/Cypress",
+    ".cache/coursier/v1",
+    ".cargo/registry/cache",
+    ".cargo/registry/src",
+    ".m2/repository",
+    ".gradle/caches/modules-2",
+    ".bun/install/cache",
+    ".yarn/berry/cache",
+    "go/pkg/mod/*.*",
+    "go/pkg/mod/cache/download",
+    ".nuget/packages",
+    ".ivy2/cache",
+]
+MAX_POINTER_CHARS = 4096
+MAX_GIT_FILE_BYTES = 16 * 1024**2
+MAX_LINKS = 40  # as many as the kernel follows
+SCRIPT_ENDINGS = (".sh", ".bash", ".py", ".js", ".mjs", ".cjs", ".ts", ".rb", ".pl", ".php")
+EXAMPLE_ENDINGS = (".example", ".sample", ".template")
+_INVISIBLE = "[\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff]"
+
+
+def is_inside(path: str, directory: str) -> bool:
+    """Return True if a path is this directory or inside it; both absolute and resolved."""
+    return path == directory or path.startswith(directory.rstrip("/") + "/")
+
+
+def is_in_any(path: str, directories: Iterable[str]) -> bool:
+    return any(is_inside(path, directory) for directory in directories)
+
+
+def list_names(folder: str) -> list[str]:
+    """Return the names in a folder, or [] if it cannot be read."""
+    try:
+        return os.listdir(folder)
+    except OSError:
+        return []
+
+
+def find_git_directories(workspace: str) -> list[str]:
+    """Return the directories in which git keeps this workspace's repository: its `.git`, one in the workspace that the
+    file `.git` names, or for a linked worktree the one elsewhere, if that names this workspace in turn (the file alone
+    proves nothing)."""
+    dot_git = os.path.join(workspace, ".git")
+    if os.path.islink(dot_git) or not os.path.lexists(dot_git):
+        return []
+    if os.path.isdir(dot_git):
+        return [dot_git]
+    private, common = follow_dot_git(dot_git)
+    if is_inside(private, workspace) and is_inside(common, workspace):
+        return [] if private == workspace else [*dict.fromkeys((private, common))]
+    if os.path.realpath(read_pointer(os.path.join(private, "gitdir")) or "/") != dot_git:
+        return []
+    return [common] if is_inside(private, common) else []
+
+
+def follow_dot_git(dot_git: str) -> tuple[str, str]:
+    """Return the directory of a worktree that a `.git` is or names, and the one it shares with other worktrees."""
+    named = "" if os.path.isdir(dot_git) else read_pointer(dot_git).removeprefix("gitdir: ")
+    private = os.path.realpath(os.path.join(os.path.dirname(dot_git), named)) if named else os.path.realpath(dot_git)
+    shared = read_pointer(os.path.join(private, "commondir"))
+    return private, os.path.realpath(os.path.join(private, shared)) if shared else private
+
+
+def read_regular(path: str) -> bytes:
+    """Read a file of git that a program may have replaced by a pipe, on which a reader would wait for ever, or by one
+    that fills the memory."""
+    with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
+        about = os.fstat(file.fileno())
+        if not stat.S_ISREG(about.st_mode) or about.st_size > MAX_GIT_FILE_BYTES:
+            raise OSError(errno.EINVAL, "not a regular file of a usual size", path)
+        return file.read()
+
+
+def read_pointer(path: str) -> str:
+    """Read a file in which git names a folder, completely as git does. Return "" if there is none to follow."""
+    try:
+        text = os.fsdecode(read_regular(path)).rstrip("\r\n")
+    except OSError:
+        return ""
+    return "" if "\0" in text or len(text) > MAX_POINTER_CHARS else text
+
+
+def find_steering_name(below: str) -> str | None:
+    """Return the name that steers editors, agents or CI of a path relative to the workspace, or None."""
+    first, *rest = below.split("/")
+    name = normalize_name(first)
+    name = f"{name}/{normalize_name(rest[0])}" if name == ".github" and rest else name
+    return name if name in STEERING_NAMES else None
+
+
+def find_own_place(path: str, roots: Iterable[str]) -> str | None:
+    """Return the folder below a root that ollm runs from and that a path lies in, or None."""
+    inside = (place for place in OWN_PLACES if is_inside(path, place))
+    return next((place for place in inside if is_in_any(place, roots)), None)
+
+
+def read_target(path: str) -> str | None:
+    """Return the target of a link, or None for anything else."""
+    try:
+        return os.readlink(path)
+    except (OSError, ValueError):
+        return None
+
+
+def trace_path(path: str, read: Callable[[str], str | None] = read_target) -> Iterator[str]:
+    """Walk a path as the kernel does: return every link on the way, then the end, which may be missing. After a missing
+    part `..` goes back by name."""
+    place, waiting, links = os.getcwd() if path[:1] != "/" else "/", path.split("/")[::-1], 0
+    while waiting and links <= MAX_LINKS:
+        part = waiting.pop()
+        if part == "..":
+            place = os.path.dirname(place)
+        elif part not in ("", "."):
+            above, place = place, f"{place.rstrip('/')}/{part}"
+            if (target := read(place)) is not None:
+                yield place
+                links += 1
+                place = "/" if target.startswith("/") else above
+                waiting += target.split("/")[::-1]
+    yield place
+
+
+@lru_cache(maxsize=4096)
+def normalize_name(name: str) -> str:
+    """Normalize a filename as the most lenient file system would compare it."""
+    if name.isascii():
+        return name.lower().rstrip(". ") or name
+    import re
+    import unicodedata
+
+    visible = re.sub(_INVISIBLE, "", unicodedata.normalize("NFKC", name))
+    return visible.casefold().rstrip(". ") or name
+
+
+def is_environment_file(name: str) -> bool:
+    """Return True for `.env*` except examples: recursive reads skip such files and report how many."""
+    plain = normalize_name(name)
+    return plain.startswith(".env") and not plain.endswith(EXAMPLE_ENDINGS)
+
+
+def find_executable(name: str, folders: Iterable[str] | None = None) -> str | None:
+    """Find a program in folders, by default those of the PATH."""
+    places = os.environ.get("PATH", os.defpath).split(":") if folders is None else folders
+    paths = (os.path.join(folder, name) for folder in places)
+    return next((path for path in paths if os.path.isfile(path) and os.access(path, os.X_OK)), None)

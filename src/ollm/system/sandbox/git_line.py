@@ -1,0 +1,317 @@
+"""A line of plain git commands in a sandbox that lets it write the repository: its variables, and the check afterwards.
+
+Code of the project runs in such a line: hooks, filters, merge drivers. It may change objects and references, but
+nothing that makes the user's own git start a program: `hooks` is read-only, and a setting that names a program or a
+path and appeared meanwhile is put back, after every process of the line has ended.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import tempfile
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from functools import lru_cache
+from pathlib import Path
+
+from ollm.domain.errors import ToolFailure
+from ollm.system import beneath
+from ollm.system.path_names import is_in_any, is_inside, list_names, read_pointer, read_regular
+from ollm.system.sandbox.confined import add_settings, find_program, make_git_environment, make_helper_environment
+from ollm.system.sandbox.git_settings import Settings, ask_repository, is_harmless_setting, parse_listing
+from ollm.system.sandbox.repositories import (
+    SETTINGS_NAMES,
+    Repository,
+    find_work_tree,
+    list_git_directories,
+)
+from ollm.system.terminal_text import make_printable
+
+# No editor, pager, signing program, credential helper or monitor is started. An empty value removes earlier ones.
+LINE_SETTINGS = {
+    "core.fsmonitor": "false",
+    "core.pager": "cat",
+    "core.editor": "true",
+    "sequence.editor": "true",
+    "core.askPass": "true",
+    "core.sshCommand": "false",
+    "core.alternateRefsCommand": "true",
+    "credential.helper": "",
+    "commit.gpgSign": "false",
+    "tag.gpgSign": "false",
+    "gpg.program": "false",
+    "gpg.ssh.program": "false",
+    "log.showSignature": "false",
+    "diff.external": "",
+    "interactive.diffFilter": "cat",
+    "protocol.ext.allow": "never",
+    "safe.bareRepository": "explicit",
+    "gc.auto": "0",
+    "maintenance.auto": "false",
+    "submodule.recurse": "false",
+}
+LINE_VARIABLES = {
+    "GIT_EDITOR": "true",
+    "GIT_SEQUENCE_EDITOR": "true",
+    "GIT_PAGER": "cat",
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_ASKPASS": "true",
+    "GIT_ALLOW_PROTOCOL": "file:http:https:git",
+    "GIT_MERGE_AUTOEDIT": "no",
+}
+FOREIGN_VARIABLES = ("GIT_", "BASH_", "LD_")
+KEPT_VARIABLES = ("GIT_AUTHOR_", "GIT_COMMITTER_", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_NOSYSTEM")
+CHECKED_NAMES = (*SETTINGS_NAMES, "commondir", "gitdir", "info/attributes")
+PROGRAM_FOLDERS = "/usr/local/bin:/usr/bin:/bin"
+GIT_SECONDS = 60
+REPLACED = b"\0"  # stands for what is no regular file
+GITLINK_MODE = b"\x00\x00\xe0\x00"
+
+
+class GitLine:
+    """The run of one git line in a repository. Create it before the line starts, call `finish` when all its processes
+    have ended. `adds` is True if the line stages files that git did not know."""
+
+    def __init__(self, repository: Repository, *, adds: bool) -> None:
+        self.repository = repository
+        self._adds = adds
+        self._known = list_git_directories(repository.common)
+        self.protected = [*self._make_hooks()]
+        self._before = self._read_files()
+        self._gitlinks = set(list_gitlinks(repository))
+
+    def _make_hooks(self) -> Iterator[str]:
+        """Return the folders of hooks. A missing one is created empty: only what exists can be read-only."""
+        for git in self._known:
+            hooks = os.path.join(git, "hooks")
+            if os.path.basename(os.path.dirname(git)) != "worktrees":
+                with suppress(OSError):
+                    os.mkdir(hooks, 0o755)
+                yield os.path.realpath(hooks)
+
+    def _read_files(self) -> dict[str, bytes | None]:
+        paths = [os.path.join(git, name) for git in list_git_directories(self._common) for name in CHECKED_NAMES]
+        return {path: _read(path) for path in paths}
+
+    @property
+    def _common(self) -> str:
+        return self.repository.common
+
+    def wrap(self, line: str, environment: Mapping[str, str]) -> tuple[str, dict[str, str]]:
+        """Return a script that runs the line with the user's own git, by its absolute path, and its variables. Hooks
+        and filters find programs as always, and no variable leads git in them to this repository."""
+        program = find_program("git")
+        if program is None:
+            raise ToolFailure("NotFound", "git is not installed, or only in the workspace, where a command can put it.")
+        kept = {
+            name: value
+            for name, value in environment.items()
+            if not name.startswith(FOREIGN_VARIABLES) or name.startswith(KEPT_VARIABLES)
+        }
+        variables = add_settings({**kept, **LINE_VARIABLES}, LINE_SETTINGS)
+        variables |= {"OLLM_PATH": kept.get("PATH", os.defpath), "PATH": PROGRAM_FOLDERS}
+        return f'git() {{ PATH="$OLLM_PATH" {_quote(program)} "$@"; }}\n{line}', variables
+
+    def finish(self) -> list[str]:
+        """Put back what the user's own git would run, and return sentences about it."""
+        return [*self._check_files(), *self._check_hooks(), *self._check_gitlinks()]
+
+    def _check_files(self) -> Iterator[str]:
+        after = self._read_files()
+        for path, content in after.items():
+            before = self._before.get(path)
+            if content == before:
+                continue
+            if content != REPLACED and os.path.basename(path) in SETTINGS_NAMES:
+                yield from self._check_settings(path, before, content)
+            elif content == REPLACED or not self._is_expected(path, before, content):
+                self._put_back(path, before)
+                yield f"{self._name(path)} was changed by code that ran in this line, and is put back."
+
+    def _is_expected(self, path: str, before: bytes | None, content: bytes | None) -> bool:
+        """Return True for what git writes for a new worktree, and for what a removed one leaves."""
+        if content is None:
+            return True
+        if os.path.basename(path) == "commondir":
+            return os.path.realpath(os.path.join(os.path.dirname(path), read_pointer(path))) == self._common
+        return os.path.basename(path) == "gitdir" and (before is None or is_inside(path, self._common))
+
+    def _check_settings(self, path: str, before: bytes | None, content: bytes | None) -> Iterator[str]:
+        if content is None and os.path.lexists(os.path.dirname(path)) and os.path.basename(path) == "config":
+            self._put_back(path, before)
+            yield f"{self._name(path)} was removed by code that ran in this line, and is put back."
+            return
+        old, new = _list_settings(before), _list_settings(content)
+        if new is None:
+            self._put_back(path, before)
+            yield f"{self._name(path)} could not be read after this line, and is put back."
+            return
+        added = list((Counter(new) - Counter(old or [])).keys())
+        harmful = [(name, value) for name, value in added if not self._is_harmless(path, name, value)]
+        if harmful:
+            names = dict.fromkeys(name for name, _ in harmful)
+            self._put_back(path, _rewrite(content or b"", old or [], names) or before)
+            shown = [f"git config -f {_quote(path)} {_quote(name)} {_quote(value)}" for name, value in harmful]
+            yield (
+                f"{', '.join(map(make_printable, names))} appeared in {self._name(path)} while this line ran, can name "
+                f"a program or a path, and is put back. The user can set it again with: "
+                f"{make_printable(' && '.join(shown))}"
+            )
+
+    def _is_harmless(self, path: str, name: str, value: str) -> bool:
+        if name == "core.worktree" and is_inside(path, os.path.join(self._common, "modules")):
+            return is_inside(find_work_tree(os.path.dirname(path)), self.repository.top)
+        return is_harmless_setting(name, value)
+
+    def _check_hooks(self) -> Iterator[str]:
+        """Remove hooks from the git directories of submodules that are new, where no mount held them."""
+        for git in list_git_directories(self._common):
+            hooks = os.path.join(git, "hooks")
+            if is_in_any(hooks, self.protected) or os.path.basename(os.path.dirname(git)) == "worktrees":
+                continue
+            for name in list_names(hooks):
+                path = os.path.join(hooks, name)
+                if not name.endswith(".sample"):
+                    self._put_back(path, None)
+                    yield f"The new hook {self._name(path)} is removed: the user's own git would run it."
+
+    def _check_gitlinks(self) -> Iterator[str]:
+        """Take nested repositories out of the index, since the user's own git would follow their settings."""
+        new = set(list_gitlinks(self.repository)) - self._gitlinks
+        known = read_submodule_paths(self.repository.top) if new else set()
+        for path in sorted(new - known):
+            where = f"{make_printable(path)} is a repository of its own, which .gitmodules does not name"
+            if self._adds:
+                _take_out(self.repository, path)
+                yield f"{where}. It is not added: git would follow its settings."
+            else:
+                yield f"{where}. Git follows its settings: look at {make_printable(path)}/.git/config."
+
+    def _put_back(self, path: str, content: bytes | None) -> None:
+        """Write a file of the repository, without following a link that was put in its way."""
+        root = Path(self._common)
+        with suppress(OSError, ToolFailure, beneath.LinkFound):
+            with beneath.open_parent_directory(root, Path(path)) as above, suppress(FileNotFoundError):
+                if content is None or _read(path) == REPLACED:
+                    os.unlink(os.path.basename(path), dir_fd=above)
+            if content not in (None, REPLACED):
+                beneath.replace_file(root, Path(path), content, overwrite=True)
+
+    def _name(self, path: str) -> str:
+        shown = os.path.relpath(path, self.repository.top) if is_inside(path, self.repository.top) else path
+        return make_printable(shown)
+
+
+def _read(path: str) -> bytes | None:
+    """Read a file, or return None if there is none, and REPLACED for a link, a folder or a pipe."""
+    try:
+        return REPLACED if os.path.islink(path) else read_regular(path)
+    except OSError:
+        return REPLACED if os.path.lexists(path) else None
+
+
+def read_submodule_paths(top: str) -> set[str]:
+    """Return the paths that `.gitmodules` names."""
+    try:
+        settings = _list_settings(read_regular(os.path.join(top, ".gitmodules"))) or []
+    except OSError:
+        return set()
+    return {value for name, value in settings if name.startswith("submodule.") and name.endswith(".path")}
+
+
+def _edit(content: bytes, *changes: Sequence[str]) -> tuple[bytes, bytes] | None:
+    """Let git work on a private copy of a settings file. Returns what git prints last and the file, or None if git
+    cannot read it."""
+    program = find_program("git")
+    if program is None:
+        return None
+    with tempfile.TemporaryDirectory(prefix="ollm-git-") as folder:
+        file = os.path.join(folder, "config")
+        Path(file).write_bytes(content)
+        variables = {**make_helper_environment(os.environ), "GIT_CONFIG_NOSYSTEM": "1", "HOME": folder}
+
+        said = b""
+        try:
+            for words in changes:
+                command = [program, "config", "--no-includes", "--file", file, *words]
+                said = subprocess.run(
+                    command, cwd=folder, env=variables, capture_output=True, timeout=GIT_SECONDS, check=True
+                ).stdout
+        except (OSError, subprocess.SubprocessError):
+            return None
+        return said, Path(file).read_bytes()
+
+
+def _list_settings(content: bytes | None) -> Settings | None:
+    if not content:
+        return []
+    edited = _edit(content, ("--null", "--list"))
+    return None if edited is None else parse_listing(edited[0])
+
+
+def _rewrite(content: bytes, old: Settings, names: Iterable[str]) -> bytes | None:
+    """Return the settings with the old values of these names."""
+    changes: list[tuple[str, ...]] = []
+    for name in names:
+        changes.append(("--unset-all", name))
+        changes += [("--add", name, value) for known, value in old if known == name]
+    edited = _edit(content, *changes)
+    return None if edited is None else edited[1]
+
+
+def _take_out(repository: Repository, path: str) -> None:
+    program = find_program("git")
+    if program is None:
+        return
+    variables = {**make_helper_environment(os.environ), **make_git_environment()}
+    variables |= {"GIT_DIR": repository.git, "GIT_WORK_TREE": repository.top}
+    with suppress(OSError, subprocess.SubprocessError):
+        command = [program, "update-index", "--force-remove", "--", path]
+        subprocess.run(
+            command, cwd=repository.top, env=variables, capture_output=True, timeout=GIT_SECONDS, check=False
+        )
+
+
+def _quote(word: str) -> str:
+    import shlex
+
+    return shlex.quote(word)
+
+
+def list_protected(repository: Repository) -> Iterator[str]:
+    """List what a command may not change of a repository: its directories, and the `.git` of its submodules and
+    worktrees. The folder of a submodule that is not there yet is protected whole: git would follow a `.git` in it."""
+    yield os.path.join(repository.top, ".git")
+    yield from repository.places
+    for path in list_gitlinks(repository):
+        inner = os.path.join(repository.top, path, ".git")
+        yield inner if os.path.lexists(inner) else os.path.dirname(inner)
+    for git in list_names(os.path.join(repository.common, "worktrees")):
+        yield read_pointer(os.path.join(repository.common, "worktrees", git, "gitdir"))
+
+
+def list_gitlinks(repository: Repository) -> list[str]:
+    """List the submodules that the index names, relative to the top of the work tree."""
+    names = [name for name in list_names(repository.git) if name == "index" or name.startswith("sharedindex.")]
+    states = []
+    for name in sorted(names):
+        about = os.stat(os.path.join(repository.git, name))
+        states.append((name, about.st_mtime_ns, about.st_size, about.st_ino))
+    return _read_gitlinks(repository, tuple(states))
+
+
+@lru_cache(maxsize=16)
+def _read_gitlinks(repository: Repository, states: tuple[tuple[str, int, int, int], ...]) -> list[str]:
+    """Ask git only if an index may have a gitlink: most have none, and that shows in their bytes."""
+    files = (os.path.join(repository.git, name) for name, *_ in states)
+    if not any(GITLINK_MODE in read_index(file) for file in files):
+        return []
+    entries = ask_repository(repository, "ls-files", "-s", "-z").split(b"\0")
+    return [os.fsdecode(entry.partition(b"\t")[2]) for entry in entries if entry.startswith(b"160000 ")]
+
+
+def read_index(file: str) -> bytes:
+    with open(file, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK | os.O_NOFOLLOW)) as index:
+        return index.read()

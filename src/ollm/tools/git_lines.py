@@ -1,0 +1,267 @@
+"""Splits a command line at its top-level `&&`, `||` and `;`, so that plain git commands can run in a sandbox that lets
+them write the repository, and everything else in one that does not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Literal, NamedTuple
+
+from ollm.policy.shell.parse import Node, ParsedScript, iter_nodes, parse_script
+from ollm.policy.shell.programs.git_verbs import read_git_verb
+from ollm.policy.shell.words import ShellWord, WordDecoder
+
+Joiner = Literal[";", "&&", "||"]
+# `any` parts are harmless in both sandboxes; a `prelude` sets options or variables and is repeated in every group
+PartKind = Literal["git", "work", "any", "cd", "prelude"]
+_FILTERS = frozenset({"head", "tail", "grep", "wc", "sort", "cat"})
+_HARMLESS = frozenset({"echo", "printf", "true", "false", ":", "pwd", "ls", "date", "test", "[", *_FILTERS})
+_STATE = frozenset(
+    [
+        "export",
+        "declare",
+        "typeset",
+        "local",
+        "readonly",
+        "unset",
+        "alias",
+        "unalias",
+        "source",
+        ".",
+        "eval",
+        "exec",
+        "exit",
+        "return",
+        "trap",
+        "umask",
+        "ulimit",
+        "shopt",
+        "hash",
+        "pushd",
+        "popd",
+        "set",
+        "wait",
+        "fg",
+        "bg",
+        "disown",
+        "enable",
+        "read",
+        "mapfile",
+        "readarray",
+    ]
+)
+_VARIABLES = ("GIT_AUTHOR_", "GIT_COMMITTER_", "LC_", "LANG", "TZ", "HUSKY", "SKIP", "CI", "NO_COLOR", "PRE_COMMIT_")
+_EDITORS = frozenset({"GIT_EDITOR", "GIT_SEQUENCE_EDITOR", "EDITOR", "GIT_PAGER", "PAGER", "GIT_MERGE_AUTOEDIT"})
+_EDITOR_VALUES = frozenset({"true", ":", "cat", "no", "/bin/true", "/usr/bin/true", ""})
+_OUTPUTS = (">", ">>", "&>", "&>>", ">|")
+_SPECIAL = ("GIT_", "LD_", "BASH", "OLLM_", "PATH", "IFS", "HOME", "ENV", "SHELLOPTS", "CDPATH", "POSIXLY")
+
+
+class LinePart(NamedTuple):
+    """A part of a line: its text, how it is joined to the part before, and True if it is the last of a list of `&&` and
+    `||`. `folder` is the target of `cd`, or of git's `-C`; `verb` is git's."""
+
+    kind: PartKind
+    text: str
+    joiner: Joiner = ";"
+    is_last: bool = True
+    folder: str = ""
+    verb: str = ""
+
+
+def split_git_line(command: str) -> list[LinePart]:
+    """Return the parts of a line that has git commands which write a repository, or [] if it has none, or if its parts
+    cannot run one after another."""
+    if "git" not in command:
+        return []
+    script = parse_script(command)
+    if script.error or not script.statements:
+        return []
+    try:
+        parts = _Splitter(script).split()
+    except _NotSplitError:
+        return []
+    return parts if any(part.kind == "git" for part in parts) else []
+
+
+class _NotSplitError(Exception):
+    pass
+
+
+class _Splitter:
+    def __init__(self, script: ParsedScript) -> None:
+        self._script = script
+        self._values: dict[str, str] = {}
+
+    def split(self) -> list[LinePart]:
+        return [part for statement in self._script.statements for part in self._split_list(statement)]
+
+    def _split_list(self, statement: Node, joiner: Joiner = ";", *, is_last: bool = True) -> Iterator[LinePart]:
+        if statement.get("Background") or statement.get("Coprocess"):
+            raise _NotSplitError
+        command = statement.get("Cmd") or {}
+        if command.get("Type") == "BinaryCmd" and command["Op"] in ("&&", "||") and not _is_wrapped(statement):
+            yield from self._split_list(command["X"], joiner, is_last=False)
+            yield from self._split_list(command["Y"], command["Op"], is_last=is_last)
+            return
+        part = self._classify(statement)
+        if part.kind == "prelude" and (joiner != ";" or not is_last):
+            raise _NotSplitError
+        yield part._replace(joiner=joiner, is_last=is_last)
+
+    def _classify(self, statement: Node) -> LinePart:
+        text = self._render(statement)
+        if statement.get("Negated"):
+            return self._check_state(statement, LinePart("work", text))
+        found = self._classify_pipeline(statement)
+        if found is None:
+            return self._check_state(statement, LinePart("work", text))
+        kind, folder, verb = found
+        return LinePart(kind, text, folder=folder, verb=verb)
+
+    def _classify_pipeline(self, statement: Node) -> tuple[PartKind, str, str] | None:
+        """Return the kind of a pipeline or a simple command with harmless redirections, or None for all else."""
+        command = statement.get("Cmd") or {}
+        if not all(map(self._is_harmless_redirection, statement.get("Redirs") or ())):
+            return None
+        if command.get("Type") == "BinaryCmd" and command["Op"] in ("|", "|&") and not command["Y"].get("Negated"):
+            first, then = (self._classify_pipeline(command[side]) for side in ("X", "Y"))
+            words = self._decode(command["Y"])
+            filters = then is not None and then[0] == "any" and bool(words) and words[0].text in _FILTERS
+            return first if filters and first is not None and first[0] in ("git", "any") else None
+        return self._classify_simple(command)
+
+    def _classify_simple(self, command: Node) -> tuple[PartKind, str, str] | None:  # noqa: PLR0911
+        if command.get("Type") == "DeclClause" and command.get("Variant", {}).get("Value") == "export":
+            return self._note_variables(command.get("Args") or ())
+        if command.get("Type") != "CallExpr":
+            return None
+        assigns, words = command.get("Assigns") or (), self._decode({"Cmd": command})
+        if not words:
+            return self._note_variables(assigns)
+        name = words[0].text if words[0].static else ""
+        if name == "git" and self._has_harmless_texts(command) and all(map(self._may_assign, assigns)):
+            return self._classify_git(words)
+        if assigns:
+            return None
+        if name == "cd" and len(words) == 2 and words[1].static and not words[1].text.startswith(("-", "~")):
+            return "cd", words[1].text, ""
+        if name == "set" and len(words) > 1 and all(word.static for word in words):
+            return "prelude", "", "set"
+        static = self._has_harmless_texts(command) and all(word.static or word.quoted for word in words)
+        writes = name == "sort" and any(word.text.startswith(("-o", "-T", "--o", "--t", "--c")) for word in words)
+        return ("any", "", "") if name in _HARMLESS and static and not writes else None
+
+    def _classify_git(self, words: Sequence[ShellWord]) -> tuple[PartKind, str, str] | None:
+        from ollm.policy.shell.programs.git import parse_git
+
+        found = parse_git(words)
+        if found.reads and not found.dangers and all(word.static or not word.might_be_option for word in words):
+            return "any", "", ""
+        verb = read_git_verb(words)
+        return None if verb is None else ("git", verb.folder, verb.name)
+
+    def _note_variables(self, assigns: Sequence[Node]) -> tuple[PartKind, str, str]:
+        """Remember literal values: they are set again in every group."""
+        for assign in assigns:
+            name, value = (assign.get("Name") or {}).get("Value", ""), self._read_value(assign)
+            if value is None or name.startswith(_SPECIAL) or not name:
+                raise _NotSplitError
+            self._values[name] = value
+        return "prelude", "", ""
+
+    def _may_assign(self, assign: Node) -> bool:
+        name, value = (assign.get("Name") or {}).get("Value", ""), self._read_value(assign)
+        return value is not None and (name.startswith(_VARIABLES) or (name in _EDITORS and value in _EDITOR_VALUES))
+
+    def _read_value(self, assign: Node) -> str | None:
+        if any(assign.get(key) for key in ("Append", "Index", "Array", "Naked")):
+            return None
+        word = self._decoder.decode_word(assign.get("Value"))
+        return word.text if word.static else None
+
+    @property
+    def _decoder(self) -> WordDecoder:
+        return WordDecoder(certain=self._values, assigned={})
+
+    def _decode(self, statement: Node) -> list[ShellWord]:
+        decoder = self._decoder
+        arguments = (statement.get("Cmd") or {}).get("Args") or ()
+        return [word for argument in arguments for word in decoder.decode_words(argument)]
+
+    def _has_harmless_texts(self, command: Node) -> bool:
+        """Return True if substitutions in a command only print texts, dates and what git says."""
+        for node in iter_nodes([command.get("Args"), command.get("Assigns")]):
+            if node.get("Type") in ("ProcSubst", "ExtGlob"):
+                return False
+            if node.get("Type") == "CmdSubst":
+                found = [self._classify_pipeline(inner) for inner in node.get("Stmts") or ()]
+                if len(found) != 1 or found[0] is None or found[0][0] != "any":
+                    return False
+        return True
+
+    def _is_harmless_redirection(self, redirection: Node) -> bool:
+        """Return True for a text as input, and for output to /dev/null or another descriptor."""
+        operator = redirection.get("Op", "")
+        if operator in ("<<", "<<-"):
+            body = [node.get("Type") for node in iter_nodes(redirection.get("Hdoc"))]
+            return "CmdSubst" not in body and "ProcSubst" not in body
+        word = self._decoder.decode_word(redirection.get("Word"))
+        if operator == "<<<":
+            return word.static
+        if operator in (">&", "<&"):
+            return word.static and (word.text.isdecimal() or word.text == "-")
+        return word.static and (operator == "<" or (word.text == "/dev/null" and operator in _OUTPUTS))
+
+    def _check_state(self, statement: Node, part: LinePart) -> LinePart:
+        """Return the part, unless it changes the shell in which the following ones run."""
+        for node in iter_nodes(statement):
+            kind = node.get("Type")
+            arguments = node.get("Args") or ()
+            first = self._decoder.decode_words(arguments[0])[:1] if kind == "CallExpr" and arguments else []
+            sets = kind == "CallExpr" and bool(node.get("Assigns")) and not arguments
+            if kind in ("FuncDecl", "DeclClause", "LetClause") or sets or (first and first[0].text in _STATE):
+                raise _NotSplitError
+        return part
+
+    def _render(self, statement: Node) -> str:
+        """Return the text of a part. A here-document may begin behind the following parts: it is moved up."""
+        documents = [one for one in _list_redirections(statement) if one.get("Hdoc") or one.get("Op") in ("<<", "<<-")]
+        source = self._script.source
+        if not documents:
+            return self._script.get_text(statement)
+        ends = [node["End"] for node in _list_words(statement)]
+        texts = [source[statement["Pos"] : max(ends)]]
+        for one in documents:
+            body, marker = one.get("Hdoc"), self._decoder.decode_word(one.get("Word")).text.encode()
+            text = source[body["Pos"] : body["End"]] if body else b""
+            closed = text.rsplit(b"\n", 1)[-1].strip(b"\t") == marker
+            texts += [text] if closed else [text.rstrip(b"\t\n") + b"\n" + marker if text else marker]
+        return b"\n".join([*texts, b""]).decode("utf-8", "replace")
+
+
+def _is_wrapped(statement: Node) -> bool:
+    return bool(statement.get("Redirs") or statement.get("Negated"))
+
+
+def _list_redirections(statement: Node) -> Iterator[Node]:
+    """List the redirections of a simple command or a pipeline, in their order."""
+    command = statement.get("Cmd") or {}
+    if command.get("Type") == "BinaryCmd":
+        yield from _list_redirections(command["X"])
+        yield from _list_redirections(command["Y"])
+    elif command.get("Type") not in ("CallExpr", None) and any(node.get("Hdoc") for node in iter_nodes(command)):
+        raise _NotSplitError
+    yield from statement.get("Redirs") or ()
+
+
+def _list_words(statement: Node) -> Iterator[Node]:
+    """List the words of a simple command or a pipeline, without here-documents."""
+    command = statement.get("Cmd") or {}
+    if command.get("Type") == "BinaryCmd":
+        yield from _list_words(command["X"])
+        yield from _list_words(command["Y"])
+    elif command.get("Type") == "CallExpr":
+        yield from (*(command.get("Args") or ()), *(command.get("Assigns") or ()))
+    elif command:
+        yield command
+    yield from (one["Word"] for one in statement.get("Redirs") or ())
