@@ -85,7 +85,6 @@ class Attempt(Data, frozen=True):
     commit: str = ""
 
     def rank(self) -> tuple[bool, bool, bool, int, int]:
-        """Return a key that is smallest for the best attempt."""
         return (not self.passed, not self.patch, self.reason != "answered", self.changed_lines, self.number)
 
     def describe(self) -> str:

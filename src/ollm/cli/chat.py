@@ -100,7 +100,6 @@ def chat(**options: Any) -> int:
 
 
 def run_chat(options: Mapping[str, Any]) -> int:
-    """Run the chat, with or without a screen, and return the exit code."""
     start = ChatArguments.from_options(options)
     if start.session or options.get("worktree") is not None:
         from ollm.cli.worktree import choose_folder
@@ -130,7 +129,6 @@ def run_chat(options: Mapping[str, Any]) -> int:
 
 
 def _find_prompt(start: ChatArguments, options: Mapping[str, Any]) -> str | None:
-    """Return the prompt to answer without a screen; None for a chat."""
     prompt: str | None = options["prompt"]
     if prompt and prompt[0] == "-" and any(prompt.partition("=")[0] in one.opts for one in chat.params):
         raise UsageError(
@@ -189,7 +187,6 @@ def _run(
 
 
 def read_question(prompt: str) -> Question:
-    """Read the prompt and any piped input."""
     if prompt == "-":
         text = read_stdin()
         if not text.strip():

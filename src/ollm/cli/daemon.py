@@ -109,7 +109,6 @@ def get_run_files() -> RunFiles:
 
 
 def start_daemon(files: RunFiles, *, tcp: bool = False) -> int:
-    """Start a detached daemon, wait until it listens, and return its process id."""
     import subprocess
 
     files.prepare()
@@ -163,7 +162,6 @@ def is_listening(files: RunFiles) -> bool:
 
 @asynccontextmanager
 async def connect_daemon() -> AsyncIterator[DaemonClient]:
-    """Connect to the daemon of this home, and start it if it is not running."""
     from ollm.daemon.client import DaemonClient
 
     files = get_run_files()

@@ -276,7 +276,6 @@ async def diagnose(
 
 
 async def _inspect_roles(process: ProcessScope) -> dict[str, str]:
-    """Describe the model and server of each role, or why it cannot be used."""
     found = {}
     for role in ("small", "summary", "tasks", "embedding"):
         server = find_role(process.settings, role)
@@ -387,7 +386,6 @@ async def check_model_list(provider: Provider, model: str) -> None:
 
 
 def suggest_next_step(found: Diagnosis, error: OllmError | None) -> str:
-    """Suggest the most useful next step."""
     missing = next((check for check in found.machine if not check.ok and not check.name.startswith("[")), None)
     if error is not None:
         other = found.answering[0] if found.answering else None

@@ -13,7 +13,6 @@ _OUTPUT_ERRNOS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBAD
 
 
 def main(arguments: list[str]) -> int:
-    """Run the command line and return the exit code."""
     debug, arguments = _extract_debug_flag(arguments)
     _tolerate_odd_text()
     stop = _log_to_stderr() if debug else None
@@ -153,7 +152,6 @@ def _describe_traceback(error: Exception, debug: bool) -> str:
 
 
 def _log_error(error: Exception) -> None:
-    """Log the error, if the command has set up logging."""
     if "ollm.system.logs" not in sys.modules:
         return
     import logging

@@ -33,7 +33,6 @@ def open_files(workspace: str | None) -> Iterator[tuple[Path, FileDiscoveryServi
 
 
 def show_files(patterns: Sequence[str] = (), workspace: str | None = None, *, as_json: bool = False) -> None:
-    """Print the paths of all files the agent sees, relative to the workspace."""
     with open_files(workspace) as (root, discovery):
         options = DiscoveryOptions(root=str(root), include_patterns=_make_globs(root, patterns))
         answer = discovery.read_paths(options, links=True)

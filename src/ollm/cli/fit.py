@@ -150,7 +150,6 @@ def choose_quant(shape: ModelShape, plans: list[QuantPlan]) -> str:
 
 
 def build_commands(path: str, shape: ModelShape, plan: QuantPlan, gpus: int) -> dict[str, str]:
-    """Build the command lines of the servers that can run the model."""
     small = plan.kv_type != "f16"
     commands = {}
     if path and plan.runs_on:
@@ -240,7 +239,6 @@ def format_plans(heading: str, plans: Iterable[tuple[str, QuantPlan]]) -> str:
 
 
 def format_model(model: dict[str, Any], machine: FitMachine) -> Iterator[str]:
-    """Format what is known of a model, its quants, and the commands that serve it as it is."""
     shape, own = model["shape"], model["own"]
     sliding = f" (most see {shape['slidingWindow']:,} tokens)" if shape["slidingValues"] else ""
     experts = f", {shape['expertsUsed']} of {shape['experts']} experts" if shape["experts"] else ""

@@ -64,7 +64,6 @@ class LineReader:
         return [self._typed.get_nowait() for _ in range(self._typed.qsize())]
 
     def put(self, line: str | None) -> None:
-        """Queue a line as if it had been typed."""
         self._typed.put_nowait(line)
 
     def _read(self) -> None:
@@ -112,7 +111,6 @@ def format_list(lines: list[SessionListItem]) -> str:
 
 
 def format_session(line: SessionListItem) -> str:
-    """Format a session as one sentence."""
     count = "" if line.messages is None else f", {format_count(line.messages, 'message')}"
     origin = f", {line.origin}" if line.origin else ""
     return make_printable(f"{line.title or '(no title)'}, {format_age(line.updated_at)}, {line.model}{count}{origin}")
@@ -132,7 +130,6 @@ class LineChat:
         self._busy = False
 
     async def run(self, ending: ShutdownHandler) -> CommandReply:
-        """Run the chat until the person quits or switches sessions."""
         asked = getattr(self._conversation, "asked_to_close", lambda: False)
         ending.attach(self._leave, lambda: bool(asked()))
         asyncio.get_running_loop().add_signal_handler(signal.SIGINT, self._interrupt_turn)
@@ -169,7 +166,6 @@ class LineChat:
         print("> ", end="", flush=True)
 
     async def _handle_input(self, typed: str) -> CommandReply | None:
-        """Handle a typed line. Returns a reply if it ends this chat, else None."""
         kind, text = parse_input(typed)
         if kind == "command":
             return await self._run_slash_command(text)

@@ -188,7 +188,6 @@ def _find_gpus(root: Path, memory: int, timeout_seconds: float) -> list[Gpu]:
 
 
 def _query(command: tuple[str, ...], timeout_seconds: float) -> str:
-    """Return the output of a program, "" if there is none."""
     program = find_program(command[0])
     if program is None:
         return ""

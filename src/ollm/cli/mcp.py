@@ -162,7 +162,6 @@ def import_servers(files: tuple[str, ...], force: bool, workspace: str | None) -
 
 
 def find_entry_fault(name: str, entry: dict[str, Any]) -> str:
-    """Return the problem of an invalid entry, or "" if it is valid."""
     found = read_server(name, entry)
     return found if isinstance(found, str) else ""
 
@@ -232,7 +231,6 @@ def logout(name: str) -> None:
 
 
 def find_server(name: str, workspace: str | None) -> tuple[ProcessScope, McpServer]:
-    """Find a server by name, with its variables expanded."""
     process = ProcessScope(workspace=resolve_workspace(workspace))
     servers = {server.name: server for server in read_configured_servers(process)[0]}
     if name not in servers:

@@ -75,7 +75,6 @@ def describe_thinking(facts: ModelFacts) -> str:
 
 
 def describe_card(facts: ModelFacts) -> Iterator[tuple[str, str]]:
-    """Describe what is known about a model, row by row."""
     source = f"imported {facts.imported}, not measured here" if facts.imported else "learnt while it was used"
     yield "measured", facts.probed or source
     yield "server", facts.server or "unknown"

@@ -33,7 +33,6 @@ from ollm.system.terminal_text import make_printable
 
 
 def download_model(store: ModelStore, model: CatalogueModel, url: str | None = None) -> ModelFile:
-    """Download a model, with progress on stderr."""
     warn(f"downloading {model.name}" + (f" ({format_size(model.size)})" if model.size else ""))
     show = make_progress("Downloading", "MB")
     return store.get(model, lambda done, total: show(done, total or model.size or done), url=url)

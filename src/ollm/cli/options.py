@@ -108,7 +108,6 @@ def style_text(text: str, **style: Any) -> str:
 
 
 def print_result(document: object, text: str, *, as_json: bool) -> None:
-    """Print what a command found: the document with --json, else the text."""
     print_json(document) if as_json else print(text)
 
 
@@ -152,7 +151,6 @@ def make_progress(label: str, unit: str = "") -> Callable[[int, int], None]:
 
 
 def warn(text: str) -> None:
-    """Print a sentence to stderr."""
     print(wrap_for_terminal(f"ollm: {text}"), file=sys.stderr)
 
 

@@ -141,7 +141,6 @@ _COLOURS = {"allow": "green", "ask": "yellow", "deny": "red"}
 
 
 def parse_parameters(named: Sequence[str], arguments: str | None) -> dict[str, Any]:
-    """Merge parameters: `--args` first, then `--param`s, which override it."""
     found = {} if arguments is None else parse_json(arguments, "--args")
     if not isinstance(found, dict):
         raise UsageError("--args must be a JSON object.", action="""For example --args '{"path": "a.txt"}'.""")
@@ -181,7 +180,6 @@ def warn_unknown_tool(tool: str) -> None:
 
 
 def print_verdict(tool: str, document: dict[str, Any]) -> None:
-    """Print the document for people."""
     decision = document["decision"]
     click.echo(
         f"{style_text(decision, fg=_COLOURS[decision], bold=True)}  {tool}: {make_printable(document['reason'])}"

@@ -65,7 +65,6 @@ COPIED_OPTIONS = ("new", "newest", "full", "force", "beside", "mode", "grants", 
 
 
 def build_settings_flags(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Convert the options that are settings to the form of the configuration file."""
     provider = {
         key: value
         for key, value in (

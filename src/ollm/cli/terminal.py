@@ -40,7 +40,6 @@ EARLIER_CHATS_TEXT = "`ollm -c` continues the last chat, `ollm -r` lists them."
 
 
 def run_terminal_chat(start: ChatArguments) -> int:
-    """Run the chat until the person quits, and return the exit code."""
     process = ProcessScope(workspace=start.workspace, flags=start.flags, warn=lambda _: None)
     if start.daemon:
         refuse_local_flags(start)
@@ -256,7 +255,6 @@ class Terminal:
         return None if choice is None or choice.follow_up == "exit" else choice
 
     async def _choose_session(self, without: str | None) -> CommandReply | None:
-        """Let the person choose a session, or return None if there are none."""
         sessions = SessionList(self._scope)
         lines = [line for line in sessions.load_items() if line.session_id != without]
         if not any(not line.archived for line in lines):

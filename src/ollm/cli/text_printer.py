@@ -228,7 +228,6 @@ def is_seen() -> bool:
 
 @contextmanager
 def show_waiting(doing: str, *, shown: bool = True) -> Iterator[None]:
-    """Count the seconds on a terminal while waiting."""
     line = WaitLine(doing) if shown and is_seen() else None
     try:
         yield

@@ -36,7 +36,6 @@ def choose_folder(start: ChatArguments, name: str | None) -> ChatArguments:
 
 
 def describe_kept(process: ProcessScope, workspace: Path) -> str:
-    """Describe the worktree that a chat leaves behind, and the commands that finish it."""
     manager = WorktreeManager(process, workspace)
     found = manager.find_current()
     if found is None:
@@ -46,7 +45,6 @@ def describe_kept(process: ProcessScope, workspace: Path) -> str:
 
 
 def finish_worktree(process: ProcessScope, workspace: Path, ending: Ending) -> str:
-    """Merge or drop the worktree around the workspace, and return a sentence."""
     manager = WorktreeManager(process, workspace)
     found = manager.find_current()
     return manager.finish(found, ending) if found else ""

@@ -17,7 +17,7 @@ _HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 class DiffRow(Data, frozen=True):
     """One row of the view: a line before and after, or None if that side has no line; numbers count from 1."""
 
-    kind: Literal["same", "change", "gap", "head"]
+    kind: Literal["same", "change", "gap", "head", "note"]
     before: str | None = None
     after: str | None = None
     old: int = 0
@@ -40,7 +40,7 @@ def parse_diff(diff: str) -> Iterator[DiffRow]:
         gone.clear()
         come.clear()
 
-    for line in diff.splitlines():
+    for line in diff.removesuffix("\n").split("\n"):
         if line.startswith("-") and not (line.startswith("--- ") and left <= 0):
             if come:
                 yield from change()
@@ -55,11 +55,11 @@ def parse_diff(diff: str) -> Iterator[DiffRow]:
                 old, new = int(found[1]), int(found[3])
                 left = int(found[2] or 1) + int(found[4] or 1)
                 yield DiffRow(kind="gap", before=line)
-            elif line.startswith(" ") and (old or new):
+            elif (line.startswith(" ") and (old or new)) or (not line and left > 0):
                 yield DiffRow(kind="same", before=line[1:], after=line[1:], old=old, new=new)
                 old, new, left = old + 1, new + 1, left - 2
-            elif not line.startswith("\\"):
-                yield DiffRow(kind="head", before=line)
+            else:
+                yield DiffRow(kind="note" if line.startswith("\\") else "head", before=line)
     yield from change()
 
 

@@ -190,7 +190,7 @@ def render_diff(checkpoints: FileCheckpoints, change: PathChange) -> str:
         return f"--- a/{path}\n+++ b/{path}\n({error})"
     if any(text is None for text in texts):
         return f"--- a/{path}\n+++ b/{path}\n(not text)"
-    diff = make_diff(path, texts[0] or "", texts[1] or "").rstrip()
+    diff = make_diff(path, texts[0] or "", texts[1] or "").removesuffix("\n")
     before, after = change.before, change.after
     if before and after and before.mode != after.mode and before.kind == after.kind == "f":
         diff = f"--- a/{path}\n+++ b/{path}\n(mode {before.mode:o} → {after.mode:o})" + (f"\n{diff}" if diff else "")

@@ -64,17 +64,17 @@ def _escape(letter: str) -> str:
     return shown if shown is not None else letter.encode("unicode_escape", "surrogatepass").decode()
 
 
-def clean_lines(text: str) -> str:
+def clean_lines(text: str, tabs: str = "    ") -> str:
     """Return lines with all other control and invisible characters shown as escapes; tabs become blanks."""
     if text.isprintable():
         return text
-    return "\n".join(make_printable(line.replace("\t", "    ")) for line in text.split("\n"))
+    return "\n".join(tabs.join(map(make_printable, line.split("\t"))) for line in text.split("\n"))
 
 
-def clean_prose(text: str) -> str:
+def clean_prose(text: str, tabs: str = "    ") -> str:
     """Clean text like `clean_lines`, but keep joined letters and emoji: 👩‍🔬, or a word in Persian. Never use it for
     text that can be run or written."""
-    return "".join(piece if piece in JOINERS else clean_lines(piece) for piece in _JOINED.split(text))
+    return "".join(piece if piece in JOINERS else clean_lines(piece, tabs) for piece in _JOINED.split(text))
 
 
 def escape_controls(text: str) -> str:

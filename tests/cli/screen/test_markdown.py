@@ -10,10 +10,12 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from ollm.cli.screen.cells import pad_cells, truncate_cells
-from ollm.cli.screen.markdown import ChatMarkdown, MarkdownBlocks, render_diff
+from ollm.cli.screen.diff_view import DiffView
+from ollm.cli.screen.markdown import ChatMarkdown, MarkdownBlocks
 from ollm.cli.screen.paint import Painter
 from ollm.runtime.commands.base import render_table
 from ollm.system.terminal_text import clean_lines, clean_prose
+from ollm.tools.files.file_change import make_diff
 from tests.cli.command import ollm
 from tests.cli.running import running
 from tests.cli.screen.samples import PLAIN
@@ -63,7 +65,7 @@ DIFF = "--- a/x\n+++ b/x\n@@ -1,3 +1,3 @@\n same\n-the old word\n+the new word\n
 
 
 def render_diffs(diff: str, width: int, *, named: bool = False) -> str:
-    return Painter(lambda: width, colour=False).paint(render_diff(diff, named=named))
+    return Painter(lambda: width, colour=False).paint(DiffView(diff, "ansi_dark", named=named))
 
 
 def test_a_narrow_terminal_gets_one_line_under_the_other() -> None:
@@ -75,8 +77,51 @@ def test_a_narrow_terminal_gets_one_line_under_the_other() -> None:
         "       ⋯",
         "     9   last",
         "    10 + added",
+        "         no newline at the end",
         "",
     ]
+
+
+TEXT_LINES = st.lists(
+    st.sampled_from(["", " ", "a", "a  ", "\ta", "    a", "a b", "a  b", "漢字 " * 9, "-- a", "++ a"])
+)
+TEXTS = st.builds(lambda lines, end: "\n".join(lines) + end * bool(lines), TEXT_LINES, st.sampled_from(["", "\n"]))
+SHOWN_ROW = re.compile(r"  ([ \d]{4}) ([-+ ]) (.*)")
+NO_NEWLINE = "no newline at the end"
+
+
+def apply_shown(old: str, shown: str) -> str:
+    """Apply the rows that a person sees to a text, as the person would: by their numbers and marks."""
+    rows: list[list[str]] = []
+    for line in shown.removesuffix("\n").split("\n"):
+        found = SHOWN_ROW.fullmatch(line)
+        if found and found[1].strip():
+            rows.append([found[1], found[2], found[3], "\n"])
+        elif line.strip() == NO_NEWLINE:
+            rows[-1][3] = ""
+        elif found:
+            rows[-1][2] += found[3]
+    left, out = old.splitlines(keepends=True), []
+    taken = 0
+    for number, mark, text, end in rows:
+        while int(number) - 1 > (taken if mark == "-" else len(out)):
+            out.append(left[taken])
+            taken += 1
+        if mark == "+":
+            out.append(text.replace("→   ", "\t").replace("·", " ") + end)
+            continue
+        if mark == " ":
+            out.append(left[taken])
+        assert text.replace("·", " ").rstrip() == left[taken].replace("\t", "→   " if mark == "-" else "    ").rstrip()
+        taken += 1
+    return "".join([*out, *left[taken:]])
+
+
+@given(old=TEXTS, new=TEXTS, width=st.integers(32, 60))
+def test_the_lines_that_are_shown_turn_the_old_text_into_the_new_one(old: str, new: str, width: int) -> None:
+    shown = Painter(lambda: width, colour=False).paint_diff(make_diff("x", old, new))
+
+    assert apply_shown(old, shown) == new
 
 
 def test_several_files_are_named_and_lines_that_look_like_names_are_lines() -> None:

@@ -8,7 +8,6 @@ CHOICE_GAP = " · "
 
 
 def truncate_cells(text: str, cells: int) -> str:
-    """Truncate a line to a number of cells."""
     if len(text) <= cells and text.isascii():
         return text
     if text.isascii():
@@ -32,7 +31,6 @@ def shorten_line(text: str, cells: int) -> str:
 
 
 def pad_cells(text: str, cells: int) -> str:
-    """Cut or pad a text to an exact number of cells."""
     short = truncate_cells(text, cells)
     return short + " " * (cells - get_cwidth(short))
 

@@ -119,7 +119,6 @@ class ConversationRunner:
             await self.run_safely(self._run_slash_command(self.conversation, text[1:], during_turn=True))
 
     def detach_last(self) -> None:
-        """Detach the newest output from the next message."""
         if self._attached:
             self.print_aside(f"Not sent with the next message: {self._attached.pop().name}", "dim")
 
@@ -258,7 +257,6 @@ class ConversationRunner:
         self.print_aside(f"exit {code} · the model sees this with your next message · Alt-A drops it\n", "dim")
 
     async def run_safely(self, work: Coroutine[Any, Any, None]) -> None:
-        """Report any failure of a turn, and continue the chat."""
         try:
             await work
         except OllmError as error:

@@ -1,4 +1,4 @@
-"""Rendering of Markdown, tables and diffs as terminal lines."""
+"""Rendering of Markdown and tables as terminal lines."""
 
 from __future__ import annotations
 
@@ -12,55 +12,7 @@ from rich.markdown import CodeBlock, Heading, Markdown, TableDataElement, TableE
 from rich.table import Table
 from rich.text import Text
 
-from ollm.domain.line_diff import DiffRow, compare_words, parse_diff
-
-
-def render_head(row: DiffRow, *, named: bool) -> Text | None:
-    """Render a diff's header line without its marks, or return None if nothing is shown."""
-    line = row.before or ""
-    name = line[4:].partition("\t")[0]
-    if line.startswith("--- "):
-        return None
-    if line.startswith("+++ "):
-        shown = "deleted" if name == "/dev/null" else name.removeprefix("b/")
-        return Text(shown, style="bold") if named else None
-    return Text(line, style="dim") if line else None
-
-
-def render_diff(diff: str, *, named: bool = False) -> RenderableType:
-    """Render a diff line by line, with numbers. Changed words inside a line are highlighted."""
-    lines: list[Text] = []
-    gone: list[Text] = []
-    come: list[Text] = []
-    for row in parse_diff(diff):
-        if row.kind == "change":
-            before, after = mark_words(row.before, row.after)
-            gone += [Text(f"  {row.old:4} - ", style="red") + before] if before else []
-            come += [Text(f"  {row.new:4} + ", style="green") + after] if after else []
-            continue
-        lines += [*gone, *come]
-        gone, come = [], []
-        if row.kind == "same":
-            lines.append(Text(f"  {row.new:4}   {row.after}", style="dim"))
-        elif row.kind == "gap" and lines and lines[-1].style != "bold":
-            lines.append(Text("       ⋯", style="dim"))
-        elif row.kind == "head" and (head := render_head(row, named=named)):
-            lines.append(Text("  ", style=head.style) + head)
-    return Text("\n").join([*lines, *gone, *come])
-
-
-def mark_words(before: str | None, after: str | None) -> tuple[Text | None, Text | None]:
-    """Style both sides of a changed line. If they are similar, the differences are highlighted."""
-    old = None if before is None else Text(before, style="red")
-    new = None if after is None else Text(after, style="green")
-    if old is None or new is None or before is None or after is None:
-        return old, new
-    gone, come = compare_words(before, after)
-    for text, spans in ((old, gone), (new, come)):
-        for start, end in spans:
-            text.stylize("bold reverse", start, end)
-    return old, new
-
+from ollm.cli.screen.diff_view import DiffView
 
 COLUMN_GAP_CELLS = 2
 MAX_WORD_CELLS = 24  # a longer word may go on in the next line
@@ -161,7 +113,7 @@ class DiffBlock(CodeBlock):
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         text = str(self.text)
         if self.lexer_name == "diff" and "\n@@ -" in f"\n{text}":
-            yield render_diff(text.rstrip(), named=True)
+            yield DiffView(text, self.theme, named=True)
         else:
             yield from super().__rich_console__(console, options)
 

@@ -14,7 +14,8 @@ from rich.text import Text
 from rich.theme import Theme
 
 from ollm.cli.screen.cells import shorten_line
-from ollm.cli.screen.markdown import ChatMarkdown, render_diff
+from ollm.cli.screen.diff_view import DiffView
+from ollm.cli.screen.markdown import ChatMarkdown
 from ollm.cli.screen.themes import THEMES, ScreenTheme
 from ollm.system.terminal_text import clean_lines, clean_prose
 
@@ -31,7 +32,7 @@ class Painter:
         self._theme = theme
         self.colour = colour and theme.colour
 
-    def paint(self, *renderables: RenderableType, indent: int = 0) -> str:
+    def paint(self, *renderables: RenderableType, indent: int = 0, strips: bool = True) -> str:
         out = io.StringIO()
         console = Console(
             file=out,
@@ -47,10 +48,10 @@ class Painter:
         )
         for renderable in renderables:
             console.print(renderable)
-        return "\n".join(line.rstrip(" ") for line in out.getvalue().split("\n"))
+        return "\n".join(line.rstrip(" ") for line in out.getvalue().split("\n")) if strips else out.getvalue()
 
     def paint_markdown(self, text: str, indent: int = 0) -> str:
-        markdown = ChatMarkdown(clean_prose(text), code_theme=self._theme.code, hyperlinks=False)
+        markdown = ChatMarkdown(clean_prose(text, tabs="\t"), code_theme=self._theme.code, hyperlinks=False)
         return _strip_blank_edges(self.paint(markdown, indent=indent))
 
     def paint_answer(self, text: str, *, first: bool) -> str:
@@ -111,7 +112,7 @@ class Painter:
         return self.paint(Padding(text, (0, 0, 0, cells)))
 
     def paint_diff(self, text: str) -> str:
-        return self.paint(render_diff(clean_lines(text)))
+        return self.paint(DiffView(text, self._theme.code), strips=False)
 
 
 def create_terminal_painter(theme: ScreenTheme) -> Painter:

@@ -53,7 +53,6 @@ class ScreenPrinter:
         self._wake.set()
 
     def wake(self) -> None:
-        """Start repainting for an animation."""
         self._wake.set()
 
     def hurry(self) -> None:
@@ -90,7 +89,6 @@ class ScreenPrinter:
             yield
 
     def flush(self) -> None:
-        """Write pending text while the input is not on the screen."""
         with contextlib.suppress(OSError):
             sys.stdout.write(self._take_waiting())
             sys.stdout.flush()
@@ -175,7 +173,6 @@ class ChatScreen:
         self._printing = ScreenPrinter(app, lambda: self.chat.busy)
 
     async def run(self, opener: Opener) -> CommandReply:
-        """Show the input, open the conversation, and run until the person quits."""
         try:
             self._repaint_while_connecting()
             async with asyncio.TaskGroup() as self._group:
@@ -204,7 +201,6 @@ class ChatScreen:
             asyncio.get_running_loop().call_later(1.0, self._repaint_while_connecting)
 
     def _restore_terminal(self) -> None:
-        """Restore the terminal, which may be gone."""
         self._printing.flush()
         with contextlib.suppress(OSError):
             self.app.output.clear_title()
@@ -335,7 +331,6 @@ class ChatScreen:
             self.chat.submit(text)
 
     def stop(self) -> None:
-        """Stop the turn, and return queued messages to the input."""
         waiting, self.chat.queue = self.chat.queue, []
         if waiting:
             draft = [self.buffer.text] if self.buffer.text.strip() else []
@@ -373,7 +368,6 @@ class ChatScreen:
         self.spawn(self.chat.run_safely(self.dialog.offer_messages()))
 
     def copy(self, text: str) -> None:
-        """Copy the text to the terminal's clipboard (OSC 52)."""
         data = base64.b64encode(text.encode("utf-8", "replace")).decode()
         self.app.output.write_raw(f"\x1b]52;c;{data}\x07")
         self.app.output.flush()

@@ -159,7 +159,6 @@ class Transcript:
             self.show_output(summary, output)
 
     def show_output(self, summary: str, output: str) -> None:
-        """Show the full output of one call below its name."""
         self._print_aside(summary, "bold")
         self._out(self._painter.paint_output(output or "(no output)"))
 
@@ -236,7 +235,6 @@ class Transcript:
 
 
 def choose_output(result: ToolResult) -> str:
-    """Return all visible output of a call: printed, read or found text."""
     if result.error and result.error.type == "Denied":
         return result.error.message
     shown = result.return_display if result.exit_code is not None else ""
@@ -261,5 +259,4 @@ def pick_preview_lines(text: str) -> list[str]:
 
 
 def describe_picture(image: ImagePart) -> str:
-    """Describe an image by name and size, since a terminal may not be able to show it."""
     return f"▣ {image.media_type}, {len(image.data) * 3 // 4 // 1024 + 1} kB"

@@ -63,13 +63,11 @@ def format_status_line(
 
 
 def shorten_model(name: str) -> str:
-    """Return the name of a model file without its path."""
     name = name.replace("\\", "/").rpartition("/")[2] if name.lower().endswith(".gguf") else name
     return make_printable(name.removesuffix(".gguf"))
 
 
 def format_server(status: Status) -> str:
-    """Return the shortest clear name of the model's server."""
     return urlsplit(status.base_url).netloc.rpartition("@")[2] or status.provider
 
 
@@ -86,7 +84,6 @@ def fill_line(line: str, branch: str, title: str, width: int) -> str:
 
 
 def join_parts(parts: list[str], width: int) -> str:
-    """Join the parts that fit."""
     line = f" {parts[0]}"
     for number, part in enumerate(parts[1:], start=1):
         if get_cwidth(line) + get_cwidth(part) + 3 > width - 1:
@@ -203,7 +200,6 @@ def get_width() -> int:
 
 
 def read_git_branch(workspace: Path) -> str:
-    """Read the checked-out branch from git's HEAD file."""
     git = workspace / ".git"
     try:
         if git.is_file():
@@ -219,7 +215,6 @@ TIPS = ("/help for commands", "@ attaches a file", "! runs a shell command")
 
 
 def render_header(status: Status, branch: str, painter: Painter) -> str:
-    """Render a title and three dim lines: model, workspace and tips."""
     model = (shorten_model(status.model), f"{status.window:,}-token context", format_server(status))
     place = (make_printable(shorten_home(status.workspace)), *([branch] if branch else []))
     return painter.paint_header(f"ollm {__version__}", [model, place, TIPS])

@@ -150,5 +150,5 @@ def collect_edits(conversation: ConversationParts, first: int, last: int) -> lis
             turn = int(message["id"])
         if first <= turn <= last:
             results = ((call.get("result") or {}).get("diff") for call in message.get("toolCalls", ()))
-            diffs += [diff.rstrip() for diff in results if diff]
+            diffs += [diff.removesuffix("\n") for diff in results if diff]
     return diffs

@@ -264,7 +264,7 @@ async def describe_swap(conversation: ConversationParts, kind: CopyKind) -> str:
         return ""
     now = read_shown(await open_context(conversation.files.get(), edit.path), edit.path) or b""
     change = make_diff(edit.path.name, now.decode("utf-8", "replace"), edit.before.decode("utf-8", "replace"))
-    return fence_text(change.rstrip(), "diff") if change.strip() else ""
+    return fence_text(change.removesuffix("\n"), "diff") if change.strip() else ""
 
 
 @slash_command("diagnostics", usage="[FILE...]")

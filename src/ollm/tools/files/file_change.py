@@ -187,22 +187,25 @@ def make_diff(given: str, before: str, after: str) -> str:
     """Make a unified diff, or count the differing lines if it would be too long to read."""
     old, new = _split_lines(before), _split_lines(after)
     head = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(old, new, strict=False)))
-    rest = min(len(old), len(new)) - head
     tail = 0
-    while tail < rest and old[-1 - tail] == new[-1 - tail]:
+    while tail < min(len(old), len(new)) - head and old[-1 - tail] == new[-1 - tail]:
         tail += 1
     start = max(head - 3, 0)
     old_part, new_part = old[start : len(old) - max(tail - 3, 0)], new[start : len(new) - max(tail - 3, 0)]
     if max(len(old_part), len(new_part)) > MAX_DIFF_LINES:
         return f"--- {given}\n+++ {given}\n({len(old_part):,} lines become {len(new_part):,})\n"
     lines = list(difflib.unified_diff(old_part, new_part, f"a/{given}", f"b/{given}"))
+    crlf = [detect_newline(text) == "\r\n" for text in (before, after) if "\n" in text]
+    if crlf in ([True, False], [False, True]):
+        ends = "(line ends: CRLF become LF)\n" if crlf[0] else "(line ends: LF become CRLF)\n"
+        lines[:2] = [f"--- a/{given}\n", f"+++ b/{given}\n", ends]
     return "".join(_shift_hunk_header(line, start) if line.startswith("@@") else line for line in lines)
 
 
 def _split_lines(text: str) -> list[str]:
     lines = show_controls(text).split("\n")
     last = lines.pop()
-    return [f"{line}\n" for line in lines] + ([f"{last}\n"] if last else [])
+    return [f"{line}\n" for line in lines] + ([f"{last}\n\\ No newline at end of file\n"] if last else [])
 
 
 def _shift_hunk_header(header: str, start: int) -> str:
