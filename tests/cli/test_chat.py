@@ -63,9 +63,7 @@ async def streams_across_a_resize(terminal: Terminal) -> None:
 
 async def refuses_then_allows(terminal: Terminal, runner: Runner) -> None:
     terminal.type("change it" + ENTER)
-    await terminal.wait_for(
-        "? Edit a.txt", "medium risk", "rule: ask edit_file", "1 - one", "1 + two", "[y] yes", "edit_file:a.txt"
-    )
+    await terminal.wait_for("? Edit a.txt", "1 - one", "1 + two", "[y] yes", gone="risk")
     assert terminal.paper.bells == 1
     terminal.type("n")
     await terminal.wait_for("reason:")
@@ -73,7 +71,7 @@ async def refuses_then_allows(terminal: Terminal, runner: Runner) -> None:
     await terminal.wait_for("As you wish.", gone="[y] yes")
     assert "leave that file" in json.dumps(runner.server.chats[2]["messages"][-1])
     terminal.type("do it now" + ENTER)
-    await terminal.wait_for("[y] yes", "[s] yes, for this session", gone="As you wish. x")
+    await terminal.wait_for("[y] yes", "[a] always …", gone="As you wish. x")
     terminal.type("s" + ENTER)
     await terminal.wait_for("Both done.")
     assert (runner.workspace / "a.txt").read_text() == "three\n", "the second edit was not asked about"

@@ -105,7 +105,7 @@ async def test_words_typed_at_a_question_wait_in_the_input_and_answer_nothing(tm
             assert not (runner.workspace / "a.txt").exists()
             terminal.type("\r")
             await terminal.wait_for("queued: okay stop /resume a new plan")
-            await terminal.wait_for("a letter or a number")
+            await terminal.wait_for("or a letter · Esc stops")
             terminal.type("y\r")
             await terminal.wait_for("Written.", "You said it.")
 
@@ -130,7 +130,7 @@ async def test_a_line_that_begins_with_yes_or_no_answers_the_question_it_was_typ
     assert len(runner.server.chats) == 3
 
 
-async def test_a_question_takes_arrows_digits_and_enter(tmp_path: Path) -> None:
+async def test_a_question_takes_arrows_tab_and_enter(tmp_path: Path) -> None:
     def write(name: str) -> Answer:
         return Answer(calls=[("write_file", {"path": name, "content": "x\n"})])
 
@@ -138,10 +138,19 @@ async def test_a_question_takes_arrows_digits_and_enter(tmp_path: Path) -> None:
     async with running(tmp_path, script) as runner, at_terminal(runner, "chat", size=(80, 24)) as terminal:
         await ask(runner, terminal)
         terminal.type(ENTER)
-        await terminal.wait_for("✓ Create a.txt", "? Create b.txt", "› 1 [y] yes")
-        terminal.type("1")
-        await terminal.wait_for("✓ Create b.txt", "? Create c.txt", "› 1 [y] yes")
-        terminal.type("\x1b[B\x1b[B\x1b[A\x1b[B" + ENTER)
+        await terminal.wait_for("✓ Create a.txt", "? Create b.txt", "› [y] yes")
+        terminal.type("\t\x1b[D" + ENTER)
+        await terminal.wait_for("✓ Create b.txt", "? Create c.txt", "› [y] yes")
+        terminal.type("\t")
+        await terminal.wait_for("› [a] always …")
+        terminal.type(ENTER)
+        await terminal.wait_for("Asked because it changes files (built-in rule: ask write_file)")
+        await terminal.wait_for("› [a] always in this workspace (write_file:c.txt)", "[e] always in every workspace")
+        terminal.type(ESCAPE)
+        await terminal.wait_for("› [y] yes", gone="[e] always in every workspace")
+        terminal.type("a")
+        await terminal.wait_for("› [a] always in this workspace")
+        terminal.type("\x1b[A" + ENTER)
         await terminal.wait_for("› yes, for this session (write_file:c.txt)", "Written.")
         terminal.type("thanks" + ENTER)
         await terminal.wait_for("You said it.")
@@ -150,7 +159,7 @@ async def test_a_question_takes_arrows_digits_and_enter(tmp_path: Path) -> None:
 
     said = runner.server.chats[-1]["messages"][-1]["content"]
     assert said.endswith("thanks")
-    assert not said.endswith("1thanks")
+    assert not said.endswith("athanks")
 
 
 @pytest.mark.parametrize(
@@ -177,14 +186,14 @@ async def test_no_pause_in_a_text_turns_a_letter_into_an_answer(
             terminal.type("go" + ENTER)
             await terminal.wait_for("› go")
             terminal.type(before)
-            await terminal.wait_for("[e] always in every workspace (shell:=rm precious.txt)")
+            await terminal.wait_for("[y] yes", "[a] always …", "[n] no, because …")
             for keys in at_the_question.split("|"):
                 terminal.type(keys)
                 await terminal.settle(0.7)
             await terminal.wait_for(f"\n› {kept}\n", "[y] yes", "Enter sends the text")
             assert (runner.workspace / "precious.txt").exists()
             terminal.type(ENTER)
-            await terminal.wait_for(f"queued: {kept}", "a letter or a number")
+            await terminal.wait_for(f"queued: {kept}", "or a letter · Esc stops")
             terminal.type("n")
             await terminal.wait_for("Reason (optional)")
             terminal.type(ENTER)
@@ -220,17 +229,15 @@ async def test_answers_stand_below_their_questions_live_and_on_resume(tmp_path: 
     async with running(tmp_path, [EDIT, RUN, RUN, "Done."]) as runner:
         (runner.workspace / "a.txt").write_text("one\n")
         async with at_terminal(runner, "do it now") as terminal:
-            await terminal.wait_for("? Edit a.txt (1 edit)", "[f] all file edits")
+            await terminal.wait_for("? Edit a.txt (1 edit)", "[a] always …")
             terminal.type("f" + ENTER)
             await terminal.wait_for("  › yes, all file edits this session\n  ✓ Edit a.txt (1 edit)", "[n] no")
             terminal.type("n")
             await terminal.wait_for("reason:")
             terminal.type("write c.txt instead" + ENTER)
-            await terminal.wait_for(
-                "  › no: write c.txt instead", "· Not run: write c.txt instead", "[s] yes, for this session"
-            )
+            await terminal.wait_for("  › no: write c.txt instead", "· Not run: write c.txt instead", "[a] always …")
             terminal.type("s")
-            await terminal.wait_for("› 2 [s] yes, for this session", "Enter confirms")
+            await terminal.wait_for("› [s] yes, for this session", "Enter confirms")
             terminal.type(ENTER)
             await terminal.wait_for("  › yes, for this session (shell:", "✓ Run touch b.txt", "Done.")
             terminal.type(CTRL_D)

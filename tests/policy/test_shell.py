@@ -37,7 +37,9 @@ def test_each_part_is_told_with_its_reason(place: Place) -> None:
         ("frob", "ask"),
     ]
     assert judge_line(place, "cat .env").verdict.approve == (str(place.workspace / ".env"),)
-    assert judge_line(place, "frob").verdict.risk == Risk.HIGH
+    assert judge_line(place, "frob").verdict.risk == Risk.MEDIUM
+    assert judge_line(place, "frob && rm -r build").verdict.risk == Risk.HIGH
+    assert judge_line(place, "frob | sh").verdict.risk == Risk.HIGH
 
 
 def test_a_harmless_wrapper_can_be_forbidden_by_name(place: Place) -> None:

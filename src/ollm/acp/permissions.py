@@ -50,14 +50,14 @@ def read_answer(chosen: str | None, details: ConfirmationDetails) -> Confirmatio
 
 def build_question(details: ConfirmationDetails, views: ToolCallViews, kind: str) -> JsonObject:
     """Build the question about a call, with its changes and the reason."""
-    reason = f"{details.risk.value} risk · {details.reason}"
+    reason = [render_text(details.unusual)] if details.unusual else []
     command = [render_text(f"```sh\n{clean_lines(details.command)}\n```")] if details.command else []
     return {
         "toolCallId": details.call_id,
         "title": shorten_title(details.command or details.description),
         "kind": kind,
         "status": "pending",
-        "content": [*map(views.render_change, details.changes), *command, render_text(reason)],
+        "content": [*map(views.render_change, details.changes), *command, *reason],
         "locations": [views.make_location(target) for target in details.locations if is_path(target)],
     }
 

@@ -84,7 +84,6 @@ def complete_setting(_: click.Context, __: str) -> Offer:
 
 @_complete_from
 def complete_value(context: click.Context, _: str) -> Offer:
-    """Complete the value of the preceding setting, if it has only a few."""
     return [(value, "") for value in list_key_choices(Settings, context.params.get("key") or "")]
 
 

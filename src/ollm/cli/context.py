@@ -57,7 +57,6 @@ def show(session: str | None, workspace: str | None, as_json: bool) -> None:
 
 
 async def _build_prompt(closed: ClosedSession, session: Session | None) -> Prompt:
-    """Build the prompt of a session, or of a new one for the model that would answer."""
     return await closed.build_prompt(session, None if session else await closed.choose_model())
 
 

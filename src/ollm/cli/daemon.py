@@ -210,7 +210,6 @@ async def open_remote_conversation(start: ChatArguments) -> AsyncIterator[Conver
 
 
 def find_session_id(known: InitReply, start: ChatArguments) -> str | None:
-    """Return the full id of the requested session, or None for a new one."""
     if start.session:
         return ProcessScope().session_files.places.find(start.session)
     if not start.newest:

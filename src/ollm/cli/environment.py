@@ -41,7 +41,6 @@ def redact(file: str | None) -> None:
 
 
 def _read_text(file: str | None) -> str:
-    """Read text. Undecodable bytes pass through unchanged."""
     if file is None or file == "-":
         return sys.stdin.buffer.read().decode("utf-8", "surrogateescape")
     from pathlib import Path

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ollm.cli.screen.composing import attach_mentions, parse_input, run_own_command
-from ollm.cli.screen.questions import KEY_SCOPES, describe_allowed, list_choices, parse_answer, split_parts
+from ollm.cli.screen.questions import KEY_SCOPES, describe_allowed, list_grants, parse_answer, split_parts
 from ollm.cli.sessions.session_list import SessionListItem, filter_sessions
 from ollm.cli.signals import ShutdownHandler, wait_for_input
 from ollm.cli.text_printer import TextPrinter
@@ -53,7 +53,6 @@ class LineReader:
             said.append(line[:-1])
 
     async def ask_anew(self, prompt: str) -> str | None:
-        """Prompt for a line that is typed from now on. Lines typed earlier wait for the next prompt."""
         earlier = self.take_waiting()
         line = None if None in earlier else await self.ask(prompt)
         for typed in earlier:
@@ -67,7 +66,6 @@ class LineReader:
         self._typed.put_nowait(line)
 
     def _read(self) -> None:
-        """Read typed lines; a terminal delivers whole lines."""
         data = os.read(0, 65536)
         for line in data.decode("utf-8", "replace").splitlines() if data else [None]:
             self._typed.put_nowait(line)
@@ -246,8 +244,8 @@ def format_question(details: ConfirmationDetails) -> str:
     lines += [clean_lines(details.diff)] if details.diff else []
     lines += [describe_allowed(allowed, asking)] if allowed else []
     lines += [clean_lines(line) for line in asking] if details.command else [clean_lines(details.description)]
-    lines += [f"({details.risk} risk): {clean_lines(details.reason)}"]
+    lines += [clean_lines(details.unusual)] if details.unusual else []
     if details.typed:
         return "\n".join([*lines, "Your answer (/no to refuse): "])
-    offered = [f"[{key}] {text}" for key, text in list_choices(details).items() if key in KEY_SCOPES]
+    offered = ["[y] yes", *(f"[{key}] {text}" for key, text in list_grants(details).items() if key in KEY_SCOPES)]
     return "\n".join([*lines, f"{' · '.join(offered)}, or type a reason to refuse: "])

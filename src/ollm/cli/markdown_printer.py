@@ -37,7 +37,6 @@ class MarkdownPrinter(TextPrinter):
             self._print_block(block)
 
     def _print_block(self, block: str) -> None:
-        """Print a block, with a blank line between blocks."""
         painted = self._painter.paint_markdown(block)
         if painted.strip():
             self._write(painted if self._first else f"\n{painted}")

@@ -222,7 +222,6 @@ class ContextView(Data, frozen=True):
 
     @property
     def request_messages(self) -> tuple[PromptMessage, ...]:
-        """The current request message, if it is in the context."""
         return tuple(entry for entry in self.context.messages if self.request in entry.sources)
 
     @property

@@ -60,7 +60,6 @@ class ModelFacts(Data, frozen=True):
 
     @property
     def chats_only(self) -> bool:
-        """Return True if the model is offered no tools."""
         return self.call_form == "none" and (self.parameters or CHAT_BELOW_PARAMETERS) < CHAT_BELOW_PARAMETERS
 
     def forget_server(self) -> "ModelFacts":
@@ -79,7 +78,6 @@ class ModelFacts(Data, frozen=True):
         return replace(self, prefill_per_second=read, decode_per_second=write)
 
     def list_changes(self, before: "ModelFacts") -> dict[str, Any]:
-        """Return the fields whose values differ from those before."""
         fields = ((name, getattr(self, name)) for name in self.__struct_fields__)
         return {name: value for name, value in fields if value != getattr(before, name)}
 

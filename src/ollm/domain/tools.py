@@ -181,6 +181,12 @@ class ConfirmationDetails(Data, frozen=True):
     rule: RuleReference | None = None
     typed: bool = False  # a yes comes with a typed text
 
+    @property
+    def unusual(self) -> str:
+        """The reason to show with the question itself: a high risk, protection, or a rule of the person's own."""
+        own = self.locked or (self.rule is not None and self.rule.layer in ("configured", "sandbox"))
+        return f"high risk · {self.reason}" if self.risk == Risk.HIGH else self.reason if own else ""
+
 
 class ConfirmationAnswer(Data, frozen=True):
     """The answer to a confirmation. The model reads `reason` after a refusal. `text` is the typed text if the question
@@ -215,7 +221,6 @@ def describe_call(name: str, args: JsonObject, summary: str | UnsetType | None) 
 
 
 def describe_answer(details: ConfirmationDetails, answer: ConfirmationAnswer | None) -> str:
-    """Format the answer to a question for display below it."""
     if answer is None:
         return "no answer in time"
     if not answer.approved:
@@ -244,5 +249,4 @@ class ToolHooks(Protocol):
         return HookDecision()
 
     async def after_tool(self, record: ToolCallRecord) -> str:
-        """Return additional text for the model about the call."""
         return ""

@@ -94,17 +94,14 @@ class MessageBus:
         return future is not None and future.cancel()
 
     def cancel_all(self) -> int:
-        """Withdraw every pending question and return their number."""
         return sum(self.cancel(correlation_id) for correlation_id in list(self._waiting))
 
     def close(self) -> None:
-        """Withdraw all pending questions and accept no new ones."""
         self._closed = True
         self.cancel_all()
 
     @property
     def pending(self) -> tuple[PendingConfirmation, ...]:
-        """The pending questions, oldest first."""
         return tuple(entry for entry, _ in self._waiting.values())
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:

@@ -290,7 +290,6 @@ def is_under(item: str, directory: str, boundary: Boundary, *, allows: bool, bas
 
 
 def find_glob_base(pattern: str) -> str:
-    """Return the directory that contains every match of a pattern."""
     fixed = "/".join(takewhile(lambda part: not set(part) & set("*?["), pattern.split("/")))
     return fixed or ("/" if pattern.startswith("/") else ".")
 
@@ -309,7 +308,7 @@ CATEGORY_RULES: dict[ToolCategory, tuple[Decision, Risk, str]] = {
     "notes": ("allow", Risk.LOW, "it only updates the agent's notes"),
     "write": ("ask", Risk.MEDIUM, "it changes files"),
     "web": ("ask", Risk.MEDIUM, "it sends data to another computer"),
-    "run": ("ask", Risk.HIGH, "it may change files or send data"),
+    "run": ("ask", Risk.MEDIUM, "it may change files or send data"),
 }
 READING_CATEGORIES: frozenset[ToolCategory] = frozenset({"read", "notes", "web"})
 FIND_TOOL = "find_tool"  # finds tools from outside by words: known wherever there are such tools

@@ -17,7 +17,6 @@ from ollm.cli.screen.files import WorkspaceFiles
 from ollm.cli.screen.input_field import ChatCompleter, ScreenInputHistory
 from ollm.cli.screen.questions import (
     ConfirmationQueue,
-    find_choice,
     paint_question,
 )
 from ollm.config.settings import FileDiscoverySettings
@@ -309,14 +308,14 @@ def test_questions_wait_in_order_and_take_keys_only_after_a_quiet_moment() -> No
     assert not questions.takes_keys
     clock.time += 0.2
     assert questions.takes_keys
-    assert read(questions).startswith(
-        "› 1 [y] yes\n  2 [s] yes, for this session (shell:ls)\n  3 [a] always in this workspace (shell:ls)"
+    assert read(questions) == (
+        "› [y] yes    [a] always …    [n] no, because …\n  Tab and Enter, or a letter · Esc stops · 1 more"
     )
+    questions.unfold("a")
     assert read(questions).endswith(
-        "5 [n] no, with a reason for the model\n  ↑↓ and Enter, a letter or a number · Esc stops · 1 more"
+        "  [s] yes, for this session (shell:ls)\n› [a] always in this workspace (shell:ls)\n"
+        "  [e] always in every workspace (shell:ls)\n  ↑↓ choose · Enter confirms · Esc back · 1 more"
     )
-    assert find_choice("a", questions.choices) == find_choice("3", questions.choices) == "a"
-    assert not find_choice("9", questions.choices)
 
     questions.handle_event(ConfirmationResolved(correlation_id="a", outcome="approved"))
     assert not questions.takes_keys, "the next question needs its own moment"
@@ -338,7 +337,7 @@ def test_a_question_with_a_long_change_is_named_again_below_it() -> None:
     questions.handle_event(asked("a", description="Create b.txt (60 lines)", diff="+x\n" * 60))
     clock.time += 1
 
-    assert read(questions).startswith("  Create b.txt (60 lines)?\n› 1 [y] yes")
+    assert read(questions).startswith("  Create b.txt (60 lines)?\n› [y] yes")
 
 
 def test_a_question_cannot_drive_the_terminal() -> None:

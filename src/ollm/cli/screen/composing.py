@@ -58,7 +58,6 @@ class Pastes:
         return chip
 
     def find_chip_at_end(self, text: str) -> str:
-        """Return the chip at the end of a text, or "" if there is none."""
         return next((chip for chip in self._kept if text.endswith(chip)), "")
 
     def unfold(self, text: str) -> str:
@@ -70,14 +69,12 @@ class Pastes:
 
 
 async def attach_mentions(text: str, workspace: Path, conversation: Conversation) -> tuple[list[Attachment], list[str]]:
-    """Attach files, directories and MCP resources named with `@`, and list the failures."""
     found, problems = collect_mentions(text, workspace)
     resources, unread = await collect_resources(text, conversation)
     return [*found, *resources], [*problems, *unread]
 
 
 def collect_mentions(text: str, workspace: Path) -> tuple[list[Attachment], list[str]]:
-    """Collect files named with `@`, and list those that cannot be attached."""
     attachments: list[Attachment] = []
     problems: list[str] = []
     for name in find_mentions(text, workspace):

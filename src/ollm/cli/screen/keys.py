@@ -20,8 +20,6 @@ TYPE_AHEAD_SECONDS = (
 
 
 class KeyFilters:
-    """Conditions under which keys apply."""
-
     def __init__(self, screen: ChatScreen) -> None:
         self.asking: Filter = Condition(lambda: screen.questions.takes_keys)
         self.answering: Filter = self.asking & Condition(lambda: not screen.buffer.text)  # letters on an empty line
@@ -42,7 +40,6 @@ class KeyFilters:
         return began is None or time.monotonic() - began < TYPE_AHEAD_SECONDS
 
     def is_double_press(self, event: KeyPressEvent, key: str) -> bool:
-        """Return True if a key is pressed twice within a second."""
         now = event.app.loop.time() if event.app.loop else 0.0
         again = now - self._last.get(key, -10.0) < 1.0
         self._last[key] = -10.0 if again else now
@@ -129,6 +126,8 @@ def list_answer_keys(screen: ChatScreen, filters: KeyFilters) -> list[Binding]:
         ("backspace", answering, press),
         ("up,c-p", asking, lambda _: screen.questions.move(-1)),
         ("down,c-n", asking, lambda _: screen.questions.move(1)),
+        ("left,s-tab", answering, lambda _: screen.questions.move(-1)),
+        ("right,tab", answering, lambda _: screen.questions.move(1)),
         (Keys.BracketedPaste, asking, lambda event: screen.answers.type_instead(read_paste(event, screen))),
         ("enter", asking, confirm),
     ]
@@ -162,6 +161,8 @@ def list_stop_keys(screen: ChatScreen, filters: KeyFilters) -> list[Binding]:
     def escape(event: KeyPressEvent) -> None:
         if screen.questions.takes_text:
             screen.answers.cancel_typing()
+        elif screen.questions.unfolded:
+            screen.questions.fold()
         elif event.current_buffer.complete_state:
             event.current_buffer.cancel_completion()
         elif screen.chat.busy:

@@ -49,8 +49,6 @@ Phase = Literal["idle", "waiting", "thinking", "answering", "tools"]
 
 
 class RunningTool:
-    """A running call, with the last lines it printed."""
-
     def __init__(self, started: ToolStarted, now: float) -> None:
         self.name = started.name
         self.summary = started.summary
@@ -104,7 +102,6 @@ class LiveOutput:
         return self._now() - self._thought_since
 
     def add_answer(self, text: str) -> list[str]:
-        """Add answer text, and return the blocks it completes."""
         self.phase = "answering"
         self.speed.count()
         return self.blocks.feed(text)

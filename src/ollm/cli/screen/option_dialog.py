@@ -51,7 +51,6 @@ class OptionList:
         self.place = max(0, min(self.place + steps, len(self.values) - 1))
 
     def render_lines(self, width: int) -> list[tuple[str, str]]:
-        """Render the style and text of each line, including line endings."""
         rows = [row for line in self.title.split("\n") if line.strip() for row in wrap_words(line, width - 1, "  ")]
         rows = [*rows[: MAX_TITLE_ROWS - 1], "  …"] if len(rows) > MAX_TITLE_ROWS else rows
         first = max(0, min(self.place - MAX_ROWS // 2, len(self.values) - MAX_ROWS))

@@ -29,7 +29,6 @@ class TmuxSafeOutput(Vt100_Output):
 
 
 def open_output() -> Vt100_Output:
-    """Open standard output as the toolkit would."""
     return TmuxSafeOutput.from_pty(
         sys.stdout, term=get_term_environment_variable(), enable_bell=get_bell_environment_variable()
     )

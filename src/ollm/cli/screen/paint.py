@@ -69,10 +69,6 @@ class Painter:
         rows = [Text.assemble(bar, (join_fitting(map(clean_lines, parts), width), "dim")) for parts in lines]
         return self.paint(Text.assemble(bar, (title, "bold")), *rows) + "\n"
 
-    def paint_rule(self, style: str) -> str:
-        """Paint a separator line."""
-        return self.paint(Text("─" * max(20, self._width()), style=style))
-
     def paint_mark(self, mark: str, style: str) -> str:
         return self.paint(Text(mark + "|", style=style)).partition("|")[0] + ("\x1b[0m" if self.colour else "")
 
@@ -81,7 +77,6 @@ class Painter:
         return shorten_line(text, max(12, self._width() - beside))
 
     def paint_preview(self, lines: list[str]) -> str:
-        """Paint a few dim lines of a call's output."""
         width = max(20, self._width()) - 6
         return self.paint(*(Text(f"  │ {shorten_line(clean_lines(line), width)}", style="dim") for line in lines))
 
@@ -93,18 +88,15 @@ class Painter:
         )
 
     def paint_output(self, text: str) -> str:
-        """Paint a call's full output, dim and indented below its name."""
         return self._paint_indented(Text(clean_lines(text), style="dim"), 4)
 
     def paint_aside(self, text: str, style: str = "") -> str:
         return self._paint_indented(Text(clean_lines(text), style=style))
 
     def paint_reply(self, text: str) -> str:
-        """Paint a person's answer to a question."""
         return self._paint_indented(Text.assemble(("› ", "bold cyan"), clean_prose(text)))
 
     def paint_call(self, mark: str, style: str, summary: str, outcome: str) -> str:
-        """Paint a call in one line: its coloured mark, its summary, and its outcome in dim text."""
         ending = (clean_lines(outcome), "dim" if style == "green" else style)
         return self._paint_indented(Text.assemble((f"{mark} ", style), clean_lines(summary), ending))
 
@@ -116,7 +108,6 @@ class Painter:
 
 
 def create_terminal_painter(theme: ScreenTheme) -> Painter:
-    """Create a painter for the current terminal and its width."""
     return Painter(lambda: shutil.get_terminal_size().columns, colour=theme.colour, theme=theme)
 
 

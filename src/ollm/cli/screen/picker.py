@@ -118,7 +118,6 @@ class Picker:
         return self._filter.text.strip() if self._first else ""
 
     def _list_rows(self) -> list[SessionListItem | None]:
-        """List the rows; None stands for a new chat."""
         return [*([None] if self._message else []), *self.find_matches()]
 
     def _render_list(self) -> StyleAndTextTuples:
@@ -246,14 +245,12 @@ def get_view(line: SessionListItem) -> View:
 
 
 def format_preview(text: str, width: int) -> list[str]:
-    """Format the first lines of a session's preview, shortened between words if too long."""
     texts = (line.strip() for line in text.splitlines())
     lines = [flatten_markdown(make_printable(line)) for line in texts if line and not line.endswith(":")]
     return [f"  {shorten_line(line, width - 2)}" for line in lines[:PREVIEW_LINES]]
 
 
 def format_row(line: SessionListItem, width: int) -> str:
-    """Format title, age, model, message count, and the last words or the origin."""
     count = "" if line.messages is None else format_count(line.messages, "msg")
     last = line.origin or line.last
     title, age = make_printable(line.title or "(no title)"), format_age(line.updated_at)

@@ -21,10 +21,11 @@ if TYPE_CHECKING:
 
 KEY_SCOPES: dict[str, GrantScope] = {"y": "once", "s": "session", "a": "always", "p": "always", "e": "everywhere"}
 ALL_EDITS_KEY = "f"
-ANSWER_KEYS = (*KEY_SCOPES, ALL_EDITS_KEY, "n", *"123456789")
+ANSWER_KEYS = (*KEY_SCOPES, ALL_EDITS_KEY, "n")
 EDIT_TOOLS = ("edit_file", "write_file")
 BRIEF_ANSWERS = ("y", "n")  # they end with the question; all others grant more and need Enter
-KEYS_HINT = "↑↓ and Enter, a letter or a number · Esc stops"
+KEYS_HINT = "Tab and Enter, or a letter · Esc stops"
+GRANTS_HINT = "↑↓ choose · Enter confirms · Esc back"
 HELD_HINT = "Enter confirms · Esc stops"
 TEXT_HINT = "Enter sends the text · ↑↓ and Enter answer · Esc stops"
 QUIET_SECONDS = 0.4
@@ -35,6 +36,7 @@ MAX_PART_CHARS = 300
 MAX_REASON_CHARS = 240
 MAX_GRANT_CHARS = 80
 MAX_BRIEF_CHARS = 40
+ROW_GAP = "    "
 TYPING_HINTS = {
     True: "Your answer: Enter sends it, Esc goes back.",
     False: "Reason (optional): Enter sends it to the model, Esc goes back.",
@@ -47,7 +49,7 @@ class ConfirmationQueue:
 
     A question takes keys only after a pause in typing, and letters only if the input line is empty, so that a person
     in mid-sentence cannot say yes by accident. `held_key` waits to become an answer or the first letter of a text.
-    `place` is the selected answer, None before an arrow or a key.
+    `place` is the selected answer, None before an arrow or a key. `unfolded`: the lasting grants are shown.
     """
 
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
@@ -58,6 +60,7 @@ class ConfirmationQueue:
         self.writing = False
         self.held_key = ""
         self.place: int | None = None
+        self.unfolded = False
         self._answered = ""  # the question whose answer is on its way
 
     @property
@@ -71,14 +74,23 @@ class ConfirmationQueue:
 
     @property
     def takes_keys(self) -> bool:
-        """True if the next key answers."""
         if self.current is None or self.takes_text or self.current.correlation_id == self._answered:
             return False
         return self._now() - self._quiet_since >= QUIET_SECONDS
 
     @property
     def choices(self) -> dict[str, str]:
-        return list_choices(self.current.details) if self.current else {}
+        """Answers in sight: three, or the lasting grants behind `always`."""
+        collect = list_grants if self.unfolded else list_answers
+        return collect(self.current.details) if self.current else {}
+
+    def unfold(self, key: str) -> None:
+        """Show the lasting grants, with that of a key selected."""
+        self.unfolded = True
+        self.place = list(self.choices).index(key) if key in self.choices else 0
+
+    def fold(self) -> None:
+        self.unfolded, self.place, self.held_key = False, None, ""
 
     def note_answer(self) -> None:
         """Mark the current question as answered, and disable its keys."""
@@ -87,7 +99,8 @@ class ConfirmationQueue:
     def note_typing(self) -> None:
         """Note that the person is typing something else: nothing is selected then."""
         if not self.takes_text:
-            self._quiet_since, self.place = self._now(), None
+            self._quiet_since = self._now()
+            self.fold()
 
     def handle_event(self, event: Event) -> None:
         if isinstance(event, ConfirmationRequested):
@@ -100,7 +113,7 @@ class ConfirmationQueue:
     def _forget(self, correlation_id: str) -> None:
         if self.current and self.current.correlation_id == correlation_id:
             self.refusing = self.writing = False
-            self.held_key, self.place = "", None
+            self.fold()
             self._quiet_since = self._now()
         self._waiting = deque(asked for asked in self._waiting if asked.correlation_id != correlation_id)
 
@@ -117,42 +130,58 @@ class ConfirmationQueue:
             return [("class:question", f"  {TYPING_HINTS[self.writing]}")]
         if not self.takes_keys:
             return [("class:question", "  …")]
-        details, lines = self.current.details, []
-        if details.diff.count("\n") > LONG_DIFF_LINES:
-            lines.append(("class:question", truncate_cells(f"  {clean_lines(details.description)}?", width) + "\n"))
-        for place, (key, text) in enumerate(self.choices.items()):
-            chosen = place == (self.place if has_text else self.place or 0)
-            first, *more = wrap_words(text, width - 9)
-            lines.append(("class:chosen" if chosen else "class:key", f"{'›' if chosen else ' '} {place + 1} [{key}]"))
-            lines.append(("class:chosen" if chosen else "class:question", f" {first}\n"))
-            lines += [("class:question", f"        {line}\n") for line in more]
         others = f" · {len(self._waiting) - 1} more" if len(self._waiting) > 1 else ""
         hint = HELD_HINT if self.held_key else TEXT_HINT if has_text else KEYS_HINT
-        return [*lines, ("class:hint", truncate_cells(f"  {hint}{others}", width))]
+        hint = f"  {GRANTS_HINT if self.unfolded else hint}{others}"
+        rows = self._render_choices(width, None if has_text and self.place is None else self.place or 0)
+        return [*self._render_subject(width), *rows, ("class:hint", truncate_cells(hint, width))]
+
+    def _render_subject(self, width: int) -> list[tuple[str, str]]:
+        """Name the question again below a long change. Above the grants, say why it is asked."""
+        assert self.current
+        details = self.current.details
+        if self.unfolded:
+            reason = clean_lines(f"{details.reason}{describe_rule(details)}")
+            return [("class:hint", f"{line}\n") for line in wrap_words(f"Asked because {reason}", width, "  ")]
+        if details.diff.count("\n") <= LONG_DIFF_LINES:
+            return []
+        return [("class:question", truncate_cells(f"  {clean_lines(details.description)}?", width) + "\n")]
+
+    def _render_choices(self, width: int, chosen: int | None) -> list[tuple[str, str]]:
+        """Render the answers in one row if they fit and no grants are shown, else below each other."""
+        cells = [f"[{key}] {text}" for key, text in self.choices.items()]
+        is_row = not self.unfolded and sum(len(cell) + len(ROW_GAP) for cell in cells) < width
+        fragments: list[tuple[str, str]] = []
+        for place, cell in enumerate(cells):
+            first, *more = [cell] if is_row else wrap_words(cell, width - 2)
+            key, _, text = first.partition(" ")
+            styles = ("class:chosen", "class:chosen") if place == chosen else ("class:key", "class:question")
+            fragments += [(styles[0], f"{'›' if place == chosen else ' '} {key}"), (styles[1], f" {text}")]
+            fragments.append(("", "\n" if not is_row or place == len(cells) - 1 else "  "))
+            fragments += [("class:question", f"      {line}\n") for line in more]
+        return fragments
 
 
-def list_choices(details: ConfirmationDetails) -> dict[str, str]:
-    """List the answers to a question by key. Lasting approvals name their scope."""
+def list_answers(details: ConfirmationDetails) -> dict[str, str]:
     if details.typed:
         return {"y": "type an answer", "n": "no"}
-    choices = {"y": "yes"}
-    if details.tool in EDIT_TOOLS and not details.locked:
-        choices[ALL_EDITS_KEY] = "all file edits this session"
-    if details.grant and not details.locked:
+    always = {"a": "always …"} if list_grants(details) else {}
+    return {"y": "yes", **always, "n": "no, because …"}
+
+
+def list_grants(details: ConfirmationDetails) -> dict[str, str]:
+    """List the approvals that outlive the question, by key, each with its scope."""
+    if details.locked or details.typed:
+        return {}
+    choices = {ALL_EDITS_KEY: "all file edits this session"} if details.tool in EDIT_TOOLS else {}
+    if details.grant:
         grant = shorten_text(clean_lines(details.grant), MAX_GRANT_CHARS)
         brief = grant if len(grant) <= MAX_BRIEF_CHARS else "the rule of [a]"
         choices |= {"s": f"yes, for this session ({brief})", "a": f"always in this workspace ({grant})"}
         if prefix := shorten_text(clean_lines((details.prefix or "")[6:]), MAX_GRANT_CHARS):
             choices["p"] = f"always in this workspace, every command that begins with {prefix}"
         choices["e"] = f"always in every workspace ({brief})"
-    return choices | {"n": "no, with a reason for the model"}
-
-
-def find_choice(pressed: str, choices: dict[str, str]) -> str:
-    """Return the answer for a letter or a number, or "" if there is none."""
-    if pressed.isdecimal() and 1 <= int(pressed) <= len(choices):
-        return list(choices)[int(pressed) - 1]
-    return pressed if pressed in choices else ""
+    return choices
 
 
 def parse_answer(line: str, details: ConfirmationDetails) -> ConfirmationAnswer | None:
@@ -165,7 +194,7 @@ def parse_answer(line: str, details: ConfirmationDetails) -> ConfirmationAnswer 
         return ConfirmationAnswer(approved=True, text=rest)
     if key in ("n", "no", "/n", "/no"):
         return ConfirmationAnswer(approved=False, reason=rest)
-    if not rest and key in KEY_SCOPES and key in list_choices(details):
+    if not rest and key in list_grants(details) and key in KEY_SCOPES:
         return ConfirmationAnswer(approved=True, scope=KEY_SCOPES[key], prefix=key == "p")
     return None
 
@@ -193,12 +222,16 @@ class AnswerKeys:
         """Select an answer by its key on an empty line. Yes and no follow unless another key comes at once; a grant
         that outlives the question waits for Enter. Any other key goes to the input line."""
         questions = self._questions
-        choice = find_choice(key, questions.choices)
-        if questions.held_key or not choice:
+        grants = list_grants(questions.current.details) if questions.current else {}
+        if questions.held_key or key not in {**questions.choices, **grants}:
             self.type_instead(key)
             return
-        questions.held_key, questions.place = key, list(questions.choices).index(choice)
-        if choice in BRIEF_ANSWERS:
+        if key in grants:
+            questions.unfold(key)
+        else:
+            questions.place = list(questions.choices).index(key)
+        questions.held_key = key
+        if key in BRIEF_ANSWERS:
             self._timer = asyncio.get_running_loop().call_later(HOLD_SECONDS, self._take_if_held, questions.current)
 
     def _take_if_held(self, asked: ConfirmationRequested | None) -> None:
@@ -207,9 +240,9 @@ class AnswerKeys:
 
     def drop_held(self) -> str:
         """Forget the held key and its selection. Returns the key."""
-        held, self._questions.held_key = self._questions.held_key, ""
+        held = self._questions.held_key
         if held:
-            self._questions.place = None
+            self._questions.fold()
         if self._timer:
             self._timer.cancel()
         return held
@@ -219,8 +252,10 @@ class AnswerKeys:
         questions, place = self._questions, self._questions.place
         if place is None and self._buffer.text.strip():
             return False
+        key = list(questions.choices)[place or 0]
+        is_final = questions.unfolded or key in BRIEF_ANSWERS
         self.drop_held()
-        self._choose(list(questions.choices)[place or 0])
+        self._choose(key) if is_final else questions.unfold(key)
         return True
 
     def type_instead(self, text: str) -> None:
@@ -250,12 +285,10 @@ class AnswerKeys:
             self._respond(ConfirmationAnswer(approved=True, scope=KEY_SCOPES[key], prefix=key == "p"))
 
     def cancel_typing(self) -> None:
-        """Go back to the answers, and restore the input line."""
         self._questions.refusing = self._questions.writing = False
         self._restore_draft()
 
     def submit(self, text: str) -> None:
-        """Take the typed text as the answer, or as the reason for a no."""
         yes = self._questions.writing
         self._respond(ConfirmationAnswer(approved=yes, text=text if yes else "", reason="" if yes else text))
         self._restore_draft()
@@ -274,19 +307,19 @@ class AnswerKeys:
 
 
 def paint_question(details: ConfirmationDetails, painter: Painter) -> str:
-    """Paint the question above the input: its full subject first, and the reason last, beside the keys."""
-    asks = f"{details.risk} risk · {details.reason}{describe_rule(details)}"
-    text = painter.paint_rule("yellow")
+    """Paint the question above the input: its full subject first, and what is unusual about it last, beside the
+    keys. A long command's parts that ask are shown again there."""
+    rule = describe_rule(details) if details.rule and details.rule.file else ""
+    why = painter.paint_aside(details.unusual + rule, "yellow") if details.unusual else ""
     if not details.command:
-        text += painter.paint_aside(f"? {details.description}", "bold yellow")
-        text += painter.paint_diff(details.diff) if details.diff else ""
-        return text + painter.paint_aside(asks, "dim")
-    text += painter.paint_aside(f"$ {details.command}")
-    text += painter.paint_aside(asks, "dim")
+        text = painter.paint_aside(f"? {details.description}", "bold")
+        return text + (painter.paint_diff(details.diff) if details.diff else "") + why
+    text = painter.paint_aside(f"$ {details.command}", "bold")
     allowed, asking = split_parts(details)
-    if allowed:
-        text += painter.paint_aside(describe_allowed(allowed, asking), "dim")
-    return text + "".join(painter.paint_aside(f"? {line}", "bold yellow") for line in asking)
+    if len(details.parts) < 2 and "\n" not in details.command and len(details.command) <= MAX_PART_CHARS:
+        return text + why
+    text += why + (painter.paint_aside(describe_allowed(allowed, asking), "dim") if allowed else "")
+    return text + "".join(painter.paint_aside(f"? {line}", "bold") for line in asking)
 
 
 def describe_allowed(allowed: int, asking: list[str]) -> str:
@@ -301,7 +334,9 @@ def split_parts(details: ConfirmationDetails) -> tuple[int, list[str]]:
     asking = [part for part in details.parts if part.decision != "allow"]
     if not asking:
         return 0, [details.description]
-    lines = [f"{shorten_part(part.command)} ({shorten_text(part.reason, MAX_REASON_CHARS)})" for part in asking]
+    reasons = [part.reason if details.unusual and part.reason != details.reason else "" for part in asking]
+    shown = [f" ({shorten_text(reason, MAX_REASON_CHARS)})" if reason else "" for reason in reasons]
+    lines = [shorten_part(part.command) + reason for part, reason in zip(asking, shown, strict=True)]
     return len(details.parts) - len(asking), lines
 
 
@@ -325,7 +360,6 @@ def shorten_text(text: str, most: int) -> str:
 
 
 def describe_rule(details: ConfirmationDetails) -> str:
-    """Describe the rule that requires the question, and its location."""
     found = details.rule
     if found is None:
         return ""

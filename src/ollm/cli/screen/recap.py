@@ -75,12 +75,10 @@ def collect_turn_outputs(page: list[dict[str, Any]]) -> list[list[tuple[str, str
 
 
 def read_output(call: dict[str, Any]) -> tuple[str, str]:
-    """Return the name and the full output of a call."""
     return describe_call(call["name"], call["args"], call.get("summary")), choose_output(read_result(call))
 
 
 def render_user_message(parts: list[dict[str, Any]], painter: Painter) -> str:
-    """Render the typed text and the names of its attachments."""
     typed, *beside = [part["text"] for part in parts if part["type"] == "text"] or [""]
     names = [found[1] for text in beside if (found := ATTACHMENT.match(text))]
     typed += "".join(text for text in beside if not ATTACHMENT.match(text))
@@ -89,7 +87,6 @@ def render_user_message(parts: list[dict[str, Any]], painter: Painter) -> str:
 
 
 def render_questions(call: dict[str, Any], painter: Painter) -> str:
-    """Render questions about a call, with the person's answers."""
     return "".join(
         painter.paint_aside(f"? {asked['question'][:MAX_SAID_CHARACTERS]}", "yellow")
         + painter.paint_reply(asked["answer"][:MAX_SAID_CHARACTERS])

@@ -242,14 +242,12 @@ def choose_output(result: ToolResult) -> str:
 
 
 def choose_preview(result: ToolResult) -> list[str]:
-    """Return the first and last lines a command printed, or [] for calls that only fetch data for the model."""
     if result.exit_code is None or result.error:
         return []
     return pick_preview_lines(result.return_display or result.full_output or result.llm_content)
 
 
 def pick_preview_lines(text: str) -> list[str]:
-    """Pick the first and last lines of an output, and count the lines between them."""
     lines = [line.rstrip() for line in text.split("\n") if line.strip()]
     lines = lines[:-1] if lines and EXIT_NOTE.fullmatch(lines[-1]) else lines
     if len(lines) <= PREVIEW_HEAD_LINES + PREVIEW_TAIL_LINES + 1:

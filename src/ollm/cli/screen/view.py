@@ -72,7 +72,6 @@ def format_server(status: Status) -> str:
 
 
 def fill_line(line: str, branch: str, title: str, width: int) -> str:
-    """Add the branch and as much of the title as fits at the right end of the line."""
     free_cells = width - 4 - get_cwidth(line)
     if branch and get_cwidth(branch) > free_cells:
         return line

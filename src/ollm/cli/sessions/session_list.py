@@ -77,7 +77,6 @@ class SessionList:
         self._scope.database.set_status(session_id, "archived" if archived else "closed", 0)
 
     def delete(self, session_id: str) -> None:
-        """Delete a session permanently, with every trace."""
         self._scope.process.library.delete(session_id)
         self._scope.database.erase(session_id)
 
@@ -131,7 +130,6 @@ def flatten_markdown(text: str) -> str:
 
 
 def filter_sessions(lines: Iterable[SessionListItem], typed: str) -> list[SessionListItem]:
-    """Return the sessions with every typed word in their details, forks under their parents."""
     words = typed.casefold().split()
     return arrange_forks(line for line in lines if all(word in build_search_text(line) for word in words))
 

@@ -178,7 +178,6 @@ class _CommandAnalyser:
     def _unwrap_part(
         self, part: CommandPart, command: SimpleCommand, inner: InnerCommand, place: _ScriptContext
     ) -> list[_QueuedCommand]:
-        """Add the part and return the commands inside it."""
         name = _find_program_name(part) or part.words[0].text.rpartition("/")[2]
         program = get_program(name)
         bare = part.words[0].static and "/" not in part.words[0].text

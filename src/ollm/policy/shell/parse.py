@@ -144,7 +144,6 @@ def take_balanced(text: str) -> str:
 
 @cache
 def find_parser() -> str | None:
-    """Find shfmt, beside this Python or on the PATH."""
     beside = Path(sys.executable).with_name("shfmt")
     if beside.is_file():
         return str(beside)

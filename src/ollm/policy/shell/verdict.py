@@ -25,6 +25,7 @@ from ollm.policy.shell.analysis import analyse_command
 from ollm.policy.shell.model import CommandAnalysis, CommandPart
 from ollm.policy.shell.parse import explain_bash_refusal
 from ollm.policy.shell.programs import get_program
+from ollm.policy.shell.programs.record import find_targets
 from ollm.policy.shell.rules import CommandView, RuleMatch, count_covered_words, match_condition
 from ollm.system.paths import Boundary
 from ollm.system.sandbox.box import WHOLE_LEVELS, Level
@@ -258,10 +259,12 @@ def _apply_floor(
     if action != "deny" and (floor or locked):
         text = "; ".join(dict.fromkeys((*part.locks, *floor)))
         reference = _PROTECTION if locked else rule if action == "ask" else _UNREADABLE
-        return JudgedPart(
-            part=part, decision="ask", reason=text, rule=reference, risk=Risk.HIGH, locked=locked, plain=False
-        )
+        risk = Risk.HIGH if locked or part.write_target is None else Risk.MEDIUM
+        return JudgedPart(part=part, decision="ask", reason=text, rule=reference, risk=risk, locked=locked, plain=False)
     told = "; ".join((reason, *part.notes)) if action == "ask" else reason
+    program = get_program(part.words[0].text) if part.words and action == "ask" else None
+    if program and program.writes and program.writes.deep and find_targets(program, part.words).removed:
+        risk, told = Risk.HIGH, "it applies to everything in the folders it names"
     return JudgedPart(part=part, decision=action, reason=told, rule=rule, risk=risk)
 
 
@@ -290,12 +293,17 @@ def _apply_grants(judged: JudgedPart, command: str, grants: Sequence[Grant], app
 
 
 def _combine_verdict(command: str, answered: Sequence[JudgedPart], empty: Decision, *, reads: bool) -> Verdict:
-    worst = max(answered, key=lambda one: (STRICTNESS[one.decision], one.locked), default=None)
+    risks = list(Risk)
+    worst = max(
+        answered,
+        key=lambda one: (STRICTNESS[one.decision], one.locked, risks.index(one.risk or Risk.MEDIUM)),
+        default=None,
+    )
     if worst is None:
         return Verdict(decision=empty, reason="it runs no program", risk=Risk.HIGH, rule=_UNREADABLE)
     shown = [one for one in answered if not (one.part.transparent and one.decision == "allow")]
     grant, prefix = _suggest_grants(command, answered)
-    risk = Risk.LOW if reads and worst.decision == "allow" else worst.risk or Risk.HIGH
+    risk = Risk.LOW if reads and worst.decision == "allow" else worst.risk or Risk.MEDIUM
     return Verdict(
         decision=worst.decision,
         reason=worst.reason,

@@ -209,8 +209,6 @@ def _is_glob(plain: str) -> bool:
 
 
 def decode_ansi(text: str) -> str:
-    """Decode `$'…'`."""
-
     def decode_escape(match: re.Match[str]) -> str:
         letter, hexadecimal, short, long, octal, control = match.groups()
         if letter:
