@@ -263,7 +263,7 @@ def _apply_floor(
         return JudgedPart(part=part, decision="ask", reason=text, rule=reference, risk=risk, locked=locked, plain=False)
     told = "; ".join((reason, *part.notes)) if action == "ask" else reason
     program = get_program(part.words[0].text) if part.words and action == "ask" else None
-    if program and program.writes and program.writes.deep and find_targets(program, part.words).removed:
+    if program and program.writes and program.writes.removing and find_targets(program, part.words).removed:
         risk, told = Risk.HIGH, "it applies to everything in the folders it names"
     return JudgedPart(part=part, decision=action, reason=told, rule=rule, risk=risk)
 
