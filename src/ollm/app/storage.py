@@ -171,13 +171,14 @@ class Storage:
 
     def export_session(self, session_id: str, target: Path) -> None:
         """Write a session to a new file, in the format given by its name."""
-        from ollm.services.session_export import FORMATS, render_export
+        from ollm.services.session_export import FORMATS, note_export, render_export
         from ollm.system.atomic import replace_file
 
         if target.exists():
             raise UsageError(f"{target} already exists.", action="Choose another name.")
         with self.process.session_files.open_stream(session_id) as stream:
             replace_file(target, render_export(stream, FORMATS.get(target.suffix.lower(), "json")))
+        note_export(self.process.home.exports, target)
 
     def keep_mode(self, session: Session) -> None:
         """Restore the mode of a resumed session."""

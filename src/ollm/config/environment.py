@@ -33,6 +33,7 @@ class Home:
         self.checkpoints = root / "checkpoints"  # saved files, one folder a workspace
         self.slots = root / "slots"  # records of what the model server saved of a session, one folder a session
         self.log = root / "logs" / "ollm.log"
+        self.exports = root / "exports"  # where sessions were exported to, one path a line as JSON
         self.run = root / "run"
         self.extensions = root / "extensions"
         self.skills = root / "skills"

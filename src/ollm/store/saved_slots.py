@@ -107,6 +107,11 @@ class SavedSlots:
         saved.path.unlink(missing_ok=True)
         (self._root / saved.session_id / f"{saved.key}.json").unlink(missing_ok=True)
 
+    def erase_all(self) -> None:
+        """Delete the files of all sessions."""
+        for saved in self.list_all():
+            self.remove(saved)
+
     def erase(self, session_id: str) -> None:
         """Delete the files of a session, wherever the server's folder was when they were saved."""
         records = self._root / parse_id(session_id)

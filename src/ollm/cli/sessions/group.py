@@ -21,6 +21,7 @@ COMMANDS: CommandTable = {
     "rewind": ("ollm.cli.sessions.manage:rewind", "Go back to before a message, with --files its files too."),
     "fork": ("ollm.cli.sessions.manage:fork", "Copy a session up to a message to a new one."),
     "redo": ("ollm.cli.sessions.manage:redo", "Take back the last rewind."),
+    "scrub": ("ollm.cli.sessions.scrub:scrub", "Remove a text, such as a password, from everything."),
     "check": ("ollm.cli.sessions.manage:check", "Find damaged sessions; --repair fixes them."),
 }
 

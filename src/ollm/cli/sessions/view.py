@@ -13,7 +13,7 @@ from ollm.app import ProcessScope
 from ollm.cli.completion import complete_session
 from ollm.cli.options import json_option, make_progress, resolve_workspace, warn, workspace_option
 from ollm.domain.errors import DamagedError, NotFoundError, StorageError, UsageError
-from ollm.services.session_export import FORMATS, RedactedSession, render_export, render_markdown
+from ollm.services.session_export import FORMATS, RedactedSession, note_export, render_export, render_markdown
 from ollm.store.session_files.loading import SessionStream
 from ollm.system.atomic import replace_file
 from ollm.system.terminal_text import escape_json, make_printable
@@ -80,6 +80,7 @@ def export(
             _write_chunks(sys.stdout.buffer, _refuse_unreadable(stream, chunks, "exported", "; the output is empty"))
         else:
             _write_file(target, _refuse_unreadable(stream, chunks, "exported", f"; {target} was not written"))
+            note_export(process.home.exports, target)
             print(f"Wrote session {session_id} to {target}.", file=sys.stderr)
         _warn_damage(stream)
 
