@@ -8,23 +8,17 @@ import msgspec
 import pytest
 
 from ollm.domain.context import ActiveContext, Checkpoint, CompressionRecord, Usage
-from ollm.domain.errors import NotFoundError
 from ollm.domain.messages import Message, PromptMessage, Role, TextPart, ToolCallPart, ToolResultPart
 from ollm.domain.session import ChatSession, PlanState, PlanStep, Session, SessionMetadata
 from ollm.domain.tools import RecordedResult, ToolCallRecord
 from ollm.runtime.resume.resume import (
     EXACTLY,
     NOTE_PERCENT,
-    RESUME_INTRO,
-    RESUME_OUTRO,
     ResumeSource,
-    build_resume_message,
     check_saved_context,
     ends_with_step_back,
     fill_prompt_for_viewing,
     rebuild_context,
-    restore_entries,
-    restore_goals,
     resume_prompt,
     tell_where_it_stood,
 )
@@ -99,24 +93,6 @@ def plan(*done: bool, paused: bool = False) -> PlanState:
     return PlanState(steps=steps, current_step_index=current, paused=paused)
 
 
-@pytest.mark.parametrize(
-    ("summary", "state", "lines"),
-    [
-        ("", plan(), ["No notes."]),
-        ("It was built.", plan(), ["It was built."]),
-        ("x", plan(True, False), ["x", "Current step: step 1"]),
-        ("x", plan(True, True), ["x"]),
-        (
-            "x",
-            plan(False, paused=True),
-            ["x", "Current step: step 0", "The plan is paused: do not continue it unless asked."],
-        ),
-    ],
-)
-def test_the_note_of_a_resume_tells_where_it_stood(summary: str, state: PlanState, lines: list[str]) -> None:
-    assert build_resume_message(summary, state).split("\n") == [RESUME_INTRO, *lines, RESUME_OUTRO]
-
-
 def test_a_saved_context_is_used_only_for_the_same_model_window_and_mode() -> None:
     prompt = Talk().prompt
     kept = SavedContext.from_prompt(prompt, 1)
@@ -149,24 +125,6 @@ def test_the_note_takes_a_small_share_of_the_window() -> None:
     assert entry.volatile
     assert talk.counter.count_text(entry.content) <= 2048 * NOTE_PERCENT // 100
     assert "line 0 of a long summary" in entry.content
-
-
-def test_goals_that_stand_are_not_replaced_and_entries_come_back() -> None:
-    before, talk = Talk(), Talk()
-    before.prompt.goals.set("Old goal")
-    before.entries.add_context("mine", "x", source="user")
-    kept = SavedContext.from_prompt(before.prompt, 1)
-
-    restore_entries(talk.prompt, kept)
-    restore_goals(talk.prompt, kept)
-    assert talk.entries.has_context("mine")
-    assert talk.prompt.goals.stack.goals[0].text == "Old goal"
-    other = Talk()
-    other.prompt.goals.set("New goal")
-    restore_goals(other.prompt, kept)
-    assert [goal.text for goal in other.prompt.goals.stack.goals] == ["New goal"]
-    restore_entries(other.prompt, None)
-    restore_goals(other.prompt, None)
 
 
 def make_message(number: int, role: Role, text: str) -> Message:
@@ -389,10 +347,6 @@ def test_what_was_folded_without_a_checkpoint_is_still_cited() -> None:
     assert "a.py" not in contents_rebuild(context)
 
 
-def test_unreadable_history_is_passed_over() -> None:
-    assert len(contents_rebuild(rebuild_context(archive(compression_history=({"strange": True},))))) == 6
-
-
 def test_a_restored_snapshot_is_the_beginning_and_what_was_said_later_follows() -> None:
     before = ActiveContext(messages=(PromptMessage(role="user", content="Hello", sources=(1,)),), mode="plan")
     session = archive(context_history=({"step": "restore", "snapshotId": "x", "timestamp": "t4"},))
@@ -401,25 +355,10 @@ def test_a_restored_snapshot_is_the_beginning_and_what_was_said_later_follows() 
     assert not ends_with_step_back(session)
 
 
-def test_a_snapshot_that_is_gone_leaves_the_archive() -> None:
-    def gone(name: str) -> ActiveContext:
-        raise NotFoundError("gone")
-
-    session = archive(context_history=({"step": "restore", "snapshotId": "x", "timestamp": "t7"},))
-
-    assert len(contents_rebuild(rebuild_context(session, gone))) == 6
-    assert ends_with_step_back(session)
-
-
 def test_a_rewind_takes_out_what_it_went_behind() -> None:
     session = archive(context_history=({"step": "rewind", "before": 3, "timestamp": "t4"},))
 
     assert contents_rebuild(rebuild_context(session)) == ["Hello", "", "Again", "Yes."]
-
-
-def test_the_mode_is_the_last_one_that_was_chosen() -> None:
-    assert rebuild_context(archive(mode_history=({"from": "code", "to": "debug"},))).mode == "debug"
-    assert rebuild_context(archive(mode_history=({"to": "party"},))).mode == "code"
 
 
 def test_a_context_of_which_something_was_folded_says_so() -> None:
