@@ -52,7 +52,7 @@ def test_every_kind_of_part_reads_back() -> None:
 
 
 def test_bytes_that_are_not_utf_8_are_marked_and_all_else_stays() -> None:
-    assert replace_surrogates("caf\udce9 日本 😀 é") == "caf? 日本 😀 é"
+    assert replace_surrogates("caf\udce9 日本 😀 é") == "caf\\xe9 日本 😀 é"
     assert replace_surrogates("plain") == "plain"
 
 

@@ -95,8 +95,10 @@ async def test_names_cannot_forge_lines(drive: Driver, workspace: Path) -> None:
     (workspace / os.fsdecode(b"latin-\xe9.txt")).touch()
 
     said = content(await drive("glob", pattern="*.txt"))
+    read = [content(await drive("read_file", path=name)) for name in said.splitlines()]
 
-    assert said == "a␊b.txt\nesc␛[31m.txt\nlatin-�.txt"
+    assert said.splitlines() == [r"a\x0ab.txt", r"esc\x1b[31m.txt", r"latin-\xe9.txt"]
+    assert len(read) == 3, "each is read by the name that was shown"
 
 
 @covers("T12.2")

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from ollm.app.process import ProcessScope
+from ollm.config.environment import Home
 from ollm.domain.clock import format_age
 from ollm.domain.errors import UsageError
 from ollm.domain.lazy import Lazy
@@ -129,7 +130,7 @@ class WorkspaceScope:
     def _make_passing_directory(self) -> Path:
         from tempfile import TemporaryDirectory
 
-        return Path(self._closing.enter_context(TemporaryDirectory(prefix="ollm-memory-")))
+        return Path(self._closing.enter_context(TemporaryDirectory(prefix="ollm-state-")))
 
     def create_lease(self, holder: str = "") -> Lease:
         """Create the lease for the one active session of this workspace."""
@@ -244,6 +245,8 @@ class WorkspaceScope:
         from ollm.system.sandbox.sandbox import Sandbox
 
         settings, process = self.process.settings.sandbox, self.process
+        root = process.home.root
+        state = Home(self._make_passing_directory()) if root.exists() and not os.access(root, os.W_OK) else process.home
         resolve = process.resolve_user_path
         return Sandbox(
             self.boundary.workspace,
@@ -260,7 +263,7 @@ class WorkspaceScope:
             executed=self.boundary.places.executed,
             auto_approve=settings.auto_approve,
             programs=process.environment.get("PATH", ""),
-            cache=process.home.cache,
+            cache=state.cache,
             folders=self._folders,
             report=self._forward_report,
         )

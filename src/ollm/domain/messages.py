@@ -145,9 +145,14 @@ def encode_calls(calls: Iterable[ToolCall]) -> list[JsonObject]:
 
 
 def replace_surrogates(text: str) -> str:
-    """Replace each byte that is not UTF-8 with a question mark. File names and arguments may contain such bytes, but
-    requests and files cannot."""
-    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
+    """Replace each byte that is not UTF-8 with an escape such as `\\xe9`. File names and arguments may contain such
+    bytes, but requests and files cannot."""
+    if text.isascii():
+        return text
+    try:
+        return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+    except UnicodeEncodeError:  # halves of characters, which no file name has
+        return text.encode("utf-8", "replace").decode()
 
 
 def put_in_fence(text: str, language: str = "") -> str:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache, lru_cache
@@ -50,6 +51,7 @@ __all__ = [
     "is_environment_file",
     "join_path",
     "resolve_path",
+    "show_name",
 ]
 
 T = TypeVar("T")
@@ -110,7 +112,25 @@ def join_path(given: str, base: Path) -> str:
         os.fsencode(given)
     except UnicodeEncodeError as error:
         raise ToolFailure("ValidationError", f"The path {given!r} is not valid text.") from error
-    return os.path.join(base, given)  # noqa: PTH118 - asked about for every call
+    path = os.path.join(base, given)  # noqa: PTH118 - asked about for every call
+    if "\\x" in given and not os.path.lexists(path):
+        shown = os.path.join(base, _parse_name(given))  # noqa: PTH118
+        return shown if os.path.lexists(shown) else path
+    return path
+
+
+def show_name(name: str) -> str:
+    """Return a file name in one line of text: bytes that are not UTF-8, line ends and hidden characters as `\\xNN`. The
+    tools take it back in that form."""
+    if name.isprintable():
+        return name
+    shown = (one if one.isprintable() else "".join(map(r"\x{:02x}".format, os.fsencode(one))) for one in name)
+    return "".join(r"\\" if one == "\\" else one for one in shown)
+
+
+def _parse_name(shown: str) -> str:
+    code = rb"\\(?:\\|x([0-9a-f]{2}))"
+    return os.fsdecode(re.sub(code, lambda found: bytes.fromhex((found[1] or b"5c").decode()), os.fsencode(shown)))
 
 
 def _follow_links(path: str, given: str) -> Path:

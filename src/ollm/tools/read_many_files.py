@@ -15,6 +15,7 @@ from ollm.domain.text import format_count, format_names
 from ollm.domain.tools import ToolResult
 from ollm.services.edit_ledger import EditLedger
 from ollm.services.token_counting import estimate_units
+from ollm.system.paths import show_name
 from ollm.tools.files.file_text import NOTE_CHARS, LineRange, read_text
 from ollm.tools.framework.base import Count, SmallForm, Tool, ToolContext
 from ollm.tools.framework.output import append_notes, take_head
@@ -63,7 +64,7 @@ class ReadManyFiles(Tool["ToolServices"], frozen=True):
             except ToolFailure as failure:
                 failures.append(failure)
                 text = f"[{failure.kind}: {failure.message}]"
-            pages.append(f"=== {path} ===\n{text}")
+            pages.append(f"=== {show_name(path)} ===\n{text}")
             tokens -= self._measure(pages[-1])
             lines -= pages[-1].count("\n") + 1
         if failures and len(failures) == len(pages):

@@ -34,6 +34,7 @@ from ollm.domain.tools import (
 from ollm.runtime.base import ChangeWatch
 from ollm.runtime.calls.permission import AnswerLog, Asker, Permission, Permit, Policy, UnattendedAsker
 from ollm.system.paths import make_tool_failure as file_failure
+from ollm.system.paths import show_name
 from ollm.system.terminal_text import render_command
 from ollm.tools.framework.base import Invocation, Keep, ToolContext, ToolRegistry, ToolSpec
 from ollm.tools.framework.output import StreamCleaner, clean_text, trim_for_session, trim_output
@@ -281,7 +282,7 @@ class ToolCallRun:
         from ollm.runtime.calls.call_repair import find_near_file
 
         near = find_near_file(path, self._services.context.workspace)
-        return f"Did you mean {near}?" if near else ""
+        return f"Did you mean {show_name(near)}?" if near else ""
 
     def _build_recall_hint(self) -> str:
         if self._services.registry.get("recall") is None:

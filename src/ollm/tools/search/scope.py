@@ -12,9 +12,8 @@ from msgspec import Meta
 from ollm.domain.errors import ToolFailure
 from ollm.domain.files import DiscoveryOptions
 from ollm.domain.struct import Data
-from ollm.system.paths import explain_read_protection, is_environment_file, make_tool_failure
+from ollm.system.paths import explain_read_protection, is_environment_file, make_tool_failure, show_name
 from ollm.tools.framework.base import ToolContext
-from ollm.tools.framework.output import show_controls
 
 if TYPE_CHECKING:
     from ollm.services.file_discovery.service import FileDiscoveryService
@@ -74,8 +73,8 @@ class SearchScope(Data, frozen=True):
 
 
 def render_name(name: str) -> str:
-    """Render a name for the model: control characters made visible, bytes that are not text replaced."""
-    return show_controls(os.fsencode(name).decode("utf-8", "replace")).replace("\n", "␊").replace("\t", "␉")
+    """Render a name for the model, which may give it back in this form."""
+    return show_name(name)
 
 
 def render_link(name: str, path: str) -> str:
