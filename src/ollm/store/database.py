@@ -321,6 +321,8 @@ def translate_errors(path: Path) -> Iterator[None]:
         if "locked" in str(error):
             _locked_at[path] = time.monotonic()
             raise BusyError(f"{path} is locked by another process.", action="Try again later.") from error
+        if not path.exists():
+            raise StorageError(f"{path} is gone: its folder was moved or deleted.") from error
         raise StorageError(f"{path}: {error}.", action=suggest_fix(error)) from error
     except OSError as error:
         raise StorageError(f"Cannot use {path}: {error.strerror}.") from error

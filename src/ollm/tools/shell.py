@@ -183,7 +183,7 @@ class Shell(Tool[BackgroundJobs], frozen=True):
             kind, text = (
                 ("ValidationError", "is not a directory") if place.exists() else ("FileNotFound", "does not exist")
             )
-            raise ToolFailure(kind, f"The working directory {self.cwd} {text}.")
+            raise ToolFailure(kind, f"The working directory {self.cwd or place} {text}.")
         environment = {**context.environment, "PWD": str(place)}
         if self.pty:
             environment |= {"TERM": "xterm-256color", "PAGER": "cat", "GIT_PAGER": "cat"}

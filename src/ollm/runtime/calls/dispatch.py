@@ -277,11 +277,14 @@ class ToolCallRun:
 
     def _suggest_file(self, failure: ToolFailure) -> str:
         path = self._arguments.get("path") if isinstance(self._arguments, dict) else None
+        workspace = self._services.context.workspace
+        if failure.kind == "FileNotFound" and not workspace.exists():
+            return f"The workspace {workspace} is gone: it was moved or deleted."
         if failure.kind != "FileNotFound" or not isinstance(path, str):
             return ""
         from ollm.runtime.calls.call_repair import find_near_file
 
-        near = find_near_file(path, self._services.context.workspace)
+        near = find_near_file(path, workspace)
         return f"Did you mean {show_name(near)}?" if near else ""
 
     def _build_recall_hint(self) -> str:
