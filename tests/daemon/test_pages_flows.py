@@ -224,24 +224,35 @@ async def reload_a_long_session(visitor: Visitor) -> None:
         assert numbers[-1] == 500
 
 
-async def test_a_session_of_another_terminal_is_taken_over_after_a_question(tmp_path: Path) -> None:
-    script = ["Here.", SLOW, "Taken."]
+async def test_beside_a_session_of_another_terminal_one_opens_and_that_one_is_taken_over_after_a_question(
+    tmp_path: Path,
+) -> None:
+    script = ["Here.", "There.", SLOW, "Beside.", "Taken."]
     async with daemon(tmp_path, script) as found, chromium() as browser, visit(browser, found) as visitor:
         page = visitor.page
         session = await found.open()
         await found.say(session, "hello")
-        await found.ask("DELETE", f"/sessions/{session}")
+        second = await found.open()
+        await found.say(second, "hello too")
+        await found.ask("DELETE", f"/sessions/{second}")
         other = start_command(found, "chat", "-r", session, "-p", "work")
         await wait_until(lambda: is_active(found, session))
+        await visitor.open_session(second)
+        await visitor.say("beside it")
+        await page.click("dialog button >> text=Open beside")
+        await page.wait_for_selector(".item >> text=Beside.")
         await visitor.open_session(session)
         await page.wait_for_selector(".notice >> text=open in another terminal")
         await visitor.say("mine now")
-        await page.wait_for_selector("dialog >> text=Take over this session?")
+        shown = await page.inner_text("dialog")
+        assert "in use by another ollm" in shown
+        assert "--" not in shown
         await page.keyboard.press("Escape")
         await page.wait_for_selector("dialog", state="detached")
         await wait_until(lambda: has_text(page, "mine now"))
         await page.press("ollm-composer textarea", "Enter")
-        await page.click("dialog button.primary")
+        await page.click("dialog button >> text=Open beside")
+        await page.click("dialog button.primary >> text=Take over")
         await page.wait_for_selector(".item >> text=Taken.")
         await asyncio.wait_for(other.wait(), 120)
         assert visitor.faults == []

@@ -12,7 +12,7 @@ import click
 import msgspec
 
 from ollm.cli.start import PICK_SESSION, ChatArguments, Question
-from ollm.domain.errors import ModelError, NoServerError, UsageError
+from ollm.domain.errors import ModelError, NoServerError, UsageError, WorkspaceBusyError
 
 if TYPE_CHECKING:
     from ollm.cli.answer_schema import AnswerSchema
@@ -115,6 +115,9 @@ def run_chat(options: Mapping[str, Any]) -> int:
     asked = None if prompt is None else Question(text=prompt) if reviewed else read_question(prompt)
     try:
         return _run(start, asked, options["output"], schema, best)
+    except WorkspaceBusyError as error:
+        error.action = "Close it there, open beside it with --beside, or take over with --force."
+        raise
     except (NoServerError, ModelError) as error:
         from ollm.cli.models import offer_missing_model
 

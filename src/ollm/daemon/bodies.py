@@ -212,6 +212,7 @@ class OpenBody(Data, frozen=True, forbid_unknown_fields=True):
     session_id: Annotated[str, Meta(extra_json_schema={"extra": UUID_FORMAT})] | None = None
     full: bool = False
     force: bool = False
+    beside: bool = False
 
 
 class OpenReply(Data, frozen=True):

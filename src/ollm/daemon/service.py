@@ -134,7 +134,7 @@ class DaemonService:
             session=session,
             full=body.full,
             force=body.force,
-            beside=self.make_process(workspace).settings.workspace.sessions == "many",
+            beside=body.beside or self.make_process(workspace).settings.workspace.sessions == "many",
             interactive=True,
             holder=DAEMON,
         )
@@ -193,9 +193,7 @@ class DaemonService:
         held = self.hub.find(session_id)
         self.ensure_known(session_id)
         if held is None and self.process.session_files.is_open(session_id):
-            raise BusyError(
-                f"Session {session_id} is open in another process.", action="Close it there, or open it with force."
-            )
+            raise BusyError(f"Session {session_id} is open in another process.", action="Close it there, or take over.")
         if not erase:
             await self.hub.close(session_id)
         else:

@@ -123,6 +123,10 @@ class BusyError(OllmError):
     """The resource is in use: a session being written, a workspace in use, or a running turn."""
 
 
+class WorkspaceBusyError(BusyError):
+    """Another process has the workspace open. `ConversationOptions` opens beside it or takes over."""
+
+
 class StorageError(OllmError):
     """A file could not be read or written; the message names it."""
 

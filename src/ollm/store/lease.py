@@ -16,7 +16,7 @@ from pathlib import Path
 import msgspec
 
 from ollm.domain.clock import format_age
-from ollm.domain.errors import BusyError, StorageError
+from ollm.domain.errors import BusyError, StorageError, WorkspaceBusyError
 from ollm.domain.struct import Data
 from ollm.system import locks
 from ollm.system.atomic import read_small_file
@@ -123,12 +123,12 @@ class Lease:
             lock.acquire("This workspace")
         except OSError as error:
             raise StorageError(f"Cannot open {self.path}: {error.strerror}.") from error
-        except BusyError as error:
+        except BusyError:
             owner = self.read_owner()
-            raise BusyError(
+            raise WorkspaceBusyError(
                 f"This workspace is in use by {owner.describe() if owner else 'another process'}.",
-                action="Close it there, open beside it with --beside, or take over with --force.",
-            ) from error
+                action="Close it there, or pass beside=True to open beside it, or force=True to take over.",
+            ) from None
 
 
 def get_process_start(pid: int) -> float | None:

@@ -10,6 +10,7 @@ export class RequestError extends Error {
   constructor(status, message, action) {
     super(action ? `${message} ${action}` : message);
     this.status = status;
+    this.detail = message;
   }
 }
 

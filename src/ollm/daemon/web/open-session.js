@@ -14,12 +14,16 @@ export async function openSession(workspacePath, sessionId) {
   const stops = working && (await get(`/settings?${new URLSearchParams({ workspace: workspacePath })}`)).settings.workspace.sessions === "one";
   if (stops && !(await confirm("Stop the other session?", `“${working.title || "Untitled session"}” is working in this folder. If you continue, it will be stopped.`, "Stop it"))) return null;
   const body = { workspacePath, ...(sessionId ? { sessionId } : {}) };
-  try {
-    return await post("/sessions", body);
-  } catch (error) {
-    if (!(error instanceof RequestError) || error.status !== 409) throw error;
-    return (await confirm("Take over this session?", error.message, "Take over")) ? post("/sessions", { ...body, force: true }) : null;
-  }
+  return post("/sessions", body).catch((error) => offerOthers(error, body, [["beside", "Open beside"], ["force", "Take over"], ["", "Cancel"]]));
+}
+
+/** Ask what to do about a folder or a session that is open elsewhere. @param {unknown} error @param {object} body @param {[string, string][]} choices @returns {Promise<{sessionId: string} | null>} */
+async function offerOthers(error, body, choices) {
+  if (!(error instanceof RequestError) || error.status !== 409) throw error;
+  const chosen = await ask("Open elsewhere", [h("p", null, error.detail)], choices);
+  if (!chosen) return null;
+  const opened = post("/sessions", { ...body, [chosen]: true });
+  return chosen === "force" ? opened : opened.catch((again) => offerOthers(again, body, choices.slice(1))); // the session itself is
 }
 
 /** @param {string} title @param {string} words @param {string} yes */
