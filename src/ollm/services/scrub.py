@@ -15,7 +15,7 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import msgspec
 
@@ -23,18 +23,15 @@ from ollm.config.environment import Home
 from ollm.domain.errors import OllmError, StorageError, UsageError
 from ollm.domain.session import Session
 from ollm.domain.struct import Data
+from ollm.store.database import rewrite_cells
 from ollm.store.session_files.places import SessionPlaces
 from ollm.store.session_files.store import SessionFiles
 from ollm.store.workspace_place import DATABASE_ENDINGS
 from ollm.system.atomic import replace_file
 
-if TYPE_CHECKING:
-    import sqlite3
-
 MARK = "[scrubbed]"
 MIN_CHARS = 6
 MAX_NESTING = 3  # JSON in JSON in a row of a database
-UNWRITABLE_CODES = (5, 6, 8, 13)  # busy, locked, read-only, full
 SQLITE_HEADER = b"SQLite format 3\0"
 OWN_FILES = ("config.yaml", "extensions", "skills", "commands", "agents")  # of the person
 Outcome = Literal["replaced", "deleted", "kept", "failed"]
@@ -206,49 +203,12 @@ class Scrubber:
             return sum(1 for _ in self._pattern.finditer(data))
 
     def _scrub_database(self, path: Path) -> int:
-        """Replace the text in every row, then write the file anew, without free pages."""
-        import sqlite3
-
-        try:
-            with contextlib.closing(sqlite3.connect(path, timeout=5, isolation_level=None)) as connection:
-                connection.text_factory = lambda data: data.decode("utf-8", "surrogateescape")
-                connection.execute("PRAGMA trusted_schema = OFF")
-                connection.execute("PRAGMA secure_delete = ON")
-                count = self._scrub_rows(connection)
-                if not self._dry_run:
-                    connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-                    connection.execute("VACUUM")
-        except sqlite3.DatabaseError as error:
-            if error.sqlite_errorcode & 0xFF in UNWRITABLE_CODES:
-                raise StorageError(f"{path}: {error}.") from error
-            count = self._count(path)  # a damaged copy
-            if count and not self._dry_run:
-                self._change(path, "replaced")
-        return count
-
-    def _scrub_rows(self, connection: sqlite3.Connection) -> int:
-        kinds = dict(connection.execute("SELECT name, type FROM sqlite_master"))
-        if {"trigger", "view"} & set(kinds.values()):
-            raise StorageError("It runs code of its own, which ollm never writes.")
-        connection.execute("BEGIN IMMEDIATE" if not self._dry_run else "BEGIN")
-        tables = [name for name, kind in kinds.items() if kind == "table" and not name.startswith("sqlite_")]
-        count = sum(self._scrub_table(connection, table) for table in tables)
-        connection.execute("COMMIT")
-        return count
-
-    def _scrub_table(self, connection: sqlite3.Connection, table: str) -> int:
-        count = 0
-        rows = connection.execute(f'SELECT rowid, * FROM "{table}"')  # noqa: S608 - a name of its own
-        names = [column[0] for column in rows.description][1:]
-        for row, *cells in rows.fetchall():
-            for name, cell in zip(names, cells, strict=True):
-                data = cell.encode("utf-8", "surrogateescape") if isinstance(cell, str) else cell
-                if isinstance(data, bytes) and (found := len(self._pattern.findall(data))):
-                    count += found
-                    made = self._pattern.sub(MARK.encode(), data)
-                    query = f'UPDATE OR REPLACE "{table}" SET "{name}" = ? WHERE rowid = ?'  # noqa: S608
-                    if not self._dry_run:
-                        connection.execute(query, (made.decode() if isinstance(cell, str) else made, row))
+        count = rewrite_cells(path, lambda data: self._pattern.subn(MARK.encode(), data), dry_run=self._dry_run)
+        if count is not None:
+            return count
+        count = self._count(path)
+        if count and not self._dry_run:
+            self._change(path, "replaced")
         return count
 
 

@@ -27,6 +27,7 @@ LOCK_PATIENCE_SECONDS = 1.0  # a file that is locked for longer is in use for lo
 MIN_ROOM_BYTES = 1 << 16
 MAX_CHECKED_BYTES = 1 << 20  # a file of this size is looked through when it is opened
 LOCKED_MEMORY_SECONDS = 30.0
+UNWRITABLE_CODES = (5, 6, 8, 13)  # busy, locked, read-only, full
 
 _locked_at: dict[Path, float] = {}  # when this process last gave up on a locked file
 NOTES_SCHEMA = """
@@ -334,3 +335,50 @@ def suggest_fix(error: sqlite3.Error) -> str:
     if isinstance(error, sqlite3.DatabaseError) and not isinstance(error, sqlite3.OperationalError):
         return "The file is damaged; move it away and it will be rebuilt."
     return "Check the disk space and the file's permissions."
+
+
+def rewrite_cells(path: Path, replace: Callable[[bytes], tuple[bytes, int]], *, dry_run: bool) -> int | None:
+    """Replace text in every row, then write the file anew, without free pages. `replace` returns the new bytes of a cell
+    and how much it replaced. Returns the sum, or None for a damaged file."""
+    import sqlite3
+
+    try:
+        with contextlib.closing(
+            sqlite3.connect(path, timeout=BUSY_TIMEOUT_SECONDS, isolation_level=None)
+        ) as connection:
+            connection.text_factory = lambda data: data.decode("utf-8", "surrogateescape")
+            connection.execute("PRAGMA trusted_schema = OFF")
+            connection.execute("PRAGMA secure_delete = ON")
+            kinds = dict(connection.execute("SELECT name, type FROM sqlite_master"))
+            if {"trigger", "view"} & set(kinds.values()):
+                raise StorageError(f"{path} runs code of its own, which ollm never writes.")
+            connection.execute("BEGIN" if dry_run else "BEGIN IMMEDIATE")
+            tables = [name for name, kind in kinds.items() if kind == "table" and not name.startswith("sqlite_")]
+            count = sum(_rewrite_table(connection, table, replace, dry_run=dry_run) for table in tables)
+            connection.execute("COMMIT")
+            if not dry_run:
+                connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+                connection.execute("VACUUM")
+            return count
+    except sqlite3.DatabaseError as error:
+        if error.sqlite_errorcode & 0xFF in UNWRITABLE_CODES:
+            raise StorageError(f"{path}: {error}.") from error
+        return None
+
+
+def _rewrite_table(
+    connection: sqlite3.Connection, table: str, replace: Callable[[bytes], tuple[bytes, int]], *, dry_run: bool
+) -> int:
+    count = 0
+    rows = connection.execute(f'SELECT rowid, * FROM "{table}"')  # noqa: S608 - a name of its own
+    names = [column[0] for column in rows.description][1:]
+    for row, *cells in rows.fetchall():
+        for name, cell in zip(names, cells, strict=True):
+            if not isinstance(cell, str | bytes):
+                continue
+            made, found = replace(cell.encode("utf-8", "surrogateescape") if isinstance(cell, str) else cell)
+            count += found
+            if found and not dry_run:
+                query = f'UPDATE OR REPLACE "{table}" SET "{name}" = ? WHERE rowid = ?'  # noqa: S608
+                connection.execute(query, (made.decode() if isinstance(cell, str) else made, row))
+    return count
