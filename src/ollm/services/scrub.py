@@ -138,6 +138,7 @@ class Scrubber:
                 with contextlib.suppress(OllmError):  # one that cannot be read is searched as it is
                     writer, _ = files.open(session_id, to_continue=False)
                     try:
+                        writer.fold()
                         writer.close()
                     finally:
                         writer.abandon()

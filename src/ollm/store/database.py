@@ -338,8 +338,8 @@ def suggest_fix(error: sqlite3.Error) -> str:
 
 
 def rewrite_cells(path: Path, replace: Callable[[bytes], tuple[bytes, int]], *, dry_run: bool) -> int | None:
-    """Replace text in every row, then write the file anew, without free pages. `replace` returns the new bytes of a cell
-    and how much it replaced. Returns the sum, or None for a damaged file."""
+    """Replace text in every row, then write the file anew, without free pages. `replace` returns the new bytes of a
+    cell and how much it replaced. Returns the sum, or None for a damaged file."""
     import sqlite3
 
     try:

@@ -37,7 +37,7 @@ finally:
 """
 
 SPLIT = """
-import asyncio, os, sys
+import asyncio, os, sys, time
 from pathlib import Path
 from ollm.app import ProcessScope
 from ollm.domain.messages import Message, TextPart
@@ -46,7 +46,8 @@ async def record(text, place):
     session = await service.create_session("m", "openai", workspace=place)
     await service.record_message(session, Message(role="user", parts=(TextPart(text="say it"),), timestamp="2026-01-01T00:00:00.000Z"))
     await service.record_text(session, TextPart, text[:6])
-    await service.record_message(session, Message(role="assistant", parts=(TextPart(text=text),), timestamp="2026-01-01T00:00:00.000Z"))
+    time.sleep(1.2)
+    await service.record_text(session, TextPart, text[6:])
     os._exit(1)
 asyncio.run(record(*sys.argv[1:]))
 """
