@@ -52,7 +52,7 @@ async def test_chunk_borders_inside_a_character_change_nothing(size: int) -> Non
         pieces = await said(openai(server.base_url))
 
     assert text_of(pieces) == WISE
-    assert CallPiece("w", {"content": WISE}) in pieces
+    assert CallPiece("w", {"content": WISE}, "call_0") in pieces
 
 
 async def test_calls_are_put_together_from_their_fragments_in_order() -> None:
@@ -60,7 +60,7 @@ async def test_calls_are_put_together_from_their_fragments_in_order() -> None:
     async with ScriptedServer([Answer(text="Looking.", calls=calls)]) as server:
         pieces = await said(openai(server.base_url))
 
-    assert pieces[-3:-1] == [CallPiece(name, arguments) for name, arguments in calls]
+    assert pieces[-3:-1] == [CallPiece(*call, f"call_{index}") for index, call in enumerate(calls)]
     assert isinstance(pieces[-1], FinishPiece)
     assert pieces[-1].reason == "tool_calls"
 
@@ -69,7 +69,7 @@ async def test_arguments_that_are_not_json_are_kept_as_the_model_wrote_them() ->
     async with ScriptedServer([Answer(calls=[("grep", '{"pattern": "x"'), ("ls", "")])]) as server:
         pieces = await said(openai(server.base_url))
 
-    assert pieces[:2] == [CallPiece("grep", '{"pattern": "x"'), CallPiece("ls", {})]
+    assert pieces[:2] == [CallPiece("grep", '{"pattern": "x"', "call_0"), CallPiece("ls", {}, "call_1")]
 
 
 async def test_the_request_holds_messages_tools_calls_results_and_images() -> None:
@@ -92,9 +92,9 @@ async def test_the_request_holds_messages_tools_calls_results_and_images() -> No
         {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}},
     ]
     assert body["messages"][2]["tool_calls"] == [
-        {"id": "c1", "type": "function", "function": {"name": "ls", "arguments": '{"path":"ü"}'}}
+        {"id": "c00000001", "type": "function", "function": {"name": "ls", "arguments": '{"path":"ü"}'}}
     ]
-    assert body["messages"][3] == {"role": "tool", "content": "a.txt", "tool_call_id": "c1"}
+    assert body["messages"][3] == {"role": "tool", "content": "a.txt", "tool_call_id": "c00000001"}
     assert body["tools"][0]["function"]["name"] == "ls"
     assert (body["stream"], body["stream_options"]) == (True, {"include_usage": True})
     assert (body["max_tokens"], body["temperature"]) == (9, 0.5)
@@ -173,7 +173,7 @@ async def test_a_long_call_that_comes_in_fragments_is_no_silence() -> None:
     async with ScriptedServer([Answer(calls=[("write_file", {"content": "x" * 60})], pace=0.1)]) as server:
         pieces = await said(openai(server.base_url, ProviderTimeouts(connect=1, first_token=0.5, stall=0.4)))
 
-    assert pieces[0] == CallPiece("write_file", {"content": "x" * 60})
+    assert pieces[0] == CallPiece("write_file", {"content": "x" * 60}, "call_0")
 
 
 async def test_reading_the_prompt_with_progress_is_no_silence() -> None:

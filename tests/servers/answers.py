@@ -17,6 +17,7 @@ class Answer(msgspec.Struct, kw_only=True):
     text: str = ""
     thinking: str = ""
     calls: list[tuple[str, Any]] = []
+    deltas: list[dict[str, Any]] = []  # sent as they are, before all else
     reason: str = ""  # finish reason; empty: what fits
     status: int = 200
     body: Any = None  # the whole body when status is not 200

@@ -102,6 +102,7 @@ class ScriptedServer(Server):
         chunks: list[dict[str, Any]] = [
             {"choices": [], "prompt_progress": {"processed": done, "total": total}} for done, total in answer.progress
         ]
+        chunks += [_delta(delta) for delta in answer.deltas]
         chunks += [_delta({"reasoning_content": piece}) for piece in words(answer.thinking)]
         chunks += [_delta({"content": piece}) for piece in words(answer.text)]
         for index, (name, arguments) in enumerate(answer.calls):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import takewhile
 from typing import Any, Literal
 
@@ -77,11 +77,12 @@ class Message(SparseData, frozen=True):
 
 
 class ToolCall(Data, frozen=True):
-    """A tool call of the model: a name, and arguments as the model wrote them."""
+    """A tool call of the model: a name, and arguments as the model wrote them. `wire_id` is the server's id for it."""
 
     id: str
     name: str
     arguments: JsonObject
+    wire_id: str = ""
 
 
 class PromptMessage(SparseData, frozen=True):
@@ -132,11 +133,11 @@ def _answers_group(message: PromptMessage, group: Group) -> bool:
     return bool(calls) and (message.call_id is None or any(call.id == message.call_id for call in calls))
 
 
-def encode_calls(calls: Iterable[ToolCall]) -> list[JsonObject]:
-    """Encode calls as OpenAI's API and the workspace's record write them."""
+def encode_calls(calls: Iterable[ToolCall], name_call: Callable[[str], str] = str) -> list[JsonObject]:
+    """Encode calls as OpenAI's API and the workspace's record write them. `name_call` turns our ids into others."""
     return [
         {
-            "id": call.id,
+            "id": name_call(call.id),
             "type": "function",
             "function": {"name": call.name, "arguments": msgspec.json.encode(call.arguments).decode()},
         }

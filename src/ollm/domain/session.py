@@ -13,7 +13,7 @@ from ollm.domain.tools import ToolCallRecord
 
 RedactField = Callable[[str, str], str]
 _UNREDACTED_FIELDS = frozenset(
-    "id sessionId role type status timestamp startTime lastActivity messageId mediaType data".split()  # noqa: SIM905 - shorter so
+    "id sessionId role type status timestamp startTime lastActivity messageId mediaType data wireId".split()  # noqa: SIM905 - shorter so
 )
 
 

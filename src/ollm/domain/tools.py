@@ -91,6 +91,7 @@ class ToolCallRecord(Data, frozen=True):
     status: CallStatus = "running"
     error: ErrorInfo | None = None
     summary: str | UnsetType = UNSET
+    wire_id: str | UnsetType = UNSET  # the server's id for the call
 
 
 class ToolSchema(Data, frozen=True):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from itertools import pairwise
 from operator import attrgetter
@@ -15,10 +15,11 @@ from ollm.config.settings import ModelSettings
 from ollm.domain.context import Usage
 from ollm.domain.errors import OllmError
 from ollm.domain.lazy import compile_late
-from ollm.domain.messages import JsonObject, PromptMessage
+from ollm.domain.messages import JsonObject, PromptMessage, ToolCall
 from ollm.domain.struct import Data
 from ollm.domain.tools import ToolSchema
 
+MAX_WIRE_ID_CHARACTERS = 128
 FinishReason = Literal["stop", "length", "tool_calls", "unknown"]
 ExplainError = Callable[[OllmError], Awaitable[OllmError | None]]
 _read_role = attrgetter("role")
@@ -62,6 +63,7 @@ class CallPiece(Piece, frozen=True, tag="call"):
 
     name: str
     arguments: JsonObject | str
+    id: str = ""  # the server's, or "" if it gave none
 
 
 class ProgressPiece(Piece, frozen=True, tag="progress"):
@@ -272,6 +274,27 @@ def build_functions(tools: tuple[ToolSchema, ...]) -> list[JsonObject]:
         }
         for tool in tools
     ]
+
+
+class WireIds:
+    """The ids that a server reads: its own, or nine letters and digits made from ours if it gave none or one twice.
+    The templates of Mistral refuse any other form."""
+
+    def __init__(self, messages: Iterable[PromptMessage] = ()) -> None:
+        self._names: dict[str, str] = {}
+        self._given: set[str] = set()
+        for message in messages:
+            self.add_calls(message.calls)
+
+    def add_calls(self, calls: Iterable[ToolCall]) -> None:
+        for call in calls:
+            if 0 < len(call.wire_id) <= MAX_WIRE_ID_CHARACTERS and call.wire_id not in self._given:
+                self._given.add(call.wire_id)
+                self._names[call.id] = call.wire_id
+
+    def name_call(self, call_id: str) -> str:
+        plain = "".join(filter(str.isalnum, call_id))
+        return self._names.get(call_id) or f"{plain[:1]}{plain[1:]:0>8}"[-9:]
 
 
 def merge_user_messages(messages: Sequence[PromptMessage]) -> list[PromptMessage]:

@@ -7,7 +7,7 @@ truncate the prompt.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from typing import Any
 
@@ -107,7 +107,7 @@ def build_chat_body(request: ChatRequest) -> JsonObject:
     messages = list(request.messages) if request.verbatim else merge_user_messages(request.messages)
     if request.settings:
         messages = request_settings.add_thinking_word(messages, request.settings)
-    body: JsonObject = {"model": request.model, "messages": list(map(build_message, messages)), "stream": True}
+    body: JsonObject = {"model": request.model, "messages": build_messages(messages), "stream": True}
     if request.tools:
         body["tools"] = build_functions(request.tools)
     if request.response_schema is not None:
@@ -116,14 +116,26 @@ def build_chat_body(request: ChatRequest) -> JsonObject:
     return request_settings.add_ollama_fields(body, request.settings) if request.settings else body
 
 
-def build_message(message: PromptMessage) -> JsonObject:
+def build_messages(messages: Sequence[PromptMessage]) -> list[JsonObject]:
+    given = {call.id: call.wire_id for message in messages for call in message.calls if call.wire_id}
+    return [build_message(message, given) for message in messages]
+
+
+def build_message(message: PromptMessage, given: Mapping[str, str]) -> JsonObject:
+    """Build a message. Older servers give calls no ids, and get none."""
     body: JsonObject = {"role": message.role, "content": message.content}
     if message.images:
         body["images"] = [image.data for image in message.images]
     if message.calls:
-        body["tool_calls"] = [{"function": {"name": c.name, "arguments": c.arguments}} for c in message.calls]
+        body["tool_calls"] = [
+            {"function": {"name": call.name, "arguments": call.arguments}}
+            | ({"id": call.wire_id} if call.wire_id else {})
+            for call in message.calls
+        ]
     if message.role == "tool" and message.tool_name:
         body["tool_name"] = message.tool_name
+    if message.call_id and message.call_id in given:
+        body["tool_call_id"] = given[message.call_id]
     return body
 
 
@@ -136,7 +148,8 @@ def read_pieces(value: dict[str, Any]) -> list[AnyPiece]:
         pieces.append(TextPiece(content))
     for entry in as_entries(message.get("tool_calls")):
         function = as_mapping(entry.get("function"))
-        pieces.append(CallPiece(as_text(function.get("name")), parse_arguments(function.get("arguments"))))
+        arguments = parse_arguments(function.get("arguments"))
+        pieces.append(CallPiece(as_text(function.get("name")), arguments, as_text(entry.get("id"))))
     return pieces
 
 

@@ -30,6 +30,7 @@ from ollm.providers.base import (
     ProgressPiece,
     TextPiece,
     ThinkingPiece,
+    WireIds,
     as_entries,
     as_mapping,
     as_text,
@@ -291,12 +292,13 @@ class MessageEncoder:
     def __init__(self) -> None:
         self._messages: list[PromptMessage] = []
         self._encoded: list[msgspec.Raw] = []
+        self._ids = WireIds()
 
     def __call__(self, messages: Sequence[PromptMessage]) -> list[msgspec.Raw]:
         same = count_same_objects(self._messages, messages)
         known = dict(zip(map(id, self._messages[same:]), self._encoded[same:], strict=True))
         fresh = [
-            known.get(id(message)) or msgspec.Raw(msgspec.json.encode(build_message(message)))
+            known.get(id(message)) or msgspec.Raw(msgspec.json.encode(build_message(message, self._ids)))
             for message in messages[same:]
         ]
         self._messages, self._encoded = list(messages), self._encoded[:same] + fresh
@@ -309,13 +311,14 @@ def build_chat_body(
     kind: Kind = "other",
 ) -> JsonObject:
     messages = list(request.messages) if request.verbatim else merge_user_messages(request.messages)
+    ids = WireIds()
     if request.settings:
         from ollm.providers.request_settings import add_openai_fields, add_thinking_word
 
         messages = add_thinking_word(messages, request.settings)
     body: JsonObject = {
         "model": request.model,
-        "messages": encode(messages) if encode else list(map(build_message, messages)),
+        "messages": encode(messages) if encode else [build_message(message, ids) for message in messages],
         "stream": True,
         "stream_options": {"include_usage": True},
     }
@@ -331,12 +334,13 @@ def build_chat_body(
     return add_openai_fields(body, request.settings, kind) if request.settings else body
 
 
-def build_message(message: PromptMessage) -> JsonObject:
+def build_message(message: PromptMessage, ids: WireIds) -> JsonObject:
     body: JsonObject = {"role": message.role, "content": _build_content(message)}
     if message.calls:
-        body["tool_calls"] = encode_calls(message.calls)
+        ids.add_calls(message.calls)
+        body["tool_calls"] = encode_calls(message.calls, ids.name_call)
     if message.role == "tool" and message.call_id:
-        body["tool_call_id"] = message.call_id
+        body["tool_call_id"] = ids.name_call(message.call_id)
     return body
 
 
@@ -377,7 +381,8 @@ class CallFragments:
         )
 
     def build_piece(self) -> CallPiece:
-        return CallPiece(self.name, self.whole if self.whole is not None else parse_arguments(self.arguments_text))
+        arguments = self.whole if self.whole is not None else parse_arguments(self.arguments_text)
+        return CallPiece(self.name, arguments, self.identity)
 
 
 class StreamAssembler:

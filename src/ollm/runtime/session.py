@@ -120,7 +120,13 @@ class OpenSession:
         at = format_stamp(self._clock())
         asked = tuple(ToolCallPart(call.id) for call in calls)
         started = [
-            ToolCallRecord(id=call.id, name=call.name, args=sanitize_arguments(call.arguments), timestamp=at)
+            ToolCallRecord(
+                id=call.id,
+                name=call.name,
+                args=sanitize_arguments(call.arguments),
+                timestamp=at,
+                wire_id=call.wire_id or msgspec.UNSET,
+            )
             for call in calls
         ]
         message = Message(role="assistant", parts=(*parts, *asked), timestamp=at, cut=cut.strip(), written=written)

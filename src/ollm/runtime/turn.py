@@ -28,7 +28,6 @@ from ollm.domain.messages import (
     TextPart,
     ToolCall,
 )
-from ollm.domain.tools import ToolCallRecord
 from ollm.providers.base import AnyPiece
 from ollm.runtime.base import TurnObserver
 from ollm.runtime.changes import auto_switch_mode
@@ -279,10 +278,7 @@ class Turn:
     async def _record_answer(self, answer: StreamedAnswer, calls: Sequence[ToolCall]) -> Message:
         """Record the answer with its calls, which have not run yet."""
         message = await self._session.record_answer(answer.parts, calls, cut=answer.cut, written=answer.own_text)
-        asked = {
-            call.id: ToolCallRecord(id=call.id, name=call.name, args=call.arguments, timestamp="") for call in calls
-        }
-        self._parts.prompt.add_message(message, asked)
+        self._parts.prompt.add_message(message, self._session.calls)
         return message
 
     async def _record_results(self, parts: tuple[AnyPart, ...]) -> None:

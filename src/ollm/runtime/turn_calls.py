@@ -115,7 +115,7 @@ class TurnCalls:
         for piece in answer.calls:
             found = self._guide.resolve_call(piece) if self._guide else piece
             name, arguments = unwrap_call(found.name, wrap_arguments(found.arguments))
-            call = ToolCall(id=self._new_call_id(), name=name, arguments=arguments)
+            call = ToolCall(id=self._new_call_id(), name=name, arguments=arguments, wire_id=piece.id)
             if refusal := getattr(found, "refusal", ""):
                 self._refusals[call.id] = refusal
             calls.append(call)

@@ -59,7 +59,7 @@ async def test_a_native_call_stays_as_it_is_and_is_learnt() -> None:
     async with talking([Answer(calls=[("read_file", {"path": "a.txt"})])]) as (model, _):
         pieces = await asked(model)
 
-    assert pieces[0] == READ
+    assert pieces[0] == CallPiece("read_file", {"path": "a.txt"}, "call_0")
     assert pieces[-1].reason == "tool_calls"
     assert model.facts.call_form == "native"
 

@@ -83,6 +83,7 @@ class ToolCallRun:
             args=sanitize_arguments(call.arguments),
             timestamp=format_stamp(services.clock()),
             message_id=message_id,
+            wire_id=call.wire_id or msgspec.UNSET,
         )
         self._services = services
         self._limits = limits

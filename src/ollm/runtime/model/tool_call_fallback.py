@@ -184,7 +184,7 @@ class AnswerParser:
 
         self.native = True
         arguments = piece.arguments if isinstance(piece.arguments, dict) else repair_arguments(piece.arguments)
-        self.calls.append(CallPiece(piece.name, arguments))
+        self.calls.append(CallPiece(piece.name, arguments, piece.id))
 
     def _should_stop(self, text: str) -> bool:
         """Return True if nothing useful can follow."""

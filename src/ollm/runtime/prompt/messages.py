@@ -52,7 +52,7 @@ def _fence_attachment(text: str) -> str:
 
 def _render_answer(message: Message, calls: Mapping[str, ToolCallRecord]) -> list[PromptMessage]:
     asked = tuple(
-        ToolCall(id=record.id, name=record.name, arguments=record.args)
+        ToolCall(id=record.id, name=record.name, arguments=record.args, wire_id=record.wire_id or "")
         for record in (calls[found] for found in message.call_ids if found in calls)
     )
     text = message.text

@@ -46,7 +46,7 @@ class SessionArchive:
     async def read_call_output(self, call_id: str) -> str | None:
         session = await self._load(None)
         calls = session.tool_calls if session else ()
-        found = next((call for call in calls if call.id == call_id), None)
+        found = next((call for call in calls if call_id in (call.id, call.wire_id)), None)
         return None if found is None else get_call_output(found)
 
     async def search(self, queries: Sequence[str], limit: int) -> FoundPassages:
