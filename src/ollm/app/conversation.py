@@ -244,11 +244,20 @@ class ConversationScope:
     def build_prompt(self, model: Model) -> Prompt:
         counter = self.storage.counter
         counter.calibrate(model.facts.token_factor, model.facts.token_samples)
-        prompt_model = PromptModel(session_id="", model=model.name, window=model.window, mode=self.storage.mode)
+        prompt_model = PromptModel(
+            session_id="",
+            model=model.name,
+            window=model.window,
+            mode=self.storage.mode,
+            origin=model.origin,
+            replay=model.replay,
+        )
         self.add_project_instructions()
         self.add_notes()
         self.add_skills(model.window)
-        return Prompt(prompt_model, self.process.settings, counter, self.storage.entries, goals=self.storage.goals)
+        prompt = Prompt(prompt_model, self.process.settings, counter, self.storage.entries, goals=self.storage.goals)
+        prompt.meter.shown_thinking = model.facts.shown_thinking
+        return prompt
 
     def build_compactor(self, prompt: Prompt, roles: Lazy[RoleModels] | None = None) -> Compactor:
         return Compactor(

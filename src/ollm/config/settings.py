@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta, field
 
-from ollm.domain.context import Approval, Strategy
+from ollm.domain.context import Approval, ReplayThinking, Strategy
 from ollm.domain.struct import Data
 
 Count = Annotated[int, Meta(ge=0)]
@@ -277,6 +277,10 @@ class ModelSettings(Data, frozen=True):
     thinking: Annotated[
         Literal["on", "off", "/no_think"] | None,
         Meta(description="on, off, or /no_think: off by that word in the prompt, for templates that read it."),
+    ] = None
+    replay_thinking: Annotated[
+        ReplayThinking | None,
+        Meta(description="Thinking sent back: of the whole session (the template decides), of the turn, or off."),
     ] = None
     thinking_budget: Annotated[Count | None, Meta(description="Maximum tokens of thinking.")] = None
     reasoning_effort: Annotated[

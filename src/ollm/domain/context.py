@@ -12,6 +12,8 @@ Strategy = Literal["summarize", "truncate", "hybrid"]
 CheckpointAge = Literal["detailed", "medium", "compact"]
 EntrySource = Literal["hook", "extension", "user", "system"]
 ModeName = Literal["assistant", "plan", "code", "debug"]
+ReplayThinking = Literal["turn", "session", "off"]
+DEFAULT_REPLAY: ReplayThinking = "session"
 Approval = Literal["read-only", "ask", "accept-edits", "yolo"]
 
 
@@ -208,6 +210,8 @@ class PromptModel(Data, frozen=True):
     model: str
     window: int
     mode: ModeName = "code"
+    origin: str = ""  # the hash of its server and model; "" if nothing is sent
+    replay: ReplayThinking = DEFAULT_REPLAY
 
 
 class ContextView(Data, frozen=True):

@@ -167,6 +167,7 @@ class ContextUsage(Event, frozen=True, tag="context-usage"):
     window: int
     trigger: int
     fixed: int = 0  # what compression never touches: instructions, tool schemas, checkpoints
+    thinking: int = 0  # of `used`: thinking that goes back to the model
     reused_share: float | None = None
     broken_by: str | None = None
 

@@ -14,6 +14,7 @@ from ollm.domain.struct import Data, SparseData
 
 Role = Literal["user", "assistant", "system", "tool"]
 JsonObject = dict[str, Any]
+ThinkingField = Literal["", "reasoning_content", "reasoning", "thinking", "text"]  # "text": between tags in the answer
 UNPARSED_KEY = "_unparsed"  # holds arguments that are not a JSON object
 
 
@@ -25,8 +26,12 @@ class TextPart(MessagePart, frozen=True, tag="text"):
     text: str
 
 
-class ThinkingPart(MessagePart, frozen=True, tag="thinking"):
+class ThinkingPart(MessagePart, frozen=True, tag="thinking", omit_defaults=True):
+    """Thinking, the field in which the server sent it, and the server's own form of it, which goes back untouched."""
+
     text: str
+    field: ThinkingField = ""
+    details: tuple[JsonObject, ...] = ()
 
 
 PICTURE_TYPES = ("image/png", "image/jpeg", "image/gif", "image/webp")  # that models take and browsers show
@@ -61,6 +66,7 @@ class Message(SparseData, frozen=True):
     interrupted: bool = False
     cut: str = ""  # text after the model's tool call: stored, never shown or sent
     written: str = ""  # the model's own text up to the call, if calls were parsed from text
+    origin: str = ""  # of an answer: a short hash of its server and model
 
     @property
     def text(self) -> str:
@@ -92,11 +98,15 @@ class PromptMessage(SparseData, frozen=True):
     the result of a failed call or command. `own_chars` is the offset at which the message itself ends and the engine's
     additions begin (files for a request, facts about a step), or None without additions. `written` is the model's
     original text from which content and calls were parsed; empty if they were not, or have been shortened since.
+    `origin` is the server and model that understand its thinking and the ids of its calls.
     """
 
     role: Role
     content: str
     thinking: str = ""
+    thinking_field: ThinkingField = ""
+    thinking_details: tuple[JsonObject, ...] = ()
+    origin: str = ""
     images: tuple[ImagePart, ...] = ()
     calls: tuple[ToolCall, ...] = ()
     call_id: str | None = None
@@ -105,6 +115,11 @@ class PromptMessage(SparseData, frozen=True):
     failed: bool = False
     own_chars: int | None = None
     written: str = ""
+
+    def without_thinking(self) -> PromptMessage:
+        if not (self.thinking or self.thinking_details):
+            return self
+        return msgspec.structs.replace(self, thinking="", thinking_details=())
 
     def split_content(self) -> tuple[str, str]:
         """Split the content into the message itself and the engine's additions."""

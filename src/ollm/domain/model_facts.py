@@ -12,6 +12,7 @@ ResultForm = Literal["tool", "user"]
 WrittenForm = Literal["fence", "tag", "json"]
 SystemForm = Literal["system", "user"]
 ThinkingForm = Literal["none", "separate", "tagged", "opened"]  # in the answer: with both tags, or only the last
+ShownThinking = Literal["none", "turn", "session"]  # of the thinking sent back, what the template shows the model
 SamplingField = Literal["temperature", "topK", "seed"]
 ServerKind = Literal["llama.cpp", "vllm", "sglang", "lm-studio", "tabbyapi", "ollama", "embedded", "other"]
 Stamp = Annotated[str, Meta(max_length=40, pattern=r"^[\dT:.Z+-]*$")]  # ISO 8601
@@ -52,6 +53,8 @@ class ModelFacts(Data, frozen=True):
     server: ServerKind | None = None
     system_form: SystemForm = "system"  # "user": the template drops system messages, so they begin the first user's
     thinking: ThinkingForm | None = None
+    takes_thinking: bool = True  # False: the server refuses messages with their thinking
+    shown_thinking: ShownThinking | None = None
     thinking_off: bool | None = None  # True if `thinking: off` stops it
     sampling: tuple[SamplingField, ...] | None = None  # the fields that have an effect
     reuses_prefix: bool | None = None
@@ -64,7 +67,9 @@ class ModelFacts(Data, frozen=True):
 
     def forget_server(self) -> "ModelFacts":
         """Forget the served window and what needs a workaround, to measure them anew."""
-        return replace(self, served_window=None, said_window=None, system_form="system", thinking=None)
+        return replace(
+            self, served_window=None, said_window=None, system_form="system", thinking=None, takes_thinking=True
+        )
 
     @property
     def needs_workaround(self) -> bool:
@@ -90,6 +95,7 @@ class ModelFacts(Data, frozen=True):
             written_form=self.written_form,
             result_form=self.result_form,
             takes_tools=self.takes_tools,
+            takes_thinking=self.takes_thinking,
             parameters=self.parameters if self.chats_only else None,
         )
 

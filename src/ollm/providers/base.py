@@ -15,7 +15,7 @@ from ollm.config.settings import ModelSettings
 from ollm.domain.context import Usage
 from ollm.domain.errors import OllmError
 from ollm.domain.lazy import compile_late
-from ollm.domain.messages import JsonObject, PromptMessage, ToolCall
+from ollm.domain.messages import JsonObject, PromptMessage, ThinkingField, ToolCall
 from ollm.domain.struct import Data
 from ollm.domain.tools import ToolSchema
 
@@ -49,7 +49,11 @@ class TextPiece(Piece, frozen=True, tag="text"):
 
 
 class ThinkingPiece(Piece, frozen=True, tag="thinking"):
+    """Thinking. With a `field` it goes back to the server in that field; `details` are its own form of it, whole."""
+
     text: str
+    field: ThinkingField = ""
+    details: tuple[JsonObject, ...] = ()
 
 
 class WrittenPiece(Piece, frozen=True, tag="written"):
@@ -222,6 +226,21 @@ def as_entries(value: Any) -> list[dict[str, Any]]:
 
 def as_text(value: Any) -> str:
     return value if isinstance(value, str) else ""
+
+
+def as_thinking(value: Any) -> str:
+    """Read thinking. A value that is not text is kept as JSON, so that nothing is lost."""
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode() if value else ""
+
+
+def write_thinking(message: PromptMessage, body: JsonObject) -> None:
+    """Add a message's thinking to its body, in the field in which it came."""
+    if message.thinking_field == "text" and message.thinking:
+        body["content"] = f"<think>{message.thinking}</think>\n\n{message.content}"
+    elif message.thinking_field and message.thinking:
+        body[message.thinking_field] = message.thinking
+    if message.thinking_details:
+        body["reasoning_details"] = message.thinking_details
 
 
 _ESCAPE = compile_late(

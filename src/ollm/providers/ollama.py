@@ -27,11 +27,13 @@ from ollm.providers.base import (
     as_entries,
     as_mapping,
     as_text,
+    as_thinking,
     build_functions,
     is_same_model,
     merge_user_messages,
     parse_arguments,
     read_sampling,
+    write_thinking,
 )
 from ollm.providers.exchange import Exchange, ServerProvider
 from ollm.providers.server_errors import as_int, make_unknown_model_error
@@ -124,6 +126,7 @@ def build_messages(messages: Sequence[PromptMessage]) -> list[JsonObject]:
 def build_message(message: PromptMessage, given: Mapping[str, str]) -> JsonObject:
     """Build a message. Older servers give calls no ids, and get none."""
     body: JsonObject = {"role": message.role, "content": message.content}
+    write_thinking(message, body)
     if message.images:
         body["images"] = [image.data for image in message.images]
     if message.calls:
@@ -142,8 +145,8 @@ def build_message(message: PromptMessage, given: Mapping[str, str]) -> JsonObjec
 def read_pieces(value: dict[str, Any]) -> list[AnyPiece]:
     message = as_mapping(value.get("message"))
     pieces: list[AnyPiece] = []
-    if thinking := as_text(message.get("thinking")):
-        pieces.append(ThinkingPiece(thinking))
+    if thinking := as_thinking(message.get("thinking")):
+        pieces.append(ThinkingPiece(thinking, "thinking"))
     if content := as_text(message.get("content")):
         pieces.append(TextPiece(content))
     for entry in as_entries(message.get("tool_calls")):

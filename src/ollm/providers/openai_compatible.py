@@ -18,7 +18,7 @@ from ollm.domain.errors import (
     ToolsUnsupportedError,
     UnknownModelError,
 )
-from ollm.domain.messages import JsonObject, PromptMessage, count_same_objects, encode_calls
+from ollm.domain.messages import JsonObject, PromptMessage, ThinkingField, count_same_objects, encode_calls
 from ollm.providers.base import (
     AnyPiece,
     CallPiece,
@@ -34,10 +34,12 @@ from ollm.providers.base import (
     as_entries,
     as_mapping,
     as_text,
+    as_thinking,
     build_functions,
     merge_user_messages,
     parse_arguments,
     relay,
+    write_thinking,
 )
 from ollm.providers.exchange import Exchange, ServerProvider
 from ollm.providers.server_errors import ModelLoadingError, as_int, make_unknown_model_error
@@ -71,6 +73,7 @@ REASONS: dict[str, FinishReason] = {
     "function_call": "tool_calls",
 }
 DONE_MARK = "[DONE]"
+THINKING_FIELDS: tuple[ThinkingField, ...] = ("reasoning_content", "reasoning")
 MAX_CALL_CHARACTERS = 8 << 20  # what one answer may bring of calls
 MAX_CALLS = 1_000
 MAX_BATCHED_REQUESTS = 256  # vLLM's default for --max-num-seqs
@@ -336,6 +339,7 @@ def build_chat_body(
 
 def build_message(message: PromptMessage, ids: WireIds) -> JsonObject:
     body: JsonObject = {"role": message.role, "content": _build_content(message)}
+    write_thinking(message, body)
     if message.calls:
         ids.add_calls(message.calls)
         body["tool_calls"] = encode_calls(message.calls, ids.name_call)
@@ -385,6 +389,19 @@ class CallFragments:
         return CallPiece(self.name, arguments, self.identity)
 
 
+def join_details(entries: Sequence[JsonObject]) -> tuple[JsonObject, ...]:
+    """Join the streamed pieces of each block of thinking. Everything else in them stays as it came."""
+    joined: list[JsonObject] = []
+    for entry in entries:
+        last = joined[-1] if joined else {}
+        same = {"type", "index", "id"} & (last.keys() | entry.keys())
+        if last and "text" in last and "text" in entry and all(last.get(key) == entry.get(key) for key in same):
+            joined[-1] = {**last, **entry, "text": as_text(last["text"]) + as_text(entry["text"])}
+        else:
+            joined.append(entry)
+    return tuple(joined)
+
+
 class StreamAssembler:
     """A converter from decoded chunks to pieces; `finish` returns the calls and the end."""
 
@@ -392,6 +409,8 @@ class StreamAssembler:
         self._calls: list[CallFragments] = []
         self._by_index: dict[int, CallFragments] = {}
         self._reason: FinishReason | None = None
+        self._field: ThinkingField = ""
+        self._details: list[JsonObject] = []
         self._usage = Usage()
         self._call_characters = 0
         self.grew = False  # the last chunk brought something
@@ -425,7 +444,8 @@ class StreamAssembler:
     def finish(self) -> list[AnyPiece]:
         reason = "tool_calls" if self._calls else self._reason or "unknown"
         end = FinishPiece(reason, self._usage, self._counts_reuse, read_seconds=self._read_seconds)
-        return [*(call.build_piece() for call in self._calls), end]
+        thought = [ThinkingPiece("", "reasoning", join_details(self._details))] if self._details else []
+        return [*thought, *(call.build_piece() for call in self._calls), end]
 
     def _read_choice(self, choice: dict[str, Any]) -> list[AnyPiece]:
         delta = as_mapping(choice.get("delta")) or as_mapping(choice.get("message"))
@@ -435,12 +455,18 @@ class StreamAssembler:
             self._add_fragment(entry)
             self.writing = True
         pieces: list[AnyPiece] = []
-        if thinking := as_text(delta.get("reasoning_content")) or as_text(delta.get("reasoning")):
-            pieces.append(ThinkingPiece(thinking))
+        self._details += as_entries(delta.get("reasoning_details"))
+        pieces += self._read_thinking(delta)
         if content := as_text(delta.get("content")):
             pieces.append(TextPiece(content))
         self.writing = self.writing or bool(pieces)
         return pieces
+
+    def _read_thinking(self, delta: dict[str, Any]) -> list[AnyPiece]:
+        """Read thinking from the field of this server. The same text in both fields counts once."""
+        found = {name: text for name in THINKING_FIELDS if (text := as_thinking(delta.get(name)))}
+        self._field = self._field or next(iter(found), "")
+        return [ThinkingPiece(text, self._field) for text in dict.fromkeys(found.values())]
 
     def _add_fragment(self, entry: dict[str, Any]) -> None:
         """Add a fragment. Servers distinguish calls by index, by id alone, or by order."""

@@ -109,15 +109,22 @@ class OpenSession:
         return await self._write_message(Message(role=role, parts=parts, timestamp=at, interrupted=interrupted))
 
     async def record_answer(
-        self, parts: tuple[AnyPart, ...], calls: Sequence[ToolCall], *, cut: str = "", written: str = ""
+        self,
+        parts: tuple[AnyPart, ...],
+        calls: Sequence[ToolCall],
+        *,
+        cut: str = "",
+        written: str = "",
+        origin: str = "",
     ) -> Message:
         """Record the model's answer and the start of its calls. They were parsed from `written`; `cut` is the text
         after them."""
+        at = format_stamp(self._clock())
         if not calls:
-            return await self.record_message("assistant", parts)
+            origin = origin if any(isinstance(part, ThinkingPart) for part in parts) else ""
+            return await self._write_message(Message(role="assistant", parts=parts, timestamp=at, origin=origin))
         from ollm.runtime.calls.dispatch import sanitize_arguments
 
-        at = format_stamp(self._clock())
         asked = tuple(ToolCallPart(call.id) for call in calls)
         started = [
             ToolCallRecord(
@@ -129,7 +136,8 @@ class OpenSession:
             )
             for call in calls
         ]
-        message = Message(role="assistant", parts=(*parts, *asked), timestamp=at, cut=cut.strip(), written=written)
+        draft = Message(role="assistant", parts=(*parts, *asked), timestamp=at, origin=origin)
+        message = msgspec.structs.replace(draft, cut=cut.strip(), written=written)
         return await self._write_message(message, started)
 
     async def _write_message(self, draft: Message, started: Sequence[ToolCallRecord] = ()) -> Message:

@@ -277,7 +277,8 @@ class Turn:
 
     async def _record_answer(self, answer: StreamedAnswer, calls: Sequence[ToolCall]) -> Message:
         """Record the answer with its calls, which have not run yet."""
-        message = await self._session.record_answer(answer.parts, calls, cut=answer.cut, written=answer.own_text)
+        forms = {"cut": answer.cut, "written": answer.own_text, "origin": self._parts.state.model.origin}
+        message = await self._session.record_answer(answer.parts, calls, **forms)
         self._parts.prompt.add_message(message, self._session.calls)
         return message
 

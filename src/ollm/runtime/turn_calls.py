@@ -14,7 +14,16 @@ import msgspec
 
 from ollm.domain.context import Usage
 from ollm.domain.events import Event, PrefillProgress, TextDelta, ThinkingDelta
-from ollm.domain.messages import UNPARSED_KEY, AnyPart, JsonObject, TextPart, ThinkingPart, ToolCall, ToolResultPart
+from ollm.domain.messages import (
+    UNPARSED_KEY,
+    AnyPart,
+    JsonObject,
+    TextPart,
+    ThinkingField,
+    ThinkingPart,
+    ToolCall,
+    ToolResultPart,
+)
 from ollm.domain.text import format_count
 from ollm.domain.tools import ToolCallRecord
 from ollm.providers.base import (
@@ -209,6 +218,8 @@ class StreamedAnswer:
         self._save = save
         self._monotonic = monotonic
         self._written = ""
+        self._field: ThinkingField = ""
+        self._details: tuple[JsonObject, ...] = ()
         self._passages: list[tuple[type[TextPart | ThinkingPart], list[str]]] = []
 
     async def read(self, pieces: AsyncIterator[AnyPiece], check_text: Callable[[str, bool], None]) -> None:
@@ -222,9 +233,11 @@ class StreamedAnswer:
                         await self._save(TextPart, text)
                     self._emit(TextDelta(text=text))
                 case ThinkingPiece(text=text):
-                    self._append_text(ThinkingPart, text)
-                    await self._save(ThinkingPart, text)
-                    self._emit(ThinkingDelta(text=text))
+                    self._field, self._details = self._field or piece.field, self._details or piece.details
+                    if text:
+                        self._append_text(ThinkingPart, text)
+                        await self._save(ThinkingPart, text)
+                        self._emit(ThinkingDelta(text=text))
                 case WrittenPiece(text=text):
                     self._written += text
                     await self._save(TextPart, text)
@@ -240,7 +253,10 @@ class StreamedAnswer:
     @property
     def parts(self) -> tuple[AnyPart, ...]:
         """Text and thoughts in the order they came."""
-        return tuple(kind(text) for kind, texts in self._passages if (text := "".join(texts)))
+        found: list[AnyPart] = [ThinkingPart("", self._field, self._details)] if self._details else []
+        for kind, texts in self._passages:
+            found.append(ThinkingPart("".join(texts), self._field) if kind is ThinkingPart else kind("".join(texts)))
+        return tuple(found)
 
     @property
     def partial_parts(self) -> tuple[AnyPart, ...]:

@@ -136,16 +136,18 @@ def _order_entries(snapshot: ContextSnapshot) -> Sequence[dict[str, Any]]:
     return entries
 
 
+SNAPSHOT_FIELDS = (
+    *("thinking", "thinkingField", "thinkingDetails", "origin"),
+    *("images", "calls", "callId", "toolName", "sources", "failed"),
+)
+
+
 def _parse_message(entry: dict[str, Any]) -> PromptMessage:
     content = entry.get("shown", entry.get("content"))
     if not isinstance(content, str):
         parts = entry.get("parts", content if isinstance(content, list) else [])
         content = "".join(str(part.get("text", "")) for part in parts if isinstance(part, dict))
-    known: dict[str, Any] = {
-        name: entry[name]
-        for name in ("thinking", "images", "calls", "callId", "toolName", "sources", "failed")
-        if name in entry
-    }
+    known: dict[str, Any] = {name: entry[name] for name in SNAPSHOT_FIELDS if name in entry}
     number = entry.get("id")
     if "sources" not in known and isinstance(number, int) and number > 0:
         known["sources"] = [number]

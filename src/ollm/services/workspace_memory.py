@@ -80,6 +80,7 @@ def shorten_unit(unit: Sequence[PromptMessage], settings: ResumeSettings) -> lis
                 message.content, settings.tool_output_chars if message.role == "tool" else settings.message_chars
             ),
             thinking="",
+            thinking_details=(),
             images=(),
             written="",
             calls=tuple(shorten_call(call, settings.message_chars) for call in message.calls),

@@ -7,12 +7,13 @@ import re
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 from typing import TYPE_CHECKING, cast
+from zlib import crc32
 
 from msgspec.structs import replace
 
 from ollm.config.settings import ModelSettings, TokenPrice
 from ollm.domain.clock import monotonic
-from ollm.domain.context import Usage
+from ollm.domain.context import DEFAULT_REPLAY, ReplayThinking, Usage
 from ollm.domain.errors import ModelError, OllmError, RequestRefusedError
 from ollm.domain.events import MIN_PRICED_SECONDS
 from ollm.domain.lazy import compile_late
@@ -58,6 +59,17 @@ class Model:
         self.settings: ModelSettings | None = None  # the user's, for every request
         self.is_small = False  # it is shown files with a request, though it calls natively
         self.advice = ""  # how the server would take tools, when it refused them
+
+    @property
+    def origin(self) -> str:
+        """A short hash of server and model, which marks the ids and the thinking that only they understand."""
+        return f"{crc32(self.facts.key.encode(errors='replace')):08x}"
+
+    @property
+    def replay(self) -> ReplayThinking:
+        """How much thinking goes back to the model."""
+        wanted = self.settings.replay_thinking if self.settings else None
+        return wanted or DEFAULT_REPLAY if self.facts.takes_thinking else "off"
 
     def join_queue(self, folder: Path, places: int | None) -> None:
         """Take turns with other programs if the server runs only so many requests at a time."""
@@ -125,7 +137,7 @@ class Model:
         temperature: float | None,
         schema: JsonObject | None,
     ) -> AsyncGenerator[AnyPiece, None]:
-        refused, may_call = True, schema is None
+        refused, bare, may_call = True, False, schema is None
         if schema is not None:
             messages, tools = format_request(messages, tools, self.facts)[0], ()
         while refused:
@@ -146,16 +158,27 @@ class Model:
                                 watch.observe_piece(piece)
                             yield piece
             except ModelError as error:
-                unbound = schema is not None and isinstance(error, RequestRefusedError)
-                if answered or not (unbound or self.pictures.learn_refusal(error, messages)):
+                again = None if answered else self._reduce_refused(error, messages, bound=schema is not None)
+                if again is None:
                     raise
-                refused, schema = True, None
+                bare, messages, refused, schema = again != messages, again, True, None
             finally:
                 if answer:
                     self.facts, self.counted, self._stumbles = answer.facts, answer.counted, answer.stumbles
                     self.advice = answer.advice or self.advice
                 else:
                     self.facts = watch.update_facts(self.facts)
+        self.facts = replace(self.facts, takes_thinking=False) if bare else self.facts
+
+    def _reduce_refused(
+        self, error: ModelError, messages: tuple[PromptMessage, ...], *, bound: bool
+    ) -> tuple[PromptMessage, ...] | None:
+        """Return the messages to send again without what was refused, or None if there is no such thing."""
+        refused = isinstance(error, RequestRefusedError)
+        if (bound and refused) or self.pictures.learn_refusal(error, messages):
+            return messages
+        bare = tuple(message.without_thinking() for message in messages)
+        return bare if refused and bare != messages else None
 
     def _build_request(
         self,

@@ -98,7 +98,7 @@ class ThinkingSplitter:
                 thought, self._held = thought[: len(thought) - kept], thought[len(thought) - kept :]
             self._thought += thought
             if thought:
-                yield ThinkingPiece(thought)
+                yield ThinkingPiece(thought, "text")
         text = text if self._begun else text.lstrip()
         if text:
             self._begun = True
@@ -110,4 +110,4 @@ class ThinkingSplitter:
         is_answer = self._inside and self._opened and not cut
         rest = self._thought + rest if is_answer else rest
         if rest:
-            yield ThinkingPiece(rest) if self._inside and not is_answer else TextPiece(rest)
+            yield ThinkingPiece(rest, "text") if self._inside and not is_answer else TextPiece(rest)

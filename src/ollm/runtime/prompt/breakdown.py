@@ -32,7 +32,7 @@ def list_context_parts(prompt: Prompt) -> list[ContextPart]:
     told = told if standing.startswith(told) else ""  # a protocol of calls as blocks has rules of its own
     by_role = dict.fromkeys(ROLES, 0)
     for message in prompt.get_active_context().messages:
-        by_role[message.role] += counter.count_message(message)
+        by_role[message.role] += counter.count_message(message.without_thinking())
     (system, *worked), tools = prompt.render_prefix()
     listed = system.content.replace(standing, "", 1)
     entries = standing[len(told) :].replace(project_map, "")
@@ -46,6 +46,7 @@ def list_context_parts(prompt: Prompt) -> list[ContextPart]:
         *shown,
         ContextPart(name="checkpoints", tokens=prompt.compute_budget().checkpoints),
         *(ContextPart(name=f"{role} messages", tokens=tokens) for role, tokens in by_role.items()),
+        *([ContextPart(name="thinking", tokens=prompt.thinking_tokens)] if prompt.thinking_tokens else []),
     ]
 
 

@@ -27,6 +27,7 @@ from ollm.domain.events import (
     PrefillProgress,
 )
 from ollm.runtime.prompt.messages import MessageLimiter, shrink_last_step
+from ollm.runtime.prompt.thinking import shed_thinking
 from ollm.services import budget as rules
 from ollm.services.chat_compression import records as kept
 from ollm.services.chat_compression.folding import remove_aside
@@ -224,6 +225,8 @@ class Compactor:
         prompt.emit_notes(emit)
         self._look_at_window(prompt)
         await self._check_thresholds(prompt)
+        if _is_due(prompt) and shed_thinking(prompt, self._counter, prompt.compute_budget().trigger // 2):
+            emit(Notice(level="info", text="Left older thinking out of the context to make room."))
         if _is_due(prompt):
             await self._compact_or_warn(prompt, emit, summarise)
         await self._warn_before_overflow(prompt, emit)

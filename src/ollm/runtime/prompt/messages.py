@@ -7,8 +7,18 @@ from collections.abc import Callable, Mapping, Sequence
 import msgspec
 
 from ollm.domain.context import Budget
-from ollm.domain.messages import ImagePart, Message, PromptMessage, TextPart, ToolCall, ToolResultPart, put_in_fence
+from ollm.domain.messages import (
+    ImagePart,
+    Message,
+    PromptMessage,
+    TextPart,
+    ThinkingPart,
+    ToolCall,
+    ToolResultPart,
+    put_in_fence,
+)
 from ollm.domain.tools import RecordedResult, ToolCallRecord
+from ollm.runtime.prompt.thinking import INTERRUPTED, drop_answered_thinking
 from ollm.runtime.prompt.token_meter import Meter
 from ollm.services import budget as rules
 from ollm.services.chat_compression.folding import (
@@ -23,7 +33,6 @@ from ollm.services.chat_compression.folding import (
 from ollm.services.token_counting import TokenCounter, estimate_doubt_units
 
 NO_RESULT = "Error Interrupted: the call did not finish; nothing is known of its outcome."
-INTERRUPTED = "[interrupted here]"
 
 
 def render_message(message: Message, calls: Mapping[str, ToolCallRecord]) -> list[PromptMessage]:
@@ -60,7 +69,20 @@ def _render_answer(message: Message, calls: Mapping[str, ToolCallRecord]) -> lis
         text = f"{text}\n{INTERRUPTED}".strip()
     if not text.strip() and not asked:
         return []
-    return [PromptMessage(role="assistant", content=text, calls=asked, sources=(message.id,), written=message.written)]
+    thoughts = [part for part in message.parts if isinstance(part, ThinkingPart) and part.field]
+    return [
+        PromptMessage(
+            role="assistant",
+            content=text,
+            thinking="".join(part.text for part in thoughts),
+            thinking_field=thoughts[0].field if thoughts else "",
+            thinking_details=tuple(entry for part in thoughts for entry in part.details),
+            origin=message.origin,
+            calls=asked,
+            sources=(message.id,),
+            written=message.written,
+        )
+    ]
 
 
 def _render_result(message: Message, call_id: str, calls: Mapping[str, ToolCallRecord]) -> PromptMessage:
@@ -206,14 +228,22 @@ MESSAGE_TOO_LONG = (
 
 
 class MessageHistory:
-    """The messages after the prefix. `warn` gets notices for the user about their own messages."""
+    """The messages after the prefix. `adapt` removes what the model does not take. `warn` gets notices for the user
+    about their own messages."""
 
-    def __init__(self, counter: TokenCounter, meter: Meter, warn: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        counter: TokenCounter,
+        meter: Meter,
+        warn: Callable[[str], None],
+        adapt: Callable[[PromptMessage], PromptMessage],
+    ) -> None:
         self.messages: list[PromptMessage] = []
         self.units = 0.0  # of everything said, whatever became of it in the context
         self._counter = counter
         self._meter = meter
         self._warn = warn
+        self._adapt = adapt
         self._limiter = MessageLimiter(counter)
 
     def add_message(
@@ -222,7 +252,7 @@ class MessageHistory:
         """Add a message that was just recorded. `aside` and `primed` accompany a user message. Return True if it was
         shortened. The cost does not depend on the length of the context."""
         cut = False
-        new = render_message(message, calls)
+        new = [self._adapt(entry) for entry in render_message(message, calls)]
         if message.role == "user":
             new = [self._take_back_repeated(new[0])]
         if message.role == "tool":
@@ -236,12 +266,21 @@ class MessageHistory:
             cut = cut or len(shown.content) < len(entry.content)
             self.messages.append(shown)
             units = units if shown is entry else self._counter.count_message_units(shown)
-            self._meter.add_units(units, estimate_doubt_units(shown.content))
+            thought = self._counter.count_units(shown.thinking)
+            self._meter.add_units(units - thought, estimate_doubt_units(shown.content), thought)
         return cut
+
+    def drop_answered_thinking(self) -> bool:
+        """Drop the thinking of answered turns. Return True if there was any."""
+        before, self.messages = self.messages, drop_answered_thinking(self.messages)
+        if before == self.messages:
+            return False
+        self._recount_units()
+        return True
 
     def replace_messages(self, messages: Sequence[PromptMessage]) -> None:
         """Replace the messages after a compression, or with those of a saved context."""
-        self.messages = list(messages)
+        self.messages = list(map(self._adapt, messages))
         self._recount_units()
 
     def count_restored(self) -> None:
@@ -266,7 +305,10 @@ class MessageHistory:
 
     def _recount_units(self) -> None:
         doubt = sum(estimate_doubt_units(message.content) for message in self.messages)
-        self._meter.restart(sum(map(self._counter.count_message_units, self.messages)), doubt)
+        thoughts = [self._counter.count_units(message.thinking) for message in self.messages]
+        asked = max((at for at, message in enumerate(self.messages) if message.role == "user"), default=0)
+        units = sum(map(self._counter.count_message_units, self.messages)) - sum(thoughts)
+        self._meter.restart(units, doubt, (sum(thoughts[:asked]), sum(thoughts[asked:])))
 
 
 LoadUserMessages = Callable[[], Mapping[int, str]]

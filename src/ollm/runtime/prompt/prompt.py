@@ -20,6 +20,7 @@ from ollm.domain.context import (
     PromptModel,
     ReasoningStorage,
     ReasoningTrace,
+    ReplayThinking,
     Usage,
 )
 from ollm.domain.errors import PromptTooLongError
@@ -29,6 +30,7 @@ from ollm.domain.model_facts import ModelFacts
 from ollm.domain.tools import ToolCallRecord, ToolSchema
 from ollm.runtime.prompt.messages import LoadUserMessages, MessageHistory, UserMessages
 from ollm.runtime.prompt.prefix import PrefixLedger, PromptPrefix, RequestBuilder, ToolChoice
+from ollm.runtime.prompt.thinking import adapt_message
 from ollm.runtime.prompt.token_meter import Meter
 from ollm.services import budget as rules
 from ollm.services.context_manager import ContextManager
@@ -68,7 +70,7 @@ class Prompt:
         self._warned: set[str] = set()
         self._parts = RequestBuilder(counter)
         self._context = ActiveContext(mode=model.mode)
-        self._history = MessageHistory(counter, self.meter, self._warn)
+        self._history = MessageHistory(counter, self.meter, self._warn, lambda entry: adapt_message(entry, self.model))
         self._prefix = PromptPrefix(counter, entries, self._warn_once)
         self._words = UserMessages()
         self._told_goals = self.goals.stack  # as the model heard of them
@@ -113,6 +115,8 @@ class Prompt:
         if self._prefix.set_forms(facts):
             self._cause = self._cause or "call form"
             self.refresh_system_prompt()
+        if not facts.takes_thinking:
+            self.set_thinking(self.model.origin, "off")
 
     def correct_sent_forms(self, facts: ModelFacts) -> None:
         """Correct the forms of the request sent last: the server refused the original ones."""
@@ -151,6 +155,13 @@ class Prompt:
         self._cause = "window"
         self.refresh_system_prompt()
 
+    def set_thinking(self, origin: str, replay: ReplayThinking) -> None:
+        """Set whose thinking goes back, and how much of it. What another model left is removed."""
+        if (self.model.origin, self.model.replay) != (origin, replay):
+            self.model = msgspec.structs.replace(self.model, origin=origin, replay=replay)
+            self._parts.restart()
+            self._history.replace_messages(self._history.messages)
+
     def _count_prefix(self) -> None:
         self._parts.set_prefix(self._prefix.system, self._prefix.records, self._prefix.render_prefix()[0])
         self.meter.set_prefix_units(self._prefix.units)
@@ -175,6 +186,10 @@ class Prompt:
     def _begin_turn(self, message: Message) -> None:
         self._words.add_message(message.id, message.text)
         self._request, self.just_compressed = message.id, False
+        self.meter.begin_turn()
+        if self.model.replay == "turn" and self._history.drop_answered_thinking():
+            self._parts.restart()
+            self._cause = "thinking"
         for key in self.entries.begin_turn():
             self._notices.append(Notice(level="info", text=f"Context entry {key!r} has expired."))
         self.refresh_system_prompt()
@@ -210,7 +225,7 @@ class Prompt:
 
     def should_verify_usage(self, usage: Usage) -> bool:
         """Return True if a long request may have been cut, because the server reports far fewer tokens."""
-        return usage.prompt_tokens > self.model.window // 4 and self.meter.should_verify_count(usage.prompt_tokens)
+        return self.meter.should_verify_count(usage.prompt_tokens, self.model.window)
 
     def observe_usage(self, usage: Usage, exact: int | None = None, *, said_so: bool = False) -> PromptTruncated | None:
         """Observe the server's counts of the last request. Return an event if they prove that the prompt was cut: the
@@ -256,6 +271,11 @@ class Prompt:
         return self.meter.message_tokens
 
     @property
+    def thinking_tokens(self) -> int:
+        """Tokens of the thinking that goes back to the model, as far as its template shows it."""
+        return self.counter.convert_to_tokens(self.meter.thinking_units)
+
+    @property
     def used_tokens(self) -> int:
         return self.meter.total_tokens
 
@@ -271,6 +291,7 @@ class Prompt:
             window=state.window,
             trigger=state.trigger,
             fixed=state.fixed + state.checkpoints,
+            thinking=self.thinking_tokens,
             reused_share=last.reused_share if last and len(self.ledger.entries) > 1 else None,
             broken_by=last.broken_by if last else None,
         )

@@ -8,6 +8,7 @@ import msgspec
 
 from ollm.domain.context import Budget, Usage
 from ollm.domain.events import PromptTruncated
+from ollm.domain.model_facts import ShownThinking
 from ollm.domain.struct import Data
 from ollm.services import budget as rules
 from ollm.services.token_counting import TokenCounter
@@ -42,21 +43,50 @@ class Meter:
 
     def __init__(self, counter: TokenCounter) -> None:
         self.counter = counter
-        self.message_units = 0.0  # units of all messages
+        self._plain_units = 0.0  # units of all messages without their thinking
+        self._old_thinking, self._new_thinking = 0.0, 0.0  # units of earlier turns, and of this one
+        self._doubted_thinking = 0.0  # units about which the next count tells whether the template shows them
+        self.shown_thinking: ShownThinking | None = None  # None: not known yet, taken for shown
         self.doubt_units = 0.0  # by which signs that few vocabularies know may make messages more than that
         self.prefix_units = 0.0  # units of system prompt, tool schemas, worked calls and checkpoints
         self._sent: CountedPrompt | None = None
         self._extends = False  # the last counted request is the beginning of the one that was sent
         self._counted: CountedPrompt | None = None
         self._unsure = False
+        self._asks_about: ShownThinking = "turn"  # whether the doubted thinking is of this turn or of an earlier one
         self._resumed: CountedPrompt | None = None  # by another process, of a request that this one goes on from
         self._last_counted: tuple[float, int] | None = None  # units and tokens of the last request that was counted
         self._short = 1.0  # by how much the last estimate fell short, until the factor has caught up
         self.most_read = 0  # the largest prompt known to have been read whole
 
-    def add_units(self, units: float, doubt_units: float = 0.0) -> None:
-        self.message_units += units
+    @property
+    def thinking_units(self) -> float:
+        """Units of the thinking that the template shows."""
+        if self.shown_thinking == "none":
+            return 0.0
+        return self._new_thinking + (0.0 if self.shown_thinking == "turn" else self._old_thinking)
+
+    @property
+    def message_units(self) -> float:
+        """Units of all messages."""
+        return self._plain_units + self.thinking_units
+
+    def add_units(self, units: float, doubt_units: float = 0.0, thinking: float = 0.0) -> None:
+        self._plain_units += units
+        self._new_thinking += thinking
+        self._doubted_thinking += thinking
         self.doubt_units += doubt_units
+
+    def begin_turn(self) -> None:
+        """Count the thinking so far as that of an earlier turn, which many templates leave out."""
+        before, moved = self.thinking_units, self._new_thinking
+        counted = moved - self._doubted_thinking  # the rest is newer than the last count
+        self._old_thinking, self._new_thinking = self._old_thinking + moved, 0.0
+        self._doubted_thinking, self._asks_about = moved, "session"
+        if self._counted is not None and before > self.thinking_units:
+            tokens = max(0, self._counted.tokens - self.counter.convert_to_tokens(counted))
+            units = self._counted.message_units - counted
+            self._counted = msgspec.structs.replace(self._counted, tokens=tokens, message_units=units)
 
     def set_prefix_units(self, units: float) -> None:
         if units != self.prefix_units:
@@ -64,9 +94,12 @@ class Meter:
             self._forget_count()
             self._adopt_resumed()
 
-    def restart(self, message_units: float, doubt_units: float = 0.0) -> None:
-        """Start over after a compression or a restore replaced the messages."""
-        self.message_units, self.doubt_units = message_units, doubt_units
+    def restart(self, plain_units: float, doubt_units: float = 0.0, thinking: tuple[float, float] = (0.0, 0.0)) -> None:
+        """Start over after a compression or a restore replaced the messages. `thinking` is that of earlier turns and
+        of this one."""
+        self._plain_units, self.doubt_units = plain_units, doubt_units
+        self._old_thinking, self._new_thinking = thinking
+        self._doubted_thinking = 0.0
         self._resumed = None
         self._forget_count()
 
@@ -153,11 +186,13 @@ class Meter:
             self._sent, self._extends = msgspec.structs.replace(self._sent, prefix_units=prefix_units), False
         self.set_prefix_units(prefix_units)
 
-    def should_verify_count(self, reported: int) -> bool:
+    def should_verify_count(self, reported: int, window: int) -> bool:
         """Return True if the server reports so few of the sent tokens that an exact count is worthwhile."""
         if self._sent is None or reported <= 0:
             return False
-        return (
+        if self._extends and self._counted is not None and reported < self._counted.tokens:
+            return True  # some templates shorten a conversation: they leave out its system message or its tools
+        return reported > window // 4 and (
             self.counter.convert_to_tokens(self._sent.prefix_units + self._sent.message_units) > DOUBT_RATIO * reported
         )
 
@@ -171,6 +206,7 @@ class Meter:
             return None
         if said_so or self._proves_truncation(sent, reported, exact):
             return PromptTruncated(sent_tokens=max(exact or 0, self.total_tokens), read_tokens=max(0, reported))
+        sent = self._learn_shown_thinking(sent, reported)
         amount = sent.prefix_units + sent.message_units
         if reported <= 0:
             self.counter.trust_estimate()
@@ -185,24 +221,48 @@ class Meter:
         self.most_read = max(self.most_read, reported)
         return None
 
+    def _learn_shown_thinking(self, sent: CountedPrompt, reported: int) -> CountedPrompt:
+        """Learn from the growth of the count whether the template shows the thinking that is new to it."""
+        known, asked = self._counted, self._asks_about
+        doubted, self._doubted_thinking, self._asks_about = self._doubted_thinking, 0.0, "turn"
+        tokens = self.counter.convert_to_tokens(doubted)
+        if known is None or self._unsure or tokens < MIN_PLATEAU_TOKENS or reported <= 0 or self._is_hidden(asked):
+            return sent
+        grown = self.counter.convert_to_tokens(sent.message_units - known.message_units)
+        if reported > known.tokens + grown - tokens // 2:
+            self.shown_thinking = "session" if asked == "session" else self.shown_thinking
+            return sent
+        before = self.message_units
+        self.shown_thinking = "turn" if asked == "session" else "none"
+        return msgspec.structs.replace(sent, message_units=sent.message_units - before + self.message_units)
+
+    def _is_hidden(self, asked: ShownThinking) -> bool:
+        return self.shown_thinking == "none" or (self.shown_thinking == "turn" and asked == "session")
+
     def _proves_truncation(self, sent: CountedPrompt, reported: int, exact: int | None) -> bool:
         """Return True if fewer tokens were read than counted exactly, or than in an earlier request this one extends.
 
         A far lower count is no proof: some servers leave out cached tokens."""
         if reported <= 0:
             return False
-        if exact is not None and exact > reported * TRUNCATION_PROOF_RATIO:
-            return True
-        earlier = self._counted
-        if self._extends and earlier is not None and MIN_TRUNCATED_RATIO * earlier.tokens <= reported < earlier.tokens:
+        if exact is not None:
+            return exact > reported * TRUNCATION_PROOF_RATIO
+        earlier = self._counted.tokens - self._thinking_slack if self._counted is not None else 0
+        if self._extends and MIN_TRUNCATED_RATIO * earlier <= reported < earlier:
             return True
         return self._is_plateau(sent, reported)
+
+    @property
+    def _thinking_slack(self) -> int:
+        """Tokens by which a prompt may shrink because a template shows no thinking before the last user message."""
+        return self.counter.convert_to_tokens(self._old_thinking + self._new_thinking)
 
     def _is_plateau(self, sent: CountedPrompt, reported: int) -> bool:
         """Return True if the count stays the same while prompts grow: the server silently cuts the rest."""
         if self._counted is None or not self._extends:
             return self._is_repeated(sent, reported)
         grown = self.counter.convert_to_tokens(max(0.0, sent.message_units - self._counted.message_units))
+        grown -= self._thinking_slack
         return grown >= MIN_PLATEAU_TOKENS and 0 <= reported - self._counted.tokens < PLATEAU_SHARE * grown
 
     def _is_repeated(self, sent: CountedPrompt, reported: int) -> bool:
