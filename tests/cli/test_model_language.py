@@ -1,18 +1,24 @@
 """A model's own language: what a server gave with an answer goes back to it in the same form."""
 
+import json
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.cli.running import running
-from tests.servers.answers import Answer
-
-READ = {"name": "read_file", "arguments": '{"path": "a.txt"}'}
+from tests.cli.running import Runner, running
+from tests.servers.answers import Answer, Request
 
 
-def call(identity: Any, index: int = 0) -> dict[str, Any]:
-    return {"tool_calls": [{"index": index, "id": identity, "type": "function", "function": READ}]}
+def call(identity: Any, path: str = "a.txt") -> dict[str, Any]:
+    function = {"name": "read_file", "arguments": json.dumps({"path": path})}
+    return {"tool_calls": [{"index": 0, "id": identity, "type": "function", "function": function}]}
+
+
+def prose(words: int) -> str:
+    """A text that never repeats itself."""
+    return " ".join(f"{word}{number}" for number, word in zip(range(words), cycle(("so", "then", "if")), strict=False))
 
 
 def wire_ids(chat: dict[str, Any]) -> tuple[list[str], list[str]]:
@@ -57,3 +63,147 @@ async def test_a_session_without_the_server_ids_goes_on(tmp_path: Path) -> None:
     assert done.code == 0
     assert "Ab3dE6gH9" not in document.read_text()
     assert wire_ids(runner.server.chats[2]) == (["c00000001"], ["c00000001"])
+
+
+def think(text: str, field: str = "reasoning_content", path: str = "a.txt", **more: Any) -> Answer:
+    return Answer(deltas=[{field: text, **more}, call("", path)], reason="tool_calls")
+
+
+def thoughts(chat: dict[str, Any]) -> list[Any]:
+    names = ("reasoning_content", "reasoning", "thinking")
+    return [m.get(name) for m in chat["messages"] if m["role"] == "assistant" for name in names if name in m]
+
+
+def set_replay(runner: Runner, replay: str) -> None:
+    runner.home.mkdir(exist_ok=True)
+    (runner.home / "config.yaml").write_text(f"models: {{scripted: {{replayThinking: {replay}}}}}\n")
+
+
+@pytest.mark.parametrize("field", ["reasoning_content", "reasoning"])
+async def test_thinking_goes_back_with_its_call_in_the_field_in_which_it_came(tmp_path: Path, field: str) -> None:
+    details = [{"type": "reasoning.text", "text": "hm", "index": 0, "signature": "s=="}]
+    async with running(
+        tmp_path, [think("I look.", field, reasoning_details=details), think("Again.", field), "ok"]
+    ) as runner:
+        (runner.workspace / "a.txt").write_text("hello\n")
+        done = await runner.run("-p", "Read a.txt twice")
+
+    assert done.code == 0
+    sent = [message for message in runner.server.chats[2]["messages"] if message["role"] == "assistant"]
+    assert [message[field] for message in sent] == ["I look.", "Again."]
+    assert sent[0]["reasoning_details"] == details
+    assert "I look." not in sent[0]["content"]
+
+
+@pytest.mark.parametrize(("replay", "later"), [("session", ["One.", "Two.", "Three."]), ("turn", []), ("off", [])])
+async def test_the_setting_says_how_long_thinking_goes_back(tmp_path: Path, replay: str, later: list[str]) -> None:
+    last = Answer(deltas=[{"reasoning_content": "Three."}], text="Done.")
+    async with running(tmp_path, [think("One."), think("Two."), last, think("Four."), "ok"]) as runner:
+        (runner.workspace / "a.txt").write_text("hello\n")
+        set_replay(runner, replay)
+        await runner.run("-p", "Read a.txt twice")
+        await runner.run("-p", "Once more", "--continue")
+
+    assert thoughts(runner.server.chats[2]) == ([] if replay == "off" else ["One.", "Two."])
+    assert thoughts(runner.server.chats[3]) == later
+    assert thoughts(runner.server.chats[4]) == ([] if replay == "off" else [*later, "Four."])
+
+
+async def test_another_model_or_server_gets_no_thinking_and_no_ids(tmp_path: Path) -> None:
+    script = [Answer(deltas=[{"reasoning_content": "Mine."}, call("Ab3dE6gH9")], reason="tool_calls"), "ok", "ok"]
+    async with running(tmp_path, script, models=("scripted", "other")) as runner:
+        (runner.workspace / "a.txt").write_text("hello\n")
+        await runner.run("-p", "Read a.txt")
+        await runner.run("-p", "Go on", "--continue", "--full", "-m", "other")
+
+    assert thoughts(runner.server.chats[1]) == ["Mine."]
+    assert thoughts(runner.server.chats[2]) == []
+    assert wire_ids(runner.server.chats[2]) == (["c00000001"], ["c00000001"])
+
+
+async def test_a_server_that_refuses_thinking_is_asked_once_without_it_and_remembered(tmp_path: Path) -> None:
+    answers = iter([think("Hm."), Answer(text="ok"), think("Hm."), Answer(text="ok")])
+
+    def strict(request: Request) -> Answer:
+        refusal = {"error": {"message": "messages[2]: unknown field `reasoning_content`"}}
+        return Answer(status=400, body=refusal) if thoughts(request.body) else next(answers)
+
+    async with running(tmp_path, strict) as runner:
+        (runner.workspace / "a.txt").write_text("hello\n")
+        first = await runner.run("-p", "Read a.txt")
+        second = await runner.run("-p", "And again")
+        card = await runner.run("models", "card", "scripted")
+
+    assert (first.code, second.code) == (0, 0)
+    assert [bool(thoughts(chat)) for chat in runner.server.chats] == [False, True, False, False, False]
+    assert first.err.count("refuses messages with thinking") == 1
+    assert "the server refuses it back" in card.out
+
+
+async def test_a_turn_that_was_cut_off_goes_on_with_its_thinking(tmp_path: Path) -> None:
+    async with running(tmp_path, [think("Plan: a, b."), Answer(status=500, body={}), "ok"]) as runner:
+        (runner.workspace / "a.txt").write_text("hello\n")
+        set_replay(runner, "turn")
+        cut = await runner.run("-p", "Read a.txt")
+        await runner.run("-p", "Go on", "--continue")
+
+    assert cut.code == 4
+    assert thoughts(runner.server.chats[-1]) == ["Plan: a, b."]
+
+
+async def test_thinking_gives_way_before_results_and_shows_as_a_part(tmp_path: Path) -> None:
+    long = [think(f"Step {step}. {prose(300)}", path=f"{step}.txt") for step in range(12)]
+    async with running(tmp_path, [*long, "Done."], kind="vllm") as runner:
+        for step in range(12):
+            (runner.workspace / f"{step}.txt").write_text(f"hello {step}\n")
+        done = await runner.run("-p", "Read all files")
+        shown = await runner.run("context", "show")
+
+    assert done.code == 0
+    assert "Left older thinking out" in done.err
+    assert len(runner.server.chats) == 13, "no summary was asked for"
+    last = runner.server.chats[-1]
+    assert 0 < len(thoughts(last)) < 12
+    assert "Step 11." in thoughts(last)[-1]
+    assert sum("hello" in str(message["content"]) for message in last["messages"]) == 12
+    assert "thinking" in shown.out
+    assert "Step 0." in (next((runner.home / "sessions").glob("*.json"))).read_text()
+
+
+HOSTILE = {
+    "50,000 tokens": [{"reasoning_content": prose(20_000)}],
+    "no text": [{"reasoning_content": {"steps": ["look"]}}, {"reasoning_content": ["then", 7]}],
+    "both fields": [
+        {"reasoning_content": "the same", "reasoning": "the same"},
+        {"reasoning_content": "a", "reasoning": "b"},
+    ],
+    "an end alone": [{"content": "</think>\n\nI look."}],
+}
+
+
+@pytest.mark.parametrize("deltas", HOSTILE.values(), ids=HOSTILE)
+async def test_odd_thinking_breaks_nothing_and_is_kept(tmp_path: Path, deltas: list[dict[str, Any]]) -> None:
+    after = {"reasoning_content": "Thought after the call."}
+    script = [Answer(deltas=[*deltas, call("x1"), after], reason="tool_calls"), "Done.", "Fine."]
+    async with running(tmp_path, script) as runner:
+        (runner.workspace / "a.txt").write_text("hello\n")
+        first = await runner.run("-p", "Read a.txt")
+        second = await runner.run("-p", "And?", "--continue")
+
+    assert (first.code, second.code) == (0, 0)
+    assert "Traceback" not in first.err + second.err
+    (session,) = runner.sessions()
+    kept = "".join(part.get("text", "") for message in session["messages"] for part in message["parts"])
+    said = [value for delta in deltas for value in delta.values()]
+    texts = [value if isinstance(value, str) else json.dumps(value, separators=(",", ":")) for value in said]
+    assert all(text in kept for text in [*texts, "Thought after the call."])
+
+
+async def test_thinking_without_an_end_ends_the_turn(tmp_path: Path) -> None:
+    endless = Answer(deltas=[{"reasoning_content": "I think again. "}] * 400, reason="length")
+    async with running(tmp_path, [endless, "Fine."]) as runner:
+        first = await runner.run("-p", "Hello")
+        second = await runner.run("-p", "And?", "--continue")
+
+    assert (first.code, second.code) == (6, 0), "the first is a loop"
+    assert "I think again." in json.dumps(runner.sessions()[0])

@@ -204,11 +204,3 @@ async def test_a_setting_changed_in_the_chat_holds_from_the_next_request_on(
     assert "Sent with every request: temperature 0.4." in told
     assert "The server's own: temperature 0.8, topK 40." in told
     assert "Sent with every request to scripted: topP 0.7." in shown.out
-
-
-async def test_thinking_is_not_sent_back(tmp_path: Path) -> None:
-    looks = Answer(thinking="Let me look.", text="Looking.", calls=[("shell", {"command": "echo 1"})])
-    async with running(tmp_path, [looks, "Done."]) as runner:
-        await runner.run("-p", "hi", "--yes")
-
-    assert "Let me look." not in json.dumps(runner.server.chats[1])

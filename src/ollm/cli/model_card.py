@@ -71,7 +71,14 @@ def describe_thinking(facts: ModelFacts) -> str:
         "opened": "part of the answer, separated by ollm",
     }
     off = {None: "", True: "; `thinking: off` stops it", False: "; `thinking: off` has no effect"}
-    return known[facts.thinking] + off[facts.thinking_off]
+    shown = {
+        None: "",
+        "none": "; not shown to the model again",
+        "turn": "; shown to the model again until the turn ends",
+        "session": "; shown to the model again",
+    }
+    back = shown[facts.shown_thinking] if facts.takes_thinking else "; the server refuses it back, so none is sent"
+    return known[facts.thinking] + off[facts.thinking_off] + back
 
 
 def describe_card(facts: ModelFacts) -> Iterator[tuple[str, str]]:

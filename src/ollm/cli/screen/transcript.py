@@ -49,6 +49,7 @@ class ContextFill(NamedTuple):
     limit: int = 0
     mark: int = 0
     reused: float | None = None
+    thinking: int = 0
 
 
 class Transcript:
@@ -90,7 +91,8 @@ class Transcript:
             case ToolFinished():
                 self._show_finished_tool(event)
             case ContextUsage():
-                self.fill = ContextFill(event.used, event.limit, event.fixed + event.trigger, event.reused_share)
+                mark = event.fixed + event.trigger
+                self.fill = ContextFill(event.used, event.limit, mark, event.reused_share, event.thinking)
                 live.speed.finish_answer()
             case TodosChanged():
                 self.todos = event.todos
@@ -135,8 +137,8 @@ class Transcript:
 
     def apply_status(self, status: Status) -> None:
         """Apply a status received between turns, since a command may have changed it."""
-        reused = self.fill.reused
-        self.fill = ContextFill(status.used, status.limit, status.fixed + status.trigger, reused)
+        known = self.fill
+        self.fill = known._replace(used=status.used, limit=status.limit, mark=status.fixed + status.trigger)
         self.todos = status.todos
 
     def unfold(self) -> None:

@@ -18,7 +18,7 @@ from ollm.domain.errors import ModelError, OllmError, RequestRefusedError
 from ollm.domain.events import MIN_PRICED_SECONDS
 from ollm.domain.lazy import compile_late
 from ollm.domain.messages import JsonObject, PromptMessage, count_same_objects
-from ollm.domain.model_facts import ModelFacts
+from ollm.domain.model_facts import ModelFacts, ShownThinking
 from ollm.domain.text import format_seconds
 from ollm.domain.tools import ToolSchema
 from ollm.providers.base import AnyPiece, CallPiece, ChatRequest, ProgressPiece, Provider, TextPiece, ThinkingPiece
@@ -102,6 +102,11 @@ class Model:
     def set_token_factor(self, factor: float, samples: int) -> None:
         """Update the token counting factor."""
         self.facts = replace(self.facts, token_factor=factor, token_samples=samples)
+
+    def note_shown_thinking(self, shown: ShownThinking | None) -> None:
+        """Note how much of the thinking that is sent back the template shows."""
+        if shown != self.facts.shown_thinking:
+            self.facts = replace(self.facts, shown_thinking=shown)
 
     def describe_reading(self, tokens: int) -> str:
         """Describe how long the model reads this many tokens. Return "" if it is short or the speed is unknown."""

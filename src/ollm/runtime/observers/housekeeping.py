@@ -46,6 +46,7 @@ class ModelFactsObserver(TurnObserver):
 
     async def after_turn(self, report: TurnReport) -> None:
         self._update_token_factor()
+        self._state.model.note_shown_thinking(self._prompt.meter.shown_thinking)
         if self._prompt.window_learnt and self._prompt.model.window < self._state.model.window:
             self._state.model.set_served_window(self._prompt.model.window)
         if news := self._state.model.pictures.take_news():
@@ -83,6 +84,8 @@ def describe_changes(changes: dict[str, Any], advice: str = "") -> str:
         news.append(f"prompt {read:.0f} tok/s, output {write:.0f} tok/s")
     if changes.get("binds_answers") is False:
         news.append("the server ignores response_format, so tool calls cannot be bound to a schema")
+    if changes.get("takes_thinking") is False:
+        news.append("the server refuses messages with thinking, so none is sent back")
     line = "; ".join(filter(None, news))
     line = f"{line}. Run `ollm models probe` for more." if line else ""
     if changes.get("takes_tools") is False:
