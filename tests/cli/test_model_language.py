@@ -9,6 +9,7 @@ import pytest
 
 from tests.cli.running import Runner, running
 from tests.servers.answers import Answer, Request
+from tests.servers.openai import ScriptedServer
 
 
 def call(identity: Any, path: str = "a.txt") -> dict[str, Any]:
@@ -207,3 +208,47 @@ async def test_thinking_without_an_end_ends_the_turn(tmp_path: Path) -> None:
 
     assert (first.code, second.code) == (6, 0), "the first is a loop"
     assert "I think again." in json.dumps(runner.sessions()[0])
+
+
+class Templated(ScriptedServer):
+    """A llama.cpp whose template leaves out tools, calls and results, and refuses a system message where one is set."""
+
+    refuses_system = False
+
+    def _llama_page(self, request: Request) -> Any:
+        if request.path == "/props":
+            return {**super()._llama_page(request), "chat_template": "{{ messages }}"}
+        return super()._llama_page(request)
+
+    def page(self, request: Request) -> tuple[int, Any]:
+        if request.path == "/apply-template" and self._refuses(request):
+            return 400, {"error": {"message": "Jinja Exception: System role not supported"}}
+        return super().page(request)
+
+    def _refuses(self, request: Request) -> bool:
+        return self.refuses_system and request.body["messages"][0]["role"] == "system"
+
+    def answer(self, request: Request) -> Answer:
+        if self._refuses(request):
+            return Answer(status=400, body={"error": {"message": "Jinja Exception: System role not supported"}})
+        return super().answer(request)
+
+
+@pytest.mark.parametrize("refuses", [False, True])
+async def test_a_template_that_drops_tools_is_found_beside_the_first_answer(tmp_path: Path, refuses: bool) -> None:
+    written = '```json\n{"name": "read_file", "arguments": {"path": "a.txt"}}\n```'
+    async with Templated([written, "Done.", "Fine."], kind="llama.cpp", models=("big-30b",)) as server:
+        server.refuses_system = refuses
+        runner = Runner(tmp_path, server)
+        (runner.workspace / "a.txt").write_text("hello there\n")
+        first = await runner.run("-p", "Read a.txt", OLLM_MODEL="big-30b")
+        second = await runner.run("-p", "And now?", OLLM_MODEL="big-30b")
+
+    assert (first.code, second.code) == (0, 0)
+    assert first.err.count("its chat template leaves out") == 1
+    assert "its chat template" not in second.err
+    paths = [request.path for request in server.requests]
+    assert "/apply-template" not in paths[: paths.index("/v1/chat/completions")]
+    assert "tools" not in server.chats[-1]
+    assert "Tools:" in server.chats[-1]["messages"][0]["content"]
+    assert server.chats[-1]["messages"][0]["role"] == ("user" if refuses else "system")

@@ -23,6 +23,7 @@ from ollm.runtime.conversation import LocalConversation
 from ollm.runtime.observers.housekeeping import (
     EmbeddingObserver,
     ModelFactsObserver,
+    TemplateObserver,
 )
 from ollm.runtime.parts import ConversationParts, ConversationState
 from ollm.runtime.prompt.compaction import Compactor
@@ -157,6 +158,7 @@ class ConversationScope:
                 resumed_at=resumed_at,
                 at_end=self.options.one_shot,
             ),
+            TemplateObserver(parts.state, lambda: update_tools(parts), brief=self.options.one_shot),
             ModelFactsObserver(parts.state, parts.prompt, parts.stream.emit, self.process.save_model_facts),
         ]
         if not self.options.one_shot and (embedder := self.storage.embedder):

@@ -55,6 +55,7 @@ class ModelFacts(Data, frozen=True):
     thinking: ThinkingForm | None = None
     takes_thinking: bool = True  # False: the server refuses messages with their thinking
     shown_thinking: ShownThinking | None = None
+    template: str | None = None  # hash of the chat template that was looked at
     thinking_off: bool | None = None  # True if `thinking: off` stops it
     sampling: tuple[SamplingField, ...] | None = None  # the fields that have an effect
     reuses_prefix: bool | None = None
@@ -67,9 +68,8 @@ class ModelFacts(Data, frozen=True):
 
     def forget_server(self) -> "ModelFacts":
         """Forget the served window and what needs a workaround, to measure them anew."""
-        return replace(
-            self, served_window=None, said_window=None, system_form="system", thinking=None, takes_thinking=True
-        )
+        measured = replace(self, served_window=None, said_window=None, system_form="system", thinking=None)
+        return replace(measured, takes_thinking=True, template=None)
 
     @property
     def needs_workaround(self) -> bool:

@@ -86,6 +86,7 @@ class OpenAICompatible(ServerProvider):
         super().__init__(exchange, exchange.url + api)
         self.name = name
         self.slots = 0  # requests at a time, as far as the server said
+        self.described: ModelInfo | None = None  # what the server last said of its model
         self._api = api
         self._listing: Any = None
         self._encoded = MessageEncoder()
@@ -138,7 +139,8 @@ class OpenAICompatible(ServerProvider):
             return info if info.window else await self._ask_other_pages(info)
         details = await self._exchange.try_request_json("GET", page)
         self.slots = as_int(as_mapping(details).get("total_slots"))
-        return add_server_details(info, self.kind or "other", details)
+        self.described = add_server_details(info, self.kind or "other", details)
+        return self.described
 
     async def count_slots(self, model: str) -> int:
         """Count the requests that the server runs at a time, 1 if it does not say. vLLM and SGLang batch them all."""

@@ -3,10 +3,11 @@ refuses or answers slowly."""
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 from zlib import crc32
 
 from msgspec.structs import replace
@@ -41,11 +42,11 @@ class Model:
     """Sends messages and yields pieces. The window stays fixed: changing it would make a server reload the model."""
 
     def __init__(self, provider: Provider, name: str, window: int, facts: ModelFacts, *, why: str = "") -> None:
-        if facts.needs_workaround:
-            from ollm.runtime.model.workarounds import AdaptedProvider
-
-            provider = cast("Provider", AdaptedProvider(provider, facts))
-        self.provider = provider
+        self._server = self.provider = provider
+        self._adapt_provider(facts)
+        self.looked = False  # at the chat template, by this process
+        self._found: dict[str, Any] = {}  # by that look, to be applied between two requests
+        self.answering = asyncio.Event()  # the server has begun its first answer
         self.name = name
         self.window = window
         self.said_window = window  # by the settings or the server, before it was learnt that less is served
@@ -59,6 +60,37 @@ class Model:
         self.settings: ModelSettings | None = None  # the user's, for every request
         self.is_small = False  # it is shown files with a request, though it calls natively
         self.advice = ""  # how the server would take tools, when it refused them
+
+    def _adapt_provider(self, facts: ModelFacts) -> None:
+        if facts.needs_workaround:
+            from ollm.runtime.model.workarounds import AdaptedProvider
+
+            self.provider = cast("Provider", AdaptedProvider(self._server, facts))
+
+    async def look_at_template(self) -> None:
+        """Look at the server's chat template, unless that was done before. If it leaves out a part of the conversation,
+        `apply_look` changes to a form that it shows."""
+        self.looked, facts = True, self.facts
+        try:
+            known_info = getattr(self._server, "described", None)
+            template = (known_info or await self._server.describe(self.name)).template
+        except (OllmError, NotImplementedError):  # a provider of an extension need not list models
+            return
+        known = f"{crc32(template.encode()):08x}" if template else ""
+        self._found = {"template": known}
+        if not known or known == facts.template or facts.chats_only:
+            return
+        from ollm.runtime.model.template_checks import TemplateLook
+
+        found = await TemplateLook(self._server, self._make_request((), (), None)).choose_forms(facts)
+        self._found |= found.list_changes(facts)
+
+    def apply_look(self) -> None:
+        """Apply what the look at the template found, between two requests."""
+        found, self._found = self._found, {}
+        if found:
+            self.facts = replace(self.facts, **found)
+            self._adapt_provider(self.facts)
 
     @property
     def origin(self) -> str:
@@ -146,6 +178,7 @@ class Model:
         if schema is not None:
             messages, tools = format_request(messages, tools, self.facts)[0], ()
         while refused:
+            self.apply_look()
             messages, answered, refused = self.pictures.leave_out(messages), False, False
             request = self._build_request(messages, tools, max_tokens, temperature, schema)
             if expected := self._reading.estimate(request, self.facts):
@@ -158,12 +191,13 @@ class Model:
                             yield self._reading.add_time_left(piece, self.facts)
                         elif may_call or not isinstance(piece, CallPiece):
                             answered = True
+                            self.answering.set()
                             self._reading.observe_answer(piece)
                             if not answer:
                                 watch.observe_piece(piece)
                             yield piece
             except ModelError as error:
-                again = None if answered else self._reduce_refused(error, messages, bound=schema is not None)
+                again = None if answered else await self._reduce_refused(error, messages, bound=schema is not None)
                 if again is None:
                     raise
                 bare, messages, refused, schema = again != messages, again, True, None
@@ -175,13 +209,17 @@ class Model:
                     self.facts = watch.update_facts(self.facts)
         self.facts = replace(self.facts, takes_thinking=False) if bare else self.facts
 
-    def _reduce_refused(
+    async def _reduce_refused(
         self, error: ModelError, messages: tuple[PromptMessage, ...], *, bound: bool
     ) -> tuple[PromptMessage, ...] | None:
         """Return the messages to send again without what was refused, or None if there is no such thing."""
         refused = isinstance(error, RequestRefusedError)
         if (bound and refused) or self.pictures.learn_refusal(error, messages):
             return messages
+        if refused and not self.looked:
+            await self.look_at_template()
+            if self._found.keys() & {"call_form", "system_form"}:
+                return messages
         bare = tuple(message.without_thinking() for message in messages)
         return bare if refused and bare != messages else None
 

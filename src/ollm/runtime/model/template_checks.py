@@ -10,15 +10,18 @@ from __future__ import annotations
 import secrets
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from typing import Literal
+from typing import Any, Literal
 
 from msgspec.structs import replace
 
 from ollm.domain.errors import ModelError, ToolsUnsupportedError
 from ollm.domain.messages import PromptMessage, ToolCall
+from ollm.domain.model_facts import ModelFacts, ShownThinking
 from ollm.domain.struct import Data
 from ollm.domain.tools import ToolSchema
 from ollm.providers.base import AnyPiece, ChatRequest, FinishPiece, Provider, TextPiece, ThinkingPiece
+from ollm.runtime.model.tool_call_fallback import format_request
+from ollm.runtime.model.workarounds import fold_system_messages
 
 Part = Literal["user", "system", "users", "tools", "calls", "results"]
 Outcome = Literal["shown", "lost", "refused", "unknown"]
@@ -131,6 +134,74 @@ class TemplateChecks:
             return join_text(await collect_pieces(pieces))
         except ModelError:
             return ""
+
+
+LookedPart = Literal["system", "tools", "calls", "results"]
+
+
+class TemplateLook:
+    """One look at how the template renders a conversation with two turns of calls, by a made-up word in each part."""
+
+    def __init__(self, provider: Provider, request: ChatRequest) -> None:
+        self._provider = provider
+        self._request = request
+        self._words = {part: make_word() for part in ("system", "tools", "calls", "results", "older", "newer")}
+
+    async def choose_forms(self, facts: ModelFacts) -> ModelFacts:
+        """Choose the first form in which the model sees every part: as known, with the system prompt in the user's
+        message, with tools, calls and results as text, or both. Without such a form the facts stay."""
+        folded = replace(facts, system_form="user")
+        writes = {"call_form": "text", "takes_tools": False, "result_form": "user"}
+        native = facts.takes_tools and facts.call_form != "blocks"
+        forms = (facts, folded, replace(facts, **writes), replace(folded, **writes)) if native else (facts, folded)
+        faults: tuple[LookedPart, ...] = ()
+        for form in forms:
+            prompt = await self._render(form)
+            missing = self._find_missing(prompt, form)
+            if not missing:
+                shown = self._read_shown_thinking(prompt) if form is facts else facts.shown_thinking
+                return replace(form, faults=faults or facts.faults, shown_thinking=shown)
+            faults = faults or missing
+        return facts
+
+    def _find_missing(self, prompt: str, form: ModelFacts) -> tuple[LookedPart, ...]:
+        parts: tuple[LookedPart, ...] = ("system", "tools", "calls", "results")
+        parts = ("system", "results") if form.call_form == "blocks" else parts
+        return tuple(part for part in parts if self._words[part] not in prompt)
+
+    def _read_shown_thinking(self, prompt: str) -> ShownThinking:
+        if self._words["older"] in prompt:
+            return "session"
+        return "turn" if self._words["newer"] in prompt else "none"
+
+    async def _render(self, form: ModelFacts) -> str:
+        """Render the conversation in this form. A refused one shows nothing."""
+        messages, tools = format_request(*self._build_conversation(), form)
+        if form.system_form == "user":
+            messages = fold_system_messages(messages)
+        try:
+            return await self._provider.render(replace(self._request, messages=messages, tools=tools)) or ""
+        except ModelError:
+            return ""
+
+    def _build_conversation(self) -> tuple[tuple[PromptMessage, ...], tuple[ToolSchema, ...]]:
+        words = self._words
+        parameters = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
+        tool = ToolSchema(name="read_file", description=f"Read {words['tools']}.", parameters=parameters)
+        ask = PromptMessage(role="user", content="Read it.")
+        return (
+            PromptMessage(role="system", content=f"Mind {words['system']}."),
+            *(ask, *self._call("c1", words["older"]), PromptMessage(role="assistant", content="Done.")),
+            *(ask, *self._call("c2", words["newer"])),
+        ), (tool,)
+
+    def _call(self, call_id: str, thought: str) -> tuple[PromptMessage, PromptMessage]:
+        call = ToolCall(id=call_id, name="read_file", arguments={"path": self._words["calls"]})
+        thinking: dict[str, Any] = {"thinking": thought, "thinking_field": "reasoning_content"}
+        return (
+            PromptMessage(role="assistant", content="", calls=(call,), **thinking),
+            PromptMessage(role="tool", content=self._words["results"], call_id=call_id, tool_name="read_file"),
+        )
 
 
 async def collect_pieces(pieces: AsyncGenerator[AnyPiece, None]) -> list[AnyPiece]:

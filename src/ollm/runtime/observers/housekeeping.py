@@ -16,6 +16,7 @@ from ollm.runtime.prompt.token_meter import DOUBT_SHARES
 
 if TYPE_CHECKING:
     from ollm.domain.lazy import Lazy
+    from ollm.runtime.model.model import Model
     from ollm.runtime.session import OpenSession
     from ollm.services.file_checkpoints.records import CheckpointRecord
     from ollm.services.file_checkpoints.service import FileCheckpoints
@@ -25,6 +26,47 @@ if TYPE_CHECKING:
 MIN_TOKEN_FACTOR_CHANGE = 0.02  # a smaller difference in tokens is not worth a write
 
 WriteFacts = Callable[[str, dict[str, Any]], object]
+
+
+class TemplateObserver(TurnObserver):
+    """Looks at the model's chat template while its first answer comes. The next request uses what it found. A `brief`
+    conversation looks only at a template that nobody has looked at."""
+
+    def __init__(self, state: ConversationState, update_tools: Callable[[], None], *, brief: bool) -> None:
+        self._state = state
+        self._brief = brief
+        self._update_tools = update_tools
+        self._task: asyncio.Task[None] | None = None
+
+    async def before_request(self) -> None:
+        if self._task:
+            await self._finish()
+        elif not self._state.model.looked and not (self._brief and self._state.model.facts.template is not None):
+            self._task = asyncio.create_task(self._look(self._state.model))
+
+    async def after_turn(self, report: TurnReport) -> None:
+        await self._finish()
+
+    async def session_closed(self, session_id: str) -> None:
+        await self._finish()
+
+    async def _look(self, model: Model) -> None:
+        await model.answering.wait()
+        if not model.looked:
+            await model.look_at_template()
+
+    async def _finish(self) -> None:
+        """Wait for the look, or cancel it if no answer came."""
+        task, self._task = self._task, None
+        if task is None:
+            return
+        before = self._state.model.facts.forms
+        if not self._state.model.answering.is_set():
+            task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        self._state.model.apply_look()
+        if self._state.model.facts.forms != before:
+            self._update_tools()
 
 
 class ModelFactsObserver(TurnObserver):
@@ -86,9 +128,12 @@ def describe_changes(changes: dict[str, Any], advice: str = "") -> str:
         news.append("the server ignores response_format, so tool calls cannot be bound to a schema")
     if changes.get("takes_thinking") is False:
         news.append("the server refuses messages with thinking, so none is sent back")
+    if changes.get("faults"):
+        told = ", ".join("the system prompt" if fault == "system" else fault for fault in changes["faults"])
+        news.insert(0, f"its chat template leaves out: {told}, so ollm sends them in another way")
     line = "; ".join(filter(None, news))
     line = f"{line}. Run `ollm models probe` for more." if line else ""
-    if changes.get("takes_tools") is False:
+    if changes.get("takes_tools") is False and not changes.get("faults"):
         line = f"the server takes no tools, so they are listed in the prompt. {advice} {line}"
     return " ".join(line.split())
 

@@ -225,8 +225,12 @@ class Compactor:
         prompt.emit_notes(emit)
         self._look_at_window(prompt)
         await self._check_thresholds(prompt)
-        if _is_due(prompt) and shed_thinking(prompt, self._counter, prompt.compute_budget().trigger // 2):
-            emit(Notice(level="info", text="Left older thinking out of the context to make room."))
+        if _is_due(prompt):
+            context, excess = prompt.get_active_context(), prompt.message_tokens - prompt.compute_budget().trigger // 2
+            kept = shed_thinking(context.messages, excess, self._counter)
+            if kept != context.messages:
+                prompt.replace_context(msgspec.structs.replace(context, messages=kept), "thinking")
+                emit(Notice(level="info", text="Left older thinking out of the context to make room."))
         if _is_due(prompt):
             await self._compact_or_warn(prompt, emit, summarise)
         await self._warn_before_overflow(prompt, emit)

@@ -11,7 +11,6 @@ from ollm.domain.messages import PromptMessage
 
 if TYPE_CHECKING:
     from ollm.domain.context import PromptModel
-    from ollm.runtime.prompt.prompt import Prompt
     from ollm.services.token_counting import TokenCounter
 
 INTERRUPTED = "[interrupted here]"
@@ -38,16 +37,14 @@ def _is_final_answer(message: PromptMessage) -> bool:
     return message.role == "assistant" and not message.calls and not message.content.endswith(INTERRUPTED)
 
 
-def shed_thinking(prompt: Prompt, counter: TokenCounter, most: int) -> bool:
-    """Remove the oldest thinking until the messages take at most `most` tokens. Return True if any was removed."""
-    context, excess = prompt.get_active_context(), prompt.message_tokens - most
-    messages = list(context.messages)
+def shed_thinking(messages: Sequence[PromptMessage], excess: int, counter: TokenCounter) -> tuple[PromptMessage, ...]:
+    """Remove the thinking of earlier turns, then the oldest of this one until `excess` tokens are free. The prompt
+    changes near its beginning anyway, so the earlier turns give up all."""
+    kept = list(messages)
+    asked = max((place for place, message in enumerate(messages) if message.role == "user"), default=0)
     for place, message in enumerate(messages):
-        if excess <= 0:
+        if place > asked and excess <= 0:
             break
-        messages[place] = message.without_thinking()
-        excess -= counter.count_message(message) - counter.count_message(messages[place])
-    if tuple(messages) == context.messages:
-        return False
-    prompt.replace_context(replace(context, messages=tuple(messages)), "thinking")
-    return True
+        kept[place] = message.without_thinking()
+        excess -= counter.count_message(message) - counter.count_message(kept[place])
+    return tuple(kept)
