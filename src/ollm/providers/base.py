@@ -233,6 +233,19 @@ def as_thinking(value: Any) -> str:
     return value if isinstance(value, str) else msgspec.json.encode(value).decode() if value else ""
 
 
+def join_details(entries: Sequence[JsonObject]) -> tuple[JsonObject, ...]:
+    """Join the streamed pieces of each block of thinking. Everything else in them stays as it came."""
+    joined: list[JsonObject] = []
+    for entry in entries:
+        last = joined[-1] if joined else {}
+        same = {"type", "index", "id"} & (last.keys() | entry.keys())
+        if last and "text" in last and "text" in entry and all(last.get(key) == entry.get(key) for key in same):
+            joined[-1] = {**last, **entry, "text": as_text(last["text"]) + as_text(entry["text"])}
+        else:
+            joined.append(entry)
+    return tuple(joined)
+
+
 def write_thinking(message: PromptMessage, body: JsonObject) -> None:
     """Add a message's thinking to its body, in the field in which it came."""
     if message.thinking_field == "text" and message.thinking:

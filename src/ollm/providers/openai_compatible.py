@@ -36,6 +36,7 @@ from ollm.providers.base import (
     as_text,
     as_thinking,
     build_functions,
+    join_details,
     merge_user_messages,
     parse_arguments,
     relay,
@@ -389,19 +390,6 @@ class CallFragments:
     def build_piece(self) -> CallPiece:
         arguments = self.whole if self.whole is not None else parse_arguments(self.arguments_text)
         return CallPiece(self.name, arguments, self.identity)
-
-
-def join_details(entries: Sequence[JsonObject]) -> tuple[JsonObject, ...]:
-    """Join the streamed pieces of each block of thinking. Everything else in them stays as it came."""
-    joined: list[JsonObject] = []
-    for entry in entries:
-        last = joined[-1] if joined else {}
-        same = {"type", "index", "id"} & (last.keys() | entry.keys())
-        if last and "text" in last and "text" in entry and all(last.get(key) == entry.get(key) for key in same):
-            joined[-1] = {**last, **entry, "text": as_text(last["text"]) + as_text(entry["text"])}
-        else:
-            joined.append(entry)
-    return tuple(joined)
 
 
 class StreamAssembler:
