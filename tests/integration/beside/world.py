@@ -1,0 +1,235 @@
+"""Command lines of other people's projects, run in the sandbox beside the same outside.
+
+world.txt names the packages and the seed. A package's lines are those of its CI workflows, Makefile, tox and nox files,
+package.json scripts and CONTRIBUTING page, drawn by the seed; none is picked by hand. Counted are lines that exit 0
+outside. `python -m tests.integration.beside.world LEVEL COUNT [REPORT]` prints the misses.
+"""
+
+from __future__ import annotations
+
+import configparser
+import json
+import random
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from ruamel.yaml import YAML
+from ruamel.yaml.error import YAMLError
+
+from tests.integration.beside.sides import Side
+from tests.integration.packages import CACHE, run_installer
+
+FILE = Path(__file__).with_name("world.txt")
+PLACE = CACHE / "world"
+TOOLS = (
+    "setuptools wheel hatchling flit-core poetry-core pdm-backend setuptools-scm hatch-vcs build pytest pytest-cov"
+    " pytest-xdist pytest-timeout hypothesis ruff black flake8 isort mypy coverage pretend trio twine nox tox pre-commit"
+    " sphinx furo sphinx-rtd-theme myst-parser towncrier check-manifest zope.testrunner freezegun diff-cover"
+)
+SECONDS = 60
+MAX_TEXT = 4_000
+
+
+def read_packages() -> tuple[int, list[tuple[str, str, str]]]:
+    rows = [row.split() for row in FILE.read_text(encoding="utf-8").splitlines() if row and not row.startswith("#")]
+    return int(rows[0][1]), [(kind, name, version) for kind, name, version in rows[1:]]
+
+
+def fetch_tools() -> Path:
+    """Install what such lines call into an environment of its own. Return its folder of programs."""
+    place = PLACE / "tools"
+    if not (place / "bin/tox").exists():
+        PLACE.mkdir(parents=True, exist_ok=True)
+        run_installer(["/usr/bin/env", "python3", "-m", "venv", str(place)], PLACE)
+        run_installer([str(place / "bin/pip"), "install", "-q", *TOOLS.split()], PLACE)
+    return place / "bin"
+
+
+def fetch_package(kind: str, name: str, version: str) -> Path | None:
+    """Fetch and unpack a package of a registry once. Return its folder, or None if it is not to be had."""
+    place = PLACE / f"{kind}-{name}-{version}".replace("/", "_")
+    if not place.exists():
+        with tempfile.TemporaryDirectory(dir=PLACE) as folder:
+            sdist = [
+                str(fetch_tools() / "pip"),
+                *["download", "-q", "--no-deps", "--no-binary", ":all:", "-d", "."],
+                f"{name}=={version}",
+            ]
+            npm = ["npm", "pack", "--silent", f"{name}@{version}"]
+            subprocess.run(sdist if kind == "pypi" else npm, cwd=folder, capture_output=True, timeout=600, check=False)
+            archives = [*Path(folder).glob("*.tar.gz"), *Path(folder).glob("*.tgz")]
+            if not archives:
+                return None
+            with tarfile.open(archives[0]) as archive:
+                archive.extractall(Path(folder) / "unpacked", filter="data")
+            (top,) = (Path(folder) / "unpacked").iterdir()
+            top.rename(place)
+    return place
+
+
+def list_lines(project: Path) -> list[str]:
+    """List the command lines that the project's own files name, without those that need values from elsewhere."""
+    found = [*_read_workflows(project), *_read_makefile(project), *_read_tox(project), *_read_nox(project)]
+    found += [*_read_scripts(project), *_read_contributing(project)]
+    lines = (re.sub(r"\{posargs[^}]*\}", "", line).strip() for line in found)
+    return sorted({line for line in lines if line and not re.search(r"\$\{\{|\{[\w:/]+\}|<[\w -]+>", line)})
+
+
+def _split_script(text: str) -> Iterator[str]:
+    """Split a script into its lines, or take it whole if they do not stand alone."""
+    lines = [one.strip() for one in text.replace("\\\n", " ").splitlines()]
+    lines = [one for one in lines if one and not one.startswith("#")]
+    alone = all(
+        subprocess.run(["bash", "-n", "-c", one], capture_output=True, check=False).returncode == 0 for one in lines
+    )
+    yield from lines if alone else [text.strip()]
+
+
+def _read_workflows(project: Path) -> Iterator[str]:
+    for file in sorted([*project.glob(".github/workflows/*.y*ml"), *project.glob(".*.yml")]):
+        try:
+            document = YAML(typ="safe").load(file.read_text(encoding="utf-8"))
+        except (YAMLError, UnicodeDecodeError):
+            continue
+        for text in _find_values(document, "run"):
+            yield from _split_script(text)
+
+
+def _find_values(tree: object, key: str) -> Iterator[str]:
+    if isinstance(tree, dict):
+        yield from (value for name, value in tree.items() if name == key and isinstance(value, str))
+        tree = list(tree.values())
+    for child in tree if isinstance(tree, list) else ():
+        yield from _find_values(child, key)
+
+
+def _read_makefile(project: Path) -> Iterator[str]:
+    for file in (*project.glob("Makefile"), *project.glob("makefile"), *project.glob("docs/Makefile")):
+        targets = re.findall(r"(?m)^([A-Za-z][\w-]*):(?!=)", file.read_text(encoding="utf-8", errors="replace"))
+        folder = "" if file.parent == project else f" -C {file.parent.name}"
+        yield from (f"make{folder} {target}" for target in targets)
+
+
+def _read_tox(project: Path) -> Iterator[str]:
+    parser = configparser.ConfigParser(interpolation=None, strict=False, allow_no_value=True)
+    for name in ("tox.ini", "setup.cfg"):
+        try:
+            parser.read(project / name, encoding="utf-8")
+        except (configparser.Error, UnicodeDecodeError):
+            continue
+    for section in parser.sections():
+        text = parser[section].get("commands") or "" if "testenv" in section else ""
+        yield from (line.strip().lstrip("-! ") for line in text.replace("\\\n", " ").splitlines())
+
+
+def _read_nox(project: Path) -> Iterator[str]:
+    for file in project.glob("noxfile.py"):
+        for call in re.findall(r"session\.run\(([^)]*)\)", file.read_text(encoding="utf-8")):
+            words = re.findall(r"""["']([^"']+)["']""", call)
+            yield " ".join(words)
+
+
+def _read_scripts(project: Path) -> Iterator[str]:
+    for file in project.glob("package.json"):
+        yield from (f"npm run {name}" for name in json.loads(file.read_text(encoding="utf-8")).get("scripts", {}))
+
+
+def _read_contributing(project: Path) -> Iterator[str]:
+    for file in sorted(
+        [*project.glob("CONTRIBUTING*"), *project.glob(".github/CONTRIBUTING*"), *project.glob("docs/contributing*")]
+    ):
+        text = file.read_text(encoding="utf-8", errors="replace") if file.is_file() else ""
+        blocks = re.findall(r"(?ms)^```\w*\n(.*?)^```", text)
+        blocks += re.findall(r"(?m)(?:^\.\. code.*|::)\n\n((?:[ \t]+.*\n)+)", text)
+        for line in (line.strip() for block in blocks for line in block.splitlines()):
+            shown = line.removeprefix("$ ").removeprefix("> ")
+            if shown and re.match(r"[a-z./]", shown) and (line != shown or re.match(r"(\w|-|\.|/)+ ", f"{shown} ")):
+                yield shown
+
+
+def draw_lines(count: int | None = None) -> list[tuple[Path, str]]:
+    """Draw lines of all packages by the seed; the first ones of a longer draw are those of a shorter one."""
+    seed, packages = read_packages()
+    PLACE.mkdir(parents=True, exist_ok=True)
+    lines = []
+    for package in packages:
+        project = fetch_package(*package)
+        lines += [(project, line) for line in list_lines(project)] if project is not None else []
+    random.Random(seed).shuffle(lines)
+    return lines[:count]
+
+
+class Trial:
+    """Copies of a project, in which a line runs outside and in the sandbox."""
+
+    def __init__(self, root: Path, project: Path, level: str, tools: Path) -> None:
+        path = f"{tools}:/usr/local/bin:/usr/bin:/bin"
+        self.sides = [Side(root / name, "empty", kind, path=path) for name, kind in (("a", "outside"), ("b", level))]
+        for side in self.sides:
+            shutil.copytree(project, side.workspace, symlinks=True, dirs_exist_ok=True)
+            side.run_outside("git init -q && git add -A && git commit -qm start && git tag 1.0.0")
+            places = [place for place in ("src", "lib", ".") if (side.workspace / place).is_dir()]
+            side.environment["PYTHONPATH"] = ":".join(str(side.workspace / place) for place in places)
+
+    def run(self, line: str) -> tuple[str, str]:
+        """Return how the two ended, or "" if the line does not count, and the reason of a difference."""
+        outside, boxed = self.sides
+        before, before_boxed = outside.describe(), boxed.describe()
+        code, _ = outside.run(line, SECONDS)
+        if code != 0:
+            return "", ""
+        other, said = boxed.run(line, SECONDS)
+        one = _list_changes(before, outside.describe())
+        two = _list_changes(before_boxed, boxed.describe())
+        if other != code:
+            return "exit", said[-MAX_TEXT:]
+        return (
+            ("alike", "")
+            if one == two
+            else ("files", f"only outside {sorted(one - two)[:6]}, only in the box {sorted(two - one)[:6]}")
+        )
+
+
+def _list_changes(before: dict[str, str], after: dict[str, str]) -> set[str]:
+    changed = {name for name in before.keys() | after.keys() if before.get(name) != after.get(name)}
+    return {re.sub(r"\d{4,}|[0-9a-f]{8,}", "N", name) for name in changed}
+
+
+def run_lines(lines: Iterable[tuple[Path, str]], level: str, wanted: int) -> Iterator[dict[str, str]]:
+    """Run lines until enough of them count. Yield each that counts."""
+    tools = fetch_tools()
+    counted = 0
+    for project, line in lines:
+        root = Path(tempfile.mkdtemp(prefix="ollm-world-", dir=Path.home() / ".cache")).resolve()
+        try:
+            ended, reason = Trial(root, project, level, tools).run(line)
+        finally:
+            shutil.rmtree(root, ignore_errors=True)
+        if ended:
+            counted += 1
+            yield {"package": project.name, "line": line, "ended": ended, "reason": reason}
+        if counted >= wanted:
+            return
+
+
+def main(level: str, wanted: str = "10000", report: str = "") -> int:
+    results = []
+    for result in run_lines(draw_lines(), level, int(wanted)):
+        results.append(result)
+        if report:
+            Path(report).write_text(json.dumps(results, indent=1), encoding="utf-8")
+        if result["ended"] != "alike":
+            print(result["package"], result["line"], result["reason"], sep="\n    ", flush=True)
+    alike = sum(result["ended"] == "alike" for result in results)
+    print(f"{level}: {len(results)} lines exit 0 outside, {alike} end alike in the box", flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
