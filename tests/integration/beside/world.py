@@ -48,6 +48,7 @@ def fetch_tools() -> Path:
         PLACE.mkdir(parents=True, exist_ok=True)
         run_installer(["/usr/bin/env", "python3", "-m", "venv", str(place)], PLACE)
         run_installer([str(place / "bin/pip"), "install", "-q", *TOOLS.split()], PLACE)
+        run_installer(["chmod", "-R", "a-w", str(place)], PLACE)  # a line must not change the tools of the next one
     return place / "bin"
 
 
