@@ -72,6 +72,7 @@ def test_a_write_rule_holds_for_redirections_and_a_cwd_counts(place: Place) -> N
         ("$x", "the program is computed at run time"), ("l?", "computed at run time"), ("{ls,a}", "computed"),
         ("lſ", "looks like another name"), ("ls() { :; }; ls", "is defined by the line itself"), ("'' a", "without a name"),
         ("X=1 ls", "it sets X"), ("env X=1 ls", "it sets X"), ('sh -c "$x"', "a script in it is computed at run time"),
+        ("echo x > AGENTS.md", "AGENTS.md steers"), ("cp a .vscode/x", ".vscode steers"),
         ("timeout $x ls", "what it runs is computed at run time"), ("ls > $x", "it writes a file computed at run time"),
         ("sh -c '" + "(" * 3000 + "'", "valid"), ("timeout() { :; }; timeout 5 ls", "is defined by the line itself"),
     ],

@@ -30,6 +30,7 @@ from ollm.policy.rules import (
     STRICTNESS,
     Rule,
     RuleSet,
+    explain_steering,
     find_glob_base,
     find_locations,
     is_system_file,
@@ -169,8 +170,16 @@ class PolicyEngine:
             verdict = self._apply_grants(request, verdict)
         verdict = self._apply_protection(request, verdict)
         if verdict.decision == "ask" and not verdict.locked and not verdict.approve:
-            return msgspec.structs.replace(verdict, grant=suggest_grant(request, self.boundary))
+            reason = "; ".join((verdict.reason, *self._list_steering(request)))
+            return msgspec.structs.replace(verdict, reason=reason, grant=suggest_grant(request, self.boundary))
         return verdict
+
+    def _list_steering(self, request: PolicyRequest) -> list[str]:
+        paths = [
+            one.target for one in self._find_locations(request) if one.access == "write" and "://" not in one.target
+        ]
+        named = (explain_steering(self.boundary.judge(path), self.boundary) for path in paths)
+        return [*filter(None, named)]
 
     def get_plain_action(self, tool: str) -> Decision | None:
         """Return the decision of configured rules that ignore parameters, or None if no such rule matches."""

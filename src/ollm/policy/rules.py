@@ -17,7 +17,7 @@ from typing import Any, Literal, get_args
 from ollm.domain.errors import ToolFailure
 from ollm.domain.struct import Data
 from ollm.domain.tools import Access, Decision, Location, Risk, RuleReference, ToolCategory
-from ollm.system.paths import Boundary, resolve_path
+from ollm.system.paths import Boundary, Judgement, find_steering_name, resolve_path
 
 Operator = Literal["equals", "contains", "startsWith", "matches", "under", "program"]
 OPERATORS: tuple[str, ...] = get_args(Operator)
@@ -300,6 +300,13 @@ _SYSTEM_PLACES = ("/usr", "/lib", "/lib32", "/lib64", "/opt")
 def is_system_file(path: Path) -> bool:
     """Return True for installed software. Reading it is asked about, and `--yes` answers that question."""
     return any(path.is_relative_to(place) for place in _SYSTEM_PLACES)
+
+
+def explain_steering(judged: Judgement, boundary: Boundary) -> str:
+    """Return what a question about writing a path says of a file that steers other programs, or ""."""
+    below = os.path.relpath(judged.named, boundary.workspace)
+    name = find_steering_name(below) if judged.inside else None
+    return f"{'/'.join(below.split('/')[: name.count('/') + 1])} steers editors, agents or CI" if name else ""
 
 
 # What happens to a tool of each category, in the order `policy show` lists them.

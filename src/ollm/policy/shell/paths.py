@@ -14,7 +14,7 @@ import msgspec
 
 from ollm.domain.errors import ToolFailure
 from ollm.domain.struct import Data
-from ollm.policy.rules import find_glob_base, is_system_file
+from ollm.policy.rules import explain_steering, find_glob_base, is_system_file
 from ollm.policy.shell.model import CommandPart, Directories, expand_home
 from ollm.policy.shell.words import ShellWord
 from ollm.system.paths import Boundary, Judgement, explain_read_protection, is_environment_file
@@ -35,10 +35,11 @@ class Objections(Data, frozen=True):
     remarks: tuple[str, ...] = ()
     locks: tuple[str, ...] = ()
     opens: tuple[str, ...] = ()  # the paths that `locks` are about, resolved: what a person's yes opens
+    notes: tuple[str, ...] = ()  # no reasons to ask, but named in a question
 
     def __add__(self, other: Objections) -> Objections:
-        opens = self.opens + other.opens
-        return Objections(remarks=self.remarks + other.remarks, locks=self.locks + other.locks, opens=opens)
+        remarks, locks = self.remarks + other.remarks, self.locks + other.locks
+        return Objections(remarks=remarks, locks=locks, opens=self.opens + other.opens, notes=self.notes + other.notes)
 
 
 NO_OBJECTIONS = Objections()
@@ -191,7 +192,7 @@ class PathJudge:
             else:
                 found += judged
         remarks, locks = tuple(dict.fromkeys(found.remarks)), tuple(dict.fromkeys(found.locks))
-        return Objections(remarks=remarks, locks=locks, opens=found.opens)
+        return Objections(remarks=remarks, locks=locks, opens=found.opens, notes=found.notes)
 
     def _judge_places(self, text: str) -> Iterator[Judgement | Objections]:
         given = expand_home(text, self._home)
@@ -214,7 +215,8 @@ class PathJudge:
         if outside and not protected and self._is_open(judged, writing=writing):
             return Objections(remarks=outside)
         locks = (*outside, *protected)
-        return Objections(locks=locks, opens=(str(judged.resolved),) if locks else ())
+        notes = (explain_steering(judged, self.boundary),) if writing and not locks else ()
+        return Objections(locks=locks, opens=(str(judged.resolved),) if locks else (), notes=tuple(filter(None, notes)))
 
     def _is_open(self, judged: Judgement, *, writing: bool) -> bool:
         """Return True for a path outside that `--yes` opens: installed software to read, and the sandbox's own
@@ -283,6 +285,7 @@ def add_objections(
         remarks=tuple(dict.fromkeys((*part.remarks, *found.remarks))),
         locks=tuple(dict.fromkeys((*part.locks, *found.locks))),
         opens=(*part.opens, *found.opens),
+        notes=tuple(dict.fromkeys((*part.notes, *found.notes))),
         runs=(*part.runs, *runs),
         unknown=(*part.unknown, *unknown),
         reads=reads and bare and not part.may_differ,

@@ -257,7 +257,7 @@ def _apply_floor(
     floor = [*part.remarks, *running]
     locked = bool(part.locks) and action != "deny"
     if action != "deny" and (floor or locked):
-        text = "; ".join(dict.fromkeys((*part.locks, *floor)))
+        text = "; ".join(dict.fromkeys((*part.locks, *floor, *part.notes)))
         reference = _PROTECTION if locked else rule if action == "ask" else _UNREADABLE
         risk = Risk.HIGH if locked or part.write_target is None else Risk.MEDIUM
         return JudgedPart(part=part, decision="ask", reason=text, rule=reference, risk=risk, locked=locked, plain=False)
