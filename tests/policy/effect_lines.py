@@ -12,7 +12,8 @@ import subprocess
 from collections.abc import Iterator
 from functools import cache
 
-from ollm.policy.shell.programs import get_program, read_table
+from ollm.policy.shell.programs import get_program
+from ollm.policy.shell.programs.record import read_table
 
 BUILTINS = frozenset({"echo", "printf", "test", "[", "type", "command", "cd", "pwd", ":", "true", "false"})
 GIT = (

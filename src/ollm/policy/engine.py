@@ -262,20 +262,16 @@ class PolicyEngine:
         if self._sandbox is None:
             return verdict
         sandbox = self._sandbox.get()
-        if verdict.decision == "allow" and verdict.reads and _is_built_in(verdict) and not judged.exact:
+        if verdict.decision == "allow" and verdict.reads and _is_by(verdict, "built-in") and not judged.exact:
             return verdict if sandbox.level != "none" else ask_without_box(verdict, sandbox.description)
-        open_question = verdict.decision == "ask" and not verdict.locked and not _is_configured(verdict)
+        open_question = verdict.decision == "ask" and not verdict.locked and not _is_by(verdict, "configured")
         if open_question and sandbox.approves_itself:
             return allow_verdict(verdict, "sandbox", "autoApprove", "it runs in a sandbox that holds it")
         return verdict
 
 
-def _is_built_in(verdict: Verdict) -> bool:
-    return verdict.rule is not None and verdict.rule.layer == "built-in"
-
-
-def _is_configured(verdict: Verdict) -> bool:
-    return verdict.rule is not None and verdict.rule.layer == "configured"
+def _is_by(verdict: Verdict, layer: str) -> bool:
+    return verdict.rule is not None and verdict.rule.layer == layer
 
 
 def ask_without_box(verdict: Verdict, description: str) -> Verdict:

@@ -30,7 +30,6 @@ _FILE_WORD = r"[\w.~@+/-]+"
 _AFTER_VARIABLE = r"\$\{?\w+\}?[\"'\\\\]*/([\w.~@+/-]+)"
 _MODULE = r"""-m[\s"',]+([A-Za-z_][\w.]*)"""
 _DATA_ENDINGS = (".db", ".sqlite", ".sqlite3", ".duckdb", ".jsonl", ".ndjson", ".csv", ".tsv", ".parquet", ".log")
-_NAMING_FILES = (".ollm/config.yaml", ".ollm/config.yml", ".mcp.json")
 _MAX_HASHED_BLOCKS = 16
 
 
@@ -204,7 +203,7 @@ def _find_files(workspace: Path) -> Iterator[Path]:
 
 def _find_configured_scripts(workspace: Path) -> list[Path]:
     """Find the workspace files that its own settings name: those a hook or an MCP server would run."""
-    texts = [text for name in _NAMING_FILES for text in read_configuration(workspace / name)]
+    texts = [text for name in _CONFIGURATION_FILES for text in read_configuration(workspace / name)]
     return find_named_files(workspace, texts)
 
 

@@ -17,9 +17,9 @@ SECONDS = 60
 # Names of these count, their content does not: it holds times, or the place where it was made.
 GENERATED = re.compile(r"(^|/)(__pycache__|\.venv|venv|node_modules|[^/]+\.egg-info|target|dist|build)(/|$)")
 UNSEEN = re.compile(
-    r"(^|/)(\.ollm|\.cache|\.npm|\.local|\.config|\.cargo|\.pytest_cache|\.mypy_cache|\.ruff_cache|\.git)(/|$)"
+    r"(^|/)(\.ollm|\.cache|\.npm|\.local|\.config|\.cargo|\.pytest_cache|\.mypy_cache|\.ruff_cache|[^/]*\.git)(/|$)"
 )
-HASHES = re.compile(r"\b[0-9a-f]{7,40}\b")
+CHANGING = re.compile(r"\b[0-9a-f]{7,40}\b|\d\d:\d\d:\d\d")  # hashes of commits, times
 MAX_COMPARED_BYTES = 64 * 1024
 PROJECT = """
 git init -q -b main {place} && cd {place}
@@ -150,14 +150,15 @@ class Side:
         if b"\0" in data:
             return "there"
         mode = "x" if path.stat().st_mode & 0o100 else ""
-        return mode + hashlib.sha256(data.replace(str(self.root).encode(), b"ROOT")).hexdigest()[:12]
+        text = CHANGING.sub("", data.decode("utf-8", "replace").replace(str(self.root), "ROOT"))
+        return mode + hashlib.sha256(text.encode()).hexdigest()[:12]
 
     def _describe_repository(self, place: Path) -> str:
         line = (
             "git status; git for-each-ref --format='%(refname) %(tree)'; git log --all --format=%s | sort; "
             "git symbolic-ref -q HEAD; git stash list --format=%s; git config --local --list | sort; git ls-files -s | cut -f2; ls .git/hooks"
         )
-        return HASHES.sub("H", self.run_outside(line, place)[1].replace(str(self.root), "ROOT"))
+        return CHANGING.sub("H", self.run_outside(line, place)[1].replace(str(self.root), "ROOT"))
 
 
 def compare(outside: dict[str, str], boxed: dict[str, str]) -> list[str]:

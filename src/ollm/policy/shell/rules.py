@@ -14,24 +14,9 @@ from typing import Literal
 from ollm.policy.rules import Condition, compile_pattern, is_under
 from ollm.policy.shell.model import CommandPart
 from ollm.policy.shell.programs import get_program
-from ollm.policy.shell.programs.record import Program
+from ollm.policy.shell.programs.record import Program, read_table
 from ollm.policy.shell.words import ShellWord
 from ollm.system.paths import Boundary
-
-_FLAG_LETTERS: dict[str, str] = {
-    "recursive": "rR",
-    "force": "f",
-    "interactive": "i",
-    "verbose": "v",
-    "all": "a",
-    "quiet": "q",
-    "yes": "y",
-    "in-place": "i",
-    "global": "g",
-    "output": "o",
-    "message": "m",
-    "user": "u",
-}
 
 
 def _has_flags(wanted: Iterable[str], command: Sequence[str], words: Sequence[ShellWord]) -> bool:
@@ -43,7 +28,8 @@ def _has_flags(wanted: Iterable[str], command: Sequence[str], words: Sequence[Sh
         names += bare if flag.startswith("-") and not flag.startswith("--") else [bare]
     subcommand = next((word for word in command[1:2] if not word.startswith("-")), "")
     own = get_program(command[0].rpartition("/")[2]).flag_letters
-    letters = {**_FLAG_LETTERS, **own.get("", {}), **own.get(subcommand, {})}
+    common = dict(word.split("=") for word in read_table()["@flag-letters"].split())
+    letters = {**common, **own.get("", {}), **own.get(subcommand, {})}
     return all(_is_given(name, given, letters) for name in names if name)
 
 

@@ -337,7 +337,8 @@ class ScriptWalker:
     def _visit_test(self, node: Node, scope: ShellScope) -> None:
         if node.get("Op") in _ARITHMETIC_TESTS:
             sides = [side for side in (node.get("X"), node.get("Y")) if side]
-            if not all(is_literal_arithmetic(side) or self._is_plain_name(node, side) for side in sides):
+            named = node["Op"] in ("-v", "-R") and all(_get_literal(side).isidentifier() for side in sides)
+            if not named and not is_literal_arithmetic(sides):
                 self._add_command(node, (), scope, (), "a value in it is evaluated as arithmetic when it runs")
             for side in sides:
                 if side.get("Parts"):
@@ -345,10 +346,6 @@ class ScriptWalker:
         self._visit_children(node, scope)
 
     _UnaryTest = _BinaryTest = _visit_test
-
-    def _is_plain_name(self, test: Node, word: Node) -> bool:
-        """Return True if a test is `-v NAME` with a name without a subscript."""
-        return test.get("Op") in ("-v", "-R") and _get_literal(word).isidentifier()
 
     def _visit_evaluated_text(self, text: str, scope: ShellScope) -> None:
         """Visit text that bash evaluates again: it runs the substitutions in it even if they were quoted."""

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import cache
-from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
@@ -13,7 +11,7 @@ import msgspec
 from ollm.policy.shell.options import OptionGrammar
 from ollm.policy.shell.programs import expressions, inner_commands
 from ollm.policy.shell.programs.git import GIT
-from ollm.policy.shell.programs.record import Granting, Launching, Program, Reading, Wrapping, Writing
+from ollm.policy.shell.programs.record import Granting, Launching, Program, Reading, Wrapping, Writing, read_table
 
 Part = TypeVar("Part", bound=msgspec.Struct)
 UNKNOWN_PROGRAM = Program()
@@ -24,41 +22,7 @@ _PARTS: dict[str, tuple[msgspec.Struct, str]] = {  # with the field of the first
     "launches": (Launching(), ""),
     "grants": (Granting(), "depth"),
 }
-_FUNCTIONS: dict[str, Callable[..., Any]] = {
-    "inspect find": expressions.inspect_find,
-    "find-commands find": expressions.unwrap_find,
-    "find-commands fd": expressions.unwrap_fd,
-    "find-commands sed": expressions.unwrap_sed,
-    "find-commands awk": expressions.unwrap_awk,
-    "find-commands alias": inner_commands.unwrap_alias,
-    "find-commands callback": inner_commands.unwrap_callback,
-    "find-commands command-builtin": inner_commands.unwrap_command_builtin,
-    "find-commands eval": inner_commands.unwrap_eval,
-    "find-commands parallel": inner_commands.unwrap_parallel,
-    "find-commands rest": inner_commands.unwrap_rest,
-    "find-commands shell": inner_commands.unwrap_shell,
-    "find-commands ssh": inner_commands.unwrap_ssh,
-    "find-commands trap": inner_commands.unwrap_trap,
-    "find-commands user-shell": inner_commands.unwrap_user_shell,
-    "script sed": expressions.is_plain_sed,
-    "script awk": expressions.is_plain_awk,
-    "evaluate jq": expressions.find_jq_dangers,
-    "evaluate printf": expressions.find_printf_dangers,
-    "evaluate status": expressions.find_status_dangers,
-    "evaluate test": expressions.find_test_dangers,
-}
-
-
-@cache
-def read_table() -> dict[str, str]:
-    """Return the facts of each program as text, by its name."""
-    text = Path(__file__).with_name("table.txt").read_text(encoding="utf-8")
-    rows: dict[str, str] = {}
-    for row in re.sub(r"\n[ ]+", " ", text).split("\n"):
-        names, found, facts = row.partition(" = ")
-        if found and not row.startswith("#"):
-            rows.update(dict.fromkeys(names.split(), facts))
-    return rows
+_FUNCTIONS: dict[str, Any] = {**vars(inner_commands), **vars(expressions)}  # which the table names
 
 
 @cache
@@ -111,4 +75,4 @@ def _read_fact(key: str, text: str, default: object) -> object:
         return int(text)
     if isinstance(default, tuple):
         return tuple(text.split())
-    return _FUNCTIONS[f"{key} {text}"] if default is None and key != "flags" else text
+    return _FUNCTIONS[text] if default is None and key != "flags" else text

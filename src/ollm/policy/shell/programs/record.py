@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from pathlib import Path
 from typing import Literal
 
 from ollm.domain.struct import Data
@@ -155,6 +158,18 @@ class Program(Data, frozen=True):
         """True if it may start another program named in its words."""
         parts = (self.wraps, self.launches, self.find_commands)
         return any(part is not None for part in parts) or bool(self.commands or self.code or self.kind == "shell")
+
+
+@cache
+def read_table() -> dict[str, str]:
+    """Return the rows of table.txt by name: the facts of each program, and the options of git's verbs."""
+    text = Path(__file__).with_name("table.txt").read_text(encoding="utf-8")
+    rows: dict[str, str] = {}
+    for row in re.sub(r"\n[ ]+", " ", text).split("\n"):
+        names, found, facts = row.partition(" = ")
+        if found and not row.startswith("#"):
+            rows.update(dict.fromkeys(names.split(), facts))
+    return rows
 
 
 def split_names(text: str) -> tuple[str, ...]:
