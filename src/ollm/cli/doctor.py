@@ -67,7 +67,7 @@ def doctor(clean: bool, measure: bool, model: bool, workspace: str | None, as_js
     """
     process = ProcessScope(workspace=resolve_workspace(workspace))
     if clean:
-        removed = clean_cache(process.home.cache / "box")
+        removed = clean_cache(process.home.cache)
         print_result({"removed": removed}, f"Deleted {format_size(removed)}.", as_json=as_json)
         return 0
     diagnosis, error = asyncio.run(_diagnose_visibly(process, measured=measure, tested=model))
@@ -260,7 +260,7 @@ async def diagnose(
         visible=visible,
         left_out=left_out,
         language_servers=_find_language_servers(process),
-        box_cache=sum(measure_cache(process.home.cache / "box").values()),
+        box_cache=sum(measure_cache(process.home.cache).values()),
         moved_aside=_find_moved_aside(process.home.taken),
         problems=problems,
         log=log,

@@ -37,6 +37,7 @@ class Job:
         self._unread: HeadAndTail | None = HeadAndTail(MAX_UNREAD_CHARS)
         self.capture: Capture | None = None
         self._listener: Callable[[str], None] | None = None
+        self.steering: dict[str, tuple[int, int, int]] | None = None  # files that steer tools, before it ran
 
     @property
     def exit_code(self) -> int | None:

@@ -230,6 +230,25 @@ def find_steering_name(below: str) -> str | None:
     return name if name in STEERING_NAMES else None
 
 
+def read_steering(workspace: str) -> dict[str, tuple[int, int, int]]:
+    """Return the files of a workspace that steer editors, agents or CI, with what changes if they do."""
+    found, waiting = dict[str, tuple[int, int, int]](), list_names(workspace)
+    if ".git" in waiting and os.path.islink(os.path.join(workspace, ".git")):
+        found[".git"] = (os.lstat(os.path.join(workspace, ".git")).st_ino, 0, 0)  # no mount holds a link
+    for below in waiting:  # grows
+        if find_steering_name(below) is None and normalize_name(below) != ".github":
+            continue
+        try:
+            about = os.lstat(os.path.join(workspace, below))
+        except OSError:
+            continue
+        if stat.S_ISDIR(about.st_mode):
+            waiting += [f"{below}/{name}" for name in list_names(os.path.join(workspace, below))]
+        else:
+            found[below] = about.st_mtime_ns, about.st_size, about.st_ino
+    return found
+
+
 def find_own_place(path: str, roots: Iterable[str]) -> str | None:
     """Return the folder below a root that ollm runs from and that a path lies in, or None."""
     inside = (place for place in OWN_PLACES if is_inside(path, place))

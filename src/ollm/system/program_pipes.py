@@ -35,12 +35,14 @@ async def start_configured(
     command: ProcessCommand,
     words: Sequence[str],
     own: Mapping[str, str] | None = None,
+    server: str = "",
 ) -> PipedProgram:
     """Start a program that the settings name, with the network, in a working box that shows the paths among the
-    `words`, which the user wrote. Without a sandbox it runs as it is. The variables of its `own` come last."""
+    `words`, which the user wrote. Without a sandbox it runs as it is. The variables of its `own` come last. `server` is
+    the id of a server, whose downloads are kept apart."""
 
     def start() -> Awaitable[PipedProgram]:
-        box = sandbox.make_box("working", network="all", program=words) if sandbox else None
+        box = sandbox.make_box("working", network="all", program=words, server=server) if sandbox else None
         added = sandbox.make_environment(box, unasked=False) if sandbox else {}
         level = sandbox.level if sandbox and box else "none"
         environment = {**command.environment, **added, **(own or {})}

@@ -7,22 +7,21 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from ollm.system.path_names import is_inside
+from ollm.system.sandbox.git_line import ADDING_VERBS
 from ollm.system.sandbox.repositories import NoRepository, Repository
 
 if TYPE_CHECKING:
     from ollm.system.sandbox.sandbox import Sandbox
     from ollm.tools.git_lines import LinePart
 
-ADDING_VERBS = frozenset({"add", "update-index", "apply"})  # a nested repository that they stage is taken out at once
-
 
 class LineStep(NamedTuple):
-    """A script to run in a folder; in a `repository` if it may write one. `adds` is True if it stages files."""
+    """A script to run in a folder; in a `repository` if its git `verbs` may write one."""
 
     script: str
     folder: str
     repository: Repository | None = None
-    adds: bool = False
+    verbs: frozenset[str] = frozenset()
 
 
 class LineSteps:
@@ -53,7 +52,7 @@ class LineSteps:
                 group = self._take_group(index - 1)
                 index += len(group.parts) - 1
                 part = group.parts[-1]
-                yield LineStep(self._render(group.parts), self._folder, group.repository, group.adds)
+                yield LineStep(self._render(group.parts), self._folder, group.repository, group.verbs)
             if self._stops_at_errors and self.status and part.is_last:
                 return
 
@@ -125,8 +124,8 @@ class _Group(NamedTuple):
     repository: Repository | None = None
 
     @property
-    def adds(self) -> bool:
-        return any(part.verb in ADDING_VERBS for part in self.parts)
+    def verbs(self) -> frozenset[str]:
+        return frozenset(part.verb for part in self.parts)
 
 
 def _list_flags(text: str) -> list[str]:

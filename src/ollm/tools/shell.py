@@ -19,7 +19,7 @@ from ollm.domain.lazy import compile_late
 from ollm.domain.text import format_names
 from ollm.domain.tools import ConfirmationDetails, ErrorInfo, Location, Risk, ToolResult, Verdict
 from ollm.services.background_jobs import BackgroundJobs, Ending, Job
-from ollm.system.path_names import OWN_PLACES, is_inside
+from ollm.system.path_names import OWN_PLACES, is_inside, read_steering
 from ollm.system.processes import ProcessCommand, StartError
 from ollm.system.sandbox.box import WHOLE_LEVELS, Box, Kind, find_access, list_places
 from ollm.system.terminal_text import render_command
@@ -35,6 +35,7 @@ Seconds = Annotated[float, Meta(gt=0, le=86_400)]
 SHELLS = ("/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash", "/opt/homebrew/bin/bash")
 CANCEL_GRACE_SECONDS = 0.02
 MAX_COMMAND_BYTES = 120_000
+MAX_STEERING_NAMES = 8
 
 
 class Shell(Tool[BackgroundJobs], frozen=True):
@@ -136,7 +137,7 @@ class Shell(Tool[BackgroundJobs], frozen=True):
         deadline = monotonic() + limit
         for step in steps:
             output, steps.said = output + steps.said, ""
-            line = None if step.repository is None else GitLine(step.repository, adds=step.adds)
+            line = None if step.repository is None else GitLine(step.repository, step.verbs)
             job = await self._start(step, line, context, needs)
             try:
                 left = max(0.01, deadline - monotonic())
@@ -145,6 +146,7 @@ class Shell(Tool[BackgroundJobs], frozen=True):
                 if line is not None:
                     await job.process.end(0)
                     notes += await asyncio.to_thread(line.finish)
+            notes += _name_steering(job)
             output += said
             if ending != "exited":
                 return _report_timeout(output, job, ending, limit if ending == "timeout" else idle, notes)
@@ -159,13 +161,16 @@ class Shell(Tool[BackgroundJobs], frozen=True):
                 launch = needs.start_background if self.background else needs.start
                 return await launch(command, self.command or "", directory)
 
-        sandbox = context.sandbox
+        sandbox, steering = context.sandbox, None
+        if line is None and not context.unasked and sandbox is not None:
+            steering = read_steering(sandbox.workspace)
         try:
             job = await (start() if sandbox is None else sandbox.start(start))
         except StartError as error:
             raise self._make_start_failure(error) from error
         if sandbox is not None and job.command.box is not None:
             sandbox.attach(job.process)
+            job.steering = steering
         return job
 
     def _make_box(self, line: GitLine | None, context: ToolContext) -> Box | None:
@@ -254,8 +259,20 @@ def _report_finished(
     code = job.exit_code if code is None and job is not None else code
     words = [word for word in (note, "" if output else "no output", _describe_exit_code(code)) if word]
     hint = "" if job is None else explain_box_failure(job.command.box, job.process.denied, output, code)
-    text = append_notes(output, ["; ".join(words), hint, *notes])
+    text = append_notes(output, ["; ".join(words), hint, *notes, *([] if job is None else _name_steering(job))])
     return ToolResult(llm_content=text, return_display=text, exit_code=code)
+
+
+def _name_steering(job: Job) -> list[str]:
+    """Name the files that steer editors, agents or CI and that changed while a command ran, once."""
+    before, job.steering = job.steering, None
+    if before is None or job.command.box is None:
+        return []
+    after = read_steering(job.command.box.workspace)
+    changed = sorted(name for name in before.keys() | after.keys() if before.get(name) != after.get(name))
+    if not changed:
+        return []
+    return [f"Changed while it ran, and steers editors, agents or CI: {format_names(changed, MAX_STEERING_NAMES)}."]
 
 
 def _report_timeout(

@@ -170,7 +170,7 @@ def test_a_level_that_stopped_working_is_found_again(tmp_path: Path) -> None:
 
 
 def test_the_limit_of_downloads_removes_nothing_that_a_link_leads_to(tmp_path: Path) -> None:
-    cache, mine = tmp_path / "box", tmp_path / "mine"
+    cache, mine = tmp_path / "box/work", tmp_path / "mine"
     for path in (mine / "thesis", mine / "deep/notes", cache / "npm/_cacache/x", cache / "npm/_npx/server"):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("x" * 5000)
@@ -184,9 +184,9 @@ def test_the_limit_of_downloads_removes_nothing_that_a_link_leads_to(tmp_path: P
     with (cache / "npm/sparse").open("wb") as file:
         file.truncate(2**40)
 
-    assert sum(measure_cache(cache).values()) < 2**20
-    limit_cache(cache, 0)
+    assert sum(measure_cache(tmp_path).values()) < 2**20
+    limit_cache(tmp_path, 0)
 
     assert (mine / "thesis").exists()
     assert (mine / "deep/notes").exists()
-    assert [path.name for path in (cache / "npm").iterdir()] == ["_npx"]
+    assert not [*cache.iterdir()]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -45,12 +45,20 @@ async def open_program(
     words = (server.command, *server.args)
     command = ProcessCommand(argv=words, cwd=workspace / server.cwd, environment={**environment, **STORED_FIRST})
     box, opened = sandbox if server.boxed else None, words if server.own else ()
-    program = await start_configured(host, box, command, opened, server.env)
+    program = await start_configured(host, box, command, opened, server.env, _make_cache_id(server, words, workspace))
     async with keep_program(program, MAX_LINE_BYTES) as started:
         sandbox.attach(started.process)
         line.last_words = lambda: started.stderr_tail
         async with open_stdio_transport(started, line.mark_lost) as streams:
             yield streams
+
+
+def _make_cache_id(server: McpServer, words: Sequence[str], workspace: Path) -> str:
+    """Return the name of a server's cache: another command, or an entry of another workspace, has another one."""
+    import hashlib
+
+    parts = (server.name, *words, *(() if server.own else (str(workspace),)))
+    return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogateescape")).hexdigest()[:16]
 
 
 @asynccontextmanager

@@ -1,4 +1,4 @@
-"""Separate cache folders for package managers in sandboxes.
+"""Separate cache folders for package managers in sandboxes: one for each workspace, and one for each server.
 
 The user's own caches are never written, because their content later runs outside the sandbox.
 """
@@ -91,12 +91,14 @@ def make_install_environment(folder: Path, settings: Path) -> dict[str, str]:
     return {**added, "npm_config_globalconfig": str(settings), "PATH": programs}
 
 
-def measure_cache(folder: Path) -> dict[str, int]:
-    """Return the bytes that each package manager stores there. Links of commands may lead anywhere."""
-    sizes: dict[str, int] = {}
-    for place in sorted(folder.iterdir()) if folder.is_dir() else ():
+def measure_cache(cache: Path) -> dict[Path, int]:
+    """Return the bytes that package managers store for each workspace and each server. Links of commands may lead
+    anywhere."""
+    folders = (cache / "box", cache / "servers")
+    sizes: dict[Path, int] = {}
+    for place in (place for folder in folders if folder.is_dir() for place in sorted(folder.iterdir())):
         walked = () if place.is_symlink() else os.walk(place)
-        sizes[place.name] = sum(_get_bytes(os.path.join(above, name)) for above, _, files in walked for name in files)
+        sizes[place] = sum(_get_bytes(os.path.join(above, name)) for above, _, files in walked for name in files)
     return sizes
 
 
@@ -106,17 +108,17 @@ def _get_bytes(path: str) -> int:
     return 0
 
 
-def limit_cache(folder: Path, most: int = MAX_CACHE_BYTES) -> int:
-    """Remove the least recently used caches until the rest fits; return the bytes removed. Programs installed by `npx`
-    stay: a server may keep its data beside its code."""
-    sizes = measure_cache(folder)
+def limit_cache(cache: Path, most: int = MAX_CACHE_BYTES) -> int:
+    """Remove the least recently used caches until the rest fits; return the bytes removed. Those of servers come last:
+    a server may keep its data beside its code."""
+    sizes = measure_cache(cache)
     over, removed = sum(sizes.values()) - most, 0
-    for name in sorted(sizes, key=lambda name: (folder / name).lstat().st_mtime):
+    for place in sorted(sizes, key=lambda place: (place.parent.name == "servers", place.lstat().st_mtime)):
         if removed >= over:
             break
-        removed += sizes[name]
+        removed += sizes[place]
         with suppress(OSError):
-            _empty(folder / name)
+            _empty(place)
     return removed
 
 
@@ -125,31 +127,32 @@ def _empty(place: Path) -> None:
     descriptor = os.open(place, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         for name in os.listdir(descriptor):
-            if name != "_npx" and stat.S_ISDIR(os.lstat(name, dir_fd=descriptor).st_mode):
+            if stat.S_ISDIR(os.lstat(name, dir_fd=descriptor).st_mode):
                 shutil.rmtree(name, ignore_errors=True, dir_fd=descriptor)
-            elif name != "_npx":
+            else:
                 os.unlink(name, dir_fd=descriptor)
     finally:
         os.close(descriptor)
 
 
-def limit_once_a_day(folder: Path) -> None:
+def limit_once_a_day(cache: Path) -> None:
     """Limit the size of the caches, which requires walking them, at most once a day."""
-    stamp = folder.with_name("box-checked")
+    stamp = cache / "box-checked"
     try:
         fresh = time.time() - stamp.stat().st_mtime < DAY_SECONDS
     except OSError:
         fresh = False
     if not fresh:
         stamp.touch()
-        limit_cache(folder)
+        limit_cache(cache)
 
 
-def clean_cache(folder: Path) -> int:
+def clean_cache(cache: Path) -> int:
     """Remove everything and return the bytes removed."""
-    size = sum(measure_cache(folder).values())
-    shutil.rmtree(folder, ignore_errors=True)
-    if folder.exists():  # a program left folders without rights
-        make_readable(folder)
+    size = sum(measure_cache(cache).values())
+    for folder in (cache / "box", cache / "servers"):
         shutil.rmtree(folder, ignore_errors=True)
+        if folder.exists():  # a program left folders without rights
+            make_readable(folder)
+            shutil.rmtree(folder, ignore_errors=True)
     return size

@@ -8,6 +8,7 @@ path and appeared meanwhile is put back, after every process of the line has end
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import tempfile
 from collections import Counter
@@ -63,24 +64,35 @@ LINE_VARIABLES = {
 }
 FOREIGN_VARIABLES = ("GIT_", "BASH_", "LD_")
 KEPT_VARIABLES = ("GIT_AUTHOR_", "GIT_COMMITTER_", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_NOSYSTEM")
+ADDING_VERBS = frozenset({"add", "update-index", "apply"})  # a nested repository that they stage is taken out at once
+REMOTE_VERBS = frozenset({"fetch", "pull", "push", "remote", "submodule"})
 CHECKED_NAMES = (*SETTINGS_NAMES, "commondir", "gitdir", "info/attributes")
 PROGRAM_FOLDERS = "/usr/local/bin:/usr/bin:/bin"
 GIT_SECONDS = 60
+_URL = re.compile(r"(?mi)^[ \t]*(?:push)?url[ \t]*=[ \t]*\"?((?:/|\.|file:///)[^\"\r\n]*)")
 REPLACED = b"\0"  # stands for what is no regular file
 GITLINK_MODE = b"\x00\x00\xe0\x00"
 
 
 class GitLine:
     """The run of one git line in a repository. Create it before the line starts, call `finish` when all its processes
-    have ended. `adds` is True if the line stages files that git did not know."""
+    have ended. `verbs` are the git commands of the line."""
 
-    def __init__(self, repository: Repository, *, adds: bool) -> None:
+    def __init__(self, repository: Repository, verbs: Iterable[str]) -> None:
         self.repository = repository
-        self._adds = adds
+        self._verbs = frozenset(verbs)
         self._known = list_git_directories(repository.common)
         self.protected = [*self._make_hooks()]
         self._before = self._read_files()
         self._gitlinks = set(list_gitlinks(repository))
+
+    @property
+    def asks_remotes(self) -> bool:
+        return not self._verbs.isdisjoint(REMOTE_VERBS)
+
+    @property
+    def pushes(self) -> bool:
+        return "push" in self._verbs
 
     def _make_hooks(self) -> Iterator[str]:
         """Return the folders of hooks. A missing one is created empty: only what exists can be read-only."""
@@ -183,7 +195,7 @@ class GitLine:
         known = read_submodule_paths(self.repository.top) if new else set()
         for path in sorted(new - known):
             where = f"{make_printable(path)} is a repository of its own, which .gitmodules does not name"
-            if self._adds:
+            if self._verbs & ADDING_VERBS:
                 _take_out(self.repository, path)
                 yield f"{where}. It is not added: git would follow its settings."
             else:
@@ -202,6 +214,20 @@ class GitLine:
     def _name(self, path: str) -> str:
         shown = os.path.relpath(path, self.repository.top) if is_inside(path, self.repository.top) else path
         return make_printable(shown)
+
+
+def find_local_remotes(repository: Repository) -> list[str]:
+    """Return the repositories that the remotes of a repository name by a path."""
+    try:
+        text = os.fsdecode(read_regular(os.path.join(repository.common, "config")))
+    except OSError:
+        return []
+    found = []
+    for url in _URL.findall(text):
+        path = os.path.realpath(os.path.join(repository.top, url.strip().removeprefix("file://")))
+        if os.path.isdir(path) and any(os.path.lexists(os.path.join(path, mark)) for mark in (".git", "HEAD")):
+            found.append(path)
+    return found
 
 
 def _read(path: str) -> bytes | None:

@@ -193,7 +193,8 @@ def _get_state(path: str) -> list[int] | None:
 
 def _render_harmless_settings(settings: Iterable[tuple[str, str]]) -> Iterator[str]:
     for name, value in settings:
-        if (name in HARMLESS_SETTINGS or name.startswith(HARMLESS_SECTIONS)) and "://" not in value:
+        known = name in HARMLESS_SETTINGS or name == "safe.directory" or name.startswith(HARMLESS_SECTIONS)
+        if known and "://" not in value:
             section, _, key = name.rpartition(".")
             quoted = value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
             first, _, inner = section.partition(".")

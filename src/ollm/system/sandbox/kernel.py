@@ -6,8 +6,6 @@ import ctypes
 import os
 import struct
 import sys
-from collections.abc import Iterable
-from contextlib import suppress
 
 LINUX = sys.platform == "linux"
 MACHINE = os.uname().machine if LINUX else ""
@@ -182,9 +180,10 @@ def mount(source: str, target: str, kind: str | None, flags: int, options: str |
     call("mount", source, target, kind, flags, options)
 
 
-def clone_tree(path: str) -> int:
-    """Return a descriptor of a copy of the mounts at and under a path, for `attach_tree`."""
-    return call("open_tree", AT_FDCWD, path, OPEN_TREE_CLONE | os.O_CLOEXEC | AT_RECURSIVE)
+def clone_tree(path: str, *, recursive: bool = True) -> int:
+    """Return a descriptor of a copy of the mount at a path, and of those under it, for `attach_tree`."""
+    flags = OPEN_TREE_CLONE | os.O_CLOEXEC
+    return call("open_tree", AT_FDCWD, path, flags | (AT_RECURSIVE if recursive else 0))
 
 
 def attach_tree(tree: int, path: str) -> None:
@@ -195,10 +194,10 @@ def attach_tree(tree: int, path: str) -> None:
         os.close(tree)
 
 
-def bind(source: str, target: str, *, attributes: int = 0, writable: bool = False) -> None:
+def bind(source: str, target: str, *, attributes: int = 0, writable: bool = False, recursive: bool = True) -> None:
     """Mount a path, with the mounts under it, at another one too, with added attributes; or `writable`, if we made it
     read-only before."""
-    tree = clone_tree(source)
+    tree = clone_tree(source, recursive=recursive)
     if attributes:
         set_mount_attributes("", attributes, tree=tree)
     if writable:  # the topmost mount alone
@@ -210,22 +209,6 @@ def set_mount_attributes(path: str, attributes: int, *, tree: int = AT_FDCWD) ->
     """Add attributes to every mount at and under a path (or, with an empty path, of the descriptor `tree`)."""
     wanted = struct.pack("=QQQQ", attributes, 0, 0, 0)
     call("mount_setattr", tree, path, AT_RECURSIVE | (0 if path else AT_EMPTY_PATH), wanted, 32)
-
-
-def read_births(paths: Iterable[str], *, changes: bool = False) -> dict[str, str]:
-    """Read the births of those files that are there; if asked, with the times of their last changes."""
-    births: dict[str, str] = {}
-    for path in paths:
-        with suppress(OSError):
-            births[path] = f"{read_birth(path)} {os.lstat(path).st_ctime_ns if changes else ''}"
-    return births
-
-
-def read_birth(path: str) -> str:
-    """Return the inode of a file or link and the time at which it was made, as far as the file system knows it."""
-    about = os.lstat(path)
-    made = read_birth_time(AT_FDCWD, path) if LINUX else getattr(about, "st_birthtime", None)
-    return f"{about.st_ino} {made}"
 
 
 def read_birth_time(descriptor: int, path: str = "") -> float | None:

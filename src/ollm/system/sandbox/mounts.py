@@ -263,8 +263,10 @@ def mount_for_command(box: Box) -> None:
         _replace_temporary_places(box)
     for path in box.readable:
         _open(box, path, writable=False)
-    for path in (*box.approved, *box.repository):
+    for path in box.approved:
         _open(box, path, writable=True)
+    for path in box.repository:
+        _open_whole(box, path)
     if box.kind == "working":
         for path, writable in list_protections(box):
             with suppress(FileNotFoundError):
@@ -313,6 +315,19 @@ def _open(box: Box, path: str, *, writable: bool) -> None:
         show_again(path, max(emptied, key=len), writable=writable)
     elif writable and not inside and os.path.exists(path):
         kernel.bind(path, path, writable=True)
+
+
+def _open_whole(box: Box, path: str) -> None:
+    """Make a place writable as one mount, with the workspace if that is in it: git renames files from one to the
+    other."""
+    emptied = [place for place in (*box.covered, *box.hidden) if is_inside(path, place) and _is_emptied(place)]
+    source = _find_stashed(REAL, max(emptied, key=len), path) if emptied else path
+    if os.path.lexists(source):
+        make_mount_point(path, max(emptied, key=len) if emptied else "", directory=os.path.isdir(source))
+        try:
+            kernel.bind(source, path, writable=True, recursive=False)
+        except OSError:  # another mount in it cannot be left out
+            kernel.bind(source, path, writable=True)
 
 
 def _is_emptied(place: str) -> bool:

@@ -47,7 +47,10 @@ def find_repository(directory: str, workspace: str, home: str) -> Repository:
         raise NoRepository(f"{dot_git} is not a git repository")
     if not (is_inside(common, top) and is_inside(git, common)) and not _points_back(git, common, dot_git):
         raise NoRepository(f"{dot_git} names {git}, which does not name it in turn")
-    return Repository(top, git, common)
+    found = Repository(top, git, common)
+    if top != workspace and (foreign := find_foreign_owner(found)):
+        raise NoRepository(f"{foreign}, a part of the repository around the workspace, belongs to another user")
+    return found
 
 
 def _find_inner(top: str, outer: Repository) -> Repository:

@@ -32,7 +32,7 @@ from ollm.system.sandbox.box import (
     list_visible_places,
 )
 from ollm.system.sandbox.confined import make_git_environment
-from ollm.system.sandbox.git_line import GitLine, list_protected
+from ollm.system.sandbox.git_line import GitLine, find_local_remotes, list_protected
 from ollm.system.sandbox.git_settings import write_git_settings
 from ollm.system.sandbox.placeholders import Placeholders
 from ollm.system.sandbox.repositories import NoRepository, Repository, find_repository
@@ -93,6 +93,7 @@ class Sandbox:
         self._folders = FolderMemory() if folders is None else folders
         self._running: list[Ending] = []
         self._since = 0.0
+        self._remotes: list[str] = []  # repositories that remotes name by a path, as of the first command
         self._placeholders = Placeholders()
         self._report = report
         self._reported = False
@@ -209,14 +210,19 @@ class Sandbox:
 
     @cached_property
     def git_settings(self) -> Path:
-        import zlib
+        return self._cache / "git" / f"config-{self._key}"
 
-        return self._cache / "git" / f"config-{zlib.crc32(os.fsencode(self.workspace)):08x}"
+    def find_caches(self, server: str = "") -> Path:
+        """Return the folder for the downloads and settings of package managers: that of this workspace's commands, or
+        that of a server. Nothing that one leaves is run in another."""
+        folder = self._cache / "servers" / server if server else self._cache / "box" / self._key
+        return Path(os.path.realpath(folder))
 
     @cached_property
-    def caches(self) -> Path:
-        """The folder for package manager downloads in sandboxes."""
-        return Path(os.path.realpath(self._cache / "box"))
+    def _key(self) -> str:
+        import zlib
+
+        return f"{os.path.basename(self.workspace)[:32]}-{zlib.crc32(os.fsencode(self.workspace)):08x}"
 
     def find_repository(self, directory: str) -> Repository:
         """Return the repository that git lines change in a directory. Raises NoRepository with the reason."""
@@ -245,6 +251,9 @@ class Sandbox:
         yield from (place for place in OWN_PLACES if not is_in_any(place, self._writable))
         if line is not None:
             yield from line.protected
+            for path in self._remotes:
+                git = os.path.join(path, ".git")
+                yield from (os.path.join(git if os.path.isdir(git) else path, name) for name in ("hooks", "config"))
         elif repository := self._find_own_repository():
             yield from list_protected(repository)
         else:
@@ -270,20 +279,23 @@ class Sandbox:
         network: Network | None = None,
         approved: Iterable[str] = (),
         program: Iterable[str] | None = None,
+        server: str = "",
         line: GitLine | None = None,
     ) -> Box | None:
         """Return the box of a command, or None without a sandbox. `program` is for a hook or a server: the words that
-        open places for it, none if a workspace wrote them. `line` is for git commands that write the repository. Pass
-        the process to `attach` when it runs."""
+        open places for it, none if a workspace wrote them. `server` is the id of a server with a cache of its own.
+        `line` is for git commands that write the repository. Pass the process to `attach` when it runs."""
         self._tell_level()
         if self.level == "none":
             return None
-        self.caches.mkdir(mode=0o700, parents=True, exist_ok=True)
+        caches = self.find_caches(server)
+        caches.mkdir(mode=0o700, parents=True, exist_ok=True)
         opened = tuple(map(os.path.realpath, approved))
         protected = list[str]()
-        places = () if line is None else tuple(self._list_places_of(line))
         if kind == "working":
             self._begin(opened)
+        places = () if line is None else tuple(self._list_places_of(line))
+        if kind == "working":
             changeable = (*self._changeable, *opened, *places)
             there = (path for path in dict.fromkeys(self._list_protected(line)) if not os.path.islink(path))
             protected = [path for path in there if os.path.exists(path) and is_in_any(path, changeable)]
@@ -294,9 +306,9 @@ class Sandbox:
             network="none" if kind == "reading" else network or self.network,
             covered=self._covered,
             visible=self.visible,
-            readable=() if program is None else tuple(self._find_own_places(program)),
+            readable=tuple(self._find_own_places(program, line)),
             writable=self._writable,
-            caches=(str(self.caches),),
+            caches=(str(caches),),
             hidden=self._hidden,
             approved=opened,
             protected=tuple(protected),
@@ -309,11 +321,14 @@ class Sandbox:
 
     def _list_places_of(self, line: GitLine) -> Iterator[str]:
         """List the places outside the workspace that a git line writes."""
-        for path in (line.repository.top, *line.repository.places):
+        remotes = self._remotes if line.pushes else []
+        for path in (line.repository.top, *line.repository.places, *remotes):
             if not is_in_any(path, self._changeable):
                 yield path
 
     def _begin(self, approved: tuple[str, ...]) -> None:
+        if not self._since and (repository := self._find_own_repository()):
+            self._remotes = find_local_remotes(repository)
         self._running = [one for one in self._running if not one.gone]
         if not self._running:
             self._placeholders.remove()
@@ -335,9 +350,14 @@ class Sandbox:
         """Note that a sandboxed process runs: sockets made since are those of commands."""
         self._running.append(process)
 
-    def _find_own_places(self, words: Iterable[str]) -> Iterator[str]:
-        """Find what a hook or a server sees besides: shared folders, and the hidden paths among its words. Of a script
-        that is its whole folder. Paths that a command could replace by a link are left out."""
+    def _find_own_places(self, words: Iterable[str] | None, line: GitLine | None) -> Iterator[str]:
+        """Find what a git line sees besides: the remotes. And what a hook or a server sees: shared folders, and the
+        hidden paths among its words. Of a script that is its whole folder. Paths that a command could replace by a link
+        are left out."""
+        if line is not None and line.asks_remotes:
+            yield from self._remotes
+        if words is None:
+            return
         yield from filter(os.path.exists, self._shared)
         covered = (*self._covered, *self._hidden)
         for word in (word for word in words if "/" in word):
@@ -363,31 +383,32 @@ class Sandbox:
         from ollm.system.sandbox.caches import make_temporary_environment
 
         temporary = TEMPORARY_PLACES[0] if box.wrapper else box.scratch or TEMPORARY_PLACES[0]
-        added = {**make_temporary_environment(temporary), **self._cache_environment}
+        caches = Path(box.caches[0])
+        added = {**make_temporary_environment(temporary), **self._make_cache_environment(caches)}
         added["GIT_CONFIG_GLOBAL"] = write_git_settings(self.git_settings, self._home, self.workspace)
         if programs and not unasked:
-            added |= {**self._installs, "PATH": f"{programs}:{self._installs['PATH']}"}
+            installs = self._make_install_environment(caches)
+            added |= {**installs, "PATH": f"{programs}:{installs['PATH']}"}
         added["GIT_OPTIONAL_LOCKS"] = "0"  # so that `git status` is quiet about a read-only repository
         return {**added, **make_git_environment(), "PATH": f"{LAUNCHERS}:{programs}"} if unasked else added
 
-    @cached_property
-    def _cache_environment(self) -> dict[str, str]:
+    def _make_cache_environment(self, caches: Path) -> dict[str, str]:
         from ollm.system.sandbox.caches import make_cache_environment
 
-        return make_cache_environment(self.caches, self._home)
+        return make_cache_environment(caches, self._home)
 
-    @cached_property
-    def _installs(self) -> dict[str, str]:
+    def _make_install_environment(self, caches: Path) -> dict[str, str]:
         from ollm.system.sandbox.caches import make_install_environment
 
-        return make_install_environment(self.caches, self.git_settings.with_name("npmrc"))
+        return make_install_environment(caches, self.git_settings.with_name(f"npmrc-{self._key}"))
 
     def close(self) -> None:
         self._placeholders.remove()
-        if self.caches.is_dir():
+        if (caches := self.find_caches()).is_dir():
             from ollm.system.sandbox.caches import limit_once_a_day
 
-            limit_once_a_day(self.caches)
+            os.utime(caches)  # the unused longest go first
+            limit_once_a_day(self._cache)
         if scratch := self.__dict__.pop("_scratch", ""):
             import shutil
 
