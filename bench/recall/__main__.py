@@ -1,7 +1,8 @@
 """Put facts into a long session and count how many `recall` finds: python -m bench.recall [--messages N] [--verbose].
 
-`facts.txt` and `never_said.txt` were written before any result was seen. The languages other than English are spoken in
-the facts alone, so that their grammar is as rare as their subjects.
+`facts.txt` and `natural.txt`, each with its questions about what was never said, were written before any result was
+seen. In `facts.txt` the three queries avoid the words of the fact; in `natural.txt` they are what people type. The
+languages other than English are spoken in the facts alone, so that their grammar is as rare as their subjects.
 """
 
 from __future__ import annotations
@@ -49,8 +50,8 @@ class Fact(NamedTuple):
     other_words: list[str]
 
 
-def load_facts() -> list[Fact]:
-    lines = [line for line in (HERE / "facts.txt").read_text().splitlines() if line and not line.startswith("#")]
+def load_facts(name: str = "facts.txt") -> list[Fact]:
+    lines = [line for line in (HERE / name).read_text().splitlines() if line and not line.startswith("#")]
     parts = ([part.strip() for part in line.split("|")] for line in lines)
     return [Fact(said, same, [query.strip() for query in others.split(";")]) for said, same, others in parts]
 
@@ -111,25 +112,27 @@ async def measure_pause(work: Callable[[], object]) -> tuple[float, float]:
     return taken, longest
 
 
-def measure_facts(directory: Path, verbose: bool, server: str) -> None:
-    facts = load_facts()
+def measure_facts(directory: Path, name: str, verbose: bool, server: str) -> None:
+    print(f"{name}.txt")
+    facts = load_facts(f"{name}.txt")
     session = asyncio.run(record_session(directory, make_talk(facts, NOISE_TURNS)))
     embedder = None
     if server:
         embedder = SessionEmbedder(EmbeddingServer("embedding", server, {}), lambda: open_index(directory))
         asyncio.run(embedder.embed_session(session))
-    for name, ask in (
+    for kind, ask in (
         ("same words", lambda fact: [fact.same_words]),
-        ("other words", lambda fact: fact.other_words),
+        ("three queries", lambda fact: fact.other_words),
     ):
         missed = []
         for fact in facts:
             hits = find(directory, session, ask(fact), embedder)
             missed += [] if fact.said in (hit.text.text for hit in hits) else [fact]
-        print(f"{name:<14} {len(facts) - len(missed)} of {len(facts)}")
+        print(f"{kind:<14} {len(facts) - len(missed)} of {len(facts)}")
         if verbose:
             print(*(f"  missed: {ask(fact)} <- {fact.said}" for fact in missed), sep="\n")
-    never = [line.split(";") for line in (HERE / "never_said.txt").read_text().splitlines()]
+    named = "never_said.txt" if name == "facts" else f"{name}_never_said.txt"
+    never = [line.split(";") for line in (HERE / named).read_text().splitlines()]
     answered = {tuple(asked): hits for asked in never if (hits := find(directory, session, asked, embedder))}
     print(f"never said     {len(answered)} of {len(never)} answered")
     if verbose:
@@ -171,8 +174,9 @@ def main() -> None:
     parser.add_argument("--embeddings", default="", metavar="URL", help="search by meaning too, with this server")
     parser.add_argument("--verbose", action="store_true", help="list what was not found")
     asked = parser.parse_args()
-    with tempfile.TemporaryDirectory() as directory:
-        measure_facts(Path(directory), asked.verbose, asked.embeddings)
+    for name in ("facts", "natural"):
+        with tempfile.TemporaryDirectory() as directory:
+            measure_facts(Path(directory), name, asked.verbose, asked.embeddings)
     if asked.messages:
         with tempfile.TemporaryDirectory() as directory:
             asyncio.run(measure_size(Path(directory), asked.messages))

@@ -147,23 +147,25 @@ class Storage:
 
     def search_archive(
         self, queries: Sequence[str], limit: int, vectors: Sequence[Vector]
-    ) -> tuple[list[MessageMatch], bool]:
-        """Search this session's messages; False if the newest are not indexed yet. Runs in a thread."""
+    ) -> tuple[list[MessageMatch], bool, list[str]]:
+        """Search this session's messages; False if the newest are not indexed yet. Without a match, similar words are
+        returned. Runs in a thread."""
 
-        from ollm.services.message_search import search_messages
+        from ollm.services.message_search import find_similar_words, search_messages
         from ollm.store.session_index.session_texts import SessionTexts
 
         if not self.session.id:
-            return [], True
+            return [], True, []
         session_id, model = self.session.id, self.embedder.server.model if self.embedder else ""
         with closing(self.open_index()) as index:
 
-            def search() -> tuple[list[MessageMatch], bool]:
+            def search() -> tuple[list[MessageMatch], bool, list[str]]:
                 texts = SessionTexts(index, session_id)
-                return search_messages(texts, queries, limit, model, vectors), not texts.is_behind
+                found = search_messages(texts, queries, limit, model, vectors)
+                return found, not texts.is_behind, [] if found else find_similar_words(texts, queries)
 
-            found: tuple[list[MessageMatch], bool] = index.run_guarded(search)
-            return found
+            answer: tuple[list[MessageMatch], bool, list[str]] = index.run_guarded(search)
+            return answer
 
     async def load_archive(self, page: MessagePage | None) -> Session | None:
         """Load the session, or a page of it, for `recall`. Returns None before there is one."""

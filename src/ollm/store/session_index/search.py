@@ -6,23 +6,29 @@ No step takes time that grows with a common word: hits are counted up to a bound
 
 from __future__ import annotations
 
+import itertools
 import re
 import sqlite3
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
+from ollm.store.session_index.excerpts import Match, find_matches, make_excerpt, show_matches, stem_words
 from ollm.store.session_index.index import Progress, SessionIndex
-from ollm.store.session_index.passages import IndexedText, PassageTable, Span, make_excerpt, stem_words
-from ollm.store.session_index.texts import (
+from ollm.store.session_index.texts import format_time
+from ollm.store.session_index.words import (
     ROLES,
-    format_time,
+    SearchWord,
+    fold_words,
+    has_digit,
+    is_punctuation,
     make_role_mark,
     make_session_mark,
     make_sign_marks,
+    parse_words,
+    quote_phrase,
     unpack_text,
 )
-from ollm.store.session_index.words import SearchWord, fold_words, has_digit, is_punctuation, parse_words, quote_phrase
 
 MAX_RANKED_HITS = 20_000
 LOOK_SECONDS = 0.05
@@ -31,7 +37,8 @@ MAX_TERMS, MAX_TEXTS = 200, 20_000  # of longer words that begin like one typed
 MAX_SECONDS = 0.03
 MIN_READ_TERMS = 20  # words that are read whatever it takes
 MIN_STEM_CHARS, MAX_ENDING_CHARS = 4, 4
-SNIPPET_CHARS = 130
+SNIPPET_CHARS, EXCERPT_WORDS = 130, 25
+MAX_SIGNS = 20  # that are marked in an excerpt
 MAX_SESSIONS = 500  # that a question names; with more of them each hit is asked where it comes from
 
 
@@ -254,19 +261,13 @@ class _Search:
         return frozenset(found for (found,) in self._connection.execute(query, list(given.values())))
 
     def make_hits(self, rows: Sequence[EntryRow]) -> list[dict[str, Any]]:
-        texts = [IndexedText(row.id, row.number, ROLES[row.role], None, unpack_text(row.text)) for row in rows]
-        table = PassageTable(texts, self._phrases)
-        try:
-            best = {table.owners[found].row: found for found in reversed(table.find(self._phrases))}
-            shown = {row: table.show(found, self._phrases) for row, found in best.items()}
-        finally:
-            table.close()
-        return [self._make_hit(row, *shown.get(row.id, (text.text, []))) for row, text in zip(rows, texts, strict=True)]
+        texts = [unpack_text(row.text) for row in rows]
+        return [*map(self._make_hit, rows, texts, find_matches(texts, self._phrases))]
 
-    def _make_hit(self, row: EntryRow, text: str, matches: list[Span]) -> dict[str, Any]:
-        signs = [re.escape(typed) for typed in self._typed.split() if is_punctuation(typed)]
-        if signs:
-            matches = [*matches, *(found.span() for found in re.finditer("|".join(signs), text))]
+    def _make_hit(self, row: EntryRow, text: str, matches: list[Match]) -> dict[str, Any]:
+        text, spans = show_matches(text, matches, EXCERPT_WORDS)
+        if signs := [re.escape(typed) for typed in self._typed.split() if is_punctuation(typed)]:
+            spans += itertools.islice((found.span() for found in re.finditer("|".join(signs), text)), MAX_SIGNS)
         query = "SELECT session_id, title FROM sessions WHERE id = ?"
         session_id, title = self._connection.execute(query, (row.session,)).fetchone()
         return {
@@ -276,7 +277,7 @@ class _Search:
             "role": ROLES[row.role],
             "timestamp": format_time(row.at),
             "title": title,
-            "snippet": make_excerpt(text, matches, SNIPPET_CHARS, marked=True),
+            "snippet": make_excerpt(text, spans, SNIPPET_CHARS, marked=True),
         }
 
 

@@ -13,16 +13,24 @@ from statistics import fmean, pstdev
 from typing import TypeAlias
 
 from ollm.store.session_index.database import run_transaction
+from ollm.store.session_index.excerpts import IndexedText, stem_words
 from ollm.store.session_index.index import SessionIndex
-from ollm.store.session_index.passages import IndexedText
 from ollm.store.session_index.search import create_vocabulary, find_words
-from ollm.store.session_index.texts import ROLES, make_role_mark, make_session_mark, unpack_text
-from ollm.store.session_index.words import MIN_PREFIX_CHARS, quote_phrase
+from ollm.store.session_index.words import (
+    MIN_PREFIX_CHARS,
+    ROLES,
+    has_digit,
+    make_role_mark,
+    make_session_mark,
+    quote_phrase,
+    unpack_text,
+)
 
 NEIGHBOUR_ROWS = 12
 MAX_LIKE_TERMS = 12
-MIN_SHARED_CHARS = 4
-MAX_ENDING_CHARS = 3  # by which two forms of a word may differ
+MIN_FORM_SHARE, MIN_FORM_CHARS = 0.75, 4  # letters that two forms of a word share
+MIN_BEGINNING_CHARS = 6  # A shorter word also begins many that have nothing to do with it.
+MIN_LIKENESS = 70  # of 100, from which on a word is offered as a similar one
 SCAN_SECONDS = 0.5
 REFRESH_SECONDS = 5.0  # of CPU time
 
@@ -111,41 +119,35 @@ class SessionTexts:
         found = self.connection.execute(query, (self._narrow(quote_phrase(make_role_mark("user"))),)).fetchone()
         return self.read([found[0]])[0].number if found else 0
 
-    def find_longer(self, word: str) -> list[str]:
-        """List indexed words that begin with this one; for several words, such as begin with the last of them."""
+    def find_forms(self, word: str) -> list[str]:
+        """List indexed words that differ from this one in few last letters, or, if it is long, that begin with it. For
+        several words only the last one may differ."""
         leading, blank, ending = word.rpartition(" ")
-        found = self._find_between(ending, ending) if len(word) >= MIN_PREFIX_CHARS else []
-        return [leading + blank + form for form in found]
-
-    def find_alike(self, word: str) -> list[str]:
-        """List indexed words that differ from this one in a few last letters."""
-        shared = word[: max(MIN_SHARED_CHARS, len(word) - MAX_ENDING_CHARS)]
-        return self._find_between(shared, word, MAX_ENDING_CHARS) if len(word) > MIN_SHARED_CHARS else []
-
-    def _find_between(self, beginning: str, word: str, more: int = 100) -> list[str]:
+        stem = stem_words([ending]).get(ending, ending)
+        if len(word) < MIN_PREFIX_CHARS:
+            return []
         create_vocabulary(self.connection)
-        query = "SELECT term FROM temp.vocabulary WHERE term >= ? AND term < ? AND length(term) <= ?"
-        asked = (beginning, beginning + "\U0010ffff", len(word) + more)
-        found = [term for (term,) in self.connection.execute(query, asked)]
-        return find_words(sorted(found, key=lambda term: abs(len(term) - len(word)))[:MAX_LIKE_TERMS])
+        query = "SELECT term FROM temp.vocabulary WHERE term >= ? AND term < ?"
+        shared = stem[: max(MIN_PREFIX_CHARS, math.ceil(MIN_FORM_SHARE * len(stem)))]
+        found = [term for (term,) in self.connection.execute(query, (shared, shared + "\U0010ffff"))]
+        longer = ending if len(word) >= MIN_BEGINNING_CHARS or has_digit(word) else "\0"
+        near = [term for term in found if term.startswith(longer) or _is_form(stem, term)]
+        ordered = sorted(near, key=lambda term: abs(len(term) - len(stem)))[:MAX_LIKE_TERMS]
+        return [leading + blank + form for form in find_words(ordered)]
 
-    def find_containing(self, parts: Sequence[str]) -> dict[str, list[str]]:
-        """List the indexed words that contain each of these parts, as far as a bounded time allows.
+    def find_similar(self, words: Sequence[str]) -> list[str]:
+        """List words of this session that look like one of these, as far as a bounded time allows."""
+        from rapidfuzz import fuzz
 
-        The index contains stems, so a part may extend beyond the end of one.
-        """
         create_vocabulary(self.connection)
-        until = time.monotonic() + SCAN_SECONDS
-        found: dict[str, list[str]] = {part: [] for part in parts}
-        cuts = range(1, MAX_ENDING_CHARS + 2)
-        starts = {part: tuple(part[:-cut] for cut in cuts if len(part) - cut >= MIN_SHARED_CHARS) for part in parts}
+        until, rated = time.monotonic() + SCAN_SECONDS, []
         for place, (term,) in enumerate(self.connection.execute("SELECT term FROM temp.vocabulary")):
-            for part in parts:
-                if (part in term or term.endswith(starts[part])) and len(found[part]) < MAX_LIKE_TERMS:
-                    found[part].append(term)
+            likeness = max(fuzz.ratio(word, term) + 50 * (len(term) > 3 and word in term) for word in words)
+            if likeness >= MIN_LIKENESS:
+                rated.append((-likeness, term))
             if place % 1000 == 0 and time.monotonic() > until:
                 break
-        return {part: find_words(terms) for part, terms in found.items()}
+        return [word for word in find_words([term for _, term in sorted(rated)[:MAX_LIKE_TERMS]]) if self.holds(word)]
 
     def list_without_vectors(self, model: str, limit: int) -> list[tuple[int, str]]:
         """List the next messages to embed with this model, by row."""
@@ -192,6 +194,11 @@ class SessionTexts:
         by_chance = math.sqrt(2 * math.log(len(near)))  # deviations that the nearest of so many has anyway
         found = [row for row in near if likeness[row] > mean + by_chance * spread]
         return sorted(found, key=lambda row: -likeness[row])[:limit]
+
+
+def _is_form(one: str, other: str) -> bool:
+    shared = max(MIN_FORM_CHARS, math.ceil(MIN_FORM_SHARE * max(len(one), len(other))))
+    return len(other) >= shared and one[:shared] == other[:shared]
 
 
 def pack_signs(vector: Vector) -> bytes:

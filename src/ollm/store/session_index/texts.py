@@ -1,7 +1,6 @@
 """Add texts to `index.db` and remove them again, so that no byte of them stays in the file.
 
-Besides its words, an entry is indexed by marks, words that cannot be typed: its role, its session, and the signs it
-contains. FTS5 keeps the words of deleted texts until it merges their segments. So deleting leaves a mark in the file,
+FTS5 keeps the words of deleted texts until it merges their segments. So deleting leaves a mark in the file,
 and `scrub` merges step by step until the mark can be removed. It may stop at any time.
 """
 
@@ -10,7 +9,6 @@ from __future__ import annotations
 import math
 import sqlite3
 import time
-import zlib
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from functools import partial
@@ -18,17 +16,12 @@ from typing import Any, NamedTuple
 
 from ollm.domain.clock import format_stamp, parse_stamp, to_epoch_ms
 from ollm.store.session_index.database import run_transaction
-from ollm.store.session_index.words import fold_words, is_separator
+from ollm.store.session_index.words import ROLES, make_index_text, make_session_mark, pack_text, unpack_text
 
-ROLES = ("user", "assistant", "system", "tool")
 UNDER_WAY = ""  # stands for a call's id: an answer that was not finished when it was read
-MIN_PACKED_CHARS = 200
 Progress = Callable[[int, int], None]
 STEP_PAGES = 500  # pages merged in one transaction: others may write in between
 BATCH_TEXTS = 2_000  # texts taken out in one transaction
-_ROLE, _SESSION, _SIGN = "\ue000", "\ue001", 0xE100
-_SIGNS = 0x700
-_EVERYWHERE = frozenset(".,'-_ \n\t\r")  # in so many texts that a mark for it would narrow nothing down
 
 
 class IndexEntry(NamedTuple):
@@ -44,15 +37,6 @@ class IndexEntry(NamedTuple):
     text: str
 
 
-def pack_text(text: str) -> str | bytes:
-    """Encode a text for storage. Long ones are compressed, so that the index stays smaller than the sessions."""
-    return text if len(text) < MIN_PACKED_CHARS else zlib.compress(text.encode("utf-8", "replace"), 6)
-
-
-def unpack_text(stored: str | bytes) -> str:
-    return stored if isinstance(stored, str) else zlib.decompress(stored).decode()
-
-
 def pack_time(written: str) -> int | str:
     """Encode a time as milliseconds if that is exact, else return it as written."""
     try:
@@ -66,25 +50,6 @@ def format_time(stored: int | str) -> str:
     if isinstance(stored, str):
         return stored
     return format_stamp(datetime.fromtimestamp(stored // 1000, UTC).replace(microsecond=stored % 1000 * 1000))
-
-
-def make_role_mark(role: str) -> str:
-    return _ROLE + role
-
-
-def make_session_mark(session: int) -> str:
-    return f"{_SESSION}{session}"
-
-
-def make_sign_marks(text: str) -> list[str]:
-    """Make a mark for each sign in the text that is not a word by itself."""
-    signs = {letter for letter in set(text) - _EVERYWHERE if is_separator(letter) and not letter.isspace()}
-    return sorted({chr(_SIGN + ord(sign) % _SIGNS) for sign in signs})
-
-
-def make_index_text(text: str, role: str, session: int) -> str:
-    """Make the text for the word index, with its marks."""
-    return " ".join((fold_words(text), make_role_mark(role), make_session_mark(session), *make_sign_marks(text)))
 
 
 class EntryIndexer:

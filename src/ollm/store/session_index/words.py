@@ -1,8 +1,12 @@
-"""Fold text into words for searching: texts and queries alike. Typed text is literal, never syntax."""
+"""Fold text into words for searching: texts and queries alike. Typed text is literal, never syntax.
+
+Besides its words, a text is indexed by marks, words that cannot be typed: its role, its session, and its signs.
+"""
 
 from __future__ import annotations
 
 import re
+import zlib
 from collections.abc import Callable
 from functools import cache
 from typing import NamedTuple
@@ -22,6 +26,11 @@ _ASCII_LETTERS = "".join(chr(code).lower() if chr(code).isalnum() else " " for c
 _ASCII_SYMBOLS = "#$%+<=>|~"
 _ASCII_WORDS = "".join(chr(code) if chr(code) in _ASCII_SYMBOLS else _ASCII_LETTERS[code] for code in range(128))
 _SEPARATOR = "\x1f"
+ROLES = ("user", "assistant", "system", "tool")
+MIN_PACKED_CHARS = 200
+_ROLE, _SESSION, _SIGN = "\ue000", "\ue001", 0xE100
+_SIGNS = 0x700
+_EVERYWHERE = frozenset(".,'-_ \n\t\r")  # These are in so many texts that a mark would narrow nothing down.
 MAX_WORDS = 64
 MAX_WORD_CHARS = 200
 MIN_PREFIX_CHARS = 3  # from this length on a word also finds longer ones that begin with it
@@ -187,3 +196,31 @@ def has_digit(word: str) -> bool:
 def quote_phrase(words: str) -> str:
     """Make an FTS5 phrase of these words in sequence."""
     return '"' + words.replace("\0", " ").replace('"', '""') + '"'
+
+
+def pack_text(text: str) -> str | bytes:
+    """Encode a text for storage. Long ones are compressed, so that the index stays smaller than the sessions."""
+    return text if len(text) < MIN_PACKED_CHARS else zlib.compress(text.encode("utf-8", "replace"), 6)
+
+
+def unpack_text(stored: str | bytes) -> str:
+    return stored if isinstance(stored, str) else zlib.decompress(stored).decode()
+
+
+def make_role_mark(role: str) -> str:
+    return _ROLE + role
+
+
+def make_session_mark(session: int) -> str:
+    return f"{_SESSION}{session}"
+
+
+def make_sign_marks(text: str) -> list[str]:
+    """Make a mark for each sign in the text that is not a word by itself."""
+    signs = {letter for letter in set(text) - _EVERYWHERE if is_separator(letter) and not letter.isspace()}
+    return sorted({chr(_SIGN + ord(sign) % _SIGNS) for sign in signs})
+
+
+def make_index_text(text: str, role: str, session: int) -> str:
+    """Make the text for the word index, with its marks."""
+    return " ".join((fold_words(text), make_role_mark(role), make_session_mark(session), *make_sign_marks(text)))
