@@ -157,8 +157,8 @@ class CountingServer(LoopbackServer):
         return self._steps.pop(0) if self._steps else Step(text="That is all.")
 
     def _summary(self, body: dict[str, Any]) -> str:
-        messages = body["messages"] if body.get("tools") else body["messages"][-1:]
-        record = "\n".join(str(message.get("content") or "") for message in messages)
+        messages = body["messages"]
+        record = "\n".join(map(_note, messages[1:-1])) if body.get("tools") else str(messages[-1]["content"])
         match self.summaries:
             case "refusal":
                 return REFUSAL
@@ -199,6 +199,14 @@ class CountingServer(LoopbackServer):
             written = self.tokenizer.count(step.text) + 20 * len(step.calls)
             chunks.append({"choices": [], "usage": {"prompt_tokens": prompt_tokens, "completion_tokens": written}})
         return chunks
+
+
+def _note(message: dict[str, Any]) -> str:
+    """A message as a note of the record that other requests for a summary carry."""
+    who = "result of a-tool" if message["role"] == "tool" else message["role"]
+    asked = [call["function"] for call in message.get("tool_calls") or ()]
+    called = "".join(f"\n  called {call['name']} {call['arguments']}" for call in asked)
+    return f"#1 {who}: {message.get('content') or ''}{called}"
 
 
 def _handler(server: CountingServer) -> type[BaseHTTPRequestHandler]:

@@ -202,8 +202,8 @@ class Turn:
         return answer
 
     async def _make_room(self) -> None:
-        parts, facts = self._parts, self._parts.state.model.facts
-        parts.compactor.speeds = facts.prefill_per_second, facts.decode_per_second
+        parts = self._parts
+        parts.compactor.use_model(parts.state.model)
         await parts.compactor.compact_if_needed(parts.prompt, self._emit, parts.state.model.summarise)
 
     def _learn_from_overflow(self, error: PromptTooLongError) -> None:

@@ -163,8 +163,8 @@ async def compact(conversation: ConversationParts, arguments: str) -> CommandRep
     """Compact old messages into a summary.
 
     Done by itself when the window fills; this frees room now. /history and /expand still have every word."""
-    before, facts = conversation.prompt.used_tokens, conversation.state.model.facts
-    conversation.compactor.speeds = facts.prefill_per_second, facts.decode_per_second
+    before = conversation.prompt.used_tokens
+    conversation.compactor.use_model(conversation.state.model)
     smaller = await conversation.compactor.compact(
         conversation.prompt, conversation.stream.emit, conversation.state.model.summarise
     )

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
@@ -26,6 +26,7 @@ from ollm.domain.events import (
     Notice,
     PrefillProgress,
 )
+from ollm.domain.messages import PromptMessage
 from ollm.runtime.prompt.messages import MessageLimiter, shrink_last_step
 from ollm.runtime.prompt.thinking import shed_thinking
 from ollm.services import budget as rules
@@ -38,8 +39,9 @@ from ollm.services.token_counting import TokenCounter
 if TYPE_CHECKING:
     from ollm.config.settings import CompressionSettings, Settings
     from ollm.domain.lazy import Lazy
-    from ollm.domain.messages import PromptMessage
+    from ollm.domain.model_facts import ModelFacts
     from ollm.domain.session import SnapshotTrigger
+    from ollm.domain.tools import ToolSchema
     from ollm.runtime.model.role_models import RoleModels
     from ollm.runtime.prompt.prompt import Prompt
     from ollm.services.chat_compression.compression_state import CompressionOptions, PreparedSummary, Summarise
@@ -47,6 +49,7 @@ if TYPE_CHECKING:
 
 Emit = Callable[[Event], None]
 Speeds = tuple[float | None, float | None]  # tokens a second a model reads and writes, where they are known
+SummariseAside = Callable[["tuple[PromptMessage, ...]", "tuple[ToolSchema, ...]", int], AsyncIterator[str]]
 RecordCompression = Callable[[CompressionRecord], Awaitable[None]]
 
 _log = logging.getLogger(__name__)
@@ -64,6 +67,17 @@ class ContextFull(OllmError):  # noqa: N818 - the reason a turn ends with, not a
 
 
 PROGRESS_PIECES = 10  # of a summary between two looks at how far it is
+
+
+class SummaryModel(Protocol):
+    """The model of a conversation, as far as summaries need it."""
+
+    @property
+    def facts(self) -> ModelFacts: ...
+
+    def summarise_aside(
+        self, messages: tuple[PromptMessage, ...], tools: tuple[ToolSchema, ...], max_tokens: int
+    ) -> AsyncIterator[str]: ...
 
 
 async def _discard_record(_record: CompressionRecord) -> None:
@@ -152,6 +166,20 @@ def _update_records(view: ContextView, result: CompressionResult, counter: Token
     return msgspec.structs.replace(view.context, messages=messages, checkpoints=records, folded=True)
 
 
+async def summarise_aside(prompt: Prompt, aside: SummariseAside, longest: int) -> PreparedSummary | None:
+    """Request a summary of all that the server has read, as the next answer of the conversation."""
+    from ollm.services.chat_compression.compression_state import PreparedSummary
+    from ollm.services.chat_compression.summary import IDLE_ORDER, clean_answer
+
+    order = PromptMessage(role="user", content=IDLE_ORDER.format(tokens=longest))
+    messages, covered = prompt.preview_read()
+    tokens = prompt.used_tokens + prompt.counter.count_message(order) + longest
+    if not covered or tokens > prompt.compute_budget().window:
+        return None
+    text = clean_answer("".join([piece async for piece in aside((*messages, order), prompt.tools, longest)]))
+    return PreparedSummary(text=text, last_number=covered) if text else None
+
+
 class CompressionBreaker:
     """Stops compressions that free no space: trying again at every step would only cost the user time.
 
@@ -209,12 +237,19 @@ class Compactor:
         self._near_overflow = False
         self.speeds: Speeds = (None, None)  # of the model that writes the summaries
         self.prepared: PreparedSummary | None = None  # of what is there now, written while nobody asked anything
+        self._aside: SummariseAside | None = None
         if snapshots:
             snapshots.on_before_overflow(self._note_overflow)
 
     def _note_overflow(self) -> None:
         """Note that the context passed 95 % of its limit."""
         self._near_overflow = True
+
+    def use_model(self, model: SummaryModel) -> None:
+        """Take the model that writes the next summaries. One whose server keeps no prompts is not asked on top of the
+        conversation: it would read all of it again."""
+        self.speeds = model.facts.prefill_per_second, model.facts.decode_per_second
+        self._aside = None if model.facts.reuses_prefix is False else model.summarise_aside
 
     @property
     def settings(self) -> CompressionSettings:
@@ -342,6 +377,8 @@ class Compactor:
         before, view = prompt.used_tokens, prompt.view_context(with_recall=manual)
         if summarise and self._roles and "summary" in (roles := self._roles.get()):
             summarise, options = roles.summarise, await self._fit_to_role(roles, options)
+        elif summarise and self._aside and options.prepared is None and options.strategy != "truncate":
+            options = msgspec.structs.replace(options, prepared=await self._summarise_aside(prompt, options, emit))
         write = _report_progress(summarise, emit, self._counter, self.speeds) if summarise else None
         try:
             service = ChatCompressionService(self._counter, write, clock=self._clock)
@@ -359,6 +396,18 @@ class Compactor:
         self._put_result(prompt, view, result, emit)
         await self._count_compression(result, "manual" if manual else "auto", (before, prompt.used_tokens), emit)
         return True
+
+    async def _summarise_aside(self, prompt: Prompt, options: CompressionOptions, emit: Emit) -> PreparedSummary | None:
+        """Let the model summarize the conversation as its next answer, which its server has to read nothing for. Return
+        None without a usable answer: then a request of its own carries the messages."""
+        if self._aside is None:
+            return None
+        try:
+            async with asyncio.timeout(options.timeout_seconds):
+                return await summarise_aside(prompt, self._aside, options.summary_max_tokens)
+        except (OllmError, TimeoutError) as error:
+            _log.info("No summary on top of the conversation: %s", error)
+            return None
 
     async def _fit_to_role(self, roles: RoleModels, options: CompressionOptions) -> CompressionOptions:
         """Fit the request for a summary to the window and speed of the model that writes it."""

@@ -25,7 +25,7 @@ from ollm.domain.context import (
 )
 from ollm.domain.errors import PromptTooLongError
 from ollm.domain.events import ContextUsage, Event, Notice, PromptTruncated
-from ollm.domain.messages import Message, PromptMessage
+from ollm.domain.messages import Message, PromptMessage, group_messages
 from ollm.domain.model_facts import ModelFacts
 from ollm.domain.tools import ToolCallRecord, ToolSchema
 from ollm.runtime.prompt.messages import LoadUserMessages, MessageHistory, UserMessages
@@ -222,6 +222,13 @@ class Prompt:
     def preview_request(self) -> tuple[PromptMessage, ...]:
         """Return the messages of the next request without sending it."""
         return self._parts.preview_messages(self._history.messages)
+
+    def preview_read(self) -> tuple[tuple[PromptMessage, ...], int]:
+        """Return the messages without the newest group, which the server has not read, and the number of the last."""
+        groups = group_messages(self._history.messages)[:-1]
+        messages = [message for group in groups for message in group]
+        last = max((number for message in messages for number in message.sources), default=0)
+        return self._parts.preview_messages(messages), last
 
     def should_verify_usage(self, usage: Usage) -> bool:
         """Return True if a long request may have been cut, because the server reports far fewer tokens."""
