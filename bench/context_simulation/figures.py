@@ -94,7 +94,7 @@ def _measure_prefix(figures: Figures, talked: Sequence[Heard], tokenizer: Tokeni
             place = next((n for n, (o, w) in enumerate(zip(before.pieces, after.pieces, strict=False)) if o != w), -1)
             figures.broken.append(
                 f"turn {after.turn}: {before.prompt_tokens} -> {after.prompt_tokens}, "
-                f"piece {place} of {len(before.pieces)}"
+                f"piece {place} of {len(before.pieces)}, {same} tokens kept"
             )
         kept += same
         sent += sum(map(tokenizer.count, before.pieces))

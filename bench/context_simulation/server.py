@@ -183,7 +183,11 @@ class CountingServer(LoopbackServer):
         if not lines:  # as a model would: the beginning of every other note, file names included
             said = re.findall(r"(?m)^#\S+ (?:assistant|result of \S+): (.{1,90})", record)
             lines = dict.fromkeys([*said, *re.findall(r"called (\w+ .{5,70})", record)])
-        return "Goal:\n- go on with the work\nDecisions:\n" + "\n".join(f"- {line}" for line in list(lines)[-16:])
+        told = [f"- {line}" for line in lines][-16:]
+        head, most = "Goal:\n- go on with the work\nDecisions:\n", int(body.get("max_tokens") or 1024)
+        while len(told) > 1 and self.tokenizer.count(head + "\n".join(told)) > most:
+            del told[0]
+        return head + "\n".join(told)
 
     def _chunks(self, step: Step, prompt_tokens: int) -> list[dict[str, Any]]:
         deltas: list[dict[str, Any]] = [{"content": step.text}] if step.text else []

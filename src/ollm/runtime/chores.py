@@ -80,7 +80,7 @@ async def _prepare_summary(parts: ConversationParts, roles: RoleModels) -> bool:
     messages = build_request(group_messages(standing), (), (longest, limit - longest), prompt.counter)
     text = clean_answer(await roles.ask("summary", model, messages, longest))
     if text:
-        parts.compactor.prepared = PreparedSummary(text=text, last_number=covered)
+        parts.compactor.prepared = PreparedSummary(text=text, last_number=covered, record=messages[-1].content)
         log.info("A summary was prepared while idle.", extra={"operation": "compress"})
     return True
 

@@ -367,5 +367,5 @@ class IdleSummary:
         pieces = model.summarise_aside((*prompt.preview_request(), order), prompt.tools, longest)
         text = clean_answer("".join([piece async for piece in pieces]))
         if text:
-            self._parts.compactor.prepared = PreparedSummary(text=text, last_number=covered)
+            self._parts.compactor.prepared = PreparedSummary(text=text, last_number=covered, record="")
             log.info("A summary was prepared while idle.", extra={"operation": "compress"})

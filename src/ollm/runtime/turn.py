@@ -195,6 +195,7 @@ class Turn:
             return await self._request_answer()
         refused = prompt.used_tokens
         self._emit(Notice(level="warning", text=f"{error.message} The prompt was long; trying a shorter one."))
+        self._parts.compactor.use_model(self._parts.state.model)
         await self._parts.compactor.compact(prompt, self._emit, self._parts.state.model.summarise)
         await self._make_room()
         answer = await self._request_answer()

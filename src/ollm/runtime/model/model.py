@@ -276,13 +276,18 @@ class Model:
         except OllmError:
             return None
 
+    @property
+    def keeps_conversation(self) -> bool:
+        """True unless the server refused the last request, or is known to read every prompt anew."""
+        return self.facts.reuses_prefix is not False and self._reading.is_answered
+
     def summarise_aside(
         self, messages: tuple[PromptMessage, ...], tools: tuple[ToolSchema, ...], max_tokens: int
     ) -> AsyncIterator[str]:
         """Yield the answer to the conversation's own messages, sent like the last request so that the server's cache
         stays valid. Records no facts."""
         pieces = self.provider.stream(self.format_like_last(messages, tools, max_tokens))
-        return iterate_text(self.queue.relay(pieces, background=True) if self.queue else pieces)
+        return iterate_text(self.queue.relay(pieces, background=False) if self.queue else pieces)
 
     def summarise(self, messages: tuple[PromptMessage, ...], max_tokens: int) -> AsyncIterator[str]:
         """Yield the text of an answer to `messages`, without tools, as it comes."""
@@ -326,6 +331,10 @@ class ReadingTime:
         """Note that the server answers: it has read the whole prompt."""
         self._thought = isinstance(piece, ThinkingPiece) or (self._thought and self._read is self._sending)
         self._read = self._sending
+
+    @property
+    def is_answered(self) -> bool:
+        return self._read is self._sending or not self._sending[2]
 
     def note_read(self, request: ChatRequest) -> None:
         self._read = (request.window, request.tools, request.messages)

@@ -15,7 +15,7 @@ import msgspec
 
 from ollm.domain.clock import Clock, format_stamp, now
 from ollm.domain.context import ActiveContext, Budget, Checkpoint, CompressionRecord, CompressionResult, ContextView
-from ollm.domain.errors import OllmError
+from ollm.domain.errors import OllmError, PromptTooLongError
 from ollm.domain.events import (
     CheckpointAged,
     CheckpointCreated,
@@ -74,6 +74,9 @@ class SummaryModel(Protocol):
 
     @property
     def facts(self) -> ModelFacts: ...
+
+    @property
+    def keeps_conversation(self) -> bool: ...
 
     def summarise_aside(
         self, messages: tuple[PromptMessage, ...], tools: tuple[ToolSchema, ...], max_tokens: int
@@ -138,7 +141,7 @@ def make_caps(
     words = rules.compute_words_cap(state, rest + min(summaries, most))
     return kept.RecordCaps(
         words=min(room * 3 // 4, words),
-        shortened=min(room * 3 // 4, (words + rules.compute_words_share(state)) // 2),
+        shortened=min(room * 3 // 4, rules.compute_words_share(state)),
         summaries=min(room // 4, most),
     )
 
@@ -169,7 +172,7 @@ def _update_records(view: ContextView, result: CompressionResult, counter: Token
 async def summarise_aside(prompt: Prompt, aside: SummariseAside, longest: int) -> PreparedSummary | None:
     """Request a summary of all that the server has read, as the next answer of the conversation."""
     from ollm.services.chat_compression.compression_state import PreparedSummary
-    from ollm.services.chat_compression.summary import IDLE_ORDER, clean_answer
+    from ollm.services.chat_compression.summary import IDLE_ORDER, clean_answer, format_record
 
     order = PromptMessage(role="user", content=IDLE_ORDER.format(tokens=longest))
     messages, covered = prompt.preview_read()
@@ -177,7 +180,7 @@ async def summarise_aside(prompt: Prompt, aside: SummariseAside, longest: int) -
     if not covered or tokens > prompt.compute_budget().window:
         return None
     text = clean_answer("".join([piece async for piece in aside((*messages, order), prompt.tools, longest)]))
-    return PreparedSummary(text=text, last_number=covered) if text else None
+    return PreparedSummary(text=text, last_number=covered, record=format_record(messages[1:])) if text else None
 
 
 class CompressionBreaker:
@@ -246,10 +249,10 @@ class Compactor:
         self._near_overflow = True
 
     def use_model(self, model: SummaryModel) -> None:
-        """Take the model that writes the next summaries. One whose server keeps no prompts is not asked on top of the
-        conversation: it would read all of it again."""
+        """Take the model that writes the next summaries. If its server does not hold the conversation, it is not asked
+        on top of it."""
         self.speeds = model.facts.prefill_per_second, model.facts.decode_per_second
-        self._aside = None if model.facts.reuses_prefix is False else model.summarise_aside
+        self._aside = model.summarise_aside if model.keeps_conversation else None
 
     @property
     def settings(self) -> CompressionSettings:
@@ -405,9 +408,11 @@ class Compactor:
         try:
             async with asyncio.timeout(options.timeout_seconds):
                 return await summarise_aside(prompt, self._aside, options.summary_max_tokens)
+        except PromptTooLongError as error:
+            prompt.learn_from_rejection(error)
         except (OllmError, TimeoutError) as error:
             _log.info("No summary on top of the conversation: %s", error)
-            return None
+        return None
 
     async def _fit_to_role(self, roles: RoleModels, options: CompressionOptions) -> CompressionOptions:
         """Fit the request for a summary to the window and speed of the model that writes it."""

@@ -26,10 +26,11 @@ Summarise = Callable[[tuple[PromptMessage, ...], int], AsyncIterator[str]]
 
 
 class PreparedSummary(Data, frozen=True):
-    """A summary written ahead of time, covering all messages up to a number."""
+    """A summary of all messages up to a number, not judged yet, and the record it was written from."""
 
     text: str
     last_number: int
+    record: str
 
 
 class CompressionOptions(Data, frozen=True):

@@ -1,11 +1,11 @@
 """Records of old messages (H: checkpoints): the user's words, and a summary of the work done.
 
 There is one record. The user's words come first and are only appended to, so that the server's prompt cache holds.
-They stay verbatim while they fit; then the oldest are shortened first. If that is not enough, the least informative
-lines of the older half are dropped and only their numbers remain. The words always keep their share of the window.
-They are cut slightly more than necessary, so that cuts are rare. The summary after them is merged with every new one.
-It is shortened without a model: it keeps its facts, then the first lines of each section. The archive has everything
-under the numbers a record cites.
+They stay verbatim while they fit; then the oldest are shortened first, each once and for good. If that is not enough,
+the least informative lines of the older half are dropped and only their numbers remain. A cut goes down to the share of
+the window that the words always keep: the server reads everything after it again, so it is deep and rare. The summary
+after them is merged with every new one. It is shortened without a model: it keeps its facts, then the first lines of
+each section. The archive has everything under the numbers a record cites.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ MIN_CHECKPOINT_TOKENS = 40  # tokens a checkpoint is never cut below
 FACTS_SHARE = 0.5  # of a shortened summary that its facts may take
 PINNED_IDS = ("user-messages", "goals")  # written by the engine, never shortened
 FACTS = "Facts: "
-LINE_TOKENS = (40, 32)  # of a shortened message, first and when more room is needed
+LINE_TOKENS = 20  # of a shortened message
 MIN_LINE_TOKENS = 12
 MIN_CLIPPED_CHARS = 8
 MAX_PASTED_LINES = 3  # more lines of pasted text than these are counted, not shown
@@ -142,12 +142,11 @@ def fold_lines(lines: Sequence[RequestLine], tokens: int, cost: TextCost) -> tup
     folded = list(lines)
     total = count_lines(folded, cost)
     rarity = WordRarity(line.text for line in lines)
-    for size in LINE_TOKENS:
-        for place, line in enumerate(folded):
-            if total <= tokens:
-                return tuple(folded)
-            folded[place] = _shorten_line(line, max(size, cost(line.text) - (total - tokens)), cost, rarity)
-            total += cost(folded[place].text) - cost(line.text)
+    for place, line in enumerate(folded):
+        if total <= tokens:
+            return tuple(folded)
+        folded[place] = _shorten_line(line, max(LINE_TOKENS, cost(line.text) - (total - tokens)), cost, rarity)
+        total += cost(folded[place].text) - cost(line.text)
     while folded and total > tokens:
         older = folded[: len(folded) // 2 + 1]
         dropped = min(older, key=lambda line: rarity.rate_sentence(line.text))

@@ -181,14 +181,15 @@ class ChatCompressionService:
         longest, replaced = sizes
         asked = summary.build_request(groups, earlier, (longest, options.request_tokens), self._counter)
         last = max(list_numbers([message for group in groups for message in group]), default=0)
-        ready = options.prepared
+        ready, attempts = options.prepared, MAX_ATTEMPTS
         if ready is not None and last <= ready.last_number:
             text = summary.cut_lines(ready.text, longest, self._counter.count_text)
-            if not summary.find_fault(text, asked[-1].content, replaced, self._counter.count_text):
+            if not summary.find_fault(text, ready.record, replaced, self._counter.count_text):
                 return text, ""
+            attempts -= 1
         if self._summarise is None:
             return "", "no model available"
-        return await self._request_summary(self._summarise, asked, sizes, options.timeout_seconds)
+        return await self._request_summary(self._summarise, asked, sizes, options.timeout_seconds, attempts)
 
     async def _request_summary(
         self,
@@ -196,11 +197,12 @@ class ChatCompressionService:
         asked: tuple[PromptMessage, ...],
         sizes: tuple[int, int],
         timeout: float | None,
+        attempts: int,
     ) -> tuple[str, str]:
         """Request a summary from the model. Returns "" and the reason on failure. Does not retry after a timeout."""
         longest, replaced = sizes
         reason = ""
-        for _ in range(MAX_ATTEMPTS):
+        for _ in range(attempts):
             try:
                 async with asyncio.timeout(timeout):
                     answer = "".join([piece async for piece in summarise(asked, longest)])

@@ -28,6 +28,7 @@ RETRY_INSTRUCTION = (
     "The last attempt was not usable: {reason}. Write only the minutes, shorter than the record, in your own words."
 )
 NOTE_SIZES = (600, 300, 150, 80, 40, 20)
+MAX_RECORD_TOKENS = 1_000_000
 MIN_SUMMARY_CHARS = 20  # characters
 MIN_NOTE_TOKENS = 5  # tokens
 HEADINGS = ("Goal:", "Decisions:", "Files and their state:", "Commands and outcomes:", "Open points:")
@@ -93,6 +94,11 @@ def _build_record(
     while allowed is not None and notes and sum(map(counter.count_text, notes)) + len(notes) > allowed:
         notes = notes[max(1, len(notes) // 8) :]
     return "\n".join(notes)
+
+
+def format_record(messages: Sequence[PromptMessage]) -> str:
+    """Format messages in full, to judge a summary of them."""
+    return "\n".join(_format_note(message, MAX_RECORD_TOKENS, len) for message in messages)
 
 
 def _format_note(message: PromptMessage, size: int, cost: Callable[[str], int]) -> str:
