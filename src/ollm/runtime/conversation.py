@@ -13,7 +13,7 @@ import msgspec
 from ollm.domain.context import Usage
 from ollm.domain.errors import BusyError, OllmError, TurnFailedError
 from ollm.domain.events import Event, Notice, TextDelta, ToolStarted, TurnFinished
-from ollm.domain.messages import AnyPart, PromptMessage
+from ollm.domain.messages import AnyPart
 from ollm.domain.tools import ConfirmationAnswer
 from ollm.runtime.base import (
     Attachment,
@@ -25,16 +25,15 @@ from ollm.runtime.base import (
     build_message_parts,
 )
 from ollm.runtime.changes import get_approval, update_tools
+from ollm.runtime.model.server_queue import in_background
 from ollm.runtime.parts import ConversationParts
 from ollm.runtime.resume.workspace_record import RESUMED_ENTRY_KEY
 from ollm.runtime.turn import Turn
-from ollm.services import budget as rules
 from ollm.tools.framework.base import Tool, ToolSpec
 
 log = logging.getLogger("ollm.conversation")
 STOP_AGAIN_SECONDS = 2.0  # seconds in which being stopped a second time does not interrupt what the first one saves
-QUIET_SECONDS = 2.0  # after an answer, before anything is prepared
-DUE_SHARE = 0.6  # of what starts a compaction: with less there is nothing to prepare yet
+QUIET_SECONDS = 2.0  # after an answer, before anything is done
 
 
 class LocalConversation:
@@ -49,7 +48,7 @@ class LocalConversation:
         self._in_turn = False
         self._commands: set[asyncio.Task[CommandReply]] = set()
         self._stopped_at = 0.0
-        self.idle = IdleSummary(parts)
+        self.idle = IdleCompaction(parts)
 
     @property
     def session_id(self) -> str | None:
@@ -302,8 +301,8 @@ class LocalConversation:
 Conversation = LocalConversation  # the library's name
 
 
-class IdleSummary:
-    """Prepares summaries while the server is idle: one request at a time, and one after each answer."""
+class IdleCompaction:
+    """Compacts while the server is idle: one request at a time, and only if the next turn would need it anyway."""
 
     def __init__(self, parts: ConversationParts) -> None:
         self._parts = parts
@@ -311,9 +310,9 @@ class IdleSummary:
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        """After an answer, prepare the next compaction if it is near, and let the models of roles do their chores."""
+        """After an answer, compact if that is near, and let the models of roles do their chores."""
         if self._parts.roles or (self._is_due() and hasattr(self._parts.state.model.provider, "is_idle")):
-            self._task = asyncio.create_task(self._prepare(), name="idle summary")
+            self._task = asyncio.create_task(self._work(), name="idle compaction")
 
     def cancel(self) -> None:
         """Cancel the request, because the user is about to send a message."""
@@ -321,7 +320,7 @@ class IdleSummary:
             self._task.cancel()
 
     async def stop(self) -> None:
-        """Stop the request and wait for its end. A summary that is already prepared stays."""
+        """Stop the request and wait for its end. What is done stays."""
         task, self._task = self._task, None
         if task is not None:
             task.cancel()
@@ -333,12 +332,14 @@ class IdleSummary:
         self._parts.compactor.prepared = None
 
     def _is_due(self) -> bool:
+        """Return True if one more turn of the usual size would start a compaction."""
         wanted, prompt = self._parts.compactor.settings, self._parts.prompt
         if not wanted.enabled or wanted.idle == "off" or wanted.strategy == "truncate":
             return False
-        return prompt.message_tokens > DUE_SHARE * prompt.compute_budget().trigger
+        turns = max(1, sum(message.role == "user" for message in prompt.get_active_context().messages))
+        return prompt.message_tokens * (turns + 1) > prompt.compute_budget().trigger * turns
 
-    async def _prepare(self) -> None:
+    async def _work(self) -> None:
         await asyncio.sleep(QUIET_SECONDS)
         is_idle = getattr(self._parts.state.model.provider, "is_idle", None)
         with suppress(OllmError):
@@ -350,22 +351,20 @@ class IdleSummary:
                 if await do_chores(self._parts, self._parts.roles.get(), due=self._is_due()):
                     return
             if is_idle and self._is_due() and await is_idle():
-                await self._request_summary()
+                in_background.set(True)
+                if await self._compact() and await is_idle():
+                    await self._read_ahead()
 
-    async def _request_summary(self) -> None:
-        from ollm.services.chat_compression.compression_state import PreparedSummary
-        from ollm.services.chat_compression.summary import IDLE_ORDER, clean_answer
+    async def _compact(self) -> bool:
+        compactor, model = self._parts.compactor, self._parts.state.model
+        compactor.use_model(model)
+        return await compactor.compact_ahead(self._parts.prompt, model.summarise)
 
-        prompt, model = self._parts.prompt, self._parts.state.model
-        budget = prompt.compute_budget()
-        longest = rules.compute_summary_cap(budget, self._parts.compactor.settings.summary_max_tokens)
-        order = PromptMessage(role="user", content=IDLE_ORDER.format(tokens=longest))
-        if prompt.used_tokens + prompt.counter.count_message(order) + longest > budget.window:
-            return
-        standing = prompt.get_active_context().messages
-        covered = max((number for message in standing for number in message.sources), default=0)
-        pieces = model.summarise_aside((*prompt.preview_request(), order), prompt.tools, longest)
-        text = clean_answer("".join([piece async for piece in pieces]))
-        if text:
-            self._parts.compactor.prepared = PreparedSummary(text=text, last_number=covered, record="")
-            log.info("A summary was prepared while idle.", extra={"operation": "compress"})
+    async def _read_ahead(self) -> None:
+        """Let the server read the compacted prompt now, up to an answer: a template may want a question after it."""
+        prompt = self._parts.prompt
+        messages = prompt.preview_request()
+        while messages[-1].role == "assistant":
+            messages = messages[:-1]
+        async for _ in self._parts.state.model.summarise_aside(messages, prompt.tools, 1):
+            break

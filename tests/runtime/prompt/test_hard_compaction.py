@@ -6,7 +6,7 @@ import pytest
 
 from ollm.domain.events import Compressed, Notice
 from ollm.domain.tools import ToolSchema
-from ollm.runtime.prompt.compaction import settle_goals, shrink_to_limit
+from ollm.runtime.prompt.hard_compaction import settle_goals, shrink_to_limit
 from tests.runtime.prompt.test_prompt import Talk, filler, minutes
 from tests.runtime.test_context_fuzz import Context
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -27,21 +27,20 @@ from ollm.domain.events import (
     PrefillProgress,
 )
 from ollm.domain.messages import PromptMessage
-from ollm.runtime.prompt.messages import MessageLimiter, shrink_last_step
+from ollm.runtime.prompt.hard_compaction import shrink_to_limit
 from ollm.runtime.prompt.thinking import shed_thinking
 from ollm.services import budget as rules
 from ollm.services.chat_compression import records as kept
-from ollm.services.chat_compression.folding import remove_aside
-from ollm.services.chat_compression.records import RecordCaps, age_checkpoints, count_tokens
+from ollm.services.chat_compression.records import RecordCaps, age_checkpoints
 from ollm.services.goals import GOALS_CHECKPOINT_ID, list_lasting_decisions, make_goals_checkpoint
 from ollm.services.token_counting import TokenCounter
 
 if TYPE_CHECKING:
     from ollm.config.settings import CompressionSettings, Settings
     from ollm.domain.lazy import Lazy
-    from ollm.domain.model_facts import ModelFacts
     from ollm.domain.session import SnapshotTrigger
     from ollm.domain.tools import ToolSchema
+    from ollm.runtime.model.model import Model
     from ollm.runtime.model.role_models import RoleModels
     from ollm.runtime.prompt.prompt import Prompt
     from ollm.services.chat_compression.compression_state import CompressionOptions, PreparedSummary, Summarise
@@ -67,20 +66,6 @@ class ContextFull(OllmError):  # noqa: N818 - the reason a turn ends with, not a
 
 
 PROGRESS_PIECES = 10  # of a summary between two looks at how far it is
-
-
-class SummaryModel(Protocol):
-    """The model of a conversation, as far as summaries need it."""
-
-    @property
-    def facts(self) -> ModelFacts: ...
-
-    @property
-    def keeps_conversation(self) -> bool: ...
-
-    def summarise_aside(
-        self, messages: tuple[PromptMessage, ...], tools: tuple[ToolSchema, ...], max_tokens: int
-    ) -> AsyncIterator[str]: ...
 
 
 async def _discard_record(_record: CompressionRecord) -> None:
@@ -162,7 +147,7 @@ def _update_records(view: ContextView, result: CompressionResult, counter: Token
     """Trim the records to their share and append the current goals as a new record."""
     kept = [old for old in result.checkpoints if old.id != GOALS_CHECKPOINT_ID]
     goals = make_goals_checkpoint(view.context.goals, counter)
-    messages = result.compressed_messages[1 + len(result.checkpoints) :]
+    messages = shed_thinking(result.compressed_messages[1 + len(result.checkpoints) :], 0, counter)
     request, rest = map(counter.count_messages, (view.request_messages, messages))
     caps = make_caps(view.budget, kept, rest + sum(goal.tokens for goal in goals), request, counter)
     records = (*age_checkpoints(kept, caps, counter), *goals)
@@ -239,7 +224,8 @@ class Compactor:
         self._told_open = False
         self._near_overflow = False
         self.speeds: Speeds = (None, None)  # of the model that writes the summaries
-        self.prepared: PreparedSummary | None = None  # of what is there now, written while nobody asked anything
+        self.prepared: PreparedSummary | None = None  # of what is there now, by the model of a role
+        self._late_events: list[Event] = []  # of a compaction while nobody listened
         self._aside: SummariseAside | None = None
         if snapshots:
             snapshots.on_before_overflow(self._note_overflow)
@@ -248,7 +234,7 @@ class Compactor:
         """Note that the context passed 95 % of its limit."""
         self._near_overflow = True
 
-    def use_model(self, model: SummaryModel) -> None:
+    def use_model(self, model: Model) -> None:
         """Take the model that writes the next summaries. If its server does not hold the conversation, it is not asked
         on top of it."""
         self.speeds = model.facts.prefill_per_second, model.facts.decode_per_second
@@ -261,15 +247,12 @@ class Compactor:
     async def compact_if_needed(self, prompt: Prompt, emit: Emit, summarise: Summarise | None = None) -> None:
         """Compact before a request if needed. Raises ContextFull if the prompt cannot be brought under its limit."""
         prompt.emit_notes(emit)
+        late, self._late_events = self._late_events, []
+        for event in late:
+            emit(event)
         self._look_at_window(prompt)
         await self._check_thresholds(prompt)
-        if _is_due(prompt):
-            context, excess = prompt.get_active_context(), prompt.message_tokens - prompt.compute_budget().trigger // 2
-            kept = shed_thinking(context.messages, excess, self._counter)
-            if kept != context.messages:
-                prompt.replace_context(msgspec.structs.replace(context, messages=kept), "thinking")
-                emit(Notice(level="info", text="Left older thinking out of the context to make room."))
-        if _is_due(prompt):
+        if _is_due(prompt) and not self._shed_thinking(prompt, emit):
             await self._compact_or_warn(prompt, emit, summarise)
         await self._warn_before_overflow(prompt, emit)
         if prompt.used_tokens > prompt.compute_budget().limit:
@@ -277,6 +260,31 @@ class Compactor:
                 f"The conversation has {prompt.used_tokens:,} tokens; the limit is {prompt.compute_budget().limit:,}.",
                 action=CONTEXT_FULL_ACTIONS,
             )
+
+    def _shed_thinking(self, prompt: Prompt, emit: Emit) -> bool:
+        """Leave older thinking out if that makes room for a while. Otherwise a compaction does it in the same step, so
+        that the server reads the prompt again once."""
+        context, enough = prompt.get_active_context(), prompt.compute_budget().trigger // 2
+        messages = shed_thinking(context.messages, prompt.message_tokens - enough, self._counter)
+        enabled = self._settings.compression.enabled
+        if messages == context.messages or (enabled and self._counter.count_messages(messages) > enough):
+            return False
+        prompt.replace_context(msgspec.structs.replace(context, messages=messages), "thinking")
+        emit(Notice(level="info", text="Left older thinking out of the context to make room."))
+        return True
+
+    async def compact_ahead(self, prompt: Prompt, summarise: Summarise) -> bool:
+        """Compact before it is needed, with a summary by the model. Its events come with the next request. Return True
+        if the context became smaller."""
+        options = build_options(prompt.view_context(), self._settings, speeds=self.speeds)
+        prepared = self.prepared or await self._summarise_aside(prompt, options)
+        if prepared is None or self._breaker.is_open:
+            return False
+        await self._take_snapshot(prompt, "compression")
+        options = msgspec.structs.replace(options, prepared=prepared)
+        smaller = await self._compact(prompt, self._late_events.append, options, summarise)
+        self._breaker.record(made_room=smaller, used=prompt.used_tokens)
+        return smaller
 
     async def compact(self, prompt: Prompt, emit: Emit, summarise: Summarise | None = None) -> bool:
         """Run `/compact`. Return True if the context became smaller."""
@@ -381,7 +389,7 @@ class Compactor:
         if summarise and self._roles and "summary" in (roles := self._roles.get()):
             summarise, options = roles.summarise, await self._fit_to_role(roles, options)
         elif summarise and self._aside and options.prepared is None and options.strategy != "truncate":
-            options = msgspec.structs.replace(options, prepared=await self._summarise_aside(prompt, options, emit))
+            options = msgspec.structs.replace(options, prepared=await self._summarise_aside(prompt, options))
         write = _report_progress(summarise, emit, self._counter, self.speeds) if summarise else None
         try:
             service = ChatCompressionService(self._counter, write, clock=self._clock)
@@ -400,7 +408,7 @@ class Compactor:
         await self._count_compression(result, "manual" if manual else "auto", (before, prompt.used_tokens), emit)
         return True
 
-    async def _summarise_aside(self, prompt: Prompt, options: CompressionOptions, emit: Emit) -> PreparedSummary | None:
+    async def _summarise_aside(self, prompt: Prompt, options: CompressionOptions) -> PreparedSummary | None:
         """Let the model summarize the conversation as its next answer, which its server has to read nothing for. Return
         None without a usable answer: then a request of its own carries the messages."""
         if self._aside is None:
@@ -453,69 +461,3 @@ class Compactor:
             checkpoint=result.created,
         )
         await self._keep(record)
-
-
-MAX_SHRINK_TRIES = 3
-STEP_HARDNESSES = 3  # ways to make the last step smaller, one harder than the other
-
-
-def shrink_to_limit(prompt: Prompt, counter: TokenCounter) -> bool:
-    """Shrink the prompt to its limit as far as possible. Return True if anything changed."""
-    standing = prompt.revision
-    if prompt.used_tokens > prompt.compute_budget().limit:
-        _put(prompt, settle_goals(prompt.view_context(), counter))
-        _put(prompt, _shorten_requests(prompt.view_context(), counter))
-    for hardness in range(STEP_HARDNESSES):
-        _shrink_step(prompt, hardness, counter)
-    if (over := _count_excess(prompt)) > 0:
-        _put(prompt, shorten_records(prompt.get_active_context(), over, counter))
-    return prompt.revision != standing
-
-
-def _shrink_step(prompt: Prompt, hardness: int, counter: TokenCounter) -> None:
-    """Shrink the last step. Repeats with a larger target if the estimate missed the server's count by a few tokens."""
-    context, wanted = prompt.get_active_context(), 0
-    for _ in range(MAX_SHRINK_TRIES):
-        if (over := _count_excess(prompt)) <= 0:
-            return
-        wanted += over
-        messages = shrink_last_step(context.messages, wanted, hardness, counter)
-        _put(prompt, msgspec.structs.replace(context, messages=messages))
-
-
-def _count_excess(prompt: Prompt) -> int:
-    return prompt.used_tokens - prompt.compute_budget().limit
-
-
-def _put(prompt: Prompt, context: ActiveContext) -> None:
-    """Replace the context unless it is unchanged."""
-    if context != prompt.get_active_context():
-        prompt.replace_context(msgspec.structs.replace(context, folded=True), "compression")
-
-
-def settle_goals(view: ContextView, counter: TokenCounter) -> ActiveContext:
-    """Move the goals to a separate record, away from messages that were answered."""
-    kept = [old for old in view.context.checkpoints if old.id != GOALS_CHECKPOINT_ID]
-    working = view.request_messages
-    messages = tuple(entry if entry in working else remove_aside(entry) for entry in view.context.messages)
-    return msgspec.structs.replace(
-        view.context, messages=messages, checkpoints=(*kept, *make_goals_checkpoint(view.context.goals, counter))
-    )
-
-
-def _shorten_requests(view: ContextView, counter: TokenCounter) -> ActiveContext:
-    """Shorten the user's messages that take more than half of a reduced window."""
-    limiter = MessageLimiter(counter)
-    messages = tuple(
-        limiter.limit_user_message(entry, view.budget) if entry.role == "user" else entry
-        for entry in view.context.messages
-    )
-    return msgspec.structs.replace(view.context, messages=messages)
-
-
-def shorten_records(context: ActiveContext, over: int, counter: TokenCounter) -> ActiveContext:
-    """Shorten the records by `over` tokens, whatever is lost: the current message needs the space."""
-    allowed = max(0, count_tokens(context.checkpoints) - over)
-    words = allowed * 3 // 4
-    records = age_checkpoints(context.checkpoints, RecordCaps(words, words, allowed - words), counter)
-    return msgspec.structs.replace(context, checkpoints=records)

@@ -224,9 +224,11 @@ class Prompt:
         return self._parts.preview_messages(self._history.messages)
 
     def preview_read(self) -> tuple[tuple[PromptMessage, ...], int]:
-        """Return the messages without the newest group, which the server has not read, and the number of the last."""
-        groups = group_messages(self._history.messages)[:-1]
-        messages = [message for group in groups for message in group]
+        """Return the messages that the server has read or written, and the number of the last: all but the newest
+        message of the user, or the newest results with their calls."""
+        groups = group_messages(self._history.messages)
+        unread = groups[-1:] if groups and groups[-1][-1].role != "assistant" else []
+        messages = [message for group in groups[: len(groups) - len(unread)] for message in group]
         last = max((number for message in messages for number in message.sources), default=0)
         return self._parts.preview_messages(messages), last
 

@@ -1,4 +1,4 @@
-"""While nobody asks anything, the next summary is written on the conversation's own prefix; the next message stops it."""
+"""While nobody asks anything, a compaction that is near is done on the conversation's own prefix; a message stops it."""
 
 from __future__ import annotations
 
@@ -65,44 +65,45 @@ async def wait_until(true: Callable[[], bool]) -> None:
 
 
 async def say_until_due(conversation: LocalConversation, server: ScriptedServer) -> None:
-    """Until something was prepared: asked for and answered."""
-    for _ in range(6):
+    """Until one more turn of this size would start a compaction."""
+    for turns in range(1, 7):
         await say(conversation, TOLD)
-        budget = conversation.parts.prompt.compute_budget()
-        if conversation.parts.prompt.message_tokens > idle_summary.DUE_SHARE * budget.trigger:
+        prompt = conversation.parts.prompt
+        if prompt.message_tokens * (turns + 1) > prompt.compute_budget().trigger * turns:
             return
     raise AssertionError("the context did not fill")
 
 
-async def say_until_compacted(conversation: LocalConversation) -> None:
-    """With time after each answer for a summary that covers it."""
-    compactor = conversation.parts.compactor
-    for _ in range(6):
-        before = compactor.prepared
-        if any(isinstance(event, Compressed) for event in await say(conversation, TOLD)):
-            return
-        await wait_until(lambda before=before: compactor.prepared is not before)
-    raise AssertionError("nothing was compacted")
-
-
-async def test_the_next_summary_is_written_on_the_same_prefix_and_used(
+async def test_the_next_compaction_is_done_on_the_same_prefix_and_read_ahead(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with opened(tmp_path, monkeypatch) as (conversation, server):
         await say_until_due(conversation, server)
-        await wait_until(lambda: conversation.parts.compactor.prepared is not None)
-        before, aside = server.chats[-2:]
+        await wait_until(lambda: any(map(is_aside, server.chats)) and not is_aside(server.chats[-1]))
+        before, aside, ahead = server.chats[-3:]
 
         assert is_aside(aside)
         assert aside["messages"][: len(before["messages"])] == before["messages"]
         assert aside["tools"] == before["tools"]
         assert aside["messages"][len(before["messages"])]["role"] == "assistant"
+        assert (ahead["max_tokens"], "PREPARED: retry 3 times" in json.dumps(ahead["messages"])) == (1, True)
 
-        await say_until_compacted(conversation)
-        asked = [body for body in server.chats if not body.get("tools")]
-        assert asked == []  # no summary was asked for when it was needed
-        assert "PREPARED: retry 3 times" in json.dumps(server.chats[-1]["messages"])
-        assert conversation.parts.compactor.prepared is None
+        events = await say(conversation, "Go on.")
+        sent = json.dumps(server.chats[-1]["messages"])
+        assert json.dumps(ahead["messages"]).rstrip(']}"') in sent  # nothing of it is read again
+        assert sum(isinstance(event, Compressed) for event in events) == 1  # the user hears of it now
+        assert not any(body for body in server.chats if not body.get("tools"))  # nobody waited for a summary
+
+
+async def test_nothing_is_compacted_twice_in_a_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with opened(tmp_path, monkeypatch) as (conversation, server):
+        await say_until_due(conversation, server)
+        await wait_until(lambda: any(body.get("max_tokens") == 1 for body in server.chats))
+        for _ in range(2):
+            await say(conversation, "Go on.")
+            await conversation.idle.stop()
+
+        assert sum(map(is_aside, server.chats)) == 1
 
 
 async def test_the_next_message_stops_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -129,7 +130,7 @@ async def test_a_key_stops_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         conversation.note_typing()
         async with asyncio.timeout(MAX_WAIT_SECONDS):
             await server.left.wait()
-        assert conversation.parts.compactor.prepared is None
+        assert conversation.parts.prompt.get_active_context().checkpoints == ()
 
 
 async def test_a_busy_server_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -153,17 +154,6 @@ async def test_it_stays_quiet_where_it_is_off_or_another_session_has_a_turn(
         await say(conversation, "Go on.")
 
         assert not any(request.path == "/slots" for request in server.requests)
-
-
-async def test_what_was_prepared_is_forgotten_with_what_is_undone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async with opened(tmp_path, monkeypatch) as (conversation, server):
-        await say_until_due(conversation, server)
-        await wait_until(lambda: conversation.parts.compactor.prepared is not None)
-        await conversation.command("rewind", "1")
-
-        assert conversation.parts.compactor.prepared is None
 
 
 async def test_the_daemon_prepares_one_too_and_a_key_in_a_chat_with_it_stops_it(tmp_path: Path) -> None:
