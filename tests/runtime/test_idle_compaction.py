@@ -95,6 +95,43 @@ async def test_the_next_compaction_is_done_on_the_same_prefix_and_read_ahead(
         assert not any(body for body in server.chats if not body.get("tools"))  # nobody waited for a summary
 
 
+async def say_until_compacted(conversation: LocalConversation) -> None:
+    for _ in range(8):
+        if any(isinstance(event, Compressed) for event in await say(conversation, TOLD)):
+            return
+    raise AssertionError("nothing was compacted")
+
+
+async def test_a_summary_in_a_turn_is_the_next_answer_to_what_the_server_has_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with opened(tmp_path, monkeypatch, idle="off") as (conversation, server):
+        await say_until_compacted(conversation)
+        before, aside, after = server.chats[-3:]
+
+        assert is_aside(aside)
+        assert aside["messages"][: len(before["messages"])] == before["messages"]
+        assert aside["tools"] == before["tools"]
+        assert "PREPARED: retry 3 times" in json.dumps(after["messages"])
+        assert after["messages"][-1]["content"].endswith(TOLD)
+
+
+@pytest.mark.parametrize("unusable", ["", "I'm sorry, but I can't help with that."])
+async def test_an_unusable_answer_is_followed_by_one_request_with_the_messages_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, unusable: str
+) -> None:
+    def refuse(request: Request) -> Answer:
+        if is_aside(request.body):
+            return Answer(text=unusable)
+        return answer(request) if request.body.get("tools") else Answer(text=MINUTES.replace("PREPARED", "CARRIED"))
+
+    async with opened(tmp_path, monkeypatch, refuse, idle="off") as (conversation, server):
+        await say_until_compacted(conversation)
+
+        assert sum(not body.get("tools") for body in server.chats) == 1
+        assert "CARRIED: retry 3 times" in json.dumps(server.chats[-1]["messages"])
+
+
 async def test_nothing_is_compacted_twice_in_a_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with opened(tmp_path, monkeypatch) as (conversation, server):
         await say_until_due(conversation, server)

@@ -40,6 +40,7 @@ _ABOUT_WORDS = (
 )
 _ABOUT = frozenset(_ABOUT_WORDS.split())
 _FIRST = frozenset({"max", "min", "num", "total", "public", "pub", "next", "prev", "has", "is", "needs", "no"})
+MIN_SIGNATURE_CHARS = 6
 _NAME_WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 PLACEHOLDER = re.compile(
     r"[$<{%\[(].*|[*xX.•_\-]+|.*\*{3,}.*|(?i:your|my|the|some|changeme|example)[\-_ ][A-Za-z\-_ ]*|.*\[redacted\].*"
@@ -73,7 +74,7 @@ _KEYWORD = re.compile(r"pass|pwd|secret|token|key|cred|auth|cookie|jwt|_pw|sess|
 _NAME_CHARACTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-."
 _NAME_REST = re.compile(r"[A-Za-z0-9_\-.]{0,64}")
 _SEPARATOR = re.compile(
-    r"""(?P<close>\\?["'])?\]?(?P<separator>[ \t]{0,8}(?:=>|:=|=(?![=~>])|:(?![:=]))[ \t]{0,8})"""
+    r"""(?P<close>\\?["'])?\]?(?P<separator>[ \t]{0,8}(?:=>|:=|=(?![=~>])|%3[Dd]|:(?![:=]))[ \t]{0,8})"""
     r"""(?:[A-Za-z_][\w.\[\]|, ]{0,40}?[ \t]{0,4}=[ \t]{0,4}(?=["']))?"""
 )
 _IS = re.compile(r"[ \t]{1,3}(?:is|was)[ \t]{1,3}[\"'`]?")
@@ -145,9 +146,13 @@ class AssignmentContext(NamedTuple):
         return self.colon and "-" in self.name.strip("-")
 
     @property
+    def is_signature(self) -> bool:
+        return "sig" in self.name.lower()
+
+    @property
     def suits_weak_names(self) -> bool:
         """False for signatures outside a URL, which are not secret."""
-        return self.query or "sig" not in self.name.lower() or "amz" in self.name.lower()
+        return self.query or not self.is_signature or "amz" in self.name.lower()
 
 
 def is_code(value: str) -> bool:
@@ -162,7 +167,7 @@ def is_secret(value: str, place: AssignmentContext, *, quoted: bool) -> bool:
     if not bare or PLACEHOLDER.fullmatch(value) or bare.lower() in _LITERALS:
         return False
     if place.family is NameSensitivity.WEAK:
-        return place.suits_weak_names and _RANDOM.fullmatch(_ESCAPED_BLANK.split(value)[0]) is not None
+        return _is_weak_secret(value, place)
     if place.name.lower() == "pwd":
         return place.tight and not _PATH.fullmatch(value)
     if _NUMBER.fullmatch(value):
@@ -170,6 +175,12 @@ def is_secret(value: str, place: AssignmentContext, *, quoted: bool) -> bool:
     if quoted:
         return not is_prose(value)
     return place.tight or place.is_header or not _IDENTIFIER.fullmatch(value) or _is_configured(value, place)
+
+
+def _is_weak_secret(value: str, place: AssignmentContext) -> bool:
+    if place.is_signature and place.query and place.tight:  # whoever has it may do what the URL does
+        return len(value) >= MIN_SIGNATURE_CHARS and not _NUMBER.fullmatch(value)
+    return place.suits_weak_names and _RANDOM.fullmatch(_ESCAPED_BLANK.split(value)[0]) is not None
 
 
 def _is_configured(value: str, place: AssignmentContext) -> bool:
@@ -218,11 +229,11 @@ def _find_secret_span(text: str, start: int, end: int) -> tuple[int, int] | None
     place = AssignmentContext(
         name,
         family,
-        tight=sign == "=",
+        tight=sign.upper() in ("=", "%3D"),
         colon=":" in sign,
         own_line=_LINE_START.fullmatch(before) is not None,
         listed=before.rstrip().endswith(("{", ",")),
-        query=before.endswith(("?", "&", ";")),
+        query=before.endswith(("?", "&", ";")) or sign.upper() == "%3D",
     )
     block = _BLOCK_START.match(text, separator.end()) if place.own_line and place.colon else None
     return _find_block(text, before, block, place) if block else _find_value(text, separator.end(), place)
