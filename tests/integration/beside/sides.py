@@ -17,7 +17,7 @@ SECONDS = 60
 # Names of these count, their content does not: it holds times, or the place where it was made.
 GENERATED = re.compile(r"(^|/)(__pycache__|\.venv|venv|node_modules|[^/]+\.egg-info|target|dist|build)(/|$)")
 UNSEEN = re.compile(
-    r"(^|/)(\.ollm|\.cache|\.npm|\.local|\.config|\.cargo|\.pytest_cache|\.mypy_cache|\.ruff_cache|[^/]*\.git)(/|$)"
+    r"(^|/)(\.ollm|\.cache|\.npm|\.local|\.config|\.cargo|\.rustup|\.pytest_cache|\.mypy_cache|\.ruff_cache|[^/]*\.git)(/|$)"
 )
 CHANGING = re.compile(r"\b[0-9a-f]{7,40}\b|\d\d:\d\d:\d\d")  # hashes of commits, times
 MAX_COMPARED_BYTES = 64 * 1024

@@ -153,12 +153,15 @@ class WordDecoder(Data, frozen=True):
                     *_make_atoms(decode_ansi(value) if part.get("Dollar") else value, "quoted"),
                 ]
             case "DblQuoted":
-                inner = (atom for one in part.get("Parts") or () for atom in self._decode_part(one, quoted=True))
-                atoms = [Atom("", "quoted"), *inner]
+                quoting = (atom for one in part.get("Parts") or () for atom in self._decode_part(one, quoted=True))
+                atoms = [Atom("", "quoted"), *quoting]
             case "ParamExp":
                 atoms = self._decode_parameter(part, quoted=quoted)
             case "CmdSubst":
-                atoms = _guess_atoms("", splits=not quoted)
+                inner: list[Node] = part.get("Stmts") or []
+                atoms = _guess_atoms(
+                    (find_fed_text(inner[0], self) if len(inner) == 1 else "") or "", splits=not quoted
+                )
             case "ProcSubst":
                 atoms = _make_atoms("/dev/fd/63", "quoted")
             case "ExtGlob":
@@ -284,9 +287,9 @@ def drop_prefix(word: ShellWord, length: int) -> ShellWord:
     return ShellWord(text=word.text[length:], known=word.known[length:], static=word.static, glob=word.glob)
 
 
-def find_fed_text(statement: Node, decoder: WordDecoder, raw: Callable[[Node], str]) -> str | None:
-    """Return the text that a statement writes into a pipe, if the line itself contains it: a here-document, or the
-    words of `echo` and `printf`."""
+def find_fed_text(statement: Node, decoder: WordDecoder, raw: Callable[[Node], str] = lambda _body: "") -> str | None:
+    """Return the text that a statement writes, if the line itself contains it: a here-document, or the words of `echo`
+    and `printf`."""
     for redirection in statement.get("Redirs") or ():
         if redirection.get("Op") == "<<<":
             return decoder.decode_word(redirection.get("Word")).text
