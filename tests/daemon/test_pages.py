@@ -95,7 +95,7 @@ async def test_one_logs_in_asks_confirms_and_sees_the_answer_rendered(tmp_path: 
         await page.wait_for_selector("ollm-confirmation pre.diff .add")
         assert "+hello" in await page.inner_text("ollm-confirmation pre.diff")
         await page.wait_for_selector("details.call.running .outcome >> text=waiting for you")
-        await page.click("ollm-confirmation >> text=Yes, once")
+        await page.click("ollm-confirmation .primary")
         await page.wait_for_selector("ollm-messages .item >> text=Written.")
         assert (found.workspace / "new.txt").read_text() == "hello\n"
         assert await page.locator("ollm-confirmation").count() == 0
@@ -189,7 +189,7 @@ async def test_two_browsers_see_the_same_and_one_answer_counts(tmp_path: Path, b
             await asyncio.gather(first.open_session(session), second.open_session(session))
             await first.say("Write it")
             await asyncio.gather(*(one.page.wait_for_selector("ollm-confirmation") for one in (first, second)))
-            await second.page.click("ollm-confirmation >> text=Yes, once")
+            await second.page.click("ollm-confirmation .primary")
             for one in (first, second):
                 await one.page.wait_for_selector(".item >> text=Done together.")
                 await one.page.wait_for_selector("ollm-confirmation", state="detached")  # events may follow the answer
@@ -325,7 +325,7 @@ async def run_shell_commands(found: Daemon, visitor: Visitor) -> None:
     await visitor.say("!touch made.txt")
     await page.wait_for_selector("ollm-confirmation")
     assert not (found.workspace / "made.txt").exists()
-    await page.click("ollm-confirmation >> text=Yes, once")
+    await page.click("ollm-confirmation .primary")
     await page.wait_for_selector(".attached li >> text=$ touch made.txt")
     assert (found.workspace / "made.txt").exists()
     await visitor.say("!sleep 60")
@@ -390,7 +390,7 @@ async def test_a_question_of_a_shell_command_stays_until_it_is_answered(tmp_path
         for page in (visitor.page, other.page):
             await page.wait_for_selector("ollm-confirmation >> text=touch made.txt")
             await page.wait_for_selector(".stop", state="visible")
-        await other.page.click("ollm-confirmation >> text=Yes, once")
+        await other.page.click("ollm-confirmation .primary")
         for page in (visitor.page, other.page):
             await page.wait_for_selector("ollm-confirmation", state="detached")
             await page.wait_for_selector(".stop", state="hidden")
@@ -423,7 +423,7 @@ async def test_many_sessions_work_in_a_folder_if_the_settings_say_so(tmp_path: P
         await page.wait_for_function("first => !location.hash.endsWith(first)", arg=first)
         assert await page.locator("dialog").count() == 0
         await visitor.open_session(first)
-        await page.click("ollm-confirmation >> text=Yes, once")
+        await page.click("ollm-confirmation .primary")
         await page.wait_for_selector(".item >> text=Written.")
         await page.wait_for_selector(".notice >> text=Changed: new.txt")
         await page.reload()
@@ -445,13 +445,19 @@ async def test_the_box_completes_runs_commands_and_gets_queued_words_back(tmp_pa
 
 
 async def answer_with_a_rule(found: Daemon, visitor: Visitor) -> None:
-    """Every answer is in sight with the rule it adds; one that is kept can be revoked."""
+    """Three answers are in sight; "Always …" shows the others with the rule they add. One that is kept can be revoked."""
     page = visitor.page
     await visitor.say("Run it")
     await page.wait_for_selector("ollm-confirmation")
+    seen = "all => all.filter((one) => one.checkVisibility()).map((one) => one.textContent)"
+    parts = "ollm-confirmation button, ollm-confirmation summary"
+    assert await page.eval_on_selector_all(parts, seen) == ["Yes", "Always …", "No"]
+    assert "risk" not in await page.inner_text("ollm-confirmation")
+    await page.click("ollm-confirmation summary")
     answers = await page.evaluate(ANSWERS)
-    assert answers[:3] == ["This session", "Always in this folder", "Always in every folder"]
-    assert answers[-1] == "Yes, once"
+    assert [one for one in answers if one not in ("Yes", "No")][:3] == [
+        *("This session", "Always in this folder", "Always in every folder")
+    ]
     names = await page.eval_on_selector_all(
         "ollm-confirmation button", "all => all.map((one) => one.ariaLabel ?? one.textContent)"
     )

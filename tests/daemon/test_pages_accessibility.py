@@ -66,7 +66,7 @@ async def go_through(found: Daemon, visitor: Visitor, axe: str) -> list[str]:
     await page.wait_for_selector("ollm-confirmation")
     await visitor.say("later")
     faults += await look(visitor, axe, "question")
-    await page.click("text=Yes, once")
+    await page.click("ollm-confirmation .primary")
     await page.click(".bar button[aria-label=Context].icon-button")
     await page.wait_for_selector(".plot")
     faults += await look(visitor, axe, "context")

@@ -191,7 +191,7 @@ async def test_one_goes_back_archives_and_deletes(tmp_path: Path) -> None:
             session = await found.open()
             await visitor.open_session(session)
             await visitor.say("Change it")
-            await visitor.page.click("ollm-confirmation >> text=Yes, once")
+            await visitor.page.click("ollm-confirmation .primary")
             await visitor.page.wait_for_selector(".item >> text=Done.")
             await fork_here(visitor, session)
             await visitor.open_session(session)
@@ -302,7 +302,7 @@ async def test_what_a_server_asks_for_is_answered_in_words(tmp_path: Path) -> No
         page = visitor.page
         await visitor.open_session(await found.open())
         await visitor.say("Ask me")
-        await page.click("ollm-confirmation >> text=Yes, once")
+        await page.click("ollm-confirmation .primary")
         await page.wait_for_selector("ollm-confirmation >> text=Who <b>are</b> you?")
         await page.fill("ollm-confirmation input[aria-label='Your answer']", "Ada")
         await page.press("ollm-confirmation input[aria-label='Your answer']", "Enter")

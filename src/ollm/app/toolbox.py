@@ -272,6 +272,14 @@ class Toolbox:
             return None
         return self.diagnostics.get()
 
+    @property
+    def untrusted_servers(self) -> str:
+        """Name the language servers that do not start because the workspace is not trusted."""
+        names = ", ".join(one.name for one in self.server_finder.languages if one.runs_code)
+        return (
+            "" if self.process.trusted else f" Without trust (`/trust`) none starts for {names}, nor from the project."
+        )
+
     def take_late_errors(self) -> str:
         return self.diagnostics.built.take_late_errors() if self.diagnostics.built else ""
 

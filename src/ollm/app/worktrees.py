@@ -142,12 +142,18 @@ class WorktreeManager:
         lease = WorkspaceScope(self._process, self.worktrees.locate(worktree)).create_lease()
         lease.acquire()
         try:
-            text = end(worktree, f"Work in {worktree.name}")
+            text = end(worktree, self._name_work(worktree))
         finally:
             lease.release()
         if not worktree.path.exists():
             self._forget_trust(worktree)
         return text
+
+    def _name_work(self, worktree: Worktree) -> str:
+        """Return a subject for the commit: the title of the last session that worked there."""
+        rows, place = self._process.session_index.list_sessions(), str(self.worktrees.locate(worktree))
+        titles = (row["title"] for row in rows if row["workspace"] == place)
+        return next(filter(None, titles), f"Changes of worktree {worktree.name}")
 
     def _forget_trust(self, worktree: Worktree) -> None:
         with suppress(NotFoundError):

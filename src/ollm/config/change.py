@@ -99,6 +99,8 @@ def parse_setting(key: str, text: str) -> Any:
     """Parse the value in the type of its key. Raises `UsageError` if the key or the value is invalid."""
     kinds = list_known_keys(Settings)
     value = text if _wants_text(kinds.get(key)) else _parse_value(text)
+    if isinstance(value, str) and _wants_texts(kinds.get(key)):
+        value = [value]
     reading = SettingsReader()
     check_url(
         reading.read_struct(Settings, build_entry_tree({key: (SourcePosition(file="the value"), value)})), reading
@@ -121,6 +123,11 @@ def _wants_text(kind: Any) -> bool:
     bare = typing.get_args(kind)[0] if typing.get_origin(kind) is typing.Annotated else kind
     parts = typing.get_args(bare) if typing.get_origin(bare) is types.UnionType else (bare,)
     return str in parts and not any(typing.get_origin(part) is dict for part in parts)
+
+
+def _wants_texts(kind: Any) -> bool:
+    bare = typing.get_args(kind)[0] if typing.get_origin(kind) is typing.Annotated else kind
+    return typing.get_origin(bare) in (tuple, list) and str in typing.get_args(bare)
 
 
 def _parse_value(text: str) -> Any:

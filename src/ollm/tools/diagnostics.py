@@ -45,9 +45,10 @@ class Diagnostics(Tool["ToolServices"], frozen=True):
         if unchecked:
             names = ", ".join(_shorten(context.workspace, path) for path in unchecked)
             lines.append(f"No report by a language server: {names}.")
-        text = "\n".join(lines) or "No errors known."
+        busy = service is not None and service.is_checking
+        text = "\n".join(lines) or ("No errors so far; a server is still checking." if busy else "No errors known.")
         servers = service.describe_servers() if service else []
-        display = "\n".join((text, "", *(servers or ["No language server is running."])))
+        display = "\n".join((text, "", *(servers or [f"No language server is running.{needs.untrusted_servers}"])))
         return ToolResult(llm_content=text if self.paths else display, return_display=display)
 
 

@@ -101,7 +101,7 @@ async def test_what_the_user_changed_since_is_left_alone_and_named(tmp_path: Pat
         forced = await runner.run("sessions", "rewind", "--to", "1", "--files", "--force")
 
     assert done.code == 1
-    assert "a.txt: changed by someone else since" in done.out
+    assert "a.txt: changed since, not by the model" in done.out
     assert kept == {"a.txt": "by hand\n"}
     assert forced.code == 0
     assert read_files(runner.workspace) == {"a.txt": "old\n"}

@@ -102,7 +102,7 @@ async def test_what_a_person_changes_while_they_are_asked_is_theirs(talking: Tal
     assert changed == "1\n2\n"
     assert [(turn["messageId"], len(turn["diffs"])) for turn in shown.data["turns"]] == [(1, 1)]
     assert "by hand" not in shown.text
-    assert gone.data["skipped"] == [{"path": "mine", "why": "changed by someone else since"}]
+    assert gone.data["skipped"] == [{"path": "mine", "why": "changed since, not by the model"}]
     assert mine.read_text() == "by hand\n"
     assert not theirs.exists()
 

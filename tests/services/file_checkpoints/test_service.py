@@ -92,7 +92,7 @@ def test_what_others_changed_before_between_and_after_turns_stays_and_is_named(c
         "new by hand": "mine",
     }
     assert set(skipped) == {"between", "after", "new by hand"}
-    assert set(skipped.values()) == {"changed by someone else since"}
+    assert set(skipped.values()) == {"changed since, not by the model"}
 
 
 def test_what_another_session_changed_meanwhile_stays(tmp_path: Path, checkpoints: FileCheckpoints) -> None:

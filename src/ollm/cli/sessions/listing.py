@@ -57,7 +57,8 @@ def list_sessions(trash: bool, limit: int | None, tasks: bool, workspace: str | 
     print_sessions(rows, short)
     if not trash and (unread := process.session_index.unread):
         size = sum(unread.values()) // 1_000_000
-        warn(f"{len(unread)} large sessions ({size:,} MB) are not read yet; run `ollm sessions list` again to read on.")
+        count = format_count(len(unread), "session") + (f" ({size:,} MB)" if size else "")
+        warn(f"Not read yet: {count}. Run `ollm sessions list` again to read on.")
     for row in rows:
         if row["damaged"] and "archive" not in row:
             warn(f"session {row['sessionId']} is damaged: {make_printable(row['damaged'])}.")

@@ -60,7 +60,7 @@ def _append_damage(chunks: Iterator[str], stream: SessionStream) -> Iterator[str
 @click.argument("session", metavar="[ID]", required=False, shell_complete=complete_session)
 @click.option("--output", "-o", required=True, metavar="FILE", help="File to write; - for stdout.")
 @click.option(
-    "--format", "form", type=click.Choice(["json", "markdown", "html"]), help="Default: from the file extension."
+    "--format", "form", type=click.Choice(["json", "markdown", "md", "html"]), help="Default: from the file extension."
 )
 @click.option("--redact", is_flag=True, help="Redact secrets.")
 @click.option("--force", is_flag=True, help="Overwrite an existing file.")
@@ -75,7 +75,7 @@ def export(
     if target:
         _refuse_own_place(target, process)
     with process.session_files.open_stream(session_id) as stream:
-        chunks = _track_progress(stream, _render_export(process, stream, form or _guess_format(output), redact))
+        chunks = _track_progress(stream, _render_export(process, stream, _choose_format(form, output), redact))
         if target is None:
             _write_chunks(sys.stdout.buffer, _refuse_unreadable(stream, chunks, "exported", "; the output is empty"))
         else:
@@ -148,7 +148,10 @@ def _resolve_target(output: str, force: bool) -> Path:
     return target
 
 
-def _guess_format(output: str) -> str:
+def _choose_format(given: str | None, output: str) -> str:
+    """Return the format that was given, or that the name of the file says."""
+    if given:
+        return FORMATS[f".{given}"]
     suffix = Path(output).suffix.lower()
     if suffix in FORMATS or output == "-" or _is_special(Path(output)):
         return FORMATS.get(suffix, "json")

@@ -1,4 +1,4 @@
-// A question of the policy: what would be done, why it asks, and the answers there are.
+// A question of the policy: what would be done and three answers. Wider grants, and a usual reason, are behind "Always …".
 import { post, RequestError } from "./api.js";
 import { fill, h, showCleanHtml } from "./dom.js";
 import { attempt } from "./toast.js";
@@ -7,15 +7,15 @@ const VERDICTS = /** @type {Record<string, string>} */ ({ allow: "✓", ask: "?"
 const ALL_EDITS = "all file edits this session";
 const EDIT_TOOLS = new Set(["edit_file", "write_file"]);
 
-/** The ways to say yes, grouped by the rule they add: its words, the rule, and each answer with what is sent. @param {any} details @returns {[string, string, [string, any][]][]} */
-function listAnswers(details) {
-  /** @type {[string, any][]} */ const plain = [["Yes, once", {}]];
-  if (EDIT_TOOLS.has(details.tool) && !details.locked) plain.push(["Yes, and all file edits this session", { text: ALL_EDITS }]);
-  if (details.locked || !details.grant) return [["", "", plain]];
+/** The wider ways to say yes, grouped by the rule they add: its words, the rule, and each answer with what is sent. @param {any} details @returns {[string, string, [string, any][]][]} */
+function listGrants(details) {
+  if (details.locked || details.typed) return [];
+  /** @type {any[]} */ const edits = EDIT_TOOLS.has(details.tool) ? [["", "", [["All file edits this session", { text: ALL_EDITS }]]]] : [];
+  if (!details.grant) return edits;
   const grant = /** @type {[string, any][]} */ ([["This session", { scope: "session" }], ["Always in this folder", { scope: "always" }], ["Always in every folder", { scope: "everywhere" }]]);
   const prefix = /** @type {[string, any][]} */ ([["Always in this folder", { scope: "always", prefix: true }]]);
-  const begins = details.prefix ? [/** @type {any} */ (["Yes, and all that begins with", details.prefix.replace(/^shell:/, ""), prefix])] : [];
-  return [["Yes, and add the rule", details.grant, grant], ...begins, ["", "", plain]];
+  const begins = details.prefix ? [/** @type {any} */ (["All that begins with", details.prefix.replace(/^shell:/, ""), prefix])] : [];
+  return [["The rule", details.grant, grant], ...begins, ...edits];
 }
 
 export class ConfirmationCard extends HTMLElement {
@@ -31,29 +31,34 @@ export class ConfirmationCard extends HTMLElement {
     this.setAttribute("role", "group");
     this.setAttribute("aria-label", `Question: ${details.description}`);
     this.typed = h("input", { type: "text", "aria-label": "Your answer", onkeydown: (/** @type {KeyboardEvent} */ event) => event.key === "Enter" && !event.isComposing && this.answerTyped() });
-    this.reason = h("input", { type: "text", placeholder: "Reason (optional)", "aria-label": "Reason for no" });
+    this.reason = h("input", { type: "text", placeholder: "because … (optional)", "aria-label": "Reason for no" });
+    const reason = h("p", { class: "meta" }, `Asked because ${details.reason}`, details.rule?.file ? ` (${details.rule.file}:${details.rule.line})` : "");
+    const isUnusual = details.risk === "high" || details.locked || ["configured", "sandbox"].includes(details.rule?.layer);
+    const grants = listGrants(details);
     const diff = h("div", { class: "change" }, h("pre", { class: "diff" }, details.diff));
     const reply = details.diff ? await post("/web/render", { text: details.diff, diff: true }).catch(() => null) : null;
     if (reply) showCleanHtml(diff, reply.html); // before the buttons are there: nothing may move under a finger
     fill(
       this,
-      h("p", { class: "what" }, h("span", { class: `risk ${details.risk}` }, `${details.risk} risk`), h("strong", null, details.description)),
+      h("p", { class: "what" }, details.risk === "high" ? h("span", { class: "risk high" }, "high risk") : null, h("strong", null, details.description)),
       details.command ? h("pre", { class: "command", tabIndex: 0 }, details.command) : null,
       details.parts?.length > 1 ? h("ul", { class: "parts" }, ...sortParts(details.parts).map((/** @type {any} */ part) => h("li", { class: part.decision }, h("span", { class: "verdict", title: part.decision }, VERDICTS[part.decision] ?? ""), h("code", null, part.command), h("span", { class: "why" }, part.reason)))) : null,
       details.diff ? diff : null,
       details.typed ? h("div", { class: "refuse" }, this.typed) : null,
-      h("p", { class: "meta" }, `Why it asks: ${details.reason}`, details.rule?.file ? ` (${details.rule.file}:${details.rule.line})` : ""),
-      ...this.makeAnswers(details),
-      h("div", { class: "refuse" }, this.reason, h("button", { type: "button", onclick: () => void this.answer({ approved: false, reason: this.reason?.value ?? "" }) }, "No")),
+      isUnusual || !grants.length ? reason : null,
+      h(
+        "div",
+        { class: "buttons answers" },
+        h("button", { type: "button", class: "primary", onclick: () => (details.typed ? this.answerTyped() : void this.answer({ approved: true })) }, details.typed ? "Send" : "Yes"),
+        grants.length ? h("details", null, h("summary", null, "Always …"), isUnusual ? null : reason, ...grants.map((one) => this.makeGrant(one))) : null,
+        h("div", { class: "refuse" }, this.reason, h("button", { type: "button", onclick: () => void this.answer({ approved: false, reason: this.reason?.value ?? "" }) }, "No")),
+      ),
     );
   }
 
-  /** @param {any} details */
-  makeAnswers(details) {
-    if (details.typed) return [h("div", { class: "buttons" }, h("button", { type: "button", class: "primary", onclick: () => this.answerTyped() }, "Send"))];
-    return listAnswers(details).map(([words, rule, answers]) =>
-      h("div", { class: "buttons" }, rule ? h("p", { class: "rule" }, words, " ", h("code", { tabIndex: 0 }, rule)) : null, ...answers.map(([label, said]) => h("button", { type: "button", ...(rule ? { "aria-label": `${label}: ${rule}` } : {}), class: rule || said.text ? "" : "primary", onclick: () => void this.answer({ approved: true, ...said }) }, label))),
-    );
+  /** @param {[string, string, [string, any][]]} grant */
+  makeGrant([words, rule, answers]) {
+    return h("div", { class: "buttons" }, rule ? h("p", { class: "rule" }, words, " ", h("code", { tabIndex: 0 }, rule)) : null, ...answers.map(([label, said]) => h("button", { type: "button", ...(rule ? { "aria-label": `${label}: ${rule}` } : {}), onclick: () => void this.answer({ approved: true, ...said }) }, label)));
   }
 
   answerTyped() {

@@ -124,9 +124,14 @@ class SessionPage extends HTMLElement {
     const title = line.title || "Untitled session";
     document.title = showControls(`${title} · ollm`);
     if (this.name) fill(this.name, title);
-    if (this.about) fill(this.about, [baseName(line.workspace), line.model, formatMany(line.messageCount, "message")].filter(Boolean).join(" · "));
+    this.showAbout();
     if (line.status === "active" && !line.open) this.showElsewhere();
     if (line.open) await this.loadStatus();
+  }
+
+  showAbout() {
+    const { workspace, model, messageCount } = this.summary ?? {};
+    if (this.about && this.summary) fill(this.about, [baseName(workspace), model, formatMany(Math.max(messageCount, this.list?.total ?? 0), "message")].filter(Boolean).join(" · "));
   }
 
   /** @param {boolean} [again] Ask once more if it was true before the newest event. @returns {Promise<void>} */
@@ -255,6 +260,8 @@ class SessionPage extends HTMLElement {
     const after = this.staleAfter;
     try {
       await this.list?.refresh(after);
+      if (this.summary?.title) this.showAbout();
+      else await this.loadSummary();
       if (after === this.staleAfter) this.staleAfter = this.turnFirst;
       if (clear && (this.recorded || !this.running)) {
         this.live?.clearText();

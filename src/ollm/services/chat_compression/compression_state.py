@@ -64,7 +64,8 @@ class CompressionState:
         start = 1 if messages and messages[0].role == "system" else 0
         self._system = tuple(messages[:start])
         groups = group_messages(messages[start:])
-        border = find_recent_start(groups, counter.count_message, options.preserve_recent_tokens)
+        kept, target = options.preserve_recent_tokens, options.target_tokens
+        border = find_recent_start(groups, counter.count_message, kept if target is None else min(kept, target))
         self._before = groups[:border]
         self.old: list[Group] = list(self._before)
         self.recent: list[Group] = groups[border:]

@@ -36,6 +36,8 @@ IMPORT_WORDS = frozenset(("import", "from", "require", "include", "use", "source
 WORDS = re.compile(r"[\w-]+")
 PACKAGE_FILES = ("__init__", "index", "mod", "lib")  # named by their folder
 
+CHECKING = "still checking"
+
 
 class ServerHost(Data, frozen=True):
     """The resources of servers; `list_files` lists the files of the project that match these globs, `tell` reports
@@ -80,7 +82,7 @@ class ProjectServer:
         if self.failure:
             return f"stopped: {self.failure}"
         if self.waiting or self._client is None:
-            return "still checking"
+            return CHECKING
         return "running" if self._client.has_report() else "running, no report yet"
 
     @property
@@ -241,6 +243,10 @@ class DiagnosticsService:
     @property
     def is_settled(self) -> bool:
         return bool(self._servers) and all(server.is_settled for server in self._servers.values())
+
+    @property
+    def is_checking(self) -> bool:
+        return any(server.state == CHECKING for server in self._servers.values())
 
     def describe_servers(self) -> list[str]:
         return [

@@ -193,7 +193,7 @@ def find_reason_off(place: CheckpointPlace, settings: CheckpointSettings) -> str
     return ""
 
 
-CHANGED_BY_OTHERS = "changed by someone else since"
+CHANGED_BY_OTHERS = "changed since, not by the model"
 CHANGED_SINCE_CUT_OFF = "changed when or after the turn was cut off"
 RULE_FILES = (".gitignore", ".ollmignore")
 NEVER_TOUCHED = (".git", ".ollm")
