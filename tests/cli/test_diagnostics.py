@@ -125,7 +125,7 @@ async def test_a_faulty_server_is_reported_once_and_the_parser_checks_instead(tm
         assert (done.code, done.out) == (0, "Done.\n")
         assert time.monotonic() - began < 25
         assert "app.py no longer parses" in results(runner)[0]
-        assert results(runner)[-1].startswith("No errors known."), results(runner)[-1]
+        assert results(runner)[-1].startswith("No errors "), results(runner)[-1]
         assert done.err.count("The language server") == (1 if FAULTS[kind] else 0), done.err
         assert FAULTS[kind] in done.err
         log = (runner.home / "logs" / "ollm.log").read_text() if FAULTS[kind] else ""

@@ -114,6 +114,7 @@ def test_a_new_file_is_the_users_alone(tmp_path: Path) -> None:
         ("modes.autoSwitch", "off", "off"),
         ("sessions.autoSave", "false", False),
         ("environment.allowList", "[A, 'B C']", ["A", "B C"]),
+        ("sandbox.readable", "/opt/tools", ["/opt/tools"]),
         ("mcpServers.files.command", "run it", "run it"),
     ],
 )
@@ -137,7 +138,7 @@ def test_a_value_is_read_in_the_type_of_its_key(tmp_path: Path, key: str, text: 
         ("loopDetection", "5", "expected a mapping"),
         ("loopDetection", "{}", "is a section"),
         ("provider.baseUrl", "gpu", "expected a URL"),
-        ("environment.allowList", "A", "expected a list"),
+        ("environment.allowList", "7", "expected a list"),
         ("environment.allowList", "[A", "not YAML"),
         ("", "x", "unknown key"),
         ("sessions.", "x", "unknown key"),

@@ -1,6 +1,6 @@
 // What was said, of any length: a window of messages in the page, and blank space where the others are.
 import { get } from "./api.js";
-import { fill, h, iconButton, showCleanHtml } from "./dom.js";
+import { baseName, fill, formatMany, h, iconButton, showCleanHtml } from "./dom.js";
 import { getFirstPage } from "./first-page.js";
 
 const PAGE = 40;
@@ -19,6 +19,8 @@ export class MessageList extends HTMLElement {
     this.busy = false;
     this.opened = false;
     this.height = GUESSED_PX; // of a message, as measured
+    /** @type {HTMLElement | undefined} */ this.about = undefined; // facts about the session, with the count of messages
+    /** @type {any} */ this.line = null;
     /** @type {Set<string>} */ this.waiting = new Set(); // calls a question is about
     this.above = h("div", { class: "space" });
     this.below = h("div", { class: "space" });
@@ -96,7 +98,16 @@ export class MessageList extends HTMLElement {
     }
     this.total = Math.max(this.total, page.last);
     this.last = this.total;
+    this.describe();
     if (this.pinned) this.toEnd();
+  }
+
+  /** Show the folder, the model and the number of messages. @param {HTMLElement | undefined} [about] @param {any} [line] */
+  describe(about, line) {
+    this.about = about ?? this.about;
+    this.line = line ?? this.line;
+    const { workspace, model, messageCount } = this.line ?? {};
+    if (this.about && this.line) fill(this.about, [baseName(workspace), model, formatMany(Math.max(messageCount, this.total), "message")].filter(Boolean).join(" · "));
   }
 
   /** These calls wait for an answer, and say so. @param {string[]} calls */

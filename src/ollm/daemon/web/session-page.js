@@ -2,7 +2,7 @@
 import { feed, get, post, RequestError } from "./api.js";
 import { makeMissingSession } from "./blank.js";
 import "./confirmation-card.js";
-import { baseName, fill, formatCount, formatMany, h, icon, iconButton, showControls } from "./dom.js";
+import { fill, formatCount, h, icon, iconButton, showControls } from "./dom.js";
 import { describeProgress, LiveTurn } from "./live-turn.js";
 import { takeEarlyList } from "./message-list.js";
 import { openSession } from "./open-session.js";
@@ -124,14 +124,9 @@ class SessionPage extends HTMLElement {
     const title = line.title || "Untitled session";
     document.title = showControls(`${title} · ollm`);
     if (this.name) fill(this.name, title);
-    this.showAbout();
+    this.list?.describe(this.about, line);
     if (line.status === "active" && !line.open) this.showElsewhere();
     if (line.open) await this.loadStatus();
-  }
-
-  showAbout() {
-    const { workspace, model, messageCount } = this.summary ?? {};
-    if (this.about && this.summary) fill(this.about, [baseName(workspace), model, formatMany(Math.max(messageCount, this.list?.total ?? 0), "message")].filter(Boolean).join(" · "));
   }
 
   /** @param {boolean} [again] Ask once more if it was true before the newest event. @returns {Promise<void>} */
@@ -259,9 +254,7 @@ class SessionPage extends HTMLElement {
     const clear = this.recorded;
     const after = this.staleAfter;
     try {
-      await this.list?.refresh(after);
-      if (this.summary?.title) this.showAbout();
-      else await this.loadSummary();
+      await Promise.all([this.list?.refresh(after), this.summary?.title ? null : this.loadSummary()]);
       if (after === this.staleAfter) this.staleAfter = this.turnFirst;
       if (clear && (this.recorded || !this.running)) {
         this.live?.clearText();

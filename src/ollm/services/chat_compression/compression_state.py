@@ -65,7 +65,9 @@ class CompressionState:
         self._system = tuple(messages[:start])
         groups = group_messages(messages[start:])
         kept, target = options.preserve_recent_tokens, options.target_tokens
-        border = find_recent_start(groups, counter.count_message, kept if target is None else min(kept, target))
+        if options.strategy == "truncate" and target is not None:
+            kept = min(kept, target)
+        border = find_recent_start(groups, counter.count_message, kept)
         self._before = groups[:border]
         self.old: list[Group] = list(self._before)
         self.recent: list[Group] = groups[border:]
