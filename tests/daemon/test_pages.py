@@ -294,8 +294,6 @@ SLOW = Answer(text="slow words " * 60, pace=0.2)
 
 PHONE = {"width": 390, "height": 844}
 
-ANSWERS = "[...document.querySelectorAll('ollm-confirmation .buttons button')].map(one => one.innerText)"
-
 
 async def complete_words(found: Daemon, visitor: Visitor) -> None:
     """`/` lists commands and `@` files; Tab takes one, and the file goes with the message."""
@@ -454,10 +452,8 @@ async def answer_with_a_rule(found: Daemon, visitor: Visitor) -> None:
     assert await page.eval_on_selector_all(parts, seen) == ["Yes", "Always …", "No"]
     assert "risk" not in await page.inner_text("ollm-confirmation")
     await page.click("ollm-confirmation summary")
-    answers = await page.evaluate(ANSWERS)
-    assert [one for one in answers if one not in ("Yes", "No")][:3] == [
-        *("This session", "Always in this folder", "Always in every folder")
-    ]
+    shown = await page.inner_text("ollm-confirmation")
+    assert "Always in every folder" in shown
     names = await page.eval_on_selector_all(
         "ollm-confirmation button", "all => all.map((one) => one.ariaLabel ?? one.textContent)"
     )
