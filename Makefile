@@ -25,7 +25,7 @@ help:  ## list the targets
 $(BIN)/uv:
 	@$(PYTHON) -c 'import sys; sys.exit("ollm needs Python 3.11 or newer; set PYTHON=/path/to/python3.11" if sys.version_info < (3, 11) else 0)'
 	@$(PYTHON) -m venv --without-pip $(VENV)
-	@$(PYTHON) -m pip --disable-pip-version-check -q --python $(BIN)/python install uv==$(UV_VERSION)
+	@$(PYTHON) -m pip --disable-pip-version-check -qq --python $(BIN)/python install --root-user-action=ignore uv==$(UV_VERSION)
 
 $(VENV)/.run: requirements/run.txt pyproject.toml | $(BIN)/uv
 	@$(UV) pip install -q --python $(BIN)/python --require-hashes -r requirements/run.txt
