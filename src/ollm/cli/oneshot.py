@@ -129,11 +129,7 @@ def create_printer(output: str, start: ChatArguments) -> Printer:
     """Create the printer. Text is rendered for a terminal and left unchanged for a program."""
     if output != "text":
         return PRINTERS[output]()
-    if theme := find_theme(start):
-        from ollm.cli.markdown_printer import MarkdownPrinter
-
-        return MarkdownPrinter(theme)
-    return TextPrinter(counts_seconds=True)
+    return TextPrinter(find_theme(start), counts_seconds=True)
 
 
 def find_theme(start: ChatArguments) -> ScreenTheme | None:

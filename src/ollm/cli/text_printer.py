@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ollm.domain.errors import ExitCode
 from ollm.domain.events import (
@@ -30,6 +30,10 @@ from ollm.domain.text import format_seconds
 from ollm.domain.tools import ConfirmationAnswer, ToolResult
 from ollm.runtime.base import Attachment, Conversation
 from ollm.system.terminal_text import JOINERS, escape_controls
+
+if TYPE_CHECKING:
+    from ollm.cli.screen.paint import Painter
+    from ollm.cli.screen.themes import ScreenTheme
 
 TAKEOVER_MESSAGE = "Another process took over this workspace. Your session is saved and can be resumed."
 EXIT_CODES: dict[TurnReason, ExitCode] = {
@@ -113,10 +117,17 @@ class Printer:
 
 
 class TextPrinter(Printer):
-    """Printer of the answer as it arrives; tools, notices and errors are single lines on stderr."""
+    """Printer of the answer as it arrives; tools, notices and errors are single lines on stderr. With a theme, each
+    paragraph, list, table or code block is rendered when it is complete."""
 
-    def __init__(self, *, counts_seconds: bool = False) -> None:
+    def __init__(self, theme: ScreenTheme | None = None, *, counts_seconds: bool = False) -> None:
         super().__init__()
+        self._painter: Painter | None = None
+        if theme:
+            from ollm.cli.screen.markdown import MarkdownBlocks
+            from ollm.cli.screen.paint import create_terminal_painter
+
+            self._blocks, self._painter = MarkdownBlocks(), create_terminal_painter(theme)
         self.is_silent = False  # the answer is printed later
         self._last = "\n"
         self._joiner = ""
@@ -124,6 +135,7 @@ class TextPrinter(Printer):
         self._ended = False  # a message of the model is over, and the next one has not begun
         self._running: dict[str, str] = {}  # what the calls do that have not ended
         self._priced = False  # the time to read this prompt was printed
+        self._gap = ""  # before the next rendered block
         self._wait = WaitLine() if counts_seconds and is_seen() else None
 
     def show(self, event: Event) -> None:
@@ -159,6 +171,7 @@ class TextPrinter(Printer):
         return escape_controls(self._last + text)[len(self._last) :]
 
     def close(self, session_id: str) -> None:
+        self._print_open_block()
         if self._wait:
             self._wait.stop()
         self._write(escape_controls(self._joiner))
@@ -167,6 +180,10 @@ class TextPrinter(Printer):
 
     def _print_text(self, text: str) -> None:
         """Print text, with a blank line between two messages of the model."""
+        if self._painter:
+            for block in self._blocks.feed(text):
+                self._print_block(block)
+            return
         if self._ended:
             text = text.lstrip("\n")
             if not text:
@@ -183,7 +200,17 @@ class TextPrinter(Printer):
         sys.stdout.flush()
         self._last = text[-1:] or self._last
 
+    def _print_block(self, block: str) -> None:
+        if self._painter and (painted := self._painter.paint_markdown(block)).strip():
+            self._write(self._gap + painted)
+            self._gap = "\n"
+
+    def _print_open_block(self) -> None:
+        if self._painter and (block := self._blocks.finish()):
+            self._print_block(block)
+
     def _end_message(self) -> None:
+        self._print_open_block()
         if self._spoke:
             self._write("" if self._last == "\n" else "\n")
             self._ended, self._spoke = True, False
@@ -203,6 +230,7 @@ class TextPrinter(Printer):
             self._print_aside(f"· reads {event.priced_tokens:,} new tokens, {about}")
 
     def _print_aside(self, line: str) -> None:
+        self._print_open_block()
         if self._wait:
             self._wait.clear()
         if self._last != "\n" and sys.stderr.isatty():
