@@ -284,10 +284,28 @@ async def test_the_first_question_of_all_is_broken_between_words(tmp_path: Path)
     async with running(tmp_path, []) as runner:
         away = {"OLLM_PROVIDER": "embedded", "OLLM_MODEL": "", "OLLM_BASE_URL": "", "COLUMNS": ""}
         async with at_terminal(runner, "chat", size=(60, 20), **away) as terminal:
-            await terminal.wait_for("[Y/n]")
-            assert "not for\n  work, 98 MB)?" in terminal.screen()
+            await terminal.wait_for("Number or URL")
+            assert "the smallest that does\n  real work" in terminal.screen()
             terminal.type("n" + ENTER)
             assert await terminal.ended() == 3
+            assert "ollm config set provider.baseUrl URL" in terminal.screen()
+
+
+async def test_the_first_question_takes_the_url_of_a_server_and_goes_on(tmp_path: Path) -> None:
+    away = {"OLLM_PROVIDER": "", "OLLM_MODEL": "", "OLLM_BASE_URL": "", "COLUMNS": ""}
+    async with running(tmp_path, ["Found you.", "Again."]) as runner:
+        runner.home.mkdir()
+        (runner.home / "config.yaml").write_text("provider: {type: embedded}\n")
+        async with at_terminal(runner, "hello", "there", size=(100, 30), **away) as terminal:
+            await terminal.wait_for("1.1 GB", "98 MB", "Number or URL")
+            terminal.type("127.0.0.1:9" + ENTER)
+            await terminal.wait_for("No model server answers at http://127.0.0.1:9")
+            terminal.type(runner.server.base_url.removeprefix("http://") + ENTER)
+            await terminal.wait_for("Saved provider.baseUrl", "› hello there", "Found you.")
+            terminal.type(CTRL_D)
+            await terminal.ended()
+        again = await runner.run("-p", "and now", **away)
+    assert (again.code, again.out) == (0, "Again.\n")
 
 
 async def test_a_slow_start_says_for_how_long_it_connects(tmp_path: Path) -> None:

@@ -79,7 +79,7 @@ def test_without_a_terminal_a_missing_model_is_exit_3_and_the_command_to_type(tm
     assert not (tmp_path / "home" / "models").exists()
 
 
-@pytest.mark.parametrize(("answer", "said", "code"), [("n", "ollm models get smollm2", 3), ("y", "wrong checksum", 1)])
+@pytest.mark.parametrize(("answer", "said", "code"), [("n", "ollm models get smollm2", 3), ("", "wrong checksum", 1)])
 def test_on_a_terminal_a_missing_model_is_fetched_after_a_question(
     tmp_path: Path, answer: str, said: str, code: int
 ) -> None:
@@ -90,14 +90,16 @@ def test_on_a_terminal_a_missing_model_is_fetched_after_a_question(
         command = ["-m", "ollm", *PROMPT, "--provider", "embedded"]
         options = {"env": environment(home, TERM="xterm"), "cwd": str(tmp_path), "timeout": 30, "encoding": "utf-8"}
         child = pexpect.spawn(sys.executable, command, **options)
-        child.expect(r"Download smollm2 .*98 MB.*\?")
-        child.sendline(answer)
+        child.expect(r"(\d)  SmolLM2 135M, 98 MB: to look around, not for work")
+        number = child.match[1]
+        child.expect("Number or URL")
+        child.sendline(answer or number)
         child.expect(said)
         child.expect(pexpect.EOF)
         child.close()
 
     assert child.exitstatus == code
-    assert bool(files.asked) == (answer == "y")
+    assert bool(files.asked) == (answer == "")
 
 
 ANSWERS = Path(__file__).parents[1] / "providers" / "answers"

@@ -173,7 +173,6 @@ class _BestOfRunner:
         return [task.result() for task in tasks]
 
     async def _count_places(self) -> int:
-        """Count the attempts to run side by side. Several models take turns, so that a server loads each only once."""
         if len(set(self._best.models)) > 1:
             return 1
         model = await self._process.choose_model(*self._best.models[:1])

@@ -119,9 +119,10 @@ def run_chat(options: Mapping[str, Any]) -> int:
         error.action = "Close it there, open beside it with --beside, or take over with --force."
         raise
     except (NoServerError, ModelError) as error:
-        from ollm.cli.models import offer_missing_model
+        from ollm.cli.first_run import offer_model
 
-        if isinstance(error, NoServerError) and offer_missing_model(error, start.flags):
+        if flags := offer_model(error, start.flags):
+            start = msgspec.structs.replace(start, flags=flags, text=error.unsent or start.text)
             return _run(start, asked, options["output"], schema, best)
         unsent = asked or Question(text=error.unsent)
         if unsent.text.strip() and not unsent.text.startswith("/"):

@@ -61,7 +61,6 @@ async def _build_prompt(closed: ClosedSession, session: Session | None) -> Promp
 
 
 def _load_session(process: ProcessScope, session: str | None, workspace: str | None) -> Session | None:
-    """Load the session. Warns and returns None if the workspace has none yet."""
     try:
         loaded = process.session_files.read(resolve_session_id(process, session, workspace))
     except NotFoundError as error:

@@ -60,7 +60,6 @@ REASONS = {3: "no-server", 4: "model-error", 5: "denied", 6: "loop", 124: "timeo
 
 
 def _print_error_document(arguments: list[str], error: OllmError, code: int) -> None:
-    """Print an error that ended `ollm -p -o json|stream-json` before its turn as an object on stdout."""
     output = _find_json_output(arguments)
     if not output:
         return
@@ -80,7 +79,6 @@ def _print_error_document(arguments: list[str], error: OllmError, code: int) -> 
 
 
 def _find_json_output(arguments: list[str]) -> str:
-    """Return the JSON format given with `-o`, or "" for text and for commands whose `-o` is a file."""
     if not arguments or not (arguments[0].startswith("-") or arguments[0] in ("chat", "exec")):
         return ""
     for word, after in zip(arguments, [*arguments[1:], ""], strict=True):
@@ -109,7 +107,8 @@ def _print_error(message: str, action: str) -> None:
 
     print(wrap_for_terminal(f"ollm: {clean_lines(redact_error(message))}"), file=sys.stderr)
     if action:
-        print(f"  {clean_lines(redact_error(action))}", file=sys.stderr)
+        lines = clean_lines(redact_error(action)).split("\n")
+        print("\n".join(f"  {line}" for line in lines), file=sys.stderr)
 
 
 def _report_system_error(error: OSError, debug: bool) -> int:

@@ -52,7 +52,6 @@ def show_files(patterns: Sequence[str] = (), workspace: str | None = None, *, as
 
 
 def _make_globs(root: Path, patterns: Sequence[str]) -> tuple[str, ...]:
-    """Build globs. A directory selects everything in it, and itself if it is a link."""
     globs: list[str] = []
     for pattern in patterns:
         name = f"/{pattern.strip('/')}"
@@ -61,7 +60,6 @@ def _make_globs(root: Path, patterns: Sequence[str]) -> tuple[str, ...]:
 
 
 def _check_names(root: Path, patterns: Sequence[str]) -> None:
-    """Refuse names that do not exist; a glob may match nothing."""
     for pattern in patterns:
         if not set(pattern) & set("*?[") and not (root / pattern).exists():
             raise UsageError(
@@ -70,7 +68,6 @@ def _check_names(root: Path, patterns: Sequence[str]) -> None:
 
 
 def _write_bytes(data: bytes) -> None:
-    """Write all bytes: with PYTHONUNBUFFERED a write may be partial."""
     rest = memoryview(data)
     while rest:
         rest = rest[sys.stdout.buffer.write(rest) :]

@@ -68,7 +68,6 @@ def _run_outline(arguments: dict[str, Any], workspace: str | None, *, as_json: b
 
 
 def _advise(kind: str, path: str, workspace: Path) -> str:
-    """Suggest what to do about a refused outline: the file is elsewhere, or may contain secrets."""
     if kind not in ("Denied", "OutsideWorkspace"):
         return ""
     if (workspace / path).resolve().is_relative_to(workspace.resolve()):

@@ -151,7 +151,6 @@ class LineChat:
         print(f"{status.model} · {status.window:,}-token context · /help for commands, Ctrl-D to quit")
 
     async def _read_line(self) -> str | None:
-        """Read the next line, and show any turn that another terminal starts meanwhile."""
         asking = asyncio.ensure_future(self._lines.ask("> "))
         try:
             return await wait_for_input(asking, self._conversation, self._show_remote_turn)

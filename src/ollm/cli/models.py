@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import sys
-from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -22,11 +19,9 @@ from ollm.cli.options import (
     make_progress,
     print_result,
     warn,
-    wrap_for_terminal,
     yes_option,
 )
-from ollm.domain.errors import NoServerError
-from ollm.providers.local_models.model_files import CatalogueModel, ModelFile, ModelFileMissingError
+from ollm.providers.local_models.model_files import CatalogueModel, ModelFile
 from ollm.providers.local_models.model_store import ModelStore
 from ollm.system.install_command import describe_extra_install
 from ollm.system.terminal_text import make_printable
@@ -36,24 +31,6 @@ def download_model(store: ModelStore, model: CatalogueModel, url: str | None = N
     warn(f"downloading {model.name}" + (f" ({format_size(model.size)})" if model.size else ""))
     show = make_progress("Downloading", "MB")
     return store.get(model, lambda done, total: show(done, total or model.size or done), url=url)
-
-
-def offer_missing_model(error: NoServerError, flags: Mapping[str, Any]) -> bool:
-    """Offer to download a missing model file. Returns True if it is installed afterwards. Without a terminal, the
-    error names the command to type."""
-    if not isinstance(error, ModelFileMissingError) or not (sys.stdin.isatty() and sys.stderr.isatty()):
-        return False
-    store = ProcessScope(flags=flags).model_store
-    model = store.resolve_model(error.model)
-    warn(error.message)
-    try:
-        question = f"Download {model.name} ({model.about}, {format_size(model.size)})?"
-        wanted = click.confirm(wrap_for_terminal(question), default=True, err=True)
-    except click.Abort as abort:
-        raise KeyboardInterrupt from abort
-    if wanted:
-        download_model(store, model)
-    return wanted
 
 
 def format_size(size: int | None) -> str:

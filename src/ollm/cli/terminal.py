@@ -88,7 +88,6 @@ class Terminal:
         return 128 + self._ending.signal if self._ending.signal else ExitCode.DONE
 
     async def _run_sessions(self) -> None:
-        """Choose a session and run its chat, then the next one, until the person quits."""
         if self._should_pick() and not await self._pick_session():
             return
         if not self._plain and not self._process.home.input_history.exists():
@@ -172,7 +171,6 @@ class Terminal:
             self._enter_folder(find_session_folder(self._process, self._start.workspace, session))
 
     def _enter_folder(self, folder: Path) -> None:
-        """Go on in another worktree of the workspace."""
         if folder != self._start.workspace:
             self._scope.close()
             self._start = msgspec.structs.replace(self._start, workspace=folder)
@@ -238,7 +236,6 @@ class Terminal:
         return start.pick or not (start.new or start.session or start.newest or start.text or start.bare)
 
     async def _pick_session(self) -> bool:
-        """Offer the existing sessions, if any. Returns False if the person quits."""
         choice = await self._choose_session(without=None)
         if choice is None or choice.follow_up == "exit":
             return choice is None

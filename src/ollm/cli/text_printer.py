@@ -222,7 +222,6 @@ class TextPrinter(Printer):
             self._print_aside(f"{begin}exit code {result.exit_code}")
 
     def _print_price(self, event: PrefillProgress) -> None:
-        """Print once how long the model reads the prompt, if that takes long."""
         if event.priced_tokens and not self._priced:
             self._priced = True
             left = " left" if event.processed > event.cached else ""

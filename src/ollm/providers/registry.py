@@ -149,7 +149,7 @@ class ProviderRegistry:
         found = await self._probe_all(known)
         if url is None:
             return found
-        kind = self._settings.type or await self._detect_kind(url)
+        kind = self._settings.type or await self.detect_kind(url)
         provider = self._build_configured(kind, url)
         return [DiscoveredServer(ServerLocation("configured", kind, url), provider, await provider.models()), *found]
 
@@ -196,7 +196,7 @@ class ProviderRegistry:
         return ProviderChoice(provider, model, f"provider.extension is {name}")
 
     async def _choose_configured(self, url: str) -> ProviderChoice:
-        kind = self._settings.type or await self._detect_kind(url)
+        kind = self._settings.type or await self.detect_kind(url)
         provider = self._build_configured(kind, url)
         if self._settings.model:
             return ProviderChoice(provider, self._settings.model, "as configured")
@@ -230,7 +230,7 @@ class ProviderRegistry:
                     raise
             await asyncio.sleep(LOADING_SECONDS)
 
-    async def _detect_kind(self, url: str) -> str:
+    async def detect_kind(self, url: str) -> str:
         """Detect Ollama by its version page. Any other server is assumed to use the OpenAI API."""
         if split_base_url(url)[0] != url.rstrip("/"):
             return "openai"

@@ -20,7 +20,7 @@ from ollm.domain.errors import ExitCode, ModelError, NoServerError
 from ollm.providers.base import ChatRequest, FinishPiece, ProgressPiece
 from ollm.providers.local_models.embedded import EmbeddedProvider, choose_thread_count, open_embedded
 from ollm.providers.local_models.embedded_server import die_with_parent
-from ollm.providers.local_models.model_files import ModelFile, ModelFileMissingError, find_model
+from ollm.providers.local_models.model_files import ModelFile, NoModelError, find_model
 from ollm.providers.openai_compatible import OpenAICompatible
 from ollm.providers.registry import ProviderRegistry
 from ollm.providers.window import choose_window
@@ -90,7 +90,7 @@ async def test_nothing_answering_means_the_embedded_model_and_the_reason_is_told
 async def test_without_the_file_the_command_to_type_is_told(tmp_path: Path) -> None:
     registry = ProviderRegistry(ProviderSettings(), Home(root=tmp_path), dict(os.environ), places=())
 
-    with pytest.raises(ModelFileMissingError, match=r"Run `ollm models get smollm2`") as caught:
+    with pytest.raises(NoModelError, match=r"`ollm models get smollm2`") as caught:
         await registry.choose()
     assert caught.value.exit_code is ExitCode.NO_SERVER
     with pytest.raises(NoServerError, match="no model file 'llama9'"):

@@ -145,7 +145,6 @@ class ConversationRunner:
             self._display.refresh(await self.conversation.status())
 
     async def _learn_commands(self, conversation: Conversation) -> None:
-        """Learn the commands of the workspace, and those of MCP servers once they have answered."""
         if self._turns_learnt > MAX_LEARNING_TURNS:
             return
         self._turns_learnt += 1
@@ -210,7 +209,6 @@ class ConversationRunner:
             self._display.exit(reply)
 
     async def _run_command(self, name: str, arguments: str) -> CommandReply:
-        """Run a command, and show its progress and warnings meanwhile."""
         assert self.conversation
         following = asyncio.create_task(self._follow_command(self.conversation))
         try:

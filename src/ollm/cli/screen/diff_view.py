@@ -80,7 +80,6 @@ class DiffView:
         yield from (*gone, *come)
 
     def _colour(self, lines: list[str], *, plain: bool) -> Iterator[Text]:
-        """Colour lines as code, by the name of the file."""
         code = "\n".join(lines)
         if not plain and len(code) <= MAX_COLOURED_CHARS:
             lexer = Syntax.guess_lexer(self._file)

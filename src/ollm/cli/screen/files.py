@@ -45,7 +45,6 @@ class WorkspaceFiles:
         return self._finder.find_best(typed) if self._finder else []
 
     def _load(self) -> None:
-        """Reload the list, unless another thread is doing so."""
         from ollm.domain.errors import OllmError
         from ollm.domain.files import DiscoveryOptions
         from ollm.services.file_discovery.fuzzy import NameFinder

@@ -108,7 +108,6 @@ class Picker:
         return max(1, min(MAX_ROWS, self._app.output.get_size().rows - 7))
 
     def _get_list_height(self) -> Dimension:
-        """Return the rows of the longest view, and one for a new chat."""
         longest = max(Counter(map(get_view, self._lines)).values(), default=0)
         return Dimension.exact(min(self._count_rows(), longest + self._first))
 

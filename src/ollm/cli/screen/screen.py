@@ -195,7 +195,6 @@ class ChatScreen:
         return self.next
 
     def _repaint_while_connecting(self) -> None:
-        """Repaint once a second to update the waiting time in the status line."""
         if self.view.status is None:
             self.app.invalidate()
             asyncio.get_running_loop().call_later(1.0, self._repaint_while_connecting)
@@ -214,7 +213,6 @@ class ChatScreen:
             self.exit(CommandReply(follow_up="exit"))
 
     async def _close_conversation(self) -> None:
-        """Close the conversation before cancelling anything, so that a turn in the daemon continues."""
         if self.chat.conversation:
             self.left = self.chat.conversation.session_id
             await self.chat.conversation.close()
@@ -262,7 +260,6 @@ class ChatScreen:
             self.spawn(self._run_status_command(status))
 
     async def _run_status_command(self, status: Status) -> None:
-        """Run the person's own command and show the first line it prints in the status line."""
         pipe = asyncio.subprocess.PIPE
         process = await asyncio.create_subprocess_shell(
             self.options.status_command,
@@ -299,7 +296,6 @@ class ChatScreen:
         self.first_letter_at = None
 
     def _notify(self, text: str) -> None:
-        """Ring, and show a desktop notification if the terminal supports it."""
         if self.options.bell:
             self.app.output.bell()
             self.app.output.write_raw(self.options.notification.format(make_printable(text)[:100]))

@@ -154,7 +154,6 @@ class Transcript:
             self._out("\n")  # what is typed next begins below it
 
     def _show_folded(self, outputs: list[tuple[str, str]]) -> None:
-        """Show the thought and every output of the last turn with calls, each below its name."""
         if self._last_thought:
             self._out(self._painter.paint_output(self._last_thought))
         for summary, output in outputs:

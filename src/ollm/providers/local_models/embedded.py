@@ -18,7 +18,7 @@ import msgspec
 from msgspec.structs import replace
 
 from ollm.config.settings import ProviderSettings, ProviderTimeouts
-from ollm.domain.errors import ModelError, ModelTimeoutError, NoServerError, OllmError
+from ollm.domain.errors import ModelError, ModelTimeoutError, OllmError
 from ollm.providers.base import (
     AnyPiece,
     ChatRequest,
@@ -32,7 +32,7 @@ from ollm.providers.exchange import Exchange
 from ollm.providers.local_models import model_files
 from ollm.providers.local_models.embedded_server import EmbeddedOptions, EmbeddedReady
 from ollm.providers.local_models.gguf import read_trained_window
-from ollm.providers.local_models.model_files import ModelFile, ModelFileMissingError
+from ollm.providers.local_models.model_files import ModelFile, NoModelError
 from ollm.providers.openai_compatible import OpenAICompatible
 from ollm.providers.window import DEFAULT_WINDOW_TOKENS, FALLBACK_WINDOW_TOKENS
 from ollm.system.install_command import describe_extra_install
@@ -179,16 +179,17 @@ def open_embedded(
 ) -> tuple[EmbeddedProvider, str]:
     """Return the provider and its model's name. Raises NoServerError if the engine or the file is not installed."""
     if find_spec("xllamacpp") is None:
-        raise NoServerError(
-            f"{_capitalize(why)}, and the embedded engine is not installed.",
-            action=f"Start Ollama or llama.cpp, or add it: {describe_extra_install('embedded')}.",
+        raise NoModelError(
+            f"{_capitalize(why)}, and the embedded engine is not installed.", "", describe_extra_install("embedded")
         )
     wanted = settings.model
     file = model_files.find_model(directory, wanted) if wanted else model_files.find_default(directory)
     if file is None:
-        name = wanted if wanted and model_files.find_in_catalogue(wanted) else model_files.DEFAULT_MODEL.name
+        known = wanted if wanted and model_files.find_in_catalogue(wanted) else None
+        name = known or model_files.DEFAULT_MODEL.name
         missing = f"there is no model file {wanted!r}" if wanted else "no model is installed yet"
-        raise ModelFileMissingError(f"{_capitalize(why)}, and {missing}.", name)
+        other = "" if known else " (or qwen2.5-coder-1.5b, which does real work)"
+        raise NoModelError(f"{_capitalize(why)}, and {missing}.", name, f"`ollm models get {name}`{other}")
     return EmbeddedProvider(file, settings.timeouts, environment), file.name
 
 

