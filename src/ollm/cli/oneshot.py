@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from ollm.app import ProcessScope, open_conversation
-from ollm.cli.start import ChatArguments, Question
-from ollm.cli.text_printer import TAKEOVER_MESSAGE, Printer, TextPrinter, show_turn, show_waiting
+from ollm.cli.start import TAKEOVER_MESSAGE, ChatArguments, Question
+from ollm.cli.text_printer import Printer, TextPrinter, show_turn, show_waiting
 from ollm.config.environment import copy_environment, wants_plain
 from ollm.domain.context import Usage
 from ollm.domain.errors import ExitCode, OllmError

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from typing import TypeVar
 
-from ollm.cli.text_printer import TAKEOVER_MESSAGE
+from ollm.cli.start import TAKEOVER_MESSAGE
 from ollm.runtime.base import Conversation, ForeignTurn
 
 

@@ -12,6 +12,8 @@ from ollm.domain.errors import UsageError
 from ollm.domain.struct import Data
 from ollm.runtime.base import ConversationOptions
 
+TAKEOVER_MESSAGE = "Another process took over this workspace. Your session is saved and can be resumed."
+
 
 class Question(Data, frozen=True):
     """Input of `ollm -p`: the text, piped input, and whether a person typed the text."""

@@ -164,7 +164,6 @@ class Terminal:
         self._start = msgspec.structs.replace(
             self._start, new=session is None, session=session, newest=False, flags=flags
         )
-
         if session is not None:
             from ollm.app.worktrees import find_session_folder
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from ollm.cli.start import TAKEOVER_MESSAGE
 from ollm.domain.errors import ExitCode
 from ollm.domain.events import (
     ConfirmationRequested,
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
     from ollm.cli.screen.paint import Painter
     from ollm.cli.screen.themes import ScreenTheme
 
-TAKEOVER_MESSAGE = "Another process took over this workspace. Your session is saved and can be resumed."
 EXIT_CODES: dict[TurnReason, ExitCode] = {
     "answered": ExitCode.DONE,
     "no-server": ExitCode.NO_SERVER,
@@ -179,7 +179,6 @@ class TextPrinter(Printer):
             self._write("\n")
 
     def _print_text(self, text: str) -> None:
-        """Print text, with a blank line between two messages of the model."""
         if self._painter:
             for block in self._blocks.feed(text):
                 self._print_block(block)
