@@ -309,10 +309,13 @@ Places = dict[str, Access]
 
 
 def list_places(box: Box) -> Places:
-    """Return the places of a box, parents first, without those that do not exist or have their parent's access."""
+    """Return the places of a box, parents first, without those that do not exist or have their parent's access. Files
+    in a temporary place are private, so those of a box are named there."""
     places, needed = map_places(box), Places()
     for path in sorted(places, key=len):
-        if os.path.lexists(path) and find_access(path, needed)[1] != places[path]:
+        outer, access = find_access(path, needed)
+        private = any(is_inside(path, place) and not is_inside(outer, place) for place in TEMPORARY_PLACES)
+        if os.path.lexists(path) and (access != places[path] or private):
             needed[path] = places[path]
     return needed
 
