@@ -154,7 +154,7 @@ def _update_records(view: ContextView, result: CompressionResult, counter: Token
     return msgspec.structs.replace(view.context, messages=messages, checkpoints=records, folded=True)
 
 
-async def summarise_aside(prompt: Prompt, aside: SummariseAside, longest: int) -> PreparedSummary | None:
+async def summarise_aside(prompt: Prompt, write: Summarise, longest: int) -> PreparedSummary | None:
     """Request a summary of all that the server has read, as the next answer of the conversation."""
     from ollm.services.chat_compression.compression_state import PreparedSummary
     from ollm.services.chat_compression.summary import IDLE_ORDER, clean_answer, format_record
@@ -164,7 +164,7 @@ async def summarise_aside(prompt: Prompt, aside: SummariseAside, longest: int) -
     tokens = prompt.used_tokens + prompt.counter.count_message(order) + longest
     if not covered or tokens > prompt.compute_budget().window:
         return None
-    text = clean_answer("".join([piece async for piece in aside((*messages, order), prompt.tools, longest)]))
+    text = clean_answer("".join([piece async for piece in write((*messages, order), longest)]))
     return PreparedSummary(text=text, last_number=covered, record=format_record(messages[1:])) if text else None
 
 
@@ -277,7 +277,7 @@ class Compactor:
         """Compact before it is needed, with a summary by the model. Its events come with the next request. Return True
         if the context became smaller."""
         options = build_options(prompt.view_context(), self._settings, speeds=self.speeds)
-        prepared = self.prepared or await self._summarise_aside(prompt, options)
+        prepared = self.prepared or await self._summarise_aside(prompt, options, self._late_events.append)
         if prepared is None or self._breaker.is_open:
             return False
         await self._take_snapshot(prompt, "compression")
@@ -389,7 +389,7 @@ class Compactor:
         if summarise and self._roles and "summary" in (roles := self._roles.get()):
             summarise, options = roles.summarise, await self._fit_to_role(roles, options)
         elif summarise and self._aside and options.prepared is None and options.strategy != "truncate":
-            options = msgspec.structs.replace(options, prepared=await self._summarise_aside(prompt, options))
+            options = msgspec.structs.replace(options, prepared=await self._summarise_aside(prompt, options, emit))
         write = _report_progress(summarise, emit, self._counter, self.speeds) if summarise else None
         try:
             service = ChatCompressionService(self._counter, write, clock=self._clock)
@@ -408,14 +408,19 @@ class Compactor:
         await self._count_compression(result, "manual" if manual else "auto", (before, prompt.used_tokens), emit)
         return True
 
-    async def _summarise_aside(self, prompt: Prompt, options: CompressionOptions) -> PreparedSummary | None:
+    async def _summarise_aside(self, prompt: Prompt, options: CompressionOptions, emit: Emit) -> PreparedSummary | None:
         """Let the model summarize the conversation as its next answer, which its server has to read nothing for. Return
         None without a usable answer: then a request of its own carries the messages."""
-        if self._aside is None:
+        if (aside := self._aside) is None:
             return None
+
+        def ask(messages: tuple[PromptMessage, ...], most: int) -> AsyncIterator[str]:
+            return aside(messages, prompt.tools, most)
+
+        write = _report_progress(ask, emit, self._counter, (None, None))
         try:
             async with asyncio.timeout(options.timeout_seconds):
-                return await summarise_aside(prompt, self._aside, options.summary_max_tokens)
+                return await summarise_aside(prompt, write, options.summary_max_tokens)
         except PromptTooLongError as error:
             prompt.learn_from_rejection(error)
         except (OllmError, TimeoutError) as error:
