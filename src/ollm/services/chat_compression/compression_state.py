@@ -65,7 +65,7 @@ class CompressionState:
         self._system = tuple(messages[:start])
         groups = group_messages(messages[start:])
         kept, target = options.preserve_recent_tokens, options.target_tokens
-        if options.strategy == "truncate" and target is not None:
+        if options.strategy == "truncate" and target:  # `/compact` has no size to reach
             kept = min(kept, target)
         border = find_recent_start(groups, counter.count_message, kept)
         self._before = groups[:border]
