@@ -176,6 +176,6 @@ async def test_names_that_are_not_utf_8_stop_nothing(tmp_path: Path) -> None:
             (0, "Three.\n"),
         ]
         asked = [json.dumps(chat["messages"]) for chat in runner.server.chats]
-        assert "?t?.txt" in asked[0]
-        assert "caf?" in asked[1]
+        assert r"\\xe9t\\xe9.txt" in asked[0]
+        assert r"caf\\xe9" in asked[1]
         assert len(runner.sessions()) == 1

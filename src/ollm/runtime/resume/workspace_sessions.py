@@ -151,6 +151,7 @@ class WorkspaceContext:
         return {
             str(self.path),
             replace_surrogates(str(self.path)),
+            str(self.path).encode("utf-8", "replace").decode(),  # in sessions of older versions
             *self._read_fact("aliases"),
         }
 

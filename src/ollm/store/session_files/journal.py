@@ -13,7 +13,7 @@ from typing import Any, TypeGuard
 import msgspec
 
 from ollm.domain.lazy import compile_late, decode_late
-from ollm.domain.messages import JsonObject, Message
+from ollm.domain.messages import JsonObject, Message, replace_surrogates
 
 Parts = list[JsonObject]
 GrownLists = dict[str, tuple[int, list[Any]]]  # by name: where the new items begin, and what they are
@@ -89,9 +89,9 @@ def encode_json(value: Any) -> bytes:
 
 
 def clean_json(value: Any, depth: int = 0) -> Any:
-    """Return the value with lone surrogates as U+FFFD, odd values as text, and deep nesting cut off."""
+    """Return the value with bytes that are not UTF-8 as escapes, odd values as text, and deep nesting cut off."""
     if isinstance(value, str):
-        return value.encode("utf-8", "replace").decode("utf-8") if not value.isascii() else value
+        return replace_surrogates(value)
     if isinstance(value, dict):
         if depth > MAX_NESTING_LEVELS:
             return "(nested too deep)"
