@@ -90,7 +90,7 @@ def test_the_picker_offers_those_of_the_same_project(both: tuple[ArchiveMachine,
         scope.close()
 
     assert [[(item.session_id, item.title[:5], (item.origin or "")[:12]) for item in items] for items in found] == [
-        [(theirs, "☁ The", "the archive:")],
+        [(theirs, "☁ The", "from the arc")],
         [],
     ]
 

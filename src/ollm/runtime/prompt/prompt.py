@@ -70,7 +70,7 @@ class Prompt:
         self._warned: set[str] = set()
         self._parts = RequestBuilder(counter)
         self._context = ActiveContext(mode=model.mode)
-        self._history = MessageHistory(counter, self.meter, self._warn, lambda entry: adapt_message(entry, self.model))
+        self._history = MessageHistory(counter, self.meter, self._warn, self._adapt)
         self._prefix = PromptPrefix(counter, entries, self._warn_once)
         self._words = UserMessages()
         self._told_goals = self.goals.stack  # as the model heard of them
@@ -182,6 +182,9 @@ class Prompt:
             self._context = msgspec.structs.replace(self._context, folded=True)
             self._offer_recall()
             self._count_prefix()
+
+    def _adapt(self, message: PromptMessage) -> PromptMessage:
+        return adapt_message(message, self.model) if message.role == "assistant" else message
 
     def _begin_turn(self, message: Message) -> None:
         self._words.add_message(message.id, message.text)

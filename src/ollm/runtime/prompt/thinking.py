@@ -17,9 +17,7 @@ INTERRUPTED = "[interrupted here]"
 
 
 def adapt_message(message: PromptMessage, model: PromptModel) -> PromptMessage:
-    """Remove what only another model or server understands: its thinking and the ids it gave to calls."""
-    if message.role != "assistant":
-        return message
+    """Remove from an answer what only another model or server understands: thinking and the ids of calls."""
     if model.origin and message.origin != model.origin:
         calls = tuple(replace(call, wire_id="") for call in message.calls)
         return (replace(message, calls=calls) if calls != message.calls else message).without_thinking()
