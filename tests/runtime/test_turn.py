@@ -201,11 +201,11 @@ async def test_a_short_prompt_that_is_refused_for_no_known_reason_is_not_sent_ag
 async def test_a_long_prompt_that_is_refused_for_no_known_reason_is_sent_again_shorter_once(
     talking: Talking, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("OLLM_CONTEXT_WINDOW", "32768")
+    monkeypatch.setenv("OLLM_CONTEXT_WINDOW", "16384")
     monkeypatch.setattr(Prompt, "is_suspiciously_long", True)
     server = Refusing()
     async with talking(server) as talk:  # type: ignore[arg-type]
-        for number in range(24):
+        for number in range(12):
             await talk.say(f"{number} {LONG}")
         before, prompt = len(talk.server.chats), talk.conversation.parts.prompt
         server.refusals = [Answer(status=400, body=UNKNOWN)]
@@ -223,11 +223,11 @@ async def test_a_long_prompt_that_is_refused_for_no_known_reason_is_sent_again_s
         ]
         again = await talk.say("once more?")
 
-    assert (repeated, full) == (unchanged, 32768)
+    assert (repeated, full) == (unchanged, 16384)
     assert taken < refused
     assert get_end(events).reason == "answered"
     assert sum(text.endswith("The prompt was long; trying a shorter one.") for text in tell_notices(events)) == 1
-    assert prompt.used_tokens < window < 32768
+    assert prompt.used_tokens < window < 16384
     assert get_end(again).reason in ("model-error", "context-full"), "it is not repeated twice in a turn"
     assert sum(text.endswith("The prompt was long; trying a shorter one.") for text in tell_notices(again)) == 1
 
