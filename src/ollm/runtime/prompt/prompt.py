@@ -70,7 +70,7 @@ class Prompt:
         self._warned: set[str] = set()
         self._parts = RequestBuilder(counter)
         self._context = ActiveContext(mode=model.mode)
-        self._history = MessageHistory(counter, self.meter, self._warn, self._adapt)
+        self._history = MessageHistory(counter, self.meter, self._warn, self._adapt_message)
         self._prefix = PromptPrefix(counter, entries, self._warn_once)
         self._words = UserMessages()
         self._told_goals = self.goals.stack  # as the model heard of them
@@ -183,7 +183,7 @@ class Prompt:
             self._offer_recall()
             self._count_prefix()
 
-    def _adapt(self, message: PromptMessage) -> PromptMessage:
+    def _adapt_message(self, message: PromptMessage) -> PromptMessage:
         return adapt_message(message, self.model) if message.role == "assistant" else message
 
     def _begin_turn(self, message: Message) -> None:
