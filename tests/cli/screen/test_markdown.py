@@ -5,6 +5,7 @@ import re
 from itertools import pairwise
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
@@ -20,6 +21,7 @@ from tests.cli.command import ollm
 from tests.cli.running import running
 from tests.cli.screen.samples import PLAIN
 from tests.cli.terminal import CTRL_D, ENTER, at_terminal
+from tests.servers.answers import Answer
 
 LINES = st.lists(st.sampled_from(["text", "- item", "  more", "1. one", "", "```py", "```", "~~~", "# head", "   ```"]))
 
@@ -219,7 +221,7 @@ async def chat_bytes(directory: Path, theme: str = "", **variables: str) -> str:
     async with running(directory, [ANSWER]) as runner:
         if theme:
             ollm("config", "set", "screen.theme", theme, home=runner.home)
-        async with at_terminal(runner, "chat", "--new", **variables) as terminal:
+        async with at_terminal(runner, "chat", "--new", **{"COLORTERM": "", **variables}) as terminal:
             await terminal.wait_for("scripted @")
             terminal.type("show me" + ENTER)
             await terminal.wait_for("print('hi')", gone="· Esc stops")
@@ -241,3 +243,47 @@ async def test_dark_and_light_differ_in_sixteen_colours_and_plain_has_none(tmp_p
     assert not COLOUR.search(plain)
     assert not COLOUR.search(without)
     assert not re.search(r"[34]8;[25];", dark + light)
+
+
+def compute_contrast(*colours: str) -> float:
+    """The contrast of two colours as WCAG defines it."""
+    lights = []
+    for colour in colours:
+        parts = [int(colour[place : place + 2], 16) / 255 for place in (0, 2, 4)]
+        red, green, blue = (part / 12.92 if part <= 0.03928 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
+        lights.append(0.2126 * red + 0.7152 * green + 0.0722 * blue + 0.05)
+    return max(lights) / min(lights)
+
+
+CODE = """
+class Cart(Base):  # all of them
+    @cached
+    def total(self, prices: list[int]) -> int:
+        assert prices and not None, f"no {prices!r}"
+        return sum(price * 1.5 for price in prices)
+"""
+RICH = f"# Title\n\n1. `code` and [a link](https://a.b)\n2. two\n\n> quote\n\n| a | b |\n|---|---|\n| c | d |\n\n```py{CODE}```\n"
+GROUNDS = {"dark": ("000000", "1e1e1e", "282c34"), "light": ("ffffff", "fafafa", "fdf6e3")}
+
+
+@pytest.mark.parametrize("theme", ["dark", "light"])
+async def test_true_colours_are_readable_on_their_grounds_and_a_change_fills_its_lines(
+    tmp_path: Path, theme: str
+) -> None:
+    edits = [{"target": "price * 1.5 for", "replacement": "price * 2 for"}]
+    script = [Answer(text=RICH, calls=[("edit_file", {"path": "cart.py", "edits": edits})])]
+    async with running(tmp_path, script) as runner:
+        (runner.workspace / "cart.py").write_text(CODE)
+        ollm("config", "set", "screen.theme", theme, home=runner.home)
+        async with at_terminal(runner, "go on", size=(80, 50), COLORTERM="truecolor", NO_COLOR="") as terminal:
+            await terminal.wait_for("[y] yes", "1. code and a link")
+            rows = [[terminal.paper.buffer[row][column] for column in range(80)] for row in range(50)]
+    cells = [cell for row in rows for cell in row if not (cell.data.isspace() or "\u2500" <= cell.data <= "\u259f")]
+    pairs = {(cell.fg, ground) for cell in cells for ground in ([cell.bg] if cell.bg != "default" else GROUNDS[theme])}
+    coloured = {(ink, ground) for ink, ground in pairs if ink != "default"}
+    changed = ["".join(cell.data for cell in row) for row in rows if all(cell.bg != "default" for cell in row[1:-1])]
+
+    assert [pair for pair in coloured if compute_contrast(*pair) < 4.5] == []
+    assert len({ink for ink, _ in coloured}) > 8
+    assert [line.split()[:2] for line in changed] == [["6", "-"], ["6", "+"]]
+    assert len({cell.bg for row in rows for cell in row}) > 5

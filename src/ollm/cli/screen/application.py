@@ -24,7 +24,7 @@ from prompt_toolkit.widgets import SearchToolbar
 from ollm.cli.screen import keys
 from ollm.cli.screen.output import ChatApplication, open_output
 from ollm.cli.screen.screen import ChatScreen, Find, Pick
-from ollm.cli.screen.themes import ScreenOptions
+from ollm.cli.screen.themes import ScreenOptions, ScreenTheme
 from ollm.cli.screen.view import ScreenView
 
 
@@ -117,6 +117,10 @@ def draw_rule() -> StyleAndTextTuples:
     return [("class:frame", "─" * get_app().output.get_size().columns)]
 
 
+def choose_colour_depth(theme: ScreenTheme) -> ColorDepth | None:
+    return ColorDepth.DEPTH_24_BIT if theme.true_colour else None if theme.colour else ColorDepth.DEPTH_1_BIT
+
+
 ESCAPE_WAIT_SECONDS = 0.25  # how long Esc waits for the key that would make it Alt-something
 VI_WAIT_SECONDS = 1.0  # the same for keys of several letters
 
@@ -133,7 +137,7 @@ def create_chat_screen(options: ScreenOptions, find_files: Find, pick: Pick) -> 
         layout=build_chat_layout(screen.buffer, screen.view, Condition(is_streaming)),
         key_bindings=keys.build_key_bindings(screen),
         style=Style.from_dict(options.theme.toolkit),
-        color_depth=None if options.theme.colour else ColorDepth.DEPTH_1_BIT,
+        color_depth=choose_colour_depth(options.theme),
         editing_mode=EditingMode.VI if options.vi else EditingMode.EMACS,
         output=open_output(),
         full_screen=False,

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any, ClassVar
 
 from markdown_it import MarkdownIt
 from rich import box
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
-from rich.markdown import CodeBlock, Heading, Markdown, TableDataElement, TableElement
+from rich.markdown import CodeBlock, Heading, ListItem, Markdown, TableDataElement, TableElement
 from rich.table import Table
 from rich.text import Text
 
@@ -107,6 +108,19 @@ class LeftHeading(Heading):
         yield self.text
 
 
+class DottedItem(ListItem):
+    """Item of a numbered list, with the dot that was written behind its number."""
+
+    def render_number(
+        self, console: Console, options: ConsoleOptions, number: int, last_number: int
+    ) -> Iterator[RenderableType]:
+        grid = Table.grid()
+        grid.add_column(no_wrap=True, style="markdown.item.number")
+        grid.add_column(overflow="fold")
+        grid.add_row(f"{number}. ".rjust(len(f" {last_number}. ")), self.elements)
+        yield grid
+
+
 class DiffBlock(CodeBlock):
     """Code block. A diff with hunks gets line numbers and highlighted words."""
 
@@ -124,6 +138,7 @@ class ChatMarkdown(Markdown):
     elements: ClassVar = {
         **Markdown.elements,
         "heading_open": LeftHeading,
+        "list_item_open": DottedItem,
         "fence": DiffBlock,
         "code_block": DiffBlock,
         "html_block": DiffBlock,

@@ -5,11 +5,14 @@ from __future__ import annotations
 import io
 import re
 import shutil
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 from prompt_toolkit.utils import get_cwidth
+from pygments.token import string_to_tokentype
 from rich.console import Console, RenderableType
 from rich.padding import Padding
+from rich.style import Style
+from rich.syntax import ANSISyntaxTheme, SyntaxTheme
 from rich.text import Text
 from rich.theme import Theme
 
@@ -30,6 +33,7 @@ class Painter:
     def __init__(self, width: Width, *, colour: bool, theme: ScreenTheme = THEMES["dark"]) -> None:
         self._width = width
         self._theme = theme
+        self._code = theme.code if isinstance(theme.code, str) else make_syntax_theme(theme.code)
         self.colour = colour and theme.colour
 
     def paint(self, *renderables: RenderableType, indent: int = 0, strips: bool = True) -> str:
@@ -38,7 +42,7 @@ class Painter:
             file=out,
             width=max(20, self._width() - indent),
             force_terminal=self.colour,
-            color_system="standard" if self.colour else None,
+            color_system=None if not self.colour else "truecolor" if self._theme.true_colour else "standard",
             no_color=not self.colour,
             highlight=False,
             markup=False,
@@ -51,7 +55,7 @@ class Painter:
         return "\n".join(line.rstrip(" ") for line in out.getvalue().split("\n")) if strips else out.getvalue()
 
     def paint_markdown(self, text: str, indent: int = 0) -> str:
-        markdown = ChatMarkdown(clean_prose(text, tabs="\t"), code_theme=self._theme.code, hyperlinks=False)
+        markdown = ChatMarkdown(clean_prose(text, tabs="\t"), code_theme=self._code, hyperlinks=False)
         return _strip_blank_edges(self.paint(markdown, indent=indent))
 
     def paint_answer(self, text: str, *, first: bool) -> str:
@@ -104,7 +108,11 @@ class Painter:
         return self.paint(Padding(text, (0, 0, 0, cells)))
 
     def paint_diff(self, text: str) -> str:
-        return self.paint(DiffView(text, self._theme.code), strips=False)
+        return self.paint(DiffView(text, self._code), strips=False)
+
+
+def make_syntax_theme(styles: Mapping[str, str]) -> SyntaxTheme:
+    return ANSISyntaxTheme({string_to_tokentype(f"Token.{name}"): Style(color=ink) for name, ink in styles.items()})
 
 
 def create_terminal_painter(theme: ScreenTheme) -> Painter:

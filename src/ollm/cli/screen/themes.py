@@ -1,12 +1,15 @@
 """Screen themes: colours for a dark background, a light one, or none at all.
 
-Only the sixteen colours every terminal has are used, so that the terminal's own palette applies.
+With true colour the colours are our own, quiet and readable on common backgrounds. Elsewhere only the sixteen colours
+that every terminal has are used, so that its own palette applies.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from ollm.domain.struct import Data
 
@@ -17,10 +20,11 @@ class ScreenTheme(Data, frozen=True):
     """A screen theme. `styles` overrides styles of the screen, `toolkit` those of the input line."""
 
     name: str
-    code: str  # how source code is coloured
+    code: str | dict[str, str]  # how source code is coloured: a theme of Rich, or styles by token
     styles: dict[str, str]
     toolkit: dict[str, str]
     colour: bool = True
+    true_colour: bool = False
 
 
 _MENU = {
@@ -35,7 +39,12 @@ _MENU = {
 _DARK = ScreenTheme(
     name="dark",
     code="ansi_dark",
-    styles={"markdown.code": "cyan", "markdown.code_block": ""},  # no ground: the terminal's own shows through
+    styles={
+        "markdown.code": "cyan",
+        "markdown.code_block": "",  # no ground: the terminal's own shows through
+        "markdown.link": "cyan",
+        "markdown.link_url": "underline cyan",
+    },
     toolkit={
         "frame": "ansibrightblack",
         "prompt": "ansicyan bold",
@@ -97,6 +106,60 @@ _PLAIN = ScreenTheme(
     colour=False,
 )
 THEMES = {theme.name: theme for theme in (_DARK, _LIGHT, _PLAIN)}
+_PALETTES = {
+    "dark": {
+        "text": "#d4d4d4", "quiet": "#9aa3ad", "frame": "#4b525c", "accent": "#82b1d8", "warning": "#dcb67a",
+        "good": "#9ac98f", "bad": "#ec9a96", "type": "#7fcac3", "name": "#a9c4ee", "keyword": "#d0aeec",
+        "text_code": "#b5d49a", "number": "#e8b894", "comment": "#aeb7c0", "chosen": "#31404f",
+        "added": "#1d3127", "added_word": "#264838", "removed": "#3b2528", "removed_word": "#5c2f34",
+    },
+    "light": {
+        "text": "#24292f", "quiet": "#5c646e", "frame": "#c3c8cf", "accent": "#1f5c99", "warning": "#7c4805",
+        "good": "#226432", "bad": "#a3262a", "type": "#0b5c66", "name": "#1d4f91", "keyword": "#7437a4",
+        "text_code": "#1f5d30", "number": "#8a3f12", "comment": "#4f565e", "chosen": "#d7e4f2",
+        "added": "#dff3e2", "added_word": "#b9e5c1", "removed": "#fbe5e3", "removed_word": "#f6c6c2",
+    },
+}  # fmt: skip
+_TOKENS = {
+    "Keyword": "keyword", "Keyword.Type": "type", "Name.Function": "name", "Name.Class": "type", "Name.Tag": "keyword",
+    "Name.Builtin": "type", "Name.Exception": "type", "Name.Decorator": "warning", "Name.Attribute": "name",
+    "Operator.Word": "keyword", "Literal.String": "text_code", "Literal.Number": "number", "Comment": "comment",
+    "Generic.Heading": "accent", "Generic.Inserted": "good", "Generic.Deleted": "bad", "Error": "bad",
+}  # fmt: skip
+
+
+def _use_true_colour(theme: ScreenTheme) -> ScreenTheme:
+    ink = _PALETTES[theme.name]
+    accent, quiet, warning, chosen = ink["accent"], ink["quiet"], ink["warning"], f"bg:{ink['chosen']} {ink['text']}"
+    names = ("code", "link", "table.border", "table.header", "item.bullet", "item.number")
+    styles = {
+        **dict.fromkeys((f"markdown.{name}" for name in names), accent),
+        "markdown.link_url": f"underline {accent}",
+    }
+    styles |= dict.fromkeys(("cyan", "blue"), accent) | {"yellow": warning, "red": ink["bad"], "green": ink["good"]}
+    styles |= {f"bold {name}": f"bold {colour}" for name, colour in styles.items() if "." not in name}
+    styles |= {"dim": quiet, "diff.same": quiet, "markdown.block_quote": quiet, "markdown.hr": ink["frame"]}
+    for kind in ("added", "removed"):
+        styles |= {f"diff.{kind}": f"{ink['text']} on {ink[kind]}", f"diff.{kind}.word": f"on {ink[f'{kind}_word']}"}
+    toolkit = {
+        **dict.fromkeys(("hint", "status", "completion-menu.meta.completion"), quiet),
+        **dict.fromkeys(("bar-full", "approval"), warning),
+        "frame": ink["frame"],
+        "prompt": f"{accent} bold",
+        "key": f"{accent} bold",
+        "bar": accent,
+        "bold-approval": f"{ink['bad']} bold",
+        "chosen": f"{chosen} noreverse",
+        "completion-menu.completion.current": f"{chosen} noreverse",
+        "completion-menu.meta.completion.current": f"{chosen} noreverse",
+    }
+    return replace(
+        theme,
+        code={token: ink[name] for token, name in _TOKENS.items()},
+        styles={**theme.styles, **styles},
+        toolkit={**theme.toolkit, **toolkit},
+        true_colour=True,
+    )
 
 
 def choose_theme(wanted: str, environment: Mapping[str, str]) -> ScreenTheme:
@@ -104,12 +167,12 @@ def choose_theme(wanted: str, environment: Mapping[str, str]) -> ScreenTheme:
     Without colour the plain theme is used."""
     from ollm.config.environment import wants_colour
 
-    if not wants_colour(environment):
-        return _PLAIN
-    if wanted in THEMES:
-        return THEMES[wanted]
     ground = environment.get("COLORFGBG", "").rpartition(";")[2]
-    return _LIGHT if ground in LIGHT_GROUNDS else _DARK
+    name = wanted if wanted in THEMES else "light" if ground in LIGHT_GROUNDS else "dark"
+    if not wants_colour(environment) or name == "plain":
+        return _PLAIN
+    theme = THEMES[name]
+    return _use_true_colour(theme) if environment.get("COLORTERM") in ("truecolor", "24bit") else theme
 
 
 OSC_9, OSC_777 = "\x1b]9;ollm: {}\x1b\\", "\x1b]777;notify;ollm;{}\x1b\\"  # ways to ask for a desktop notification
