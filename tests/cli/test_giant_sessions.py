@@ -17,7 +17,7 @@ import pytest
 from ollm.store.session_files.document import iter_document
 from ollm.store.session_files.places import SessionPlaces
 from ollm.store.session_files.store import MessagePage, SessionFiles
-from tests.cli.command import SCRIPT, ollm
+from tests.cli.command import SCRIPT
 from tests.cli.running import running
 from tests.covers import covers
 from tests.sizes import SOAK, size
@@ -297,32 +297,6 @@ def test_one_message_of_fifty_megabytes_is_read_listed_searched_and_exported(tmp
         ran = run(path.parent.parent, "sessions", *arguments, to=tmp_path / "out")
         assert ran.code == 0, ran
         within(ran, FLAT + size(30, 350))
-
-
-def deep(levels: int) -> bytes:
-    return b'{"a":' * levels + b"1" + b"}" * levels
-
-
-@pytest.mark.skipif(not SOAK, reason="takes long: make soak")
-@pytest.mark.parametrize(("levels", "place"), [(101, "call"), (5000, "message"), (101, "head")])
-def test_nesting_deeper_than_a_hundred_levels_is_said_with_the_size_and_not_continued(
-    path: Path, levels: int, place: str
-):
-    data = path.read_bytes()
-    old, new = {
-        "call": (b'{"path":"."}', deep(levels)),
-        "message": (b'"id":3}', b'"id":3,"extra":' + deep(levels) + b"}"),
-        "head": (b'"schemaVersion":1', b'"extra":' + deep(levels)),
-    }[place]
-    path.write_bytes(data.replace(old, new, 1))
-    home, before = path.parent.parent, prints(path)
-    line = json.loads(run(home, "sessions", "list", "--json").out)[0]
-    assert line["damaged"].startswith(f"too large to read ({path.stat().st_size // 1_000_000} MB"), line["damaged"]
-    assert "m2 The quick" in run(home, "sessions", "view", ID).out
-    assert run(home, "sessions", "check", "--repair").code == 1
-    refused = ollm("-p", "go on", "--session", ID, home=home, OLLM_BASE_URL="http://127.0.0.1:1", OLLM_MODEL="m")
-    assert refused.returncode != 0
-    assert prints(path) == before
 
 
 def test_a_pager_gets_the_first_page_at_once_and_leaving_it_ends_the_reading_quietly(path: Path):

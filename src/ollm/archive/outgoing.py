@@ -17,7 +17,7 @@ from ollm.domain.session import RedactField, redact_record
 from ollm.domain.tools import ToolCallRecord
 from ollm.store.session_files import document, journal
 from ollm.store.session_files.files import DamageReport
-from ollm.store.session_files.loading import complete_head, read_all_messages, read_calls
+from ollm.store.session_files.loading import complete_head
 from ollm.store.session_index.entries import make_call_entry, make_message_entry
 
 if TYPE_CHECKING:
@@ -112,29 +112,29 @@ class OutgoingSession:
 
     def iter_records(self) -> Iterator[ArchiveRecord]:
         yield ArchiveRecord("head", "", document.encode_head(self._head), 0)
-        for message, data, sound in read_all_messages(self._stream.reader):
-            yield self._make_message(message, document.make_line(message, data, sound))
-        for call, data, sound in read_calls(self._stream.reader):
-            yield self._make_call(call, document.make_line(call, data, sound))
+        for message, line in self._stream.read_messages():
+            yield self._make_message(message, line)
+        for call, line in self._stream.reader.iter_calls():
+            yield self._make_call(call, line)
         if self._cleaner.redact is None and (self._stream.damage or self._stream.reader.foreign):
             yield from self._iter_pieces()
 
     def _make_message(self, message: Message, body: bytes) -> ArchiveRecord:
         self._messages += 1
-        before = document.parse_object(body)
+        before = journal.parse_object(body)
         clean = self._cleaner.clean_record(before)
         if clean != before:
             body = journal.encode_json(clean)
-            message = document.parse_message(body, message.id, DamageReport())[0] or replace(message, parts=())
+            message, _ = document.parse_message(body, DamageReport()) or (replace(message, parts=()), body)
         entry = make_message_entry(message)
         return ArchiveRecord("message", str(message.id), body, message.id, entry if entry.text else None)
 
     def _make_call(self, call: ToolCallRecord, body: bytes) -> ArchiveRecord:
-        before = document.parse_object(body)
+        before = journal.parse_object(body)
         clean = self._cleaner.clean_call(before)
         if clean != before:
             body = journal.encode_json(clean)
-            call = document.parse_call(body, DamageReport())[0] or replace(call, args={}, result=None)
+            call, _ = document.parse_call(body, DamageReport()) or (replace(call, args={}, result=None), body)
         return ArchiveRecord("call", call.id, body, None, make_call_entry(call))
 
     def _iter_pieces(self) -> Iterator[ArchiveRecord]:

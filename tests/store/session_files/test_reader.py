@@ -18,7 +18,7 @@ from ollm.runtime.resume.session_archive import SessionArchive
 from ollm.runtime.resume.session_archive import render_archived_message as recalled
 from ollm.runtime.session import load_history_page
 from ollm.store.session_files import store, waypoints
-from ollm.store.session_files.document import iter_document, read_number
+from ollm.store.session_files.document import iter_document
 from ollm.store.session_files.files import DamageReport
 from ollm.store.session_files.journal import JournalMessage, encode_json, encode_line
 from ollm.store.session_files.loading import INTERRUPTED_TEXT, SessionStream
@@ -287,8 +287,8 @@ def numbered(number: int, text: str = "x") -> bytes:
 
 def read_all(reader: SessionReader) -> tuple[list[int], list[dict[str, Any]]]:
     with contextlib.closing(reader):
-        return [read_number(data) for data in reader.iter_messages()], [
-            msgspec.json.decode(data) for data in reader.iter_calls()
+        return [message.id for message, _ in reader.iter_messages()], [
+            msgspec.json.decode(line) for _, line in reader.iter_calls()
         ]
 
 

@@ -231,7 +231,7 @@ JOURNAL_KINDS: dict[str, Callable[[bytes], bytes]] = {
     "last two torn": change_lines(lambda lines: [*lines[:-2], lines[-2][:-20], lines[-1][:-20]]),
 }
 CHANGES_ORDER = {"messages reversed", "messages shuffled"}
-LOSES_RECORDS = {"indented", "ids as text", "message key", "call keys", "all keys"} | {
+LOSES_RECORDS = {"ids as text", "message key", "call keys", "all keys"} | {
     "end zeroed",
     "all zeroed",
     "last two torn",

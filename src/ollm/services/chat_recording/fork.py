@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from datetime import datetime
-from itertools import starmap
 from typing import Any
 
 from ollm.domain.clock import format_stamp
 from ollm.domain.errors import UsageError
-from ollm.domain.messages import Message, TextPart, ThinkingPart
+from ollm.domain.messages import TextPart, ThinkingPart
 from ollm.domain.struct import Data
 from ollm.domain.text import format_count
-from ollm.domain.tools import ToolCallRecord
-from ollm.store.session_files.document import iter_document, make_line
+from ollm.store.session_files.document import ReadCall, ReadMessage, iter_document
 from ollm.store.session_files.files import CONTAINED, LAST_MESSAGE
-from ollm.store.session_files.loading import ReadEntry, read_all_messages, read_calls
 from ollm.store.session_files.recovery import make_current_head, refuse_read_only
 from ollm.store.session_files.store import SessionFiles
 
@@ -50,13 +47,13 @@ def fork_session(
     """Write the new session. Results of the calls in the last message are copied too."""
     with files.open_stream(session_id) as stream:
         refuse_read_only(stream, files.places.get_document_path(session_id))
-        messages, end = _read_until(read_all_messages(stream.reader), number)
+        messages, end = _read_until(stream.read_messages(), number)
         last = messages[-1][0].id if messages else 0
-        if not messages or (number is not None and all(message.id != number for message, _, _ in messages)):
+        if not messages or (number is not None and all(message.id != number for message, _ in messages)):
             problem = f"There is no message {number}." if number else "The session has no readable messages."
             raise UsageError(problem, action="See them with `ollm sessions view`.")
-        asked = {name for message, _, _ in messages for name in message.call_ids}
-        calls = [entry for entry in read_calls(stream.reader) if entry[0].id in asked and entry[0].message_id <= last]
+        asked = {name for message, _ in messages for name in message.call_ids}
+        calls = [entry for entry in stream.reader.iter_calls() if entry[0].id in asked and entry[0].message_id <= last]
         head = make_current_head(stream.reader.head, stream.session)
     fork = Fork(session_id=new_id, parent=session_id, message_id=number or last, message_count=len(messages))
     title = stream.session.metadata.title
@@ -69,13 +66,13 @@ def fork_session(
         LAST_MESSAGE: last,
     }
     head |= {"sessionId": new_id, "startTime": at, "lastActivity": at, "metadata": metadata}
-    files.install(new_id, iter_document(head, starmap(make_line, messages), starmap(make_line, calls)))
+    files.install(new_id, iter_document(head, (line for _, line in messages), (line for _, line in calls)))
     return fork
 
 
-def _read_until(entries: Iterable[ReadEntry[Message]], number: int | None) -> tuple[list[ReadEntry[Message]], str]:
+def _read_until(entries: Iterable[ReadMessage], number: int | None) -> tuple[list[ReadMessage], str]:
     """Read up to a message, with the results of its calls. Returns also the time of the first message after them."""
-    taken: list[ReadEntry[Message]] = []
+    taken: list[ReadMessage] = []
     for entry in entries:
         message = entry[0]
         if number is not None and message.id > number and (message.role != "tool" or not taken):
@@ -99,7 +96,7 @@ def _cut_metadata(metadata: dict[str, Any], last: int, end: str) -> dict[str, An
     return kept
 
 
-def _iter_texts(messages: list[ReadEntry[Message]], calls: list[ReadEntry[ToolCallRecord]]) -> Iterable[str]:
-    for message, _, _ in messages:
+def _iter_texts(messages: list[ReadMessage], calls: list[ReadCall]) -> Iterable[str]:
+    for message, _ in messages:
         yield from (part.text for part in message.parts if isinstance(part, TextPart | ThinkingPart))
-    yield from (call.result.llm_content for call, _, _ in calls if call.result)
+    yield from (call.result.llm_content for call, _ in calls if call.result)

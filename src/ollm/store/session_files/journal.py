@@ -6,13 +6,13 @@ harmless: messages carry their number, and the newest record of a call and the n
 
 from __future__ import annotations
 
-import contextlib
+import codecs
 from collections.abc import Iterable
 from typing import Any, TypeGuard
 
 import msgspec
 
-from ollm.domain.lazy import compile_late, decode_late
+from ollm.domain.lazy import decode_late
 from ollm.domain.messages import JsonObject, Message, replace_surrogates
 
 Parts = list[JsonObject]
@@ -27,10 +27,8 @@ class JournalRecord(
     """One line. `at` is its time, exactly one other field its content. A line with an unknown field is not ours."""
 
     at: str
-    mark: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET  # only in journals of older versions
     message: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
-    continues: bool = False  # older versions only: the message's parts go on where the partial answer stopped
-    piece: tuple[int, int] | None = None  # the number of the answer, and which of its records this is; older have none
+    piece: tuple[int, int] | None = None  # the number of the answer, and which of its records this is
     partial: Parts | None = None  # what an answer under way has grown by
     anew: bool = False  # the partial starts over
     call: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
@@ -48,19 +46,24 @@ class JournalMessage(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=Tr
     tokens: int = 0
 
 
-_OPEN_PIECE = compile_late(rb'\{"at":"[^"]*","piece":\[\d+,\d+\],"partial":\[\{"type":"(?:text|thinking)","text":"')
-_PIECE_END = b'"}]}\n'
-_MAX_TORN_BYTES = 6  # of a character or an escape
+def is_torn_record(data: bytes) -> bool:
+    """Return True if this is the start of one record without its line feed: valid JSON as far as it goes."""
+    return (
+        RECORD_START.startswith(data[: len(RECORD_START)])
+        and not (data.endswith(b"\n") or RECORD_START in data[1:])
+        and any(map(_is_truncated, (data, data + b"0")))  # a number may end in a sign or a point
+    )
 
 
-def complete_piece(data: bytes) -> bytes | None:
-    """Complete a record of streamed text that an older version left open, or return None for any other record."""
-    begin = _OPEN_PIECE.match(data)
-    for end in range(len(data), max(begin.end(), len(data) - _MAX_TORN_BYTES), -1) if begin else ():
-        with contextlib.suppress(*DECODE_ERRORS):
-            parse_record(data[:end] + _PIECE_END)
-            return data[:end] + _PIECE_END
-    return None
+def _is_truncated(data: bytes) -> bool:
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(data)  # its last character may be torn
+        msgspec.json.decode(data)
+    except UnicodeDecodeError:
+        return False
+    except msgspec.DecodeError as error:
+        return "truncated" in str(error)
+    return False
 
 
 class CallKey(msgspec.Struct, rename="camel"):
@@ -114,12 +117,17 @@ def encode_line(record: JournalRecord | JournalMessage) -> bytes:
         return encode_json(record) + b"\n"
 
 
+def parse_object(data: bytes) -> JsonObject:
+    """Parse a JSON object. Raises one of `DECODE_ERRORS` if it is not one."""
+    return _object_decoder.decode(data)
+
+
 def parse_record(data: bytes) -> JournalRecord:
     """Parse a record. Raises msgspec's or Unicode's error for a line that is not a usable record."""
     record = _decoder.decode(data)
     if isinstance(record.call, msgspec.Raw) and not bytes(record.call).startswith(_CALL):
         read_call_key(bytes(record.call))
-    if record.partial is not None and not all(map(_is_part, record.partial)):
+    if record.partial is not None and not all(map(is_part, record.partial)):
         raise msgspec.ValidationError("not the parts of an answer")
     return record
 
@@ -129,29 +137,23 @@ def read_call_key(data: bytes) -> CallKey:
     return _call_key_decoder.decode(data)
 
 
-def is_same_call(one: bytes, other: bytes) -> bool:
+def is_same_call(first: JsonObject, other: JsonObject) -> bool:
     """Return True if two records with one id are of one call, of which only a whole one names the tool."""
-    if b'"name"' not in one or b'"name"' not in other:
+    if "name" not in first or "name" not in other:
         return True
-    first, second = _object_decoder.decode(one), _object_decoder.decode(other)
-    return all(first.get(name) == second.get(name) for name in ("messageId", "name", "args"))
+    return all(first.get(name) == other.get(name) for name in ("messageId", "name", "args"))
 
 
-def join_call(changes: Iterable[JsonObject]) -> bytes:
+def join_call(changes: Iterable[JsonObject]) -> JsonObject:
     """Join the records of a call; a start never overrides an end."""
     found: JsonObject = {}
     for change in sorted(changes, key=lambda change: change.get("status") == "running", reverse=True):
         found |= change
-    return encode_json(found)
+    return found
 
 
-def _is_part(part: JsonObject) -> bool:
-    kind = part.get("type")
-    return isinstance(part.get("text"), str) if kind in ("text", "thinking") else isinstance(kind, str)
-
-
-def _is_text(part: Any) -> TypeGuard[JsonObject]:
-    """Return True for a complete text part; a part in a damaged record may be anything."""
+def is_part(part: Any) -> TypeGuard[JsonObject]:
+    """Return True for text of an answer, which can go on; a part in a damaged record may be anything."""
     return isinstance(part, dict) and part.get("type") in ("text", "thinking") and isinstance(part.get("text"), str)
 
 
@@ -160,7 +162,7 @@ def extend_parts(parts: Parts, more: Parts) -> Parts:
     grown = list(parts)
     for part in more:
         last = grown[-1] if grown else None
-        if _is_text(last) and _is_text(part) and last["type"] == part["type"]:
+        if is_part(last) and is_part(part) and last["type"] == part["type"]:
             grown[-1] = {**last, "text": last["text"] + part["text"]}
         else:
             grown.append(part)

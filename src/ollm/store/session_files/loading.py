@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import datetime
 from functools import cached_property
 from operator import itemgetter
-from typing import Any, TypeVar
+from typing import Any
 
 import msgspec
 
 from ollm.domain.clock import format_stamp, parse_stamp
-from ollm.domain.messages import AnyPart, JsonObject, Message, ToolCallPart, ToolResultPart
+from ollm.domain.messages import JsonObject, Message
 from ollm.domain.session import SCHEMA_VERSION, Session, SessionMetadata
 from ollm.domain.struct import Data
 from ollm.domain.tools import ErrorInfo, RecordedResult, ToolCallRecord
@@ -21,9 +20,7 @@ from ollm.store.session_files.journal import read_call_number
 from ollm.store.session_files.reader import SessionReader
 from ollm.store.session_files.waypoints import KnownState
 
-Entry = TypeVar("Entry")
-ReadEntry = tuple[Entry, bytes, bool]
-_take_entry = itemgetter(0)
+_take_entry, _take_line = itemgetter(0), itemgetter(1)
 _OTHERS = tuple(b'{"role":"%s"' % role for role in (b"assistant", b"tool", b"system"))  # how we write their messages
 INTERRUPTED_TEXT = "ollm stopped before this call finished. It may or may not have taken effect."
 
@@ -78,48 +75,52 @@ class SessionStream:
         version = self.session.metadata.schema_version
         return f"it was written by a newer version (schema {version})" if version > SCHEMA_VERSION else None
 
+    def read_messages(self) -> Iterator[document.ReadMessage]:
+        """Yield all messages with their lines, and the unfinished answer as far as it got."""
+        yield from self.reader.iter_messages()
+        if self.reader.partial:
+            message = make_partial_message(self.reader)
+            yield message, journal.encode_json(message)
+
     def iter_messages(self) -> Iterator[Message]:
-        """Iterate over all messages, and the unfinished answer as far as it got."""
-        return map(_take_entry, read_all_messages(self.reader))
+        return map(_take_entry, self.read_messages())
 
     def read_user_words(self) -> dict[int, str]:
         """Read the user's messages by number, skipping all others unread."""
         found: dict[int, str] = {}
-        for position, data in enumerate(self.reader.iter_messages(), start=1):
-            if not data.startswith(_OTHERS):
-                message, _ = document.parse_message(data, position, self.reader.damage)
-                found |= {message.id: message.text} if message and message.role == "user" else {}
+        for data in self.reader.table.iter_messages():
+            if not data.startswith(_OTHERS) and (read := document.parse_message(data, self.reader.damage)):
+                message, _ = read
+                found |= {message.id: message.text} if message.role == "user" else {}
         return found
 
     def iter_calls(self) -> Iterator[ToolCallRecord]:
         """Iterate over all calls. One that can no longer finish counts as interrupted."""
-        for record, _, _ in read_calls(self.reader):
+        for record, _ in self.reader.iter_calls():
             yield self._end_call(record)
 
     @cached_property
-    def _unread_calls(self) -> dict[str, list[int]]:
+    def _unread_calls(self) -> dict[str, int]:
         self.reader.missing.restart_calls()
-        return {call_id: list(found) for call_id, found in self.reader.table.calls.items()}
+        return dict(self.reader.table.calls)
 
     def find_call(self, call_id: str) -> ToolCallRecord | None:
-        """Find a call; each of several with one id is returned once."""
-        found = self._unread_calls.get(call_id)
-        return self._read_call(found.pop(0)) if found else None
+        """Find a call; it is returned once."""
+        first = self._unread_calls.pop(call_id, None)
+        return None if first is None else self._read_call(first)
 
     def iter_other_calls(self) -> Iterator[ToolCallRecord]:
         """Iterate over the calls not returned by `find_call`; no readable message names them."""
-        rest = sorted(itertools.chain.from_iterable(self._unread_calls.values()))
-        yield from filter(None, map(self._read_call, rest))
+        yield from filter(None, map(self._read_call, self._unread_calls.values()))
         self.reader.missing.end_calls()
 
     def _read_call(self, first: int) -> ToolCallRecord | None:
         data = self.reader.table.read_call(first)
         self.reader.read += len(data)
-        record, _ = document.parse_call(data, self.reader.damage)
-        if record is None:
+        if not (found := document.parse_call(data, self.reader.damage)):
             return None
-        self.reader.missing.add_call(record)
-        return self._end_call(record)
+        self.reader.missing.add_call(found[0])
+        return self._end_call(found[0])
 
     def _end_call(self, record: ToolCallRecord) -> ToolCallRecord:
         return mark_interrupted(record) if record.status == "running" and not self._alive else record
@@ -128,56 +129,9 @@ class SessionStream:
         """Yield everything readable as one JSON document; undamaged entries stay unchanged."""
         return document.iter_document(
             complete_head(self.reader.head, self.session) if head is None else head,
-            itertools.starmap(document.make_line, read_all_messages(self.reader)),
-            itertools.starmap(document.make_line, read_calls(self.reader)),
+            map(_take_line, self.read_messages()),
+            map(_take_line, self.reader.iter_calls()),
         )
-
-
-def read_messages(reader: SessionReader) -> Iterator[ReadEntry[Message]]:
-    """Yield every readable message, with its bytes and True if they are in strict form."""
-    missing = reader.missing
-    missing.restart_messages()
-
-    def parse(data: bytes, number: int) -> tuple[Message | None, bool]:
-        return document.parse_message(data, max(number, missing.next_number), reader.damage)
-
-    yield from _read_entries(reader, reader.iter_messages(), parse, missing.add_message)
-    if reader.partial:
-        missing.expect(reader.table.answer)
-    missing.end_messages(under_way=bool(reader.partial))
-
-
-def read_all_messages(reader: SessionReader) -> Iterator[ReadEntry[Message]]:
-    """Yield messages like `read_messages`, and the unfinished answer as far as it got."""
-    yield from read_messages(reader)
-    if reader.partial:
-        message = make_partial_message(reader, max(reader.table.answer, reader.missing.last_number + 1))
-        yield message, journal.encode_json(message), True
-
-
-def read_calls(reader: SessionReader) -> Iterator[ReadEntry[ToolCallRecord]]:
-    """Yield every readable call in the same way as `read_messages`."""
-    missing = reader.missing
-    missing.restart_calls()
-    damage = reader.damage
-    yield from _read_entries(
-        reader, reader.iter_calls(), lambda data, _: document.parse_call(data, damage), missing.add_call
-    )
-    missing.end_calls()
-
-
-def _read_entries(
-    reader: SessionReader,
-    entries: Iterator[bytes],
-    parse: Callable[[bytes, int], tuple[Entry | None, bool]],
-    add: Callable[[Entry], None],
-) -> Iterator[ReadEntry[Entry]]:
-    for position, data in enumerate(entries, start=1):
-        reader.read += len(data)
-        found, sound = parse(data, position)
-        if found:
-            add(found)
-            yield found, data, sound
 
 
 def load_session(stream: SessionStream, after: int = 0) -> LoadedSession:
@@ -194,7 +148,6 @@ def load_session(stream: SessionStream, after: int = 0) -> LoadedSession:
         calls_so_far = max(calls_so_far, number, read_call_number(call.id))
         if call.message_id > after or not after:
             calls.append(call)
-    messages, calls = separate_calls(messages, calls)
     count -= bool(reader.partial)
     last = max(last, reader.missing.last_number)
     return LoadedSession(
@@ -211,41 +164,11 @@ def load_session(stream: SessionStream, after: int = 0) -> LoadedSession:
     )
 
 
-def separate_calls(messages: list[Message], calls: list[ToolCallRecord]) -> tuple[list[Message], list[ToolCallRecord]]:
-    """Give each call an id of its own, as other programs may repeat theirs: the first message that requests an id gets
-    the first call with it, and so on."""
-    ids: dict[str, list[str]] = {call.id: [] for call in calls}
-    if len(ids) == len(calls):
-        return messages, calls
-    for place, call in enumerate(calls):
-        own = next(name for number in itertools.count(2) if (name := f"{call.id}-{number}") not in ids)
-        own = own if ids[call.id] else call.id
-        ids[call.id].append(own)
-        calls[place] = msgspec.structs.replace(call, id=own)
-        ids.setdefault(own, [])
-    asked: dict[str, list[str]] = {}
-
-    def rename(part: AnyPart) -> AnyPart:
-        if not isinstance(part, ToolCallPart | ToolResultPart) or not ids.get(part.id):
-            return part
-        if isinstance(part, ToolCallPart):
-            own = ids[part.id].pop(0) if len(ids[part.id]) > 1 else ids[part.id][0]
-            asked.setdefault(part.id, []).append(own)
-        else:
-            waiting = asked.get(part.id) or [part.id]
-            own = waiting.pop(0)
-        return msgspec.structs.replace(part, id=own)
-
-    for place, message in enumerate(messages):
-        if message.call_ids:
-            asked = asked if message.role == "tool" else {}  # the others were never answered
-            messages[place] = msgspec.structs.replace(message, parts=tuple(map(rename, message.parts)))
-    return messages, calls
-
-
-def make_partial_message(reader: SessionReader, number: int) -> Message:
+def make_partial_message(reader: SessionReader) -> Message:
     """Make a message of the unfinished answer, as far as it got."""
-    shaped = {"role": "assistant", "parts": reader.partial, "timestamp": reader.table.partial.at}
+    partial = reader.table.partial
+    number = max(partial.number, reader.missing.last_number + 1)
+    shaped = {"role": "assistant", "parts": partial.parts, "timestamp": partial.at}
     return msgspec.convert({**shaped, "id": number, "interrupted": True}, Message)
 
 

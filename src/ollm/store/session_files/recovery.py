@@ -55,11 +55,11 @@ def recover_session(
     loaded, damage, missing = None, None, None
     if home == places.directory:
         loaded = _read_end(paths, writer, since, known) if to_continue else None
-        loaded = loaded or _read_whole(paths, writer, DamageReport(strict=True), begin)
+        loaded = loaded or _read_whole(paths, writer, begin)
     if loaded is None:
         damage, missing = _rewrite(places, paths, writer, clock)
         paths = places.get_document_path(session_id), places.get_journal_path(session_id)
-        loaded = _read_whole(paths, writer, DamageReport(), begin)
+        loaded = _read_whole(paths, writer, begin, strict=False)
         assert loaded
     for path in places.directory.glob(f".{session_id}.*.tmp"):
         path.unlink(missing_ok=True)
@@ -84,12 +84,13 @@ def _read_end(paths: Paths, writer: SessionWriter, since: int, known: KnownState
     """Read the end of a session, or return None if that may not be enough."""
     if not known or not (since or is_large(*paths)):
         return None
-    part = SessionPart(known, after=since or sys.maxsize)
-    with _open_stream(paths, writer, DamageReport(strict=True), part) as stream, contextlib.suppress(DamageFoundError):
-        if stream and stream.reader.known:
-            loaded = load_session(stream)
-            if not loaded.read_only and _has_all_calls(loaded.session):
-                return loaded
+    with (
+        contextlib.suppress(DamageFoundError),
+        _open_stream(paths, writer, SessionPart(known, since or sys.maxsize)) as stream,
+    ):
+        loaded = load_session(stream)
+        if stream.reader.known and not loaded.read_only and _has_all_calls(loaded.session):
+            return loaded
     return None
 
 
@@ -98,12 +99,10 @@ def _has_all_calls(session: Session) -> bool:
     return all(name in calls for message in session.messages for name in message.call_ids)
 
 
-def _read_whole(paths: Paths, writer: SessionWriter, damage: DamageReport, begin: int | None) -> LoadedSession | None:
+def _read_whole(paths: Paths, writer: SessionWriter, begin: int | None, *, strict: bool = True) -> LoadedSession | None:
     """Read all of a session, or return None as soon as its files prove to need rewriting. The content is returned from
     the request before the message `begin` on; with None, without content."""
-    with _open_stream(paths, writer, damage) as stream, contextlib.suppress(DamageFoundError):
-        if stream is None:
-            return None
+    with contextlib.suppress(DamageFoundError), _open_stream(paths, writer, strict=strict) as stream:
         refuse_read_only(stream, paths[0])
         return load_session(stream, sys.maxsize if begin is None else stream.reader.table.find_beginning(begin))
     return None
@@ -111,18 +110,13 @@ def _read_whole(paths: Paths, writer: SessionWriter, damage: DamageReport, begin
 
 @contextlib.contextmanager
 def _open_stream(
-    paths: Paths, writer: SessionWriter, damage: DamageReport, part: SessionPart | None = None
-) -> Iterator[SessionStream | None]:
-    """Open a session in our own layout; yield None for any other. A strict `damage` stops at the first fault."""
-    try:
-        reader = SessionReader(*paths, damage=damage, part=part)
-    except DamageFoundError:
-        yield None
-        return
-    with contextlib.closing(reader):
+    paths: Paths, writer: SessionWriter, part: SessionPart | None = None, *, strict: bool = True
+) -> Iterator[SessionStream]:
+    """Open a session in our own form. If `strict`, the first fault raises `DamageFoundError`."""
+    with contextlib.closing(SessionReader(*paths, damage=DamageReport(strict=strict), part=part)) as reader:
         stream = SessionStream(reader, writer.session_id, alive=True)
         writer.head = make_current_head(reader.head, stream.session)
-        yield None if reader.foreign else stream
+        yield stream
 
 
 def _rewrite(
@@ -146,7 +140,7 @@ def _rewrite(
             if stream.damage:
                 refuse_unreadable(stream, paths)
                 keep_copies(home, session_id, clock)
-            elif reader.foreign and paths[0].is_file():
+            elif reader.is_original and paths[0].is_file():
                 keep_copies(home, session_id, clock, "original")
 
         replace_file(places.get_document_path(session_id), iter_chunks())
@@ -171,7 +165,7 @@ def refuse_read_only(stream: SessionStream, document: Path) -> None:
 
 def refuse_unreadable(stream: SessionStream, paths: Paths) -> None:
     """Raise DamagedError if no message is readable, leaving nothing to continue from. The files stay unchanged."""
-    if not stream.reader.missing.has_messages and not stream.reader.partial:
+    if not stream.reader.missing.message_count and not stream.reader.partial:
         file = next(path for path in paths if path.exists())
         raise DamagedError(
             f"{file} cannot be resumed: no message in it can be read ({stream.damage}). The file was left as it is.",

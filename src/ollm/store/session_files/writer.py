@@ -184,7 +184,7 @@ class SessionWriter:
             self._running[call["id"]] = call
         changed = {name: value for name, value in call.items() if name == "id" or known.get(name, ...) != value}
         raw = journal.encode_json(changed)
-        if document.is_deeper_than(raw, journal.MAX_NESTING_LEVELS):
+        if raw.count(b"{") + raw.count(b"[") > journal.MAX_NESTING_LEVELS:
             raw = journal.encode_json(journal.clean_json(changed))
         self._append_record(journal.JournalRecord(at=at, call=msgspec.Raw(raw), tokens=tokens))
 
@@ -244,7 +244,7 @@ class SessionWriter:
     def _iter_folded(self, reader: SessionReader) -> Iterator[bytes]:
         """Yield the new document. Old files with unreadable parts are kept beside it."""
         head = {**self.head, "metadata": {**self.head.get("metadata", {}), LAST_MESSAGE: self.last_number}}
-        yield from document.iter_document(head, reader.iter_messages(), reader.iter_calls())
+        yield from document.iter_document(head, reader.table.iter_messages(), reader.table.iter_calls())
         if reader.damage.text:
             kept = keep_copies(self.directory, self.session_id, now)
             self.reports.append(f"Not everything could be read ({reader.damage.text}); kept as {kept[-1].name}.")
@@ -376,7 +376,7 @@ def write_rescue_copy(writer: SessionWriter) -> Path | None:
         if not writer.document.is_in_place():
             writer.document.write_to(place := path)
         with contextlib.closing(writer.open_reader(document=place)) as reader:
-            replace_file(path, document.iter_document(head, reader.iter_messages(), reader.iter_calls()))
+            replace_file(path, document.iter_document(head, reader.table.iter_messages(), reader.table.iter_calls()))
     except (OSError, StorageError):
         with contextlib.suppress(OSError):
             path.parent.rmdir()

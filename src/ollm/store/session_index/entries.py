@@ -19,12 +19,7 @@ from ollm.domain.session import Session
 from ollm.domain.tools import ToolCallRecord
 from ollm.store.session_files.files import DamageFoundError, DamageReport, get_file_time
 from ollm.store.session_files.journal import read_call_number
-from ollm.store.session_files.loading import (
-    make_partial_message,
-    make_session,
-    read_calls,
-    read_messages,
-)
+from ollm.store.session_files.loading import make_partial_message, make_session
 from ollm.store.session_files.reader import SessionPart, SessionReader
 from ollm.store.session_files.waypoints import MIN_KNOWN_BYTES, KnownState
 from ollm.store.session_files.writer import SessionWriter
@@ -230,7 +225,7 @@ def _read_entries(
     """Pass entries to `take` and count messages new since `before`; return a `settled` `before` if time runs out."""
     count, known, last = (before.message_count, before.last_number, 0) if before else (0, -1, 0)
     first = before.title if before else ""
-    for position, (message, _, _) in enumerate(read_messages(reader), 1):
+    for position, (message, _) in enumerate(reader.iter_messages(), 1):
         count, last = count + (message.id > known), max(last, message.id)
         first = first or (message.text.strip().partition("\n")[0][:MAX_TITLE_CHARS] if message.role == "user" else "")
         if take:
@@ -240,9 +235,9 @@ def _read_entries(
             if position % CHECK_EVERY_ENTRIES == 0:
                 take.report_progress(reader.read)
     if take and reader.partial:
-        take(make_message_entry(make_partial_message(reader, last + 1))._replace(call=UNDER_WAY))
+        take(make_message_entry(make_partial_message(reader))._replace(call=UNDER_WAY))
     calls = reader.known.calls if reader.known else 0
-    for call, _, _ in read_calls(reader):
+    for call, _ in reader.iter_calls():
         calls = max(calls, read_call_number(call.id))
         if take and (entry := make_call_entry(call, whole=True)):
             take(entry)
