@@ -13,6 +13,7 @@ from ollm.acp.transport import build_introduction
 from ollm.domain.tools import ConfirmationDetails, Risk
 from ollm.policy.trust import TrustState
 from tests.acp.editor import EDIT, RunningEditor, editing, open_editor, raw_agent, variables
+from tests.cli.forked import finish
 from tests.servers.answers import Answer
 from tests.servers.openai import ScriptedServer
 
@@ -86,6 +87,23 @@ async def test_a_session_is_loaded_after_the_agent_was_killed(tmp_path: Path) ->
     assert told[1].startswith("Kept.")
     assert ended.stop_reason == "end_turn"
     assert "remember this" in str(server.chats[-1])
+
+
+async def test_a_thread_without_a_message_keeps_its_id_in_the_next_agent(tmp_path: Path) -> None:
+    async with ScriptedServer(["Hello.", "Terminal."]) as server:
+        environment = variables(tmp_path, server.base_url)
+        async with open_editor(tmp_path, environment) as editor:
+            session = await editor.open()
+        async with open_editor(tmp_path, environment) as editor:
+            await editor.agent.load_session(cwd=str(editor.workspace), session_id=session, mcp_servers=[])
+            listed = await editor.agent.list_sessions(cwd=str(editor.workspace))
+            asked = ("-p", "go on", "--continue"), editor.workspace, environment, None
+            code, _, newest = await asyncio.to_thread(finish, *asked)
+            await editor.say(session, "hi")
+
+    assert listed.sessions == []
+    assert (code, b"No session in this workspace yet" in newest) == (0, True)
+    assert [chat["messages"][-1]["content"] for chat in server.chats] == ["go on", "hi"]
 
 
 async def test_a_session_that_is_open_elsewhere_is_refused(tmp_path: Path) -> None:

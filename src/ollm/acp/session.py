@@ -260,7 +260,6 @@ class EditorSession:
     async def _open_again(self, reopen: OpenAgain) -> None:
         """Reopen the session with the workspace's files enabled, and keep the person's choices."""
         last = await self.conversation.status()
-        await self.conversation.parts.session.keep()
         await self._stack.aclose()
         self.conversation, self._stack = await reopen(self.session_id)
         self._begin_views()

@@ -223,7 +223,8 @@ def find_wanted_session(storage: Storage) -> str | None:
         return find_named_session(storage, options.session)
     if not options.newest:
         return None
-    here = (found for found in storage.scope.context.list_sessions() if storage.scope.works_here(found.workspace))
+    listed = storage.scope.context.list_counted_sessions()
+    here = (found for found, messages in listed if messages and storage.scope.works_here(found.workspace))
     unarchived = [found for found in here if found.status != "archived"]
     none = "All sessions of this workspace are in use" if unarchived else "No session in this workspace yet"
     if options.beside:
