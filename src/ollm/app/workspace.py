@@ -245,8 +245,9 @@ class WorkspaceScope:
         from ollm.system.sandbox.sandbox import Sandbox
 
         settings, process = self.process.settings.sandbox, self.process
-        root = process.home.root
-        state = Home(self._make_passing_directory()) if root.exists() and not os.access(root, os.W_OK) else process.home
+        cache = process.home.cache
+        if not os.access(next(one for one in (cache, *cache.parents) if one.exists()), os.W_OK):
+            cache = Home(self._make_passing_directory()).cache
         resolve = process.resolve_user_path
         return Sandbox(
             self.boundary.workspace,
@@ -263,7 +264,7 @@ class WorkspaceScope:
             executed=self.boundary.places.executed,
             auto_approve=settings.auto_approve,
             programs=process.environment.get("PATH", ""),
-            cache=state.cache,
+            cache=cache,
             folders=self._folders,
             report=self._forward_report,
         )
