@@ -149,6 +149,41 @@ async def test_ask_gives_the_answer_or_raises_and_leaves_no_record_where_none_is
     assert len(list((tmp_path / "home" / "sessions").glob("*.json"))) == 1
 
 
+TWO_IN_ONE_FOLDER = """
+import asyncio
+from pathlib import Path
+from ollm import *
+
+async def talk(**more: bool) -> str:
+    async with open_conversation(ConversationOptions(workspace=Path.cwd(), **more)) as conversation:
+        return await conversation.ask("hello")
+
+async def main() -> None:
+    async with open_conversation(ConversationOptions(workspace=Path.cwd())):
+        for more in ({}, {"force": True}):
+            try:
+                await talk(**more)
+            except OllmError as error:
+                print(type(error).__name__, error.action)
+        print(await talk(beside=True))
+    print(await talk())
+
+asyncio.run(main())
+"""
+
+
+async def test_a_folder_that_a_program_has_open_is_one_clear_exception(tmp_path: Path) -> None:
+    async with ScriptedServer(["Beside.", "Alone."]) as server:
+        said = await run(TWO_IN_ONE_FOLDER, tmp_path, server)
+
+    assert said.splitlines() == [
+        "WorkspaceBusyError Close it there, or pass beside=True to open beside it, or force=True to take over.",
+        "BusyError It cannot be asked to close: close it there, or open beside it.",
+        "Beside.",
+        "Alone.",
+    ]
+
+
 PAGE = Path(__file__).parents[1] / "docs" / "sessions.md"
 
 

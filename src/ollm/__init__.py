@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from ollm.domain.errors import ToolFailure as ToolFailure
     from ollm.domain.errors import TurnFailedError as TurnFailedError
     from ollm.domain.errors import UnknownModelError as UnknownModelError
+    from ollm.domain.errors import WorkspaceBusyError as WorkspaceBusyError
     from ollm.domain.events import AnyEvent as AnyEvent
     from ollm.domain.events import ConfirmationRequested as ConfirmationRequested
     from ollm.domain.events import Event as Event

@@ -128,16 +128,15 @@ def test_of_two_processes_racing_for_it_exactly_one_wins(tmp_path: Path) -> None
 
 
 def test_one_that_asks_politely_is_heard_by_an_idle_owner_alone(tmp_path: Path) -> None:
-    lease = Lease(tmp_path, "daemon")
-    lease.acquire()
-    asking = Lease(tmp_path)
-    owner = asking.find_other_owner()
-
-    assert owner is not None
-    assert owner.is_daemon
-    assert owner.describe() == f"the ollm daemon (process {os.getpid()}, started just now)"
-    before = signal.signal(signal.SIGUSR1, signal.SIG_IGN)
+    before = signal.signal(signal.SIGUSR1, lambda *_: None)
     try:
+        lease = Lease(tmp_path, "daemon")
+        lease.acquire()
+        asking = Lease(tmp_path)
+        owner = asking.find_other_owner()
+        assert owner is not None
+        assert owner.is_daemon
+        assert owner.describe() == f"the ollm daemon (process {os.getpid()}, started just now)"
         assert asking.ask_owner_to_close(only_when_idle=True)
         assert lease.is_asked_to_close(idle=True)
         assert asking.is_requested

@@ -33,6 +33,7 @@ class LeaseOwner(Data, frozen=True):
     start: str = ""
     session_id: str = ""
     holder: str = ""
+    gives_way: bool = True  # on SIGUSR1, which ends a program that does not expect it
 
     @property
     def is_daemon(self) -> bool:
@@ -61,7 +62,8 @@ class Lease:
         """Acquire the lease, or raise BusyError naming its owner. Acquiring it again changes the session it names."""
         self._acquire_lock(self._lock)
         self.request.unlink(missing_ok=True)
-        self._lock.name_owner(sessionId=session_id, holder=self._holder)
+        gives_way = callable(signal.getsignal(signal.SIGUSR1))
+        self._lock.name_owner(sessionId=session_id, holder=self._holder, givesWay=gives_way)
 
     def release(self) -> None:
         self._lock.release()
@@ -83,9 +85,12 @@ class Lease:
         return None
 
     def ask_owner_to_close(self, *, only_when_idle: bool = False) -> bool:
-        """Ask the owning process to close. Returns False if it cannot be reached from this machine."""
+        """Ask the owning process to close. Returns False if it cannot be reached from this machine, or never
+        gives way: a program that uses the library."""
         owner = self.read_owner()
         if owner is None or owner.host != socket.gethostname() or locks.get_process_start(owner.pid) != owner.start:
+            return False
+        if not owner.gives_way:
             return False
         flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
         descriptor = os.open(self.request, flags, 0o600)

@@ -279,8 +279,11 @@ async def take_lease(lease: Lease, *, force: bool) -> None:
         try:
             return lease.acquire()
         except BusyError as error:
-            if not asked and (not force or not lease.ask_owner_to_close()):
+            if not force:
                 raise
+            if not asked and not lease.ask_owner_to_close():
+                action = "It cannot be asked to close: close it there, or open beside it."
+                raise BusyError(error.message, action=action) from None
             if loop.time() > deadline:
                 raise BusyError(
                     f"{error.message} It was asked to close but did not.", action="Stop that process, then try again."
