@@ -179,3 +179,40 @@ async def test_names_that_are_not_utf_8_stop_nothing(tmp_path: Path) -> None:
         assert r"\\xe9t\\xe9.txt" in asked[0]
         assert r"caf\\xe9" in asked[1]
         assert len(runner.sessions()) == 1
+
+
+ODD_NAMES = {rb"caf\xe9.txt": b"caf\xe9.txt", rb"new\x0aline.txt": b"new\nline.txt", rb"a\x1b\\b.txt": b"a\x1b\\b.txt"}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="names of files are Unicode elsewhere")
+@pytest.mark.parametrize("shown", ODD_NAMES)
+async def test_a_name_that_is_no_line_of_text_is_shown_in_one_form_that_opens_the_file(
+    tmp_path: Path, shown: bytes
+) -> None:
+    """In lists, calls, mentions, diffs and undo."""
+    name = shown.decode()
+    edits = [{"target": "summer", "replacement": "winter"}]
+    script = [
+        Answer(calls=[("glob", {"pattern": "*.txt"}), ("read_many_files", {"paths": ["*.txt"]})]),
+        Answer(calls=[("edit_file", {"path": name, "edits": edits})]),
+        "Done.",
+    ]
+    async with running(tmp_path, script) as runner:
+        file = runner.workspace / os.fsdecode(ODD_NAMES[shown])
+        file.write_text("summer\n")
+        done = await runner.run("-p", f'look @"{name}" and @"{name.upper()}"', "--yes", "-o", "stream-json")
+        listed = runner.server.chats[1]["messages"]
+        changed = file.read_text()
+        events = [json.loads(line) for line in done.out.splitlines()]
+        undone = [await runner.run("-c", "-p", command) for command in ("/diff", "/undo")]
+
+    assert done.code == 0, done.err
+    assert "was not attached" in done.err
+    said = [str(message["content"]) for message in listed if message["role"] == "tool"]
+    assert f"[{name}]\n```\nsummer" in str(listed[1]["content"])
+    assert said[0].splitlines()[0] == name
+    assert f"=== {name} ===\nsummer" in said[1]
+    assert changed == "winter\n"
+    assert f"+++ b/{name}\n" in str([event["result"].get("diff") for event in events if "result" in event][-1])
+    assert [(one.code, one.out.count(f"b/{name}")) for one in undone] == [(0, 1), (0, 1)]
+    assert file.read_text() == "summer\n"

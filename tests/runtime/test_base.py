@@ -25,7 +25,7 @@ from ollm.runtime.base import (
     TurnReport,
     get_recap_end,
 )
-from ollm.runtime.mentions import describe_missing, find_mentions, is_there, looks_like_path, suggest_neighbour
+from ollm.runtime.mentions import describe_missing, find_mentions, locate, looks_like_path, suggest_neighbour
 from ollm.runtime.parts import TodoOwner
 from ollm.runtime.turn_calls import StreamedAnswer
 
@@ -236,8 +236,8 @@ def test_a_name_may_have_a_quote_or_an_at_sign_in_it_where_there_is_such_a_file(
 
 def test_a_name_that_no_file_can_have_is_not_there(tmp_path: Path) -> None:
     assert find_mentions(f"@{'n' * 5000}", tmp_path) == ["n" * 5000]
-    assert not is_there(tmp_path / ("n" * 5000))
-    assert not is_there(tmp_path / "a\0b")
+    assert not locate("n" * 5000, tmp_path)
+    assert not locate("a\0b", tmp_path)
     assert [name for name in ("src/a", "a.py", "alice", "...") if looks_like_path(name)] == ["src/a", "a.py"]
 
 

@@ -13,6 +13,7 @@ from ollm.app import ProcessScope, WorkspaceScope
 from ollm.cli.options import print_json, resolve_workspace, warn
 from ollm.domain.errors import ToolFailure, UsageError
 from ollm.domain.files import DiscoveryOptions
+from ollm.system.paths import show_name
 from ollm.system.terminal_text import make_printable
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ def show_files(patterns: Sequence[str] = (), workspace: str | None = None, *, as
         if as_json:
             print_json(answer.paths)
         elif sys.stdout.isatty():
-            sys.stdout.writelines(f"{make_printable(path)}\n" for path in answer.paths)
+            sys.stdout.writelines(f"{show_name(path)}\n" for path in answer.paths)
         else:
             sys.stdout.flush()
             _write_bytes(os.fsencode("\n".join([*answer.paths, ""])))

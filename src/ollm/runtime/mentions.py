@@ -14,6 +14,7 @@ from ollm.domain.errors import ToolFailure
 from ollm.domain.messages import PICTURE_TYPES, ImagePart
 from ollm.domain.text import suggest_names
 from ollm.runtime.base import Attachment
+from ollm.system.paths import join_path
 from ollm.system.terminal_text import make_printable
 
 if TYPE_CHECKING:
@@ -35,12 +36,12 @@ def find_mentions(text: str, workspace: Path) -> list[str]:
 def choose_name(bare: str, rest: str, workspace: Path) -> str:
     """End the name before a quote or another `@`, unless a file has the whole name."""
     whole = strip_punctuation(bare + rest, workspace)
-    return whole if rest and is_there(workspace / whole) else strip_punctuation(bare, workspace)
+    return whole if rest and locate(whole, workspace) else strip_punctuation(bare, workspace)
 
 
 def strip_punctuation(bare: str, workspace: Path) -> str:
     """Strip punctuation from the end of a name, unless a file has that exact name."""
-    return bare if is_there(workspace / bare) else bare.rstrip(".,;:)!?")
+    return bare if locate(bare, workspace) else bare.rstrip(".,;:)!?")
 
 
 def looks_like_path(name: str) -> bool:
@@ -71,12 +72,13 @@ def suggest_neighbour(name: str, workspace: Path) -> str:
     return f"{folder}/{near[0]}" if near and folder else near[0] if near else ""
 
 
-def is_there(path: Path) -> bool:
-    """Return True if the path exists, and False for an invalid name."""
+def locate(name: str, workspace: Path) -> Path | None:
+    """Find an existing path by a name as tools show it. Returns None for an invalid name too."""
     try:
-        return path.exists()
-    except (OSError, ValueError):
-        return False
+        path = Path(join_path(str(Path(name).expanduser()), workspace))
+        return path if path.exists() else None
+    except (ToolFailure, OSError, ValueError, RuntimeError):
+        return None
 
 
 def attach_file(name: str, boundary: Boundary) -> list[Attachment]:
@@ -110,6 +112,6 @@ def make_text_attachment(name: str, content: bytes) -> Attachment:
 
 def describe_missing_files(names: Iterable[str], workspace: Path) -> list[str]:
     """Describe the names that are not files, except words like `@alice`."""
-    gone = [name for name in names if not is_there(workspace / name)]
+    gone = [name for name in names if not locate(name, workspace)]
     said = [(name, describe_missing(name, workspace)) for name in gone]
     return [f"@{make_printable(name[:200])} was not attached: {why}" for name, why in said if why]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ollm.domain.errors import StorageError
 from ollm.domain.text import format_count
-from ollm.system.terminal_text import make_printable
+from ollm.system.paths import show_name
 
 if TYPE_CHECKING:
     from ollm.domain.lazy import Lazy
@@ -148,14 +148,14 @@ def describe_scope(plan: RestorePlan) -> str:
 def list_changes(changes: Sequence[PathChange]) -> list[str]:
     from ollm.services.file_checkpoints.tree import describe_change
 
-    lines = [f"- `{describe_change(change)}` {show_path(change.path)}" for change in changes[:MAX_LISTED_PATHS]]
+    lines = [f"- `{describe_change(change)}` {show_name(change.path)}" for change in changes[:MAX_LISTED_PATHS]]
     return [*lines, *count_rest(len(changes))]
 
 
 def list_skipped(skipped: Sequence[SkippedPath]) -> list[str]:
     if not skipped:
         return []
-    lines = [f"- {show_path(one.path)}: {one.why}" for one in skipped[:MAX_LISTED_PATHS]]
+    lines = [f"- {show_name(one.path)}: {one.why}" for one in skipped[:MAX_LISTED_PATHS]]
     return ["", f"{format_count(len(skipped), 'file')} left alone:", *lines, *count_rest(len(skipped))]
 
 
@@ -183,7 +183,7 @@ def render_diff(checkpoints: FileCheckpoints, change: PathChange) -> str:
 
     if is_directory_only(change) or any(entry and entry.kind == "i" for entry in (change.before, change.after)):
         return ""
-    path = show_path(change.path)
+    path = show_name(change.path)
     try:
         texts = [describe_entry(checkpoints, change.path, entry) for entry in (change.before, change.after)]
     except StorageError as error:
@@ -222,16 +222,6 @@ def to_plain_data(plan: RestorePlan | RestoreResult) -> dict[str, Any]:
     steps = plan.steps if isinstance(plan, Plan) else plan.restored
     files = {step.path: describe_change(step) for step in steps if not is_directory_only(step)}
     return {
-        "files": [{"path": show_bytes(path), "change": change} for path, change in sorted(files.items())],
-        "skipped": [{"path": show_bytes(one.path), "why": one.why} for one in plan.skipped],
+        "files": [{"path": show_name(path), "change": change} for path, change in sorted(files.items())],
+        "skipped": [{"path": show_name(one.path), "why": one.why} for one in plan.skipped],
     }
-
-
-def show_path(path: str) -> str:
-    """Format a path for the user, on one line."""
-    return make_printable(show_bytes(path))
-
-
-def show_bytes(path: str) -> str:
-    """Write bytes of a name that are not UTF-8 as hexadecimal escapes: neither text nor JSON can hold them."""
-    return path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")

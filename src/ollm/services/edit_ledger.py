@@ -17,6 +17,7 @@ import msgspec
 from ollm.domain.errors import BusyError, StorageError
 from ollm.domain.struct import Data
 from ollm.system.atomic import make_private_directory, replace_file
+from ollm.system.paths import join_path, show_name
 
 MAX_UNDO_COPIES = 200
 CopyKind = Literal["undo", "redo"]
@@ -94,7 +95,7 @@ class EditLedger:
         make_private_directory(folder)
         names = self._list_copies(folder, kind)
         number = int(names[-1].stem) + 1 if names else 1
-        head = UndoCopy(path=str(path), existed=before is not None, after=compute_digest(after))
+        head = UndoCopy(path=show_name(str(path)), existed=before is not None, after=compute_digest(after))
         copy = folder / f"{number:08d}.{kind}"
         replace_file(copy, msgspec.json.encode(head) + b"\n" + (before or b""))
         for old in names[: max(len(names) + 1 - MAX_UNDO_COPIES, 0)]:
@@ -108,14 +109,15 @@ class EditLedger:
         if not names:
             return None
         head, before = _read_copy(names[-1])
-        return LastEdit(copy=names[-1], path=Path(head.path), before=before if head.existed else None, after=head.after)
+        path = Path(join_path(head.path, Path()))
+        return LastEdit(copy=names[-1], path=path, before=before if head.existed else None, after=head.after)
 
     def accept_change(self, path: Path, content: bytes) -> None:
         """Take over what a check made of an edited file, for later edits and for undo."""
         self.remember_file(path, path.stat(), content)
         edit = self.find_last_edit()
         if edit and edit.path == path:
-            head = UndoCopy(path=str(path), existed=edit.before is not None, after=compute_digest(content))
+            head = UndoCopy(path=show_name(str(path)), existed=edit.before is not None, after=compute_digest(content))
             replace_file(edit.copy, msgspec.json.encode(head) + b"\n" + (edit.before or b""))
 
     def save_opposite(self, edit: LastEdit, now: bytes | None) -> None:

@@ -129,8 +129,15 @@ def show_name(name: str) -> str:
 
 
 def _parse_name(shown: str) -> str:
-    code = rb"\\(?:\\|x([0-9a-f]{2}))"
-    return os.fsdecode(re.sub(code, lambda found: bytes.fromhex((found[1] or b"5c").decode()), os.fsencode(shown)))
+    return re.sub(r"\\\\|(?:\\x[0-9a-fA-F]{2})+", _parse_escape, shown)
+
+
+def _parse_escape(found: re.Match[str]) -> str:
+    """Return what an escape of `show_name` stands for. It makes no escape of printable text, such as a dot."""
+    if found[0] == r"\\":
+        return "\\"
+    text = os.fsdecode(bytes.fromhex(found[0].replace(r"\x", "")))
+    return found[0] if any(map(str.isprintable, text)) else text
 
 
 def _follow_links(path: str, given: str) -> Path:

@@ -16,7 +16,7 @@ from ollm.runtime.mentions import (
     MAX_TEXT_BYTES,
     describe_missing,
     find_mentions,
-    is_there,
+    locate,
     read_attachment,
 )
 
@@ -78,8 +78,8 @@ def collect_mentions(text: str, workspace: Path) -> tuple[list[Attachment], list
     attachments: list[Attachment] = []
     problems: list[str] = []
     for name in find_mentions(text, workspace):
-        path = workspace / Path(name).expanduser()
-        if not is_there(path):
+        path = locate(name, workspace)
+        if path is None:
             why = "" if _RESOURCE.fullmatch(f"@{name}") else describe_missing(name, workspace)
             problems += [f"@{name} was not attached: {why}"] if why else []
             continue

@@ -16,6 +16,7 @@ from ollm.cli.screen.chat_session import ConversationRunner
 from ollm.cli.screen.questions import ConfirmationQueue
 from ollm.cli.screen.themes import ScreenOptions
 from ollm.system.atomic import read_small_file
+from ollm.system.paths import show_name
 
 MAX_COMPLETIONS = 12
 
@@ -43,7 +44,8 @@ class ChatCompleter(Completer):
 
 
 def _quote_path(path: str) -> str:
-    return f'"{path}"' if any(letter in path for letter in " \t@") else path
+    shown = show_name(path)
+    return f'"{shown}"' if any(letter in shown for letter in " @") else shown
 
 
 def _starts_word(before: str, word: str) -> bool:

@@ -224,7 +224,7 @@ async def find_context_before(conversation: ConversationParts, step: dict[str, A
 
 async def tell_model(conversation: ConversationParts, what: str, data: dict[str, Any]) -> None:
     """The talk goes on: what the model knows of these files is no longer so."""
-    paths = [rewind.show_path(file["path"]) for file in data.get("files", ())]
+    paths = [str(file["path"]) for file in data.get("files", ())]
     if not paths:
         return
     more = f" and {len(paths) - MAX_NAMED_PATHS} more" if len(paths) > MAX_NAMED_PATHS else ""

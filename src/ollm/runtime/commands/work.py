@@ -27,6 +27,7 @@ from ollm.runtime.commands.base import (
 from ollm.services.edit_ledger import CopyKind, EditLedger, LastEdit
 from ollm.services.goals import describe_goals
 from ollm.store.notes import PERSONAL_PREFIX
+from ollm.system.paths import show_name
 from ollm.tools.framework.base import ToolContext
 
 if TYPE_CHECKING:
@@ -232,10 +233,10 @@ async def swap_edit(conversation: ConversationParts, kind: CopyKind) -> CommandR
     if done is None:
         return None
     inside = done.path.is_relative_to(conversation.workspace)
-    name = done.path.relative_to(conversation.workspace) if inside else done.path
+    name = show_name(str(done.path.relative_to(conversation.workspace) if inside else done.path))
     did = "Deleted" if done.before is None else "Undid the last edit of" if kind == "undo" else "Redid the edit of"
     back = "/redo brings it back" if kind == "undo" else "/undo takes it back"
-    return CommandReply(text=f"{did} `{name}`; {back}.\n\n{change}".rstrip(), data={"path": str(done.path)})
+    return CommandReply(text=f"{did} `{name}`; {back}.\n\n{change}".rstrip(), data={"path": show_name(str(done.path))})
 
 
 @asynccontextmanager
@@ -263,7 +264,9 @@ async def describe_swap(conversation: ConversationParts, kind: CopyKind) -> str:
     if edit is None or edit.before is None:
         return ""
     now = read_shown(await open_context(conversation.files.get(), edit.path), edit.path) or b""
-    change = make_diff(edit.path.name, now.decode("utf-8", "replace"), edit.before.decode("utf-8", "replace"))
+    change = make_diff(
+        show_name(edit.path.name), now.decode("utf-8", "replace"), edit.before.decode("utf-8", "replace")
+    )
     return fence_text(change.removesuffix("\n"), "diff") if change.strip() else ""
 
 
