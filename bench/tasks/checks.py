@@ -118,6 +118,14 @@ def kept(outcome: Outcome, paths: Sequence[str]) -> bool:
     return all(outcome.read(path) == outcome.files[path] for path in paths)
 
 
+def untouched(outcome: Outcome) -> bool:
+    """Require the same files with the same text, and no others. Compiled modules and our own notes may be there."""
+    found = {path.relative_to(outcome.folder) for path in outcome.folder.rglob("*")}
+    found = {path for path in found if not {".ollm", "__pycache__"} & set(path.parts)}
+    wanted = {path for name in outcome.files for path in (Path(name), *Path(name).parents)} - {Path()}
+    return found == wanted and kept(outcome, list(outcome.files))
+
+
 def few_changes(outcome: Outcome, path: str, lines: int) -> bool:
     """Allow at most this many added and removed lines."""
     diff = difflib.ndiff(outcome.files[path].splitlines(), outcome.read(path).splitlines())
@@ -273,7 +281,7 @@ CHECKS: Mapping[str, Callable[..., bool]] = {
     check.__name__: check
     for check in (
         says, says_any, says_number, answer_matches, contains, lacks, lacks_word, matches, lacks_match, equals, lines,
-        replaced, same_words, gone, kept, few_changes, json_value, json_change, toml_change, env_change, table, records,
-        defines, not_defines, python, command, tests,
+        replaced, same_words, gone, kept, untouched, few_changes, json_value, json_change, toml_change, env_change,
+        table, records, defines, not_defines, python, command, tests,
     )
 }  # fmt: skip
