@@ -38,7 +38,7 @@ def last_message(runner: Any, request: int) -> str:
 
 
 async def test_a_fenced_command_runs_and_its_output_comes_back_as_the_users(tmp_path: Path) -> None:
-    answer = "I will count them.\n\n```bash\nwc -l < data.txt\n```\n\nThe file has 99 lines."
+    answer = "I will count them.\n\n```run\nwc -l < data.txt\n```\n\nThe file has 99 lines."
     said, runner = await run_task(
         tmp_path, {"data.txt": "x\n" * 37}, "How many lines has data.txt?", [answer, "It has 37."]
     )
@@ -49,7 +49,7 @@ async def test_a_fenced_command_runs_and_its_output_comes_back_as_the_users(tmp_
     assert [(call["name"], call["status"]) for call in said["toolCalls"]] == [("shell", "ok")]
     sent = runner.server.chats[1]["messages"]
     assert sent[-1] == {"role": "user", "content": "37\n[exit code 0]"}
-    assert sent[-2]["content"].endswith("```bash\nwc -l < data.txt\n```")
+    assert sent[-2]["content"].endswith("```run\nwc -l < data.txt\n```")
     assert "tools" not in runner.server.chats[0]
     (session,) = runner.sessions()
     assert session["messages"][1]["cut"].startswith("The"), "as far as it came before the answer was stopped"
@@ -81,7 +81,7 @@ async def test_the_request_comes_with_the_names_and_the_texts_of_the_files_it_na
 
 async def test_a_whole_file_is_written(tmp_path: Path) -> None:
     kept = "DEBUG = False\nNAME = 'x'\n"
-    answer = f"conf.py\n```python\n{kept}LIMIT = 20\n```\n"
+    answer = f"```write conf.py\n{kept}LIMIT = 20\n```\n"
     said, runner = await run_task(
         tmp_path, {"conf.py": f"{kept}LIMIT = 12\n"}, "Change LIMIT in conf.py to 20.", [answer, "LIMIT is 20."]
     )
@@ -91,7 +91,7 @@ async def test_a_whole_file_is_written(tmp_path: Path) -> None:
 
 
 async def test_a_function_of_a_long_file_takes_the_place_of_the_old_one(tmp_path: Path) -> None:
-    answer = "store.py\n```python\ndef total_lamps(items):\n    return sum(items)\n```"
+    answer = "```write store.py\ndef total_lamps(items):\n    return sum(items)\n```"
     said, runner = await run_task(
         tmp_path, {"store.py": STORE}, "Let total_lamps in store.py use sum.", [answer, "It uses sum now."]
     )
@@ -102,7 +102,7 @@ async def test_a_function_of_a_long_file_takes_the_place_of_the_old_one(tmp_path
 
 
 async def test_code_in_a_shell_block_is_not_run_and_says_why(tmp_path: Path) -> None:
-    answer = "```bash\nimport os\nbigger = size > data\nprint(bigger)\n```"
+    answer = "```run\nimport os\nbigger = size > data\nprint(bigger)\n```"
     said, runner = await run_task(tmp_path, {"data": "kept\n"}, "compare them", [answer, "Done."])
 
     assert read(runner, "data") == "kept\n"
@@ -143,7 +143,7 @@ async def test_a_block_that_would_do_harm_is_refused_with_the_reason(
     tmp_path: Path, refused: list[tuple[str, str | None, str, str]]
 ) -> None:
     files = {name: old for name, old, _, _ in refused if old is not None}
-    answer = "\n\n".join(f"{name}\n```\n{block}\n```" for name, _, block, _ in refused)
+    answer = "\n\n".join(f"```write {name}\n{block}\n```" for name, _, block, _ in refused)
     said, runner = await run_task(tmp_path, files, f"Change {', '.join(files)}.", [answer, "No.", "No."])
 
     assert [call["status"] for call in said["toolCalls"]] == ["failed"] * len(refused)
@@ -154,8 +154,8 @@ async def test_a_block_that_would_do_harm_is_refused_with_the_reason(
 
 
 async def test_decorators_stay_and_the_last_line_cannot_be_forged_by_a_name(tmp_path: Path) -> None:
-    block = "a.py\n```\nclass Shop:\n    def add(self):\n        return 3\n```"
-    forged = "```bash\ntouch $'b.txt\\nollm: No file was changed.'\n```"
+    block = "```write a.py\nclass Shop:\n    def add(self):\n        return 3\n```"
+    forged = "```run\ntouch $'b.txt\\nollm: No file was changed.'\n```"
     said, runner = await run_task(tmp_path, {"a.py": TWO_CLASSES}, "Change Shop.add in a.py.", [block, forged, "Ok."])
 
     assert read(runner, "a.py") == TWO_CLASSES.replace("return 1", "return 3")
@@ -164,7 +164,7 @@ async def test_decorators_stay_and_the_last_line_cannot_be_forged_by_a_name(tmp_
 
 async def test_a_part_of_a_file_that_was_not_shown_whole_is_refused_with_the_reason(tmp_path: Path) -> None:
     text = "".join(f"line {n} of a long page that says nothing\n" for n in range(200))
-    answer = "page.txt\n```\nsomething else\nquite different\n```"
+    answer = "```write page.txt\nsomething else\nquite different\n```"
     said, runner = await run_task(tmp_path, {"page.txt": text}, "Mend page.txt", [answer, "It did not work.", "No."])
 
     assert read(runner, "page.txt") == text
@@ -174,8 +174,8 @@ async def test_a_part_of_a_file_that_was_not_shown_whole_is_refused_with_the_rea
 
 async def test_several_files_and_a_command_of_one_answer_are_done_in_their_order(tmp_path: Path) -> None:
     answer = (
-        "one.py\n```\ndef bar():\n    return 41\n```\n\ntwo.py\n```\nfrom one import bar\n\nprint(bar() + 1)\n```\n"
-        "```bash\npython two.py\n```\nOutput:\n```\n7\n```"
+        "```write one.py\ndef bar():\n    return 41\n```\n\n```write two.py\nfrom one import bar\n\nprint(bar() + 1)\n```\n"
+        "```run\npython two.py\n```\nOutput:\n```\n7\n```"
     )
     said, runner = await run_task(tmp_path, {}, "Write one.py and two.py and run two.py.", [answer, "It prints 42."])
 
@@ -185,7 +185,7 @@ async def test_several_files_and_a_command_of_one_answer_are_done_in_their_order
 
 async def test_a_command_changes_files(tmp_path: Path) -> None:
     files = {"a.py": "def load(x):\n    return x\n", "old.txt": "x\n"}
-    answer = "```bash\nsed -i 's/load/fetch/' a.py && rm old.txt\n```"
+    answer = "```run\nsed -i 's/load/fetch/' a.py && rm old.txt\n```"
     _, runner = await run_task(tmp_path, files, "Rename load to fetch in a.py and delete old.txt", [answer, "Done."])
 
     assert read(runner, "a.py") == "def fetch(x):\n    return x\n"
@@ -194,7 +194,7 @@ async def test_a_command_changes_files(tmp_path: Path) -> None:
 
 
 async def test_a_file_that_a_command_changed_can_be_written(tmp_path: Path) -> None:
-    script: list[Answer | str] = ["```bash\nsed -i s/1/2/ a.py\n```", "a.py\n```\nx = 3\n```", "Done."]
+    script: list[Answer | str] = ["```run\nsed -i s/1/2/ a.py\n```", "```write a.py\nx = 3\n```", "Done."]
     said, runner = await run_task(tmp_path, {"a.py": "x = 1\n"}, "Fix a.py", script)
 
     assert (read(runner, "a.py"), [call["status"] for call in said["toolCalls"]]) == ("x = 3\n", ["ok", "ok"])
@@ -203,7 +203,7 @@ async def test_a_file_that_a_command_changed_can_be_written(tmp_path: Path) -> N
 @pytest.mark.parametrize("path", ["../outside.txt", ".git/config"])
 async def test_a_block_for_a_file_out_of_reach_writes_nothing_and_says_so(tmp_path: Path, path: str) -> None:
     files = {"a.py": "x\n", ".git/HEAD": "ref: refs/heads/main\n"}
-    said, runner = await run_task(tmp_path, files, "Do it.", [f"{path}\n```\nx\n```", "Done.", "Done."])
+    said, runner = await run_task(tmp_path, files, "Do it.", [f"```write {path}\nx\n```", "Done.", "Done."])
 
     assert not (runner.workspace / path).exists()
     assert [call["args"]["path"] for call in said["toolCalls"]] == [path]
@@ -211,9 +211,7 @@ async def test_a_block_for_a_file_out_of_reach_writes_nothing_and_says_so(tmp_pa
 
 
 async def test_the_model_reads_its_own_text_letter_for_letter(tmp_path: Path) -> None:
-    answer = (
-        "First  this:\n\n### `store.py`\n~~~python\ndef total_lamps( items ):\n  return 7\n~~~\nNow\n```sh\n$ ls\n```"
-    )
+    answer = "First  this:\n\n```write store.py \ndef total_lamps( items ):\n  return 7\n```\nNow\n```run\n$ ls\n```"
     said, runner = await run_task(tmp_path, {"store.py": STORE}, "Let total_lamps in store.py be 7.", [answer, "Done."])
 
     assert runner.server.chats[1]["messages"][-2] == {"role": "assistant", "content": answer}
@@ -222,13 +220,13 @@ async def test_the_model_reads_its_own_text_letter_for_letter(tmp_path: Path) ->
 
 async def test_a_file_that_was_not_shown_is_written_as_a_whole(tmp_path: Path) -> None:
     files = {f"m{n}.txt": "filler words\n" * 300 for n in range(12)} | {"z.txt": "p\nq\nr\ns\nt\n"}
-    _, runner = await run_task(tmp_path, files, "Improve it", ["z.txt\n```\nP\nQ\nR\nS\nT\n```", "Done."])
+    _, runner = await run_task(tmp_path, files, "Improve it", ["```write z.txt\nP\nQ\nR\nS\nT\n```", "Done."])
 
     assert read(runner, "z.txt") == "P\nQ\nR\nS\nT\n"
 
 
 async def test_a_refused_block_stays_the_models_and_the_reason_comes_behind_it(tmp_path: Path) -> None:
-    answer = "calc.py\n```python\ndef add(a, b:\n```\n```bash\nls\n```"
+    answer = "```write calc.py\ndef add(a, b:\n```\n```run\nls\n```"
     _, runner = await run_task(tmp_path, {"calc.py": "x = 1\n"}, "Add add to calc.py", [answer, "Done.", "Done."])
 
     asked, wrote, reason = runner.server.chats[1]["messages"][-3:]
@@ -240,23 +238,25 @@ async def test_a_refused_block_stays_the_models_and_the_reason_comes_behind_it(t
     assert "The answer was stopped after 2,000 tokens" in long["err"]
 
 
-SCRIPT = "```bash\n#!/bin/sh\nrm a.txt\n```"
+SCRIPT = "```sh\n#!/bin/sh\nrm a.txt\n```"
 STEPS = {
-    "**`tools/clean`**:\n\n```sh\nrm a.txt\n```": {"tools/clean": "rm a.txt\n"},
-    "```bash\n# clean.sh\nrm a.txt\n```": {"clean.sh": "rm a.txt\n"},
-    "<think>b.txt\n```\nwrong\n```\n\nb.txt\n```\nno\n```\n</think>b.txt\n```\nyes\n```": {"b.txt": "yes\n"},
-    "pkg/__init__.py\n```python\n```": {"pkg/__init__.py": ""},
-    'conf.json\n```json\n{"limit": 20}\n```': {},
-    'conf.json\n```json\n{"limit": 20} \n```': {"conf.json": '{"limit": 20} \n'},
-    "notes.md\n```\n# Project\n```": {"notes.md": "# Project\n"},
-    'calc.py\n```\n"""Doc."""\ndef add(a, b):\n    return a\n```': {},
-    "calc.py\n```\ndef add(a, b):\n    return a + b\n```": {
+    "The script:\n\n```write tools/clean\nrm a.txt\n```": {"tools/clean": "rm a.txt\n"},
+    "```write clean.sh\n#!/bin/sh\nrm a.txt\n```": {"clean.sh": "#!/bin/sh\nrm a.txt\n"},
+    "<think>\n```write b.txt\nwrong\n```\n\n```write b.txt\nno\n```\n</think>\n```write b.txt\nyes\n```": {
+        "b.txt": "yes\n"
+    },
+    "```write pkg/__init__.py\n```": {"pkg/__init__.py": ""},
+    '```write conf.json\n{"limit": 20}\n```': {},
+    '```write conf.json\n{"limit": 20} \n```': {"conf.json": '{"limit": 20} \n'},
+    "```write notes.md\n# Project\n```": {"notes.md": "# Project\n"},
+    '```write calc.py\n"""Doc."""\ndef add(a, b):\n    return a\n```': {},
+    "```write calc.py\ndef add(a, b):\n    return a + b\n```": {
         "src/calc.py": '"""Doc."""\ndef add(a, b):\n    return a + b\n'
     },
 }
 NO_STEPS = [
     f"The script clean.sh:\n{SCRIPT}",
-    f"<think>\nI could:\n{SCRIPT.replace('#!/bin/sh', 'ls')}\n</think>\nKeep it.",
+    "<think>\nI could:\n```run\nrm a.txt\n```\n</think>\nKeep it.",
 ]
 
 
@@ -274,14 +274,14 @@ async def test_a_block_does_what_it_says_where_it_says(tmp_path: Path, steps: di
 
 
 async def test_a_block_that_the_server_breaks_off_is_recorded_and_not_run(tmp_path: Path) -> None:
-    broken = Answer(text="I look.\n\n```bash\ntouch made one two three four", reset_after=6)
+    broken = Answer(text="I look.\n\n```run\ntouch made one two three four", reset_after=6)
     said, runner = await run_task(tmp_path, {"a.py": "x\n"}, "Do it.", [broken] * 4)
 
     assert said["code"] != 0
     assert not (runner.workspace / "made").exists()
     (session,) = runner.sessions()
     assert session["messages"][1]["interrupted"]
-    assert "```bash\ntouch" in session["messages"][1]["parts"][0]["text"]
+    assert "```run\ntouch" in session["messages"][1]["parts"][0]["text"]
 
 
 async def test_a_file_is_sent_once_and_its_own_fences_do_not_end_it(tmp_path: Path) -> None:
@@ -294,7 +294,7 @@ async def test_a_file_is_sent_once_and_its_own_fences_do_not_end_it(tmp_path: Pa
 
 
 async def test_in_plan_mode_commands_only_look(tmp_path: Path) -> None:
-    script: list[Answer | str] = ["```bash\ncat a.py\n```", "```bash\nrm a.py\n```", "It sets x."]
+    script: list[Answer | str] = ["```run\ncat a.py\n```", "```run\nrm a.py\n```", "It sets x."]
     said, runner = await run_task(
         tmp_path, {"a.py": "x = 4711\n"}, "Delete a.py unless it sets x.", script, "--mode", "plan"
     )
@@ -306,7 +306,7 @@ async def test_in_plan_mode_commands_only_look(tmp_path: Path) -> None:
 
 
 async def test_a_step_that_changes_nothing_is_asked_for_again_more_freely(tmp_path: Path) -> None:
-    same, changed = "a.py\n```\nx = 1\n```", "a.py\n```\nx = 2\n```"
+    same, changed = "```write a.py\nx = 1\n```", "```write a.py\nx = 2\n```"
     said, runner = await run_task(
         tmp_path, {"a.py": "x = 1\n"}, "Change x in a.py to 2.", [same, same, changed, "x is 2."]
     )
@@ -320,7 +320,7 @@ async def test_a_step_that_changes_nothing_is_asked_for_again_more_freely(tmp_pa
 
 
 async def test_two_blocks_for_one_file_count_one_after_the_other(tmp_path: Path) -> None:
-    answer = "a.py\n```\nx = 2\n```\n\na.py\n```\nx = 3\ny = 4\n```"
+    answer = "```write a.py\nx = 2\n```\n\n```write a.py\nx = 3\ny = 4\n```"
     said, runner = await run_task(tmp_path, {"a.py": "x = 1\n"}, "Set x in a.py to 3 and add y.", [answer, "Done."])
 
     assert read(runner, "a.py") == "x = 3\ny = 4\n"
@@ -328,11 +328,11 @@ async def test_two_blocks_for_one_file_count_one_after_the_other(tmp_path: Path)
 
 
 ODD = {
-    "P.md": ("```bash\ncat > P.md <<'EOF'\n# A\n```\nls\n```\nEOF\n```", "# A\n```\nls\n```\n"),
-    "Q.md": ("Q.md\n```\n# A\n\n```\nls\n```\n\nend\n```", "# A\n\n```\nls\n```\n\nend\n"),
-    "b.py": ("1. b.py:\n\n   ```python\n   if 1:\n       x\n   ```\n", "if 1:\n    x\n"),
-    "src/b.py": ("src\\b.py\r\n```python\r\nprint(1)\r\n```\r\n", "print(1)\n"),
-    "c.py": ("**c.py**\n~~~python\nprint(1)\n~~~", "print(1)\n"),
+    "P.md": ("```run\ncat > P.md <<'EOF'\n# A\n```\nls\n```\nEOF\n```", "# A\n```\nls\n```\n"),
+    "Q.md": ("```write Q.md\n# A\n\n```\nls\n```\n\nend\n```", "# A\n\n```\nls\n```\n\nend\n"),
+    "b.py": ("1. b.py:\n\n   ```write b.py\n   if 1:\n       x\n   ```\n", "if 1:\n    x\n"),
+    "src/b.py": ("```write src\\b.py\r\nprint(1)\r\n```\r\n", "print(1)\n"),
+    "c.py": ("````write './c.py'\nprint(1)\n````", "print(1)\n"),
 }
 
 
@@ -344,10 +344,10 @@ async def test_odd_blocks_are_read_as_they_are_meant(tmp_path: Path) -> None:
 
 
 async def test_a_block_that_breaks_the_file_is_refused_once_with_the_reason(tmp_path: Path) -> None:
-    broken = "a.py\n```\ndef f(:\n    return 1\n```"
+    broken = "```write a.py\ndef f(:\n    return 1\n```"
     files = {"a.py": "def f():\n    return 0\n"}
     _, runner = await run_task(
-        tmp_path / "1", files, "Fix a.py", [broken, "a.py\n```\ndef f():\n    return 1\n```", "Done."]
+        tmp_path / "1", files, "Fix a.py", [broken, "```write a.py\ndef f():\n    return 1\n```", "Done."]
     )
 
     assert last_message(runner, 1).endswith(
@@ -363,17 +363,17 @@ async def test_a_block_that_breaks_the_file_is_refused_once_with_the_reason(tmp_
 async def test_what_the_person_names_may_go(tmp_path: Path, asked: str) -> None:
     old = "".join(f"def {name}():\n    return 1\n\n\n" for name in ("one", "two", "three", "drop"))
     new = old[: old.index("def drop")].rstrip() + "\n"
-    said, runner = await run_task(tmp_path, {"a.py": old}, asked, [f"a.py\n```\n{new}```\n", "Done."])
+    said, runner = await run_task(tmp_path, {"a.py": old}, asked, [f"```write a.py\n{new}```\n", "Done."])
 
     assert (read(runner, "a.py"), said["toolCalls"][0]["status"]) == (new, "ok")
 
 
 async def test_circles_end_the_turn_and_the_end_says_what_was_done(tmp_path: Path) -> None:
-    same = "a.ini\n```\nx = 1\n```"
+    same = "```write a.ini\nx = 1\n```"
     said, _ = await run_task(tmp_path / "1", {"a.ini": "x = 1\n"}, "Fix a.ini", [same] * 9)
     assert (said["reason"], len(said["toolCalls"])) == ("loop", 6)
     assert "No file was changed and no command was run." in said["err"]
-    there, back = "a.ini\n```\nx = 2\n```", "a.ini\n```\nx = 1\n```"
+    there, back = "```write a.ini\nx = 2\n```", "```write a.ini\nx = 1\n```"
     said, runner = await run_task(tmp_path / "2", {"a.ini": "x = 1\n"}, "Fix a.ini", [there, back] * 9)
     assert said["reason"] == "loop"
     assert read(runner, "a.ini") in ("x = 1\n", "x = 2\n")
@@ -383,13 +383,14 @@ async def test_circles_end_the_turn_and_the_end_says_what_was_done(tmp_path: Pat
     ("script", "account"),
     [
         (["I shortened a.py."], ""),
-        (["Write this:\n```python\nx = 2\n```"], "No file was changed and no command was run."),
-        (["```bash\nrm o.bin\n```", "Done."], "Ran: rm o.bin (exit code 0)."),
+        (["Write this:\n```python\nx = 2\n```", "That is all."], "1 block shown, not carried out."),
+        (["It is:\n```\nx = 2\n```"], ""),
+        (["```run\nrm o.bin\n```", "Done."], "Ran: rm o.bin (exit code 0)."),
         (
-            ["```bash\ntouch t.txt\n```", "```bash\nrm t.txt\n```", "Done."],
+            ["```run\ntouch t.txt\n```", "```run\nrm t.txt\n```", "Done."],
             "Ran: touch t.txt (exit code 0); rm t.txt (exit code 0).",
         ),
-        (["a.py\n```\nx = 2\n```", "Ok."], "Changed: a.py (+1 -1)."),
+        (["```write a.py\nx = 2\n```", "Ok."], "Changed: a.py (+1 -1)."),
     ],
 )
 async def test_the_turn_closes_with_what_was_in_fact_done(
@@ -401,7 +402,7 @@ async def test_the_turn_closes_with_what_was_in_fact_done(
 
 
 async def test_a_command_is_not_run_twice_in_a_row_without_a_change(tmp_path: Path) -> None:
-    look = "```bash\ncat a.py\n```"
+    look = "```run\ncat a.py\n```"
     said, runner = await run_task(tmp_path, {"a.py": "x = 1\n"}, "What is x?", [look, look, "It is 1."])
 
     assert [call["status"] for call in said["toolCalls"]] == ["ok", "failed"]
@@ -410,7 +411,7 @@ async def test_a_command_is_not_run_twice_in_a_row_without_a_change(tmp_path: Pa
 
 async def test_each_part_can_be_left_out_to_measure_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     files = {"a.py": "def f():\n    return 0\n", "b.txt": "x\n"}
-    broken = "a.py\n```\ndef f(:\n```"
+    broken = "```write a.py\ndef f(:\n```"
     monkeypatch.setenv("OLLM_SMALL_MODELS_WITHOUT", "priming,guard temperature")
     said, runner = await run_task(tmp_path, files, "Fix a.py", [broken, broken, "No."])
 

@@ -127,7 +127,7 @@ async def test_a_model_that_writes_blocks_reads_a_skill_of_the_home_unasked_and_
     file = plant(tmp_path / "home" / "skills", "review", "# How to review\n\nBe kind.\n")
     config = tmp_path / "home" / "config.yaml"
     config.write_text("provider: {callForm: blocks}\n")
-    script = [f"```bash\ncat {file}\n```\n", f"```bash\ncat {file.parent}/../../config.yaml\n```\n", "I know how now."]
+    script = [f"```run\ncat {file}\n```\n", f"```run\ncat {file.parent}/../../config.yaml\n```\n", "I know how now."]
     async with running(tmp_path, script, kind="llama.cpp") as runner:
         await runner.run("-p", "what do I do in a review?", "--yes")
 

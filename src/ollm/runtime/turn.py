@@ -145,14 +145,17 @@ class Turn:
         self._parts.loops.record_output(answer.text)
         if calls:
             await self._calls.run(calls, message.id)
-        return bool(calls) or await self._fails_checks()
+        return bool(calls) or await self._tell_model(self._calls.explain_shown()) or await self._fails_checks()
 
     async def _fails_checks(self) -> bool:
         """Run the checks for the end of the turn. Return True if the model got a failure to fix."""
-        failures = await self._parts.checks.check_turn() if self._parts.checks else ""
-        if failures:
-            await self._record_message("system", (TextPart(failures),))
-        return bool(failures)
+        return await self._tell_model(await self._parts.checks.check_turn() if self._parts.checks else "")
+
+    async def _tell_model(self, fact: str) -> bool:
+        """Tell the model a fact, if there is one. Return True if there is, so that it answers to it."""
+        if fact:
+            await self._record_message("system", (TextPart(fact),))
+        return bool(fact)
 
     async def _request_whole_prompt(self) -> StreamedAnswer:
         """Return an answer to the whole prompt. If the server provably cut it, send a shorter prompt once."""

@@ -97,7 +97,11 @@ class TurnCalls:
         if self._guide is None and not any(step.kind != "run" or step.exit_code for step in self._steps):
             return ""
         told = render_steps(self._steps, MAX_TOLD_STEPS)
-        return self._guide.describe_nothing() if self._guide and not told else told
+        return " ".join(filter(None, (told, self._guide.describe_undone()))) if self._guide else told
+
+    def explain_shown(self) -> str:
+        """Explain to the model that its answer only showed blocks, once a turn. Return "" otherwise."""
+        return self._guide.explain_shown() if self._guide else ""
 
     def _note_steps(self, calls: Sequence[ToolCall], records: Sequence[ToolCallRecord]) -> None:
         """Record only successful steps, whatever the model claims."""
@@ -120,7 +124,7 @@ class TurnCalls:
         if self._guide is None and self._parts.state.model.facts.call_form == "blocks":
             self._guide = self._create_guide(self._typed)  # the form was found out in the middle of the turn
         if self._guide:
-            self._guide.begin_answer(answer.text)
+            self._guide.begin_answer(answer.text, acts=bool(answer.calls))
         for piece in answer.calls:
             found = self._guide.resolve_call(piece) if self._guide else piece
             name, arguments = unwrap_call(found.name, wrap_arguments(found.arguments))

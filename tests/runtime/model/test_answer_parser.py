@@ -185,7 +185,7 @@ def calls(pieces: list[AnyPiece]) -> list[CallPiece]:
 
 
 async def test_a_command_is_a_call_and_the_request_carries_no_schemas() -> None:
-    async with answering("I look.\n\n```bash\nls -l\n```\n", max_tokens=99) as (pieces, chats):
+    async with answering("I look.\n\n```run\nls -l\n```\n", max_tokens=99) as (pieces, chats):
         assert calls(pieces) == [CallPiece("shell", {"command": "ls -l"})]
         assert isinstance(pieces[-1], FinishPiece)
         assert pieces[-1].reason == "tool_calls"
@@ -195,16 +195,16 @@ async def test_a_command_is_a_call_and_the_request_carries_no_schemas() -> None:
 
 
 async def test_a_file_is_a_block_and_one_that_broke_off_says_so() -> None:
-    async with answering("hello.py:\n```python\nprint(1)\n```\n") as (pieces, _):
+    async with answering("```write hello.py\nprint(1)\n```\n") as (pieces, _):
         (made,) = calls(pieces)
         assert made.name == FILE_BLOCK
         assert made.arguments == {"path": "hello.py", "content": "print(1)\n"}
-    async with answering(Answer(text="```bash\nrm -rf bui", reason="length")) as (pieces, _):
+    async with answering(Answer(text="```run\nrm -rf bui", reason="length")) as (pieces, _):
         assert [call.arguments for call in calls(pieces)] == [{"command": "rm -rf bui", "brokenOff": CUT_OFF}]
 
 
 async def test_where_nothing_may_be_changed_a_command_becomes_a_reading_call() -> None:
-    async with answering("```bash\ncat a.txt\n```\n", tools=READING) as (pieces, _):
+    async with answering("```run\ncat a.txt\n```\n", tools=READING) as (pieces, _):
         (made,) = calls(pieces)
         assert made.name != "shell"
 
@@ -236,14 +236,14 @@ def read_text(pieces: list[AnyPiece]) -> str:
 async def test_what_repeats_itself_or_is_blank_is_cut_short_and_counted_by_what_was_read() -> None:
     reading = [ProgressPiece(processed=5, total=70), ProgressPiece(processed=70, total=60)]
     row = [TextPiece("echo the same thing again\n")] * 400
-    endless = await listen(Speaking(*reading, TextPiece("```bash\n"), *row, FinishPiece("stop")), user("Do it."))
+    endless = await listen(Speaking(*reading, TextPiece("```run\n"), *row, FinishPiece("stop")), user("Do it."))
     blank = await listen(Speaking(*reading, TextPiece("Yes."), *[TextPiece(" " * 100)] * 9), user("Do it."))
     lines = await listen(Speaking(*reading, TextPiece("Yes."), *[TextPiece("\n")] * 90), user("Do it."))
     short = await listen(
         Speaking(*reading, TextPiece("Yes."), *[TextPiece(" " * 100)] * 4, TextPiece("x" + "\n" * 60)), user("Do it.")
     )
     over = await listen(
-        Speaking(*reading, TextPiece("```bash\nls\n```\n"), *[TextPiece("More words follow.\n\n")] * 9), user("Do it.")
+        Speaking(*reading, TextPiece("```run\nls\n```\n"), *[TextPiece("More words follow.\n\n")] * 9), user("Do it.")
     )
 
     (cut,) = calls(endless)
@@ -266,12 +266,12 @@ async def test_steps_become_calls_whole_or_broken_off() -> None:
         return calls(await listen(Speaking(TextPiece(text), FinishPiece(reason)), user("Do it."), **more))
 
     skill = "cat /home/me/.ollm/skills/x/SKILL.md"
-    assert await take(f"```bash\n{skill}\n```\n") == [CallPiece("read_file", {"path": skill[4:]})]
-    assert await take(f"```bash\n{skill} | head\n```\n") == [CallPiece("shell", {"command": f"{skill} | head"})]
-    assert await take("```bash\nls\n") == [CallPiece("shell", {"command": "ls"})]
-    assert await take("```bash\nls", "length") == [CallPiece("shell", {"command": "ls", "brokenOff": CUT_OFF})]
-    assert await take("```bash\nls\n```\n", "length") == [CallPiece("shell", {"command": "ls"})]
-    assert await take("a.py\n```\nx = 1\n", "length") == [
+    assert await take(f"```run\n{skill}\n```\n") == [CallPiece("read_file", {"path": skill[4:]})]
+    assert await take(f"```run\n{skill} | head\n```\n") == [CallPiece("shell", {"command": f"{skill} | head"})]
+    assert await take("```run\nls\n") == [CallPiece("shell", {"command": "ls"})]
+    assert await take("```run\nls", "length") == [CallPiece("shell", {"command": "ls", "brokenOff": CUT_OFF})]
+    assert await take("```run\nls\n```\n", "length") == [CallPiece("shell", {"command": "ls"})]
+    assert await take("```write a.py\nx = 1\n", "length") == [
         CallPiece(FILE_BLOCK, {"path": "a.py", "content": "x = 1\n", "brokenOff": CUT_OFF})
     ]
-    assert await take("```bash\nls src\n```\n", tools=READING) == [CallPiece("ls", {"path": "src"})]
+    assert await take("```run\nls src\n```\n", tools=READING) == [CallPiece("ls", {"path": "src"})]

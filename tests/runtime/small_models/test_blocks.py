@@ -12,115 +12,74 @@ from ollm.runtime.small_models.blocks import BlockStreamParser, find_steps
 from ollm.runtime.small_models.edits import Change, read_change
 from ollm.runtime.small_models.rendering import parse_parameters, render_block_messages, render_call
 
-TOOLS = ("recall", "web_fetch")
-
 
 def read_steps(text: str) -> list[tuple[str, str, str]]:
-    return [(block.kind, block.path, block.body) for block in find_steps(text, TOOLS)[0]]
+    return [(block.kind, block.name, block.body) for block in find_steps(text)[0]]
 
 
 @pytest.mark.parametrize(
-    ("answer", "command"),
+    ("answer", "step"),
     [
-        ("```bash\nls -la\n```", "ls -la"),
-        ("You can use the following command:\n\n```sh\nls\n```\n", "ls"),
-        ("```console\n$ python app.py\n42\n$ ls\n```", "python app.py\nls"),
-        ("~~~bash\nls\n~~~", "ls"),
-        ("```bash\nls\n", "ls"),
-        ("```bash\ncat > a.md <<'EOF'\n# A\nEOF\n```\nDone.", "cat > a.md <<'EOF'\n# A\nEOF"),
+        ("```run\nls -la\n```", ("run", "", "ls -la")),
+        ("I look:\n\n   ```run \n   ls\n   ```\n", ("run", "", "ls")),
+        ("```run\n$ python app.py\n42\n$ ls\n```", ("run", "", "python app.py\nls")),
+        ("```run\nls\n", ("run", "", "ls")),
+        (
+            "```run\ncat > a.md <<'EOF'\n```run\nls\n```\nEOF\n```\nDone.",
+            ("run", "", "cat > a.md <<'EOF'\n```run\nls\n```\nEOF"),
+        ),
+        ("```write conf.py\nA = 1\n```", ("write", "conf.py", "A = 1\n")),
+        ('````write "./my notes.txt"\n```run\nls\n```\n````', ("write", "my notes.txt", "```run\nls\n```\n")),
+        (
+            "```write README.md\n# A\n\n```bash\nls\n```\n\nDone.\n```\n",
+            ("write", "README.md", "# A\n\n```bash\nls\n```\n\nDone.\n"),
+        ),
+        ('```call recall\n{"messageId": 3}\n```', ("call", "recall", '{"messageId": 3}\n')),
     ],
 )
-def test_a_fenced_shell_block_is_a_command(answer: str, command: str) -> None:
-    assert read_steps(answer) == [("shell", "", command)]
+def test_a_label_of_ours_makes_a_step(answer: str, step: tuple[str, str, str]) -> None:
+    assert read_steps(answer) == [step]
 
 
 @pytest.mark.parametrize(
     "answer",
     [
-        "conf.py\n```\nA = 1\n```",
-        "conf.py\n\n```python\nA = 1\n```",
-        "**conf.py**\n```python\nA = 1\n```",
-        "### `conf.py`\n```python\nA = 1\n```",
-        "`conf.py`:\n```python\nA = 1\n```",
-        "File: conf.py\n```python\nA = 1\n```",
-        "```conf.py\nA = 1\n```",
-        "```python conf.py\nA = 1\n```",
-        "```python:conf.py\nA = 1\n```",
-        '```python title="conf.py"\nA = 1\n```',
-        "```python\n# conf.py\nA = 1\n```",
-        "./conf.py\n```python\nA = 1\n```",
-        "1. conf.py:\n```python\nA = 1\n```",
-        "- **conf.py**\n````python\nA = 1\n````",
-    ],
-)
-def test_a_name_and_a_block_is_a_file(answer: str) -> None:
-    assert read_steps(answer) == [("file", "conf.py", "A = 1\n")]
-
-
-@pytest.mark.parametrize(
-    "answer",
-    [
-        "The port is 8471.",
-        "Number of lines in conf.py:\n```\n3\n```",
-        "Output of `conf.py`:\n```\nrm -rf src\n```",
-        "my conf.py\n```\nA = 1\n```",
-        "In Python you write:\n```python\nprint(1)\n```",
-        "It printed:\n```\n42\n```",
-        "```output\n42\n```",
-        "```bash\n\n```",
-        "Use `conf.py` and `app.py`:\n```python\nA = 1\n```",
         "",
+        "The port is 8471.",
+        "```bash\nrm a.txt\n```",
+        "conf.py\n```python\nA = 1\n```",
+        "```running\nls\n```\n```write\nx\n```\n```run ls\n```",
+        "> ```run\n> rm a.txt\n> ```",
+        "    ```run\n    rm a.txt\n    ```",
+        "Write `run`: ```run rm a.txt```",
+        "~~~run\nrm a.txt\n~~~",
+        "````md\n```run\nrm a.txt\n```\n````",
+        "```md\n# Clean\n```run\nrm a.txt\n```\n\n```run\nrm b.txt\n```\n```",
+        "~~~\n```run\nrm a.txt\n```\n~~~",
+        "```\nUse:\n```run\nrm a.txt\n```\n```",
     ],
 )
-def test_words_and_quoted_code_are_no_step(answer: str) -> None:
+def test_any_other_block_and_any_quoted_one_is_only_shown(answer: str) -> None:
     assert read_steps(answer) == []
-
-
-def test_files_without_an_extension_count_if_their_names_are_common_or_begin_with_a_dot() -> None:
-    assert read_steps("### /users\n```\nx\n```\nInput/Output\n```\n3\n```") == []
-    assert read_steps(".git/config\n```\nx\n```") == [("file", ".git/config", "x\n")]
-    assert read_steps("Makefile\n```\nall:\n```") == [("file", "Makefile", "all:\n")]
-    assert read_steps("Certainly\n```python\nx\n```") == []
-    assert read_steps(".env\n```\nA=1\n```") == [("file", ".env", "A=1\n")]
-
-
-def test_a_script_of_the_shell_under_its_name_is_a_file() -> None:
-    assert read_steps("hi.sh\n```bash\necho hi\n```") == [("file", "hi.sh", "echo hi\n")]
+    assert feed(answer, [3, 9, 14])[0] == answer
 
 
 def test_several_files_and_then_one_command_count_and_what_follows_is_cut() -> None:
-    answer = (
-        "one.py\n```\na\n```\n\ntwo.py\n```\nb\n```\nRun it:\n```bash\npython two.py\n```\nOutput:\n```\n7\n```\n"
-        "three.py\n```\nc\n```\n"
-    )
+    answer = "```write one.py\na\n```\n```write two.py\nb\n```\n```run\npython two.py\n```\nOutput:\n```\n7\n```"
     steps, end = find_steps(answer)
-
-    assert [(step.kind, step.path or step.body) for step in steps] == [
-        ("file", "one.py"),
-        ("file", "two.py"),
-        ("shell", "python two.py"),
-    ]
+    assert [(step.kind, step.name) for step in steps] == [("write", "one.py"), ("write", "two.py"), ("run", "")]
     assert answer[end:].startswith("Output:")
 
 
-def test_a_page_may_hold_blocks_of_its_own() -> None:
-    body = "# A\n\n```bash\npip install a\n```\n\nDone.\n"
-    assert read_steps(f"README.md\n```markdown\n{body}```\n") == [("file", "README.md", body)]
-
-
-def test_a_block_in_a_tools_name_calls_the_tool() -> None:
-    assert read_steps('```recall\n{"messageId": 3}\n```') == [("tool", "", '{"messageId": 3}\n')]
-
-
 def test_a_block_that_breaks_off_says_so() -> None:
-    assert find_steps("a.py\n```\nx = 1\ny =")[0][0].closed is False
+    assert find_steps("```write a.py\nx = 1\ny =")[0][0].closed is False
 
 
-ANSWER = "I will look.\n\nconf.py\n```python\nA = 1\n```\n\n```bash\npython conf.py\n```\nIt prints 7.\n"
+ANSWER = "I will look.\n```sh\nls\n```\n\n```write conf.py\nA = 1\n```\n\n```run\npython conf.py\n```\nIt prints 7.\n"
 
 
 def feed(text: str, cuts: list[int]) -> tuple[str, BlockStreamParser]:
-    parser = BlockStreamParser(())
+    parser = BlockStreamParser()
     places = sorted({0, len(text), *(cut % (len(text) + 1) for cut in cuts)})
     shown = ""
     for start, end in itertools.pairwise(places):
@@ -134,10 +93,10 @@ def feed(text: str, cuts: list[int]) -> tuple[str, BlockStreamParser]:
 def test_however_it_is_cut_the_steps_and_the_words_are_the_same(cuts: list[int]) -> None:
     shown, parser = feed(ANSWER, cuts)
 
-    assert shown.strip() == "I will look."
-    assert [(step.kind, step.path or step.body) for step in parser.steps] == [
-        ("file", "conf.py"),
-        ("shell", "python conf.py"),
+    assert shown.strip() == "I will look.\n```sh\nls\n```"
+    assert [(step.kind, step.name or step.body) for step in parser.steps] == [
+        ("write", "conf.py"),
+        ("run", "python conf.py"),
     ]
 
 
@@ -149,15 +108,11 @@ def test_nothing_of_an_answer_in_words_is_lost(text: str, cuts: list[int]) -> No
         assert shown == text
 
 
-def test_words_go_out_before_the_answer_is_over() -> None:
-    parser = BlockStreamParser(())
+def test_words_go_out_at_once_and_a_step_is_held_back() -> None:
+    parser = BlockStreamParser()
     assert parser.feed("The port is ") == "The port is "
-    assert parser.feed("8471.") == "8471."
-
-
-def test_a_name_and_its_block_are_held_back() -> None:
-    parser = BlockStreamParser(())
-    assert parser.feed("conf.py\n```\nA = 1\n") == ""
+    assert parser.feed("8471.\n") == "8471.\n"
+    assert parser.feed("```write conf.py\nA = 1\n") == ""
     assert parser.is_held
 
 
@@ -191,8 +146,7 @@ def test_a_call_is_written_as_the_block_that_reads_back_as_it() -> None:
         call("edit_file", path="a.py", edits=[{"target": "x = 1", "replacement": "x = 2"}]),
     ):
         ((step,), _) = find_steps(render_call(made))
-        assert (step.kind == "shell") == (made.name == "shell")
-        assert step.path in ("", "a.py")
+        assert (step.kind, step.name) == (("run", "") if made.name == "shell" else ("write", "a.py"))
 
 
 def test_results_are_the_users_and_carry_their_exit_code() -> None:

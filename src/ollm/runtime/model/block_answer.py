@@ -34,7 +34,7 @@ MAX_BLOCK_TOKENS = 2_000  # of one answer: a small model that writes more repeat
 class BlockAnswer:
     """One answer in blocks. `facts` (after the answer) and `counted` (for the request) are as in `ToolCallFallback`."""
 
-    advice = ""
+    advice, may_probe = "", False
 
     def __init__(self, provider: Provider, request: ChatRequest, facts: ModelFacts, stumbles: int = 0) -> None:
         self.facts = self.counted = facts
@@ -42,7 +42,7 @@ class BlockAnswer:
         self._provider = provider
         self._request = request
         self._tools = {tool.name: tool for tool in request.tools}
-        self._parser = BlockStreamParser(tuple(self._tools))
+        self._parser = BlockStreamParser()
         self._watch = StreamWatch()
 
     async def stream_answer(self) -> AsyncGenerator[AnyPiece, None]:
@@ -99,10 +99,11 @@ class BlockAnswer:
         return CallPiece(call.name, {**whole, "brokenOff": cut}) if cut else call
 
     def _read_call(self, step: Block) -> CallPiece:
-        if step.kind == "file":
-            return CallPiece(FILE_BLOCK, {"path": step.path, "content": step.body})
-        if step.kind == "tool":
-            return CallPiece(step.language, parse_parameters(step.body, self._tools[step.language]))
+        if step.kind == "write":
+            return CallPiece(FILE_BLOCK, {"path": step.name, "content": step.body})
+        if step.kind == "call":
+            tool = self._tools.get(step.name)
+            return CallPiece(step.name, parse_parameters(step.body, tool) if tool else {})
         if not can_change(self._request.tools):
             return translate_command(step.body)
         return find_skill_reading(step.body) or CallPiece("shell", {"command": step.body})

@@ -12,6 +12,7 @@ from functools import reduce
 
 from ollm.domain.messages import JsonObject, ToolCall
 from ollm.domain.struct import Data
+from ollm.domain.text import format_count
 from ollm.domain.tools import ToolCallRecord
 from ollm.providers.base import CallPiece
 from ollm.runtime.small_models.blocks import FILE_BLOCK, read_blocks
@@ -26,8 +27,12 @@ CHARS_PER_TOKEN = 3
 MAX_FAILURES = 6  # times that one command fails in a turn, whatever is changed for it
 TEMPERATURES = (0.0, 0.4, 0.7, 0.9)  # by the steps without effect since the last one that had some
 NOTHING_DONE = "No file was changed and no command was run."
+ONLY_SHOWN = (
+    "This was only shown: nothing was run and no file was changed. Only blocks labelled `run` or `write` and a file's"
+    " name are carried out. If the request is to do it, write that block. If it is to show it, answer in one sentence."
+)
 ALREADY_RUN = "That was just run: it was not run again."
-NO_SHELL = "Nothing was run, this is no shell command: {}. To change a file, write its name above its block."
+NO_SHELL = "Nothing was run, this is no shell command: {}. To change a file, label its block `write` and its name."
 REFUSED_BEFORE = "This was refused: it was not asked for again."
 
 
@@ -57,7 +62,8 @@ class TurnGuide:
         self._seen: set[tuple[str, str]] = set()  # steps and their results since the last change
         self._denied: set[tuple[str, str]] = set()
         self._stalled = 0
-        self._tried_in_vain = self._acted = False
+        self._tried_in_vain = self._acted = self._explained = False
+        self._only_shown: dict[str, None] = {}  # blocks since the last step
 
     # Before the first request
 
@@ -85,10 +91,18 @@ class TurnGuide:
             return TEMPERATURES[0]
         return TEMPERATURES[min(self._stalled, len(TEMPERATURES) - 1)]
 
-    def begin_answer(self, words: str) -> None:
-        """Start reading the blocks of another answer. `words` is its remaining text; a block in it is not a step."""
+    def begin_answer(self, words: str, *, acts: bool) -> None:
+        """Start reading the blocks of another answer. `words` is its remaining text; a block in it is not a step. One
+        without a label may be the quoted output of a command."""
         self._pending = {}
-        self._tried_in_vain |= bool(read_blocks(words))
+        shown = {} if acts else dict.fromkeys(block.body for block in read_blocks(words) if block.name)
+        self._only_shown = {} if acts else self._only_shown | shown
+
+    def explain_shown(self) -> str:
+        """Tell the model once that its blocks were only shown, and how to carry one out."""
+        told = ONLY_SHOWN if self._only_shown and not self._explained else ""
+        self._explained |= bool(told)
+        return told
 
     def resolve_call(self, piece: CallPiece) -> Resolved:
         """Resolve a piece of an answer to a call. A block that names a file becomes the change it makes."""
@@ -179,6 +193,8 @@ class TurnGuide:
         fails = any(count >= MAX_FAILURES for count in self._failures.values())
         return "the same command fails again and again" if fails else ""
 
-    def describe_nothing(self) -> str:
-        """Say that nothing was done, if the model tried to."""
+    def describe_undone(self) -> str:
+        """Say which blocks were only shown, or that nothing was done though the model tried to."""
+        if self._only_shown:
+            return f"{format_count(len(self._only_shown), 'block')} shown, not carried out."
         return NOTHING_DONE if self._tried_in_vain and not self._acted else ""

@@ -19,7 +19,7 @@ from ollm.providers.base import CallPiece
 
 SKILLS_FOLDER = "/skills/"
 OTHER_TOOLS = (
-    "A block in the language of a tool's name calls that tool; write its parameters in it, one `name: value` a line."
+    "A block labelled `call` and a tool's name calls that tool; write its parameters in it, one `name: value` a line."
     " The tools, those parameters in brackets that may be left out:"
 )
 MAX_TOOL_LINE_CHARS = 240
@@ -115,13 +115,13 @@ def render_call(call: ToolCall) -> str:
     arguments = call.arguments
     match call.name:
         case "shell" if "command" in arguments:
-            return f"```bash\n{arguments['command']}\n```"
+            return put_in_fence(str(arguments["command"]), "run")
         case "write_file" if "path" in arguments:
-            return f"{arguments['path']}\n{put_in_fence(str(arguments.get('content', '')).rstrip())}"
+            return put_in_fence(str(arguments.get("content", "")).rstrip(), f"write {arguments['path']}")
         case "edit_file" if "path" in arguments:
-            return f"{arguments['path']}\n{put_in_fence(render_edits(arguments.get('edits')))}"
+            return put_in_fence(render_edits(arguments.get("edits")), f"write {arguments['path']}")
     lines = "\n".join(f"{name}: {value}" for name, value in arguments.items())
-    return f"```{call.name}\n{lines}\n```"
+    return put_in_fence(lines, f"call {call.name}")
 
 
 def render_edits(edits: object) -> str:
