@@ -34,7 +34,7 @@ from tests.app.places import AppPlace
 from tests.app.test_process import options, say, use
 from tests.cli.running import Runner, running
 from tests.covers import covers
-from tests.servers.answers import Answer, Request
+from tests.servers.answers import PROBE, Answer, Request
 from tests.servers.openai import ScriptedServer
 
 KEY = "abcdefgh12345678"
@@ -136,6 +136,8 @@ def model(
     def answer(request: Request) -> Answer:
         messages, tools = request.body["messages"], request.body.get("tools", ())
         last = messages[-1]["content"]
+        if probed := PROBE.search(last):
+            return say(probed[1], {probed[2]: probed[3]})
         if "4711" in last:
             right = messages[-1]["role"] == takes_results
             return Answer(text="The code is 4711.") if right else say("read_file", {"path": "alpha.txt"})
@@ -183,9 +185,9 @@ def answer_in_blocks(request: Request) -> Answer:
     """A model that writes its calls badly and blocks well."""
     last = request.body["messages"][-1]["content"]
     if "Change LIMIT" in last and not request.body.get("tools"):
-        return Answer(text='conf.py\n```\nDEBUG = False\nNAME = "x"\nLIMIT = 20\n```', prompt_tokens=900)
+        return Answer(text='```write conf.py\nDEBUG = False\nNAME = "x"\nLIMIT = 20\n```', prompt_tokens=900)
     if "Delete the file" in last:
-        return Answer(text="```bash\nrm old.txt\n```", prompt_tokens=900)
+        return Answer(text="```run\nrm old.txt\n```", prompt_tokens=900)
     return Answer(text="I would look for it.", prompt_tokens=900)
 
 

@@ -82,15 +82,17 @@ HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close
         Answer(calls=[("write_file", r'{"path": "a.txt", "content": "half \ud83d, whole \ud83d\ude00"}')]),
         Answer(calls=[("write_file", r'{"path": "a.txt", content: "half \ud83d, whole \ud83d\ude00"')]),
         Answer(
-            text=r'<tool_call>{"name": "write_file", "arguments": {"path": "a.txt", "content": '
-            r'"half \ud83d, whole \ud83d\ude00"}}</tool_call>'
+            text="```json\n"
+            r'{"name": "write_file", "arguments": {"path": "a.txt", "content": '
+            r'"half \ud83d, whole \ud83d\ude00"}}'
+            "\n```"
         ),
     ],
     ids=["call", "broken call", "call in text"],
 )
 async def test_half_a_character_in_an_answer_is_replaced(tmp_path: Path, call: Answer) -> None:
     async with running(tmp_path, [call, Answer(raw=HEAD + b"\n\n".join(CHUNKS))]) as runner:
-        done = await runner.run("-p", "go", "--yes")
+        done = await runner.run("-p", "go", "--yes", OLLM_CALL_FORM="text")
 
         assert (done.code, done.out) == (0, "half \ufffd\n")
         assert (runner.workspace / "a.txt").read_text() == "half \ufffd, whole \U0001f600"

@@ -8,12 +8,11 @@ from typing import Any
 import pytest
 
 from tests.cli.running import Runner, running
-from tests.servers.answers import Answer, Request
+from tests.servers.answers import PROBE, Answer, Request, write_probed_call
 from tests.servers.ollama import OllamaServer
 from tests.servers.openai import ScriptedServer
 from tests.sizes import SOAK
 
-CALL = '<tool_call>\n{"name": "read_file", "arguments": {"path": "alpha.txt"}}\n</tool_call>'
 REFUSED = {"error": {"message": "Conversation roles must alternate", "code": 400}}
 NO_PARSER = {"error": {"message": '"auto" tool choice requires --enable-auto-tool-choice and --tool-call-parser'}}
 
@@ -51,10 +50,11 @@ class Template:
             message = f"This model's maximum context length is {window} tokens, your prompt has {len(words)} tokens."
             return Answer(status=400, body={"error": {"message": message, "code": 400}})
         counted = 0 if self.faults.get("silent") else len(words)
-        if body.get("tools") and "alpha.txt" in body["messages"][-1]["content"]:
-            native = not self.faults.get("parser")
-            call = Answer(calls=[("read_file", {"path": "alpha.txt"})]) if native else Answer(text=CALL)
-            return Answer(text=call.text, calls=call.calls, prompt_tokens=counted)
+        probed = PROBE.search(body["messages"][-1]["content"])
+        if body.get("tools") and probed:
+            if self.faults.get("parser"):
+                return Answer(text=write_probed_call(request, "tag"), prompt_tokens=counted)
+            return Answer(calls=[(probed[1], {probed[2]: probed[3]})], prompt_tokens=counted)
         return Answer(text=self.text, prompt_tokens=counted, cached_tokens=cached, read_seconds=0.01)
 
 

@@ -20,7 +20,7 @@ from tests.cli.command import SCRIPT
 from tests.cli.running import running
 from tests.covers import covers
 from tests.servers import OllamaServer
-from tests.servers.answers import Answer
+from tests.servers.answers import LEAKS, Answer, write_probed_call
 from tests.servers.certificates import self_signed
 from tests.servers.files import FileServer, serving
 from tests.servers.handled import serve_with
@@ -108,7 +108,8 @@ STREAMS = json.loads((ANSWERS / "streams.json").read_text(encoding="utf-8"))
 
 FILES = {"notes.txt": "milk\n", "app.py": "foo = 1\n"}
 
-LEARNT = {"native": "native"}  # everything else is a call written as text
+# Every form but the native one is learnt by a probe, which the server answers in the same form.
+FORMS = {"tool_call": "tag", "function with JSON": "function", "bare JSON": "json"}
 
 
 def replay(entry: dict[str, Any]) -> Answer:
@@ -127,7 +128,6 @@ def test_there_is_a_recording_of_every_form() -> None:
         "function with JSON",
         "bare JSON",
         "invoke",
-        "elements",
         "mistral",
     }
 
@@ -137,7 +137,13 @@ def test_there_is_a_recording_of_every_form() -> None:
 @covers("T10.1")
 @pytest.mark.parametrize("entry", STREAMS, ids=[f"{entry['form']}: {entry['asked']}" for entry in STREAMS])
 async def test_a_recorded_call_is_made(tmp_path: Path, entry: dict[str, Any]) -> None:
-    async with running(tmp_path, [replay(entry), "Done."]) as runner:
+    left, form = [replay(entry), Answer(text="Done.")], FORMS.get(entry["form"], entry["form"])
+
+    def answer(request: Any) -> Answer:
+        probed = write_probed_call(request, form) if form in LEAKS else ""
+        return Answer(text=probed) if probed else left.pop(0)
+
+    async with running(tmp_path, answer) as runner:  # type: ignore[arg-type]
         for name, text in FILES.items():
             (runner.workspace / name).write_text(text, encoding="utf-8")
         ended = await runner.run("-p", entry["asked"], "--mode", "code", "-o", "json", "--yes")
@@ -147,7 +153,9 @@ async def test_a_recorded_call_is_made(tmp_path: Path, entry: dict[str, Any]) ->
     assert [(call["name"], call["args"]) for call in said["toolCalls"]] == [(name, arguments)]
     assert (ended.code, said["text"]) == (0, "Done.")
     (facts,) = json.loads((runner.home / "model-facts.json").read_text(encoding="utf-8")).values()
-    assert facts["callForm"] == LEARNT.get(entry["form"], "text")
+    assert (facts["callForm"], facts.get("writtenForm", "fence")) == (
+        ("native", "fence") if form == "native" else ("text", form)
+    )
     if name == "write_file":
         assert (runner.workspace / arguments["path"]).read_text(encoding="utf-8").strip() == "hi there"
 
@@ -184,8 +192,15 @@ async def test_a_server_started_without_tool_calls_works_and_says_once_how_to_ha
 
 @pytest.mark.parametrize("entry", select("tools-unsupported"))
 async def test_the_probe_does_not_stop_at_a_server_without_tool_calls(tmp_path: Path, entry: dict[str, Any]) -> None:
+    def say(request: Any) -> str:
+        return write_probed_call(request, "fence") or FENCE
+
     def answer(request: Any) -> Answer:
-        return Answer(status=entry["status"], body=entry["body"]) if request.body.get("tools") else Answer(text=FENCE)
+        return (
+            Answer(status=entry["status"], body=entry["body"])
+            if request.body.get("tools")
+            else Answer(text=say(request))
+        )
 
     async with running(tmp_path, []) as runner:
         runner.server.script = answer

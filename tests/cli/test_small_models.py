@@ -10,21 +10,27 @@ from bench.context_simulation.server import FACT_FREE, REFUSAL, CountingServer
 from bench.context_simulation.tokenizer import ByteTokenizer
 
 from tests.cli.command import ollm
-from tests.cli.running import running, texts
+from tests.cli.running import running
 from tests.covers import covers
-from tests.servers.answers import Answer
+from tests.servers.answers import LEAKS, Answer, write_probed_call
 from tests.sizes import size
 
 FENCE = '```json\n{"name": "read_file", "arguments": {"path": "note.txt"}}\n```'
 
 
 async def answered(
-    directory: Path, script: list[Answer | str], *more: str, **options: Any
+    directory: Path, script: list[Answer | str], *more: str, form: str = "text", **options: Any
 ) -> tuple[dict[str, Any], Any]:
     async with running(directory, script, **options) as runner:
         (runner.workspace / "note.txt").write_text("the code is 4711\n")
-        done = await runner.run("-p", "what does note.txt say?", "-o", "json", *more)
+        done = await runner.run("-p", "what does note.txt say?", "-o", "json", *more, OLLM_CALL_FORM=form)
     return {"code": done.code, "err": done.err, **(json.loads(done.out) if done.out else {})}, runner
+
+
+def leak(form: str, *answers: str) -> Any:
+    """The answers of a server that does not recognize its model's calls, and passes them on as text."""
+    left = list(answers)
+    return lambda request: Answer(text=write_probed_call(request, form) or left.pop(0))
 
 
 def facts(runner: Any) -> dict[str, Any]:
@@ -33,48 +39,29 @@ def facts(runner: Any) -> dict[str, Any]:
 
 
 @covers("T10.1", "S1.3")
-@pytest.mark.parametrize(
-    "written",
-    [
-        FENCE,
-        '<tool_call>\n{"name": "read_file", "arguments": {"path": "note.txt"}}\n</tool_call>',
-        '{"name": "read_file", "arguments": {"path": "note.txt",}',
-        "<function=read_file><parameter=path>note.txt</parameter></function>",
-    ],
-)
-async def test_a_call_written_as_text_is_run_and_never_shown(tmp_path: Path, written: str) -> None:
-    said, runner = await answered(tmp_path, [f"Let me look.\n{written}\nIt says nothing.", "It says 4711."])
+@pytest.mark.parametrize("form", LEAKS)
+async def test_a_call_that_the_server_leaks_as_text_is_run_once_a_probe_has_shown_the_leak(
+    tmp_path: Path, form: str
+) -> None:
+    script = leak(form, f"Let me look.\n{LEAKS[form] % ('read_file', 'path', 'note.txt')}", "It says 4711.")
+    said, runner = await answered(tmp_path, script, form="auto", kind="llama.cpp")
 
     assert (said["code"], said["text"]) == (0, "Let me look.\n\nIt says 4711.")
     assert [(call["name"], call["status"]) for call in said["toolCalls"]] == [("read_file", "ok")]
-    assert [text for role, text in texts(runner.sessions()[0]) if role == "assistant"] == [
-        "Let me look.\n",
-        "It says 4711.",
-    ]
-    assert "the code is 4711" in runner.server.chats[1]["messages"][-1]["content"]
-
-
-async def test_what_was_learnt_of_the_form_is_kept_and_told_in_one_line(tmp_path: Path) -> None:
-    said, runner = await answered(tmp_path, [TAGGED, "It says 4711."])
-
+    assert "the code is 4711" in runner.server.chats[-1]["messages"][-1]["content"]
     known = facts(runner)
-    assert (known["callForm"], known["writtenForm"]) == ("text", "tag")
-    assert "writes tool calls as text" in said["err"]
-    assert len([line for line in said["err"].splitlines() if "writes tool calls as text" in line]) == 1
+    assert (known["callForm"], known.get("writtenForm", "fence"), known["resultForm"]) == ("text", form, "user")
+    assert said["err"].count("writes tool calls as text") == 1
+    assert ("--jinja" in said["err"]) is (form != "fence")
 
 
-TAGGED = '<tool_call>{"name": "read_file", "arguments": {"path": "note.txt"}}</tool_call>'
-
-
-async def test_a_model_that_does_not_write_as_its_template_does_gets_results_as_user_messages(tmp_path: Path) -> None:
-    said, runner = await answered(tmp_path, [FENCE, "It says 4711."])
-
-    assert said["text"] == "It says 4711."
-    sent = runner.server.chats[1]["messages"]
-    assert [message["role"] for message in sent] == ["system", "user", "assistant", "user"]
-    assert sent[2]["content"] == FENCE
-    assert "read_file returned:" in sent[3]["content"]
-    assert facts(runner)["resultForm"] == "user"
+async def test_text_that_looks_like_a_call_stays_text_if_the_probe_shows_no_leak(tmp_path: Path) -> None:
+    native = Answer(calls=[("read_file", {"path": "x"})])
+    script = [f"It says:\n{FENCE}", "I cannot do that.", f"Again:\n{FENCE}", native]
+    async with running(tmp_path, script) as runner:
+        first = await runner.run("-p", "what does it say?", "-o", "json", "--yes")
+        assert (json.loads(first.out)["text"], json.loads(first.out)["toolCalls"]) == (f"It says:\n{FENCE}", [])
+        assert len(runner.server.chats) == 2
 
 
 async def test_a_prompt_with_results_as_user_messages_only_grows(tmp_path: Path) -> None:
@@ -98,7 +85,7 @@ async def test_a_call_that_does_not_parse_gets_one_word_of_what_was_wrong(tmp_pa
 
 
 async def test_only_one_such_word_is_said(tmp_path: Path) -> None:
-    wrong = "<tool_call>\n{what\n</tool_call>"
+    wrong = '```json\n{"name": "show_file", "arguments": {}}\n```'
     said, runner = await answered(tmp_path, [wrong, wrong, Answer(status=400, body={"error": "no schema here"})])
 
     assert said["code"] == 0
@@ -108,7 +95,7 @@ async def test_only_one_such_word_is_said(tmp_path: Path) -> None:
 
 
 async def test_a_call_that_keeps_failing_is_bound_to_the_schema_of_the_tools(tmp_path: Path) -> None:
-    wrong = "<tool_call>\n{what\n</tool_call>"
+    wrong = '```json\n{"name": "show_file", "arguments": {}}\n```'
     right = '{"name": "read_file", "arguments": {"path": "note.txt"}}'
     said, runner = await answered(tmp_path, [wrong, wrong, right, "It says 4711."], kind="vllm")
 
@@ -120,15 +107,15 @@ async def test_a_call_that_keeps_failing_is_bound_to_the_schema_of_the_tools(tmp
 
 
 async def test_a_server_that_ignores_the_schema_is_noticed_and_not_asked_again(tmp_path: Path) -> None:
-    wrong = "<tool_call>\n{what\n</tool_call>"
+    wrong = '```json\n{"name": "show_file", "arguments": {}}\n```'
     script: list[Answer | str] = [wrong, wrong, "Hello! How can I help?", wrong, wrong]
     async with running(tmp_path, script, kind="vllm") as runner:
-        first = await runner.run("-p", "what does note.txt say?")
+        first = await runner.run("-p", "what does note.txt say?", OLLM_CALL_FORM="text")
         assert runner.server.chats[2]["response_format"]
         assert runner.server.chats[2]["temperature"] == 0
         assert "ignores response_format" in first.err
         assert facts(runner)["bindsAnswers"] is False
-        await runner.run("-p", "what does note.txt say?")
+        await runner.run("-p", "what does note.txt say?", OLLM_CALL_FORM="text")
 
     assert len(runner.server.chats) == 5
     assert not any("response_format" in chat for chat in runner.server.chats[3:])

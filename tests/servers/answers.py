@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import msgspec
@@ -48,3 +49,20 @@ class Request(msgspec.Struct):
     headers: dict[str, str]
     body: Any
     connection: int  # number of the connection it came on
+
+
+PROBE = re.compile(r"Call (\w+) with (\w+) = (\w+)$")
+LEAKS = {
+    "fence": '```json\n{"name": "%s", "arguments": {"%s": "%s"}}\n```',
+    "tag": '<tool_call>\n{"name": "%s", "arguments": {"%s": "%s"}}\n</tool_call>',
+    "json": '{"name": "%s", "arguments": {"%s": "%s"}}',
+    "mistral": '[TOOL_CALLS][{"name": "%s", "arguments": {"%s": "%s"}}]',
+    "invoke": '<invoke name="%s">\n<parameter name="%s">%s</parameter>\n</invoke>',
+    "function": "<function=%s>\n<parameter=%s>\n%s\n</parameter>\n</function>",
+}
+
+
+def write_probed_call(request: Request, form: str) -> str:
+    """Answer the probe of calls as a server does that passes its model's calls on as text. "" for other requests."""
+    found = PROBE.search(str(request.body["messages"][-1]["content"]))
+    return LEAKS[form] % found.groups() if found else ""

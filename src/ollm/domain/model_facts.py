@@ -9,7 +9,7 @@ from ollm.domain.struct import Data
 
 CallForm = Literal["unknown", "native", "blocks", "text", "constrained", "none"]
 ResultForm = Literal["tool", "user"]
-WrittenForm = Literal["fence", "tag", "json"]
+WrittenForm = Literal["fence", "tag", "function", "invoke", "mistral", "python", "json"]
 SystemForm = Literal["system", "user"]
 ThinkingForm = Literal["none", "separate", "tagged", "opened"]  # in the answer: with both tags, or only the last
 ShownThinking = Literal["none", "turn", "session"]  # of the thinking sent back, what the template shows the model

@@ -29,7 +29,7 @@ from ollm.runtime.model.probe import (
 from ollm.runtime.prompt.breakdown import list_context_parts
 from ollm.services.token_counting import estimate_units
 from tests.runtime.model.test_tool_call_fallback import talking
-from tests.servers.answers import Answer, Request
+from tests.servers.answers import PROBE, Answer, Request, write_probed_call
 from tests.servers.openai import ScriptedServer
 
 PATH = {"type": "object", "properties": {"path": {"type": "string"}}}
@@ -44,6 +44,8 @@ def tools(count: int) -> tuple[ToolSchema, ...]:
 def good(request: Request, *, bears: int = 99, copies: bool = True, takes: str = "tool") -> Answer:
     messages = request.body["messages"]
     last, shown = messages[-1]["content"], len(request.body.get("tools", ()))
+    if probed := PROBE.search(last):
+        return Answer(calls=[(probed[1], {probed[2]: probed[3]})])
     if "4711" in last:
         right = messages[-1]["role"] == takes
         return Answer(text="It is 4711.") if right else Answer(calls=[("read_file", {"path": "alpha.txt"})])
@@ -152,9 +154,9 @@ async def test_blocks_that_a_model_writes_by_itself_are_counted() -> None:
     def say(request: Request) -> Answer:
         asked = request.body["messages"][-1]["content"]
         if "PORT" in asked:
-            return Answer(text="```bash\ngrep -rn PORT .\n```")
+            return Answer(text="```run\ngrep -rn PORT .\n```")
         changed = CONF.replace("12", "20")
-        return Answer(text="```bash\nrm old.txt\n```" if "old.txt" in asked else f"conf.py\n```\n{changed}```")
+        return Answer(text="```run\nrm old.txt\n```" if "old.txt" in asked else f"```write conf.py\n{changed}```")
 
     tools = tuple(
         ToolSchema(name=name, description=name, parameters={"type": "object", "properties": {}})
@@ -218,6 +220,8 @@ class CountingServer(ScriptedServer):
         body = request.body
         if body.get("tools") and self.form == "refused":
             return Answer(status=400, body=REFUSED)
+        if leaked := write_probed_call(request, "fence") if self.form != "native" else "":
+            return Answer(text=leaked)
         prompt = body.get("prompt") or template(body)
         self.read.append(round(estimate_units(prompt)))
         return Answer(**self.said(prompt, decides="prompt" in body), prompt_tokens=self.read[-1])

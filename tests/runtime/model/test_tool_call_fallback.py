@@ -65,7 +65,10 @@ async def test_a_native_call_stays_as_it_is_and_is_learnt() -> None:
 
 
 async def test_a_model_known_to_stumble_is_bound_without_a_hint() -> None:
-    script = ["I look.\n<tool_call>\n{what\n</tool_call>", '{"name": "read_file", "arguments": {"path": "a.txt"}}']
+    script = [
+        'I look.\n```json\n{"name": "show_file", "arguments": {}}\n```',
+        '{"name": "read_file", "arguments": {"path": "a.txt"}}',
+    ]
     facts = ModelFacts(key="k", call_form="constrained")
     async with talking(script, facts, kind="llama.cpp") as (model, server):
         pieces = await asked(model)
@@ -78,42 +81,23 @@ async def test_a_model_known_to_stumble_is_bound_without_a_hint() -> None:
     assert server.chats[1]["response_format"]["json_schema"]["schema"] == build_call_schema(TOOLS)
 
 
-def done(result: str) -> tuple[PromptMessage, ...]:
-    call = ToolCall(id="c", name="read_file", arguments={"path": "a.txt"})
-    return (
-        *ASKED,
-        PromptMessage(role="assistant", content="", calls=(call,)),
-        PromptMessage(role="tool", content=result, call_id="c", tool_name="read_file"),
-    )
-
-
-async def test_a_model_that_asks_again_for_what_it_was_given_gets_it_in_the_other_form() -> None:
-    facts = ModelFacts(key="k", call_form="text", result_form="tool")
-    async with talking([FENCE, "It says hi."], facts) as (model, server):
-        pieces = await asked(model, done("hi"))
-
-    assert not any(isinstance(piece, CallPiece) for piece in pieces)
-    assert [chat["messages"][-1]["role"] for chat in server.chats] == ["tool", "user"]
-    assert "read_file returned:\nhi" in server.chats[1]["messages"][-1]["content"]
-    assert model.facts.result_form == "user"
-
-
 async def test_two_answers_that_needed_the_schema_are_remembered() -> None:
-    wrong = "<tool_call>\n{what\n</tool_call>"
+    wrong = '```json\n{"name": "show_file", "arguments": {}}\n```'
     right = '{"name": "read_file", "arguments": {"path": "a.txt"}}'
-    async with talking([wrong, wrong, right] * 2, kind="vllm") as (model, _):
+    facts = ModelFacts(key="k", call_form="text", result_form="user")
+    async with talking([wrong, wrong, right] * 2, facts, kind="vllm") as (model, _):
         assert READ in await asked(model)
-        assert model.facts.call_form == "unknown"
+        assert model.facts.call_form == "text"
         assert READ in await asked(model)
 
     assert model.facts.call_form == "constrained"
 
 
 async def test_ollama_is_bound_by_its_format() -> None:
-    wrong = "<tool_call>\n{what\n</tool_call>"
+    wrong = '```json\n{"name": "show_file", "arguments": {}}\n```'
     async with OllamaServer([wrong, wrong, '{"name": "read_file", "arguments": {"path": "a.txt"}}']) as server:
         provider = Ollama(Exchange(server.base_url, ProviderTimeouts()))
-        model = Model(provider, server.model, 4096, ModelFacts(key="k"))
+        model = Model(provider, server.model, 4096, ModelFacts(key="k", call_form="text"))
         pieces = await asked(model)
         await provider.close()
 
@@ -158,8 +142,9 @@ async def test_a_server_that_says_nothing_while_it_reads_is_timed_by_the_speed_m
 
 @covers("S4.1")
 async def test_the_end_comes_once_with_what_all_requests_took() -> None:
-    wrong = Answer(text='{"name": "nothing", "arguments": {}}', prompt_tokens=50, completion_tokens=7)
-    async with talking([wrong, Answer(text=FENCE, prompt_tokens=90, completion_tokens=9)]) as (model, _):
+    wrong = Answer(text='```json\n{"name": "nothing", "arguments": {}}\n```', prompt_tokens=50, completion_tokens=7)
+    right, facts = Answer(text=FENCE, prompt_tokens=90, completion_tokens=9), ModelFacts(key="k", call_form="text")
+    async with talking([wrong, right], facts) as (model, _):
         pieces = await asked(model)
 
     (end,) = (piece for piece in pieces if isinstance(piece, FinishPiece))

@@ -7,6 +7,7 @@ valid.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import starmap
 from typing import Any
 
 from msgspec.structs import replace
@@ -19,7 +20,13 @@ from ollm.providers.base import merge_user_messages
 CALL_MARKS: dict[WrittenForm, tuple[str, str]] = {
     "fence": ("```json\n", "\n```"),
     "tag": ("<tool_call>\n", "\n</tool_call>"),
+    "mistral": ("[TOOL_CALLS]", ""),
+    "python": ("<|python_tag|>", ""),
     "json": ("", ""),
+}
+ELEMENT_MARKS: dict[WrittenForm, tuple[str, str, str]] = {
+    "function": ("<function={}>\n", "<parameter={}>\n{}\n</parameter>\n", "</function>"),
+    "invoke": ('<invoke name="{}">\n', '<parameter name="{}">{}</parameter>\n', "</invoke>"),
 }
 CLOSED_SCHEMA = {"additionalProperties": False}  # a model that may add parameters of its own goes on adding them
 EXAMPLE_VALUES: dict[str, Any] = {"string": "…", "integer": 1, "number": 1, "boolean": True, "array": [], "object": {}}
@@ -27,6 +34,10 @@ EXAMPLE_VALUES: dict[str, Any] = {"string": "…", "integer": 1, "number": 1, "b
 
 def render_call(call: ToolCall, form: WrittenForm) -> str:
     """Render a call as the model would write it."""
+    if form in ELEMENT_MARKS:
+        opening, parameter, closing = ELEMENT_MARKS[form]
+        texts = {name: value if isinstance(value, str) else _dump_json(value) for name, value in call.arguments.items()}
+        return opening.format(call.name) + "".join(starmap(parameter.format, texts.items())) + closing
     before, after = CALL_MARKS[form]
     return before + _dump_json({"name": call.name, "arguments": call.arguments}) + after
 
@@ -63,8 +74,11 @@ def add_tool_list(
 
 def explain_calling(tools: Sequence[ToolSchema], form: WrittenForm) -> str:
     """Show an example call of the simplest tool."""
-    plainest = min(tools, key=lambda tool: (len(tool.parameters.get("required", ())) != 1, tool.name != "read_file"))
-    return f"To use a tool, write only the call:\n{render_call(make_example_call(plainest), form)}"
+    return f"To use a tool, write only the call:\n{render_call(make_example_call(choose_plainest(tools)), form)}"
+
+
+def choose_plainest(tools: Sequence[ToolSchema]) -> ToolSchema:
+    return min(tools, key=lambda tool: (len(tool.parameters.get("required", ())) != 1, tool.name != "read_file"))
 
 
 def make_example_call(tool: ToolSchema) -> ToolCall:

@@ -1,4 +1,4 @@
-"""Parsing and repair of calls written as text (T10.1): JSON in all its shapes, and XML-like forms.
+"""Parsing and repair of calls written as text (T10.1): JSON, and elements as some templates use them.
 
 Only offered tools are ever called. json-repair is imported only when strict JSON fails.
 """
@@ -19,21 +19,16 @@ from ollm.providers.base import CallPiece, unescape_surrogates
 
 Offered = Mapping[str, ToolSchema]
 
-NAME_KEYS = ("name", "tool", "tool_name", "toolName", "function", "function_name", "recipient_name", "action")
-ARGUMENT_KEYS = ("arguments", "parameters", "args", "params", "input", "tool_input", "action_input", "toolInput")
+NAME_KEYS = ("name", "tool", "tool_name", "function")
+ARGUMENT_KEYS = ("arguments", "parameters", "args", "input")
 MAX_CALL_CHARACTERS = 1 << 20
 NO_CALL_MISTAKE = "it is not a JSON object with name and arguments."
 MAX_REPAIR_CHARACTERS = 200_000  # mending takes time that grows faster than the text
 
 _ELEMENT = compile_late(
-    r"<(?:function=|invoke\s+name=|tool\s+name=|(?=[A-Za-z]))[\"']?([\w.-]+)[\"']?\s*>(.*?)(?:</(?:function|invoke|tool|\1)>|\Z)",
-    re.DOTALL,
+    r"<(?:function=|invoke\s+name=)[\"']?([\w.-]+)[\"']?\s*>(.*?)(?:</(?:function|invoke)>|\Z)", re.DOTALL
 )
-_PARAMETER = compile_late(
-    r"<(?:parameter=|parameter\s+name=|(?!/|parameter\b))[\"']?([\w.-]+)[\"']?\s*>(.*?)</(?:parameter|\1)>",
-    re.DOTALL,
-)
-_WRAPPERS = compile_late(r"</?(?:tool_calls?|tools?|tool_use|function_calls?)>")
+_PARAMETER = compile_late(r"<(?:parameter=|parameter\s+name=)[\"']?([\w.-]+)[\"']?[^<>]*>(.*?)</parameter>", re.DOTALL)
 
 
 class ParsedCalls(Data, frozen=True):
@@ -47,9 +42,7 @@ class ParsedCalls(Data, frozen=True):
 
 def parse_calls(text: str, offered: Offered) -> ParsedCalls:
     """Parse text that consists of calls, without the marks around them."""
-    found = list(_parse_elements(text, offered)) or list(
-        _find_calls(_parse_value(_WRAPPERS.sub("\n", text)), offered, depth=4)
-    )
+    found = list(_parse_elements(text, offered)) or list(_find_calls(_parse_value(text), offered, depth=4))
     calls = tuple(call for call in found if isinstance(call, CallPiece))
     if calls:
         return ParsedCalls(calls=calls)
@@ -143,12 +136,11 @@ def _read_arguments(rest: JsonObject, tool: ToolSchema) -> JsonObject | str:
 
 
 def _parse_elements(text: str, offered: Offered) -> Iterator[CallPiece | str]:
-    """Parse `<function=NAME>`, `<invoke name="NAME">` and `<NAME>` with parameters as elements or JSON."""
+    """Parse `<function=NAME>` and `<invoke name="NAME">` with parameters as elements or JSON."""
     for found in _ELEMENT.finditer(text):
         name, body = strip_tool_prefix(found[1]), found[2]
         if name not in offered:
-            if found[0].startswith(("<function=", "<invoke", "<tool ")):
-                yield f"there is no tool named {name[:60]!r}; the tools are {', '.join(sorted(offered))}."
+            yield f"there is no tool named {name[:60]!r}; the tools are {', '.join(sorted(offered))}."
             continue
         whole = _parse_value(body)
         if isinstance(whole, dict):

@@ -52,6 +52,7 @@ class Model:
         self.said_window = window  # by the settings or the server, before it was learnt that less is served
         self.facts = self.counted = facts  # `counted`: by what the last request was sent
         self._stumbles = 0
+        self._may_probe = True  # whether an unknown model calls in text, once
         self._reading = ReadingTime()
         self.pictures = RefusedPictures()
         self.why = why  # why this server, model and window
@@ -204,6 +205,7 @@ class Model:
             finally:
                 if answer:
                     self.facts, self.counted, self._stumbles = answer.facts, answer.counted, answer.stumbles
+                    self._may_probe = answer.may_probe
                     self.advice = answer.advice or self.advice
                 else:
                     self.facts = watch.update_facts(self.facts)
@@ -252,7 +254,7 @@ class Model:
 
     def _create_answer(self, request: ChatRequest) -> ToolCallFallback | BlockAnswer:
         if self.facts.call_form != "blocks":
-            return ToolCallFallback(self.provider, request, self.facts, self._stumbles)
+            return ToolCallFallback(self.provider, request, self.facts, self._stumbles, may_probe=self._may_probe)
         from ollm.runtime.model.block_answer import BlockAnswer
 
         return BlockAnswer(self.provider, request, self.facts, self._stumbles)

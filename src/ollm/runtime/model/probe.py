@@ -258,31 +258,28 @@ class Probe:
         """Check that the server recognizes a call, without learning from a model that makes none."""
         if not facts.takes_tools:
             return facts, None, "not tested: the model is not shown the tools"
-        found, _, told = await self._try_call_form(facts)
-        if "parser" in found.faults and found.takes_tools:
-            return found, False, told
+        found, _, told = await self._try_call_form(replace(facts, call_form="unknown"), only_parser=True)
         if "parser" in found.faults:
-            return replace(found, call_form=facts.call_form), False, "the server refuses tools"
-        if found.call_form == "native":
-            return facts, True, "calls are recognized"
-        return facts, None, f"{UNKNOWN}: the model made no call in the form of its template"
+            return found if found.takes_tools else replace(found, call_form=facts.call_form), False, told
+        known = found.call_form == "native"
+        told = "calls are recognized" if known else f"{UNKNOWN}: the model made no call in the form of its template"
+        return facts, known or None, told
 
-    async def _try_call_form(self, facts: ModelFacts) -> Finding:
+    async def _try_call_form(self, facts: ModelFacts, *, only_parser: bool = False) -> Finding:
         """Find the simplest form that works for one plain call."""
         fallback, parser = self._prepare_request(facts, self._tools(TOOL_COUNTS[0]), "Read the file alpha.txt.")
-        await collect_pieces(fallback.request_answer(parser))
-        offered, facts = facts.takes_tools, fallback.facts
+        offered, facts = facts.takes_tools, await fallback.probe_call_form()
+        self._advice = fallback.advice
         if offered and not facts.takes_tools:
-            facts, self._advice = add_fault(facts, "parser"), fallback.advice
-        if parser.native:
-            return replace(facts, call_form="native"), True, "native"
-        if parser.calls:
-            form = parser.form or facts.written_form
-            facts, told = replace(facts, call_form="text", written_form=form), f"written as text ({form})"
-            if form == "tag" and facts.takes_tools:  # the mark of a template: the server should have read it
-                facts, told = add_fault(facts, "parser", result_form="user"), f"{told}, not recognized by the server"
-            return facts, True, told
-        if await fallback.request_constrained_calls(parser):
+            facts, told = add_fault(facts, "parser"), "the server refuses tools"
+            if only_parser:
+                return facts, False, told
+        if facts.call_form == "native":
+            return facts, True, "native"
+        if facts.call_form == "text":
+            missed = ", not recognized by the server" if facts.takes_tools else ""
+            return facts, True, f"written as text ({facts.written_form}){missed}"
+        if not only_parser and await fallback.request_constrained_calls(parser):
             return replace(facts, call_form="constrained"), True, "only when constrained to the tools' schema"
         return replace(facts, call_form="none"), False, "none"
 

@@ -1,15 +1,15 @@
-"""Gets a model to call tools in any form it supports: native, written as text, or constrained to a schema.
+"""Gets a model to call tools in the form it supports: native, written as text, or constrained to a schema.
 
-Each answer starts with the form known to work. After a malformed call the model gets one hint about the mistake. If
-that fails too, the next attempt is constrained to a call. The learnt facts are in `facts`.
+Text is a call only for a model that is known to write calls as text. For an unknown one a probe finds that out, once,
+when its answer ends like a call. After a malformed call the model gets one hint about the mistake. If that fails too,
+the next attempt is constrained to a call. The learnt facts are in `facts`.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Collection, Sequence
 from contextlib import aclosing
 from functools import cached_property
-from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -35,13 +35,15 @@ from ollm.providers.base import (
 from ollm.providers.text_calls.rendering import (
     add_tool_list,
     build_call_schema,
+    choose_plainest,
     explain_calling,
+    make_example_call,
     render_messages,
 )
 from ollm.services.loop_detection import StreamTracker
 
 if TYPE_CHECKING:
-    from ollm.providers.text_calls.stream_parser import CallStreamParser
+    from ollm.providers.text_calls.stream_parser import CallStreamParser, WrittenCalls
 
 MAX_BLANK_CHARS = 400  # characters of nothing but blank space in a row
 MAX_BLANK_LINES = 60  # line breaks among them
@@ -124,38 +126,43 @@ class StreamWatch:
 
 
 class AnswerParser:
-    """Parses one answer."""
+    """Parses one answer. Calls are read from its text in these `forms` only."""
 
-    def __init__(self, tools: Sequence[ToolSchema], *, careful: bool = False) -> None:
-        self.calls: list[CallPiece] = []
+    def __init__(self, tools: Sequence[ToolSchema], forms: Collection[WrittenForm] = ()) -> None:
+        self.native: list[CallPiece] = []
         self.finish = FinishPiece()
-        self.native = False
-        self.form: WrittenForm | None = None
-        self.rejected = ""
-        self.mistake = ""
-        self._tools = tools
-        self._careful = careful
         self.watch = StreamWatch()
+        self._tools = tools
+        self.forms = forms
 
     @cached_property
-    def _call_text(self) -> CallStreamParser:
+    def _text(self) -> CallStreamParser:
         """Parser for calls in text, created when the answer begins so that it does not delay the request."""
         from ollm.providers.text_calls.stream_parser import CallStreamParser
 
-        return CallStreamParser(self._tools, careful=self._careful)
+        return CallStreamParser(self._tools, self.forms)
 
     @property
-    def call_failed(self) -> bool:
-        """True if the model attempted a call and none could be parsed."""
-        return not self.calls and bool(self.rejected)
+    def written(self) -> WrittenCalls | None:
+        """The calls at the end of the text, or the attempt at one, if the model made no native calls."""
+        return None if self.native else self._text.found
+
+    @property
+    def calls(self) -> list[CallPiece]:
+        return self.native or list(self.written.calls if self.written else ())
+
+    @property
+    def mistake(self) -> str:
+        """Why an attempt at a call in the text is none."""
+        return self.written.mistake if self.written else ""
 
     @property
     def shown_text(self) -> str:
-        return self._call_text.shown
+        return self._text.shown
 
     @property
-    def full_text(self) -> str:
-        return self.shown_text + self.rejected
+    def held_text(self) -> str:
+        return self._text.held
 
     async def parse_stream(self, pieces: AsyncGenerator[AnyPiece, None]) -> AsyncGenerator[AnyPiece, None]:
         """Yield the visible pieces as they come. Hold back the finish and the calls."""
@@ -164,9 +171,9 @@ class AnswerParser:
                 self.watch.observe_piece(piece)
                 match piece:
                     case TextPiece(text=text):
-                        if shown := self._call_text.feed(text):
+                        if shown := self._text.feed(text):
                             yield TextPiece(shown)
-                        if self._should_stop(text):
+                        if self.watch.is_endless(text, held=bool(self.held_text)):
                             self.watch.end_early()
                             break
                     case CallPiece():
@@ -176,30 +183,16 @@ class AnswerParser:
                     case _:
                         yield piece
         self.finish = self.watch.finish
-        if shown := self._finish_parsing():
+        if shown := self._text.finish():
             yield TextPiece(shown)
+        if self.native and self.held_text:
+            yield TextPiece(self.held_text)
 
     def _add_native_call(self, piece: CallPiece) -> None:
         from ollm.providers.text_calls.repair import repair_arguments
 
-        self.native = True
         arguments = piece.arguments if isinstance(piece.arguments, dict) else repair_arguments(piece.arguments)
-        self.calls.append(CallPiece(piece.name, arguments, piece.id))
-
-    def _should_stop(self, text: str) -> bool:
-        """Return True if nothing useful can follow."""
-        return self._call_text.is_over or self.watch.is_endless(text, held=bool(self._call_text.held_text))
-
-    def _finish_parsing(self) -> str:
-        shown = self._call_text.finish()
-        if self.native:
-            return shown
-        self.calls += self._call_text.calls
-        self.form = self._call_text.form
-        if self._call_text.attempts:
-            self.rejected = "".join(attempt.text for attempt in self._call_text.attempts)
-            self.mistake = self._call_text.attempts[0].mistake
-        return shown
+        self.native.append(CallPiece(piece.name, arguments, piece.id))
 
 
 MAX_CALL_TOKENS = 1024  # tokens of a call that is bound to a schema: a small model that writes more has lost its way
@@ -209,13 +202,16 @@ MAX_STUMBLED_ANSWERS = 2  # answers that needed the schema, after which it is us
 class ToolCallFallback:
     """One answer to one request with tools. `stumbles` counts the previous answers that needed the schema."""
 
-    def __init__(self, provider: Provider, request: ChatRequest, facts: ModelFacts, stumbles: int = 0) -> None:
+    def __init__(
+        self, provider: Provider, request: ChatRequest, facts: ModelFacts, stumbles: int = 0, *, may_probe: bool = True
+    ) -> None:
         self.facts = self.counted = facts  # `counted`: by what the request was sent whose prompt tokens are reported
         self.stumbles = stumbles
         self._provider = provider
         self._request = request
         self._usage = Usage()
-        self.advice = ""  # how the server would take tools, when it refused them
+        self.may_probe = may_probe
+        self.advice = ""  # how the server would take tools or recognize calls
 
     def stream_answer(self) -> AsyncGenerator[AnyPiece, None]:
         """Yield text as it comes, calls once they are complete and valid, and one finish."""
@@ -224,25 +220,67 @@ class ToolCallFallback:
     async def _run_attempts(self) -> AsyncGenerator[AnyPiece | PieceStream, None]:
         parser = self.create_parser()
         yield self.request_answer(parser)
-        if again := self._revise_facts(parser):
-            self.facts = again
-            parser = self.create_parser()
-            yield self.request_answer(parser)
-        if parser.call_failed:
-            yield self._retry_call(parser)
-        self._learn_from_answer(parser)
-        for call in parser.calls:
+        calls, text = parser.calls, parser.held_text
+        if parser.written and self.facts.call_form == "unknown" and not await self._writes_calls(parser.written.form):
+            calls = []
+        if parser.mistake and self.facts.call_form in ("text", "constrained"):
+            calls, text = await self._retry_call(parser)
+        if parser.native:
+            self.facts = replace(self.facts, call_form="native")
+        elif text and not calls:
+            yield TextPiece(text)
+        for call in calls:
             yield call
-        if not parser.calls and parser.rejected:
-            yield TextPiece(parser.rejected)
-        yield FinishPiece("tool_calls" if parser.calls else parser.finish.reason, self._usage)
+        yield FinishPiece("tool_calls" if calls else parser.finish.reason, self._usage)
+
+    async def _writes_calls(self, form: WrittenForm) -> bool:
+        """Find out whether the unknown model calls in this form, unless that was tried before in this conversation."""
+        if self.may_probe:
+            self.may_probe = False
+            self.facts = await self.probe_call_form()
+        return self.facts.call_form == "text" and self.facts.written_form == form
+
+    async def probe_call_form(self) -> ModelFacts:
+        """Ask for a call with a random word. Only a call with that word, native or as the whole end of the text, tells
+        how the model calls. A server that passes such text on does not recognize the model's calls."""
+        import secrets
+
+        from ollm.providers.server_remedies import find_remedy, identify_server
+
+        word, tool = secrets.token_hex(4), choose_plainest(self._request.tools)
+        name = next(iter(make_example_call(tool).arguments), "")
+        asked = PromptMessage(role="user", content=f"Call {tool.name} with {name} = {word}")
+        request = replace(self._request, messages=(asked,), tools=(tool,), max_tokens=MAX_CALL_TOKENS, temperature=0)
+        trial = ToolCallFallback(self._provider, request, replace(self.facts, call_form="unknown"), may_probe=False)
+        parser = trial.create_parser()
+        try:
+            async with aclosing(trial.request_answer(parser)) as pieces:
+                async for _ in pieces:
+                    pass
+        except ModelError:
+            return self.facts
+        self.advice = trial.advice or self.advice
+        known = self.facts if trial.facts.takes_tools else replace(self.facts, takes_tools=False, result_form="user")
+        if not any(word in str(call.arguments) for call in parser.calls):
+            return known
+        if parser.native or parser.written is None:
+            return replace(known, call_form="native")
+        known = replace(known, call_form="text", written_form=parser.written.form, result_form="user")
+        if not known.takes_tools or known.written_form == "fence":  # which no template asks for
+            return known
+        self.advice = find_remedy(await identify_server(self._provider), "parser")
+        return replace(known, faults=tuple(dict.fromkeys((*known.faults, "parser"))))
 
     def _render_request(self) -> ChatRequest:
         messages, tools = format_request(self._request.messages, self._request.tools, self.facts)
         return replace(self._request, messages=messages, tools=tools)
 
     def create_parser(self) -> AnswerParser:
-        return AnswerParser(self._request.tools, careful=self.facts.call_form == "native")
+        from ollm.providers.text_calls.stream_parser import ALL_FORMS
+
+        reads = self.facts.call_form in ("text", "constrained")
+        forms = (self.facts.written_form,) if reads else ALL_FORMS if self.facts.call_form == "unknown" else ()
+        return AnswerParser(self._request.tools, forms)
 
     async def request_answer(
         self, parser: AnswerParser, request: ChatRequest | None = None
@@ -259,38 +297,33 @@ class ToolCallFallback:
                 if not request.tools:
                     raise
                 self.advice = error.action
-                self.facts = replace(self.facts, takes_tools=False, result_form="user")
+                self.facts = replace(self.facts, takes_tools=False, call_form="text", result_form="user")
+                parser.forms = (self.facts.written_form,)
                 request = self._render_request()
         self.facts = parser.watch.update_facts(self.facts)
         self._count_usage(parser.finish.usage)
 
-    async def _retry_call(self, parser: AnswerParser) -> AsyncGenerator[AnyPiece, None]:
+    async def _retry_call(self, parser: AnswerParser) -> tuple[list[CallPiece], str]:
         """Send one hint about the mistake; then, if the server can, request a call constrained to the schema. A model
-        known to need the schema gets no hint. Text of the second attempt is shown only if it is the answer."""
-        if self.facts.call_form == "constrained":
-            parser.calls = await self.request_constrained_calls(parser)
-            return
-        second = self.create_parser()
-        text = ""
-        async with aclosing(self.request_answer(second, self._build_retry_request(parser))) as pieces:
-            async for piece in pieces:
-                if isinstance(piece, TextPiece):
-                    text += piece.text
-                else:
-                    yield piece
-        parser.finish = second.finish
-        if second.call_failed:
-            parser.calls = await self.request_constrained_calls(parser)
-            return
-        parser.calls, parser.form, parser.rejected = second.calls, second.form, ""
-        if text and not second.calls:
-            yield TextPiece(text)
+        known to need the schema gets no hint. Return the calls, and the text to show if there are none."""
+        text = parser.held_text
+        if self.facts.call_form == "text":
+            second = self.create_parser()
+            pieces = [piece async for piece in self.request_answer(second, self._build_retry_request(parser))]
+            parser.finish = second.finish
+            if not second.mistake:
+                return second.calls, "".join(piece.text for piece in pieces if isinstance(piece, TextPiece)) or text
+            parser = second
+        calls = await self.request_constrained_calls(parser)
+        if self.stumbles >= MAX_STUMBLED_ANSWERS and self.facts.binds_answers:
+            self.facts = replace(self.facts, call_form="constrained")
+        return calls, text
 
     def _build_retry_request(self, parser: AnswerParser) -> ChatRequest:
         request = self._render_request()
         how = explain_calling(self._request.tools, self.facts.written_form)
         words = f"That was no tool call: {parser.mistake} {how}\nOr answer in words."
-        said = PromptMessage(role="assistant", content=parser.full_text)
+        said = PromptMessage(role="assistant", content=parser.shown_text + parser.held_text)
         return replace(request, messages=(*request.messages, said, PromptMessage(role="user", content=words)))
 
     async def request_constrained_calls(self, parser: AnswerParser) -> list[CallPiece]:
@@ -331,34 +364,6 @@ class ToolCallFallback:
         self.facts = parser.watch.update_facts(self.facts)
         self._count_usage(parser.finish.usage)
         return text
-
-    def _revise_facts(self, parser: AnswerParser) -> ModelFacts | None:
-        """Return corrected facts if the answer disproves the current ones. The request is then sent again."""
-        writes = self.facts.result_form != "user" and self.facts.call_form != "native"
-        if writes and self._were_made_before(parser.calls):  # it did not take the result for what it is
-            return replace(self.facts, result_form="user")
-        return None
-
-    def _were_made_before(self, calls: list[CallPiece]) -> bool:
-        """Return True if all these calls were already made since the user's last message."""
-        turn = takewhile(lambda message: message.role != "user", reversed(self._request.messages))
-        made = [(call.name, call.arguments) for message in turn for call in message.calls]
-        return bool(calls) and all((call.name, call.arguments) in made for call in calls)
-
-    def _learn_from_answer(self, parser: AnswerParser) -> None:
-        if parser.native:
-            self.facts = replace(self.facts, call_form="native")
-        elif parser.form:
-            self._learn_form(parser.form)
-        may_bind = self.facts.binds_answers and self.facts.call_form in ("unknown", "text")
-        if self.stumbles >= MAX_STUMBLED_ANSWERS and may_bind:
-            self.facts = replace(self.facts, call_form="constrained")
-
-    def _learn_form(self, form: WrittenForm) -> None:
-        """Record the call form. A model that ignores its template's call form does not take its result form either."""
-        if self.facts.call_form in ("unknown", "none"):
-            self.facts = replace(self.facts, call_form="text", result_form="user")
-        self.facts = replace(self.facts, written_form=form)
 
     def _count_usage(self, usage: Usage) -> None:
         """Count prompt tokens of the first request, and add up completion tokens."""

@@ -122,14 +122,17 @@ def describe_changes(changes: dict[str, Any], advice: str = "") -> str:
     }
     read, write = changes.get("prefill_per_second"), changes.get("decode_per_second")
     news = [forms.get(changes.get("call_form", ""), "")]
+    if "parser" in changes.get("faults", ()):
+        news.append(f"the server does not recognize them (to fix it: {advice})" if advice else "")
     if read and write:
         news.append(f"prompt {read:.0f} tok/s, output {write:.0f} tok/s")
     if changes.get("binds_answers") is False:
         news.append("the server ignores response_format, so tool calls cannot be bound to a schema")
     if changes.get("takes_thinking") is False:
         news.append("the server refuses messages with thinking, so none is sent back")
-    if changes.get("faults"):
-        told = ", ".join("the system prompt" if fault == "system" else fault for fault in changes["faults"])
+    left_out = [fault for fault in changes.get("faults", ()) if fault != "parser"]
+    if left_out:
+        told = ", ".join("the system prompt" if fault == "system" else fault for fault in left_out)
         news.insert(0, f"its chat template leaves out: {told}, so ollm sends them in another way")
     line = "; ".join(filter(None, news))
     line = f"{line}. Run `ollm models probe` for more." if line else ""

@@ -121,6 +121,7 @@ class Prompt:
     def correct_sent_forms(self, facts: ModelFacts) -> None:
         """Correct the forms of the request sent last: the server refused the original ones."""
         if self._prefix.set_forms(facts):
+            self._cause = self._cause or "call form"
             self.meter.correct_sent_prefix(self._prefix.units)
             self._count_prefix()
 
