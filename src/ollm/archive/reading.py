@@ -163,6 +163,15 @@ def forget_session(connection: Connection, session_id: str) -> list[str]:
     return names if gone else []
 
 
+def find_text(connection: Connection, forms: list[bytes]) -> list[tuple[str, str, str]]:
+    """Find the visible sessions that hold one of these byte strings: id, owner and host."""
+    query = (
+        "SELECT session_id::text, owner, host FROM ollm.sessions AS s WHERE EXISTS (SELECT FROM ollm.records AS r,"
+        " unnest(%s::bytea[]) AS form WHERE r.session_id = s.session_id AND position(form IN r.body) > 0)"
+    )
+    return connection.execute(query, (forms,)).fetchall()
+
+
 def _find_tasks(connection: Connection, session_id: str) -> list[str]:
     """Find one's own tasks of a conversation by their heads."""
     query = (

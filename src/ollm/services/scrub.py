@@ -31,6 +31,7 @@ from ollm.system.atomic import replace_file
 
 MARK = "[scrubbed]"
 MIN_CHARS = 6
+MIN_KEY_LINE_CHARS = 16
 MAX_NESTING = 3  # JSON in JSON in a row of a database
 SQLITE_HEADER = b"SQLite format 3\0"
 OWN_FILES = ("config.yaml", "extensions", "skills", "commands", "agents")  # of the person
@@ -55,15 +56,15 @@ def check_text(text: str) -> None:
         )
 
 
-def compile_forms(text: str) -> re.Pattern[bytes]:
-    """Compile a pattern for every form in which a file of ours may hold a text."""
-    forms = {text, text.replace("\n", "\r\n"), html.escape(text)}
-    nested = {text}
+def list_forms(text: str) -> list[bytes]:
+    """List every form in which a file of ours may hold a text, longest first. Diffs and numbered lines hold a key of
+    several lines one by one."""
+    nested = {text, *(line for line in text.splitlines() if len(line) >= MIN_KEY_LINE_CHARS and " " not in line)}
+    forms = {text.replace("\n", "\r\n"), html.escape(text)} | nested
     for _ in range(MAX_NESTING):
         nested = {json.dumps(one, ensure_ascii=plain)[1:-1] for one in nested for plain in (True, False)}
         forms |= nested
-    encoded = {form.encode("utf-8", "surrogateescape") for form in forms}
-    return re.compile(b"|".join(re.escape(form) for form in sorted(encoded, key=len, reverse=True)))
+    return sorted({form.encode("utf-8", "surrogateescape") for form in forms}, key=len, reverse=True)
 
 
 class Scrubber:
@@ -83,7 +84,7 @@ class Scrubber:
         self._home = home
         self._files = files
         self._folders = [place / ".ollm" for place in workspaces if not (place / ".ollm").is_symlink()]
-        self._pattern = compile_forms(text)
+        self._pattern = re.compile(b"|".join(map(re.escape, list_forms(text))))
         self._dry_run = dry_run
         self._progress = progress
 

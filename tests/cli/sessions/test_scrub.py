@@ -1,6 +1,7 @@
 """A pasted password is removed from everything that ollm keeps, also if the removal is killed at any point."""
 
 import asyncio
+import io
 import json
 import shutil
 import sqlite3
@@ -9,12 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import psycopg
 import pytest
 
 from ollm.store.saved_slots import SavedSlot
 from tests.cli.running import Runner, running
 from tests.cli.terminal import CTRL_D, ENTER, at_terminal
 from tests.servers.answers import Answer, Request
+from tests.servers.archive_machine import MakeMachine
 
 SECRET = 'hunter"2 Canär\\y'
 KILLS = 20
@@ -223,3 +226,50 @@ async def test_an_open_chat_is_asked_to_close_and_free_pages_of_a_database_go(tm
 
     assert done.code == 0, done.err
     assert find_raw(runner, b"tulip-73") == []
+
+
+async def test_a_key_of_several_lines_is_also_removed_from_diffs_and_numbered_lines(tmp_path: Path) -> None:
+    lines = ["-----BEGIN KEY-----", "Ab1" * 21, "Cd2" * 9, "-----END KEY-----"]
+    key = "\n".join(lines)
+    async with running(tmp_path, answer) as runner:
+        await runner.run("-p", call("write_file", path="id.pem", content=f"{key}\n"), "--yes")
+        await runner.run("-p", call("read_file", path="id.pem", start_line=2), "--yes")
+        before = [find_raw(runner, line.encode()) for line in lines[1:3]]
+        done = await runner.run("sessions", "scrub", "--yes", stdin=f"{key}\n")
+        left = [find_raw(runner, line.encode()) for line in lines[1:3]]
+
+    assert done.code == 0, done.err
+    assert [len(found) > 1 for found in before] == [True, True]
+    assert left == [[str(runner.workspace / "id.pem")]] * 2
+
+
+def read_archive(url: str) -> bytes:
+    """Everything that the archive holds."""
+    with psycopg.connect(url) as connection:
+        tables = connection.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'ollm'").fetchall()
+        rows = [row for (name,) in tables for row in connection.execute(f'SELECT * FROM ollm."{name}"')]
+    return b"\n".join(cell if isinstance(cell, bytes) else str(cell).encode() for row in rows for cell in row)
+
+
+def test_a_secret_is_gone_from_the_team_archive_or_the_session_that_holds_it_is_named(
+    machine: MakeMachine, archive_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    laptop, desktop = machine("laptop", redact=False), machine("desktop", redact=False)
+    laptop.record(f"my password is {SECRET}", f"I read {SECRET}")
+    laptop.run("push")
+    elsewhere = desktop.record(f"also {SECRET} there")
+    desktop.run("push")
+    held = read_archive(archive_url)
+
+    def scrub_laptop(code: int) -> str:
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(SECRET.encode())))
+        laptop.ollm("sessions", "scrub", "--yes", code=code)
+        return laptop.warned
+
+    named = scrub_laptop(1)
+    laptop.run("pull", elsewhere)
+    scrub_laptop(0)
+
+    assert sum(form in held for form in forms()) > 1
+    assert f"session {elsewhere} of" in named
+    assert not any(form in read_archive(archive_url) for form in forms())

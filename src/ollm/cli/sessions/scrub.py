@@ -14,7 +14,7 @@ from ollm.app import ProcessScope, WorkspaceScope
 from ollm.cli.options import confirm_or_fail, format_table, json_option, print_result, warn, yes_option
 from ollm.domain.errors import BusyError, ExitCode, OllmError, UsageError
 from ollm.domain.text import format_count
-from ollm.services.scrub import ScrubbedFile, Scrubber
+from ollm.services.scrub import ScrubbedFile, Scrubber, list_forms
 from ollm.services.session_export import read_export_paths
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def scrub(dry_run: bool, yes: bool, as_json: bool) -> int:
     left = [one for one in look.run() if one.outcome != "kept"]
     done += [ScrubbedFile(path=one.path, count=one.count, outcome="failed", problem="still there") for one in left]
     code = report(done, exports, as_json=as_json, done="Removed")
-    return max(code, push_to_archive(process))
+    return max(code, push_to_archive(process, text))
 
 
 def read_text() -> str:
@@ -125,19 +125,27 @@ def report(found: list[ScrubbedFile], exports: list[ScrubbedFile], *, as_json: b
     return ExitCode.FAILED if any(one.outcome in ("kept", "failed") for one in found) else ExitCode.DONE
 
 
-def push_to_archive(process: ProcessScope) -> int:
-    """Send the changed sessions to the team archive, if one is set. Returns the exit code."""
+def push_to_archive(process: ProcessScope, text: str) -> int:
+    """Send the changed sessions to the team archive, if one is set, and name those that still have the text. Returns
+    the exit code."""
     if not process.settings.archive.is_set:
         return ExitCode.DONE
+    from ollm.archive.reading import find_text
     from ollm.archive.team_archive import TeamArchive
 
     try:
         archive = TeamArchive(process)
         with archive.connect() as connection:
             skipped = archive.push(connection, None, lambda *_: None).skipped
+            left = find_text(connection, list_forms(text))
     except OllmError as error:
         warn(f"The team archive still has it: {error}. Run `ollm archive push`.")
         return ExitCode.FAILED
     for session_id, why in skipped.items():
         warn(f"The team archive still has session {session_id} as it was: {why}")
-    return ExitCode.FAILED if skipped else ExitCode.DONE
+    for session_id, owner, host in left:
+        warn(
+            f"The team archive still has it in session {session_id} of {owner} on {host}. Run `ollm archive pull"
+            f" {session_id}` and scrub again, run `ollm archive forget {session_id}`, or ask its owner to."
+        )
+    return ExitCode.FAILED if skipped or left else ExitCode.DONE
