@@ -67,7 +67,7 @@ class BoxedCommand:
         """Start and report. Return the command's process id inside the namespace, or 0 if it could not be started."""
         self._started.acquire()
         try:
-            _start_thread(self._run_broker_thread)  # it has mounts of its own
+            self._start_thread(self._run_broker_thread)  # it has mounts of its own
         except OSError as error:
             self._fail(error, "start")
         self._started.acquire()
@@ -96,7 +96,7 @@ class BoxedCommand:
         filtered = _thread.allocate_lock()
         filtered.acquire()
         try:
-            _start_thread(self._run_command_thread, filtered)
+            self._start_thread(self._run_command_thread, filtered)
         except OSError as error:
             self._fail(error, "start")
             return
@@ -159,6 +159,19 @@ class BoxedCommand:
         except OSError as error:
             self._fail(error, "program")
 
+    def _start_thread(self, function: Callable[..., None], *arguments: object) -> None:
+        def run() -> None:
+            try:
+                function(*arguments)
+            except Exception:  # noqa: BLE001 - an agent that heard nothing would wait for ever
+                if self._started.locked():
+                    self._fail(OSError(errno.EIO, os.strerror(errno.EIO)), "start")
+
+        try:
+            _thread.start_new_thread(run, ())
+        except RuntimeError as error:
+            raise OSError(errno.EAGAIN, "no thread could be started") from error
+
     def _fail(self, error: OSError, where: str) -> None:
         self._failure = f"failed {error.errno or 5} {where}"
         self._started.release()
@@ -180,13 +193,6 @@ class BoxedCommand:
             self._say(f"denied {json.dumps(path)}")
 
 
-def _start_thread(function: Callable[..., None], *arguments: object) -> None:
-    try:
-        _thread.start_new_thread(function, arguments)
-    except RuntimeError as error:
-        raise OSError(errno.EAGAIN, "no thread could be started") from error
-
-
 def _keep_capabilities(mask: int) -> None:
     """Drop this thread's other capabilities. Its children cannot regain them: no_new_privs, also for root."""
     kept = mask | (FILE_CAPABILITIES if os.geteuid() == 0 else 0)
@@ -200,6 +206,8 @@ def _keep_capabilities(mask: int) -> None:
 def start_host(namespaces: tuple[int, ...]) -> tuple[socket.socket, int]:
     """Start a host process in a session's namespaces (none: with Landlock alone). Return its control socket and process
     id. The caller must be single-threaded, and a subreaper if it wants to reap the process."""
+    import subprocess  # noqa: F401 - needed in the box, which may not show Python's own library
+
     ours, theirs = socket.socketpair()
     first = os.fork()
     if first == 0:
