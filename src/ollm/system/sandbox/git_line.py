@@ -104,12 +104,10 @@ class GitLine:
                 yield os.path.realpath(hooks)
 
     def _read_files(self) -> dict[str, bytes | None]:
-        paths = [os.path.join(git, name) for git in list_git_directories(self._common) for name in CHECKED_NAMES]
+        paths = [
+            os.path.join(git, name) for git in list_git_directories(self.repository.common) for name in CHECKED_NAMES
+        ]
         return {path: _read(path) for path in paths}
-
-    @property
-    def _common(self) -> str:
-        return self.repository.common
 
     def wrap(self, line: str, environment: Mapping[str, str]) -> tuple[str, dict[str, str]]:
         """Return a script that runs the line with the user's own git, by its absolute path, and its variables. Hooks
@@ -147,8 +145,8 @@ class GitLine:
         if content is None:
             return True
         if os.path.basename(path) == "commondir":
-            return os.path.realpath(os.path.join(os.path.dirname(path), read_pointer(path))) == self._common
-        return os.path.basename(path) == "gitdir" and (before is None or is_inside(path, self._common))
+            return os.path.realpath(os.path.join(os.path.dirname(path), read_pointer(path))) == self.repository.common
+        return os.path.basename(path) == "gitdir" and (before is None or is_inside(path, self.repository.common))
 
     def _check_settings(self, path: str, before: bytes | None, content: bytes | None) -> Iterator[str]:
         if content is None and os.path.lexists(os.path.dirname(path)) and os.path.basename(path) == "config":
@@ -173,13 +171,13 @@ class GitLine:
             )
 
     def _is_harmless(self, path: str, name: str, value: str) -> bool:
-        if name == "core.worktree" and is_inside(path, os.path.join(self._common, "modules")):
+        if name == "core.worktree" and is_inside(path, os.path.join(self.repository.common, "modules")):
             return is_inside(find_work_tree(os.path.dirname(path)), self.repository.top)
         return is_harmless_setting(name, value)
 
     def _check_hooks(self) -> Iterator[str]:
         """Remove hooks from the git directories of submodules that are new, where no mount held them."""
-        for git in list_git_directories(self._common):
+        for git in list_git_directories(self.repository.common):
             hooks = os.path.join(git, "hooks")
             if is_in_any(hooks, self.protected) or os.path.basename(os.path.dirname(git)) == "worktrees":
                 continue
@@ -203,7 +201,7 @@ class GitLine:
 
     def _put_back(self, path: str, content: bytes | None) -> None:
         """Write a file of the repository, without following a link that was put in its way."""
-        root = Path(self._common)
+        root = Path(self.repository.common)
         with suppress(OSError, ToolFailure, beneath.LinkFound):
             with beneath.open_parent_directory(root, Path(path)) as above, suppress(FileNotFoundError):
                 if content is None or _read(path) == REPLACED:

@@ -380,27 +380,21 @@ class Sandbox:
         `programs` as its PATH finds behind them what commands have installed."""
         if box is None:
             return {**make_git_environment(), "PATH": f"{LAUNCHERS}:{programs}"} if unasked else {}
-        from ollm.system.sandbox.caches import make_temporary_environment
+        from ollm.system.sandbox.caches import (
+            make_cache_environment,
+            make_install_environment,
+            make_temporary_environment,
+        )
 
         temporary = TEMPORARY_PLACES[0] if box.wrapper else box.scratch or TEMPORARY_PLACES[0]
         caches = Path(box.caches[0])
-        added = {**make_temporary_environment(temporary), **self._make_cache_environment(caches)}
+        added = {**make_temporary_environment(temporary), **make_cache_environment(caches, self._home)}
         added["GIT_CONFIG_GLOBAL"] = write_git_settings(self.git_settings, self._home, self.workspace)
         if programs and not unasked:
-            installs = self._make_install_environment(caches)
+            installs = make_install_environment(caches, self.git_settings.with_name(f"npmrc-{self._key}"))
             added |= {**installs, "PATH": f"{programs}:{installs['PATH']}"}
         added["GIT_OPTIONAL_LOCKS"] = "0"  # so that `git status` is quiet about a read-only repository
         return {**added, **make_git_environment(), "PATH": f"{LAUNCHERS}:{programs}"} if unasked else added
-
-    def _make_cache_environment(self, caches: Path) -> dict[str, str]:
-        from ollm.system.sandbox.caches import make_cache_environment
-
-        return make_cache_environment(caches, self._home)
-
-    def _make_install_environment(self, caches: Path) -> dict[str, str]:
-        from ollm.system.sandbox.caches import make_install_environment
-
-        return make_install_environment(caches, self.git_settings.with_name(f"npmrc-{self._key}"))
 
     def close(self) -> None:
         self._placeholders.remove()
