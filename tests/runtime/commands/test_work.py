@@ -188,7 +188,7 @@ async def test_a_damaged_content_hides_no_other_and_is_promised_by_no_preview(ta
     assert "a.txt: The saved content" in preview.text
 
 
-async def test_a_diff_shows_what_commands_changed_turn_by_turn(talking: Talking) -> None:
+async def test_a_diff_shows_what_commands_changed_on_the_whole(talking: Talking) -> None:
     second = Answer(calls=[("shell", {"command": "ln -s a.txt link; chmod 755 a.txt; printf '\\0' > binary"})])
     async with talking([MANY, "Done.", second, "Done."], yes=True) as talk:
         (talk.workspace / "a.txt").write_text("old\n")
@@ -203,9 +203,9 @@ async def test_a_diff_shows_what_commands_changed_turn_by_turn(talking: Talking)
         with pytest.raises(UsageError, match="Usage: /diff"):
             await talk.run("/diff x")
 
-    for part in ("**Message #1**", "-precious", "+x", "**Message #5**", "(mode 644 → 755)", "→ a.txt", "(not text)"):
+    for part in ("**This session**", "-precious", "+x", "(mode 644 → 755)", "→ a.txt", "(not text)"):
         assert part in shown.text
-    assert [turn["messageId"] for turn in last.data["turns"]] == [5]
+    assert "**Message #5**" in last.text
     assert "-precious" not in last.text
 
 

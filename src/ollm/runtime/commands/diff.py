@@ -1,4 +1,4 @@
-"""`/diff`: the changes of this session, turn by turn, with gaps marked."""
+"""`/diff`: the changes of this session on the whole, or of one turn, with gaps marked."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class DiffSection(Data, frozen=True):
 async def show_changes(conversation: ConversationParts, arguments: str) -> CommandReply:
     """Show what this session changed, commands included.
 
-    Turn by turn since the session began; with a number only the turn of that message. It says what it cannot know."""
+    On the whole, since the session began; with a number the turn of that message. It says what it cannot know."""
     word = arguments.strip().removeprefix("#")
     number = parse_number(word)
     if word and number is None:
@@ -73,11 +73,13 @@ def collect_sections(conversation: ConversationParts, number: int | None) -> lis
     session_id = conversation.session.id
     if session_id is None:
         return []
-    from ollm.services.file_checkpoints.records import group_turns
-
     checkpoints = conversation.checkpoints.get()
     records = checkpoints.list_records(session_id)
-    wanted = [record for record in records if number is None or is_about(record, number)]
+    wanted = [
+        record
+        for record in records
+        if number in (None, record.message_id) or (record.kind == "pruned" and record.message_id >= (number or 0))
+    ]
     if not wanted:
         return describe_unsaved(conversation, checkpoints, number, saved=bool(records))
     view = None
@@ -85,12 +87,10 @@ def collect_sections(conversation: ConversationParts, number: int | None) -> lis
         view = checkpoints.view_files()
         numbers = {record.number for record in wanted}
         wanted = [record for record in view.list_records(session_id) if record.number in numbers]
-    sections = [make_section(conversation, checkpoints, view, group) for group in group_turns(wanted)]
+    saved = [record for record in wanted if record.kind not in ("pruned", "missed")]
+    groups = [[record] for record in wanted if record not in saved] + ([saved] if saved else [])
+    sections = [make_section(conversation, checkpoints, view, group, number) for group in groups]
     return [section for section in sections if section.diffs or section.note]
-
-
-def is_about(record: CheckpointRecord, number: int) -> bool:
-    return record.message_id == number or (record.kind == "pruned" and record.message_id >= number)
 
 
 def make_section(
@@ -98,26 +98,23 @@ def make_section(
     checkpoints: FileCheckpoints,
     view: CheckpointView | None,
     records: Sequence[CheckpointRecord],
+    number: int | None,
 ) -> DiffSection:
-    """Of one record, or of those of one turn."""
+    """Make a section of one unsaved record, or of all saved ones: what they changed on the whole."""
     from ollm.services.file_checkpoints.tree import join_changes
 
     record = records[-1]
     last = record.message_id
-    titles = {
-        "undo": "/undo",
-        "rewind": f"/rewind to before message #{record.restored}",
-        "redo": "/redo",
-        "pruned": f"Up to message #{last}",
-    }
-    title, note = titles.get(record.kind, f"Message #{last}"), ""
+    title, note = f"Message #{number or last}", ""
     if record.kind == "pruned":
+        title = f"Up to message #{last}"
         note = f"{ONLY_EDITS} any more: the saved files are gone (checkpoints.keepDays, checkpoints.maxTotal)."
         diffs = collect_edits(conversation, 0, last)
     elif record.kind == "missed":
         note = f"{ONLY_EDITS}: the files were not saved."
         diffs = collect_edits(conversation, last, last)
     else:
+        title = title if number else "This session"
         try:
             listed = [view.list_changes(one) if view else checkpoints.list_changes(one) for one in records]
             diffs = rewind.render_diffs(checkpoints, join_changes(chain.from_iterable(listed)))
