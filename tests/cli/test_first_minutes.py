@@ -273,22 +273,11 @@ async def test_a_file_with_a_quote_in_its_name_is_completed_and_attached(tmp_pat
             await terminal.wait_for('q"uote.py')
             terminal.type(TAB)
             await terminal.wait_for('› see @q"uote.py')
-            terminal.type(ENTER + ENTER)
+            terminal.type(ENTER)
             await terminal.wait_for('+ q"uote.py', "Seen.")
             assert "x = 1\n" in runner.server.chats[-1]["messages"][-1]["content"]
             terminal.type(CTRL_D)
             await terminal.ended()
-
-
-async def test_the_first_question_of_all_is_broken_between_words(tmp_path: Path) -> None:
-    async with running(tmp_path, []) as runner:
-        away = {"OLLM_PROVIDER": "embedded", "OLLM_MODEL": "", "OLLM_BASE_URL": "", "COLUMNS": ""}
-        async with at_terminal(runner, "chat", size=(60, 20), **away) as terminal:
-            await terminal.wait_for("Number or URL")
-            assert "the smallest that does\n  real work" in terminal.screen()
-            terminal.type("n" + ENTER)
-            assert await terminal.ended() == 3
-            assert "ollm config set provider.baseUrl URL" in terminal.screen()
 
 
 async def test_the_first_question_takes_the_url_of_a_server_and_goes_on(tmp_path: Path) -> None:
@@ -296,12 +285,12 @@ async def test_the_first_question_takes_the_url_of_a_server_and_goes_on(tmp_path
     async with running(tmp_path, ["Found you.", "Again."]) as runner:
         runner.home.mkdir()
         (runner.home / "config.yaml").write_text("provider: {type: embedded}\n")
-        async with at_terminal(runner, "hello", "there", size=(100, 30), **away) as terminal:
-            await terminal.wait_for("1.1 GB", "98 MB", "Number or URL")
+        async with at_terminal(runner, "hello", "there", size=(60, 40), **away) as terminal:
+            await terminal.wait_for("1.1 GB: the smallest that does\n  real work", "98 MB", "Number or URL")
             terminal.type("127.0.0.1:9" + ENTER)
-            await terminal.wait_for("No model server answers at http://127.0.0.1:9")
+            await terminal.wait_for("No model server answers at")
             terminal.type(runner.server.base_url.removeprefix("http://") + ENTER)
-            await terminal.wait_for("Saved provider.baseUrl", "› hello there", "Found you.")
+            await terminal.wait_for("Saved", "› hello there", "Found you.")
             terminal.type(CTRL_D)
             await terminal.ended()
         again = await runner.run("-p", "and now", **away)
@@ -373,6 +362,25 @@ async def test_names_of_servers_are_taken_with_capitals_blanks_and_hyphens(tmp_p
     assert (done.code, done.out) == (0, "Hello.\n")
     assert (runner.home / "config.yaml").read_text() == "provider:\n  type: llamacpp\n"
     assert (wrong.code, "did you mean lmstudio?" in wrong.err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("word", "said"), [("login", "provider.baseUrl URL"), ("update", "uv tool upgrade ollm"), ("lgoin", "ollm -p TEXT")]
+)
+def test_commands_of_other_agents_say_what_to_do_here(tmp_path: Path, word: str, said: str) -> None:
+    done = ollm(word, home=tmp_path, cwd=tmp_path)
+
+    assert (done.returncode, said in done.stderr) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("words", "offered"), [("models ", "get"), ("sessions l", "list"), ("config s", "set"), ("mcp a", "add")]
+)
+def test_the_commands_of_a_group_are_completed(tmp_path: Path, words: str, offered: str) -> None:
+    typed = f"ollm {words}"
+    asking = {"COMP_WORDS": typed, "COMP_CWORD": str(len(typed.split(" ")) - 1), "_OLLM_COMPLETE": "bash_complete"}
+
+    assert f"plain,{offered}" in ollm(home=tmp_path, cwd=tmp_path, **asking).stdout.splitlines()
 
 
 @pytest.mark.parametrize("words", ["what does this do", "session files leak", "model the data"])

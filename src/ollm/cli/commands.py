@@ -57,6 +57,14 @@ OTHER_OPTIONS = {
 }
 """Options of other agents, and what they are called here."""
 
+OTHER_COMMANDS = {
+    "login": "there is no login: name your server with `ollm config set provider.baseUrl URL`, its key with\
+ provider.apiKeyEnv.",
+    "update": "ollm does not update itself: use `uv tool upgrade ollm`, `pipx upgrade ollm`, or in a clone `git pull`\
+ and `make install`.",
+}
+"""Commands of other agents, and what to do here."""
+
 EPILOG = """`ollm` opens the chat, `ollm fix the bug` opens it with that message, `ollm -c` continues the last chat,
 `ollm -p TEXT` answers once and exits; `ollm chat --help` lists all options.
 --debug with any command prints the log and full errors to stderr."""
@@ -93,7 +101,11 @@ class RootGroup(LazyGroup):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if args[:1] == ["help"]:
             args = [*args[1:], "--help"]
-        if args and all(word.startswith("-") and word not in ("-h", "--help") for word in args[1:]):
+        if (
+            args
+            and not ctx.resilient_parsing
+            and all(word.startswith("-") and word not in ("-h", "--help") for word in args[1:])
+        ):
             args = [args[0], *COMMANDS.get(args[0], ())[2:], *args[1:]]
         own = bool(args) and args[0] in ("--help", "-h", "--version", "-V")
         completing = ctx.resilient_parsing and not args
@@ -107,7 +119,8 @@ class RootGroup(LazyGroup):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args[0] not in COMMANDS:
-            ctx.fail(_describe_unknown(args[0], COMMANDS, "to ask the model, use `ollm -p TEXT`."))
+            otherwise = "to ask the model, use `ollm -p TEXT`."
+            ctx.fail(OTHER_COMMANDS.get(args[0]) or _describe_unknown(args[0], COMMANDS, otherwise))
         return super().resolve_command(ctx, args)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:

@@ -29,9 +29,10 @@ def offer_model(error: OllmError, flags: Flags) -> Flags | None:
         return None
     process = ProcessScope(flags=flags, warn=lambda _: None)
     servers = asyncio.run(find_servers(process))
-    names = dict.fromkeys((*FIRST_MODELS, error.model)) if error.model else ()
-    models = [model for model in CATALOGUE if model.name in names]
-    models.sort(key=lambda model: -model.size)
+    names = (*FIRST_MODELS, error.model)
+    models = sorted(
+        (model for model in CATALOGUE if error.model and model.name in names), key=lambda model: -model.size
+    )
     lines = [f"{label} at {url}" for url, label in servers.items()]
     lines += [OWN_SERVER, *(model.about.replace(":", f", {format_size(model.size)}:", 1) for model in models)]
     warn(f"{error.message} What do you want to use?")
