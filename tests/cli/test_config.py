@@ -346,7 +346,7 @@ def test_redact_reads_a_file_or_standard_input(tmp_path: Path) -> None:
 def test_redact_says_what_it_cannot_read(tmp_path: Path) -> None:
     for name in ("missing.txt", "."):
         ran = run_ollm(tmp_path, "redact", name)
-        assert ran.returncode == 1
+        assert ran.returncode == 2
         assert name.encode() in ran.stderr
         assert b"Traceback" not in ran.stderr
 

@@ -191,17 +191,13 @@ def _run(
 
 
 def read_question(prompt: str) -> Question:
-    if prompt == "-":
-        text = read_stdin()
-        if not text.strip():
-            raise UsageError("The prompt is empty.", action="Give a prompt: ollm -p 'explain this repository'.")
-        return Question(text=text, typed=False)
-    piped = "" if sys.stdin is None or sys.stdin.isatty() else read_stdin()
-    if not prompt.strip():
-        if not piped.strip():
-            raise UsageError("The prompt is empty.", action="Give a prompt: ollm -p 'explain this repository'.")
-        return Question(text=piped, typed=False)
-    return Question(text=prompt, piped=piped)
+    """Read what is piped to the prompt, which it replaces if that is empty or `-`."""
+    piped = "" if prompt != "-" and (sys.stdin is None or sys.stdin.isatty()) else read_stdin()
+    if prompt.strip() and prompt != "-":
+        return Question(text=prompt, piped=piped)
+    if not piped.strip():
+        raise UsageError("The prompt is empty.", action="Give a prompt: ollm -p 'explain this repository'.")
+    return Question(text=piped, typed=False)
 
 
 def read_stdin() -> str:

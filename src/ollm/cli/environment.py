@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import sys
+from typing import BinaryIO
 
 import click
 
 from ollm.app import ProcessScope
 from ollm.cli.options import format_table, json_option, print_result, resolve_workspace, warn, workspace_option
-from ollm.domain.errors import NotFoundError, StorageError
 
 
 @click.group()
@@ -33,21 +33,8 @@ def check(workspace: str | None, as_json: bool) -> None:
 
 
 @click.command()
-@click.argument("file", required=False)
-def redact(file: str | None) -> None:
+@click.argument("file", type=click.File("rb"), default="-")
+def redact(file: BinaryIO) -> None:
     """Print FILE, or stdin, with secrets redacted."""
-    redacted = ProcessScope().redactor.redact(_read_text(file))
+    redacted = ProcessScope().redactor.redact(file.read().decode("utf-8", "surrogateescape"))
     sys.stdout.buffer.write(redacted.encode("utf-8", "surrogateescape"))
-
-
-def _read_text(file: str | None) -> str:
-    if file is None or file == "-":
-        return sys.stdin.buffer.read().decode("utf-8", "surrogateescape")
-    from pathlib import Path
-
-    try:
-        return Path(file).read_bytes().decode("utf-8", "surrogateescape")
-    except FileNotFoundError as error:
-        raise NotFoundError(f"no such file: {file}.") from error
-    except (OSError, ValueError) as error:
-        raise StorageError(f"Cannot read {file}: {error}.") from error
