@@ -60,7 +60,6 @@ async def attaches_a_file(terminal: Terminal, runner: Runner) -> None:
     await terminal.wait_for("src/note.txt")
     terminal.type(TAB)
     await terminal.wait_for("@src/note.txt")
-    terminal.type(ENTER)
     terminal.type(ALT_ENTER + "second line\\" + ENTER + "third" + ENTER)
     await terminal.wait_for("+ src/note.txt", "thought for", "Seen.")
     assert sent(runner).startswith("read @src/note.txt\nsecond line\nthird\n\n[src/note.txt]\n```\na note")

@@ -69,6 +69,10 @@ SAYS = {
     "/fork 99": "There is no message 99",
     "/rename greeting": "Renamed to greeting.",
     "/cost": "tokens read",
+    "/usage": "tokens read",
+    "/theme": "screen.theme",
+    "/vim": "screen.keys",
+    "/add-dir /nowhere": "Name a directory that exists",
     "/config": "ollm config",
     "/doctor": "ollm doctor",
     "/nope": "Unknown command /nope",
@@ -195,8 +199,8 @@ async def test_notes_keys_levels_and_own_output_work_as_elsewhere(tmp_path: Path
             await terminal.wait_for("Renamed to about tabs.")
             terminal.type("#always use tabs" + ENTER)
             await terminal.wait_for("Remembered as note-1: always use tabs")
-            terminal.type("?" + ENTER)
-            await terminal.wait_for("suspend to the shell")
+            terminal.type("?")
+            await terminal.wait_for("suspend to the shell", "Esc or typing closes")
             terminal.type("!echo from me" + ENTER)
             await terminal.wait_for("the model sees this with your next message")
             for level in ("code·accept-edits", "plan·read-only", "code·ask"):

@@ -30,9 +30,10 @@ def config() -> None:
 
 
 @config.command()
+@click.option("--set", "only_set", is_flag=True, help="Print only those that are set.")
 @workspace_option
 @json_option
-def show(workspace: str | None, as_json: bool) -> None:
+def show(only_set: bool, workspace: str | None, as_json: bool) -> None:
     """Print the effective settings.
 
     Each that is set says where it comes from; secrets are hidden.
@@ -42,7 +43,11 @@ def show(workspace: str | None, as_json: bool) -> None:
         if problem.fatal:
             warn(str(problem))
     document = redact_settings(loaded.settings)
-    print_result(document, render_yaml(document, loaded.sources).rstrip("\n"), as_json=as_json)
+    text = render_yaml(document, loaded.sources).rstrip("\n")
+    if only_set:
+        found = [f"{name}: {find_value(document, name)}  # {place}" for name, place in loaded.sources.items()]
+        text = "\n".join([*found, "All others have their defaults: `ollm config show`."])
+    print_result(document, text, as_json=as_json)
 
 
 @config.command()

@@ -101,6 +101,10 @@ class Terminal:
             elif after.follow_up == "open-folder":
                 self._switch_session(None)
                 self._enter_folder(Path(after.argument))
+            elif after.follow_up == "add-folder":
+                tools = self._flags.get("tools") or {"allowedRoots": self._process.settings.tools.allowed_roots}
+                self._flags = {**self._flags, "tools": {"allowedRoots": [*tools["allowedRoots"], after.argument]}}
+                self._switch_session(self._left)
             elif after.follow_up == "finish-worktree":
                 if self._finish_worktree("drop" if after.argument == "drop" else "merge"):
                     return
@@ -211,17 +215,24 @@ class Terminal:
         from ollm.cli.screen.output import detect_rewrap
         from ollm.cli.screen.themes import ScreenOptions, choose_notification, choose_theme
 
-        theme = choose_theme(self._settings.theme, self._process.environment)
         return ScreenOptions(
             history=self._process.home.input_history,
             workspace=self._start.workspace,
-            theme=theme,
+            theme=choose_theme(self._settings.theme, self._process.environment),
+            choose_theme=lambda name: choose_theme(name, self._process.environment),
+            save=self._save_screen_setting,
             vi=self._settings.keys == "vi",
             bell=self._settings.bell,
             status_command=self._settings.status_command,
             notification=choose_notification(self._process.environment),
             wraps_again=detect_rewrap(self._process.environment),
         )
+
+    def _save_screen_setting(self, key: str, value: str) -> None:
+        from ollm.config.change import set_setting
+
+        set_setting(self._process.home, f"screen.{key}", value)
+        self._settings = msgspec.structs.replace(self._settings, **{key: value})
 
     # Choosing a session
 

@@ -21,7 +21,9 @@ from ollm.domain.struct import Data
 from ollm.domain.tools import ConfirmationAnswer, Todo, ToolCallRecord
 from ollm.system.terminal_text import make_printable
 
-FollowUp = Literal["none", "exit", "send", "open-session", "new-session", "open-folder", "finish-worktree"]
+FollowUp = Literal[
+    "none", "exit", "send", "open-session", "new-session", "open-folder", "add-folder", "finish-worktree"
+]
 Listener = Callable[[Event], None]
 MAX_COMMAND_CHARS = 60
 
@@ -30,7 +32,8 @@ class CommandReply(Data, frozen=True):
     """The result of a slash command. `text` is Markdown for the user, `data` the same for programs.
 
     `follow_up` requests an action only the front end can take: quit, send `argument` as the next message, open the
-    session named by `argument`, or a new one in that folder, or finish the worktree once the session is closed.
+    session named by `argument`, or a new one in that folder, let tools use that folder, or finish the worktree once
+    the session is closed.
     """
 
     text: str = ""

@@ -26,7 +26,7 @@ from ollm.domain.events import (
 from ollm.services.file_discovery.service import FileDiscoveryService
 from tests.cli.running import running
 from tests.cli.screen.samples import PLAIN, Clock, asked, details
-from tests.cli.terminal import CTRL_C, CTRL_D, CTRL_O, DOWN, ENTER, at_terminal
+from tests.cli.terminal import CTRL_C, CTRL_D, CTRL_O, DOWN, ENTER, ESCAPE, at_terminal
 from tests.covers import covers
 from tests.servers.answers import Answer
 
@@ -52,6 +52,60 @@ async def test_commands_files_and_agents_are_completed_without_a_gap_above_the_s
             assert "code·ask" in lines[place + 1]
             terminal.type(CTRL_C + CTRL_D)
             await terminal.ended()
+
+
+async def test_colours_and_keys_are_chosen_in_the_chat_and_kept(tmp_path: Path) -> None:
+    async with running(tmp_path, ["Hello."]) as runner:
+        async with at_terminal(runner, size=(80, 24), COLORTERM="truecolor") as terminal:
+            await terminal.wait_for("code·ask")
+            terminal.type("?")
+            await terminal.wait_for("Keys", "suspend to the shell", "Esc or typing closes")
+            terminal.type("hi")
+            await terminal.wait_for("› hi", gone="Esc or typing closes")
+            terminal.type(CTRL_C + "/the")
+            await terminal.wait_for("Choose the colours of the screen.")
+            terminal.type("\t")
+            await terminal.wait_for("› /theme")
+            terminal.type(ENTER)
+            await terminal.wait_for("Choose the colours", "return prices")
+            grounds = []
+            for _ in range(2):
+                terminal.type("j")
+                await terminal.settle(0.3)
+                grounds.append({cell.bg for row in terminal.paper.buffer.values() for cell in row.values()})
+            terminal.type(ENTER)
+            await terminal.wait_for("screen.theme is light now.")
+            terminal.type("/vim" + ENTER)
+            await terminal.wait_for("screen.keys is vi now.")
+            terminal.type("abc" + ESCAPE)
+            await terminal.settle(1.5)
+            terminal.type("0x")
+            await terminal.wait_for("› bc")
+            terminal.type(CTRL_C)
+            await terminal.wait_for(gone="› bc")
+            terminal.type("i/vim" + ENTER)
+            await terminal.wait_for("screen.keys is emacs now.")
+            terminal.type(CTRL_D)
+            await terminal.ended()
+    assert grounds[0] != grounds[1]
+    assert (runner.home / "config.yaml").read_text() == "screen:\n  keys: emacs\n  theme: light\n"
+
+
+async def test_a_directory_is_added_to_a_chat_that_goes_on(tmp_path: Path) -> None:
+    other = tmp_path / "library"
+    write = Answer(calls=[("write_file", {"path": str(other / "new.txt"), "content": "there"})])
+    async with running(tmp_path, ["Hello.", write, "Done."]) as runner:
+        other.mkdir()
+        async with at_terminal(runner, "--approval", "accept-edits", "hi there", size=(90, 40)) as terminal:
+            await terminal.wait_for("Hello.")
+            terminal.type("/add-dir ../library" + ENTER)
+            await terminal.wait_for("in this chat.", "Resumed")
+            terminal.type("write it" + ENTER)
+            await terminal.wait_for("Done.")
+            terminal.type(CTRL_D)
+            await terminal.ended()
+    assert (other / "new.txt").read_text() == "there"
+    assert len(runner.sessions()) == 1
 
 
 PATIENCE_SECONDS = 60.0

@@ -25,7 +25,7 @@ from ollm.cli.screen import keys
 from ollm.cli.screen.output import ChatApplication, open_output
 from ollm.cli.screen.screen import ChatScreen, Find, Pick
 from ollm.cli.screen.themes import ScreenOptions, ScreenTheme
-from ollm.cli.screen.view import ScreenView
+from ollm.cli.screen.view import ScreenView, get_width
 
 
 class KeptRow(Window):
@@ -103,7 +103,9 @@ def build_chat_layout(buffer: Buffer, view: ScreenView, is_streaming: Filter) ->
         always_hide_cursor=is_streaming,
         get_line_prefix=lambda line, wrap: prompt() if (line, wrap) == (0, 0) else " " * fragment_list_width(prompt()),
     )
-    rules = [ConditionalContainer(KeptRow(draw_rule), filter=framed) for _ in range(2)]
+    rules = [
+        ConditionalContainer(KeptRow(lambda: [("class:frame", "─" * get_width())]), filter=framed) for _ in range(2)
+    ]
     menu = CompletionsMenu(max_height=8, scroll_offset=1)  # in the flow: a float has no room at the bottom of a screen
     if isinstance(menu.content, Window):
         menu.content.dont_extend_height = Always()  # a short list leaves no gap above the status line
@@ -111,10 +113,6 @@ def build_chat_layout(buffer: Buffer, view: ScreenView, is_streaming: Filter) ->
     status = [KeptRow(view.render_footer, "class:status"), make_optional_window(view.render_own_status, wrap=False)]
     below: list[AnyContainer] = [rules[1], search, menu, *status]
     return Layout(HSplit([*above, rules[0], field, *below]), focused_element=field)
-
-
-def draw_rule() -> StyleAndTextTuples:
-    return [("class:frame", "─" * get_app().output.get_size().columns)]
 
 
 def choose_colour_depth(theme: ScreenTheme) -> ColorDepth | None:
@@ -137,7 +135,7 @@ def create_chat_screen(options: ScreenOptions, find_files: Find, pick: Pick) -> 
         layout=build_chat_layout(screen.buffer, screen.view, Condition(is_streaming)),
         key_bindings=keys.build_key_bindings(screen),
         style=Style.from_dict(options.theme.toolkit),
-        color_depth=choose_colour_depth(options.theme),
+        color_depth=lambda: choose_colour_depth(screen.painter.theme),
         editing_mode=EditingMode.VI if options.vi else EditingMode.EMACS,
         output=open_output(),
         full_screen=False,

@@ -8,8 +8,6 @@ CHOICE_GAP = " · "
 
 
 def truncate_cells(text: str, cells: int) -> str:
-    if len(text) <= cells and text.isascii():
-        return text
     if text.isascii():
         return text[:cells]
     used = 0

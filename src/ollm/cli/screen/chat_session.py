@@ -61,6 +61,10 @@ class ChatDisplay(Protocol):
 
     def copy(self, text: str) -> None: ...
 
+    def change_look(self, name: str, value: str) -> None:
+        """Run `/theme` or `/vim`."""
+        ...
+
     def lend_terminal(self) -> AbstractAsyncContextManager[None]:
         """Lend the terminal to something that writes to it directly."""
         ...
@@ -186,10 +190,13 @@ class ConversationRunner:
             return
         if name in SHELL_COMMANDS and arguments.strip() != "reload":
             async with self._display.lend_terminal():
-                program = (sys.executable, "-m", "ollm", name, *arguments.split())
+                program = (sys.executable, "-m", "ollm", name, *(arguments.split() or SHELL_COMMANDS[name]))
                 process = await asyncio.create_subprocess_exec(*program, cwd=self._display.options.workspace)
                 await process.wait()
             self._display.print("\n")
+            return
+        if name in ("theme", "vim"):
+            self._display.change_look(name, arguments.strip())
             return
         if name == "rewind" and not arguments.strip():
             await self._display.offer_messages()

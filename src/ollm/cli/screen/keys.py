@@ -24,7 +24,7 @@ class KeyFilters:
         self.asking: Filter = Condition(lambda: screen.questions.takes_keys)
         self.answering: Filter = self.asking & Condition(lambda: not screen.buffer.text)  # letters on an empty line
         self.choosing: Filter = Condition(lambda: screen.choosing)
-        self.vi: Filter = Condition(lambda: screen.options.vi)
+        self.vi: Filter = Condition(lambda: screen.is_vi)
         self.here: Filter = has_focus(screen.buffer)
         self.typing: Filter = self.here & ~self.answering & ~self.choosing
         self.typed_ahead: Filter = Condition(self._is_typed_ahead)
@@ -70,9 +70,6 @@ def list_input_keys(screen: ChatScreen, filters: KeyFilters) -> list[Binding]:
 
     def send(event: KeyPressEvent) -> None:
         buffer = event.current_buffer
-        if buffer.complete_state and buffer.complete_state.current_completion:
-            buffer.complete_state = None
-            return
         if buffer.document.text_before_cursor.endswith("\\"):
             buffer.delete_before_cursor()
             buffer.insert_text("\n")
@@ -91,6 +88,7 @@ def list_input_keys(screen: ChatScreen, filters: KeyFilters) -> list[Binding]:
         ("backspace,c-w", on_chip, lambda event: event.current_buffer.delete_before_cursor(len(screen.find_chip()))),
         ("c-x c-e,c-g", typing, lambda event: event.current_buffer.open_in_editor()),
         ("tab", typing & has_completions, lambda event: event.current_buffer.complete_next()),
+        ("?", typing & Condition(lambda: not screen.buffer.text), lambda _: screen.show_keys()),
         ("up", typing & Condition(lambda: screen.can_take_back), lambda _: screen.take_back_queued()),
         ("s-tab", typing, lambda _: screen.cycle_approval()),
         ("escape a", typing, lambda _: screen.chat.detach_last()),
@@ -144,12 +142,9 @@ def list_choice_keys(screen: ChatScreen, filters: KeyFilters) -> list[Binding]:
         if event.data == "\x04" and made_way:
             screen.leave()
 
-    def type_paste(event: KeyPressEvent) -> None:
-        dialog.type(read_paste(event, screen))
-
     return [
         (f"{Keys.Any.value},c-d,j,k", choosing, type_text),
-        (Keys.BracketedPaste, choosing, type_paste),
+        (Keys.BracketedPaste, choosing, lambda event: dialog.type(read_paste(event, screen))),
         ("up,c-p", choosing, lambda _: dialog.move(-1)),
         ("down,c-n", choosing, lambda _: dialog.move(1)),
         ("enter", choosing, lambda _: dialog.choose(True)),

@@ -76,13 +76,13 @@ def render_table(titles: list[Text], rows: list[list[Text]], widths: list[int]) 
         table.add_column(title, width=width, overflow="fold")
     longest = [max((row[at].cell_len for row in rows), default=0) for at in range(len(widths))]
     for row in rows:
-        scaled = zip(row, widths, longest, strict=True)
-        table.add_row(*(scale_bar(cell, width, most) for cell, width, most in scaled))
+        table.add_row(
+            *(
+                Text("█" * round(cell.cell_len * width / most), "markdown.table.border") if is_bar(cell) else cell
+                for cell, width, most in zip(row, widths, longest, strict=True)
+            )
+        )
     return table
-
-
-def scale_bar(cell: Text, width: int, longest: int) -> Text:
-    return Text("█" * round(cell.cell_len * width / longest), style="markdown.table.border") if is_bar(cell) else cell
 
 
 def render_records(titles: list[Text], rows: list[list[Text]]) -> list[RenderableType]:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 
 from prompt_toolkit.application.current import get_app
+from prompt_toolkit.formatted_text import StyleAndTextTuples
 from prompt_toolkit.utils import get_cwidth
 
 from ollm.cli.screen.cells import shorten_line, truncate_cells, wrap_words
@@ -25,7 +26,7 @@ REWIND_SCOPES = {"both": "Conversation and files", "talk": "Conversation only", 
 
 class OptionList:
     """A list of options. `take` receives the chosen value; `options` are labels by value; `about` describes some of
-    them. With `stays_open` it stays until it is closed, or something is typed."""
+    them. With `stays_open` it stays until it is closed, or something is typed. `preview` shows a value above it."""
 
     def __init__(
         self,
@@ -37,6 +38,8 @@ class OptionList:
         about: Mapping[str, str] | None = None,
         hint: str = HINT,
         stays_open: bool = False,
+        preview: Callable[[str], StyleAndTextTuples] = lambda _: [],
+        max_rows: int = MAX_ROWS,
     ) -> None:
         self.title = title
         self.values = list(options)
@@ -46,17 +49,20 @@ class OptionList:
         self.stays_open = stays_open
         self._about = about or {}
         self._hint = hint
+        self._preview = preview
+        self._max_rows = max_rows
 
     def move(self, steps: int) -> None:
         self.place = max(0, min(self.place + steps, len(self.values) - 1))
 
-    def render_lines(self, width: int) -> list[tuple[str, str]]:
+    def render_lines(self, width: int) -> StyleAndTextTuples:
         rows = [row for line in self.title.split("\n") if line.strip() for row in wrap_words(line, width - 1, "  ")]
         rows = [*rows[: MAX_TITLE_ROWS - 1], "  …"] if len(rows) > MAX_TITLE_ROWS else rows
-        first = max(0, min(self.place - MAX_ROWS // 2, len(self.values) - MAX_ROWS))
+        first = max(0, min(self.place - self._max_rows // 2, len(self.values) - self._max_rows))
         widest = max(map(get_cwidth, self.labels))
-        lines = [("bold", truncate_cells(row, width - 1) + "\n") for row in rows]
-        for place in range(len(self.values))[first : first + MAX_ROWS]:
+        lines = [*self._preview(self.values[self.place])]
+        lines += [("bold", truncate_cells(row, width - 1) + "\n") for row in rows]
+        for place in range(len(self.values))[first : first + self._max_rows]:
             style, mark = ("class:chosen", "›") if place == self.place else ("", " ")
             word = truncate_cells(f"{mark} {self.labels[place]}", width - 1)
             room = width - 1 - widest - len("›   ")
@@ -110,8 +116,15 @@ class OptionDialog:
         options = [str(option) for option in data["options"]]
         if len(options) > 1:
             title, labels = f"Choose the {TITLES.get(name, name)}", dict(zip(options, options, strict=True))
-            take = lambda chosen: self._chat.submit(f"/{name} {chosen}")  # noqa: E731
-            self.open(OptionList(title, labels, take, current=str(data[name]), about=data.get("about", {})))
+            self.open(
+                OptionList(
+                    title,
+                    labels,
+                    lambda chosen: self._chat.submit(f"/{name} {chosen}"),
+                    current=str(data[name]),
+                    about=data.get("about", {}),
+                )
+            )
         return len(options) > 1
 
     async def offer_calls(self, show: Callable[[str, str], None]) -> None:

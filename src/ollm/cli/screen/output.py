@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from prompt_toolkit.application import Application
@@ -62,14 +62,10 @@ class ChatApplication(Application[None]):
         screen, at = renderer._last_screen, renderer._cursor_pos  # noqa: SLF001 - the toolkit thinks that nothing moved
         if self.wraps_again and screen:
             columns = self.output.get_size().columns
-            more = count_extra_rows(measure_row_widths(screen, at.y), columns) + at.x // columns
+            rows = measure_row_widths(screen, at.y)  # each is wrapped to as many rows as it needs
+            more = sum(max(0, (width - 1) // columns) for width in rows) + at.x // columns
             renderer._cursor_pos = Point(x=at.x % columns, y=at.y + more)  # noqa: SLF001
         super()._on_resize()
-
-
-def count_extra_rows(taken: Sequence[int], columns: int) -> int:
-    """Count the rows added when lines of these widths are wrapped to `columns`."""
-    return sum(max(0, (width - 1) // columns) for width in taken)
 
 
 def measure_row_widths(screen: Screen, rows: int) -> list[int]:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import io
 import re
 import shutil
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 
 from prompt_toolkit.utils import get_cwidth
 from pygments.token import string_to_tokentype
 from rich.console import Console, RenderableType
 from rich.padding import Padding
 from rich.style import Style
-from rich.syntax import ANSISyntaxTheme, SyntaxTheme
+from rich.syntax import ANSISyntaxTheme
 from rich.text import Text
 from rich.theme import Theme
 
@@ -32,9 +32,17 @@ class Painter:
 
     def __init__(self, width: Width, *, colour: bool, theme: ScreenTheme = THEMES["dark"]) -> None:
         self._width = width
-        self._theme = theme
-        self._code = theme.code if isinstance(theme.code, str) else make_syntax_theme(theme.code)
-        self.colour = colour and theme.colour
+        self._wants_colour = colour
+        self.set_theme(theme)
+
+    def set_theme(self, theme: ScreenTheme) -> None:
+        self.theme = theme
+        self._code = (
+            theme.code
+            if isinstance(theme.code, str)
+            else ANSISyntaxTheme({string_to_tokentype(f"Token.{n}"): Style(color=ink) for n, ink in theme.code.items()})
+        )
+        self.colour = self._wants_colour and theme.colour
 
     def paint(self, *renderables: RenderableType, indent: int = 0, strips: bool = True) -> str:
         out = io.StringIO()
@@ -42,13 +50,13 @@ class Painter:
             file=out,
             width=max(20, self._width() - indent),
             force_terminal=self.colour,
-            color_system=None if not self.colour else "truecolor" if self._theme.true_colour else "standard",
+            color_system=None if not self.colour else "truecolor" if self.theme.true_colour else "standard",
             no_color=not self.colour,
             highlight=False,
             markup=False,
             emoji=False,
             legacy_windows=False,
-            theme=Theme(self._theme.styles),
+            theme=Theme(self.theme.styles),
         )
         for renderable in renderables:
             console.print(renderable)
@@ -109,10 +117,6 @@ class Painter:
 
     def paint_diff(self, text: str) -> str:
         return self.paint(DiffView(text, self._code), strips=False)
-
-
-def make_syntax_theme(styles: Mapping[str, str]) -> SyntaxTheme:
-    return ANSISyntaxTheme({string_to_tokentype(f"Token.{name}"): Style(color=ink) for name, ink in styles.items()})
 
 
 def create_terminal_painter(theme: ScreenTheme) -> Painter:

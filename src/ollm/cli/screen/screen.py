@@ -15,18 +15,21 @@ from typing import Any
 import msgspec
 from prompt_toolkit.application import Application, in_terminal
 from prompt_toolkit.document import Document
+from prompt_toolkit.enums import EditingMode
+from prompt_toolkit.formatted_text import StyleAndTextTuples
 from prompt_toolkit.renderer import Renderer
+from prompt_toolkit.styles import Style
 
 from ollm.cli.screen.chat_session import ConversationRunner, Opener
 from ollm.cli.screen.composing import Pastes
 from ollm.cli.screen.input_field import build_input
 from ollm.cli.screen.live import WAITING_TEXT
-from ollm.cli.screen.option_dialog import OptionDialog
+from ollm.cli.screen.option_dialog import OptionDialog, OptionList
 from ollm.cli.screen.paint import Painter
 from ollm.cli.screen.questions import AnswerKeys, ConfirmationQueue, paint_question
-from ollm.cli.screen.themes import ScreenOptions
+from ollm.cli.screen.themes import THEMES, ScreenOptions
 from ollm.cli.screen.transcript import Transcript
-from ollm.cli.screen.view import ScreenView, read_git_branch, render_header
+from ollm.cli.screen.view import ScreenView, merge_style_runs, read_git_branch, render_header
 from ollm.domain.errors import OllmError
 from ollm.domain.events import ConfirmationRequested, Event
 from ollm.domain.text import format_count
@@ -50,9 +53,6 @@ class ScreenPrinter:
 
     def add(self, text: str) -> None:
         self._waiting.append(text)
-        self._wake.set()
-
-    def wake(self) -> None:
         self._wake.set()
 
     def hurry(self) -> None:
@@ -132,6 +132,16 @@ def ignore_late_positions(renderer: Renderer) -> None:
     renderer.report_absolute_cursor_row = take_report  # type: ignore[method-assign]
 
 
+THEME_NAMES = {name: name for name in ("auto", *THEMES)}
+THEME_SAMPLE = "Code is `inline` or **in** a [link](https://example.org):"
+DIFF_SAMPLE = """\
+--- a/total.py
++++ b/total.py
+@@ -1,3 +1,3 @@
+ def total(prices: list[int]) -> int:  # of all
+-    return prices[0] or "none"
++    return sum(prices) or "none"
+"""
 LEAVE_WORDS = ("exit", "quit", ":q")
 CYCLE = {"ask": "accept-edits", "accept-edits": "plan", "plan": "ask"}  # yolo is never a key away
 LONG_TURN_SECONDS = 20.0
@@ -148,6 +158,7 @@ class ChatScreen:
 
     def __init__(self, options: ScreenOptions, find_files: Find, pick: Pick) -> None:
         self.options = options
+        self.is_vi = options.vi
         self.next = CommandReply(follow_up="exit")
         self.left: str | None = None  # the session that was talked to
         self.questions = ConfirmationQueue()
@@ -232,7 +243,7 @@ class ChatScreen:
     def begin_turn(self, command: str) -> None:
         self._began = asyncio.get_running_loop().time()
         self.transcript.live.begin(f"running {command}" if command else WAITING_TEXT)
-        self._printing.wake()
+        self._printing.hurry()
 
     def handle_event(self, event: Event) -> None:
         self.questions.handle_event(event)
@@ -368,6 +379,48 @@ class ChatScreen:
         self.app.output.write_raw(f"\x1b]52;c;{data}\x07")
         self.app.output.flush()
         self.print(self.painter.paint_aside(f"Copied {format_count(len(text), 'character')}.", "dim") + "\n")
+
+    def show_keys(self) -> None:
+        from ollm.runtime.commands.help_text import KEY_HELP
+
+        self.dialog.open(
+            OptionList(
+                "Keys",
+                {key: key for key, _ in KEY_HELP},
+                lambda _: self.dialog.choose(False),
+                about=dict(KEY_HELP),
+                hint="Esc or typing closes",
+                stays_open=True,
+                max_rows=len(KEY_HELP),
+            )
+        )
+
+    def change_look(self, name: str, value: str) -> None:
+        """Choose a theme, or switch between the keys of vi and emacs; the choice is saved."""
+        if name == "vim":
+            self.is_vi = not self.is_vi
+            self.app.editing_mode = EditingMode.VI if self.is_vi else EditingMode.EMACS
+            self._save_look("keys", "vi" if self.is_vi else "emacs")
+        elif value in THEME_NAMES:
+            self._use_theme(value)
+        else:
+            self.dialog.open(
+                OptionList("Choose the colours", THEME_NAMES, self._use_theme, preview=self._preview_theme)
+            )
+
+    def _use_theme(self, name: str) -> None:
+        theme = self.options.choose_theme(name)
+        self.painter.set_theme(theme)
+        self.app.style = Style.from_dict(theme.toolkit)
+        self._save_look("theme", name)
+
+    def _save_look(self, key: str, value: str) -> None:
+        self.options.save(key, value)
+        self.print(self.painter.paint_aside(f"screen.{key} is {value} now.", "dim") + "\n")
+
+    def _preview_theme(self, name: str) -> StyleAndTextTuples:
+        painter = Painter(self._get_width, colour=True, theme=self.options.choose_theme(name))
+        return merge_style_runs(painter.paint_answer(THEME_SAMPLE, first=True) + painter.paint_diff(DIFF_SAMPLE))
 
     def cycle_approval(self) -> None:
         if status := self.view.status:

@@ -6,7 +6,7 @@ that every terminal has are used, so that its own palette applies.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -185,9 +185,13 @@ def choose_notification(environment: Mapping[str, str]) -> str:
 
 
 class ScreenOptions(Data, frozen=True):
+    """What a screen is built with. `save` sets a setting of the screen."""
+
     history: Path
     workspace: Path
     theme: ScreenTheme = THEMES["dark"]
+    choose_theme: Callable[[str], ScreenTheme] = THEMES.__getitem__
+    save: Callable[[str, str], object] = lambda _key, _value: None
     vi: bool = False
     bell: bool = True
     notification: str = OSC_9

@@ -30,7 +30,6 @@ from ollm.domain.events import (
     TurnStarted,
     make_notice,
 )
-from ollm.domain.messages import ImagePart
 from ollm.domain.text import format_count
 from ollm.domain.tools import ConfirmationDetails, Todo, ToolResult, describe_answer
 from ollm.runtime.base import Status
@@ -203,7 +202,8 @@ class Transcript:
         else:
             self._out(self._painter.paint_call("✓", "green", summary, lasted))
         for image in result.images:
-            self._print_aside(describe_picture(image), "dim")
+            size = len(image.data) * 3 // 4 // 1024 + 1  # of Base64
+            self._print_aside(f"▣ {image.media_type}, {size} kB", "dim")
         if result.diff and event.call_id not in self._shown_diffs:
             self._out(self._painter.paint_diff(result.diff))
         elif self.unfolded and self._last_output:
@@ -255,7 +255,3 @@ def pick_preview_lines(text: str) -> list[str]:
         return lines
     left = len(lines) - PREVIEW_HEAD_LINES - PREVIEW_TAIL_LINES
     return [*lines[:PREVIEW_HEAD_LINES], f"… {left:,} more lines (Ctrl-O)", *lines[-PREVIEW_TAIL_LINES:]]
-
-
-def describe_picture(image: ImagePart) -> str:
-    return f"▣ {image.media_type}, {len(image.data) * 3 // 4 // 1024 + 1} kB"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from ollm.domain.errors import BusyError, UsageError
 from ollm.runtime.base import CommandReply
-from ollm.runtime.commands.base import SHELL_COMMANDS, SlashCommand, WrongUsage
+from ollm.runtime.commands.base import TERMINAL_COMMANDS, SlashCommand, WrongUsage
 from ollm.runtime.commands.help_text import CustomCommands, make_unknown_error
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def build_command_table() -> dict[str, SlashCommand]:
 def describe_commands(directories: tuple[Path, ...]) -> list[tuple[str, str, str]]:
     """Name, usage and help of every command outside a terminal: ours, then the person's own in `directories`."""
     table, own = build_command_table(), CustomCommands(directories)
-    ours = [(one.name, one.usage, one.help) for one in table.values() if one.name not in SHELL_COMMANDS]
+    ours = [(one.name, one.usage, one.help) for one in table.values() if one.name not in TERMINAL_COMMANDS]
     return ours + [
         (name, own.read_field(name, "usage") or "[TEXT]", own.describe(name))
         for name in own.list_names()

@@ -14,7 +14,9 @@ from ollm.runtime.base import CommandReply
 if TYPE_CHECKING:
     from ollm.runtime.parts import ConversationParts
 
-SHELL_COMMANDS = ("config", "doctor")  # commands of `ollm` itself, which a terminal runs as in a shell
+# commands of `ollm` itself, which a terminal runs as in a shell, and their arguments if none are given
+SHELL_COMMANDS = {"config": ("show", "--set"), "doctor": ()}
+TERMINAL_COMMANDS = (*SHELL_COMMANDS, "theme", "vim", "add-dir")
 RunSlashCommand = Callable[["ConversationParts", str], Awaitable[CommandReply]]
 
 

@@ -214,12 +214,15 @@ async def cost(conversation: ConversationParts, arguments: str) -> CommandReply:
     return CommandReply(text=text, data=data)
 
 
+usage_command = msgspec.structs.replace(cost, name="usage")
+
+
 @slash_command("config", usage="[get KEY | set KEY VALUE | reload]", during_turn=("", "get", "set", "check"))
 async def config(conversation: ConversationParts, arguments: str) -> CommandReply:
     """Show or change settings.
 
-    As `ollm config` in your shell: without words all settings, `get KEY`, `set KEY VALUE`, `check`. `reload` applies
-    permission rules that were changed since this conversation began, also those that allow more."""
+    As `ollm config` in your shell: without words those that are set, `get KEY`, `set KEY VALUE`, `check`. `reload`
+    applies permission rules that were changed since this conversation began, also those that allow more."""
     if arguments == "reload":
         changed = conversation.policy.get().adopt_newer_rules()
         conversation.state.has_rules = bool(conversation.policy.get().rules.rules)
@@ -233,6 +236,34 @@ async def doctor(conversation: ConversationParts, arguments: str) -> CommandRepl
 
     As `ollm doctor` in your shell."""
     return CommandReply(text="Run `ollm doctor` in your shell.")
+
+
+@slash_command("theme", usage="[auto | dark | light | plain]", during_turn=True)
+async def theme(conversation: ConversationParts, arguments: str) -> CommandReply:
+    """Choose the colours of the screen.
+
+    The list shows each with a change and code. The choice is saved as `screen.theme`."""
+    return CommandReply(text="Run `ollm config set screen.theme NAME` or `ollm config set screen.keys vi`.")
+
+
+vim_command = msgspec.structs.replace(
+    theme,
+    name="vim",
+    usage="",
+    help="Switch the keys of the input line between vi and emacs.",
+    more="The choice is saved as `screen.keys`.",
+)
+
+
+@slash_command("add-dir", usage="DIRECTORY")
+async def add_directory(conversation: ConversationParts, arguments: str) -> CommandReply:
+    """Let tools use another directory in this chat.
+
+    They read and write there as in the workspace, under the same rules. `tools.allowedRoots` adds one to every chat."""
+    folder = conversation.workspace / Path(arguments.strip()).expanduser()
+    if not arguments.strip() or not folder.is_dir():
+        raise UsageError("Name a directory that exists, as in `/add-dir ../library`.")
+    return CommandReply(text=f"Tools may use {folder} in this chat.", follow_up="add-folder", argument=str(folder))
 
 
 @slash_command("exit", during_turn=True)

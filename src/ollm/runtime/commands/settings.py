@@ -30,6 +30,7 @@ ABOUT_MODES = {
     "plan": "plans and changes nothing",
     "code": "writes and changes code",
     "debug": "finds causes, then changes",
+    "auto": "the mode follows each request",
 }
 ABOUT_APPROVALS = {
     "read-only": "refuses everything that may change files",
@@ -37,7 +38,7 @@ ABOUT_APPROVALS = {
     "accept-edits": "asks before commands, not before edits in the workspace",
     "yolo": "asks only before it touches protected files",
 }
-MODE_HELP = render_options({**ABOUT_MODES, "auto": "the mode follows each request"})
+MODE_HELP = render_options(ABOUT_MODES)
 APPROVAL_HELP = f"""{render_options(ABOUT_APPROVALS)}
 
 Shift-Tab goes from one to the next. Rules that deny hold at every level."""
@@ -121,17 +122,16 @@ def change_request_setting(conversation: ConversationParts, word: str, rest: str
 async def mode(conversation: ConversationParts, arguments: str) -> CommandReply:
     """Show or change the mode."""
     if not arguments:
-        known = ", ".join(MODE_NAMES)
         return CommandReply(
-            text=f"Mode: **{conversation.prompt.mode}**. Options: {known}.",
-            data={"mode": conversation.prompt.mode, "options": list(MODE_NAMES), "about": ABOUT_MODES},
+            text=f"Mode: **{conversation.prompt.mode}**. Options: {', '.join(ABOUT_MODES)}.",
+            data={"mode": conversation.prompt.mode, "options": [*MODE_NAMES, "auto"], "about": ABOUT_MODES},
         )
     name = arguments.strip()
     if name == "auto":
         conversation.state.auto_switch = "on"
         return CommandReply(text="The mode follows your request; set one with /mode NAME.")
     if name not in MODE_NAMES:
-        raise WrongUsage("[" + "|".join((*MODE_NAMES, "auto")) + "]")
+        raise WrongUsage("[" + "|".join(ABOUT_MODES) + "]")
     await changes.change_mode(conversation, name, "manual", 1.0)
     return CommandReply(text=f"Mode: **{name}**.", data={"mode": name})
 
