@@ -33,7 +33,6 @@ class LeaseOwner(Data, frozen=True):
     start: str = ""
     session_id: str = ""
     holder: str = ""
-    gives_way: bool = True  # on SIGUSR1, which ends a program that does not expect it
 
     @property
     def is_daemon(self) -> bool:
@@ -62,8 +61,7 @@ class Lease:
         """Acquire the lease, or raise BusyError naming its owner. Acquiring it again changes the session it names."""
         self._acquire_lock(self._lock)
         self.request.unlink(missing_ok=True)
-        gives_way = callable(signal.getsignal(signal.SIGUSR1))
-        self._lock.name_owner(sessionId=session_id, holder=self._holder, givesWay=gives_way)
+        self._lock.name_owner(sessionId=session_id, holder=self._holder)
 
     def release(self) -> None:
         self._lock.release()
@@ -90,7 +88,7 @@ class Lease:
         owner = self.read_owner()
         if owner is None or owner.host != socket.gethostname() or locks.get_process_start(owner.pid) != owner.start:
             return False
-        if not owner.gives_way:
+        if not _handles_request(owner.pid):
             return False
         flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
         descriptor = os.open(self.request, flags, 0o600)
@@ -134,6 +132,14 @@ class Lease:
                 f"This workspace is in use by {owner.describe() if owner else 'another process'}.",
                 action="Close it there, or pass beside=True to open beside it, or force=True to take over.",
             ) from None
+
+
+def _handles_request(pid: int) -> bool:
+    """Return False for a program that SIGUSR1 would end, as far as this system shows it."""
+    with contextlib.suppress(OSError, LookupError, ValueError):
+        status = dict(line.split(":\t") for line in Path(f"/proc/{pid}/status").read_text("latin-1").splitlines())
+        return bool(int(status["SigCgt"], 16) >> signal.SIGUSR1 - 1 & 1)
+    return True
 
 
 def get_process_start(pid: int) -> float | None:

@@ -47,7 +47,7 @@ class OwnerLock:
         self._descriptor = descriptor
         self.name_owner()
 
-    def name_owner(self, **more: str | bool) -> None:
+    def name_owner(self, **more: str) -> None:
         """Write this process, and what else is to be known of it, to the file."""
         if self._descriptor is not None:
             with contextlib.suppress(OSError):  # a full disk takes the name from the lock, not the lock
