@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.cli.running import running, texts
+from tests.cli.terminal import CTRL_D, ENTER, at_terminal
 from tests.servers.answers import Answer
 
 
@@ -426,3 +427,24 @@ async def test_in_a_large_project_the_code_map_leads_to_the_file(tmp_path: Path)
     _, runner = await run_task(tmp_path, files, "Was liefert count_parcels?", ["4711."])
 
     assert "z/last.py:\n```\ndef count_parcels():" in last_message(runner, 0)
+
+
+async def test_in_the_chat_one_key_runs_a_shown_command_after_the_same_question_as_the_models(tmp_path: Path) -> None:
+    async with running(tmp_path, ["Like this:\n```bash\nrm a.txt\n```", "That is how.", "I see."]) as runner:
+        (runner.workspace / "a.txt").write_text("x\n")
+        async with at_terminal(runner, "--new") as terminal:
+            terminal.type(f"How do I delete a.txt?{ENTER}")
+            await terminal.wait_for("1 block shown, not carried out")
+            terminal.type("\x1br")
+            await terminal.wait_for("rm a.txt", "always")
+            assert (runner.workspace / "a.txt").exists()
+            terminal.type("y")
+            assert await terminal.wait_until(lambda: not (runner.workspace / "a.txt").exists())
+            await terminal.wait_for("no output")
+            terminal.type(f"And now?{ENTER}")
+            await terminal.wait_for("I see.")
+            terminal.type(CTRL_D)
+            await terminal.ended()
+
+    assert "The user ran a command that you showed:\n```\nrm a.txt\n```" in last_message(runner, 2)
+    assert runner.sessions()[0]["toolCalls"] == []

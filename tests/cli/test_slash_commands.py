@@ -55,6 +55,7 @@ SAYS = {
     "/status": "approval",
     "/permissions": "No grants",
     "/copy": "Hello.",
+    "/run": "The last answer shows 0 commands.",
     "/diff": "changed no files",
     "/diagnostics": "No errors known",
     "/mcp": "",

@@ -16,7 +16,15 @@ from ollm.cli.screen.themes import ScreenOptions
 from ollm.cli.screen.transcript import Transcript
 from ollm.cli.signals import wait_for_input
 from ollm.domain.errors import BusyError, OllmError
-from ollm.domain.events import CompressionError, Event, Notice, PrefillProgress, SnapshotError
+from ollm.domain.events import (
+    CompressionError,
+    ConfirmationRequested,
+    ConfirmationResolved,
+    Event,
+    Notice,
+    PrefillProgress,
+    SnapshotError,
+)
 from ollm.runtime.base import Attachment, CommandReply, Conversation, ForeignTurn, Status, get_recap_end
 from ollm.runtime.commands.base import SHELL_COMMANDS, SlashCommand
 
@@ -24,7 +32,14 @@ log = logging.getLogger("ollm.screen")
 Opener = Callable[[], AbstractAsyncContextManager[Conversation]]
 TurnEvents = AbstractAsyncContextManager[AsyncIterator[Event]]
 PICK_COMMANDS = ("sessions", "resume")  # without an argument the terminal shows these its own way
-COMMAND_EVENTS = (PrefillProgress, Notice, CompressionError, SnapshotError)  # the reply of a command tells the rest
+COMMAND_EVENTS = (  # the reply of a command tells the rest
+    PrefillProgress,
+    Notice,
+    CompressionError,
+    SnapshotError,
+    ConfirmationRequested,
+    ConfirmationResolved,
+)
 MAX_LEARNING_TURNS = 3  # turns after which no more commands of slow servers are looked for
 OPTION_COMMANDS = ("model", "mode", "approval")  # without an argument there is something to choose from
 

@@ -92,6 +92,7 @@ def list_input_keys(screen: ChatScreen, filters: KeyFilters) -> list[Binding]:
         ("up", typing & Condition(lambda: screen.can_take_back), lambda _: screen.take_back_queued()),
         ("s-tab", typing, lambda _: screen.cycle_approval()),
         ("escape a", typing, lambda _: screen.chat.detach_last()),
+        ("escape r", typing, lambda _: screen.submit("/run")),
         ("c-o", filters.here, lambda _: screen.unfold()),
         ("c-z", filters.here, lambda event: event.app.suspend_to_background()),
     ]

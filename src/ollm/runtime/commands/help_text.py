@@ -95,6 +95,7 @@ KEY_HELP = (
     ("@", "attach a file, a directory or an image"),
     ("//", "a message that starts with a slash"),
     ("!command", "run a shell command; the model sees its output with your next message, Alt-A drops it"),
+    ("Alt-R", "run the command that the last answer showed, as /run does"),
     ("#note", "remember a note for this workspace"),
     ("?", "show these keys"),
     ("Up, Down, Ctrl-R", "take a queued message back; input history of all sessions"),

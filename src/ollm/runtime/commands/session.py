@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,8 +10,9 @@ import msgspec
 
 from ollm.domain.clock import format_age
 from ollm.domain.errors import UsageError
+from ollm.domain.messages import TextPart, put_in_fence
 from ollm.domain.session import arrange_forks
-from ollm.domain.text import shorten_ids
+from ollm.domain.text import format_count, shorten_ids
 from ollm.runtime.base import CommandReply
 from ollm.runtime.commands.base import (
     WrongUsage,
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
 
 DEFAULT_PAGE_MESSAGES = 200
 MAX_PAGE_MESSAGES = 10**9
+SHELL_LABELS = ("bash", "sh", "shell", "zsh", "console")
 INIT_PROMPT = (
     "Write AGENTS.md for this project. Look at its files, build and test commands and conventions first; then write"
     " AGENTS.md in its root: what a coding agent must know to work here, in at most 40 lines. If there is one, improve"
@@ -178,6 +181,30 @@ async def copy(conversation: ConversationParts, arguments: str) -> CommandReply:
         if message["role"] == "assistant" and text.strip():
             return CommandReply(text=text)
     raise UsageError("There is no answer to copy yet.", action="Send a message first.")
+
+
+@slash_command("run", usage="[N]")
+async def run(conversation: ConversationParts, arguments: str) -> CommandReply:
+    """Run a command that the answer only showed.
+
+    The last block of `bash` or `sh` since your message, or the Nth. Policy applies as to a call of the model, which
+    reads the output with your next message."""
+    from ollm.runtime.small_models.blocks import clean_command, read_blocks
+
+    page = conversation.session.load_page(None, DEFAULT_PAGE_MESSAGES)
+    answers = [*takewhile(lambda message: message["role"] != "user", reversed(page))][::-1]
+    texts = (_read_text(message) for message in answers if message["role"] == "assistant")
+    blocks = (block for text in texts for block in read_blocks(text) if block.name.lower() in SHELL_LABELS)
+    shown = list(dict.fromkeys(clean_command(block.body) for block in blocks))
+    number = parse_number(arguments.strip() or str(len(shown))) or 0
+    if not 0 < number <= len(shown):
+        raise UsageError(f"The last answer shows {format_count(len(shown), 'command')}.", action="/run N runs one.")
+    (record,) = await conversation.dispatch.get().run_unrecorded("shell", {"command": shown[number - 1]})
+    output = record.result.llm_content if record.result else record.error.message if record.error else ""
+    told = f"The user ran a command that you showed:\n{put_in_fence(shown[number - 1])}\n{put_in_fence(output)}"
+    message = await conversation.session.record_message("system", (TextPart(told),))
+    conversation.prompt.add_message(message, {})
+    return CommandReply(text=f"{fence_text(shown[number - 1], 'sh')}\n{fence_text(output)}")
 
 
 @slash_command("init")
