@@ -40,7 +40,7 @@ async def test_a_window_that_was_learnt_to_be_smaller_is_used(
         process = place.process()
         first = await process.choose_model()
         await first.provider.close()
-        process.save_model_facts(first.facts.key, {"served_window": served, "said_window": said})
+        process.model_facts.update(first.facts.key, {"served_window": served, "said_window": said}, {})
         model = await place.process().choose_model()
         await model.provider.close()
 
@@ -57,9 +57,12 @@ async def test_a_window_set_above_the_served_one_is_cut_and_compared_anew_on_dem
             model = await place.process().choose_model(anew=anew)
             await model.provider.close()
             windows.append(model.window)
-            place.process().save_model_facts(model.facts.key, {"served_window": model.facts.served_window})
+        place.process().model_facts.update(model.facts.key, {"served_window": 4096, "said_window": 16_384}, {})
+        model = await place.process().choose_model()
+        await model.provider.close()
 
     assert windows == [8192, 8192, 16_384, 16_384]
+    assert model.window == 16_384, "what was set wins over what no page of the server says"
 
 
 async def test_the_form_of_calls_is_as_set_as_learnt_or_as_expected(place: AppPlace) -> None:
@@ -71,7 +74,7 @@ async def test_the_form_of_calls_is_as_set_as_learnt_or_as_expected(place: AppPl
         configure_server(place, server)
         process = place.process()
         expected = (await process.choose_model("qwen2.5-coder:0.5b")).facts
-        process.save_model_facts(expected.key, {"call_form": "constrained"})
+        process.model_facts.update(expected.key, {"call_form": "constrained"}, {})
         learnt = (await place.process().choose_model("qwen2.5-coder:0.5b")).facts
 
     assert (set_form.call_form, set_form.result_form) == ("text", "user")

@@ -1,12 +1,15 @@
 """What a model and its server are found to do: `models probe`, `models card`, `models import`, `doctor --model`."""
 
 import json
+import re
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from ollm.domain.clock import format_stamp, now
 from tests.cli.running import Runner, running
 from tests.servers.answers import PROBE, Answer, Request, write_probed_call
 from tests.servers.ollama import OllamaServer
@@ -126,15 +129,65 @@ async def test_a_model_that_knows_the_fact_proves_that_it_arrived(tmp_path: Path
     assert all(trials[name]["ok"] for name in ("system messages", "tool list", "earlier calls", "tool results")), trials
 
 
+def write_facts(runner: Runner, **facts: Any) -> None:
+    runner.home.mkdir(mode=0o700, exist_ok=True)
+    key = f"openai|{runner.server.base_url}/v1|scripted"
+    (runner.home / "model-facts.json").write_text(json.dumps({key: facts}))
+
+
+async def test_a_retry_for_a_schema_teaches_no_smaller_window(tmp_path: Path) -> None:
+    def count_all(request: Request) -> Answer:
+        return Answer(text="not json", prompt_tokens=len(json.dumps(request.body)) // 4)
+
+    (tmp_path / "s.json").write_text('{"type": "object", "required": ["a"]}')
+    async with running(tmp_path, count_all, kind="vllm", window=8192) as runner:
+        done = await runner.run("-p", "SAY not json", "--schema", str(tmp_path / "s.json"))
+        windows = [request["max_tokens"] for request in runner.server.chats]
+        await runner.run("-p", "again")
+
+    assert done.code == 7
+    assert "read only" not in done.err
+    assert "servedWindow" not in read_facts(runner)["learnt"]
+    assert "tools" in runner.server.chats[-1]
+    assert runner.server.chats[-1]["max_tokens"] >= windows[0]
+
+
+async def test_each_fact_has_its_source_and_date_and_is_forgotten_by_name(tmp_path: Path) -> None:
+    async with running(tmp_path, ["Hello.", "Hello."], kind="vllm", window=8192) as runner:
+        learnt = {"takes_tools": {"source": "error", "at": format_stamp(now() - timedelta(days=2))}}
+        write_facts(runner, takesTools=False, servedWindow=1043, saidWindow=8192, prefillPerSecond=20, learnt=learnt)
+        card = (await runner.run("models", "card", "scripted")).out
+        await runner.run("-p", "hi")
+        forgotten = await runner.run("models", "forget", "scripted", "tools")
+        again = await runner.run("models", "forget", "scripted", "tools")
+        await runner.run("-p", "hi")
+        wrong = await runner.run("models", "forget", "scripted", "dreams")
+
+    assert re.search(r"tools +the server takes none.* \(from the server's error, 2 d ago\)", card)
+    assert re.search(r"window +as the server says\n", card), "nothing proves the window of an earlier version"
+    assert re.search(r"speed +prompt: 20.0 tok/s", card)
+    assert forgotten.err == "ollm: Forgot the tools of scripted.\n"
+    assert again.err == "ollm: Nothing was known about the tools of scripted.\n"
+    assert ["tools" in request for request in runner.server.chats] == [False, True]
+    assert wrong.code == 2
+
+
+@pytest.mark.parametrize(("days", "offered"), [(29, False), (31, True)])
+async def test_a_fact_of_more_than_thirty_days_is_learnt_anew(tmp_path: Path, days: int, offered: bool) -> None:
+    async with running(tmp_path, ["Hello."]) as runner:
+        at = format_stamp(now() - timedelta(days=days))
+        write_facts(runner, takesTools=False, learnt={"takes_tools": {"source": "error", "at": at}})
+        await runner.run("-p", "hi", OLLM_CONTEXT_WINDOW="8192")
+
+    assert ("tools" in runner.server.chats[0]) is offered
+
+
 @pytest.mark.parametrize(("reuses", "announced"), [(True, 1), (False, 2)])
 async def test_the_time_to_read_counts_the_whole_prompt_if_the_cache_is_not_used(
     tmp_path: Path, reuses: bool, announced: int
 ) -> None:
     async with running(tmp_path, [Answer(calls=[("ls", {})]), "Nothing."]) as runner:
-        key = f"openai|{runner.server.base_url}/v1|scripted"
-        runner.home.mkdir(mode=0o700)
-        facts = {"callForm": "native", "prefillPerSecond": 20, "reusesPrefix": reuses}
-        (runner.home / "model-facts.json").write_text(json.dumps({key: facts}))
+        write_facts(runner, callForm="native", prefillPerSecond=20, reusesPrefix=reuses)
         done = await runner.run("-p", "List the files.", OLLM_CONTEXT_WINDOW="32768")
 
     assert done.err.count("new tokens") == announced, done.err

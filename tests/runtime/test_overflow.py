@@ -96,8 +96,8 @@ async def talk(root: Path, reply: Callable[[Request], Answer], texts: Sequence[s
     heard = Heard()
     workspace = root / "project"
     workspace.mkdir()
-    async with ScriptedServer(reply) as server:
-        provider = {"type": "openai", "baseUrl": server.base_url, "model": "scripted", "contextWindow": window}
+    async with ScriptedServer(reply, kind="vllm", window=window) as server:
+        provider = {"type": "openai", "baseUrl": server.base_url, "model": "scripted"}
         for part in (texts[: len(texts) // 2], texts[len(texts) // 2 :]):
             options = ConversationOptions(workspace=workspace, newest=bool(heard.reasons), flags={"provider": provider})
             async with open_conversation(options) as conversation:
@@ -119,7 +119,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @covers("D612")
 @pytest.mark.parametrize("wording", WORDINGS)
-async def test_a_refusal_in_any_words_costs_no_turn_and_is_known_to_the_next_process(
+async def test_a_refusal_in_any_words_costs_no_turn_and_its_figure_is_known_to_the_next_process(
     tmp_path: Path, wording: str
 ) -> None:
     word, with_answer, status = WORDINGS[wording]
@@ -129,8 +129,9 @@ async def test_a_refusal_in_any_words_costs_no_turn_and_is_known_to_the_next_pro
 
     refused = [reply(request).status != 200 for request in heard.requests]
     assert set(heard.reasons) == {"answered"}
-    assert 1 <= sum(refused) <= 2
-    assert not any(refused[len(refused) // 2 :])
+    has_figure = wording not in ("code", "nothing known")
+    assert 1 <= sum(refused) <= (2 if has_figure else 6)
+    assert not any(refused[len(refused) // 2 :]) or not has_figure, "a guess is not kept"
 
 
 async def test_prompt_and_answer_together_stay_within_the_window_by_the_servers_own_count(tmp_path: Path) -> None:
@@ -154,7 +155,7 @@ async def test_a_server_that_cuts_silently_at_a_plateau_is_found_out_and_asked_a
     heard = await talk(tmp_path, reply, [f"Turn {number}: {LONG}" for number in range(18)], 8192)
 
     sizes = [count(request) for request in heard.requests]
-    assert sum("read only a part" in text for text in heard.notices) == 1
+    assert sum("read only a part" in text for text in heard.notices) == 2, "once a process: a guess is not kept"
     assert max(sizes) > SERVED
     assert max(sizes[-8:]) <= SERVED
     assert set(heard.reasons) == {"answered"}

@@ -159,7 +159,7 @@ class ConversationScope:
                 at_end=self.options.one_shot,
             ),
             TemplateObserver(parts.state, lambda: update_tools(parts), brief=self.options.one_shot),
-            ModelFactsObserver(parts.state, parts.prompt, parts.stream.emit, self.process.save_model_facts),
+            ModelFactsObserver(parts.state, parts.prompt, parts.stream.emit, self.process.model_facts.update),
         ]
         if not self.options.one_shot and (embedder := self.storage.embedder):
             observers.append(EmbeddingObserver(embedder, lambda: self.storage.session.id))
@@ -369,7 +369,7 @@ def create_role_models(toolbox: Toolbox, state: ConversationState) -> RoleModels
         servers,
         lambda: state.model,
         lambda server: process.choose_model(role=server),
-        process.save_model_facts,
+        process.model_facts.update,
         toolbox.storage.stream.emit,
         toolbox.storage.embedder,
     )

@@ -73,13 +73,13 @@ def find_facts(process: ProcessScope, name: str) -> ModelFacts:
     known = [facts for facts in process.model_facts.list_all() if split_facts_key(facts.key)[2] == name]
     if not known:
         raise NotFoundError(f"Nothing is known about {name} yet.", action=f"Run `ollm models probe {name}`.")
-    return max(known, key=lambda facts: facts.probed or "")
+    return max(known, key=lambda facts: max([facts.probed or "", *(found.at for found in facts.learnt.values())]))
 
 
 def make_card(facts: ModelFacts) -> SharedCard:
     """Make the card to share. The key is left out, since it names the server's address."""
     shared = msgspec.to_builtins(facts)
-    del shared["key"]
+    del shared["key"], shared["learnt"]
     model = split_facts_key(facts.key)[2]
     return SharedCard(version=1, model=PurePath(model).name if model.startswith("/") else model, facts=shared)
 
@@ -123,7 +123,8 @@ async def import_card(process: ProcessScope, card: SharedCard, name: str | None)
     fields = (*MODEL_FIELDS, *(TEMPLATE_FIELDS if theirs.server == kind and not tested else ()))
     changes = {field: getattr(theirs, field) for field in fields}
     stamp = format_stamp(process.clock())
-    return process.model_facts.update(known.key, **changes, server=kind, imported=stamp), model.provider.base_url
+    found = process.model_facts.update(known.key, changes, dict.fromkeys(changes, "card"))
+    return process.model_facts.update(found.key, {"server": kind, "imported": stamp}, {}), model.provider.base_url
 
 
 async def probe_model(
@@ -160,5 +161,5 @@ async def probe_model(
     finally:
         await model.provider.close()
     found = msgspec.structs.asdict(card.facts)
-    key = found.pop("key")
-    return msgspec.structs.replace(card, facts=process.model_facts.update(key, **found))
+    key, _ = found.pop("key"), found.pop("learnt")
+    return msgspec.structs.replace(card, facts=process.model_facts.update(key, found, dict.fromkeys(found, "probe")))

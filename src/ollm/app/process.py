@@ -312,11 +312,7 @@ class ProcessScope:
     def model_facts(self) -> ModelFactsFile:
         from ollm.store.model_facts import ModelFactsFile
 
-        return ModelFactsFile(self.home.model_facts)
-
-    def save_model_facts(self, key: str, changes: dict[str, Any]) -> None:
-        """Save facts learnt about a model for the next conversation with it."""
-        self.model_facts.update(key, **changes)
+        return ModelFactsFile(self.home.model_facts, self.clock)
 
     async def choose_model(
         self, name: str | None = None, *, anew: bool = False, role: ProviderSettings | None = None
@@ -337,12 +333,16 @@ class ProcessScope:
         except BaseException:
             await choice.provider.close()
             raise
+        if (info := getattr(choice.provider, "described", None)) and facts.server_mark not in (None, info.mark):
+            facts = facts.forget_server()  # other weights, template, window or build than when it was learnt
         facts = await self.choose_call_form(choice, facts, wanted)
         self.extend_timeout(choice.provider, size, facts, wanted)
         said, facts = size, facts.forget_server() if anew else facts
         facts = await self.compare_set_window(choice, facts, wanted.context_window)
-        if facts.served_window and facts.said_window == said and facts.served_window < said:
-            size, why = facts.served_window, f"learnt: the server serves no more, though {said} was said"
+        less = facts.served_window if facts.said_window == said else None
+        is_servers = getattr(facts.learnt.get("said_window"), "source", "") == "server"
+        if less and less < said and (is_servers or wanted.context_window is None):
+            size, why = less, f"learnt: the server serves no more, though {said} was said"
         model = Model(choice.provider, choice.model, size, facts, why=f"Server: {choice.why}. Context window: {why}.")
         model.said_window, model.price = said, wanted.price
         model.join_queue(self.home.run, wanted.parallel)
@@ -362,9 +362,9 @@ class ProcessScope:
             served = (await to.provider.describe(to.model)).window
         except OllmError:
             return facts
-        less = served if served and served < wanted else None
-        self.save_model_facts(facts.key, {"served_window": less, "said_window": wanted})
-        return _replace(facts, served_window=less, said_window=wanted)
+        found = {"served_window": served if served and served < wanted else None, "said_window": wanted}
+        learnt = self.model_facts.update(facts.key, found, dict.fromkeys(found, "server")).learnt
+        return _replace(facts, **found, learnt=learnt)
 
     async def choose_call_form(self, to: ProviderChoice, facts: ModelFacts, settings: ProviderSettings) -> ModelFacts:
         """Choose the form of tool calls: as set, as learnt, or as expected of the family and size."""
@@ -385,7 +385,7 @@ class ProcessScope:
             return facts
         found = {"first_form": choose_first_form(info, to.model), "parameters": count_parameters(info, to.model)}
         if settings.context_window is not None:
-            self.save_model_facts(facts.key, found)
+            self.model_facts.update(facts.key, found, dict.fromkeys(found, "server"))
         form = found["first_form"] if facts.call_form == "unknown" else facts.call_form
         return _replace(facts, call_form=form, **found)
 

@@ -87,6 +87,3 @@ def _describe_prompt(prompt: Prompt) -> Iterator[str]:
         yield f"Context entries: {', '.join(names)}."
     if hidden := describe_hidden_tools(prompt):
         yield hidden
-    if last := prompt.ledger.last:
-        why = f"; the {last.broken_by} changed" if last.broken_by else ""
-        yield f"Prompt cache: {last.reused_share:.0%} of the prompt reused{why}."

@@ -103,22 +103,7 @@ def _wrap_row(name: str, text: str) -> str:
 
 
 def _describe_diagnosis(found: Diagnosis) -> Iterator[tuple[str, str]]:
-    if found.server is not None:
-        server = found.server
-        yield "server", f"{server.type} at {server.base_url}: {server.why}"
-        yield "model", server.model
-        if server.memory:
-            yield "memory", f"what the server read of a session is {server.memory}"
-        yield "window", f"{server.window} tokens: {server.window_why}"
-        yield "", f"serving: {server.served or 'unknown'}, trained for: {server.trained or 'unknown'}"
-    for role, text in found.roles.items():
-        yield "role", f"{role}: {text}"
-    if found.error:
-        yield "server", found.error
-    for answering in found.answering:
-        if found.server is None or answering.base_url != found.server.base_url:
-            count = len(answering.models)
-            yield "also", f"{answering.label} at {answering.base_url}, {format_count(count, 'model')}"
+    yield from _describe_server(found)
     yield from _describe_model(found)
     yield "machine", found.hardware.describe()
     yield from found.models.items()
@@ -126,19 +111,28 @@ def _describe_diagnosis(found: Diagnosis) -> Iterator[tuple[str, str]]:
     yield from _describe_box(found)
     yield "here", ", ".join(check.name for check in found.machine if check.ok)
     yield "code", "; ".join(f"{name}: {program}" for name, program in found.language_servers.items()) or NO_SERVERS
-    for check in found.machine:
-        if not check.ok:
-            yield "missing", f"{check.name}: {check.detail}"
-    for problem in found.problems:
-        yield "config", problem
+    yield from (("missing", f"{check.name}: {check.detail}") for check in found.machine if not check.ok)
+    yield from (("config", problem) for problem in found.problems)
     yield "log", f"{found.log} ({format_size(found.log_bytes)})"
     yield "disk", f"{found.home}: {format_size(sum(part.bytes for part in found.disk))}"
-    if found.home_problem:
-        yield "", f"cannot be written: {found.home_problem}"
+    yield from (("", f"cannot be written: {problem}") for problem in (found.home_problem,) if problem)
     small = [part for part in found.disk[MAX_DISK_ROWS:] if part.name == "checkpoints"]
-    for part in (*found.disk[:MAX_DISK_ROWS], *small):
-        yield "", f"{format_size(part.bytes):>10}  {part.name}"
+    yield from (("", f"{format_size(part.bytes):>10}  {part.name}") for part in (*found.disk[:MAX_DISK_ROWS], *small))
     yield "next", found.next
+
+
+def _describe_server(found: Diagnosis) -> Iterator[tuple[str, str]]:
+    if server := found.server:
+        yield "server", f"{server.type} at {server.base_url}: {server.why}"
+        yield "model", server.model
+        yield from (("memory", f"what the server read of a session is {told}") for told in (server.memory,) if told)
+        yield "window", f"{server.window} tokens: {server.window_why}"
+        yield "", f"serving: {server.served or 'unknown'}, trained for: {server.trained or 'unknown'}"
+    yield from (("role", f"{role}: {text}") for role, text in found.roles.items())
+    yield from (("server", error) for error in (found.error,) if error)
+    for other in found.answering:
+        if server is None or other.base_url != server.base_url:
+            yield "also", f"{other.label} at {other.base_url}, {format_count(len(other.models), 'model')}"
 
 
 def _describe_model(found: Diagnosis) -> Iterator[tuple[str, str]]:
@@ -352,7 +346,8 @@ async def _inspect_server(process: ProcessScope, *, measured: bool) -> tuple[Ser
         memory = await describe_memory(choice.provider, process.saved_slots)
         if measured:
             read, write = await measure_speed(choice.provider, choice.model, tokens)
-            facts = process.model_facts.update(key, prefill_per_second=read, decode_per_second=write)
+            found = {"prefill_per_second": read, "decode_per_second": write}
+            facts = process.model_facts.update(key, found, dict.fromkeys(found, "probe"))
     finally:
         await choice.provider.close()
     report = ServerReport(

@@ -68,11 +68,7 @@ def _check_program(name: str, purpose: str) -> MachineCheck:
 
 def _has_full_text_search() -> bool:
     with sqlite3.connect(":memory:") as database:
-        try:
-            database.execute("CREATE VIRTUAL TABLE probe USING fts5(text)")
-        except sqlite3.OperationalError:
-            return False
-    return True
+        return ("ENABLE_FTS5",) in database.execute("PRAGMA compile_options")
 
 
 def check_writable(root: Path) -> str | None:
@@ -111,6 +107,7 @@ MODEL_SIZES = ((22.0, "32b"), (12.0, "14b"), (7.0, "7b"), (3.5, "3b"), (0.0, "1.
 UNIFIED_SHARE = 0.7  # of the memory that a GPU without its own may use
 PROCESSOR_SHARE = 0.6  # of the memory that a model may take beside everything else
 SLOW_CORES = 8  # with fewer a model over 3B writes slower than one reads
+SLOW_SIZES = (("32b", "14b"), ("32b", "14b", "7b"))  # without a GPU, on many cores and on few
 WINDOW_TOKENS = 16_384
 
 
@@ -164,16 +161,12 @@ def suggest_models(hardware: Hardware) -> dict[str, str]:
 
 def choose_model_size(hardware: Hardware) -> str:
     """Choose the largest size that fits the GPU, or without one, the largest that is fast enough on the CPU."""
-    if hardware.gpu:
-        return _find_size(hardware.gpu.memory_bytes / 2**30)
-    fitting = _find_size(hardware.memory_bytes / 2**30 * PROCESSOR_SHARE)
-    quick = "7b" if hardware.cores >= SLOW_CORES else "3b"
-    sizes = [name for _, name in MODEL_SIZES]
-    return max(fitting, quick, key=sizes.index)
-
-
-def _find_size(gigabytes: float) -> str:
-    return next(name for needed, name in MODEL_SIZES if gigabytes >= needed)
+    usable = hardware.gpu.memory_bytes if hardware.gpu else hardware.memory_bytes * PROCESSOR_SHARE
+    fitting = [name for needed, name in MODEL_SIZES if usable >= needed * 2**30]
+    quick = (
+        fitting if hardware.gpu else [name for name in fitting if name not in SLOW_SIZES[hardware.cores < SLOW_CORES]]
+    )
+    return quick[0]
 
 
 def _find_gpus(root: Path, memory: int, timeout_seconds: float) -> list[Gpu]:

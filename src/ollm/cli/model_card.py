@@ -6,9 +6,18 @@ from collections.abc import Iterator
 
 from ollm.cli.options import warn
 from ollm.cli.text_printer import WaitLine, is_seen
-from ollm.domain.model_facts import ModelFacts
+from ollm.domain.clock import format_age
+from ollm.domain.model_facts import CARD_FIELDS, ModelFacts, Source
 from ollm.runtime.model.probe import PART_NAMES, Trial
 
+SOURCES: dict[Source, str] = {
+    "server": "reported by the server",
+    "error": "from the server's error",
+    "template": "seen in the chat template",
+    "use": "measured in use",
+    "probe": "probed",
+    "card": "from an imported card",
+}
 MARKS = {True: "ok", False: "no", None: "?"}
 
 
@@ -81,22 +90,36 @@ def describe_thinking(facts: ModelFacts) -> str:
     return known[facts.thinking] + off[facts.thinking_off] + back
 
 
+def describe_tools(facts: ModelFacts) -> str:
+    most = f"at most {facts.max_tools} at a time" if facts.max_tools else "no limit found"
+    return most if facts.takes_tools else "the server takes none, so ollm lists them in the prompt"
+
+
 def describe_card(facts: ModelFacts) -> Iterator[tuple[str, str]]:
+    """Describe each line of the card, with the source and the date of what it says."""
     source = f"imported {facts.imported}, not measured here" if facts.imported else "learnt while it was used"
     yield "measured", facts.probed or source
-    yield "server", facts.server or "unknown"
-    yield "calls", describe_calls(facts)
-    yield "tools", f"at most {facts.max_tools} at a time" if facts.max_tools else "no limit found"
+    for name, text in _describe_facts(facts).items():
+        learnt = [facts.learnt[field] for field in CARD_FIELDS[name] if field in facts.learnt]
+        newest = max(learnt, key=lambda found: found.at, default=None)
+        yield name, f"{text} ({SOURCES[newest.source]}, {format_age(newest.at)})" if newest else text
+
+
+def _describe_facts(facts: ModelFacts) -> dict[str, str]:
     copying = {None: "unknown", True: "text arrives unchanged", False: "text is altered on the way: edits may fail"}
-    yield "copying", copying[facts.verbatim_edits]
-    yield "thinking", describe_thinking(facts)
     sampling = "unknown" if facts.sampling is None else ", ".join(facts.sampling) or "none"
-    yield "sampling", f"settings with an effect: {sampling}"
-    yield "speed", describe_speed(facts)
     window = facts.served_window or facts.window
-    yield "window", f"{window:,} tokens" if window else "as the server says"
-    yield (
-        "cache",
-        {None: "unknown", True: "prompts are reused", False: "every prompt is read anew"}[facts.reuses_prefix],
-    )
-    yield "faults", ", ".join(PART_NAMES.get(fault, fault) for fault in facts.faults) or "none found"
+    cache = {None: "unknown", True: "prompts are reused", False: "every prompt is read anew"}
+    return {
+        "server": facts.server or "unknown",
+        "calls": describe_calls(facts),
+        "tools": describe_tools(facts),
+        "copying": copying[facts.verbatim_edits],
+        "thinking": describe_thinking(facts),
+        "sampling": f"settings with an effect: {sampling}",
+        "speed": describe_speed(facts),
+        "counting": f"{facts.token_factor:.2f} × the estimate" if facts.token_samples else "unknown",
+        "window": f"{window:,} tokens" if window else "as the server says",
+        "cache": cache[facts.reuses_prefix],
+        "faults": ", ".join(PART_NAMES.get(fault, fault) for fault in facts.faults) or "none found",
+    }

@@ -21,6 +21,7 @@ from ollm.cli.options import (
     warn,
     yes_option,
 )
+from ollm.domain.model_facts import CARD_FIELDS
 from ollm.providers.local_models.model_files import CatalogueModel, ModelFile
 from ollm.providers.local_models.model_store import ModelStore
 from ollm.system.install_command import describe_extra_install
@@ -118,6 +119,21 @@ def show_card(name: str, as_json: bool) -> None:
     facts = find_facts(ProcessScope(), name)
     rows = [f"{label:<10}{text}" for label, text in (("model", make_printable(name)), *describe_card(facts))]
     print_result(make_card(facts), "\n".join(rows), as_json=as_json)
+
+
+@models.command()
+@click.argument("name", shell_complete=complete_model)
+@click.argument("fact", required=False, type=click.Choice([*CARD_FIELDS]), metavar="[FACT]")
+def forget(name: str, fact: str | None) -> None:
+    """Forget what was learnt about a model, or one FACT of it.
+
+    FACT is the name of a line of `ollm models card NAME`, such as window or tools.
+    """
+    process = ProcessScope()
+    key = find_facts(process, name).key
+    forgotten = process.model_facts.forget(key, CARD_FIELDS[fact] if fact else None)
+    what = f"the {fact} of {name}" if fact else name
+    warn(f"Forgot {what}." if forgotten else f"Nothing was known about {what}.")
 
 
 @models.command("import")

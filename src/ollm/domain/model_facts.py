@@ -1,10 +1,13 @@
 """Learned facts about a model on a server, kept between runs."""
 
+from collections.abc import Collection, Mapping
+from datetime import datetime, timedelta
 from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 from msgspec.structs import replace
 
+from ollm.domain.clock import format_stamp
 from ollm.domain.struct import Data
 
 CallForm = Literal["unknown", "native", "blocks", "text", "constrained", "none"]
@@ -21,6 +24,18 @@ CHAT_BELOW_PARAMETERS = 0.4e9  # a smaller model chats without tools, unless a c
 
 
 MIN_SPEED_CHANGE = 0.15  # share of the known speed
+
+
+Source = Literal["server", "error", "template", "use", "probe", "card"]
+MAX_AGE = timedelta(days=30)
+
+
+class Learnt(Data, frozen=True):
+    """How a fact was learnt, and when: by the server's own figure, its error, its chat template, in use, by a probe, or
+    from the card of someone else."""
+
+    source: Source
+    at: Stamp
 
 
 def _average_speed(known: float | None, new: float | None) -> float | None:
@@ -55,21 +70,39 @@ class ModelFacts(Data, frozen=True):
     thinking: ThinkingForm | None = None
     takes_thinking: bool = True  # False: the server refuses messages with their thinking
     shown_thinking: ShownThinking | None = None
-    template: str | None = None  # hash of the chat template that was looked at
+    server_mark: str | None = None  # of the chat template, file, build and window of the server that was looked at
     thinking_off: bool | None = None  # True if `thinking: off` stops it
     sampling: tuple[SamplingField, ...] | None = None  # the fields that have an effect
     reuses_prefix: bool | None = None
     faults: tuple[Fault, ...] = ()  # of its server and template
     imported: Stamp | None = None  # when a card of someone else was taken over; None once it is measured here
+    learnt: Mapping[str, Learnt] = {}  # by the name of the field
 
     @property
     def chats_only(self) -> bool:
         return self.call_form == "none" and (self.parameters or CHAT_BELOW_PARAMETERS) < CHAT_BELOW_PARAMETERS
 
     def forget_server(self) -> "ModelFacts":
-        """Forget the served window and what needs a workaround, to measure them anew."""
-        measured = replace(self, served_window=None, said_window=None, system_form="system", thinking=None)
-        return replace(measured, takes_thinking=True, template=None)
+        """Forget all but the facts of the model itself and what every answer measures, for a server that changed."""
+        kept = ("key", "probed", "imported", *MODEL_FIELDS, *MEASURED_FIELDS)
+        return ModelFacts(**{name: getattr(self, name) for name in kept})
+
+    def drop_unproved(self, now: datetime) -> "ModelFacts":
+        """Drop facts older than 30 days, and limits that an earlier version may have guessed. Speeds and counts stay:
+        every answer corrects them."""
+        oldest = format_stamp(now - MAX_AGE)
+        dropped = {name for name, found in self.learnt.items() if found.at < oldest} - {*MEASURED_FIELDS}
+        if self.probed is None and self.imported is None:
+            dropped |= {*GUESSABLE_FIELDS} - self.learnt.keys()
+        if "takes_tools" in dropped and not self.takes_tools:
+            dropped.add("result_form")
+        return self.reset(dropped & {*self.__struct_fields__})
+
+    def reset(self, names: Collection[str]) -> "ModelFacts":
+        """Return these facts to what holds for an unknown model."""
+        unknown = ModelFacts(key=self.key)
+        learnt = {name: found for name, found in self.learnt.items() if name not in names}
+        return replace(self, **{name: getattr(unknown, name) for name in names}, learnt=learnt)
 
     @property
     def needs_workaround(self) -> bool:
@@ -83,7 +116,7 @@ class ModelFacts(Data, frozen=True):
         return replace(self, prefill_per_second=read, decode_per_second=write)
 
     def list_changes(self, before: "ModelFacts") -> dict[str, Any]:
-        fields = ((name, getattr(self, name)) for name in self.__struct_fields__)
+        fields = ((name, getattr(self, name)) for name in self.__struct_fields__ if name != "learnt")
         return {name: value for name, value in fields if value != getattr(before, name)}
 
     @property
@@ -103,3 +136,27 @@ class ModelFacts(Data, frozen=True):
 # What a card of someone else tells about the model, and about its template on the same kind of server.
 MODEL_FIELDS = ("call_form", "written_form", "max_tools", "verbatim_edits")
 TEMPLATE_FIELDS = ("result_form", "system_form", "thinking", "thinking_off", "sampling")
+# What every answer or start measures anew.
+MEASURED_FIELDS = (
+    "token_factor",
+    "token_samples",
+    "prefill_per_second",
+    "decode_per_second",
+    "parameters",
+    "first_form",
+)
+GUESSABLE_FIELDS = ("served_window", "said_window", "takes_tools", "takes_thinking", "binds_answers")
+# The facts of each line of a card.
+CARD_FIELDS = {
+    "server": ("server", "server_mark"),
+    "calls": ("call_form", "written_form", "result_form", "binds_answers"),
+    "tools": ("takes_tools", "max_tools"),
+    "copying": ("verbatim_edits",),
+    "thinking": ("thinking", "takes_thinking", "shown_thinking", "thinking_off"),
+    "sampling": ("sampling",),
+    "speed": ("prefill_per_second", "decode_per_second"),
+    "counting": ("token_factor", "token_samples"),
+    "window": ("served_window", "said_window", "window"),
+    "cache": ("reuses_prefix",),
+    "faults": ("faults", "system_form"),
+}

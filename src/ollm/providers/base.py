@@ -8,6 +8,7 @@ from contextlib import aclosing
 from itertools import pairwise
 from operator import attrgetter
 from typing import Any, Literal
+from zlib import crc32
 
 import msgspec
 
@@ -93,6 +94,7 @@ class FinishPiece(Piece, frozen=True, tag="finish"):
     cut: str = ""
     limit: int = 0
     read_seconds: float = 0.0
+    truncated: bool = False  # the server says that it cut the prompt
 
 
 AnyPiece = TextPiece | ThinkingPiece | WrittenPiece | CallPiece | ProgressPiece | FinishPiece
@@ -116,6 +118,13 @@ class ModelInfo(Data, frozen=True):
     file: str = ""  # its path on the server's machine
     metadata: JsonObject | None = None  # of its file, where the server says it
     sampling: JsonObject | None = None  # what the server uses unless a request says otherwise, by our names
+    build: str = ""  # of the server
+
+    @property
+    def mark(self) -> str:
+        """A hash by which a changed server is recognized, or "" for one that does not say its template."""
+        told = f"{self.template}\0{self.file}\0{self.build}\0{self.window}"
+        return f"{crc32(told.encode(errors='replace')):08x}" if self.template else ""
 
 
 class Provider:

@@ -406,6 +406,7 @@ class StreamAssembler:
         self.grew = False  # the last chunk brought something
         self._counts_reuse = False
         self._read_seconds = 0.0
+        self._truncated = False
         self.writing = False  # the model has begun: text, thinking or a fragment of a call came
 
     @property
@@ -422,6 +423,7 @@ class StreamAssembler:
         before = self._call_characters, self._reason
         if chunk.get("usage") or chunk.get("timings"):
             self._update_usage(chunk)
+        self._truncated = self._truncated or chunk.get("truncated") is True
         pieces: list[AnyPiece] = []
         if progress := as_mapping(chunk.get("prompt_progress")):
             processed, total, cached = (as_int(progress.get(name)) for name in ("processed", "total", "cache"))
@@ -433,7 +435,7 @@ class StreamAssembler:
 
     def finish(self) -> list[AnyPiece]:
         reason = "tool_calls" if self._calls else self._reason or "unknown"
-        end = FinishPiece(reason, self._usage, self._counts_reuse, read_seconds=self._read_seconds)
+        end = FinishPiece(reason, self._usage, self._counts_reuse, "", 0, self._read_seconds, self._truncated)
         thought = [ThinkingPiece("", "reasoning", join_details(self._details))] if self._details else []
         return [*thought, *(call.build_piece() for call in self._calls), end]
 

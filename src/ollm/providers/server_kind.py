@@ -73,6 +73,7 @@ def add_server_details(info: ModelInfo, kind: Kind, details: Any) -> ModelInfo:
             vision=bool(as_mapping(properties.get("modalities")).get("vision")),
             template=as_text(properties.get("chat_template")),
             file=as_text(properties.get("model_path")),
+            build=as_text(properties.get("build_info")),
         )
     if kind == LM_STUDIO:
         found = next((e for e in as_entries(as_mapping(details).get("data")) if e.get("id") == info.name), {})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Any, Literal, Protocol
@@ -16,6 +16,7 @@ from ollm.domain.clock import Clock, format_stamp
 from ollm.domain.context import ModeName, Usage
 from ollm.domain.events import ConfirmationRequested, Event, Notice, TurnFinished, TurnReason
 from ollm.domain.messages import AnyPart, ImagePart, Message, TextPart, replace_surrogates
+from ollm.domain.model_facts import Source
 from ollm.domain.session import ParentCall
 from ollm.domain.struct import Data
 from ollm.domain.tools import ConfirmationAnswer, Todo, ToolCallRecord
@@ -25,6 +26,7 @@ FollowUp = Literal[
     "none", "exit", "send", "open-session", "new-session", "open-folder", "add-folder", "finish-worktree"
 ]
 Listener = Callable[[Event], None]
+WriteFacts = Callable[[str, dict[str, Any], Mapping[str, Source]], object]  # key of a model, changes, their sources
 MAX_COMMAND_CHARS = 60
 
 

@@ -202,7 +202,7 @@ class Turn:
         await self._parts.compactor.compact(prompt, self._emit, self._parts.state.model.summarise)
         await self._make_room()
         answer = await self._request_answer()
-        prompt.learn_window(refused)
+        prompt.learn_window(refused, proved=False)
         return answer
 
     async def _make_room(self) -> None:
@@ -256,8 +256,11 @@ class Turn:
         used, prompt = answer.usage, self._parts.prompt
         self._usage = self._usage + used
         prompt.correct_sent_forms(self._parts.state.model.counted)
+        prompt.ledger.note_reuse(answer.reused)
         before = prompt.model.window
-        if cut := prompt.observe_usage(used, await self._count_exact_tokens(used)):
+        if self._parts.state.answer_schema is not None and prompt.tools:
+            return False  # this request had no tools, so its count cannot be compared
+        if cut := prompt.observe_usage(used, await self._count_exact_tokens(used), said_so=answer.truncated):
             self._emit(cut)
         return prompt.model.window < before
 

@@ -215,6 +215,8 @@ class StreamedAnswer:
         self.calls: list[CallPiece] = []
         self.usage = Usage()
         self.finish: FinishReason = "unknown"
+        self.truncated = False  # the server says that it cut the prompt
+        self.reused: float | None = None  # share of the prompt that the server did not read again, if it says so
         self.cut = ""
         self.limit = 0
         self.started: float | None = None
@@ -251,6 +253,9 @@ class StreamedAnswer:
                     self._emit(PrefillProgress(**msgspec.structs.asdict(piece)))
                 case FinishPiece():
                     self.finish, self.usage, self.cut, self.limit = piece.reason, piece.usage, piece.cut, piece.limit
+                    self.truncated = piece.truncated
+                    if piece.counts_reuse and piece.usage.prompt_tokens:
+                        self.reused = min(1.0, piece.usage.reused_tokens / piece.usage.prompt_tokens)
             if isinstance(piece, TextPiece | ThinkingPiece):
                 check_text(piece.text, isinstance(piece, ThinkingPiece))
 

@@ -6,39 +6,58 @@ atomically. Fields of a newer version survive. An unreadable file counts as empt
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from ollm.domain.model_facts import ModelFacts
+from ollm.domain.clock import Clock, format_stamp, now
+from ollm.domain.model_facts import Learnt, ModelFacts, Source
 from ollm.system.atomic import lock_directory, read_small_file, replace_file
+
+FACT_NAMES = {field.name: field.encode_name for field in msgspec.structs.fields(ModelFacts)}
 
 
 class ModelFactsFile:
     """The facts by key (`{provider}|{base_url}|{model}`)."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, clock: Clock = now) -> None:
         self._path = path
+        self._clock = clock
 
     def get(self, key: str) -> ModelFacts:
         """Return the known facts, or safe defaults for an unknown model."""
-        return _parse_facts(key, self._read().get(key, {}))
+        return _parse_facts(key, self._read().get(key, {})).drop_unproved(self._clock())
 
     def list_all(self) -> list[ModelFacts]:
-        return [_parse_facts(key, fields) for key, fields in sorted(self._read().items())]
+        facts = (_parse_facts(key, fields) for key, fields in sorted(self._read().items()))
+        return [known.drop_unproved(self._clock()) for known in facts]
 
-    def update(self, key: str, **changes: Any) -> ModelFacts:
-        """Merge these fields (snake_case) into the known facts and return all of them."""
-        known = msgspec.structs.replace(ModelFacts(key=key), **changes)
+    def update(self, key: str, changes: Mapping[str, Any], sources: Mapping[str, Source]) -> ModelFacts:
+        """Merge these fields (snake_case) into the known facts with their source and date, and return all of them."""
+        unknown, at = ModelFacts(key=key), format_stamp(self._clock())
+        known = msgspec.structs.replace(unknown, **changes)
+        dated = {name: Learnt(source=sources.get(name, "use"), at=at) for name in known.list_changes(unknown)}
+        self._write(key, known, changes, dated)
+        return self.get(key)
+
+    def forget(self, key: str, names: Collection[str] | None) -> bool:
+        """Return these fields (snake_case), or all, to those of an unknown model. Returns False if they were so."""
+        unknown, known = ModelFacts(key=key), self.get(key)
+        names = set(FACT_NAMES) - {"key", "learnt"} if names is None else names
+        self._write(key, unknown, names, {})
+        return bool(known.list_changes(unknown).keys() & names)
+
+    def _write(self, key: str, known: ModelFacts, names: Collection[str], dated: Mapping[str, Learnt]) -> None:
         written: dict[str, Any] = msgspec.to_builtins(known)
-        names = {field.name: field.encode_name for field in msgspec.structs.fields(ModelFacts)}
-        changed = {names[name]: written[names[name]] for name in changes}
         with lock_directory(self._path.parent):
             everything = self._read()
-            everything[key] = {**everything.get(key, {}), **changed}
+            before = everything.get(key, {})
+            learnt = {name: one for name, one in _parse_facts(key, before).learnt.items() if name not in names}
+            changed = {FACT_NAMES[name]: written[FACT_NAMES[name]] for name in names}
+            everything[key] = {**before, **changed, "learnt": {**learnt, **dated}}
             replace_file(self._path, msgspec.json.format(msgspec.json.encode(everything), indent=1))
-        return _parse_facts(key, everything[key])
 
     def _read(self) -> dict[str, dict[str, Any]]:
         try:

@@ -40,7 +40,7 @@ def test_a_changed_entry_is_named_as_what_broke_the_front() -> None:
     talk.prompt.build_request_messages()
 
     assert talk.prompt.measure_usage().broken_by == "context entry"
-    assert talk.prompt.measure_usage().reused_share == 0.0
+    assert talk.prompt.ledger.entries[-1].reused_share == 0.0
 
 
 def test_an_entry_added_inside_a_turn_waits_for_the_next_one() -> None:
@@ -84,10 +84,10 @@ def test_other_forms_of_calls_break_the_front_once_and_are_counted() -> None:
         talk.user(text)
         talk.prompt.build_request_messages()
         talk.assistant("Yes.")
-        usage = talk.prompt.measure_usage()
-        return usage.reused_share, usage.broken_by
+        entry = talk.prompt.ledger.entries[-1]
+        return entry.reused_share, entry.broken_by
 
-    assert send("one") == (None, None)
+    assert send("one") == (1.0, None)
     assert send("two") == (1.0, None)
     native, told = talk.prompt.compute_budget().fixed, talk.prompt.get_system_prompt()
     talk.prompt.set_forms(ModelFacts(key="k", call_form="text", takes_tools=False))

@@ -33,7 +33,7 @@ class ContextPanel extends HTMLElement {
       h("h3", null, "Messages in the window"),
       this.makeMessages(picture.messages),
       h("h3", null, "Last turns"),
-      makePlot("Prompt reused", picture.reuse.map((/** @type {any} */ one) => one.reusedShare), (value) => `${Math.round(value * 100)} %`, 1),
+      makePlot("Prompt reused", picture.reuse.map((/** @type {any} */ one) => one.serverShare), (value) => `${Math.round(value * 100)} %`, 1),
       makePlot("Words a second (tokens)", picture.turns.map((/** @type {any} */ one) => one.tokensPerSecond), (value) => value.toFixed(value < 10 ? 1 : 0)),
       makePlot("Wait for the first word", picture.turns.map((/** @type {any} */ one) => one.firstWordSeconds), (value) => `${value.toFixed(1)} s`),
     );

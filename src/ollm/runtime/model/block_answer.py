@@ -67,8 +67,9 @@ class BlockAnswer:
         calls = [self._make_call(step) for step in self._parser.steps]
         for call in calls:
             yield call
-        reason = "tool_calls" if calls else self._watch.finish.reason
-        yield FinishPiece(reason, self._watch.finish.usage, cut=self._parser.cut, limit=self._find_limit())
+        finish = self._watch.finish
+        reason = "tool_calls" if calls else finish.reason
+        yield replace(finish, reason=reason, cut=self._parser.cut, limit=self._find_limit())
 
     def _show(self, text: str) -> Iterator[AnyPiece]:
         """Yield the pieces to show to the user: first any finished thought."""

@@ -74,16 +74,16 @@ class Model:
         self.looked, facts = True, self.facts
         try:
             known_info = getattr(self._server, "described", None)
-            template = (known_info or await self._server.describe(self.name)).template
+            info = known_info or await self._server.describe(self.name)
         except (OllmError, NotImplementedError):  # a provider of an extension need not list models
             return
-        known = f"{crc32(template.encode()):08x}" if template else ""
-        self._found = {"template": known}
-        if not known or known == facts.template or facts.chats_only:
+        self._found = {"server_mark": info.mark}
+        if not info.mark or info.mark == facts.server_mark or facts.chats_only:
             return
         from ollm.runtime.model.template_checks import TemplateLook
 
-        found = await TemplateLook(self._server, self._make_request((), (), None)).choose_forms(facts)
+        known = facts.forget_server() if facts.server_mark else facts
+        found = await TemplateLook(self._server, self._make_request((), (), None)).choose_forms(known)
         self._found |= found.list_changes(facts)
 
     def apply_look(self) -> None:
@@ -182,7 +182,8 @@ class Model:
             self.apply_look()
             messages, answered, refused = self.pictures.leave_out(messages), False, False
             request = self._build_request(messages, tools, max_tokens, temperature, schema)
-            if expected := self._reading.estimate(request, self.facts):
+            expected = self._reading.estimate(request, self.facts)
+            if expected and getattr(self.provider, "kind", None) != "llama.cpp":  # which says at once what it holds
                 yield expected
             answer, watch = self._create_answer(request) if tools else None, StreamWatch()
             try:

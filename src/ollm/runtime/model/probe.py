@@ -437,11 +437,9 @@ def add_fault(facts: ModelFacts, fault: Fault, **effects: Any) -> ModelFacts:
 
 def forget_faults(facts: ModelFacts) -> ModelFacts:
     """Forget faults and their workarounds, so that they are tested anew."""
-    if set(facts.faults) & {*RESULT_FAULTS, "parser"}:
-        facts = replace(facts, result_form="tool")
-    if "parser" in facts.faults:
-        facts = replace(facts, call_form="unknown")
-    return replace(facts, faults=(), takes_tools=True, system_form="system", thinking=None)
+    names = {"faults", "takes_tools", "system_form", "thinking"}
+    names |= {"result_form"} if {*facts.faults} & {*RESULT_FAULTS, "parser"} else set()
+    return facts.reset(names | ({"call_form"} if "parser" in facts.faults else set()))
 
 
 def limit_answer(tokens: int, facts: ModelFacts) -> int:

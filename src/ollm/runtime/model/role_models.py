@@ -6,7 +6,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ollm.domain.clock import monotonic
 from ollm.domain.errors import ModelError, OllmError
@@ -18,6 +18,7 @@ from ollm.runtime.model.model import Model, iterate_text
 if TYPE_CHECKING:
     from ollm.config.settings import ProviderSettings
     from ollm.domain.model_facts import ModelFacts
+    from ollm.runtime.base import WriteFacts
     from ollm.services.message_search.embeddings import SessionEmbedder
 
 CONNECT_SECONDS = 10.0
@@ -35,7 +36,7 @@ class RoleModels:
         servers: Mapping[str, ProviderSettings],
         get_main: Callable[[], Model],
         choose: Callable[[ProviderSettings], Awaitable[Model]],
-        save: Callable[[str, dict[str, Any]], None],
+        save: WriteFacts,
         emit: Callable[[Event], None],
         embedder: SessionEmbedder | None = None,
     ) -> None:
@@ -138,7 +139,7 @@ class RoleModels:
         """Record the time of requests to a role's model, and save what was learnt about it."""
         self._seconds[role] = self._seconds.get(role, 0.0) + seconds
         if changes := model.facts.list_changes(before):
-            self._save(model.facts.key, changes)
+            self._save(model.facts.key, changes, {})
 
     def describe(self, main_seconds: float) -> list[tuple[str, str, str, str]]:
         """Describe each role: its name, model, server, and the time its requests took."""

@@ -231,7 +231,8 @@ class ToolCallFallback:
             yield TextPiece(text)
         for call in calls:
             yield call
-        yield FinishPiece("tool_calls" if calls else parser.finish.reason, self._usage)
+        reason = "tool_calls" if calls else parser.finish.reason
+        yield replace(parser.finish, reason=reason, usage=self._usage)
 
     async def _writes_calls(self, form: WrittenForm) -> bool:
         """Find out whether the unknown model calls in this form, unless that was tried before in this conversation."""

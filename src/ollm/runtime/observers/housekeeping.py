@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from ollm.domain.errors import OllmError
 from ollm.domain.events import Event, Notice
+from ollm.domain.model_facts import Source
 from ollm.domain.text import format_count
-from ollm.runtime.base import ChangeWatch, TurnObserver, TurnReport
+from ollm.runtime.base import ChangeWatch, TurnObserver, TurnReport, WriteFacts
 from ollm.runtime.parts import ConversationState
 from ollm.runtime.prompt.prompt import Prompt
 from ollm.runtime.prompt.token_meter import DOUBT_SHARES
@@ -25,7 +26,13 @@ if TYPE_CHECKING:
 
 MIN_TOKEN_FACTOR_CHANGE = 0.02  # a smaller difference in tokens is not worth a write
 
-WriteFacts = Callable[[str, dict[str, Any]], object]
+# How facts are learnt beside what is measured in use; what the look at a template finds comes with its faults.
+SOURCES: dict[str, Source] = {
+    **dict.fromkeys(("served_window", "said_window", "takes_tools", "takes_thinking"), "error"),
+    **dict.fromkeys(("server_mark", "parameters", "first_form"), "server"),
+    **dict.fromkeys(("shown_thinking", "faults", "system_form"), "template"),
+}
+TEMPLATE_SOURCES: dict[str, Source] = dict.fromkeys(("takes_tools", "call_form", "result_form"), "template")
 
 
 class TemplateObserver(TurnObserver):
@@ -41,7 +48,7 @@ class TemplateObserver(TurnObserver):
     async def before_request(self) -> None:
         if self._task:
             await self._finish()
-        elif not self._state.model.looked and not (self._brief and self._state.model.facts.template is not None):
+        elif not self._state.model.looked and not (self._brief and self._state.model.facts.server_mark is not None):
             self._task = asyncio.create_task(self._look(self._state.model))
 
     async def after_turn(self, report: TurnReport) -> None:
@@ -101,7 +108,7 @@ class ModelFactsObserver(TurnObserver):
         if news := describe_changes(told, self._state.model.advice):
             self._emit(Notice(level="info", text=f"{self._state.model.name}: {news}"))
         self._known = facts
-        self._write(facts.key, changes)
+        self._write(facts.key, changes, SOURCES | (TEMPLATE_SOURCES if changes.get("faults") else {}))
 
     def _update_token_factor(self) -> None:
         known = self._state.model.facts
@@ -112,31 +119,28 @@ class ModelFactsObserver(TurnObserver):
             self._state.model.set_token_factor(round(factor, 4), samples)
 
 
+NEWS = {
+    ("call_form", "blocks"): "it writes fenced commands and files, which ollm runs as tool calls",
+    ("call_form", "text"): "it writes tool calls as text, which ollm parses",
+    ("call_form", "constrained"): "its tool calls are constrained to the tools' schema",
+    ("binds_answers", False): "the server ignores response_format, so tool calls cannot be bound to a schema",
+    ("takes_thinking", False): "the server refuses messages with thinking, so none is sent back",
+}
+
+
 def describe_changes(changes: dict[str, Any], advice: str = "") -> str:
     """Describe new facts about the model in one line. The usual form of calls is not mentioned.
     `advice` describes how to make a server that refused tools accept them."""
-    forms = {
-        "blocks": "it writes fenced commands and files, which ollm runs as tool calls",
-        "text": "it writes tool calls as text, which ollm parses",
-        "constrained": "its tool calls are constrained to the tools' schema",
-    }
-    read, write = changes.get("prefill_per_second"), changes.get("decode_per_second")
-    news = [forms.get(changes.get("call_form", ""), "")]
-    if "parser" in changes.get("faults", ()):
-        news.append(f"the server does not recognize them (to fix it: {advice})" if advice else "")
-    if read and write:
-        news.append(f"prompt {read:.0f} tok/s, output {write:.0f} tok/s")
-    if changes.get("binds_answers") is False:
-        news.append("the server ignores response_format, so tool calls cannot be bound to a schema")
-    if changes.get("takes_thinking") is False:
-        news.append("the server refuses messages with thinking, so none is sent back")
-    left_out = [fault for fault in changes.get("faults", ()) if fault != "parser"]
-    if left_out:
-        told = ", ".join("the system prompt" if fault == "system" else fault for fault in left_out)
-        news.insert(0, f"its chat template leaves out: {told}, so ollm sends them in another way")
-    line = "; ".join(filter(None, news))
-    line = f"{line}. Run `ollm models probe` for more." if line else ""
-    if changes.get("takes_tools") is False and not changes.get("faults"):
+    read, write, faults = (changes.get(name) for name in ("prefill_per_second", "decode_per_second", "faults"))
+    left_out = ["the system prompt" if fault == "system" else fault for fault in faults or () if fault != "parser"]
+    told = ", ".join(left_out)
+    news = [f"its chat template leaves out: {told}, so ollm sends them in another way"] if told else []
+    news += [text for (name, value), text in NEWS.items() if changes.get(name) == value]
+    if advice and "parser" in (faults or ()):
+        news.append(f"the server does not recognize them (to fix it: {advice})")
+    news += [f"prompt {read:.0f} tok/s, output {write:.0f} tok/s"] if read and write else []
+    line = f"{'; '.join(news)}. Run `ollm models probe` for more." if news else ""
+    if changes.get("takes_tools") is False and not faults:
         line = f"the server takes no tools, so they are listed in the prompt. {advice} {line}"
     return " ".join(line.split())
 

@@ -255,6 +255,7 @@ class LedgerEntry(Data, frozen=True):
     reused_tokens: int
     tokens: int
     broken_by: str | None = None
+    server_share: float | None = None  # of the prompt, that the server says it did not read again
 
 
 class PrefixLedger:
@@ -279,6 +280,10 @@ class PrefixLedger:
         self._last, self._last_tokens = parts, entry.tokens
         self.entries = [*self.entries[1 - MAX_ENTRIES :], entry]
         return entry
+
+    def note_reuse(self, share: float | None) -> None:
+        """Note what the server reports of the last request, None if it reports nothing."""
+        self.entries[-1] = msgspec.structs.replace(self.entries[-1], server_share=share)
 
     @property
     def last(self) -> LedgerEntry | None:

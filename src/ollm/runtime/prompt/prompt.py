@@ -245,7 +245,7 @@ class Prompt:
         window is then smaller than assumed, and the budget is corrected."""
         proof = self.meter.observe_usage(usage, exact, said_so=said_so)
         if proof is not None and proof.read_tokens:
-            self.learn_window(max(proof.read_tokens, self.meter.most_read, MIN_WINDOW_TOKENS))
+            self.learn_window(max(proof.read_tokens, self.meter.most_read, MIN_WINDOW_TOKENS), proved=said_so)
         return proof
 
     def learn_from_rejection(self, error: PromptTooLongError) -> None:
@@ -253,15 +253,16 @@ class Prompt:
         fit, a shorter one is requested, based on the count of the prompt."""
         if error.prompt_tokens and not error.prompt_at_least:
             self.observe_usage(Usage(prompt_tokens=error.prompt_tokens))
-        self.learn_window(error.window or (0 if error.prompt_tokens else self.model.window * 3 // 4))
+        guess = 0 if error.prompt_tokens else self.model.window * 3 // 4
+        self.learn_window(error.window or guess, proved=bool(error.window))
         if error.prompt_at_least or not error.prompt_tokens:
             self.meter.distrust()
 
-    def learn_window(self, tokens: int) -> None:
-        """Reduce the window to the most tokens the server accepts; 0 if unknown."""
+    def learn_window(self, tokens: int, *, proved: bool) -> None:
+        """Reduce the window to the most tokens the server accepts; 0 if unknown. `proved`: the server said so."""
         if 0 < tokens < self.model.window:
             self.set_window(max(tokens, MIN_WINDOW_TOKENS))
-            self.window_learnt = True
+            self.window_learnt = proved
 
     @property
     def is_suspiciously_long(self) -> bool:
@@ -305,7 +306,7 @@ class Prompt:
             trigger=state.trigger,
             fixed=state.fixed + state.checkpoints,
             thinking=self.thinking_tokens,
-            reused_share=last.reused_share if last and len(self.ledger.entries) > 1 else None,
+            reused_share=last.server_share if last else None,
             broken_by=last.broken_by if last else None,
         )
 

@@ -55,7 +55,6 @@ class Meter:
         self._unsure = False
         self._asks_about: ShownThinking = "turn"  # whether the doubted thinking is of this turn or of an earlier one
         self._resumed: CountedPrompt | None = None  # by another process, of a request that this one goes on from
-        self._last_counted: tuple[float, int] | None = None  # units and tokens of the last request that was counted
         self._short = 1.0  # by how much the last estimate fell short, until the factor has caught up
         self.most_read = 0  # the largest prompt known to have been read whole
 
@@ -217,7 +216,6 @@ class Meter:
         self._measure_shortfall(amount, reported)
         self._counted = msgspec.structs.replace(sent, tokens=reported)
         self._unsure, self._resumed = False, None
-        self._last_counted = amount, reported
         self.most_read = max(self.most_read, reported)
         return None
 
@@ -260,15 +258,7 @@ class Meter:
     def _is_plateau(self, sent: CountedPrompt, reported: int) -> bool:
         """Return True if the count stays the same while prompts grow: the server silently cuts the rest."""
         if self._counted is None or not self._extends:
-            return self._is_repeated(sent, reported)
+            return False
         grown = self.counter.convert_to_tokens(max(0.0, sent.message_units - self._counted.message_units))
         grown -= self._thinking_slack
         return grown >= MIN_PLATEAU_TOKENS and 0 <= reported - self._counted.tokens < PLATEAU_SHARE * grown
-
-    def _is_repeated(self, sent: CountedPrompt, reported: int) -> bool:
-        """Return True if two quite different prompts have exactly the same count."""
-        before = self._last_counted
-        if before is None or before[1] != reported:
-            return False
-        amount = sent.prefix_units + sent.message_units
-        return abs(amount - before[0]) * self.counter.factor >= MIN_PLATEAU_TOKENS
