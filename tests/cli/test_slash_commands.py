@@ -76,6 +76,7 @@ SAYS = {
     "/add-dir /nowhere": "Name a directory that exists",
     "/config": "ollm config",
     "/doctor": "ollm doctor",
+    "/expand": "Usage: /expand",
     "/nope": "Unknown command /nope",
     "/mode sideways": "Usage: /mode",
 }
@@ -92,9 +93,13 @@ async def test_every_command_answers_in_its_own_words(tmp_path: Path, monkeypatc
             monkeypatch.setenv(name, runner.environment()[name])
         async with open_conversation(ConversationOptions(workspace=runner.workspace, interactive=True)) as conversation:
             async with conversation.turn("hi") as events:
+                await anext(events)
+                during = [await told(conversation, command) for command in ("/doctor", "/compact")]
                 assert [event async for event in events]
             said = {command: await told(conversation, command) for command in SAYS}
 
+    assert "ollm doctor" in during[0]
+    assert "cannot run while the model works" in during[1]
     assert {command: text for command, text in said.items() if SAYS[command] not in text} == {}
     assert (runner.workspace / "h.md").exists()
 

@@ -26,7 +26,7 @@ from tests.servers.answers import Answer
         ("a: [", "is not YAML"),
         ("{name: Big Name, version: 1, adds: {tools: {x: 'm:X'}}}", "name: expected a to z"),
         ("{name: ../up, version: 1, adds: {tools: {x: 'm:X'}}}", "name: expected a to z"),
-        ("{name: a, adds: {tools: {x: 'm:X'}}}", "missing required field `version`"),
+        ("{name: a, adds: {tools: {x: 'm:X'}}}", r"missing required field `version`\. See"),
         ("{name: a, version: 1}", "it adds nothing"),
         ("{name: a, version: 1, adds: {tool: {x: 'm:X'}}}", "Invalid enum value 'tool'.*takes tools, context"),
         ("{name: a, version: 1, adds: {tools: {x: os.system}}}", "adds.tools.x: expected module:attribute"),
