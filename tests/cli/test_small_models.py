@@ -55,6 +55,16 @@ async def test_a_call_that_the_server_leaks_as_text_is_run_once_a_probe_has_show
     assert ("--jinja" in said["err"]) is (form != "fence")
 
 
+async def test_of_a_model_that_is_set_to_write_calls_the_probe_finds_the_form(tmp_path: Path) -> None:
+    said, runner = await answered(
+        tmp_path, leak("tag", LEAKS["tag"] % ("read_file", "path", "note.txt"), "It says 4711."), kind="vllm"
+    )
+
+    assert [(call["name"], call["status"]) for call in said["toolCalls"]] == [("read_file", "ok")]
+    assert facts(runner)["writtenForm"] == "tag"
+    assert "--tool-call-parser" in said["err"]
+
+
 async def test_text_that_looks_like_a_call_stays_text_if_the_probe_shows_no_leak(tmp_path: Path) -> None:
     native = Answer(calls=[("read_file", {"path": "x"})])
     script = [f"It says:\n{FENCE}", "I cannot do that.", f"Again:\n{FENCE}", native]

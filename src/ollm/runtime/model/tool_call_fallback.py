@@ -221,9 +221,9 @@ class ToolCallFallback:
         parser = self.create_parser()
         yield self.request_answer(parser)
         calls, text = parser.calls, parser.held_text
-        if parser.written and self.facts.call_form == "unknown" and not await self._writes_calls(parser.written.form):
+        if parser.written and not await self._writes_calls(parser.written.form):
             calls = []
-        if parser.mistake and self.facts.call_form in ("text", "constrained"):
+        elif parser.mistake and self.facts.call_form in ("text", "constrained"):
             calls, text = await self._retry_call(parser)
         if parser.native:
             self.facts = replace(self.facts, call_form="native")
@@ -235,11 +235,11 @@ class ToolCallFallback:
         yield replace(parser.finish, reason=reason, usage=self._usage)
 
     async def _writes_calls(self, form: WrittenForm) -> bool:
-        """Find out whether the unknown model calls in this form, unless that was tried before in this conversation."""
-        if self.may_probe:
+        """Find out whether the model calls in this form, once in a conversation unless it is known to."""
+        if self.may_probe and (self.facts.call_form == "unknown" or self.facts.written_form != form):
             self.may_probe = False
             self.facts = await self.probe_call_form()
-        return self.facts.call_form == "text" and self.facts.written_form == form
+        return self.facts.call_form in ("text", "constrained") and self.facts.written_form == form
 
     async def probe_call_form(self) -> ModelFacts:
         """Ask for a call with a random word. Only a call with that word, native or as the whole end of the text, tells
@@ -280,8 +280,9 @@ class ToolCallFallback:
         from ollm.providers.text_calls.stream_parser import ALL_FORMS
 
         reads = self.facts.call_form in ("text", "constrained")
-        forms = (self.facts.written_form,) if reads else ALL_FORMS if self.facts.call_form == "unknown" else ()
-        return AnswerParser(self._request.tools, forms)
+        template = self.may_probe and self.facts.takes_tools  # may ask for another form
+        forms = (self.facts.written_form,) if reads and not template else ALL_FORMS
+        return AnswerParser(self._request.tools, forms if reads or self.facts.call_form == "unknown" else ())
 
     async def request_answer(
         self, parser: AnswerParser, request: ChatRequest | None = None
