@@ -22,6 +22,7 @@ from tests.servers.answers import Answer  # noqa: E402
 
 SIZE = (100, 36)
 CELL = (8.4, 18.0)  # width and height of a character
+LOOK = {"COLORTERM": "truecolor", "NO_COLOR": ""}
 INKS = {
     "dark": {
         "default": "#d4d4d4", "ground": "#1b1d23", "black": "#3b3f4a", "red": "#f07178", "green": "#9ece6a",
@@ -94,7 +95,7 @@ async def talk(directory: Path) -> dict[str, str]:
         shots: dict[str, Picture] = {}
         film = await film_chat(runner, shots)
         for name, size, wanted, arguments in LATER_SHOTS:
-            async with at_terminal(runner, *arguments, size=size, OLLM_MODEL="qwen3:8b") as terminal:
+            async with at_terminal(runner, *arguments, size=size, OLLM_MODEL="qwen3:8b", **LOOK) as terminal:
                 await terminal.wait_for(*wanted)
                 await terminal.settle(0.5)
                 shots[name] = taken(terminal, size[1])
@@ -113,7 +114,7 @@ async def film_reading(directory: Path) -> list[Frame]:
     async with running(directory, SlowReader(), model="qwen3:8b") as runner:
         runner.home.mkdir()
         (runner.home / "config.yaml").write_text("provider: {contextWindow: 32768}\n", encoding="utf-8")
-        async with at_terminal(runner, "chat", size=(100, 12), OLLM_MODEL="qwen3:8b") as terminal:
+        async with at_terminal(runner, "chat", size=(100, 12), OLLM_MODEL="qwen3:8b", **LOOK) as terminal:
             terminal.type("Good morning." + ENTER)
             await terminal.wait_for("Fine.")
             terminal.paste(LONG)
@@ -138,7 +139,7 @@ async def shoot_question(directory: Path, size: tuple[int, int], theme: str) -> 
         runner.home.mkdir()
         (runner.home / "config.yaml").write_text(f"screen:\n  theme: {theme}\n", encoding="utf-8")
         arguments = ("--allow", "shell", "Why is the total wrong? @shop/cart.py")
-        async with at_terminal(runner, *arguments, size=size, OLLM_MODEL="qwen3:8b", COLUMNS="") as terminal:
+        async with at_terminal(runner, *arguments, size=size, OLLM_MODEL="qwen3:8b", COLUMNS="", **LOOK) as terminal:
             await terminal.wait_for("[y] yes")
             await terminal.settle(0.5)
             return taken(terminal, size[1])
@@ -154,7 +155,7 @@ def make_project(workspace: Path) -> None:
 async def film_chat(runner: Runner, shots: dict[str, Picture]) -> list[Frame]:
     """A first chat, with the pictures of its main states."""
     film: list[Frame] = []
-    async with at_terminal(runner, "--allow", "shell", size=SIZE, OLLM_MODEL="qwen3:8b") as terminal:
+    async with at_terminal(runner, "--allow", "shell", size=SIZE, OLLM_MODEL="qwen3:8b", **LOOK) as terminal:
 
         async def shoot(seconds: float) -> Picture:
             await terminal.settle(0.5)
