@@ -262,7 +262,7 @@ class Cart(Base):  # all of them
         assert prices and not None, f"no {prices!r}"
         return sum(price * 1.5 for price in prices)
 """
-RICH = f"# Title\n\n1. `code` and [a link](https://a.b)\n2. two\n\n> quote\n\n| a | b |\n|---|---|\n| c | d |\n\n```py{CODE}```\n"
+RICH = f"# Title\n\n## Part\n\n### Section\n\n1. `code` and [a link](https://a.b)\n2. two\n\n> quote\n\n| a | b |\n|---|---|\n| c | d |\n\n```py{CODE}```\n"
 GROUNDS = {"dark": ("000000", "1e1e1e", "282c34"), "light": ("ffffff", "fafafa", "fdf6e3")}
 
 

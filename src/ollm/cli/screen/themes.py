@@ -139,6 +139,7 @@ def _use_true_colour(theme: ScreenTheme) -> ScreenTheme:
     styles |= dict.fromkeys(("cyan", "blue"), accent) | {"yellow": warning, "red": ink["bad"], "green": ink["good"]}
     styles |= {f"bold {name}": f"bold {colour}" for name, colour in styles.items() if "." not in name}
     styles |= {"dim": quiet, "diff.same": quiet, "markdown.block_quote": quiet, "markdown.hr": ink["frame"]}
+    styles |= dict.fromkeys(("markdown.h2", "markdown.h3", "markdown.h4"), "bold")
     for kind in ("added", "removed"):
         styles |= {f"diff.{kind}": f"{ink['text']} on {ink[kind]}", f"diff.{kind}.word": f"on {ink[f'{kind}_word']}"}
     toolkit = {

@@ -54,7 +54,7 @@ def format_status_line(
     parts += [f"sandbox {status.sandbox}"] if status.sandbox else []
     if fill.reused is not None:
         parts.append(f"cache {fill.reused:.0%}")
-    if fill.thinking and fill.limit:
+    if 0 < fill.limit <= 100 * fill.thinking:
         parts.append(f"thinking {fill.thinking / fill.limit:.0%}")
     if transcript.live.speed.value:
         parts.append(f"{transcript.live.speed.value:.0f} tok/s")
