@@ -37,6 +37,16 @@ async def test_the_history_shows_what_was_typed_as_it_was_typed(talking: Talking
     assert "~~~~\n# one\n*two*\n~~~\n  three\n~~~~" in shown
 
 
+async def test_long_texts_are_folded_in_the_history_unless_all_is_asked_for(talking: Talking) -> None:
+    async with talking(["Yes."]) as talk:
+        await talk.say("\n".join(f"row {number}" for number in range(300)))
+        shown, whole, last = [(await talk.run(f"/history{more}")).text for more in ("", " all", " 2")]
+
+    assert "row 11\n… 288 more lines: /expand 1\n~~~" in shown
+    assert "row 299" in whole
+    assert "row 299" in last
+
+
 async def test_continue_names_the_loop_to_the_model(talking: Talking) -> None:
     script = [Answer(calls=[("ls", {})]) for _ in range(3)]
     async with talking([*script, "done"]) as talk:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
 DEFAULT_PAGE_MESSAGES = 200
 MAX_PAGE_MESSAGES = 10**9
 SHELL_LABELS = ("bash", "sh", "shell", "zsh", "console")
+MAX_FOLDED_LINES = 12
 INIT_PROMPT = (
     "Write AGENTS.md for this project. Look at its files, build and test commands and conventions first; then write"
     " AGENTS.md in its root: what a coding agent must know to work here, in at most 40 lines. If there is one, improve"
@@ -40,7 +43,8 @@ INIT_PROMPT = (
 async def history(conversation: ConversationParts, arguments: str) -> CommandReply:
     """Show or export the conversation.
 
-    Every word, also what the model no longer sees. `N`: the last N messages; `all`: as many as there are."""
+    Also what the model no longer sees. `N`: the last N messages; `all`: as many as there are. Both show every word;
+    without them long texts are folded."""
     found = split_words(arguments, 2)
     if found and found[0] == "export":
         return await export.run(conversation, found[1] if len(found) > 1 else "")
@@ -54,29 +58,38 @@ async def history(conversation: ConversationParts, arguments: str) -> CommandRep
     lines = [
         f"**#{message['id']} {message['role']}** {format_age(message['timestamp'])}\n\n{text}"
         for message in page
-        if (text := format_message(message)) or message["role"] != "tool"
+        if (text := format_message(message, folds=not found)) or message["role"] != "tool"
     ]
     if page and page[0]["id"] > 1:
         lines.insert(0, f"{page[0]['id'] - 1} earlier messages: `/history all`.")
     return CommandReply(text="\n\n".join(lines) or "No messages yet.", data=page)
 
 
-def format_message(message: dict[str, Any]) -> str:
+def format_message(message: dict[str, Any], *, folds: bool) -> str:
     """A message with its calls; results are beside the call that brought them."""
+    fold = partial(fold_text, number=message["id"]) if folds else str
     if message["role"] == "user":
-        return "\n\n".join(fence_text(part["text"]) for part in message["parts"] if part["type"] == "text")
+        return "\n\n".join(fence_text(fold(part["text"])) for part in message["parts"] if part["type"] == "text")
     lines = [format_part(part) for part in message["parts"] if part["type"] in ("text", "thinking")]
     if message["role"] == "assistant":
-        lines += [format_call(call) for call in message["toolCalls"]]
+        lines += [format_call(call, fold) for call in message["toolCalls"]]
     return "\n\n".join(lines)
 
 
-def format_call(call: dict[str, Any]) -> str:
+def fold_text(text: str, number: int) -> str:
+    lines = text.split("\n")
+    if len(lines) <= MAX_FOLDED_LINES + 1:
+        return text
+    more = f"… {len(lines) - MAX_FOLDED_LINES} more lines: /expand {number}"
+    return "\n".join([*lines[:MAX_FOLDED_LINES], more])
+
+
+def format_call(call: dict[str, Any], fold: Callable[[str], str]) -> str:
     result = call.get("result") or {}
     brought = result.get("fullOutput") or result.get("llmContent") or ""
     when, arguments = format_age(call["timestamp"]), msgspec.json.encode(call["args"]).decode()
     head = f"`{call['name']}` {arguments} · {call['status']} · {when}"
-    return f"{head}\n\n{fence_text(brought)}" if brought else head
+    return f"{head}\n\n{fence_text(fold(brought))}" if brought else head
 
 
 def format_part(part: dict[str, str]) -> str:
