@@ -20,6 +20,7 @@ from tests.cli.inside import Inside
 from tests.cli.running import running, texts
 from tests.cli.terminal import ENTER, at_terminal
 from tests.covers import covers
+from tests.ordinary_user import bound_by_permissions
 from tests.servers.answers import Answer
 
 
@@ -102,6 +103,20 @@ def test_a_home_that_cannot_be_written_is_said_with_another_way(tmp_path: Path) 
 
     assert done.returncode == 1
     assert done.stderr.endswith(" Or set OLLM_HOME to another directory.\n"), done.stderr
+
+
+@pytest.mark.parametrize("name", ["", "missing"])
+def test_commands_run_with_a_home_that_is_read_only_or_cannot_be_made(tmp_path: Path, name: str) -> None:
+    home = tmp_path / "locked" / name
+    (tmp_path / "locked").mkdir(mode=0o555)
+    (tmp_path / "work").mkdir()
+    line = [SCRIPT, "tools", "run", "shell", "--args", '{"command": "echo alive"}', "--yes"]
+    place = {"cwd": tmp_path / "work", "env": {**os.environ, "OLLM_HOME": str(home)}}
+
+    done = subprocess.run(line, **place, preexec_fn=bound_by_permissions, capture_output=True, text=True, check=False)
+
+    assert "alive" in done.stdout, done.stderr
+    assert list((tmp_path / "locked").iterdir()) == []
 
 
 def test_a_full_disk_behind_the_output_is_said(
