@@ -61,7 +61,7 @@ and `environment` under `services:` (there `session` is the same as `sessions`).
 | you change | it holds |
 |---|---|
 | `policy.rules` or `policy.defaultAction`, to something stricter | at once, in every open conversation |
-| `policy.rules` or `policy.defaultAction`, to something looser | in new conversations, or after `/config reload` |
+| `policy.rules` or `policy.defaultAction`, looser than at its start | in new conversations, or after `/config reload` |
 | a grant (`ollm policy revoke`) | for the next tool call |
 | `.ollm/config.yaml` of a workspace | as above, once you trust the changed file |
 | `daemon` | when the daemon starts again |
