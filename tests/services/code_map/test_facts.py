@@ -12,11 +12,9 @@ from ollm.services.code_map.facts import FactsCache, collect_facts, decode_sourc
 from ollm.services.code_map.service import CodeMapService
 from ollm.services.code_map.syntax_tree import (
     find_parse_error,
-    fit_outline,
     get_parser,
     has_grammar,
     outline_text,
-    take_within,
 )
 from ollm.services.token_counting import TokenCounter
 from tests.services.code_map.full_outlines import NAMES, describe_file, get_file
@@ -110,39 +108,12 @@ def test_source_is_read_in_the_encoding_it_is_written_in(data: bytes, text: str)
     assert decode_source(data) == text
 
 
-def test_how_much_of_a_file_is_looked_at(tmp_path: Path) -> None:
-    root = tmp_path / "project"
-    root.mkdir()
-    code = b"def one(): pass\n"
-    for name, size in (("most.py", 2 * 1024 * 1024), ("more.py", 2 * 1024 * 1024 + 1)):
-        (root / name).write_bytes(code + b"#" * (size - len(code)))
-    assert names(root, tmp_path / "cache", "most.py", "more.py") == {"most.py": ["one"], "more.py": []}
-
-    words = " ".join(f"w{number:05}" for number in range(6_001))
-    assert collect_facts("a.txt", words.encode(), 0, 0).words.split()[-1] == "w05999"
-
-
-COUNT = TokenCounter().count_text
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_everything_that_is_found_in_a_file_of_each_kind(name: str) -> None:
     assert describe_file(name) == get_file(name).read_text(encoding="utf-8")
 
 
-def test_as_many_lines_as_fit_and_how_many_are_left_out() -> None:
-    found = outline_text("a.py", b"class A:\n    def b(self): pass\n    def c(self): pass\ndef d(): pass\n")
-    lines = ["    1 class A", "    2   def b(self)", "    3   def c(self)", "    4 def d()"]
-
-    def count(text: str) -> int:
-        return len(text.split())
-
-    assert fit_outline(found, 12, count) == lines
-    assert fit_outline(found, 11, count) == [lines[0], "… 3 more definitions not shown"]
-    assert fit_outline(found, 9, count) == [lines[0], "… 3 more definitions not shown"]
-    assert fit_outline(found, 8, count) == ["… 4 more definitions not shown"]
-    assert fit_outline(found[3:], 2, count) == ["… 1 more definition not shown"]
-    assert take_within(["a b", "c", "d"], 3, count) == ["a b", "c"]
+COUNT = TokenCounter().count_text
 
 
 def plant(root: Path, count: int) -> list[str]:
