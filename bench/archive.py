@@ -122,7 +122,7 @@ def search_rows(server: PostgresServer, home: Path) -> Iterator[Row]:
     """Milliseconds of a search as a person of a team of two, beside the index of this machine over the same texts."""
     for _ in range(MESSAGES // MESSAGES_PER_SESSION):
         write_session(home / "sessions", str(uuid4()), MESSAGES_PER_SESSION, 12)
-    index = SessionIndex(home / "index.db", (home / "sessions", home / "none"))
+    index = SessionIndex(home / "index.db", home / "sessions")
     while search_sessions(index, "nowhere", NO_FILTERS, 20) and index.behind:
         pass
     url = fill_archive(server, home)

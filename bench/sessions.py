@@ -42,7 +42,7 @@ def rows() -> Iterable[Row]:
 def service(root: Path) -> ChatRecordingService:
     files = SessionFiles(SessionPlaces(directory=root / "sessions", trash=root / "trash"))
     settings = SessionSettings(max_sessions=0)
-    library = SessionLibrary(files, SessionIndex(root / "index.db", (root / "sessions",)), settings)
+    library = SessionLibrary(files, SessionIndex(root / "index.db", root / "sessions"), settings)
     return ChatRecordingService(files, settings, library=library)
 
 
@@ -179,7 +179,7 @@ def searching(root: Path) -> Iterator[Row]:
     chance = random.Random(3)
     for _ in range(1000):
         written_lines(root, [" ".join(chance.choices(WORDS, k=10)) for _ in range(1000)])
-    index = SessionIndex(root / "index.db", (root / "sessions",))
+    index = SessionIndex(root / "index.db", root / "sessions")
     index.refresh_text()
     times = []
     for text in ("word17", "word42 word4711", "word3", "word999 word1 word2"):

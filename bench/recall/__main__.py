@@ -80,7 +80,7 @@ async def record_session(directory: Path, talk: Sequence[tuple[str, str]]) -> st
 
 
 def open_index(directory: Path) -> SessionIndex:
-    return SessionIndex(directory / "index.db", (directory / "sessions",))
+    return SessionIndex(directory / "index.db", directory / "sessions")
 
 
 def find(

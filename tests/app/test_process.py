@@ -272,7 +272,7 @@ async def test_a_conversation_that_is_not_recorded_leaves_nothing(place: AppPlac
             await say(conversation, "secret words")
             session = conversation.session_id
             assert session
-    assert place.process().session_files.places.find_home(session) is None
+    assert place.process().session_files.places.has(session) is False
 
 
 async def test_a_mode_is_proposed_only_where_somebody_answers(place: AppPlace) -> None:

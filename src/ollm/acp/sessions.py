@@ -99,7 +99,7 @@ class EditorSessions:
         files = self._process.session_files
         if files.is_open(name):
             raise BusyError(f"Session {name} is open in another process.", action="Close it there first.")
-        if files.places.find_home(name) is not None:
+        if files.places.has(name):
             await asyncio.to_thread(self._run_apart, lambda process: process.library.delete(name))
 
     async def prompt(self, session_id: str, prompt: list[JsonObject]) -> JsonObject:

@@ -199,22 +199,25 @@ class ProcessScope:
         from ollm.store.session_files.places import SessionPlaces
         from ollm.store.session_files.store import SessionFiles
 
-        directory, legacy = self.session_directories
-        places = SessionPlaces(directory=directory, legacy=legacy, trash=self.home.trash)
+        places = SessionPlaces(directory=self.sessions_directory, trash=self.home.trash)
         return SessionFiles(places, self.clock, lambda name: self.session_index.find_known(name))  # noqa: PLW0108 - late
 
     @cached_property
-    def session_directories(self) -> tuple[Path, Path]:
-        """Directories of sessions: the current one and that of an earlier version."""
-        if not self.home.config.exists():
-            return self.home.sessions, self.home.legacy_sessions
-        return self.resolve_directory(self.settings.sessions.data_dir, self.home.sessions), self.home.legacy_sessions
+    def sessions_directory(self) -> Path:
+        """Directory of sessions. Those of an earlier version are moved to it."""
+        named = self.settings.sessions.data_dir if self.home.config.exists() else ""
+        directory = self.resolve_directory(named, self.home.sessions)
+        if self.home.legacy_sessions.is_dir():
+            from ollm.store.session_files.places import SessionPlaces, adopt_sessions
+
+            adopt_sessions(SessionPlaces(directory=directory), self.home.legacy_sessions, self.clock)
+        return directory
 
     @cached_property
     def session_index(self) -> SessionIndex:
         from ollm.store.session_index.index import SessionIndex
 
-        return SessionIndex(self.home.index, self.session_directories)
+        return SessionIndex(self.home.index, self.sessions_directory)
 
     @cached_property
     def library(self) -> SessionLibrary:

@@ -143,7 +143,7 @@ class Storage:
         """Open the index with a separate connection, for use in a thread."""
         from ollm.store.session_index.index import SessionIndex
 
-        return SessionIndex(self.process.home.index, self.process.session_directories)
+        return SessionIndex(self.process.home.index, self.process.sessions_directory)
 
     def search_archive(
         self, queries: Sequence[str], limit: int, vectors: Sequence[Vector]

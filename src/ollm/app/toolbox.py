@@ -60,7 +60,7 @@ if TYPE_CHECKING:
 def find_session_file(storage: Storage) -> str:
     """Return the path of the session file, or "" before it is recorded."""
     session_id = storage.session.id
-    return str(storage.process.session_directories[0] / f"{session_id}.json") if session_id else ""
+    return str(storage.process.sessions_directory / f"{session_id}.json") if session_id else ""
 
 
 CHANGED_RULES = "The permission rules were changed. Stricter ones hold now; `/config reload` applies the others too."

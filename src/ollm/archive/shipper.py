@@ -161,8 +161,8 @@ class ArchiveShipper:
             self._follow(connection, row)
 
     def _follow(self, connection: Connection, row: ArchivedSession) -> None:
-        state, directories = self.archive.state, self.archive.host.session_directories
-        known, stamp = state.get_sent(row.session_id), read_stamp(directories, row.session_id)
+        state, directory = self.archive.state, self.archive.host.sessions_directory
+        known, stamp = state.get_sent(row.session_id), read_stamp(directory, row.session_id)
         if known is None or stamp is None or known.stamp != stamp.text or known.seq >= row.last_seq:
             return
         try:
@@ -170,7 +170,7 @@ class ArchiveShipper:
                 write_pulled(self.archive.host.session_files, row.session_id, records)
         except BusyError:
             return  # it is open here
-        now = read_stamp(directories, row.session_id)
+        now = read_stamp(directory, row.session_id)
         state.set_sent(row.session_id, known._replace(stamp=now.text if now else "", seq=row.last_seq))
 
     def _is_open(self, session_id: str) -> bool:
@@ -179,8 +179,7 @@ class ArchiveShipper:
     def _is_needed(self) -> bool:
         if self._keeper and is_process_alive(self._keeper):
             return True
-        locks = (path for place in self.archive.host.session_directories for path in place.glob("*.lock"))
-        return any(self._is_open(path.stem) for path in locks)
+        return any(self._is_open(path.stem) for path in self.archive.host.sessions_directory.glob("*.lock"))
 
     def _is_done(self) -> bool:
         path = self._run / WAKE_NAME

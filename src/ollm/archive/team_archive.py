@@ -8,7 +8,6 @@ import socket
 from collections.abc import Callable, Iterator, Sequence
 from fnmatch import fnmatchcase
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -99,7 +98,7 @@ class TeamArchive:
 
     def list_candidates(self) -> dict[str, Stamp]:
         """List the sessions of this machine to send, by their files."""
-        stamps, _ = read_stamps(self.host.session_directories)
+        stamps, _ = read_stamps(self.host.sessions_directory)
         wanted = self.settings.workspaces
         if not wanted:
             return stamps
@@ -152,7 +151,7 @@ class TeamArchive:
 
     def push_session(self, connection: Connection, session_id: str) -> int:
         """Send one session; returns the number of records sent."""
-        stamp = read_stamp(self.host.session_directories, session_id)
+        stamp = read_stamp(self.host.sessions_directory, session_id)
         known = self.state.get_sent(session_id)
         sender = SessionSender(connection, session_id, self.machine, known.seq if known else 0)
         with translate_faults():
@@ -167,7 +166,7 @@ class TeamArchive:
         with files.open_stream(session_id) as stream:
             redact = self.host.redact_field if self.settings.redact else None
             cleaner = RecordCleaner(redact, self.host.make_path_filter(stream.session.metadata.workspace))
-            yield OutgoingSession(stream, cleaner, files.places.find_home(session_id) or Path())
+            yield OutgoingSession(stream, cleaner, files.places.directory)
 
     def describe_push(self, ids: Sequence[str] | None = None) -> str:
         unsent = self.list_unsent()
@@ -200,11 +199,11 @@ class TeamArchive:
             return self._pull_fork(connection, found)
         refuse_held_lease(connection, found.session_id, self.machine)
         pulled = PulledSession(session_id=found.session_id, source=found.session_id, damaged=found.damaged)
-        if self.host.session_files.places.find_home(found.session_id) and self._has_all(found):
+        if self.host.session_files.places.has(found.session_id) and self._has_all(found):
             return msgspec.structs.replace(pulled, unchanged=True)
         with reading.open_records(connection, found.session_id) as records:
             write_pulled(self.host.session_files, found.session_id, records)
-        stamp = read_stamp(self.host.session_directories, found.session_id)
+        stamp = read_stamp(self.host.sessions_directory, found.session_id)
         theirs = found.owner if found.owner != reading.read_viewer(connection) else ""
         sent = SentState(stamp.text if stamp else "", self.target_key, found.last_seq, theirs)
         self.state.set_sent(found.session_id, sent)
@@ -212,7 +211,7 @@ class TeamArchive:
 
     def _has_all(self, found: ArchivedSession) -> bool:
         sent = self.state.get_sent(found.session_id)
-        stamp = read_stamp(self.host.session_directories, found.session_id)
+        stamp = read_stamp(self.host.sessions_directory, found.session_id)
         if sent is None or stamp is None or sent.stamp != stamp.text:
             if sent is not None and sent.seq >= found.last_seq:
                 return True
@@ -235,7 +234,7 @@ class TeamArchive:
             (session_id, self.machine.id),
         ).fetchone()
         if row and row[0] > known.seq and not force:
-            stamp = read_stamp(self.host.session_directories, session_id)
+            stamp = read_stamp(self.host.sessions_directory, session_id)
             if stamp and stamp.text != known.stamp:
                 raise make_diverged_error(session_id, row[1])
             raise BusyError(
@@ -350,7 +349,7 @@ def push_fork(archive: TeamArchive, connection: Connection, session_id: str) -> 
     if files.is_open(session_id):
         raise BusyError(f"Session {session_id} is open.", action="Close it and try again.")
     found = reading.find_session(connection, session_id)
-    stamp = read_stamp(archive.host.session_directories, session_id)
+    stamp = read_stamp(archive.host.sessions_directory, session_id)
     name = make_id()
     with files.open_stream(session_id) as stream:
         if stream.damage:

@@ -278,7 +278,7 @@ class Terminal:
 
     def _print_resume_hint(self) -> None:
         places = self._process.session_files.places
-        if self._left and places.find_home(self._left):
+        if self._left and places.has(self._left):
             daemon = " --daemon" if self._start.daemon else ""
             print(f"Resume with: ollm -r {places.shorten_id(self._left)}{daemon}")
             if self._start.workspace.is_dir() and self._scope.main != self._start.workspace:

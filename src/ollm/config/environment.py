@@ -19,7 +19,7 @@ class Home:
         self.trust = root / "trust.json"
         self.input_history = root / "input-history"
         self.sessions = root / "sessions"
-        self.legacy_sessions = root / "session-data"  # of an earlier version; still listed and resumable
+        self.legacy_sessions = root / "session-data"  # of an earlier version; its sessions are moved
         self.snapshots = root / "context-snapshots"
         self.index = root / "index.db"
         self.archive_state = root / "archive.db"  # of the team archive; absent if none was ever set

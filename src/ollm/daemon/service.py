@@ -207,7 +207,7 @@ class DaemonService:
             self._record_status(session_id, "archived" if archived else "closed")
 
     def _exists(self, session_id: str) -> bool:
-        return self.process.session_files.places.find_home(session_id) is not None
+        return self.process.session_files.places.has(session_id)
 
     def ensure_known(self, session_id: str) -> None:
         """Raise NotFoundError if there is no such session."""

@@ -91,14 +91,13 @@ class Scrubber:
     def run(self) -> list[ScrubbedFile]:
         """Scrub everything, and return the files that held the text."""
         places = self._files.places
-        roots = [place for place in (places.directory, places.legacy) if place]
-        outside = [place for place in roots if not place.is_relative_to(self._home.root)]
-        self._check_documents(roots)
+        outside = () if places.directory.is_relative_to(self._home.root) else (places.directory,)
+        self._check_documents(places.directory)
         if not self._dry_run:
             self._remove_index()
             self._fold_sessions(self._files)
             if places.trash:
-                trash = SessionPlaces(directory=places.trash, legacy=None, trash=None)
+                trash = SessionPlaces(directory=places.trash)
                 self._fold_sessions(SessionFiles(trash, self._files.clock))
         found = [self._scrub(path) for root in (self._home.root, *outside) for path in _walk(root)]
         found += [self._scrub(path) for folder in self._folders for path in _walk(folder)]
@@ -110,9 +109,9 @@ class Scrubber:
         counts = [(path, self._count(path)) for path in paths if path.is_file()]
         return [ScrubbedFile(path=str(path), count=count, outcome="kept") for path, count in counts if count]
 
-    def _check_documents(self, roots: list[Path]) -> None:
+    def _check_documents(self, directory: Path) -> None:
         """Raise UsageError before anything is changed if a session could no longer be read."""
-        for path in (path for root in roots if root.is_dir() for path in root.glob("*.json")):
+        for path in directory.glob("*.json"):
             if not self._count(path):
                 continue
             before = path.read_bytes()

@@ -160,7 +160,7 @@ async def test_sessions_are_listed_archived_and_deleted(scope: WorkspaceScope) -
     assert not any(item.archived for item in sessions.load_items())
     sessions.delete(first)
     assert [item.session_id for item in sessions.load_items()] == [second]
-    assert scope.process.session_files.places.find_home(first) is None
+    assert scope.process.session_files.places.has(first) is False
     scope.close()
 
 

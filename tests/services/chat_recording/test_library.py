@@ -245,7 +245,7 @@ def test_sessions_go_with_their_tasks_though_the_index_cannot_be_used(
     parent = home.recorded("parent")
     task = home.recorded("task", origin="task", parent=ParentCall(session_id=parent, call_id="c1"))
     other = home.recorded("other")
-    index = BrokenIndex(home.root / "index.db", (home.sessions,))
+    index = BrokenIndex(home.root / "index.db", home.sessions)
     index.error = error
     library = SessionLibrary(home.files, index)
 
@@ -268,7 +268,7 @@ def test_a_fault_of_the_index_is_not_hidden_where_many_are_deleted(tmp_path: Pat
         home.recorded(f"number {number}")
     late = datetime.now(UTC) + timedelta(days=31)
     settings = SessionSettings(max_sessions=1, trash_days=0)
-    library = SessionLibrary(home.files, Failing(home.root / "index.db", (home.sessions,)), settings)
+    library = SessionLibrary(home.files, Failing(home.root / "index.db", home.sessions), settings)
     home.library().move_to_trash(library.list_summaries()[0].session_id)
 
     with pytest.raises(StorageError):

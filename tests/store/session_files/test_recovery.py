@@ -65,8 +65,8 @@ OTHER = "bbbb0000-0000-4000-8000-000000000003"
 
 @pytest.fixture
 def places(tmp_path: Path) -> SessionPlaces:
-    found = SessionPlaces(directory=tmp_path / "own", legacy=tmp_path / "old", trash=tmp_path / "trash")
-    for directory in (found.directory, tmp_path / "old", tmp_path / "trash"):
+    found = SessionPlaces(directory=tmp_path / "own", trash=tmp_path / "trash")
+    for directory in (found.directory, tmp_path / "trash"):
         directory.mkdir()
     return found
 

@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from ollm.domain.clock import now
 from ollm.domain.errors import BusyError, NotFoundError, StorageError, UsageError
 from ollm.domain.session import SessionSummary
 from ollm.services.chat_recording.library import list_unindexed
+from ollm.store.session_files.places import adopt_sessions
 from ollm.store.session_files.store import MessagePage
 from tests.store.session_files.foreign_sessions import FOREIGN, ID, go_on, write_foreign
 from tests.store.sessions.support import Home, many, said
@@ -20,30 +22,26 @@ def summarize(home: Home) -> SessionSummary:
     return found
 
 
-def test_sessions_of_an_earlier_version_are_listed_and_move_over_when_written(tmp_path):
+def test_sessions_of_an_earlier_version_move_over_when_they_are_found(tmp_path):
     home = Home(tmp_path)
-    legacy = tmp_path / "session-data"
-    write_foreign(legacy)
+    write_foreign(tmp_path / "session-data")
+    adopt_sessions(home.places, tmp_path / "session-data", now)
     assert [line["sessionId"] for line in home.index().list_sessions()] == [ID]
     assert home.texts(ID) == ["hello", "hi"]
-    assert (legacy / f"{ID}.json").exists(), "reading moves nothing"
+    assert list((tmp_path / "session-data").iterdir()) == []
     go_on(home, ID)
-    assert not (legacy / f"{ID}.json").exists()
-    assert home.document(ID).exists()
     assert home.texts(ID) == ["hello", "hi", "afterwards"]
     assert [line["title"] for line in home.index().list_sessions()] == ["hello"]
 
 
 def test_of_two_documents_for_one_id_our_own_stands_and_the_other_is_kept(tmp_path):
     home = Home(tmp_path)
-    legacy = tmp_path / "session-data"
     write_foreign(home.sessions)
-    write_foreign(legacy, json.dumps(FOREIGN | {"model": "other"}))
+    write_foreign(tmp_path / "session-data", json.dumps(FOREIGN | {"model": "other"}))
+    adopt_sessions(home.places, tmp_path / "session-data", now)
     assert [line["model"] for line in home.index().list_sessions()] == ["llama3.2:3b"]
-    found = home.library().check(repair=False)
-    assert [finding.problem for finding in found] == [f"there is a second document in {legacy}"]
-    assert [finding.outcome for finding in home.library().check(repair=True)] == ["mended"]
-    assert [json.loads(path.read_bytes())["model"] for path in legacy.glob(f"{ID}.json.damaged-*")] == ["other"]
+    kept = home.sessions.glob(f"{ID}.json.original-*")
+    assert [json.loads(path.read_bytes())["model"] for path in kept] == ["other"]
     assert home.library().check(repair=False) == []
 
 
@@ -157,23 +155,11 @@ def test_the_document_given_is_what_folding_would_write(home: Home) -> None:
     assert b"".join(home.files.iter_document(session_id)) == home.document(session_id).read_bytes()
 
 
-def test_leftovers_are_named_and_put_aside(home: Home) -> None:
+def test_leftovers_are_named(home: Home) -> None:
     session_id = home.recorded("one")
     assert home.files.describe_leftovers(session_id) == ""
     (home.sessions / f".{session_id}.json.1.tmp").write_text("")
-    old = home.root / "session-data"
-    old.mkdir()
-    (old / f"{session_id}.json").write_text("second")
-
-    assert home.files.describe_leftovers(session_id) == (
-        f"a temporary file was left behind; there is a second document in {old}"
-    )
-    home.files.tidy(session_id)
-    [kept] = old.iterdir()
-    assert kept.name.startswith(f"{session_id}.json.damaged-")
-    assert kept.read_text() == "second"
-    home.files.tidy(session_id)
-    assert home.document(session_id).exists()
+    assert home.files.describe_leftovers(session_id) == "a temporary file was left behind"
 
 
 def test_every_file_of_a_session_is_removed_and_no_other(home: Home) -> None:

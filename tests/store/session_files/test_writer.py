@@ -278,21 +278,6 @@ def test_entries_of_an_earlier_form_are_written_in_ours(tmp_path: Path) -> None:
     assert (known["status"], known["result"]["llmContent"], known["extra"]) == ("ok", "done", 1)
 
 
-def test_an_earlier_versions_files_move_over(tmp_path: Path) -> None:
-    home = Home(tmp_path)
-    session_id = home.recorded("one")
-    old = tmp_path / "session-data"
-    old.mkdir()
-    home.document(session_id).rename(old / f"{session_id}.json")
-    (old / f"{session_id}.journal").write_bytes(b"")
-
-    numbers, _ = rewrite(home, session_id)
-
-    assert numbers == (1, 1)
-    assert home.document(session_id).exists()
-    assert list(old.iterdir()) == []
-
-
 def test_files_without_one_readable_message_stay_as_they_are(tmp_path: Path) -> None:
     home = Home(tmp_path)
     home.sessions.mkdir()

@@ -101,14 +101,14 @@ def test_what_only_looks_like_an_id_is_no_session(tmp_path: Path, stem: str) -> 
     assert len(stem) == 36
     (tmp_path / f"{stem}.json").write_text("")
 
-    assert read_stamps([tmp_path]) == ({}, set())
+    assert read_stamps(tmp_path) == ({}, set())
 
 
 def test_links_are_not_followed(tmp_path: Path) -> None:
     (tmp_path / f"{ONE}.json").symlink_to("/etc/passwd")
 
-    assert read_stamps([tmp_path])[0][ONE].size == len("/etc/passwd")
-    stamp = read_stamp([tmp_path], ONE)
+    assert read_stamps(tmp_path)[0][ONE].size == len("/etc/passwd")
+    stamp = read_stamp(tmp_path, ONE)
     assert stamp is not None
     assert stamp.size == os.lstat(tmp_path / f"{ONE}.json").st_size
 
@@ -117,7 +117,7 @@ def test_a_file_in_place_of_the_directory_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
 
     with pytest.raises(StorageError, match="Not a directory"):
-        read_stamps([tmp_path / "file"])
+        read_stamps(tmp_path / "file")
 
 
 def found(home: Home, text: str, **filters: str) -> list[str]:

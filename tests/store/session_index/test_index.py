@@ -126,7 +126,7 @@ def test_several_processes_index_at_once(tmp_path):
 
     def look() -> None:
         try:
-            index, deadline = SessionIndex(tmp_path / "index.db", (home.sessions,)), time.monotonic() + 60
+            index, deadline = SessionIndex(tmp_path / "index.db", home.sessions), time.monotonic() + 60
             while (
                 found := len(search_sessions(index, "needle", limit=50).hits)
             ) != 20:  # one that is busy is left alone

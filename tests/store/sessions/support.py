@@ -46,11 +46,11 @@ class Home:
         self.sessions = root / "sessions"
         self.events: list[Event] = []
         self.settings = SessionSettings(**settings)
-        self.places = SessionPlaces(directory=self.sessions, legacy=root / "session-data", trash=root / "trash")
+        self.places = SessionPlaces(directory=self.sessions, trash=root / "trash")
         self.files = WatchedFiles(self.places, self.index())
 
     def index(self) -> SessionIndex:
-        return SessionIndex(self.root / "index.db", (self.sessions, self.root / "session-data"))
+        return SessionIndex(self.root / "index.db", self.sessions)
 
     def library(self, **more) -> SessionLibrary:
         return SessionLibrary(self.files, self.index(), self.settings, **more)

@@ -122,7 +122,7 @@ def run_case(directory: Path, name: str, after: int, number: int, times: int) ->
         return fault.failed, f"not guarded: {error!r}"
     except Exception as error:
         return fault.failed, f"{type(error).__name__}: {error}"
-    present = set(home.texts(talk.session_id)) if home.places.find_home(talk.session_id) else set()
+    present = set(home.texts(talk.session_id)) if home.places.has(talk.session_id) else set()
     if missing := talk.saved - present:
         return fault.failed, f"acknowledged and lost: {sorted(missing)}"
     if not talk.unsaved and (missing := talk.everything - present):

@@ -70,7 +70,7 @@ class SessionList:
         process = self._scope.process
         if (ensure_workspace_directory(self._scope.main, process.home) / "memory.db").exists():
             return True
-        return any(next(place.glob("*.j*"), None) for place in process.session_directories if place.is_dir())
+        return next(process.sessions_directory.glob("*.j*"), None) is not None
 
     def archive(self, session_id: str, archived: bool) -> None:
         self._scope.process.library.archive(session_id, archived)

@@ -131,7 +131,7 @@ def _refuse_unreadable(stream: SessionStream, chunks: Iterator[Chunk], done: str
 def _refuse_own_place(target: Path, process: ProcessScope) -> None:
     """Raise UsageError if an export would go into a directory of sessions."""
     place = target.resolve().parent
-    if any(place.is_relative_to(own.resolve()) for own in (*process.session_directories, process.home.trash)):
+    if any(place.is_relative_to(own.resolve()) for own in (process.sessions_directory, process.home.trash)):
         raise UsageError(f"{place} is where sessions are kept.", action="Choose another directory.")
 
 

@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 TASK_ORIGIN = "task"
 
 
-def list_unindexed(*directories: Path | None, tasks: bool = False) -> list[SessionSummary]:
-    """List the sessions in these directories from their files alone, last active first."""
+def list_unindexed(directory: Path, tasks: bool = False) -> list[SessionSummary]:
+    """List the sessions in a directory from their files alone, last active first."""
     from ollm.store.session_index.index import SessionIndex
 
-    with contextlib.closing(SessionIndex.make_in_memory(*directories)) as index:
+    with contextlib.closing(SessionIndex.make_in_memory(directory)) as index:
         return _convert_lines(index.list_sessions(tasks=tasks))
 
 
@@ -99,7 +99,6 @@ def _repair_session(files: SessionFiles, session_id: str) -> Finding | None:
             writer.close()
         finally:
             writer.abandon()
-        files.tidy(session_id)
     except DamagedError as error:
         if _is_newer(files, session_id):
             return _inspect_session(files, session_id)
@@ -175,7 +174,7 @@ class SessionLibrary:
         """List sessions, last active first, without `tasks` unless requested. A damaged file is reported and does not
         hide others."""
         if self.index is None:
-            return list_unindexed(self.places.directory, self.places.legacy, tasks=tasks)
+            return list_unindexed(self.places.directory, tasks=tasks)
         return _convert_lines(self.index.list_sessions(progress, tasks=tasks))
 
     def find_tasks(self, ids: Iterable[str]) -> list[str]:
@@ -189,7 +188,7 @@ class SessionLibrary:
         try:
             return self.list_summaries(tasks=True)
         except (OllmError, OSError):
-            return list_unindexed(self.places.directory, self.places.legacy, tasks=True)
+            return list_unindexed(self.places.directory, tasks=True)
 
     def _find_trashed_tasks(self, parents: Sequence[str]) -> list[str]:
         return find_tasks(list_unindexed(self._require_trash(), tasks=True), parents)
@@ -276,7 +275,7 @@ class SessionLibrary:
         for error in self.delete_many(old):
             if not isinstance(error, BusyError):
                 raise error
-        return [session_id for session_id in old if self.places.find_home(session_id) is None]
+        return [session_id for session_id in old if not self.places.has(session_id)]
 
     def enforce_limit(self) -> list[str]:
         """Move sessions over `maxSessions` to the trash, one-shot sessions first, and purge the trash."""

@@ -163,7 +163,7 @@ class ChatRecordingService:
         """Create a service for use as a library: sessions in one directory, index and trash beside it."""
         from ollm.store.session_index.index import SessionIndex
 
-        index = SessionIndex(directory.parent / "index.db", (directory,))
+        index = SessionIndex(directory.parent / "index.db", directory)
         places = SessionPlaces(directory=directory, trash=directory.parent / "trash")
         files = SessionFiles(places, find_known=index.find_known)
         return cls(files, settings, library=SessionLibrary(files, index, settings))

@@ -16,7 +16,7 @@ import msgspec
 from ollm.domain.messages import AnyPart, JsonObject, Message, ToolCallPart, ToolResultPart
 from ollm.domain.tools import ToolCallRecord
 from ollm.store.session_files import journal
-from ollm.store.session_files.document import FIELDS, MIDDLE, OPEN, iter_document
+from ollm.store.session_files.document import FIELDS, MIDDLE, OPEN, is_valid_json, iter_document
 from ollm.store.session_files.files import DamageReport
 from ollm.store.session_files.repair import ERRORS, parse_loosely, repair_call, repair_message
 
@@ -122,14 +122,13 @@ class _SessionImporter:
         if not self._head.keys() & {"sessionId", "startTime"} and not any(lists.values()):
             self._damage.note("the file is not a session")
         for name, entries in lists.items():
-            for entry in map(bytes, entries):
-                calls, messages = len(self._calls), len(self._messages)
-                if not self._add_object(entry):
+            for entry in map(self._read_entry, map(bytes, entries)):
+                if entry is None:
                     self._damage.count_lost_entry(f"{name} contains something that is not one of them")
-                elif len(self._messages if name == "toolCalls" else self._calls) > (
-                    messages if name == "toolCalls" else calls
-                ):
+                    continue
+                if ("role" in entry) != (name == "messages"):
                     self._damage.note("lines of the document are not in their place")
+                self._add_entry(entry)
         return True
 
     def _search_lines(self, data: bytes, begin: int = 0) -> None:
@@ -138,34 +137,22 @@ class _SessionImporter:
         for line in data[begin:].split(b"\n"):
             start, place = place, place + len(line) + 1
             entry = line.strip(_BLANKS)
-            if entry.startswith(b"{") and entry.endswith(b"}") and self._try_line(entry, data, done, start):
+            if entry[:1] == b"{" and is_valid_json(entry) and (fields := self._read_entry(entry)):
+                self._search(data[done:start], done)
+                self._add_entry(fields)
                 done = place
         self._search(data[done:], done)
-
-    def _try_line(self, entry: bytes, data: bytes, done: int, start: int) -> bool:
-        with contextlib.suppress(*ERRORS):
-            msgspec.json.decode(entry, type=msgspec.Raw)
-            if self._is_entry(fields := self._parse(entry)):
-                self._search(data[done:start], done)
-                return self._add_fields(fields)
-        return False
 
     def _search(self, data: bytes, base: int) -> None:
         """Add every object that looks like an entry, and report what is nothing at all."""
         text, place, done = data.decode("latin-1"), 0, 0  # a character for each byte
         while found := _START.search(text, place):
             place, begin = found.end(), found.start()
-            if (stop := _find_end(text, begin)) and self._is_readable(data[begin:stop]):
+            if (stop := _find_end(text, begin)) and (fields := self._read_entry(data[begin:stop])):
                 self._look_between(text[done:begin], base + done)
-                self._add_object(data[begin:stop])
+                self._add_entry(fields)
                 done = place = stop
         self._look_between(text[done:], base + done)
-
-    def _is_readable(self, data: bytes) -> bool:
-        try:
-            return self._is_entry(parse_loosely(data))
-        except ERRORS:
-            return False
 
     def _look_between(self, text: str, place: int) -> None:
         """Look for the head between two entries."""
@@ -192,26 +179,21 @@ class _SessionImporter:
             return cut
         return fields
 
-    def _is_entry(self, fields: JsonObject) -> bool:
-        is_call = isinstance(fields.get("id"), str) and bool(fields.keys() & {"args", "name"})
-        return "role" in fields or is_call or bool(fields.keys() & _CONTENT)
-
-    def _add_object(self, data: bytes) -> bool:
-        """Add an entry by its shape; return False if it is none."""
-        try:
+    def _read_entry(self, data: bytes) -> JsonObject | None:
+        """Read an object, or return None if it does not look like a message, a call or a record."""
+        with contextlib.suppress(*ERRORS):
             fields = self._parse(data)
-        except ERRORS:
-            return False
-        return self._is_entry(fields) and self._add_fields(fields)
+            if "role" in fields or _is_call(fields) or fields.keys() & _CONTENT:
+                return fields
+        return None
 
-    def _add_fields(self, fields: JsonObject) -> bool:
+    def _add_entry(self, fields: JsonObject) -> None:
         if "role" in fields:
             self._add_message(fields)
-        elif isinstance(fields.get("id"), str) and fields.keys() & {"args", "name"}:
+        elif _is_call(fields):
             self._add_call(fields)
         else:
             self._add_record(fields)
-        return True
 
     def _add_record(self, fields: JsonObject) -> None:
         """Add what is readable in a record of a journal."""
@@ -364,6 +346,10 @@ def _complete_piece(data: bytes) -> bytes:
             if journal.parse_record(data[:end] + b'"}]}').partial:
                 return data[:end] + b'"}]}'
     return b""
+
+
+def _is_call(fields: JsonObject) -> bool:
+    return isinstance(fields.get("id"), str) and bool(fields.keys() & {"args", "name"})
 
 
 def _encode_call(raw: JsonObject, call: ToolCallRecord) -> bytes:

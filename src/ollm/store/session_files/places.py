@@ -6,13 +6,14 @@ import contextlib
 import os
 import re
 from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
 from typing import Literal
 
 from ollm.domain.clock import Clock, format_stamp
 from ollm.domain.errors import NotFoundError, StorageError, UsageError
 from ollm.domain.struct import Data
-from ollm.system.atomic import AppendFile, replace_file
+from ollm.system.atomic import AppendFile, make_private_directory, replace_file
 
 _UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
 _COPY = r"(?:\.(?:damaged|original|replaced)-\d[\w-]*)?"
@@ -34,10 +35,9 @@ def _is_id(text: str) -> bool:
 
 
 class SessionPlaces(Data, frozen=True):
-    """The directories of sessions: the current one, that of an earlier version, and the trash."""
+    """The directory of sessions, and the trash."""
 
     directory: Path
-    legacy: Path | None = None
     trash: Path | None = None
 
     def get_document_path(self, session_id: str) -> Path:
@@ -49,19 +49,12 @@ class SessionPlaces(Data, frozen=True):
     def get_lock_path(self, session_id: str) -> Path:
         return self.directory / f"{session_id}.lock"
 
-    def find_home(self, session_id: str) -> Path | None:
-        """Find the directory of this session's files, or return None. The current one wins over the earlier one."""
-        for directory in (self.directory, self.legacy):
-            if directory and any(_exists(directory / f"{session_id}{end}") for end in (".json", ".journal")):
-                return directory
-        return None
+    def has(self, session_id: str) -> bool:
+        """Return True if there is a document or a journal of this session."""
+        return any(map(os.path.lexists, (self.get_document_path(session_id), self.get_journal_path(session_id))))
 
     def list_ids(self) -> list[str]:
-        """List all sessions, in the current directory and the earlier version's."""
-        found: dict[str, None] = {}
-        for directory in (self.directory, self.legacy):
-            found.update(dict.fromkeys(list_ids_in(directory)) if directory else {})
-        return list(found)
+        return list_ids_in(self.directory)
 
     def shorten_id(self, session_id: str) -> str:
         """Shorten an id to a prefix that is unique among all sessions."""
@@ -72,15 +65,14 @@ class SessionPlaces(Data, frozen=True):
     def iter_files(self, session_id: str) -> Iterator[Path]:
         """Iterate over every file of this session: documents, journals, locks, and damaged, replaced and temporary
         copies. Foreign files with such a name are left out."""
-        for directory in (self.directory, self.legacy, self.trash):
+        for directory in (self.directory, self.trash):
             if directory and directory.is_dir():
                 yield from iter_own_files(directory, session_id)
                 yield from (path for path in directory.glob(f".{session_id}.*") if is_own_file(path))
 
     def list_others(self, session_id: str) -> list[Path]:
         """List files with this session's name that are not ours."""
-        found = [path for place in (self.directory, self.legacy) if place for path in place.glob(f"{session_id}.*")]
-        return [path for path in found if not is_own_file(path)]
+        return [path for path in self.directory.glob(f"{session_id}.*") if not is_own_file(path)]
 
     def find(self, prefix: str) -> str:
         """Find the one session whose id starts with `prefix` (at least 4 characters)."""
@@ -102,6 +94,18 @@ def is_own_file(path: Path) -> bool:
 def iter_own_files(directory: Path, session_id: str) -> Iterator[Path]:
     """Iterate over a session's files in one directory, `.journal` before `.json`."""
     yield from (path for path in sorted(directory.glob(f"{session_id}.*")) if is_own_file(path))
+
+
+def adopt_sessions(places: SessionPlaces, earlier: Path, clock: Clock) -> None:
+    """Move the sessions of an earlier version's directory here. If a session is here already, the other files are kept
+    beside it."""
+    for session_id in list_ids_in(earlier):
+        is_known = places.has(session_id)
+        make_private_directory(places.directory)
+        for path in iter_own_files(earlier, session_id):
+            stamp = f".original-{format_name_stamp(clock())}" if is_known else ""
+            with contextlib.suppress(FileNotFoundError):  # another process moves them too
+                path.rename(places.directory / f"{path.name}{stamp}")
 
 
 def match_prefix(ids: list[str], prefix: str, shown_by: str = "ollm sessions list") -> str:
@@ -139,14 +143,14 @@ def make_unreadable_error(directory: Path, error: OSError) -> StorageError:
     return StorageError(f"Cannot read {directory}: {error.strerror}.", action=action)
 
 
-def _exists(path: Path) -> bool:
-    return path.is_symlink() or path.exists()
-
-
 CopyKind = Literal["damaged", "original", "replaced"]
 CHUNK_BYTES = 1 << 20
 MAX_HELD_BYTES = 256 * 1024  # of a document that is held in memory too, since another program may write into it
 _Identity = tuple[int, int, int, int]
+
+
+def format_name_stamp(moment: datetime) -> str:
+    return format_stamp(moment).replace(":", "").replace(".", "-")
 
 
 def keep_copies(home: Path, session_id: str, clock: Clock, kind: CopyKind = "damaged") -> list[Path]:
@@ -158,8 +162,7 @@ def keep_copies(home: Path, session_id: str, clock: Clock, kind: CopyKind = "dam
 def keep_copy(file: Path, clock: Clock, kind: CopyKind) -> Path:
     """Keep the file under a second name: a link, or a copy if the disk has no links. A directory is moved. Returns
     the new path."""
-    when = format_stamp(clock()).replace(":", "").replace(".", "-")
-    copy = free = file.with_name(f"{file.name}.{kind}-{when}")
+    copy = free = file.with_name(f"{file.name}.{kind}-{format_name_stamp(clock())}")
     count = 1
     while free.exists():
         count += 1

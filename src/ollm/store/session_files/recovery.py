@@ -49,16 +49,13 @@ def recover_session(
     messages after `since` are returned, or its end.
     """
     session_id = writer.session_id
-    home = places.find_home(session_id) or places.directory
-    paths = home / f"{session_id}.json", home / f"{session_id}.journal"
+    paths = places.get_document_path(session_id), places.get_journal_path(session_id)
     begin = 0 if to_continue and not is_large(*paths) else since or sys.maxsize if to_continue else None
-    loaded, damage, missing = None, None, None
-    if home == places.directory:
-        loaded = _read_end(paths, writer, since, known) if to_continue else None
-        loaded = loaded or _read_whole(paths, writer, begin)
+    damage, missing = None, None
+    loaded = _read_end(paths, writer, since, known) if to_continue else None
+    loaded = loaded or _read_whole(paths, writer, begin)
     if loaded is None:
-        damage, missing = _rewrite(places, paths, writer, clock)
-        paths = places.get_document_path(session_id), places.get_journal_path(session_id)
+        damage, missing = _rewrite(paths, writer, clock)
         loaded = _read_whole(paths, writer, begin, strict=False)
         assert loaded
     for path in places.directory.glob(f".{session_id}.*.tmp"):
@@ -119,10 +116,8 @@ def _open_stream(
         yield stream
 
 
-def _rewrite(
-    places: SessionPlaces, paths: Paths, writer: SessionWriter, clock: Clock
-) -> tuple[str | None, JsonObject | None]:
-    """Write a clean document, journal included, to the sessions' own directory, and keep damaged files beside it.
+def _rewrite(paths: Paths, writer: SessionWriter, clock: Clock) -> tuple[str | None, JsonObject | None]:
+    """Write a clean document, journal included, and keep damaged files beside it.
 
     Returns the damage, and the gaps that are known from now on. Raises `DamagedError` if it must not be written.
     """
@@ -143,12 +138,9 @@ def _rewrite(
             elif reader.is_original and paths[0].is_file():
                 keep_copies(home, session_id, clock, "original")
 
-        replace_file(places.get_document_path(session_id), iter_chunks())
+        replace_file(paths[0], iter_chunks())
         damage, missing = stream.damage, reader.missing.describe_known() if reader.damage.missing else None
-    places.get_journal_path(session_id).unlink(missing_ok=True)
-    if home != places.directory:  # an earlier version's files, once their content is in our own directory
-        for path in paths:
-            path.unlink(missing_ok=True)
+    paths[1].unlink(missing_ok=True)
     return damage, missing
 
 

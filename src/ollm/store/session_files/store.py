@@ -20,7 +20,6 @@ from ollm.store.session_files.files import get_file_time
 from ollm.store.session_files.places import (
     SessionPlaces,
     iter_own_files,
-    keep_copies,
     keep_copy,
     list_ids_in,
     parse_id,
@@ -146,24 +145,8 @@ class SessionFiles:
 
     def describe_leftovers(self, session_id: str) -> str:
         """Describe leftover files of a closed session, or return "" if there are none."""
-        words = []
-        if any(self.places.directory.glob(f".{session_id}.*.tmp")):
-            words.append("a temporary file was left behind")
-        if self._find_second_document(session_id):
-            words.append(f"there is a second document in {self.places.legacy}")
-        return "; ".join(words)
-
-    def tidy(self, session_id: str) -> None:
-        """Rename a second document, in the earlier version's directory, so that it no longer counts as one."""
-        second = self._find_second_document(session_id)
-        if second:
-            keep_copies(second.parent, session_id, self.clock)
-            second.unlink()
-
-    def _find_second_document(self, session_id: str) -> Path | None:
-        legacy = self.places.legacy
-        path = legacy / f"{session_id}.json" if legacy else None
-        return path if path and path.exists() and self.places.get_document_path(session_id).exists() else None
+        found = any(self.places.directory.glob(f".{session_id}.*.tmp"))
+        return "a temporary file was left behind" if found else ""
 
     def remove(self, session_id: str) -> None:
         """Delete every file with this session's name, also in the trash. Raises `BusyError` while it is open."""
@@ -194,14 +177,14 @@ class SessionFiles:
         """Move a session's files to another directory; their time becomes `at`. Raises `BusyError` while it is open."""
         session_id = self._require_known(session_id)
         with self._hold_lock(session_id):
-            self._move_files(session_id, self.places.find_home(session_id) or self.places.directory, directory, at)
+            self._move_files(session_id, self.places.directory, directory, at)
 
     def restore_from_trash(self, session_id: str, *, at: datetime) -> None:
         """Move a session from the trash back to the sessions."""
         session_id = parse_id(session_id)
         if self.places.trash is None or session_id not in list_ids_in(self.places.trash):
             raise self._make_unknown_error(session_id)
-        if self.places.find_home(session_id):
+        if self.places.has(session_id):
             raise UsageError(f"Session {session_id} already exists.", action="Delete or export one of the two.")
         with self._hold_lock(session_id):
             self._move_files(session_id, self.places.trash, self.places.directory, at)
@@ -256,13 +239,12 @@ class SessionFiles:
 
     def _require_known(self, session_id: str) -> str:
         session_id = parse_id(session_id)
-        if self.places.find_home(session_id) is None:
+        if not self.places.has(session_id):
             raise self._make_unknown_error(session_id)
         return session_id
 
     def _find_paths(self, session_id: str) -> tuple[Path, Path]:
-        home = self.places.find_home(session_id) or self.places.directory
-        return home / f"{session_id}.json", home / f"{session_id}.journal"
+        return self.places.get_document_path(session_id), self.places.get_journal_path(session_id)
 
 
 def _make_part(known: KnownState | None, page: MessagePage) -> SessionPart:

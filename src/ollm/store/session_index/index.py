@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,9 +31,9 @@ ERASE_MILLISECONDS = 10_000  # to wait for others
 class SessionIndex:
     """The list and the words of all sessions. Reading it changes no session file; losing it loses nothing."""
 
-    def __init__(self, path: Path, directories: Iterable[Path | None]) -> None:
+    def __init__(self, path: Path, directory: Path) -> None:
         self.path = path
-        self.directories = tuple(directories)
+        self.directory = directory
         self._connection: sqlite3.Connection | None = None
         self.in_file = False
         self._identity: tuple[int, int] | None = None  # of the file that is open
@@ -41,11 +41,11 @@ class SessionIndex:
         self.behind: set[str] = set()  # large sessions whose words were read in part; the next search reads on
 
     @classmethod
-    def make_in_memory(cls, *directories: Path | None) -> SessionIndex:
+    def make_in_memory(cls, directory: Path) -> SessionIndex:
         """Make an index that exists only in memory."""
         from ollm.store.session_index.database import connect_in_memory
 
-        made = cls(Path(), directories)
+        made = cls(Path(), directory)
         made._connection = connect_in_memory()
         return made
 
@@ -83,7 +83,7 @@ class SessionIndex:
         """List all sessions, last active first; those of tasks only with `tasks`. A broken index is rebuilt first.
         After so many `seconds` no further session is read: the remaining ones are in `unread`, and listed by their
         files' times."""
-        found, locked = read_stamps(self.directories)
+        found, locked = read_stamps(self.directory)
         until = time.monotonic() + seconds if seconds else math.inf
         rows: list[Row] = self.run_guarded(lambda: self._load_current_rows(found, progress, until))
         active = {session_id for session_id in locked if session_id in found and self._is_owned(session_id)}
@@ -107,7 +107,7 @@ class SessionIndex:
         """Bring the words up to date, reading the unread part of changed sessions."""
         from ollm.store.session_index.entries import refresh_rows
 
-        found, _ = read_stamps(self.directories)
+        found, _ = read_stamps(self.directory)
 
         def work() -> None:
             if not _is_current(dict(self.connection.execute("SELECT session_id, text_stamp FROM sessions")), found):
@@ -120,7 +120,7 @@ class SessionIndex:
         `behind` and the next call continues."""
         from ollm.store.session_index.entries import refresh_text
 
-        stamp = read_stamp(self.directories, session_id)
+        stamp = read_stamp(self.directory, session_id)
         if stamp:
             self.run_guarded(partial(refresh_text, self, session_id, stamp, seconds))
 
@@ -131,7 +131,7 @@ class SessionIndex:
         from ollm.store.session_index.entries import update_row
 
         with contextlib.suppress(sqlite3.Error, OSError):
-            found = read_stamp(self.directories, session_id)
+            found = read_stamp(self.directory, session_id)
             if found:
                 self.run_transaction(partial(update_row, self, session_id, found, line=line, known=known))
 
@@ -171,7 +171,7 @@ class SessionIndex:
     def _is_owned(self, session_id: str) -> bool:
         from ollm.system.locks import read_owner
 
-        return any(read_owner(directory / f"{session_id}.lock") for directory in self.directories if directory)
+        return read_owner(self.directory / f"{session_id}.lock") is not None
 
     def run_guarded(self, work: Callable[[], Any]) -> Any:
         """Run the work on the file. Rebuild a broken file, reopen one that another process rebuilt, and fall back to

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -49,26 +49,10 @@ class Stamp(NamedTuple):
         return document == self.document_text and bool(grown or journal == _format_stat(self.journal))
 
 
-def read_stamps(directories: Iterable[Path | None]) -> tuple[dict[str, Stamp], set[str]]:
-    """Read every session's stamp, and the ids with a lock file. The first directory that has a session wins."""
-    found: dict[str, Stamp] = {}
-    locked: set[str] = set()
-    for directory in directories:
-        if directory is not None:
-            here, locks = _scan_directory(directory)
-            locked |= locks
-            found = {**here, **found}
-    return found, locked
-
-
-def read_stamp(directories: Iterable[Path | None], session_id: str) -> Stamp | None:
+def read_stamp(directory: Path, session_id: str) -> Stamp | None:
     """Read one session's stamp, without looking at the others."""
-    for directory in directories:
-        if directory:
-            both = [_read_stat(directory / f"{session_id}{end}") for end in _ENDS]
-            if any(both):
-                return Stamp(directory, both[0], both[1])
-    return None
+    both = [_read_stat(directory / f"{session_id}{end}") for end in _ENDS]
+    return Stamp(directory, both[0], both[1]) if any(both) else None
 
 
 def make_batches(names: list[str], found: dict[str, Stamp]) -> Iterator[list[str]]:
@@ -96,7 +80,8 @@ def _read_stat(path: Path) -> tuple[int, int, int] | None:
     return (stat.st_ino, stat.st_size, stat.st_mtime_ns)
 
 
-def _scan_directory(directory: Path) -> tuple[dict[str, Stamp], set[str]]:
+def read_stamps(directory: Path) -> tuple[dict[str, Stamp], set[str]]:
+    """Read every session's stamp, and the ids with a lock file."""
     parts: dict[str, list[tuple[int, int, int] | None]] = {}
     locked: set[str] = set()
     try:
