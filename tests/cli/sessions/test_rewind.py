@@ -272,8 +272,8 @@ async def test_names_that_are_no_text_are_shown_and_come_back(tmp_path: Path) ->
         done = await runner.run("sessions", "rewind", "--to", "1", "--files", "--json")
 
     assert "- `M` \\xff.txt\n" in shown.out
-    assert "- `M` two⏎lines\n" in shown.out
-    assert {one["path"] for one in json.loads(done.out)["files"]} == {"\\xff.txt", "two\nlines"}
+    assert "- `M` two\\x0alines\n" in shown.out
+    assert {one["path"] for one in json.loads(done.out)["files"]} == {"\\xff.txt", "two\\x0alines"}
     assert odd.read_text() == "old\n"
 
 
