@@ -172,7 +172,7 @@ def test_files_are_completed_after_an_at_that_begins_a_word(text: str) -> None:
         ("src/a.py", -2),
         ('"two words.md"', -2),
         ('"odd@name.txt"', -2),
-        ('"tab\tbed.txt"', -2),
+        ("tab\\x09bed.txt", -2),
     ]
 
 

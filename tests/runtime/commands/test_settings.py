@@ -250,7 +250,7 @@ async def test_the_status_is_told_before_and_after_the_session_began(talking: Ta
 
 async def test_modes_and_approvals_are_listed_and_set(talking: Talking) -> None:
     async with talking() as talk:
-        assert set((await talk.run("/mode")).data["options"]) == {"assistant", "plan", "code", "debug"}
+        assert set((await talk.run("/mode")).data["options"]) == {"assistant", "plan", "code", "debug", "auto"}
         assert (await talk.run("/mode")).text.startswith("Mode: **code**. Options: ")
         assert (await talk.run("/mode auto")).text == "The mode follows your request; set one with /mode NAME."
         assert talk.conversation.parts.state.auto_switch == "on"
