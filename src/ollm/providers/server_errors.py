@@ -30,6 +30,7 @@ EXCESS_WORDS = compile_late(
 )
 UNKNOWN_MODEL_PHRASES = ("invalid model name", "server is pinned to", "model_not_found", "unknown model")
 MAX_ERROR_CHARACTERS = 300
+TEMPLATE_TRACE_END = "\nError: "  # in llama.cpp, between the trace of a chat template and the reason
 LITELLM_KEY_REFUSAL = "no connected db"  # what litellm without a database says of an unknown key
 LOG_ACTION = "Check its log, then try again."
 VLLM_TOOLS_ACTION = (
@@ -51,7 +52,8 @@ def extract_error_text(value: Any) -> str:
         return ""
     if isinstance(value, list):
         return extract_error_text(value[0]) if value else ""
-    return flatten_text(str(value)[: 4 * MAX_ERROR_CHARACTERS])[:MAX_ERROR_CHARACTERS].rstrip(" .")
+    text = str(value)[: 4 * MAX_ERROR_CHARACTERS].rpartition(TEMPLATE_TRACE_END)[2]
+    return flatten_text(text)[:MAX_ERROR_CHARACTERS].rstrip(" .")
 
 
 def make_server_error(url: str, answer: FullResponse) -> ModelError:
