@@ -210,35 +210,49 @@ async def test_thinking_without_an_end_ends_the_turn(tmp_path: Path) -> None:
     assert "I think again." in json.dumps(runner.sessions()[0])
 
 
+TEMPLATE_ERROR = {
+    "error": {"message": "No parser for this template: \n---\nWhile executing x\nError: Not supported here"}
+}
+
+
 class Templated(ScriptedServer):
     """A llama.cpp whose template leaves out tools, calls and results, and refuses a system message where one is set."""
 
     refuses_system = False
+    hides_system = False  # once the last message is a result
+    refuses_schemas = False
 
     def _llama_page(self, request: Request) -> Any:
         if request.path == "/props":
             return {**super()._llama_page(request), "chat_template": "{{ messages }}"}
+        if request.path == "/apply-template" and self.hides_system and request.body["messages"][-1]["role"] == "tool":
+            request.body["messages"] = [each for each in request.body["messages"] if each["role"] != "system"]
         return super()._llama_page(request)
 
     def page(self, request: Request) -> tuple[int, Any]:
         if request.path == "/apply-template" and self._refuses(request):
-            return 400, {"error": {"message": "Jinja Exception: System role not supported"}}
+            return 400, TEMPLATE_ERROR
         return super().page(request)
 
     def _refuses(self, request: Request) -> bool:
+        if self.refuses_schemas and any(
+            len(tool["function"]["parameters"]["properties"]) > 1 for tool in request.body.get("tools", ())
+        ):
+            return True
         return self.refuses_system and request.body["messages"][0]["role"] == "system"
 
     def answer(self, request: Request) -> Answer:
         if self._refuses(request):
-            return Answer(status=400, body={"error": {"message": "Jinja Exception: System role not supported"}})
+            return Answer(status=400, body=TEMPLATE_ERROR)
         return super().answer(request)
 
 
-@pytest.mark.parametrize("refuses", [False, True])
-async def test_a_template_that_drops_tools_is_found_beside_the_first_answer(tmp_path: Path, refuses: bool) -> None:
+@pytest.mark.parametrize("refuses", ["", "refuses_system", "refuses_schemas"])
+async def test_a_template_that_drops_tools_is_found_beside_the_first_answer(tmp_path: Path, refuses: str) -> None:
     written = '```json\n{"name": "read_file", "arguments": {"path": "a.txt"}}\n```'
     async with Templated([written, "Done.", "Fine."], kind="llama.cpp", models=("big-30b",)) as server:
-        server.refuses_system = refuses
+        if refuses:
+            setattr(server, refuses, True)
         runner = Runner(tmp_path, server)
         (runner.workspace / "a.txt").write_text("hello there\n")
         first = await runner.run("-p", "Read a.txt", OLLM_MODEL="big-30b")
@@ -251,4 +265,23 @@ async def test_a_template_that_drops_tools_is_found_beside_the_first_answer(tmp_
     assert "/apply-template" not in paths[: paths.index("/v1/chat/completions")]
     assert "tools" not in server.chats[-1]
     assert "Tools:" in server.chats[-1]["messages"][0]["content"]
-    assert server.chats[-1]["messages"][0]["role"] == ("user" if refuses else "system")
+    assert server.chats[-1]["messages"][0]["role"] == ("user" if server.refuses_system else "system")
+
+
+async def test_a_system_prompt_that_vanishes_after_a_call_is_a_fault(tmp_path: Path) -> None:
+    async with Templated(["ok"] * 60, kind="llama.cpp", models=("big-30b",)) as server:
+        server.hides_system = True
+        runner = Runner(tmp_path, server)
+        done = await runner.run("doctor", "--model", OLLM_MODEL="big-30b")
+
+    assert done.code == 4
+    assert "fault     system messages: not seen by the model" in done.out
+
+
+async def test_an_error_of_a_template_is_told_by_its_reason(tmp_path: Path) -> None:
+    async with running(tmp_path, lambda _request: Answer(status=400, body=TEMPLATE_ERROR)) as runner:
+        done = await runner.run("-p", "Hello")
+
+    assert done.code == 4
+    assert "Not supported here" in done.err
+    assert "While executing" not in done.err

@@ -68,9 +68,9 @@ class Model:
 
             self.provider = cast("Provider", AdaptedProvider(self._server, facts))
 
-    async def look_at_template(self) -> None:
-        """Look at the server's chat template, unless that was done before. If it leaves out a part of the conversation,
-        `apply_look` changes to a form that it shows."""
+    async def look_at_template(self, tools: tuple[ToolSchema, ...] = ()) -> None:
+        """Look at the server's chat template, unless that was done before or `tools` were refused now. If it leaves out
+        a part of the conversation, `apply_look` changes to a form that it shows."""
         self.looked, facts = True, self.facts
         try:
             known_info = getattr(self._server, "described", None)
@@ -78,12 +78,12 @@ class Model:
         except (OllmError, NotImplementedError):  # a provider of an extension need not list models
             return
         self._found = {"server_mark": info.mark}
-        if not info.mark or info.mark == facts.server_mark or facts.chats_only:
+        if not info.mark or (info.mark == facts.server_mark and not tools) or facts.chats_only:
             return
         from ollm.runtime.model.template_checks import TemplateLook
 
         known = facts.forget_server() if facts.server_mark else facts
-        found = await TemplateLook(self._server, self._make_request((), (), None)).choose_forms(known)
+        found = await TemplateLook(self._server, self._make_request((), tools, None)).choose_forms(known)
         self._found |= found.list_changes(facts)
 
     def apply_look(self) -> None:
@@ -199,7 +199,9 @@ class Model:
                                 watch.observe_piece(piece)
                             yield piece
             except ModelError as error:
-                again = None if answered else await self._reduce_refused(error, messages, bound=schema is not None)
+                again = (
+                    None if answered else await self._reduce_refused(error, messages, tools, bound=schema is not None)
+                )
                 if again is None:
                     raise
                 bare, messages, refused, schema = again != messages, again, True, None
@@ -213,14 +215,14 @@ class Model:
         self.facts = replace(self.facts, takes_thinking=False) if bare else self.facts
 
     async def _reduce_refused(
-        self, error: ModelError, messages: tuple[PromptMessage, ...], *, bound: bool
+        self, error: ModelError, messages: tuple[PromptMessage, ...], tools: tuple[ToolSchema, ...], *, bound: bool
     ) -> tuple[PromptMessage, ...] | None:
         """Return the messages to send again without what was refused, or None if there is no such thing."""
         refused = isinstance(error, RequestRefusedError)
         if (bound and refused) or self.pictures.learn_refusal(error, messages):
             return messages
         if refused and not self.looked:
-            await self.look_at_template()
+            await self.look_at_template(tools)
             if self._found.keys() & {"call_form", "system_form"}:
                 return messages
         bare = tuple(message.without_thinking() for message in messages)

@@ -69,10 +69,20 @@ class TemplateChecks:
         if outcome == "unknown" and self._counts is None and part != "user":
             self._counts = await self.check("user") == "shown"
             outcome = self._compare(base, found, word)
+        if part == "system" and outcome == "shown" and found.prompt is not None:
+            outcome = await self._check_inside_turn(with_fact, word)
         if outcome in ("lost", "unknown") and found.prompt is None and part != "user":  # some servers count in part
             outcome = "shown" if word in await self._ask(with_fact) else outcome
         self._left_out |= {part} if outcome == "refused" else set()
         return outcome
+
+    async def _check_inside_turn(self, request: ChatRequest, word: str) -> Outcome:
+        """Check that the word still reaches the model when the last message is a tool result."""
+        call = ToolCall(id="call00001", name="read_file", arguments={"path": "a.txt"})
+        answer = PromptMessage(role="assistant", content="", calls=(call,))
+        result = PromptMessage(role="tool", content="ok", call_id=call.id, tool_name=call.name)
+        found = await self._read(replace(request, messages=(*request.messages, answer, result)))
+        return "lost" if found.prompt is not None and word not in found.prompt else "shown"
 
     def _compare(self, base: PromptReading, found: PromptReading, word: str) -> Outcome:
         self.refused = found if found.refusal else base
@@ -140,7 +150,8 @@ LookedPart = Literal["system", "tools", "calls", "results"]
 
 
 class TemplateLook:
-    """One look at how the template renders a conversation with two turns of calls, by a made-up word in each part."""
+    """One look at how the template renders a conversation with two turns of calls, by a made-up word in each part.
+    The tools of `request` are offered beside one of its own: a template may refuse a schema."""
 
     def __init__(self, provider: Provider, request: ChatRequest) -> None:
         self._provider = provider
@@ -193,7 +204,7 @@ class TemplateLook:
             PromptMessage(role="system", content=f"Mind {words['system']}."),
             *(ask, *self._call("c1", words["older"]), PromptMessage(role="assistant", content="Done.")),
             *(ask, *self._call("c2", words["newer"])),
-        ), (tool,)
+        ), (tool, *(other for other in self._request.tools if other.name != tool.name))
 
     def _call(self, call_id: str, thought: str) -> tuple[PromptMessage, PromptMessage]:
         call = ToolCall(id=call_id, name="read_file", arguments={"path": self._words["calls"]})

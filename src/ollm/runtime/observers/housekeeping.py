@@ -134,12 +134,13 @@ def describe_changes(changes: dict[str, Any], advice: str = "") -> str:
     read, write, faults = (changes.get(name) for name in ("prefill_per_second", "decode_per_second", "faults"))
     left_out = ["the system prompt" if fault == "system" else fault for fault in faults or () if fault != "parser"]
     told = ", ".join(left_out)
-    news = [f"its chat template leaves out: {told}, so ollm sends them in another way"] if told else []
+    news = [f"its chat template leaves out or refuses {told}; ollm works around it"] if told else []
     news += [text for (name, value), text in NEWS.items() if changes.get(name) == value]
     if advice and "parser" in (faults or ()):
         news.append(f"the server does not recognize them (to fix it: {advice})")
     news += [f"prompt {read:.0f} tok/s, output {write:.0f} tok/s"] if read and write else []
-    line = f"{'; '.join(news)}. Run `ollm models probe` for more." if news else ""
+    more = "Run `ollm doctor --model` to see what fixes it." if told else "Run `ollm models probe` for more."
+    line = f"{'; '.join(news)}. {more}" if news else ""
     if changes.get("takes_tools") is False and not faults:
         line = f"the server takes no tools, so they are listed in the prompt. {advice} {line}"
     return " ".join(line.split())
