@@ -3,12 +3,13 @@
 import json
 from itertools import cycle
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from tests.cli.running import Runner, running
 from tests.servers.answers import Answer, Request
+from tests.servers.ollama import OllamaServer
 from tests.servers.openai import ScriptedServer
 
 
@@ -208,6 +209,96 @@ async def test_thinking_without_an_end_ends_the_turn(tmp_path: Path) -> None:
 
     assert (first.code, second.code) == (6, 0), "the first is a loop"
     assert "I think again." in json.dumps(runner.sessions()[0])
+
+
+def entry(index: int, arguments: str, identity: str = "", name: str = "") -> dict[str, Any]:
+    head = {"id": identity, "type": "function"} if identity else {}
+    function = {"arguments": arguments} | ({"name": name} if name else {})
+    return {"index": index, **head, "function": function}
+
+
+def ask(*entries: dict[str, Any], **more: Any) -> dict[str, Any]:
+    return {"tool_calls": list(entries), **more}
+
+
+A, B = '{"path": "a.txt"}', '{"path": "b.txt"}'
+SHAPES: dict[str, tuple[list[dict[str, Any]], str, list[str]]] = {
+    "vLLM": (
+        [
+            {"role": "assistant", "content": ""},
+            {"reasoning": "I read", "reasoning_content": None},
+            {"reasoning": " both."},
+            {"content": ""},
+            ask(entry(0, "", "chatcmpl-tool-1a", "read_file")),
+            *(ask(entry(0, piece)) for piece in (A[:4], A[4:11], A[11:])),
+            ask(entry(1, "", "chatcmpl-tool-2b", "read_file")),
+            *(ask(entry(1, piece), content=None) for piece in (B[:9], B[9:])),
+            {"content": ""},
+        ],
+        "reasoning",
+        ["chatcmpl-tool-1a", "chatcmpl-tool-2b"],
+    ),
+    "Ollama": (
+        [
+            {"role": "assistant", "content": "", "reasoning": "I read both."},
+            ask(entry(0, A, "call_ab12", "read_file"), role="assistant", content=""),
+            ask(entry(0, B, "call_cd34", "read_file"), role="assistant", content=""),
+        ],
+        "reasoning",
+        ["call_ab12", "call_cd34"],
+    ),
+    "LM Studio": (
+        [
+            {"role": "assistant", "reasoning_content": "I read both."},
+            ask(entry(0, "", "365174485", "read_file")),
+            ask(entry(0, A)),
+            ask(entry(1, "", "365174486", "read_file")),
+            ask(entry(1, B)),
+        ],
+        "reasoning_content",
+        ["365174485", "365174486"],
+    ),
+    "the same id twice": (
+        [
+            {"reasoning_content": "I read both."},
+            ask(entry(0, A, "call_0", "read_file"), entry(1, B, "call_0", "read_file"), content=None),
+        ],
+        "reasoning_content",
+        ["call_0", "c00000002"],
+    ),
+}
+
+
+@pytest.mark.parametrize(("deltas", "field", "ids"), SHAPES.values(), ids=SHAPES)
+async def test_several_calls_after_thinking_come_and_go_back_in_the_form_of_each_server(
+    tmp_path: Path, deltas: list[dict[str, Any]], field: str, ids: list[str]
+) -> None:
+    async with running(tmp_path, [Answer(deltas=deltas, reason="tool_calls"), "Done."]) as runner:
+        for name in ("a", "b"):
+            (runner.workspace / f"{name}.txt").write_text(f"the {name}\n")
+        done = await runner.run("-p", "Read both")
+
+    *_, asked, first, second = runner.server.chats[1]["messages"]
+    assert done.code == 0
+    assert asked[field] == "I read both."
+    assert [each["function"]["arguments"] for each in asked["tool_calls"]] == [A.replace(" ", ""), B.replace(" ", "")]
+    assert wire_ids(runner.server.chats[1]) == (ids, ids)
+    assert ["the a" in first["content"], "the b" in second["content"]] == [True, True]
+
+
+async def test_thinking_and_calls_of_ollama_go_back_in_its_own_fields(tmp_path: Path) -> None:
+    calls = [("read_file", {"path": "a.txt"}), ("read_file", {"path": "b.txt"})]
+    async with OllamaServer([Answer(thinking="I read both.", calls=calls), "Done."], model="qwen3:30b") as server:
+        runner = Runner(tmp_path, cast("ScriptedServer", server))
+        for name in ("a", "b"):
+            (runner.workspace / f"{name}.txt").write_text(f"the {name}\n")
+        done = await runner.run("-p", "Read both", OLLM_PROVIDER="ollama", OLLM_MODEL="qwen3:30b")
+
+    *_, asked, first, second = server.chats[1]["messages"]
+    assert done.code == 0
+    assert asked["thinking"] == "I read both."
+    assert [each["function"]["arguments"]["path"] for each in asked["tool_calls"]] == ["a.txt", "b.txt"]
+    assert [first["tool_name"], "the a" in first["content"], "the b" in second["content"]] == ["read_file", True, True]
 
 
 TEMPLATE_ERROR = {

@@ -299,6 +299,7 @@ def calls(*chunks: dict[str, Any]) -> list[tuple[str, Any]]:
         ([fragment('{"a"', "ls", index=0, id="x"), fragment(":1}", index=0)], [("ls", {"a": 1})]),
         ([fragment("{}", "a", index=0, id="x"), fragment("{}", "b", index=1, id="y")], [("a", {}), ("b", {})]),
         ([fragment("{}", "a", index=0, id="x"), fragment("{}", "b", index=0, id="y")], [("a", {}), ("b", {})]),
+        ([fragment("{}", "a", index=0, id="x"), fragment("{}", "b", index=0, id="x")], [("a", {}), ("b", {})]),
         ([fragment("{}", "a", index=0, id="x"), fragment("", index=0, id="y")], [("a", {})]),
         ([fragment("{", "a", id="x"), fragment("}"), fragment("{}", "b", id="y")], [("a", {}), ("b", {})]),
         ([fragment("{", "a"), fragment("}")], [("a", {})]),

@@ -465,7 +465,8 @@ class StreamAssembler:
         identity, function = as_text(entry.get("id")), as_mapping(entry.get("function"))
         index = as_int(entry.get("index")) if "index" in entry else max(0, len(self._calls) - (0 if identity else 1))
         call = self._by_index.get(index)
-        if call is None or (identity and call.identity and identity != call.identity and function.get("name")):
+        other = bool(identity and call and call.identity and identity != call.identity)
+        if call is None or (function.get("name") and (other or (function.get("arguments") and call.is_complete))):
             call = self._by_index[index] = CallFragments(identity)
             self._calls.append(call)
         call.add(function)
