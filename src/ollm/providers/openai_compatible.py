@@ -43,7 +43,7 @@ from ollm.providers.base import (
     write_thinking,
 )
 from ollm.providers.exchange import Exchange, ServerProvider
-from ollm.providers.server_errors import ModelLoadingError, as_int, make_unknown_model_error
+from ollm.providers.server_errors import ModelLoadingError, as_int, lists_no_models, make_unknown_model_error
 from ollm.providers.server_kind import (
     LLAMA_CPP,
     LM_STUDIO,
@@ -170,7 +170,10 @@ class OpenAICompatible(ServerProvider):
         await self._get_listing()
         if self.kind == VLLM:
             return await self._request_token_count(_select_template_fields(request, VLLM))
-        rendered = await self.render(request)
+        try:
+            rendered = await self.render(request)
+        except ModelError:
+            rendered = None
         if rendered is None:
             return None
         return await self._request_token_count({"content": rendered, "add_special": True, "parse_special": True})
@@ -179,11 +182,13 @@ class OpenAICompatible(ServerProvider):
         await self._get_listing()
         if self.kind != LLAMA_CPP:
             return None
-        found = as_mapping(
-            await self._exchange.try_request_json(
-                "POST", "/apply-template", _select_template_fields(request, LLAMA_CPP)
-            )
-        )
+        body = _select_template_fields(request, LLAMA_CPP)
+        try:
+            found = as_mapping(await self._exchange.request_json("POST", "/apply-template", body))
+        except ModelError as error:
+            if lists_no_models(error):  # an older server without this page
+                return None
+            raise
         return as_text(found.get("prompt")) or None
 
     async def is_idle(self) -> bool:

@@ -83,8 +83,11 @@ class Model:
         from ollm.runtime.model.template_checks import TemplateLook
 
         known = facts.forget_server() if facts.server_mark else facts
-        found = await TemplateLook(self._server, self._make_request((), tools, None)).choose_forms(known)
-        self._found |= found.list_changes(facts)
+        look = TemplateLook(self._server, self._make_request((), tools, None))
+        try:
+            self._found |= (await look.choose_forms(known)).list_changes(facts)
+        except ModelError:  # nobody knows what it shows: the next process looks again
+            self._found = {}
 
     def apply_look(self) -> None:
         """Apply what the look at the template found, between two requests."""

@@ -39,6 +39,20 @@ def make_word() -> str:
     return "".join(secrets.choice("bdfgklmnprstvz") + secrets.choice("aeiou") for _ in range(4))
 
 
+def build_call(call_id: str, path: str, result: str, **more: Any) -> tuple[PromptMessage, PromptMessage]:
+    """Build an answer that calls `read_file`, and its result. `more` are further fields of the answer."""
+    call = ToolCall(id=call_id, name="read_file", arguments={"path": path})
+    return (
+        PromptMessage(role="assistant", content="", calls=(call,), **more),
+        PromptMessage(role="tool", content=result, call_id=call_id, tool_name=call.name),
+    )
+
+
+def build_tool(description: str) -> ToolSchema:
+    parameters = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
+    return ToolSchema(name="read_file", description=description, parameters=parameters)
+
+
 class PromptReading(Data, frozen=True):
     """What the server made of a request: its prompt, or the tokens of it, or the reason for a refusal."""
 
@@ -78,10 +92,9 @@ class TemplateChecks:
 
     async def _check_inside_turn(self, request: ChatRequest, word: str) -> Outcome:
         """Check that the word still reaches the model when the last message is a tool result."""
-        call = ToolCall(id="call00001", name="read_file", arguments={"path": "a.txt"})
-        answer = PromptMessage(role="assistant", content="", calls=(call,))
-        result = PromptMessage(role="tool", content="ok", call_id=call.id, tool_name=call.name)
-        found = await self._read(replace(request, messages=(*request.messages, answer, result)))
+        found = await self._read(
+            replace(request, messages=(*request.messages, *build_call("call00001", "a.txt", "ok")))
+        )
         return "lost" if found.prompt is not None and word not in found.prompt else "shown"
 
     def _compare(self, base: PromptReading, found: PromptReading, word: str) -> Outcome:
@@ -101,20 +114,13 @@ class TemplateChecks:
         system = PromptMessage(role="system", content=said["system"])
         user = PromptMessage(role="user", content=f"{make_word()}. {said['user']}")
         question = PromptMessage(role="user", content=QUESTION)
-        tool = ToolSchema(
-            name="read_file",
-            description=fact if part == "tools" else "Read a file.",
-            parameters={"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]},
-        )
+        tool = build_tool(fact if part == "tools" else "Read a file.")
         messages: tuple[PromptMessage, ...] = (replace(user, content=f"{user.content}\n{QUESTION}"),)
         if part == "users":
             messages = (replace(user, content=f"{user.content} {said['users']}"), question)
         if part in ("calls", "results"):
-            call = ToolCall(id="call00001", name=tool.name, arguments={"path": said["calls"]})
-            answer = PromptMessage(role="assistant", content="", calls=(call,))
-            result = PromptMessage(role="tool", content=said["results"], call_id=call.id, tool_name=tool.name)
-            done = PromptMessage(role="assistant", content="Done.")
-            messages = (user, answer, result, done, question)
+            called = build_call("call00001", said["calls"], said["results"])
+            messages = (user, *called, PromptMessage(role="assistant", content="Done."), question)
         if part != "user" and "system" not in self._left_out:
             messages = (system, *messages)
         offers = part == "tools" or ("tools" not in self._left_out and part in ("calls", "results"))
@@ -186,19 +192,20 @@ class TemplateLook:
         return "turn" if self._words["newer"] in prompt else "none"
 
     async def _render(self, form: ModelFacts) -> str:
-        """Render the conversation in this form. A refused one shows nothing."""
+        """Render the conversation in this form. A refused one shows nothing. Raises if the server does not answer."""
         messages, tools = format_request(*self._build_conversation(), form)
         if form.system_form == "user":
             messages = fold_system_messages(messages)
         try:
             return await self._provider.render(replace(self._request, messages=messages, tools=tools)) or ""
-        except ModelError:
-            return ""
+        except ModelError as error:
+            if error.status in REFUSAL_STATUSES:
+                return ""
+            raise
 
     def _build_conversation(self) -> tuple[tuple[PromptMessage, ...], tuple[ToolSchema, ...]]:
         words = self._words
-        parameters = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
-        tool = ToolSchema(name="read_file", description=f"Read {words['tools']}.", parameters=parameters)
+        tool = build_tool(f"Read {words['tools']}.")
         ask = PromptMessage(role="user", content="Read it.")
         return (
             PromptMessage(role="system", content=f"Mind {words['system']}."),
@@ -207,12 +214,8 @@ class TemplateLook:
         ), (tool, *(other for other in self._request.tools if other.name != tool.name))
 
     def _call(self, call_id: str, thought: str) -> tuple[PromptMessage, PromptMessage]:
-        call = ToolCall(id=call_id, name="read_file", arguments={"path": self._words["calls"]})
-        thinking: dict[str, Any] = {"thinking": thought, "thinking_field": "reasoning_content"}
-        return (
-            PromptMessage(role="assistant", content="", calls=(call,), **thinking),
-            PromptMessage(role="tool", content=self._words["results"], call_id=call_id, tool_name="read_file"),
-        )
+        path, result = self._words["calls"], self._words["results"]
+        return build_call(call_id, path, result, thinking=thought, thinking_field="reasoning_content")
 
 
 async def collect_pieces(pieces: AsyncGenerator[AnyPiece, None]) -> list[AnyPiece]:

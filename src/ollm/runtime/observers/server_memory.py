@@ -155,8 +155,10 @@ class ServerMemory(TurnObserver):
         messages = prompt.preview_request()
         if messages and messages[-1].role == "assistant":
             messages = messages[:-1]
-        rendered = await model.provider.render(model.format_like_last(messages, prompt.tools))
-        return await slots.tokenize(rendered) if rendered else []
+        with suppress(OllmError):
+            rendered = await model.provider.render(model.format_like_last(messages, prompt.tools))
+            return await slots.tokenize(rendered) if rendered else []
+        return []
 
     async def _save_when_idle(self) -> None:
         await asyncio.sleep(IDLE_SECONDS)
