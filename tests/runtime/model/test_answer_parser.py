@@ -56,18 +56,6 @@ async def parse(parser: AnswerParser, *pieces: AnyPiece) -> tuple[str, list[AnyP
     return text, [piece for piece in shown if not isinstance(piece, TextPiece)], taken
 
 
-async def test_words_that_might_have_begun_a_call_are_shown_beside_a_native_one() -> None:
-    parser = AnswerParser(TOOLS)
-    held = "<tool_c"
-
-    text, _, _ = await parse(
-        parser, TextPiece(f"See: {held}"), CallPiece("read_file", {"path": "a"}), FinishPiece("stop")
-    )
-
-    assert text == f"See: {held}"
-    assert parser.calls == [CallPiece("read_file", {"path": "a"})]
-
-
 @pytest.mark.parametrize(("blank", "count"), [(" ", MAX_BLANK_CHARS), ("\n", MAX_BLANK_LINES)])
 async def test_endless_blank_space_is_cut_and_a_little_is_not(blank: str, count: int) -> None:
     enough = [TextPiece("a"), *[TextPiece(blank)] * count, TextPiece("b"), FinishPiece("stop")]

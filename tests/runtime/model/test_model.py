@@ -47,17 +47,6 @@ def test_tokens_cost_what_the_settings_say(price: TokenPrice, cost: float) -> No
     assert model.compute_cost(Usage(prompt_tokens=1000, reused_tokens=600, completion_tokens=50)) == pytest.approx(cost)
 
 
-async def test_without_tools_the_answer_is_streamed_as_it_is() -> None:
-    async with talking(["Hello there."]) as (model, server):
-        pieces = [piece async for piece in model.stream(ASKED, (), 50)]
-
-        assert "".join(piece.text for piece in pieces if isinstance(piece, TextPiece)) == "Hello there."
-        assert isinstance(pieces[-1], FinishPiece)
-        assert server.chats[0]["max_tokens"] == 50
-        assert "tools" not in server.chats[0]
-        assert "temperature" not in server.chats[0]
-
-
 async def test_a_model_that_writes_its_calls_is_kept_cool() -> None:
     async with talking(["Hello."], ModelFacts(key="k", call_form="text")) as (model, server):
         _ = [piece async for piece in model.stream(ASKED, TOOLS, 50)]
@@ -65,12 +54,6 @@ async def test_a_model_that_writes_its_calls_is_kept_cool() -> None:
     async with talking(["Hello."], ModelFacts(key="k", call_form="native")) as (model, server):
         _ = [piece async for piece in model.stream(ASKED, TOOLS, 50)]
         assert "temperature" not in server.chats[-1]
-
-
-async def test_a_summary_is_the_text_alone() -> None:
-    async with talking([Answer(text="The minutes.", thinking="hm")]) as (model, server):
-        assert "".join([text async for text in model.summarise(ASKED, 30)]) == "The minutes."
-        assert server.chats[0]["max_tokens"] == 30
 
 
 async def test_tokens_are_counted_by_the_server_where_it_can_and_a_failure_is_none() -> None:
@@ -126,15 +109,6 @@ async def test_what_broke_off_or_has_no_picture_to_blame_is_not_sent_again(
         _ = [piece async for piece in model.stream(messages, (), 50)]
 
     assert len(provider.asked) == 1
-
-
-async def test_without_tools_a_block_is_text_like_any_other() -> None:
-    provider = Telling([TextPiece("```bash\nls\n```\n"), END])
-    model = Model(provider, "m", 4096, ModelFacts(key="k", call_form="blocks"))
-
-    assert [piece async for piece in model.stream(ASKED, (), 50)] == [TextPiece("```bash\nls\n```\n"), END]
-    assert provider.asked[0].messages == ASKED
-    assert provider.asked[0].temperature is None
 
 
 async def test_how_a_server_would_take_tools_is_remembered() -> None:

@@ -16,15 +16,11 @@ from ollm.providers.base import ChatRequest
 from ollm.runtime.base import ConversationOptions
 from ollm.runtime.conversation import LocalConversation
 from ollm.runtime.model.probe import (
-    CONF,
-    MAX_TRIAL_TOKENS,
-    TASKS,
     TOOL_COUNTS,
     VERBATIM_TEXT,
     ModelCard,
     Probe,
     Trial,
-    count_right_steps,
 )
 from ollm.runtime.prompt.breakdown import list_context_parts
 from ollm.services.token_counting import estimate_units
@@ -124,47 +120,6 @@ async def test_a_model_that_never_calls_is_not_tested_further() -> None:
     assert (found["results"], found["tools"], found["copying"]) == ((False, "not tested"),) * 3
     assert found["forms"][0] is False
     assert card.facts.call_form == "none"
-
-
-SEARCH, CHANGE, DELETE = TASKS
-
-
-async def test_right_first_steps_are_counted_in_the_form_that_is_tried() -> None:
-    tools = tuple(
-        ToolSchema(name=name, description=name, parameters={"type": "object", "properties": {}})
-        for name in ("grep", "edit_file", "write_file", "shell")
-    )
-
-    def say(request: Request) -> Answer:
-        asked = request.body["messages"][-1]["content"]
-        if "PORT" in asked:
-            return Answer(calls=[("grep", {"pattern": "PORT"})])
-        return Answer(calls=[("shell", {"command": "rm old.txt"})]) if "old.txt" in asked else Answer(text="I cannot.")
-
-    request = ChatRequest(model="scripted", messages=(), window=4096, tools=tools)
-    async with talking(say) as (model, server):  # type: ignore[arg-type]
-        facts = ModelFacts(key="k")
-        assert await count_right_steps(model.provider, request, facts, "native") == 2
-        assert {chat["max_tokens"] for chat in server.chats} == {MAX_TRIAL_TOKENS}
-        assert await count_right_steps(model.provider, request, facts, "blocks") == 2
-        assert "tools" not in server.chats[-1]
-
-
-async def test_blocks_that_a_model_writes_by_itself_are_counted() -> None:
-    def say(request: Request) -> Answer:
-        asked = request.body["messages"][-1]["content"]
-        if "PORT" in asked:
-            return Answer(text="```run\ngrep -rn PORT .\n```")
-        changed = CONF.replace("12", "20")
-        return Answer(text="```run\nrm old.txt\n```" if "old.txt" in asked else f"```write conf.py\n{changed}```")
-
-    tools = tuple(
-        ToolSchema(name=name, description=name, parameters={"type": "object", "properties": {}})
-        for name in ("shell", "write_file", "edit_file")
-    )
-    request = ChatRequest(model="scripted", messages=(), window=4096, tools=tools)
-    async with talking(say) as (model, _):  # type: ignore[arg-type]
-        assert await count_right_steps(model.provider, request, ModelFacts(key="k"), "blocks") == 3
 
 
 WINDOW = 4096

@@ -24,7 +24,6 @@ from ollm.providers.exchange import Exchange
 from ollm.providers.ollama import Ollama
 from ollm.providers.openai_compatible import OpenAICompatible
 from ollm.providers.text_calls.rendering import (
-    add_tool_list,
     build_call_schema,
     render_messages,
 )
@@ -179,11 +178,3 @@ def test_a_spoken_history_only_grows(form: Any, messages: list[PromptMessage], m
         assert after[len(before) - 1].content.startswith(before[-1].content)
     assert all(message.role != "tool" and not message.calls for message in after)
     assert not any(one.role == other.role == "user" for one, other in pairwise(after))
-
-
-def test_listed_tools_stand_in_the_system_prompt_with_one_example() -> None:
-    told = add_tool_list(ASKED, TOOLS, "fence")
-
-    assert [message.role for message in told] == ["system", "user"]
-    assert told[0].content.startswith("Help.\n\nTools:\n- read_file(path): Read a file.\n")
-    assert told[0].content.endswith('```json\n{"name": "read_file", "arguments": {"path": "…"}}\n```')
