@@ -312,6 +312,7 @@ class Templated(ScriptedServer):
     refuses_system = False
     hides_system = False  # once the last message is a result
     refuses_schemas = False
+    busy = False
 
     def _llama_page(self, request: Request) -> Any:
         if request.path == "/props":
@@ -321,8 +322,8 @@ class Templated(ScriptedServer):
         return super()._llama_page(request)
 
     def page(self, request: Request) -> tuple[int, Any]:
-        if request.path == "/apply-template" and self._refuses(request):
-            return 400, TEMPLATE_ERROR
+        if request.path == "/apply-template" and (self.busy or self._refuses(request)):
+            return 503 if self.busy else 400, TEMPLATE_ERROR
         return super().page(request)
 
     def _refuses(self, request: Request) -> bool:
@@ -357,6 +358,19 @@ async def test_a_template_that_drops_tools_is_found_beside_the_first_answer(tmp_
     assert "tools" not in server.chats[-1]
     assert "Tools:" in server.chats[-1]["messages"][0]["content"]
     assert server.chats[-1]["messages"][0]["role"] == ("user" if server.refuses_system else "system")
+
+
+async def test_a_template_that_a_busy_server_does_not_render_teaches_nothing(tmp_path: Path) -> None:
+    async with Templated(["Hi.", "Hi."], kind="llama.cpp", models=("big-30b",)) as server:
+        server.busy = True
+        runner = Runner(tmp_path, server)
+        first = await runner.run("-p", "Hello", OLLM_MODEL="big-30b")
+        server.busy = False
+        second = await runner.run("-p", "Hello", OLLM_MODEL="big-30b")
+
+    assert (first.code, second.code) == (0, 0)
+    assert "its chat template" not in first.err
+    assert "its chat template" in second.err, "the next run looks again"
 
 
 async def test_a_system_prompt_that_vanishes_after_a_call_is_a_fault(tmp_path: Path) -> None:
