@@ -55,16 +55,6 @@ async def test_chunk_borders_inside_a_character_change_nothing(size: int) -> Non
     assert CallPiece("w", {"content": WISE}, "call_0") in pieces
 
 
-async def test_calls_are_put_together_from_their_fragments_in_order() -> None:
-    calls = [("read_file", {"path": "a long/enough/path.txt"}), ("grep", {"pattern": "x", "path": "src"})]
-    async with ScriptedServer([Answer(text="Looking.", calls=calls)]) as server:
-        pieces = await said(openai(server.base_url))
-
-    assert pieces[-3:-1] == [CallPiece(*call, f"call_{index}") for index, call in enumerate(calls)]
-    assert isinstance(pieces[-1], FinishPiece)
-    assert pieces[-1].reason == "tool_calls"
-
-
 async def test_arguments_that_are_not_json_are_kept_as_the_model_wrote_them() -> None:
     async with ScriptedServer([Answer(calls=[("grep", '{"pattern": "x"'), ("ls", "")])]) as server:
         pieces = await said(openai(server.base_url))

@@ -56,15 +56,6 @@ async def test_a_model_that_writes_its_calls_is_kept_cool() -> None:
         assert "temperature" not in server.chats[-1]
 
 
-async def test_tokens_are_counted_by_the_server_where_it_can_and_a_failure_is_none() -> None:
-    said = (PromptMessage(role="user", content="one two three"),)
-    async with talking([], kind="llama.cpp") as (model, _):
-        assert await model.count_tokens(said, ()) == len(["<user>one", "two", "three"])
-    async with talking([]) as (model, _):
-        assert await model.count_tokens(said, ()) is None
-    assert await offline().count_tokens(said, ()) is None
-
-
 class Telling(Speaking):
     """Says what a script says, one entry for each request; an error ends the answer where it stands."""
 

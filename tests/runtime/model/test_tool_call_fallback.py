@@ -54,15 +54,6 @@ async def asked(model: Model, messages: tuple[PromptMessage, ...] = ASKED) -> li
     return [piece async for piece in model.stream(messages, TOOLS, 100)]
 
 
-async def test_a_native_call_stays_as_it_is_and_is_learnt() -> None:
-    async with talking([Answer(calls=[("read_file", {"path": "a.txt"})])]) as (model, _):
-        pieces = await asked(model)
-
-    assert pieces[0] == CallPiece("read_file", {"path": "a.txt"}, "call_0")
-    assert pieces[-1].reason == "tool_calls"
-    assert model.facts.call_form == "native"
-
-
 async def test_a_model_known_to_stumble_is_bound_without_a_hint() -> None:
     script = [
         'I look.\n```json\n{"name": "show_file", "arguments": {}}\n```',
