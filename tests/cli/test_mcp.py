@@ -368,3 +368,38 @@ def write_settings(folder: Path, event: str, hooks: list[str], **more: Any) -> N
     folder.mkdir()
     document = {"hooks": {event: [f"/usr/bin/python3 {hook}" for hook in hooks]}, **more}
     (folder / "config.yaml").write_text(json.dumps(document))
+
+
+INSTALLER = """import os, sys, time
+from pathlib import Path
+cache = Path(os.environ["npm_config_cache"])
+if (cache / "half").exists():
+    sys.exit("node:internal/modules/esm:1\\n    at resolve\\nError [ERR_MODULE_NOT_FOUND]: half an install")
+if not (cache / "whole").exists():
+    cache.mkdir(parents=True, exist_ok=True)
+    for step in range(int(sys.argv[1])):
+        (cache / "half").write_bytes(bytes(300_000 * (step + 1)))
+        time.sleep(0.5)
+    (cache / "half").rename(cache / "whole")
+os.execv(sys.executable, [sys.executable, *sys.argv[2:]])
+"""
+
+
+async def test_a_first_install_is_not_cut_off_and_a_failed_one_is_removed(tmp_path: Path) -> None:
+    (tmp_path / "npx.py").write_text(INSTALLER)
+    async with running(tmp_path, []) as runner:
+
+        def set_server(steps: int) -> None:
+            words = [str(tmp_path / "npx.py"), str(steps), SCRIPT, "good", str(tmp_path)]
+            server = {"command": sys.executable, "args": words, "startTimeout": 3}
+            configure(runner, mcpServers={"good": server}, sandbox={"readable": [str(tmp_path)]})
+
+        set_server(14)
+        stopped = await runner.start("mcp", "test", "good")
+        assert "Installing the MCP server good" in (await stopped.stderr.readline()).decode()
+        stopped.kill()
+        await stopped.wait()
+        again = await runner.run("mcp", "test", "good")
+
+    assert again.code == 0, again.out
+    assert "Installing the MCP server good" in again.err

@@ -14,7 +14,8 @@ from ollm.domain.struct import Data
 from ollm.system.processes import ChildProcess, ProcessCommand, ProcessHost
 from ollm.system.terminal_text import flatten_text
 
-MAX_STDERR_BYTES = 2_000
+MAX_STDERR_BYTES = 8_000
+MAX_TAIL_CHARS = 400
 
 if TYPE_CHECKING:
     from ollm.system.sandbox.sandbox import Sandbox
@@ -89,7 +90,12 @@ class RunningProgram:
 
     @property
     def stderr_tail(self) -> str:
-        return flatten_text(self.words.decode("utf-8", "replace"))[-300:]
+        """The last lines without those that are indented, such as the stack below an error."""
+        lines = self.words.decode("utf-8", "replace").splitlines()
+        told = [line for line in lines if line[:1].strip() and any(map(str.isalnum, line))] or lines
+        while len(told) > 1 and sum(map(len, told)) > MAX_TAIL_CHARS:
+            del told[0]
+        return flatten_text(" ".join(told))[:MAX_TAIL_CHARS]
 
     async def end(self) -> None:
         self.feed.close()

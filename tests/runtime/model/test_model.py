@@ -12,12 +12,10 @@ from ollm.domain.context import Usage
 from ollm.domain.errors import ModelError, RequestRefusedError, ToolsUnsupportedError
 from ollm.domain.messages import ImagePart, PromptMessage
 from ollm.domain.model_facts import ModelFacts
-from ollm.domain.tools import ToolSchema
 from ollm.providers.base import AnyPiece, ChatRequest, FinishPiece, ProgressPiece, TextPiece
 from ollm.providers.exchange import Exchange
 from ollm.providers.openai_compatible import OpenAICompatible
-from ollm.runtime.model.model import SMALL_MODEL_TEMPERATURE, Model, ReadingTime, RefusedPictures
-from ollm.services.token_counting import TokenCounter
+from ollm.runtime.model.model import SMALL_MODEL_TEMPERATURE, Model
 from tests.cli.running import Runner
 from tests.extensions.raw_servers import configure, raw_entry
 from tests.runtime.model.test_answer_parser import Speaking
@@ -154,59 +152,3 @@ async def test_a_refused_picture_ends_neither_the_turn_nor_the_session(tmp_path:
     told = next(message for message in server.chats[-1]["messages"] if message["role"] == "tool")
     assert "taken" in told["content"]
     assert "[1 picture left out" in told["content"]
-
-
-def test_only_what_was_refused_is_left_out() -> None:
-    pictures = RefusedPictures()
-    first, second = (
-        PromptMessage(role="user", content="see", images=(ImagePart(media_type="image/png", data=data),))
-        for data in ("AAAA", "BBBB")
-    )
-    assert not pictures.learn_refusal(ModelError("it fell over"), (first,))
-    assert pictures.learn_refusal(RequestRefusedError("no"), (first,))
-    assert not pictures.learn_refusal(RequestRefusedError("no"), (first,))
-
-    kept = pictures.leave_out((first, second))
-
-    assert [len(message.images) for message in kept] == [0, 1]
-    assert kept[1] is second
-
-
-counter = TokenCounter()
-FACTS = ModelFacts(key="k", prefill_per_second=10.0)
-LONG_TOOLS = (ToolSchema(name="ls", description="List files. " * 30, parameters={"type": "object"}),)
-
-
-def said(text: str) -> PromptMessage:
-    return PromptMessage(role="user", content=text)
-
-
-def request(*messages: PromptMessage, tools: tuple[ToolSchema, ...] = ()) -> ChatRequest:
-    return ChatRequest(model="m", messages=messages, window=4096, tools=tools)
-
-
-LONG = said("word " * 200)
-
-
-def test_the_first_request_is_read_whole_with_its_tools() -> None:
-    tokens = counter.count_messages([LONG]) + counter.count_schemas(LONG_TOOLS)
-
-    found = ReadingTime().estimate(request(LONG, tools=LONG_TOOLS), FACTS)
-
-    assert found is not None
-    assert (found.total, found.processed) == (tokens, 0)
-    assert found.seconds_left == pytest.approx(tokens / 10, abs=0.06)
-
-
-def test_what_was_sent_before_is_not_read_again() -> None:
-    reading = ReadingTime()
-    reading.estimate(request(LONG, tools=LONG_TOOLS), FACTS)
-    reading.observe_answer(TextPiece("Fine."))
-
-    found = reading.estimate(request(LONG, said("more " * 100), tools=LONG_TOOLS), FACTS)
-
-    assert found is not None
-    assert found.total == counter.count_messages([said("more " * 100)])
-    changed = reading.estimate(request(said("other"), LONG, tools=LONG_TOOLS), FACTS)
-    assert changed is not None
-    assert changed.total == counter.count_messages([said("other"), LONG]) + counter.count_schemas(LONG_TOOLS)

@@ -14,17 +14,22 @@ from ollm.domain.errors import OllmError, ToolFailure
 from ollm.extensions.mcp.client_features import ClientFeatures
 from ollm.extensions.mcp.http import may_be_newer
 from ollm.extensions.mcp.results import mend_answer, mend_tool_list, summarize_error
-from ollm.extensions.mcp.settings import McpServer
+from ollm.extensions.mcp.settings import DEFAULT_START_SECONDS, McpServer
 from ollm.system.install_command import describe_extra_install
 from ollm.system.processes import StartError
 from ollm.system.threads import run_in_thread
 
 if TYPE_CHECKING:
     from mcp import Client
+    from ollm.extensions.mcp.first_start import FirstStart
 
 T = TypeVar("T")
 CLOSE_TIMEOUT_SECONDS = 2.0
 MAX_FAILURES = 5
+POLL_SECONDS = 2.0  # between two looks at what a first start has downloaded
+FIRST_NEWS_SECONDS = 4.0
+MAX_INSTALL_SECONDS = 3600.0
+MIN_TOLD_BYTES = 100_000
 MAX_RETRY_PAUSE_SECONDS = 8.0
 FAILURE_KIND = "McpError"
 LOST_SESSION_STATUSES = (400, 404)  # MCP prescribes 404; many servers answer 400
@@ -40,6 +45,7 @@ class McpConnectionState:
         self.why = ""
         self.status = 0  # the last HTTP status that was a refusal
         self.last_words: Callable[[], str] = str
+        self.install: FirstStart | None = None  # if this start may install the server
 
     def note_refusal(self, status: int) -> None:
         self.status = status
@@ -78,6 +84,8 @@ class McpConnection:
         self._workspace = workspace
         self._search_path = search_path  # where programs are looked for
         self.approve: Callable[[McpServer], Awaitable[None]] = allow_server
+        self.tell: Callable[[str], None] = lambda _text: None
+        self.installing = False
         self.failures = 0
         self._deadlines: set[asyncio.Timeout] = set()  # of the requests that wait for their answers
         self._open = open_transport
@@ -187,11 +195,13 @@ class McpConnection:
         line, ready = McpConnectionState(), asyncio.get_running_loop().create_future()
         holding = self._holding = asyncio.create_task(self._hold_line(line, ready), name=f"mcp {self.server.name}")
         try:
-            await asyncio.wait({ready, holding}, timeout=self.server.start_timeout, return_when=asyncio.FIRST_COMPLETED)
+            await self._wait_for_start(line, {ready, holding})
             if not ready.done():
                 line.mark_lost(f"no initialize reply within {self.server.start_timeout:g} s (startTimeout)")
-                raise self._make_failure(f"cannot be used: {line.explain_loss()}", "Timeout")
+                raise self._make_failure(self._explain_start(line), "Timeout")
             self._client = ready.result()
+            if line.install:
+                await asyncio.to_thread(line.install.finish)
         except asyncio.CancelledError:
             holding.cancel()
             raise
@@ -199,7 +209,40 @@ class McpConnection:
             self.failures += 1
             holding.cancel()
             raise
+        finally:
+            self.installing = False
         self._line = line
+
+    async def _wait_for_start(self, line: McpConnectionState, ends: set[asyncio.Future[Any]]) -> None:
+        """Wait for the first reply. A first start that installs the server has as long as it downloads: the time limit
+        begins anew with everything that arrives."""
+        clock = asyncio.get_running_loop().time
+        began, size, news_at = clock(), 0, FIRST_NEWS_SECONDS
+        idle_since, limit = began, self.server.start_timeout
+        while clock() - idle_since < limit and clock() - began < MAX_INSTALL_SECONDS:
+            left = min(limit - (clock() - idle_since), POLL_SECONDS)
+            if (await asyncio.wait(ends, timeout=left, return_when=asyncio.FIRST_COMPLETED))[0]:
+                return
+            if not (line.install and line.install.runs):
+                continue
+            before, size = size, await asyncio.to_thread(line.install.measure)
+            if size != before:
+                idle_since, self.installing = clock(), True
+                limit = max(limit, DEFAULT_START_SECONDS)  # what was installed may compile itself before it answers
+            if size > MIN_TOLD_BYTES and clock() - began >= news_at:
+                news_at *= 2
+                self.tell(f"Installing the MCP server {self.server.name}: {size / 1e6:,.1f} MB so far.")
+
+    def _explain_start(self, line: McpConnectionState) -> str:
+        """Explain a failed start, with the way out."""
+        test = f"`ollm mcp test {self.server.name}`"
+        way_out = f"Try {test}, or a longer mcpServers.{self.server.name}.startTimeout"
+        if line.install and line.install.runs and self.installing:
+            way_out = f"Its unfinished install is removed at the next try: {test}"
+        elif line.install and line.last_words():
+            fix = "Check its command" if line.install.runs else "Remove its downloads with `ollm doctor --clean`"
+            way_out = f"{fix}, then {test}"
+        return f"cannot be used: {line.explain_loss()}. {way_out}"
 
     def _check_program(self) -> None:
         """Report a missing program before any other work."""
@@ -219,7 +262,10 @@ class McpConnection:
             _fail(ready, self._make_failure(f"cannot be started: {error.message}"))
         except Exception as error:  # noqa: BLE001 - whatever the SDK raises for a foreign server is that server's failure
             line.mark_lost(self._explain_refusal(line.status, summarize_error(error)))
-            _fail(ready, self._make_failure(f"cannot be used: {line.explain_loss()}"))
+            _fail(ready, self._make_failure(self._explain_start(line)))
+        finally:
+            if line.install:
+                line.install.end()
 
     async def _hold_some_way(self, line: McpConnectionState, ready: asyncio.Future[Client]) -> None:
         """Connect in `legacy` mode, whose handshake lets a server ask questions and announce changed tools. If a server

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ollm.extensions.mcp.connection import McpConnectionState, Open
+from ollm.extensions.mcp.first_start import FirstStart
 from ollm.extensions.mcp.results import read_message
 from ollm.extensions.mcp.settings import McpServer
 from ollm.system.processes import ProcessCommand, ProcessHost
@@ -45,7 +46,11 @@ async def open_program(
     words = (server.command, *server.args)
     command = ProcessCommand(argv=words, cwd=workspace / server.cwd, environment={**environment, **STORED_FIRST})
     box, opened = sandbox if server.boxed else None, words if server.own else ()
-    program = await start_configured(host, box, command, opened, server.env, _make_cache_id(server, words, workspace))
+    cache_id = _make_cache_id(server, words, workspace)
+    if box and box.level != "none":
+        line.install = FirstStart(box.find_caches(cache_id))
+        await asyncio.to_thread(line.install.begin)
+    program = await start_configured(host, box, command, opened, server.env, cache_id)
     async with keep_program(program, MAX_LINE_BYTES) as started:
         sandbox.attach(started.process)
         line.last_words = lambda: started.stderr_tail

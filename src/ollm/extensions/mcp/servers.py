@@ -101,6 +101,9 @@ class McpServers:
         if unknown:
             self._waited_for = dict.fromkeys(self._asking)
             await asyncio.wait(unknown, timeout=FIRST_WAIT_SECONDS if self._first_wait is None else self._first_wait)
+            if self._first_wait is not None:  # closing a one-shot conversation would end an install
+                busy = [name for name, line in self._connections.items() if line.installing]
+                await asyncio.gather(*(self._asking[name] for name in busy))
             self._report_late_servers()
         return self._take_change()
 
@@ -224,6 +227,7 @@ class McpServers:
             raise UsageError(f"No MCP server named {name}; available: {known}.")
         if name not in self._connections:
             self._connections[name] = self._connect(self._servers[name])
+            self._connections[name].tell = self._tell
         return self._connections[name]
 
     def _is_connected(self, name: str) -> bool:
