@@ -235,7 +235,14 @@ async def test_a_refused_block_stays_the_models_and_the_reason_comes_behind_it(t
     assert wrote == {"role": "assistant", "content": answer}
     assert reason["content"].startswith("Nothing was changed: with this block calc.py no longer parses")
     assert "Not run, because calc.py before it was not done: Nothing was changed" in reason["content"]
-    long, _ = await run_task(tmp_path / "2", {}, "Tell me", [Answer(text="so", reason="length", completion_tokens=0)])
+    long, _ = await run_task(
+        tmp_path / "2",
+        {},
+        "Tell me",
+        [Answer(text="so", reason="length", completion_tokens=0)],
+        kind="vllm",
+        window=8192,
+    )
     assert "The answer was stopped after 2,000 tokens" in long["err"]
 
 
