@@ -120,7 +120,7 @@ async def _box(jobs: BackgroundJobs) -> list[Row]:
         home, workspace = Path(directory, "home"), Path(directory, "home", "work")
         workspace.mkdir(parents=True)
         plain = ToolContext(boundary=Boundary.around(workspace), lazy_environment=Lazy(lambda: dict(os.environ)))
-        sandbox = Sandbox(workspace, home, cache=home / "cache", taken=home / "taken")
+        sandbox = Sandbox(workspace, home, cache=home / "cache")
         boxed = msgspec.structs.replace(plain, lazy_sandbox=Lazy(lambda: sandbox))
         without = await _processor_time(jobs, plain)
         rows = []

@@ -48,7 +48,7 @@ async def _measure() -> list[Row]:
         workspace = home / "work"
         _furnish(home, workspace)
         plain = ToolContext(boundary=Boundary.around(workspace), lazy_environment=Lazy(lambda: dict(os.environ)))
-        sandbox = Sandbox(workspace, home, cache=home / "cache", taken=home / "taken", readable=[home])
+        sandbox = Sandbox(workspace, home, cache=home / "cache", readable=[home])
         boxed = msgspec.structs.replace(plain, lazy_sandbox=Lazy(lambda: sandbox))
         try:
             found = [await _compare(jobs, boxed, plain, name, *how) for name, how in LINES.items()]
