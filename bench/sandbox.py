@@ -109,8 +109,6 @@ async def _run(jobs: BackgroundJobs, context: ToolContext, line: str) -> tuple[f
     """Run a command. Return the CPU seconds of all processes, and those by the clock."""
     before, begin = _measure_family(), time.perf_counter()
     result = await Shell(command=line, timeout=300).run(context, jobs)
-    if context.sandbox:
-        context.sandbox.look()
     clock, spent = time.perf_counter() - begin, _measure_family() - before
     assert "rror" not in str(result.llm_content), result.llm_content
     return spent, clock

@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
+from shlex import quote
 
 from ollm.domain.errors import ToolFailure
 from ollm.system import beneath
@@ -122,7 +123,7 @@ class GitLine:
         }
         variables = add_settings({**kept, **LINE_VARIABLES}, LINE_SETTINGS)
         variables |= {"OLLM_PATH": kept.get("PATH", os.defpath), "PATH": PROGRAM_FOLDERS}
-        return f'git() {{ PATH="$OLLM_PATH" {_quote(program)} "$@"; }}\n{line}', variables
+        return f'git() {{ PATH="$OLLM_PATH" {quote(program)} "$@"; }}\n{line}', variables
 
     def finish(self) -> list[str]:
         """Put back what the user's own git would run, and return sentences about it."""
@@ -163,7 +164,7 @@ class GitLine:
         if harmful:
             names = dict.fromkeys(name for name, _ in harmful)
             self._put_back(path, _rewrite(content or b"", old or [], names) or before)
-            shown = [f"git config -f {_quote(path)} {_quote(name)} {_quote(value)}" for name, value in harmful]
+            shown = [f"git config -f {quote(path)} {quote(name)} {quote(value)}" for name, value in harmful]
             yield (
                 f"{', '.join(map(make_printable, names))} appeared in {self._name(path)} while this line ran, can name "
                 f"a program or a path, and is put back. The user can set it again with: "
@@ -298,12 +299,6 @@ def _take_out(repository: Repository, path: str) -> None:
         )
 
 
-def _quote(word: str) -> str:
-    import shlex
-
-    return shlex.quote(word)
-
-
 def list_protected(repository: Repository) -> Iterator[str]:
     """List what a command may not change of a repository: its directories, and the `.git` of its submodules and
     worktrees. The folder of a submodule that is not there yet is protected whole: git would follow a `.git` in it."""
@@ -321,7 +316,7 @@ def list_gitlinks(repository: Repository) -> list[str]:
     names = [name for name in list_names(repository.git) if name == "index" or name.startswith("sharedindex.")]
     states = []
     for name in sorted(names):
-        about = os.stat(os.path.join(repository.git, name))
+        about = os.lstat(os.path.join(repository.git, name))
         states.append((name, about.st_mtime_ns, about.st_size, about.st_ino))
     return _read_gitlinks(repository, tuple(states))
 
@@ -330,12 +325,15 @@ def list_gitlinks(repository: Repository) -> list[str]:
 def _read_gitlinks(repository: Repository, states: tuple[tuple[str, int, int, int], ...]) -> list[str]:
     """Ask git only if an index may have a gitlink: most have none, and that shows in their bytes."""
     files = (os.path.join(repository.git, name) for name, *_ in states)
-    if not any(GITLINK_MODE in read_index(file) for file in files):
+    if not any(map(_may_have_gitlinks, files)):
         return []
     entries = ask_repository(repository, "ls-files", "-s", "-z").split(b"\0")
     return [os.fsdecode(entry.partition(b"\t")[2]) for entry in entries if entry.startswith(b"160000 ")]
 
 
-def read_index(file: str) -> bytes:
-    with open(file, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK | os.O_NOFOLLOW)) as index:
-        return index.read()
+def _may_have_gitlinks(index: str) -> bool:
+    try:
+        with open(index, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
+            return GITLINK_MODE in file.read()
+    except OSError:
+        return True
