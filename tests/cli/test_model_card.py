@@ -201,6 +201,8 @@ async def test_a_server_that_refuses_tools_is_named_with_its_flag(tmp_path: Path
     assert "tool parser: the server refuses tools" in done.out
     assert "--enable-auto-tool-choice --tool-call-parser" in done.out.partition("\nfault")[2]
     assert "tool parser: the server refuses tools" in done.err  # as it goes on
+    assert "All set." not in done.out
+    assert "`ollm models forget scripted` undoes what was learnt" in done.out
 
 
 async def test_what_a_template_drops_is_sent_in_another_form_until_it_is_fixed(tmp_path: Path) -> None:

@@ -253,7 +253,7 @@ async def diagnose(
         sandbox=sandbox,
         visible=visible,
         left_out=left_out,
-        language_servers=_find_language_servers(process),
+        language_servers=_find_language_servers(process, visible),
         box_cache=sum(measure_cache(process.home.cache).values()),
         moved_aside=_find_moved_aside(process.home.taken),
         problems=problems,
@@ -308,14 +308,27 @@ def _find_moved_aside(taken: Path) -> dict[str, str]:
     }
 
 
-def _find_language_servers(process: ProcessScope) -> dict[str, str]:
+def _find_language_servers(process: ProcessScope, visible: tuple[str, ...]) -> dict[str, str]:
     scope = WorkspaceScope(process, process.workspace or Path.cwd())
     try:
         finder = scope.create_server_finder()
     except OllmError:  # settings that cannot be used are reported already
         return {}
     found = {language.name: finder.find_server(language, scope.path) for language in finder.languages}
-    return {name: server.argv[0] for name, server in found.items() if server is not None}
+    return {
+        name: server.argv[0] + _describe_hidden(Path(server.argv[0]).resolve(), visible)
+        for name, server in found.items()
+        if server is not None
+    }
+
+
+def _describe_hidden(program: Path, visible: tuple[str, ...]) -> str:
+    """Name the setting for a script of the home whose package the sandbox hides: it shows the script alone."""
+    if not visible or not program.is_relative_to(Path.home()) or program.read_bytes()[:2] != b"#!":
+        return ""
+    if any(program.parent.is_relative_to(shown) for shown in visible):
+        return ""
+    return f" (hidden by the sandbox: add {program.parent} to sandbox.readable)"
 
 
 async def _find_reachable_servers(process: ProcessScope) -> tuple[ReachableServer, ...]:
@@ -393,8 +406,11 @@ def suggest_next_step(found: Diagnosis, error: OllmError | None) -> str:
         return "Run `ollm config check` to list the problems."
     if missing is not None:
         return f"Install {missing.name} ({missing.detail})."
-    if remedy := next((trial.remedy for trial in found.trials if trial.remedy), ""):
-        return f"Fix the server ({remedy}), then run `ollm doctor --model` again."
+    if faults := [trial for trial in found.trials if trial.fault]:
+        remedy = next((trial.remedy for trial in faults if trial.remedy), f"{faults[0].name}: {faults[0].told}")
+        name = shlex.quote(found.server.model if found.server else "NAME")
+        undo = f"`ollm models forget {name}` undoes what was learnt."
+        return f"Fix the server ({remedy}), then run `ollm doctor --model` again. {undo}"
     return _suggest_improvement(found.server, found.facts) if found.server and found.facts else "Start a model server."
 
 

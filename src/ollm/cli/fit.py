@@ -44,7 +44,10 @@ GPU_SHARE = 0.92  # of its memory; the driver, the desktop and fragments take th
 SPEED_SHARE = 0.7  # of the bandwidth that servers reach
 GOOD_WINDOW_TOKENS = 32_768
 GOOD_TOKENS_PER_SECOND = 10.0  # about as fast as one reads
-COPY_BYTES = 64 * 2**20
+MEMORY_BYTES = 64 * 2**20  # more than most caches hold
+COPY_BYTES = 4 * 2**20  # short enough to be copied without an interruption
+COPY_SECONDS = 0.5
+SMALL_PARAMETERS = 4e9  # a smaller model is of no use below MIN_GOOD_BITS
 HEADINGS = ("SIZE", *VALUE_BYTES, "RUNS ON", "TOKENS/S")
 
 
@@ -58,13 +61,20 @@ class FitMachine:
         self.gpu_bytes = int(sum(gpu.memory_bytes for gpu in self.gpus) * (1 if is_shared else GPU_SHARE))
         self.memory_bytes = 0 if is_shared else int(self.hardware.memory_bytes * PROCESSOR_SHARE)
         self.gpu_bandwidth = min((find_bandwidth(gpu.name) for gpu in self.gpus), default=0.0) * 1e9
-        source, target = memoryview(bytearray(b"x") * COPY_BYTES), memoryview(bytearray(COPY_BYTES))
-        seconds = []
-        for _ in range(4):
+        self.memory_bandwidth = measure_bandwidth()
+
+
+def measure_bandwidth() -> float:
+    """Measure the bandwidth of one core by the best of several short copies: other work slows most of them."""
+    source, target = memoryview(bytearray(b"x") * MEMORY_BYTES), memoryview(bytearray(MEMORY_BYTES))
+    target[:] = source  # so that its pages exist
+    best, end = math.inf, time.monotonic() + COPY_SECONDS
+    while time.monotonic() < end:
+        for at in range(0, MEMORY_BYTES, COPY_BYTES):
             begin = time.perf_counter()
-            target[:] = source
-            seconds.append(time.perf_counter() - begin)
-        self.memory_bandwidth = 2 * COPY_BYTES / min(seconds)
+            target[at : at + COPY_BYTES] = source[at : at + COPY_BYTES]
+            best = min(best, time.perf_counter() - begin)
+    return 2 * COPY_BYTES / best
 
 
 def find_bandwidth(name: str) -> float:
@@ -140,7 +150,8 @@ def _split_weights(shape: ModelShape, machine: FitMachine, size: int, needed: in
 def choose_quant(shape: ModelShape, plans: list[QuantPlan]) -> str:
     """Choose the largest quant that runs without splitting and fast enough, else the fastest that is still good."""
     fitting = [plan for plan in plans if plan.runs_on and plan.quant != "F16"]
-    good = [plan for plan in fitting if plan.size * 8 >= MIN_GOOD_BITS * shape.parameters] or fitting
+    good = [plan for plan in fitting if plan.size * 8 >= MIN_GOOD_BITS * shape.parameters]
+    good = good or (fitting if shape.parameters >= SMALL_PARAMETERS else [])
 
     def rate(plan: QuantPlan) -> tuple[bool, bool, int]:
         is_fast = (plan.tokens_per_second or math.inf) >= GOOD_TOKENS_PER_SECOND

@@ -127,8 +127,10 @@ def merge_fields(body: JsonObject, extra: JsonObject) -> JsonObject:
 
 
 def list_request_settings(settings: ModelSettings | None) -> JsonObject:
-    """List the settings that are set, with the names of headers only."""
+    """List the settings that are sent, with the names of headers only."""
     shown = msgspec.to_builtins(settings) if settings else {}
+    if shown.get("thinking") == "off":
+        shown.pop("reasoningEffort", None)
     shown = {key: value for key, value in shown.items() if value not in (None, (), {})}
     return {**shown, "headers": list(shown["headers"])} if "headers" in shown else shown
 

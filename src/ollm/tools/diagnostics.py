@@ -44,7 +44,8 @@ class Diagnostics(Tool["ToolServices"], frozen=True):
             lines = ["No errors or warnings."]
         if unchecked:
             names = ", ".join(_shorten(context.workspace, path) for path in unchecked)
-            lines.append(f"No report by a language server: {names}.")
+            state = "; ".join(service.describe_servers()) if service else ""
+            lines.append(f"No report by a language server: {names}." + (f" {state}." if state else ""))
         busy = service is not None and service.is_checking
         text = "\n".join(lines) or ("No errors so far; a server is still checking." if busy else "No errors known.")
         servers = service.describe_servers() if service else []

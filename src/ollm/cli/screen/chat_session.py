@@ -15,6 +15,7 @@ from ollm.cli.screen.recap import RECAP_MESSAGES, pick_last_turns, show_recap
 from ollm.cli.screen.themes import ScreenOptions
 from ollm.cli.screen.transcript import Transcript
 from ollm.cli.signals import wait_for_input
+from ollm.config.environment import copy_environment
 from ollm.domain.errors import BusyError, OllmError
 from ollm.domain.events import (
     CompressionError,
@@ -204,9 +205,15 @@ class ConversationRunner:
             await self._display.pick_session()
             return
         if name in SHELL_COMMANDS and arguments.strip() != "reload":
+            environment = copy_environment()
+            status = await conversation.status()
+            if name == "doctor" and status.base_url.startswith("http"):  # it examines the server of this chat
+                place = {"OLLM_PROVIDER": status.provider, "OLLM_BASE_URL": status.base_url, "OLLM_MODEL": status.model}
+                environment |= place
             async with self._display.lend_terminal():
                 program = (sys.executable, "-m", "ollm", name, *(arguments.split() or SHELL_COMMANDS[name]))
-                process = await asyncio.create_subprocess_exec(*program, cwd=self._display.options.workspace)
+                where = self._display.options.workspace
+                process = await asyncio.create_subprocess_exec(*program, cwd=where, env=environment)
                 await process.wait()
             self._display.print("\n")
             return

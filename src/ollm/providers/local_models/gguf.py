@@ -41,7 +41,9 @@ class ModelShape:
     def __init__(self, facts: Mapping[str, Any], parameters: int, size: int) -> None:
         if facts.get("split.no"):
             raise ValueError("it is a later part of a split model; name the part 00001")
-        self.architecture = str(facts.get("general.architecture") or "?")
+        self.architecture = str(facts.get("general.architecture") or "")
+        if not self.architecture:
+            raise ValueError("it does not name its architecture")
         self._facts = {key.removeprefix(f"{self.architecture}."): value for key, value in facts.items()}
         self.size = size
         self.parameters = parameters or self._read("general.parameter_count", 0)

@@ -56,6 +56,7 @@ MAX_SAMPLE_TOKENS = 12
 MAX_REFUSAL_CHARACTERS = 200
 MIN_REUSED_SHARE = 0.5
 UNKNOWN = "could not be told"
+CHANGING_TEMPLATE = "--chat-template-file FILE, with a template without the time of day or another changing text"
 RESULT_FAULTS = frozenset({"results", "calls", "tools"})
 CONF = 'DEBUG = False\nNAME = "x"\nLIMIT = 12\n'
 
@@ -217,13 +218,18 @@ class Probe:
         """Check that the server does not read the beginning of a conversation again."""
         said = (PromptMessage(role="user", content=f"{make_word()}. {PADDING * 2}\nAnswer ok."),)
         later = (PromptMessage(role="assistant", content="ok"), PromptMessage(role="user", content="Again."))
-        first, second = await self._read_prompt(said), await self._read_prompt((*said, *later))
+        rendered = await self._provider.render(replace(self._request, messages=said)) or ""
+        first = await self._read_prompt(said)
+        again = await self._provider.render(replace(self._request, messages=(*said, *later))) or ""
+        second = await self._read_prompt((*said, *later))
         if not second.counts_reuse or not second.usage.prompt_tokens:
             return facts, None, f"{UNKNOWN}: the server does not report it"
         reused, before = second.usage.reused_tokens, first.usage.prompt_tokens
         told = f"{reused:,} of {before:,} tokens reused"
         if reused >= MIN_REUSED_SHARE * before:
             return replace(facts, reuses_prefix=True), True, told
+        if not again.startswith(rendered[: len(rendered) // 2]):
+            self._advice, told = CHANGING_TEMPLATE, f"{told}; the chat template begins differently each time"
         return add_fault(facts, "prefix", reuses_prefix=False), False, told
 
     async def _read_prompt(self, messages: tuple[PromptMessage, ...]) -> FinishPiece:

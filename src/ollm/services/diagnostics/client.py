@@ -93,6 +93,8 @@ class LanguageClient:
                 raise StartError("language servers run only in a sandbox", "sandbox")
             programs = environment.get("PATH", os.defpath)
             added = {**environment, **sandbox.make_environment(box, unasked=True, programs=programs)}
+            caches = f"{added.get('TMPDIR', '/tmp')}/caches"  # noqa: S108 - the sandbox's own, which gopls can write
+            added |= {"XDG_CACHE_HOME": caches, "GOCACHE": f"{caches}/go-build"}
             command = ProcessCommand(argv=argv, cwd=self.server.root, environment=added, box=box, level=sandbox.level)
             return await start_with_pipes(host, command)
 
