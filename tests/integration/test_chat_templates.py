@@ -51,7 +51,9 @@ async def drive_template(place: Path, template: Path, weights: Path) -> dict[str
             for step in range(STEPS):
                 path = runner.workspace / f"{make_word('path', step)}.txt"
                 path.write_text(f"{make_word('result', step)}\n", encoding="utf-8")
-            turns = [await runner.run("-p", text, *more, OLLM_MODEL=MODEL) for text, *more in TURNS]
+            # A busy machine may answer too late for the window to be asked.
+            told = {"OLLM_MODEL": MODEL, "OLLM_CONTEXT_WINDOW": "8192"}
+            turns = [await runner.run("-p", text, *more, **told) for text, *more in TURNS]
         found = {"served": True, "codes": [turn.code for turn in turns], "told": "".join(turn.err for turn in turns)}
         asked, prompts = ask_for_thinking(url), server.prompts[1:]
         return {**found, "asked": asked, **(judge_prompts(prompts) if len(prompts) == STEPS else {})}
