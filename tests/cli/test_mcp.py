@@ -257,7 +257,7 @@ def blocks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("blocks")
 async def test_a_model_that_writes_blocks_is_told_the_tools_with_their_parameters_and_calls_one(tmp_path: Path) -> None:
-    script = ["Let me see.\n```clock__get_time\ntimezone: Europe/Vienna\n```\n", "It is noon."]
+    script = ["Let me see.\n```call clock__get_time\ntimezone: Europe/Vienna\n```\n", "It is noon."]
     async with running(tmp_path, script, window=16384, kind="vllm") as runner:
         configure(runner, mcpServers={"clock": raw_entry(tmp_path, "clock", tools=CLOCK)})
         done = await runner.run("-p", "what time is it?", "--yes", "-o", "json")
@@ -273,8 +273,8 @@ async def test_a_model_that_writes_blocks_is_told_the_tools_with_their_parameter
 @pytest.mark.usefixtures("blocks")
 async def test_a_model_that_writes_blocks_finds_a_hidden_tool_and_uses_it(tmp_path: Path) -> None:
     script = [
-        "```find_tool\nquery: thing 57\n```\n",
-        "```use_tool\nname: big__thing_57\nid: a7\n```\n",
+        "```call find_tool\nquery: thing 57\n```\n",
+        "```call use_tool\nname: big__thing_57\nid: a7\n```\n",
         "Done.",
     ]
     async with running(tmp_path, script, window=4096, kind="vllm") as runner:
