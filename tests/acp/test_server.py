@@ -238,7 +238,7 @@ async def test_a_line_that_is_no_message_is_answered_and_the_next_is_read(line: 
 
 
 def test_half_a_character_is_replaced_and_the_rest_is_read() -> None:
-    assert parse_message(b'{"id":1,"method":"x","params":{"t":"a\\ud83d b"}}')["params"] == {"t": "a? b"}
+    assert parse_message(b'{"id":1,"method":"x","params":{"t":"a\\ud83d b"}}')["params"] == {"t": "a\ufffd b"}
 
 
 @given(st.binary(max_size=200))

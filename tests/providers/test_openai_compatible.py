@@ -20,7 +20,7 @@ from ollm.domain.errors import (
 )
 from ollm.domain.messages import ImagePart, PromptMessage, ToolCall
 from ollm.domain.tools import ToolSchema
-from ollm.providers import openai_compatible as openai_messages
+from ollm.providers import stream_assembly
 from ollm.providers.base import (
     CallPiece,
     ChatRequest,
@@ -29,7 +29,8 @@ from ollm.providers.base import (
     TextPiece,
     merge_user_messages,
 )
-from ollm.providers.openai_compatible import StreamAssembler, build_chat_body
+from ollm.providers.openai_compatible import build_chat_body
+from ollm.providers.stream_assembly import StreamAssembler
 from tests.providers.conftest import ask, openai, said, text_of
 from tests.servers import Answer, ScriptedServer
 
@@ -303,7 +304,7 @@ def test_calls_are_put_together_from_their_fragments(chunks: list[dict], found: 
 
 
 def test_a_call_that_does_not_end_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(openai_messages, "MAX_CALL_CHARACTERS", 10)
+    monkeypatch.setattr(stream_assembly, "MAX_CALL_CHARACTERS", 10)
     assembler, _ = assemble(fragment("12345678", "ls", index=0))
     with pytest.raises(ModelError) as caught:
         assembler.add_chunk(fragment("9", index=0))
@@ -311,7 +312,7 @@ def test_a_call_that_does_not_end_is_an_error(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_very_many_calls_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(openai_messages, "MAX_CALLS", 2)
+    monkeypatch.setattr(stream_assembly, "MAX_CALLS", 2)
     assembler, _ = assemble(fragment("{}", "a", index=0), fragment("{}", "b", index=1))
     with pytest.raises(ModelError):
         assembler.add_chunk(fragment("{}", "c", index=2))

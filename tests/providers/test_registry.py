@@ -191,7 +191,7 @@ def test_embedders_are_not_talked_to() -> None:
 async def test_everything_lists_usual_places_and_the_configured_one(tmp_path: Path) -> None:
     async with OllamaServer(model="a") as first, ScriptedServer(model="b") as second:
         settings = ProviderSettings(base_url=second.base_url)
-        found = await registry(settings, tmp_path, at("Ollama", "ollama", first.base_url)).list_servers()
+        found = await registry(settings, tmp_path, at("Ollama", "ollama", first.base_url)).list_servers(print)
 
         assert [(server.place.label, server.models[0].name) for server in found][:2] == [
             ("configured", "b"),
@@ -359,12 +359,15 @@ async def test_a_call_that_is_held_back_until_it_is_whole_is_no_stall() -> None:
 
 
 async def test_the_window_is_what_is_loaded_else_at_most_8192_else_what_is_set() -> None:
-    async with OllamaServer(["x"], trained=32768) as server:
+    async with OllamaServer(["x", "y"], trained=32768) as server:
         provider = ollama(server.base_url)
 
         assert (await choose_window(provider, "scripted", ProviderSettings()))[0] == 8192
-        await said(provider, ask(window=5000))
-        assert (await choose_window(provider, "scripted", ProviderSettings()))[0] == 5000
+        await said(provider, ask(window=9000))
+        assert (await choose_window(provider, "scripted", ProviderSettings()))[0] == 9000
+        await said(provider, ask(window=4096))
+        again = await choose_window(provider, "scripted", ProviderSettings())
+        assert (again[0], "reloads the model, loaded with 4096" in again[1]) == (8192, True)
         assert (await choose_window(provider, "scripted", ProviderSettings(context_window=12345)))[0] == 12345
     async with OllamaServer(trained=2048) as server:
         assert (await choose_window(ollama(server.base_url), "scripted", ProviderSettings()))[0] == 2048

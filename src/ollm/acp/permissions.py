@@ -27,8 +27,10 @@ def build_options(details: ConfirmationDetails) -> list[JsonObject]:
     options = [make_option("once", "Allow once", "allow_once")]
     if details.grant and not details.locked:
         grant = make_printable(details.grant)
-        options.append(make_option("session", f"Allow for this session ({grant})", "allow_always"))
-        options.append(make_option("always", f"Always allow in this workspace ({grant})", "allow_always"))
+        options += [
+            make_option("session", f"Allow for this session ({grant})", "allow_always"),
+            make_option("always", f"Always allow in this workspace ({grant})", "allow_always"),
+        ]
         if details.prefix:
             prefix = make_printable(details.prefix)
             options.append(make_option("prefix", f"Always allow in this workspace: {prefix} …", "allow_always"))

@@ -23,6 +23,7 @@ from ollm import __version__
 from ollm.domain.errors import OllmError
 from ollm.domain.messages import JsonObject
 from ollm.domain.struct import Data
+from ollm.providers.base import decode_json
 
 MAX_MESSAGE_BYTES = 64 * 1024 * 1024
 MAX_WAITING_BYTES = 1024 * 1024  # bytes that may wait to be written before whoever sends has to wait
@@ -209,18 +210,6 @@ def parse_message(line: bytes | BadMessage) -> JsonObject:
     elif request_id is None or not isinstance(message.get("error", {}), dict):
         raise BadMessage(INVALID_REQUEST, "Neither a request nor an answer to one.", request_id)
     return message
-
-
-def decode_json(line: bytes) -> Any:
-    """Decode a line of JSON. Lone surrogates, which JavaScript editors can send, are replaced."""
-    try:
-        return msgspec.json.decode(line)
-    except msgspec.MsgspecError:
-        if b"\\ud" not in line.lower():
-            raise
-    import json
-
-    return json.loads(json.dumps(json.loads(line), ensure_ascii=False).encode("utf-8", "replace"))
 
 
 def encode_message(message: JsonObject) -> bytes:

@@ -15,6 +15,7 @@ from ollm.app.workspace import WorkspaceScope
 from ollm.config.environment import copy_environment, read_left_out_parts
 from ollm.domain.context import make_note_entry
 from ollm.domain.errors import ModelError, NoServerError, OllmError
+from ollm.domain.events import PrefillProgress
 from ollm.domain.lazy import Lazy
 from ollm.providers.window import explain_window
 from ollm.runtime.base import Attachment, ConversationOptions, build_message_parts
@@ -130,13 +131,13 @@ class ConversationScope:
             return self.task.model  # its parent closes the server
         model: Model | None = None
         if self.task and self.task.agent:
-            model = await self.process.choose_model(self.task.agent.model)
+            model = await self.process.choose_model(self.task.agent.model, announce=self.options.announce)
         if resumed and not self.process.settings.provider.model:
             try:
-                model = await self.process.choose_model(resumed.session.model)
+                model = await self.process.choose_model(resumed.session.model, announce=self.options.announce)
             except ModelError:
                 self.storage.notices.append(f"Model {resumed.session.model} is no longer available.")
-        model = model or await self.process.choose_model()
+        model = model or await self.process.choose_model(announce=self.options.announce)
         self.stack.push_async_callback(model.provider.close)
         if told := explain_window(model.window, model.said_window):
             self.storage.notices.append(told)
@@ -237,7 +238,9 @@ class ConversationScope:
             files=Lazy(lambda: toolbox.file_context),
             mcp=toolbox.mcp,
             worktrees=Lazy(lambda: create_worktree_manager(self.scope)),
-            choose_model=self.process.choose_model,
+            choose_model=lambda name: self.process.choose_model(
+                name, announce=lambda _: self.storage.stream.emit(PrefillProgress(stage="loading"))
+            ),
             tasks=toolbox.tasks,
             checks=None if self.task else toolbox.checks,
             roles=toolbox.roles,

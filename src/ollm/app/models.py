@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 
 from ollm.app.toolbox import create_tool_registry
 from ollm.domain.clock import format_stamp
-from ollm.domain.errors import NoServerError, NotFoundError, UsageError
+from ollm.domain.errors import NotFoundError, UsageError
 from ollm.domain.model_facts import MODEL_FIELDS, TEMPLATE_FIELDS, ModelFacts
 from ollm.domain.struct import Data
-from ollm.providers.base import ChatRequest
+from ollm.providers.base import ChatRequest, find_model, is_called, name_model
 from ollm.providers.server_errors import make_unknown_model_error
 from ollm.providers.server_remedies import identify_server
+from ollm.providers.window import choose_window
 from ollm.runtime.prompt.prefix import count_instruction_tokens
 from ollm.store.model_facts import split_facts_key
 from ollm.system.atomic import read_small_file
@@ -32,11 +33,7 @@ async def collect_models(process: ProcessScope, report: Callable[[str], None]) -
 
     files = list_installed(process.home.models)
     names = {file.name for file in files}
-    try:
-        servers = await process.providers.list_servers()
-    except NoServerError as error:
-        report(str(error))
-        servers = await process.providers.discover()
+    servers = await process.providers.list_servers(report)
     for server in servers:
         await server.provider.close()
     return {
@@ -45,7 +42,10 @@ async def collect_models(process: ProcessScope, report: Callable[[str], None]) -
             {
                 "label": server.place.label,
                 "baseUrl": server.provider.base_url,
-                "models": [{"name": info.name, "size": info.size} for info in server.models],
+                "models": [
+                    {"name": info.name, "size": info.size, "state": info.state, "window": info.window}
+                    for info in server.models
+                ],
             }
             for server in servers
         ],
@@ -54,6 +54,21 @@ async def collect_models(process: ProcessScope, report: Callable[[str], None]) -
             for model in CATALOGUE
         ],
     }
+
+
+async def change_loaded(process: ProcessScope, name: str, *, load: bool) -> tuple[str, str]:
+    """Load a model into its server's memory, or unload it. Returns its name and the server."""
+    registry = process.create_registry(process.settings.provider, name)
+    provider = (await registry.choose()).provider
+    try:
+        infos = await provider.models()
+        if (found := find_model(infos, name)) is None:
+            raise make_unknown_model_error(provider.base_url, name, [info.name for info in infos])
+        window, _ = await choose_window(provider, found.name, process.settings.provider) if load else (0, "")
+        await provider.set_loaded(found.name, loaded=load, window=window)
+    finally:
+        await provider.close()
+    return name_model(found.name), provider.base_url
 
 
 MAX_CARD_BYTES = 64 << 10
@@ -70,7 +85,7 @@ class SharedCard(Data, frozen=True, forbid_unknown_fields=True):
 
 def find_facts(process: ProcessScope, name: str) -> ModelFacts:
     """Find what is known about a model, on the server where it was measured last."""
-    known = [facts for facts in process.model_facts.list_all() if split_facts_key(facts.key)[2] == name]
+    known = [facts for facts in process.model_facts.list_all() if is_called(split_facts_key(facts.key)[2], name)]
     if not known:
         raise NotFoundError(f"Nothing is known about {name} yet.", action=f"Run `ollm models probe {name}`.")
     return max(known, key=lambda facts: max([facts.probed or "", *(found.at for found in facts.learnt.values())]))
@@ -80,8 +95,7 @@ def make_card(facts: ModelFacts) -> SharedCard:
     """Make the card to share. The key is left out, since it names the server's address."""
     shared = msgspec.to_builtins(facts)
     del shared["key"], shared["learnt"]
-    model = split_facts_key(facts.key)[2]
-    return SharedCard(version=1, model=PurePath(model).name if model.startswith("/") else model, facts=shared)
+    return SharedCard(version=1, model=name_model(split_facts_key(facts.key)[2]), facts=shared)
 
 
 def read_card(path: Path) -> SharedCard:

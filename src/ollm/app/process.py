@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from ollm.store.session_files.store import SessionFiles
     from ollm.store.session_index.index import SessionIndex
 
-Fields = TypeVar("Fields", "ProviderSettings", "ModelFacts", "EnvironmentSettings")
+Fields = TypeVar("Fields", "ProviderSettings", "ModelFacts", "EnvironmentSettings", "ProviderChoice")
 BUILT_IN_COMMANDS = Path(__file__).parents[1] / "runtime" / "commands" / "texts"
 READ_TIMEOUT_FACTOR = 2.0  # times the seconds that reading a full window should take
 
@@ -283,10 +283,12 @@ class ProcessScope:
 
     @cached_property
     def providers(self) -> ProviderRegistry:
-        return self._create_registry(self.settings.provider)
+        return self.create_registry(self.settings.provider)
 
-    def _create_registry(self, settings: ProviderSettings) -> ProviderRegistry:
+    def create_registry(self, settings: ProviderSettings, model: str | None = None) -> ProviderRegistry:
         from ollm.providers.registry import ProviderRegistry
+
+        settings = _replace(settings, model=model) if model else settings
 
         brought = self.extensions
         others, problems = (brought.providers, brought.problems) if brought else ({}, [])
@@ -318,9 +320,15 @@ class ProcessScope:
         return ModelFactsFile(self.home.model_facts, self.clock)
 
     async def choose_model(
-        self, name: str | None = None, *, anew: bool = False, role: ProviderSettings | None = None
+        self,
+        name: str | None = None,
+        *,
+        anew: bool = False,
+        role: ProviderSettings | None = None,
+        announce: Callable[[str], object] = str,
     ) -> Model:
-        """Choose model and window. `name` replaces the model, `role` the server; `anew` ignores what was learnt."""
+        """Choose model and window. `name` replaces the model, `role` the server; `anew` ignores what was learnt.
+        `announce` is told what takes long."""
         from ollm.providers.model_families import BLOCKS_BELOW, read_size
         from ollm.providers.window import choose_window
         from ollm.runtime.model.model import Model
@@ -328,10 +336,12 @@ class ProcessScope:
 
         wanted, registry = role or self.settings.provider, self.providers
         if name is not None or role is not None:
-            registry = self._create_registry(_replace(wanted, model=name or wanted.model))
+            registry = self.create_registry(wanted, name)
         choice = await registry.choose()
-        facts = self.model_facts.get(make_facts_key(choice.provider.name, choice.provider.base_url, choice.model))
         try:
+            if wanted.context_window is None:
+                choice = _replace(choice, model=await choice.provider.prepare(choice.model, announce))
+            facts = self.model_facts.get(make_facts_key(choice.provider.name, choice.provider.base_url, choice.model))
             size, why = await choose_window(choice.provider, choice.model, wanted, facts.window)
         except BaseException:
             await choice.provider.close()

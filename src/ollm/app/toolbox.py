@@ -89,6 +89,9 @@ class Toolbox:
         self.diagnostics = Lazy(self._create_diagnostics)
         self._newer_rules: RuleSet | None = None
 
+    def _warn(self, text: str) -> None:
+        self.storage.stream.emit(Notice(level="warning", text=text))
+
     @cached_property
     def answers(self) -> AnswerLog:
         from ollm.runtime.calls.permission import AnswerLog
@@ -210,15 +213,12 @@ class Toolbox:
         if not brought and not any(collect_entries(self.process)):
             return None
 
-        def tell(text: str) -> None:
-            self.storage.stream.emit(Notice(level="warning", text=text))
-
         servers, problems = create_mcp_servers(
             self.process,
             self.scope.path,
             lambda: self.host,
             self.sandbox.get,
-            tell,
+            self._warn,
             ONE_SHOT_WAIT_SECONDS if self.options.one_shot else None,
             self.ask_person if self.options.interactive else None,
             ServerGate(brought, self.ask_person, self.policy.grants) if brought else None,
@@ -287,16 +287,15 @@ class Toolbox:
         from ollm.domain.files import DiscoveryOptions
         from ollm.services.diagnostics.service import DiagnosticsService, ServerHost
 
-        def tell(text: str) -> None:
-            self.storage.stream.emit(Notice(level="warning", text=text))
-
         boundary, settings = self.scope.boundary, self.process.settings.tools.diagnostics
 
         async def list_files(globs: tuple[str, ...]) -> list[Path]:
             options = DiscoveryOptions(root=str(boundary.workspace), include_patterns=globs, hidden=False)
             return [Path(entry.path) for entry in await self.discovery.discover_all(options)]
 
-        host = ServerHost(boundary, self.host, self.sandbox.get(), self.process.tool_environment, list_files, tell)
+        host = ServerHost(
+            boundary, self.host, self.sandbox.get(), self.process.tool_environment, list_files, self._warn
+        )
         diagnostics = DiagnosticsService(settings, self.server_finder, host)
         self.stack.push_async_callback(diagnostics.close)
         return diagnostics

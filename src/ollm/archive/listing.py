@@ -25,9 +25,7 @@ Warn = Callable[[str], None]
 def is_archive_used(process: ArchiveHost, *, ask: bool) -> bool:
     """Return True if this home has an archive. Without `ask`, its state file must exist too. These file checks come
     first, so that a home without an archive or settings pays nothing."""
-    if not ask and not process.home.archive_state.exists():
-        return False
-    if process.workspace is None and not process.home.config.exists():
+    if not (ask or process.home.archive_state.exists()) or not (process.workspace or process.home.config.exists()):
         return False
     settings = process.settings.archive
     return bool(settings.url or settings.url_env)

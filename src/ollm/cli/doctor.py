@@ -35,7 +35,8 @@ from ollm.domain.errors import ModelError, OllmError
 from ollm.domain.model_facts import ModelFacts
 from ollm.domain.struct import Data
 from ollm.domain.text import format_count, format_names
-from ollm.providers.server_errors import lists_no_models, make_unknown_model_error
+from ollm.providers.base import is_called, name_model
+from ollm.providers.server_errors import lists_no_models
 from ollm.providers.window import FALLBACK_WINDOW_TOKENS, choose_window
 from ollm.runtime.model.probe import Trial, measure_speed
 from ollm.runtime.observers.server_memory import describe_memory
@@ -124,7 +125,7 @@ def _describe_diagnosis(found: Diagnosis) -> Iterator[tuple[str, str]]:
 def _describe_server(found: Diagnosis) -> Iterator[tuple[str, str]]:
     if server := found.server:
         yield "server", f"{server.type} at {server.base_url}: {server.why}"
-        yield "model", server.model
+        yield "model", f"{server.model} ({server.state})" if server.state else server.model
         yield from (("memory", f"what the server read of a session is {told}") for told in (server.memory,) if told)
         yield "window", f"{server.window} tokens: {server.window_why}"
         yield "", f"serving: {server.served or 'unknown'}, trained for: {server.trained or 'unknown'}"
@@ -189,6 +190,7 @@ class ServerReport(Data, frozen=True):
     served: int | None
     trained: int | None
     guessed: bool = False
+    state: str = ""  # of the model, on a server that loads several
     memory: str = ""  # if sessions are saved with the server's cache; "" where it cannot
 
 
@@ -351,12 +353,13 @@ async def _find_reachable_servers(process: ProcessScope) -> tuple[ReachableServe
 async def _inspect_server(process: ProcessScope, *, measured: bool) -> tuple[ServerReport, ModelFacts]:
     choice = await process.providers.choose()
     try:
-        await check_model_list(choice.provider, choice.model)
+        await check_model_list(choice.provider)
         info = await choice.provider.describe(choice.model)
+        choice = replace(choice, model=info.name if is_called(info.name, choice.model) else choice.model)
         tokens, why = await choose_window(choice.provider, choice.model, process.settings.provider)
         key = make_facts_key(choice.provider.name, choice.provider.base_url, choice.model)
         facts = process.model_facts.get(key)
-        memory = await describe_memory(choice.provider, process.saved_slots)
+        memory = await describe_memory(choice.provider, choice.model, process.saved_slots)
         if measured:
             read, write = await measure_speed(choice.provider, choice.model, tokens)
             found = {"prefill_per_second": read, "decode_per_second": write}
@@ -367,7 +370,8 @@ async def _inspect_server(process: ProcessScope, *, measured: bool) -> tuple[Ser
         type=choice.provider.name,
         base_url=choice.provider.base_url,
         why=choice.why,
-        model=choice.model,
+        model=name_model(choice.model),
+        state=info.state,
         window=tokens,
         window_why=why,
         served=info.window,
@@ -380,17 +384,13 @@ async def _inspect_server(process: ProcessScope, *, measured: bool) -> tuple[Ser
     return report, facts
 
 
-async def check_model_list(provider: Provider, model: str) -> None:
-    """Raise an error if the server refuses to list its models, or does not list this model."""
+async def check_model_list(provider: Provider) -> None:
+    """Raise an error if the server refuses to list its models."""
     try:
-        names = [info.name for info in await provider.models()]
+        await provider.models()
     except ModelError as error:
-        if lists_no_models(error):
-            return
-        raise
-    serves_any = getattr(provider, "kind", None) == "llama.cpp" or provider.name != "openai"
-    if names and model not in names and not serves_any:
-        raise make_unknown_model_error(provider.base_url, model, names)
+        if not lists_no_models(error):
+            raise
 
 
 def suggest_next_step(found: Diagnosis, error: OllmError | None) -> str:
@@ -420,7 +420,8 @@ def _suggest_improvement(server: ServerReport, facts: ModelFacts) -> str:
             f"{TINY_MODEL_NOTE} Start a real model with one of the commands above, or `ollm models get {NEXT_MODEL}`."
         )
     if server.guessed:
-        return "The server does not say its context window: set provider.contextWindow to what it serves."
+        unknown = "The server does not say its context window: set provider.contextWindow to what it serves."
+        return f"Load the model: `ollm models load {server.model}`." if server.state == "unloaded" else unknown
     if server.served and server.window > server.served:
         return (
             f"provider.contextWindow is {server.window:,}, the server gives {server.served:,}: "

@@ -19,10 +19,10 @@ from msgspec.structs import replace
 from ollm.app import ProcessScope
 from ollm.cli.machine import PROCESSOR_SHARE, inspect_hardware
 from ollm.cli.options import format_table, print_result, warn
-from ollm.domain.errors import ModelError, NoServerError, NotFoundError, OllmError
+from ollm.domain.errors import ModelError, NotFoundError, OllmError
 from ollm.domain.struct import Data
 from ollm.domain.text import suggest_names
-from ollm.providers.base import ModelInfo, is_same_model
+from ollm.providers.base import ModelInfo, is_called
 from ollm.providers.local_models.gguf import CELLS_STEP, VALUE_BYTES, ModelShape, read_shape
 from ollm.providers.local_models.model_files import find_in_catalogue, list_installed
 from ollm.providers.window import DEFAULT_WINDOW_TOKENS
@@ -189,13 +189,9 @@ async def find_models(process: ProcessScope, name: str | None) -> list[tuple[str
         found = [("file", ModelInfo(name=given.stem, file=str(given.absolute())))]
     if name and found:
         return found
-    try:
-        servers = await process.providers.list_servers()
-    except NoServerError as error:
-        warn(str(error))
-        servers = await process.providers.discover()
+    servers = await process.providers.list_servers(warn)
     for server in servers:
-        for info in (info for info in server.models if name is None or is_same_model(info.name, name)):
+        for info in (info for info in server.models if name is None or is_called(info.name, name)):
             try:
                 described = replace(await server.provider.describe(info.name), name=info.name, size=info.size)
             except OllmError as error:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from importlib.util import find_spec
 from pathlib import Path
 
 import click
 
 from ollm.app import ProcessScope
-from ollm.app.models import collect_models, find_facts, import_card, make_card, probe_model, read_card
+from ollm.app.models import change_loaded, collect_models, find_facts, import_card, make_card, probe_model, read_card
 from ollm.cli.completion import complete_catalogue, complete_model
 from ollm.cli.model_card import MARKS, TrialPrinter, describe_card, describe_faults
 from ollm.cli.options import (
@@ -21,7 +22,9 @@ from ollm.cli.options import (
     warn,
     yes_option,
 )
+from ollm.cli.text_printer import show_waiting
 from ollm.domain.model_facts import CARD_FIELDS
+from ollm.domain.text import format_seconds
 from ollm.providers.local_models.model_files import CatalogueModel, ModelFile
 from ollm.providers.local_models.model_store import ModelStore
 from ollm.system.install_command import describe_extra_install
@@ -48,17 +51,37 @@ def models() -> None:
 def list_models(as_json: bool) -> None:
     """List model files, models of running servers, and the catalogue."""
     document = asyncio.run(collect_models(ProcessScope(), warn))
-    rows = [(m["name"], format_size(m["size"]), "embedded") for m in document["files"]]
+    rows = [(m["name"], format_size(m["size"]), "", "embedded", "") for m in document["files"]]
     for server in document["servers"]:
+        place = f"{server['label']} at {server['baseUrl']}"
         rows += [
-            (m["name"], format_size(m["size"]), f"{server['label']} at {server['baseUrl']}") for m in server["models"]
+            (m["name"], format_size(m["size"]), f"{m['window']:,}" if m["window"] else "", place, m["state"])
+            for m in server["models"]
         ]
     rows += [
-        (m["name"], format_size(m["size"]), f"available: {m['about']}")
+        (m["name"], format_size(m["size"]), "", f"available: {m['about']}", "")
         for m in document["catalogue"]
         if not m["installed"]
     ]
-    print_result(document, format_table(("MODEL", "SIZE", "WHERE"), rows), as_json=as_json)
+    print_result(document, format_table(("MODEL", "SIZE", "WINDOW", "WHERE", "STATE"), rows), as_json=as_json)
+
+
+@models.command()
+@click.argument("name", shell_complete=complete_model)
+def load(name: str) -> None:
+    """Load a model into its server's memory."""
+    begun = time.monotonic()
+    with show_waiting(f"loading {name}"):
+        model, address = asyncio.run(change_loaded(ProcessScope(), name, load=True))
+    warn(make_printable(f"Loaded {model} at {address} in {format_seconds(time.monotonic() - begun)}."))
+
+
+@models.command()
+@click.argument("name", shell_complete=complete_model)
+def unload(name: str) -> None:
+    """Remove a model from its server's memory."""
+    model, address = asyncio.run(change_loaded(ProcessScope(), name, load=False))
+    warn(make_printable(f"Unloaded {model} at {address}."))
 
 
 @models.command()

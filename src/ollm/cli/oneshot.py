@@ -206,8 +206,6 @@ class JsonPrinter(Printer):
                 print_notices([event.text])
             case TurnFinished():
                 self._usage = self._usage + event.usage
-            case _:
-                pass
 
     def close(self, session_id: str) -> None:
         document = {

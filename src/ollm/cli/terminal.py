@@ -138,6 +138,7 @@ class Terminal:
         self._draft = ""
         for text in filter(None, (self._take_text(), *self._typed_ahead)):
             screen.chat.submit(text)
+        self._start = msgspec.structs.replace(self._start, announce=screen.view.note_wait)
         self._ending.attach(screen.leave, lambda: is_close_requested(screen.chat.conversation))
         with self._report_unsaved(), keep_unsent(lambda: screen.chat.queue):
             await screen.run(self._open_and_track)

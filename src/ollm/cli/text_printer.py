@@ -160,8 +160,6 @@ class TextPrinter(Printer):
                     self._print_aside(f"ollm: {notice.text}")
             case TurnFinished(message=message) if message and event.reason != "loop":
                 self._print_aside(f"ollm: {message}")
-            case _:
-                pass
 
     def _show_hidden(self, text: str) -> str:
         """Escape hidden characters. A trailing joiner waits for the character that it may join."""

@@ -171,8 +171,9 @@ class DaemonSession:
         finally:
             parts.stream.emit(TurnFinished(reason="answered"))
         attachment = self.attachments.keep_output(command, output)
-        reply = self._outputs[attachment] = ShellReply(command=command, ok=ok, output=output, attachment=attachment)
-        return reply
+        return self._outputs.setdefault(
+            attachment, ShellReply(command=command, ok=ok, output=output, attachment=attachment)
+        )
 
     def list_outputs(self) -> list[ShellReply]:
         """List the outputs of the person's commands that no message has taken."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 from functools import cache
 from importlib.resources import files
 from typing import Annotated, Any
@@ -30,6 +29,7 @@ from ollm.daemon.routes import EVENTS, EventsOperation, Limit, make_event_stream
 from ollm.daemon.service import DaemonService
 from ollm.daemon.transcript import prepare_rendering, read_transcript
 from ollm.domain.errors import DeniedError, UsageError
+from ollm.services.edit_ledger import compute_digest
 from ollm.services.session_export.html import STYLE_FILES, render_diff_as_html, render_markdown_as_html
 from ollm.system.terminal_text import escape_controls
 
@@ -93,13 +93,9 @@ def load_files() -> tuple[str, dict[str, tuple[bytes, str]]]:
     own = (files("ollm.daemon") / "web").iterdir()
     found = {file.name: file.read_bytes() for file in (*own, *STYLE_FILES) if file.name.endswith(tuple(KINDS))}
     found[ALL_STYLES] = b"".join(found[name] for name in STYLES)
-    version = hash_content(b"".join(found[name] for name in sorted(found)))[:16]
+    version = compute_digest(b"".join(found[name] for name in sorted(found)))[:16]
     found["index.html"] = found["index.html"].replace(PAGE_FILES.encode(), f"{PAGE_FILES}{version}/".encode())
-    return version, {name: (content, f'"{hash_content(content)[:20]}"') for name, content in found.items()}
-
-
-def hash_content(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()
+    return version, {name: (content, f'"{compute_digest(content)[:20]}"') for name, content in found.items()}
 
 
 @post("/web/ticket", status_code=201)

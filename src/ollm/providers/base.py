@@ -14,7 +14,7 @@ import msgspec
 
 from ollm.config.settings import ModelSettings
 from ollm.domain.context import Usage
-from ollm.domain.errors import OllmError
+from ollm.domain.errors import ModelError, OllmError
 from ollm.domain.lazy import compile_late
 from ollm.domain.messages import JsonObject, PromptMessage, ThinkingField, ToolCall
 from ollm.domain.struct import Data
@@ -22,6 +22,7 @@ from ollm.domain.tools import ToolSchema
 
 MAX_WIRE_ID_CHARACTERS = 128
 FinishReason = Literal["stop", "length", "tool_calls", "unknown"]
+LoadState = Literal["", "loaded", "sleeping", "loading", "downloading", "unloaded"]  # "" if the server does not say
 ExplainError = Callable[[OllmError], Awaitable[OllmError | None]]
 _read_role = attrgetter("role")
 
@@ -105,8 +106,11 @@ class ModelInfo(Data, frozen=True):
     """A model a server offers."""
 
     name: str
+    aliases: tuple[str, ...] = ()
+    state: LoadState = ""
     size: int | None = None
     window: int | None = None  # what it is served with, where the server says
+    window_why: str = ""
     trained_window: int | None = None
     vision: bool = False
     thinking: bool = False
@@ -154,6 +158,15 @@ class Provider:
         """Describe one model. Raises UnknownModelError, which names the closest model."""
         found = {info.name: info for info in await self.models()}
         return found.get(model) or ModelInfo(name=model)
+
+    async def prepare(self, model: str, announce: Callable[[str], object]) -> str:
+        """Load a model whose window is known only then, and return the server's name for it. `announce` is told what
+        takes so long."""
+        return model
+
+    async def set_loaded(self, model: str, *, loaded: bool, window: int = 0) -> None:
+        """Load a model into the server's memory, with this window if the server takes one, or unload it."""
+        raise ModelError(f"The server at {self.base_url} does not load models on request.", action="Do it there.")
 
     async def count_tokens(self, model: str, text: str) -> int | None:
         """Count tokens exactly, or return None if the server cannot count."""
@@ -204,9 +217,24 @@ async def relay(
         raise better from error
 
 
-def is_same_model(one: str, other: str) -> bool:
-    """Return True if the names match; `name` and `name:latest` are the same model."""
-    return one.removesuffix(":latest") == other.removesuffix(":latest")
+FILE_ENDINGS = compile_late(r"(?:-\d{5}-of-\d{5})?\.gguf$|-gguf(?=:|$)|:latest$", re.IGNORECASE)
+
+
+def name_model(given: str) -> str:
+    """Name a model without its folder or owner, the type of its file and a default tag."""
+    return FILE_ENDINGS.sub("", given.replace("\\", "/").rpartition("/")[2]) or given
+
+
+def is_called(model: str, name: str) -> bool:
+    """Return True if a person who writes `name` means the model that the server calls `model`."""
+    same = name.removesuffix(":latest") == model.removesuffix(":latest")
+    return same or ("/" not in name and name_model(name) == name_model(model))
+
+
+def find_model(offered: Sequence[ModelInfo], name: str) -> ModelInfo | None:
+    """Find the model that a server offers under this name, its full one first."""
+    ranked = sorted(offered, key=lambda info: name not in (info.name, *info.aliases))
+    return next((info for info in ranked if name in info.aliases or is_called(info.name, name)), None)
 
 
 SAMPLING_NAMES = {

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import aclosing, asynccontextmanager
 from typing import Any, TypeVar
+from urllib.parse import quote
 
 import msgspec
 
@@ -14,27 +15,60 @@ from ollm.domain.clock import monotonic
 from ollm.domain.errors import ModelError, ModelTimeoutError, NoServerError, OllmError, UsageError
 from ollm.domain.lazy import compile_late
 from ollm.providers.base import (
+    LoadState,
+    ModelInfo,
+    PieceStream,
+    ProgressPiece,
     Provider,
+    as_entries,
     as_mapping,
+    as_text,
     decode_json,
 )
 from ollm.providers.server_errors import ModelLoadingError, extract_error_text, make_error_from_text, make_server_error
+from ollm.providers.server_kind import LOAD_STATES
 from ollm.system import http
 
 QUICK_TIMEOUT_SECONDS = 10.0
+PAGE_TIMEOUT_SECONDS = 2.0  # of a page that may not exist
 LOADING_SECONDS = 0.5
+LOAD_TIMEOUT_SECONDS = 3600.0  # of a page that answers once the model is loaded
+COLD_SECONDS = 60.0  # after an answer, before the server may have unloaded the model
+NOT_LOADED: tuple[LoadState, ...] = ("unloaded", "loading", "downloading")
 HEADER_NAME = compile_late(r"(?i)(?!content-length$|transfer-encoding$)[a-z0-9!#$%&'*+.^_`|~-]+")
+# By the failure of a request: the error, its text, and what to do. A more special failure is before a general one.
+FAILURE_MEANINGS: dict[type[http.HttpFailure], tuple[type[OllmError], str, str]] = {
+    http.CertificateNotTrusted: (
+        NoServerError,
+        "The model server at {name} has a certificate that is not trusted ({why}).",
+        "Set SSL_CERT_FILE to the CA's PEM file.",
+    ),
+    http.ConnectFailed: (
+        NoServerError,
+        "No model server answers at {name} ({why}).",
+        "{first_step}, or set provider.baseUrl; `ollm doctor` lists the servers it finds.",
+    ),
+    http.FirstByteTimeout: (
+        ModelTimeoutError,
+        "The model server at {name} did not start answering: {why}.",
+        "A large model may still be loading: try again, or raise provider.timeouts.firstToken.",
+    ),
+    http.StreamStalled: (
+        ModelTimeoutError,
+        "The model server at {name} stopped sending mid-answer: {why}.",
+        "Try again, or raise provider.timeouts.stall.",
+    ),
+    http.ConnectionBroken: (
+        ModelError,
+        "The model server at {name} disconnected: {why}.",
+        "Check its log (often out of memory); restart it if needed, then try again.",
+    ),
+}
+UNREADABLE = (ModelError, "The model server at {name} sent an unreadable response: {why}.", "Check provider.baseUrl.")
 BUSY_STATUSES = (429, 502, 503, 504)
+SECONDS_TO_RETRY = (2.0, 15.0)  # for a server that never answered, and for one that may restart
 MIN_HIDDEN_CHARACTERS = 8
 Failure = TypeVar("Failure", bound=OllmError)
-
-
-class ServerBusy(Exception):  # noqa: N818 - a reason to try again, not a fault
-    """The server reports that it cannot answer yet."""
-
-    def __init__(self, answer: http.FullResponse) -> None:
-        super().__init__(answer.status)
-        self.answer = answer
 
 
 class Exchange:
@@ -69,20 +103,17 @@ class Exchange:
     async def close(self) -> None:
         await self._client.close()
 
-    async def wait_for_loading(self, begin: float) -> bool:
-        """Wait for the next attempt while a server loads its model. Returns False if the first token is overdue."""
-        await asyncio.sleep(LOADING_SECONDS)
-        return monotonic() - begin < self._timeouts.first
-
     @asynccontextmanager
     async def stream(self, path: str, body: Any) -> AsyncIterator[http.Response]:
         """Stream an answer with status 200. Any other status is raised as the matching error."""
         data = msgspec.json.encode(body)
-        async with AsyncExitStack() as stack:
-            try:
-                yield await self._begin(stack, path, data)
-            except http.HttpFailure as failure:
-                raise self.explain(failure) from failure
+        try:
+            async with self._client.stream("POST", path, data, timeouts=self._timeouts) as response:
+                if response.status != 200:
+                    raise self.explain_answer(await http.read_full_response(response))
+                yield response
+        except http.HttpFailure as failure:
+            raise self.explain(failure) from failure
 
     async def request_json(
         self, method: str, path: str, body: Any = None, *, timeout: float = QUICK_TIMEOUT_SECONDS
@@ -90,7 +121,7 @@ class Exchange:
         """Return a whole decoded answer. Raises for statuses other than 200 and for invalid JSON."""
         answer = await self.send_request(method, path, body, timeout=timeout)
         if answer.status != 200:
-            raise self._explain_answer(answer)
+            raise self.explain_answer(answer)
         return self.decode(answer.body)
 
     async def try_request_json(
@@ -122,7 +153,7 @@ class Exchange:
                 action="Check provider.baseUrl and provider.type (ollama or openai).",
             ) from error
 
-    def _explain_answer(self, answer: http.FullResponse) -> ModelError:
+    def explain_answer(self, answer: http.FullResponse) -> ModelError:
         return self.hide_secrets(make_server_error(self._named, answer))
 
     def hide_secrets(self, error: Failure) -> Failure:
@@ -132,74 +163,13 @@ class Exchange:
         return error
 
     def explain(self, failure: http.HttpFailure) -> OllmError:
-        return self.hide_secrets(self._explain_failure(failure))
-
-    def _explain_failure(self, failure: http.HttpFailure) -> OllmError:
-        where = f"The model server at {self._named}"
-        match failure:
-            case http.CertificateNotTrusted():
-                return NoServerError(
-                    f"{where} has a certificate that is not trusted ({failure}).",
-                    action="Set SSL_CERT_FILE to the CA's PEM file.",
-                )
-            case http.ConnectFailed():
-                first_step = "Check the network" if self.url.startswith("https:") else "Start it"
-                return NoServerError(
-                    f"No model server answers at {self._named} ({failure}).",
-                    action=f"{first_step}, or set provider.baseUrl; `ollm doctor` lists the servers it finds.",
-                )
-            case http.FirstByteTimeout():
-                return ModelTimeoutError(
-                    f"{where} did not start answering: {failure}.",
-                    action="A large model may still be loading: try again, or raise provider.timeouts.firstToken.",
-                )
-            case http.StreamStalled():
-                return ModelTimeoutError(
-                    f"{where} stopped sending mid-answer: {failure}.",
-                    action="Try again, or raise provider.timeouts.stall.",
-                )
-            case http.ConnectionBroken():
-                return ModelError(
-                    f"{where} disconnected: {failure}.",
-                    action="Check its log (often out of memory); restart it if needed, then try again.",
-                )
-        return ModelError(f"{where} sent an unreadable response: {failure}.", action="Check provider.baseUrl.")
-
-    async def _begin(self, stack: AsyncExitStack, path: str, data: bytes) -> http.Response:
-        """Start the stream. The retry machinery is imported only after a failed first attempt."""
-        try:
-            return await self._attempt_request(stack, path, data)
-        except (ServerBusy, http.HttpFailure) as error:
-            if not _is_worth_retrying(error):
-                raise
-        import stamina
-        from stamina.instrumentation import set_on_retry_hooks
-
-        set_on_retry_hooks([])  # a repeated request is nothing to tell on stderr
-        try:
-            async for attempt in stamina.retry_context(
-                on=_is_worth_retrying,
-                attempts=4,
-                timeout=self._timeouts.first,
-                wait_initial=0.2,
-                wait_max=2,
-                wait_jitter=0.2,
-            ):
-                with attempt:
-                    return await self._attempt_request(stack, path, data)
-        except ServerBusy as busy:
-            raise self._explain_answer(busy.answer) from busy
-        raise AssertionError("retry_context ends by returning or raising")
-
-    async def _attempt_request(self, stack: AsyncExitStack, path: str, data: bytes) -> http.Response:
-        response = await stack.enter_async_context(self._client.stream("POST", path, data, timeouts=self._timeouts))
-        if response.status == 200:
-            return response
-        answer = await _read_full_response(response)
-        await stack.aclose()
-        error = self._explain_answer(answer)
-        busy = answer.status in BUSY_STATUSES and not isinstance(error, ModelLoadingError)
-        raise ServerBusy(answer) if busy else error
+        first_step = "Check the network" if self.url.startswith("https:") else "Start it"
+        kind, said, action = next(
+            (meaning for cause, meaning in FAILURE_MEANINGS.items() if isinstance(failure, cause)), UNREADABLE
+        )
+        return self.hide_secrets(
+            kind(said.format(name=self._named, why=failure), action=action.format(first_step=first_step))
+        )
 
 
 class ServerProvider(Provider):
@@ -209,6 +179,8 @@ class ServerProvider(Provider):
         super().__init__()
         self.base_url = base_url
         self._exchange = exchange
+        self.pages: Mapping[str, str] = {}  # with which it loads models
+        self._heard: float | None = None  # when the model was last in memory; 0 if it was not
 
     def add_headers(self, headers: Mapping[str, str], secrets: Sequence[str]) -> None:
         self._exchange.add_headers(headers, secrets)
@@ -218,6 +190,97 @@ class ServerProvider(Provider):
 
     async def close(self) -> None:
         await self._exchange.close()
+
+    def locate(self, page: str, model: str) -> str:
+        """Return the address of a page about one model, on a server that may have several."""
+        address = self.pages.get("about", "{page}")
+        return address.format(page=page, joint="&" if "?" in page else "?", model=quote(model))
+
+    async def set_loaded(self, model: str, *, loaded: bool, window: int = 0) -> None:
+        if not self.pages:
+            await super().set_loaded(model, loaded=loaded)
+        elif loaded and "watch" in self.pages:
+            await self._load_and_watch(model)
+        else:
+            fields = {"keep_alive": 0} if not loaded else {"options": {"num_ctx": window}} if window else {}
+            await self._post(
+                self.pages["load" if loaded else "unload"],
+                {"model": model, "instance_id": model, "stream": False, **fields},
+                model,
+            )
+
+    async def _load_and_watch(self, model: str) -> None:
+        begun, entry = False, (await self._list_entries()).get(model, {})
+        while (state := self._read_state(entry)) not in ("loaded", "sleeping"):
+            if state in ("loading", "downloading"):
+                await asyncio.sleep(LOADING_SECONDS)
+            elif begun:
+                raise ModelError(
+                    f"The model server at {self.base_url} could not load {model}.",
+                    action="Its log has the reason: often a damaged file, or too little memory.",
+                )
+            else:
+                await self._post(self.pages["load"], {"model": model}, model)
+            begun, entry = True, (await self._list_entries()).get(model, {})
+
+    async def _post(self, page: str, body: Mapping[str, Any], model: str) -> None:
+        method, address = "GET" if page.endswith("/health") else "POST", page.format(model=quote(model))
+        answer = await self._exchange.send_request(method, address, body, timeout=LOAD_TIMEOUT_SECONDS)
+        if answer.status != 200 and not ("watch" in self.pages and answer.status == 400):  # another program was faster
+            raise self._exchange.explain_answer(answer)
+
+    async def _list_entries(self) -> dict[str, dict[str, Any]]:
+        listed = as_mapping(await self._exchange.try_request_json("GET", self.pages["states"]))
+        found = as_entries(listed.get(self.pages.get("entries", "data")))
+        return {as_text(entry.get(self.pages.get("name", "id"))): entry for entry in found}
+
+    def _read_state(self, entry: dict[str, Any]) -> LoadState:
+        word = as_mapping(entry.get("status")).get("value") or entry.get("state") or self.pages.get("listed")
+        return LOAD_STATES.get(as_text(word), "")
+
+    async def add_states(self, infos: list[ModelInfo]) -> list[ModelInfo]:
+        """Add the load states that the server shows on a page of its own."""
+        if not self.pages:
+            return infos
+        entries, other = await self._list_entries(), {"state": self.pages.get("unlisted", "")}
+        found = [entries.get(info.name, entries.get(f"{info.name}:latest", other)) for info in infos]
+        states = map(self._read_state, found)
+        return [msgspec.structs.replace(info, state=state) for info, state in zip(infos, states, strict=True)]
+
+    async def stream_when_ready(self, model: str, attempt: Callable[[], PieceStream]) -> PieceStream:
+        """Stream once the server is there and the model is loaded. While the server says that it loads, no time runs
+        out. A request that has failed is sent again only if no part of an answer came."""
+        begin, answered = monotonic(), False
+        while True:
+            try:
+                if await self._is_unloaded(model):
+                    yield ProgressPiece(stage="loading")
+                    if "watch" in self.pages:
+                        await self._load_and_watch(model)
+                async with aclosing(attempt()) as pieces:
+                    async for piece in pieces:
+                        answered, self._heard = True, monotonic()
+                        yield piece
+                    return
+            except ModelLoadingError as error:
+                yield ProgressPiece(stage="loading")
+                if error.status == 400:
+                    await self.models()
+                    await self.set_loaded(model, loaded=True)
+            except OllmError as error:
+                restarts = self._heard is not None and self.name != "embedded"  # whose process is started anew
+                if answered or monotonic() - begin > SECONDS_TO_RETRY[restarts] or not _is_worth_retrying(error):
+                    raise
+                self._heard = None if self._heard is None else 0.0
+                yield ProgressPiece(stage="connecting")
+            await asyncio.sleep(LOADING_SECONDS)
+
+    async def _is_unloaded(self, model: str) -> bool:
+        """Return True if the model is not in memory. The server is asked only after a pause."""
+        if not self._heard or monotonic() - self._heard < COLD_SECONDS:
+            return self._heard == 0
+        (info,) = await self.add_states([ModelInfo(name=model)])
+        return info.state in NOT_LOADED
 
     def _decode_chunk(self, data: bytes | str) -> dict[str, Any]:
         """Decode a part of an answer. An error in mid-stream has status 200."""
@@ -234,22 +297,12 @@ class ServerProvider(Provider):
         )
 
 
-async def _read_full_response(response: http.Response) -> http.FullResponse:
-    body = bytearray()
-    async for chunk in response.iter_chunks():
-        body += chunk
-        if len(body) > 1_000_000:
-            break
-    return http.FullResponse(status=response.status, headers=dict(response.headers), body=bytes(body))
-
-
-def _is_worth_retrying(error: Exception) -> bool:
+def _is_worth_retrying(error: OllmError) -> bool:
     """Return True for a failure before the first byte that is not a timeout."""
-    if isinstance(error, ServerBusy):
-        return True
-    if isinstance(error, http.CertificateNotTrusted):
-        return False
-    return isinstance(error, http.ConnectFailed | http.ConnectionBroken) and not error.started
+    cause = error.__cause__
+    if isinstance(cause, http.ConnectFailed | http.ConnectionBroken):
+        return not (cause.started or isinstance(cause, http.CertificateNotTrusted))
+    return isinstance(error, ModelError) and error.status in BUSY_STATUSES
 
 
 def _clean_api_key(api_key: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -12,10 +13,9 @@ import msgspec
 from ollm.domain.messages import JsonObject
 from ollm.domain.struct import Data
 from ollm.providers.base import as_entries, as_mapping, as_text
-from ollm.providers.exchange import Exchange
+from ollm.providers.exchange import PAGE_TIMEOUT_SECONDS, QUICK_TIMEOUT_SECONDS, Exchange
 from ollm.providers.server_errors import as_int
 
-PAGE_TIMEOUT_SECONDS = 2.0
 FILE_TIMEOUT_SECONDS = 20.0
 NO_TASK = -1
 
@@ -31,10 +31,12 @@ class Slot(Data, frozen=True):
 
 
 class LlamaSlots:
-    """The slots of one server."""
+    """The slots of one model. `locate` returns the address of a page about a model."""
 
-    def __init__(self, exchange: Exchange) -> None:
+    def __init__(self, exchange: Exchange, locate: Callable[[str, str], str], model: str) -> None:
+        self.model = model
         self._exchange = exchange
+        self._locate = locate
         self._next_slot: int | None = None
 
     def take_next_slot(self) -> JsonObject:
@@ -44,12 +46,12 @@ class LlamaSlots:
 
     async def list_slots(self) -> list[Slot]:
         """List the slots, or nothing if the server does not show them."""
-        listed = await self._exchange.try_request_json("GET", "/slots", timeout=PAGE_TIMEOUT_SECONDS)
+        listed = await self._request("GET", "/slots")
         return list(map(_parse_slot, as_entries(listed)))
 
     async def identify_model(self) -> str:
         """Return a hash of what a saved slot depends on: weights, adapters, build of the server. "" if unknown."""
-        page = as_mapping(await self._exchange.try_request_json("GET", "/props", timeout=PAGE_TIMEOUT_SECONDS))
+        page = as_mapping(await self._request("GET", "/props"))
         build, path = as_text(page.get("build_info")), as_text(page.get("model_path"))
         if not build or not path:
             return ""
@@ -62,7 +64,7 @@ class LlamaSlots:
 
     async def tokenize(self, rendered: str) -> list[int]:
         body = {"content": rendered, "add_special": True, "parse_special": True}
-        tokens = as_mapping(await self._exchange.try_request_json("POST", "/tokenize", body)).get("tokens")
+        tokens = as_mapping(await self._request("POST", "/tokenize", body, QUICK_TIMEOUT_SECONDS)).get("tokens")
         return tokens if isinstance(tokens, list) else []
 
     async def free_slot(self, token: int) -> int | None:
@@ -70,7 +72,7 @@ class LlamaSlots:
 
         Unlike a restore, a request first moves what the slot held to the server's cache in memory."""
         body = {"prompt": [token], "n_predict": 0, "cache_prompt": True}
-        slot = as_mapping(await self._exchange.try_request_json("POST", "/completion", body)).get("id_slot")
+        slot = as_mapping(await self._request("POST", "/completion", body, QUICK_TIMEOUT_SECONDS)).get("id_slot")
         return slot if isinstance(slot, int) else None
 
     async def save(self, slot: int, name: str) -> int:
@@ -85,14 +87,19 @@ class LlamaSlots:
 
     async def takes_files(self) -> bool:
         """Return True if the server runs with `--slot-save-path`: then it refuses an impossible name as such."""
-        body = {"filename": "../x"}
-        answer = await self._exchange.send_request("POST", "/slots/0?action=save", body, timeout=PAGE_TIMEOUT_SECONDS)
+        page, body = self._locate("/slots/0?action=save", self.model), {"model": self.model, "filename": "../x"}
+        answer = await self._exchange.send_request("POST", page, body, timeout=PAGE_TIMEOUT_SECONDS)
         return answer.status == 400
 
     async def _act(self, slot: int, action: str, name: str, count: str) -> int:
         page, body = f"/slots/{slot}?action={action}", {"filename": name}
-        answer = await self._exchange.try_request_json("POST", page, body, timeout=FILE_TIMEOUT_SECONDS)
-        return as_int(as_mapping(answer).get(count))
+        return as_int(as_mapping(await self._request("POST", page, body, FILE_TIMEOUT_SECONDS)).get(count))
+
+    async def _request(
+        self, method: str, page: str, body: JsonObject | None = None, timeout: float = PAGE_TIMEOUT_SECONDS
+    ) -> Any:
+        named, address = {**body, "model": self.model} if body else None, self._locate(page, self.model)
+        return await self._exchange.try_request_json(method, address, named, timeout=timeout)
 
 
 def _parse_slot(entry: dict[str, Any]) -> Slot:

@@ -11,6 +11,7 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from typing import Any
 
+from ollm.domain.clock import monotonic
 from ollm.domain.context import Usage
 from ollm.domain.errors import ModelError, UnknownModelError
 from ollm.domain.messages import JsonObject, PromptMessage
@@ -29,16 +30,19 @@ from ollm.providers.base import (
     as_text,
     as_thinking,
     build_functions,
-    is_same_model,
+    is_called,
     merge_user_messages,
     parse_arguments,
     read_sampling,
     write_thinking,
 )
-from ollm.providers.exchange import Exchange, ServerProvider
+from ollm.providers.exchange import NOT_LOADED, Exchange, ServerProvider
 from ollm.providers.server_errors import as_int, make_unknown_model_error
+from ollm.providers.server_kind import HOST_PAGES
+from ollm.providers.window import DEFAULT_WINDOW_TOKENS
 from ollm.system.http import iter_lines
 
+RELOAD_TEXT = ", so that Ollama reloads the model, loaded with {}"
 REASONS: dict[str, FinishReason] = {"stop": "stop", "length": "length"}
 
 
@@ -47,8 +51,12 @@ class Ollama(ServerProvider):
 
     def __init__(self, exchange: Exchange) -> None:
         super().__init__(exchange, exchange.url)
+        self.pages = HOST_PAGES["ollama"]
 
-    async def stream(self, request: ChatRequest) -> AsyncGenerator[AnyPiece, None]:
+    def stream(self, request: ChatRequest) -> AsyncGenerator[AnyPiece, None]:
+        return self.stream_when_ready(request.model, lambda: self._stream_chat(request))
+
+    async def _stream_chat(self, request: ChatRequest) -> AsyncGenerator[AnyPiece, None]:
         last: dict[str, Any] | None = None
         called = False
         try:
@@ -75,18 +83,21 @@ class Ollama(ServerProvider):
 
     async def models(self) -> list[ModelInfo]:
         found = as_mapping(await self._exchange.request_json("GET", "/api/tags"))
-        return [
+        infos = [
             ModelInfo(
                 name=as_text(entry.get("name")) or as_text(entry.get("model")), size=as_int(entry.get("size")) or None
             )
             for entry in as_entries(found.get("models"))
         ]
+        return await self.add_states(infos)
 
     async def describe(self, model: str) -> ModelInfo:
         shown, running = await asyncio.gather(
             self._show_model(model), self._exchange.try_request_json("GET", "/api/ps")
         )
-        return read_model_info(model, as_mapping(shown), as_mapping(running))
+        info = read_model_info(model, as_mapping(shown), as_mapping(running))
+        self._heard = 0.0 if info.state in NOT_LOADED else monotonic()
+        return info
 
     async def _show_model(self, model: str) -> Any:
         try:
@@ -169,10 +180,15 @@ def read_model_info(model: str, shown: dict[str, Any], running: dict[str, Any]) 
     trained = as_int(facts.get(f"{as_text(facts.get('general.architecture'))}.context_length"))
     listed = shown.get("capabilities")
     abilities = listed if isinstance(listed, list) else None
-    loaded = [entry for entry in as_entries(running.get("models")) if is_same_model(as_text(entry.get("name")), model)]
+    parameters = dict(map(_read_parameter, as_text(shown.get("parameters")).splitlines()))
+    loaded = [entry for entry in as_entries(running.get("models")) if is_called(as_text(entry.get("name")), model)]
+    held, written = as_int(loaded[0].get("context_length")) if loaded else 0, as_int(parameters.get("num_ctx"))
+    stays = held >= min(DEFAULT_WINDOW_TOKENS, trained or held)
     return ModelInfo(
         name=model,
-        window=(as_int(loaded[0].get("context_length")) or None) if loaded else None,
+        state="loaded" if loaded else "unloaded",
+        window=min(written, trained or written) or (held if stays else None) or None,
+        window_why="num_ctx of its Modelfile" if written else "" if stays or not held else RELOAD_TEXT.format(held),
         trained_window=trained or None,
         vision="vision" in (abilities or ()),
         thinking="thinking" in (abilities or ()),
@@ -183,7 +199,7 @@ def read_model_info(model: str, shown: dict[str, Any], running: dict[str, Any]) 
         title=as_text(facts.get("general.basename")) or as_text(facts.get("general.name")),
         file=next((line[5:] for line in as_text(shown.get("modelfile")).splitlines() if line.startswith("FROM /")), ""),
         metadata=facts,
-        sampling=read_sampling(dict(map(_read_parameter, as_text(shown.get("parameters")).splitlines()))),
+        sampling=read_sampling(parameters),
     )
 
 

@@ -10,10 +10,9 @@ import msgspec
 
 from ollm.config.environment import Home, has_proxy
 from ollm.config.settings import ProviderSettings
-from ollm.domain.clock import monotonic
 from ollm.domain.errors import ModelError, NoServerError, OllmError, UsageError
 from ollm.domain.struct import Data
-from ollm.providers.base import ModelInfo, Provider, is_same_model, list_missing_parts
+from ollm.providers.base import ModelInfo, Provider, find_model, list_missing_parts
 from ollm.providers.exchange import LOADING_SECONDS, Exchange, ServerProvider
 from ollm.providers.openai_compatible import OpenAICompatible
 from ollm.providers.server_errors import ModelLoadingError, lists_no_models
@@ -119,7 +118,7 @@ class ProviderRegistry:
             return await self._choose_configured(settings.base_url or OLLAMA.url)
         found = await self.discover(only=settings.type)
         usable = [server for server in found if server.models]
-        chosen = next((server for server in usable if has_model(server, settings.model)), None)
+        chosen = next((s for s in usable if not settings.model or find_model(s.models, settings.model)), None)
         if chosen is None and usable and not (settings.model and self._is_model_file(settings.model)):
             chosen = usable[0]
         for server in found:
@@ -142,16 +141,20 @@ class ProviderRegistry:
         """Find servers at their usual addresses, in order of preference."""
         return await self._probe_all([place for place in self._places if only in (None, place.type)])
 
-    async def list_servers(self) -> list[DiscoveredServer]:
-        """List servers at their usual addresses, and the configured one, which must answer."""
+    async def list_servers(self, report: Callable[[str], None]) -> list[DiscoveredServer]:
+        """List servers at their usual addresses, and the configured one. If that does not answer, it is reported."""
         url = self._settings.base_url
         known = [place for place in self._places if url is None or not url.startswith(place.url)]
         found = await self._probe_all(known)
-        if url is None:
-            return found
-        kind = self._settings.type or await self.detect_kind(url)
-        provider = self._build_configured(kind, url)
-        return [DiscoveredServer(ServerLocation("configured", kind, url), provider, await provider.models()), *found]
+        if url is not None:
+            try:
+                kind = self._settings.type or await self.detect_kind(url)
+                provider = self._build_configured(kind, url)
+                models = await provider.models()
+                found.insert(0, DiscoveredServer(ServerLocation("configured", kind, url), provider, models))
+            except NoServerError as error:
+                report(str(error))
+        return found
 
     def build(self, kind: str, url: str, api_key: str = "") -> Provider:
         """Build a provider without connecting. The key goes to the configured server only."""
@@ -221,14 +224,11 @@ class ProviderRegistry:
 
     async def _wait_for_models(self, provider: Provider) -> list[ModelInfo]:
         """List the server's models, waiting while it loads one."""
-        deadline = monotonic() + self._settings.timeouts.first_token
         while True:
             try:
                 return await provider.models()
             except ModelLoadingError:
-                if monotonic() > deadline:
-                    raise
-            await asyncio.sleep(LOADING_SECONDS)
+                await asyncio.sleep(LOADING_SECONDS)
 
     async def detect_kind(self, url: str) -> str:
         """Detect Ollama by its version page. Any other server is assumed to use the OpenAI API."""
@@ -288,11 +288,7 @@ def resolve_server_name(settings: ProviderSettings) -> ProviderSettings:
     return msgspec.structs.replace(settings, type="openai", base_url=settings.base_url or SERVER_NAMES[settings.type])
 
 
-def has_model(server: DiscoveredServer, model: str | None) -> bool:
-    return model is None or any(is_same_model(info.name, model) for info in server.models)
-
-
 def pick_chat_model(models: list[ModelInfo]) -> str:
-    """Pick the first model that can chat, judging by its name."""
-    talking = (info.name for info in models if not any(word in info.name.lower() for word in NON_CHAT_WORDS))
-    return next(talking, models[0].name)
+    """Pick a model that can chat, judging by its name: the first in memory, or else the first."""
+    talking = [info for info in models if not any(word in info.name.lower() for word in NON_CHAT_WORDS)] or models
+    return next((info for info in talking if info.state in ("loaded", "sleeping")), talking[0]).name

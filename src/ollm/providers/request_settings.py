@@ -12,7 +12,7 @@ from ollm.config.settings import ModelSettings
 from ollm.domain.errors import UsageError
 from ollm.domain.messages import JsonObject, PromptMessage
 from ollm.domain.text import VARIABLE_PATTERN, expand_variables
-from ollm.providers.base import is_same_model
+from ollm.providers.base import is_called, name_model
 from ollm.providers.server_kind import LLAMA_CPP, LM_STUDIO, SGLANG, VLLM, Kind
 
 DEFAULT_ENTRY = "default"
@@ -35,9 +35,9 @@ def _rank_entry(name: str, model: str) -> int:
     """Rank how closely an entry names the model; 0 if it does not."""
     if name == DEFAULT_ENTRY:
         return 1
-    if is_same_model(name, model):
+    if is_called(model, name):
         return 3
-    return 2 if fnmatchcase(model, name) else 0
+    return 2 if fnmatchcase(name_model(model), name) or fnmatchcase(model, name) else 0
 
 
 def expand_headers(headers: Mapping[str, str], environment: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:

@@ -32,15 +32,33 @@ UNKNOWN_MODEL_PHRASES = ("invalid model name", "server is pinned to", "model_not
 MAX_ERROR_CHARACTERS = 300
 TEMPLATE_TRACE_END = "\nError: "  # in llama.cpp, between the trace of a chat template and the reason
 LITELLM_KEY_REFUSAL = "no connected db"  # what litellm without a database says of an unknown key
+NOT_LOADED_TEXT = "model is not loaded"  # llama.cpp's router with --no-models-autoload
 LOG_ACTION = "Check its log, then try again."
+KEY_REFUSAL = "rejected the API key", "Set provider.apiKeyEnv or OLLM_API_KEY."
+STATUS_MEANINGS = {
+    401: KEY_REFUSAL,
+    403: KEY_REFUSAL,
+    404: ("does not support this request", "Check provider.type and provider.baseUrl."),
+    429: ("is rate limiting", "Wait a little and try again."),
+    3: ("redirects", "Set provider.baseUrl to the final URL."),
+    5: ("failed", LOG_ACTION),
+}  # and what to do, by status or its first digit
 VLLM_TOOLS_ACTION = (
     "For native tool calls start vLLM with --enable-auto-tool-choice --tool-call-parser NAME"
     " (hermes for Qwen, mistral, llama3_json …)."
 )
+OTHER_MODEL_ACTION = "For native tool calls choose another model."
+TOOL_ACTIONS = (
+    (("--enable-auto-tool-choice",), VLLM_TOOLS_ACTION),
+    (("--tool-call-parser",), VLLM_TOOLS_ACTION),
+    (("tool", "--jinja"), "For native tool calls start llama.cpp with --jinja."),
+    (("does not support tools",), OTHER_MODEL_ACTION),
+    (("tool calling is not supported",), OTHER_MODEL_ACTION),
+)  # by what an error contains
 
 
 class ModelLoadingError(ModelError):
-    """The server is still loading the model."""
+    """The server is still loading the model. Status 400: it waits for a request to load it."""
 
 
 def extract_error_text(value: Any) -> str:
@@ -84,7 +102,7 @@ def make_error_from_text(url: str, words: str, status: int, body: Any = None) ->
         return UnknownModelError(
             f"{where} does not have that model{told}.", action="List its models with `ollm models list`."
         )
-    if status == 503 and "loading" in lowered:
+    if (status == 503 and "loading" in lowered) or (status == 400 and lowered == NOT_LOADED_TEXT):
         return ModelLoadingError(f"{where} is still loading the model.", action="Wait a little and try again.")
     if status == 200:
         return ModelError(f"{where} reported an error in the middle of its answer{told}.", action=LOG_ACTION)
@@ -105,13 +123,8 @@ def _names_overflow(lowered: str, status: int, body: Any) -> bool:
 
 
 def _explain_tool_support(lowered: str) -> str:
-    if "--enable-auto-tool-choice" in lowered or "--tool-call-parser" in lowered:
-        return VLLM_TOOLS_ACTION
-    if "tool" in lowered and "--jinja" in lowered:
-        return "For native tool calls start llama.cpp with --jinja."
-    if "does not support tools" in lowered or "tool calling is not supported" in lowered:
-        return "For native tool calls choose another model."
-    return ""
+    """Return how the server would take tools, or "" if the text is about something else."""
+    return next((action for words, action in TOOL_ACTIONS if all(word in lowered for word in words)), "")
 
 
 def _names_unknown_model(lowered: str, status: int) -> bool:
@@ -121,17 +134,10 @@ def _names_unknown_model(lowered: str, status: int) -> bool:
 
 
 def _explain_status(status: int, lowered: str) -> tuple[str, str]:
-    if status in (401, 403) or (status == 400 and LITELLM_KEY_REFUSAL in lowered):
-        return "rejected the API key", "Set provider.apiKeyEnv or OLLM_API_KEY."
-    if status == 404:
-        return "does not support this request", "Check provider.type and provider.baseUrl."
-    if status == 429:
-        return "is rate limiting", "Wait a little and try again."
-    if 300 <= status < 400:
-        return "redirects", "Set provider.baseUrl to the final URL."
-    if status >= 500:
-        return "failed", LOG_ACTION
-    return "rejected the request", "Run `ollm doctor` to see the connection."
+    if status == 400 and LITELLM_KEY_REFUSAL in lowered:
+        status = 401
+    known = STATUS_MEANINGS.get(status) or STATUS_MEANINGS.get(status // 100)
+    return known or ("rejected the request", "Run `ollm doctor` to see the connection.")
 
 
 def _make_too_long_error(where: str, words: str, body: Any) -> PromptTooLongError:

@@ -7,7 +7,7 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from ollm.domain.model_facts import ServerKind
-from ollm.providers.base import ModelInfo, as_entries, as_mapping, as_text, read_sampling
+from ollm.providers.base import LoadState, ModelInfo, as_entries, as_mapping, as_text, read_sampling
 from ollm.providers.server_errors import as_int
 
 Kind = ServerKind
@@ -25,6 +25,55 @@ OWNERS: dict[str, Kind] = {
     "sglang": SGLANG,
     "organization_owner": LM_STUDIO,
     "tabbyAPI": "tabbyapi",
+}
+LLAMA_SWAP: Final = "llama-swap"
+LOAD_STATES: dict[str, LoadState] = {
+    "loaded": "loaded",
+    "ready": "loaded",
+    "sleeping": "sleeping",
+    "loading": "loading",
+    "starting": "loading",
+    "downloading": "downloading",
+    "unloaded": "unloaded",
+    "not-loaded": "unloaded",
+    "stopping": "unloaded",
+    "stopped": "unloaded",
+}  # by the servers' words
+
+# The pages of servers that load models on request: the list of load states, its key for the entries and for a name, the
+# states of an entry without one and of a model that is left out, the pages that load and unload, and the address of a
+# page about one model.
+HOST_PAGES: dict[str, dict[str, str]] = {
+    LLAMA_CPP: {  # without a model of its own: it runs a server for each model
+        "states": "/models",
+        "load": "/models/load",
+        "unload": "/models/unload",
+        "about": "{page}{joint}model={model}&autoload=false",
+        "watch": "yes",  # the first page begins to load, and the state tells the rest; a request would wait in silence
+    },
+    LLAMA_SWAP: {
+        "states": "/running",
+        "entries": "running",
+        "name": "model",
+        "unlisted": "unloaded",
+        "load": "/upstream/{model}/health",
+        "unload": "/api/models/unload/{model}",
+        "about": "/upstream/{model}{page}",
+    },
+    LM_STUDIO: {
+        "states": "/api/v0/models",
+        "load": "/api/v1/models/load",
+        "unload": "/api/v1/models/unload",
+    },
+    "ollama": {
+        "states": "/api/ps",
+        "entries": "models",
+        "name": "name",
+        "listed": "loaded",
+        "unlisted": "unloaded",
+        "load": "/api/generate",
+        "unload": "/api/generate",
+    },
 }
 
 
@@ -44,6 +93,14 @@ def detect_kind(listed: Any) -> Kind:
     return next((OWNERS[owner] for owner in owners if owner in OWNERS), "other")
 
 
+def find_host_pages(listed: Any, kind: Kind) -> dict[str, str]:
+    """Find the pages of a server that loads models on request, by its list. Returns an empty mapping for any other."""
+    entries = as_entries(as_mapping(listed).get("data"))
+    swaps = any(entry.get("owned_by") == LLAMA_SWAP for entry in entries)
+    routes = kind != LLAMA_CPP or any("status" in entry for entry in entries)
+    return HOST_PAGES.get(LLAMA_SWAP if swaps else kind if routes else "", {})
+
+
 def parse_model_infos(listed: Any) -> list[ModelInfo]:
     return [
         _parse_model_info(entry) for entry in as_entries(as_mapping(listed).get("data")) if as_text(entry.get("id"))
@@ -54,8 +111,9 @@ def _parse_model_info(entry: dict[str, Any]) -> ModelInfo:
     meta = as_mapping(entry.get("meta"))
     return ModelInfo(
         name=as_text(entry.get("id")),
+        aliases=tuple(alias for alias in entry.get("aliases") or () if isinstance(alias, str)),
         size=as_int(meta.get("size")) or None,
-        window=as_int(entry.get("max_model_len")) or None,
+        window=as_int(entry.get("max_model_len")) or as_int(meta.get("n_ctx")) or None,
         trained_window=as_int(meta.get("n_ctx_train")) or None,
         parameters=as_int(meta.get("n_params")) or None,
     )
@@ -68,7 +126,7 @@ def add_server_details(info: ModelInfo, kind: Kind, details: Any) -> ModelInfo:
         served = as_mapping(properties.get("default_generation_settings"))
         return replace(
             info,
-            window=as_int(served.get("n_ctx")) or None,
+            window=as_int(served.get("n_ctx")) or info.window,
             sampling=read_sampling(as_mapping(served.get("params"))),
             vision=bool(as_mapping(properties.get("modalities")).get("vision")),
             template=as_text(properties.get("chat_template")),

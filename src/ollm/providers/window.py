@@ -35,14 +35,13 @@ async def choose_window(
         return settings.context_window, "set by provider.contextWindow"
     info = await provider.describe(model)
     if info.window:
-        return info.window, "reported by the server"
+        return info.window, info.window_why or "reported by the server"
     if provider.name in ("ollama", "embedded") and info.trained_window:
         if info.trained_window <= DEFAULT_WINDOW_TOKENS:
             return info.trained_window, "all that the model supports"
-        return (
-            DEFAULT_WINDOW_TOKENS,
-            f"requested; the model supports {info.trained_window}: set provider.contextWindow for more",
-        )
+        more = f"the model supports {info.trained_window}: set provider.contextWindow for more"
+        return DEFAULT_WINDOW_TOKENS, f"requested{info.window_why}; {more}"
     if probed:
         return probed, "found by `ollm models probe`"
-    return FALLBACK_WINDOW_TOKENS, "a guess, the server does not report it: set provider.contextWindow"
+    known = "the server does not report it: set provider.contextWindow"
+    return FALLBACK_WINDOW_TOKENS, f"a guess, {'until the model is loaded' if info.state == 'unloaded' else known}"

@@ -184,6 +184,7 @@ class ConversationOptions(Data, frozen=True):
     works_for: Path | None = None  # the workspace that keeps the session, if that is not where it works
     max_steps: int | None = None  # in place of loopDetection.maxTurns
     check: tuple[str, int] | None = None  # a command that every turn must pass, and its rounds
+    announce: Callable[[str], object] = str  # is told what takes long before the conversation is there
     record: bool = True  # False: the session is erased, with every trace of it, when the conversation is closed
 
 

@@ -350,9 +350,10 @@ class IdleCompaction:
 
                 if await do_chores(self._parts, self._parts.roles.get(), due=self._is_due()):
                     return
-            if is_idle and self._is_due() and await is_idle():
+            name = self._parts.state.model.name
+            if is_idle and self._is_due() and await is_idle(name):
                 in_background.set(True)
-                if await self._compact() and await is_idle():
+                if await self._compact() and await is_idle(name):
                     await self._read_ahead()
 
     async def _compact(self) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,6 +11,7 @@ from msgspec.structs import replace
 
 from ollm.domain.errors import OllmError
 from ollm.domain.tools import Location
+from ollm.services.edit_ledger import compute_digest
 from ollm.services.file_checkpoints.restore import (
     CHANGED_IN_EDITOR,
     NOT_SHOWN,
@@ -74,7 +74,7 @@ class EditorRewind:
         context, place = await self._load([step.path]), self._find_place(step.path)
         if place not in context.buffers:
             return NOT_SHOWN
-        if hash_content(read_shown(context, place)) != step.before.value.hex():
+        if compute_digest(read_shown(context, place)) != step.before.value.hex():
             return CHANGED_IN_EDITOR
         try:
             written = await write_buffer(context, place, self._checkpoints.objects.read(step.after.value))
@@ -90,7 +90,7 @@ class EditorRewind:
             return self._revise_hidden(plan, change, place)
         plan = drop_paths(plan, [change.path])
         content = read_shown(context, place)
-        now = hash_content(content)
+        now = compute_digest(content)
         if now == change.before:
             return plan
         if now != change.after and not force:
@@ -104,13 +104,13 @@ class EditorRewind:
     def _is_unsaved(self, step: PathChange, context: ToolContext) -> bool:
         """Return True if the editor shows content that is neither on disk nor the content to restore."""
         shown = context.buffers.get(self._find_place(step.path))
-        return shown is not None and (step.after is None or hash_content(shown) != step.after.value.hex())
+        return shown is not None and (step.after is None or compute_digest(shown) != step.after.value.hex())
 
     def _revise_hidden(self, plan: RestorePlan, change: EditorChange, place: Path) -> RestorePlan:
         """Plan a file the editor does not show by its content on disk. Skip it if the change is not there."""
         planned = {step.path for step in plan.steps} | {one.path for one in plan.skipped}
         saved = place.read_bytes() if place.is_file() else b""
-        if change.path in planned or hash_content(saved) == change.before:
+        if change.path in planned or compute_digest(saved) == change.before:
             return plan
         return skip_path(plan, change.path, NOT_SHOWN)
 
@@ -131,10 +131,6 @@ async def leave_to_restore(_path: Path, _before: bytes, _after: bytes) -> None:
 
 def skip_path(plan: RestorePlan, path: str, why: str) -> RestorePlan:
     return replace(plan, skipped=(*plan.skipped, SkippedPath(path=path, why=why)))
-
-
-def hash_content(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()
 
 
 def read_shown(context: ToolContext, place: Path) -> bytes:

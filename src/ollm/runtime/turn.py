@@ -303,15 +303,14 @@ class Turn:
         self._emit(TurnFinished(reason=reason, usage=self._usage, message=message, failing=failing))
 
 
+ERROR_REASONS: dict[type[OllmError], TurnReason] = {
+    ContextFull: "context-full",
+    PromptTooLongError: "context-full",
+    NoServerError: "no-server",
+    ModelTimeoutError: "timeout",
+    DeniedError: "denied",
+}
+
+
 def classify_error(error: OllmError) -> TurnReason:
-    match error:
-        case ContextFull() | PromptTooLongError():
-            return "context-full"
-        case NoServerError():
-            return "no-server"
-        case ModelTimeoutError():
-            return "timeout"
-        case DeniedError():
-            return "denied"
-        case _:
-            return "model-error"
+    return next((reason for kind, reason in ERROR_REASONS.items() if isinstance(error, kind)), "model-error")

@@ -79,8 +79,6 @@ def _may_be_newer(error: SyntaxError) -> bool:
 def describe_lost_syntax(name: str, before: str | None, after: str) -> str:
     """Describe a file that parsed before, or is new, and now does not parse. Returns "" otherwise."""
     found = find_syntax_error(name, after)
-    if found is None:
-        return ""
-    if before is not None and find_syntax_error(name, before) is not None:
+    if found is None or (before is not None and find_syntax_error(name, before) is not None):
         return ""
     return f"{name} {'no longer parses' if before is not None else 'does not parse'}: {found}"

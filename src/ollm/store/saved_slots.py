@@ -3,7 +3,6 @@ checksum, by which a session is deleted with its files even after the setting ch
 
 from __future__ import annotations
 
-import hashlib
 import os
 import shutil
 import struct
@@ -17,7 +16,7 @@ import msgspec
 from ollm.domain.errors import StorageError
 from ollm.domain.struct import Data
 from ollm.store.session_files.places import parse_id
-from ollm.system.atomic import make_private_directory, read_small_file, replace_file
+from ollm.system.atomic import hash_file, make_private_directory, read_small_file, replace_file
 
 HEADER = struct.Struct("<III")  # magic, version, number of tokens; the tokens follow
 MAGIC = 0x67677371
@@ -41,7 +40,7 @@ class SavedSlot(Data, frozen=True):
         return Path(self.folder, f"ollm-{self.session_id}-{self.key}.slot")
 
     def is_intact(self) -> bool:
-        return self.path.stat().st_size == self.size and _hash_file(self.path) == self.sha256
+        return self.path.stat().st_size == self.size and hash_file(self.path) == self.sha256
 
 
 class SavedSlots:
@@ -85,7 +84,7 @@ class SavedSlots:
             key=key,
             folder=str(self.folder),
             size=written.stat().st_size,
-            sha256=_hash_file(written),
+            sha256=hash_file(written),
             tokens=tokens,
             task=task,
             held=tokens,
@@ -144,8 +143,3 @@ def _read_record(path: Path) -> SavedSlot | None:
         return msgspec.json.decode(read_small_file(path), type=SavedSlot)
     except (OSError, msgspec.DecodeError, UnicodeDecodeError):
         return None
-
-
-def _hash_file(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

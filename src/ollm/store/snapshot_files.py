@@ -100,7 +100,9 @@ class SnapshotFiles:
         """Load the index, in the order in which the snapshots were taken."""
         ids = self._list_ids(session_id) - {without}
         with contextlib.suppress(OSError, ValueError, msgspec.MsgspecError):
-            entries = _decode_index((self._get_directory(session_id) / INDEX).read_bytes())
+            entries = msgspec.json.decode(
+                (self._get_directory(session_id) / INDEX).read_bytes(), type=list[SnapshotSummary]
+            )
             if {entry.id for entry in entries} == ids:
                 return entries
         return self._rebuild_index(session_id, ids)
@@ -156,10 +158,6 @@ def make_summary(snapshot: ContextSnapshot) -> SnapshotSummary:
         summary=snapshot.summary,
         trigger=snapshot.trigger,
     )
-
-
-def _decode_index(data: bytes) -> list[SnapshotSummary]:
-    return msgspec.json.decode(data, type=list[SnapshotSummary])
 
 
 def _read_snapshot(path: Path, session_id: str) -> ContextSnapshot:

@@ -77,7 +77,10 @@ class WorkspaceDatabase:
         with self.database.begin_write() as connection:
             connection.executemany(
                 "INSERT OR REPLACE INTO episodes VALUES (?, ?, ?, ?)",
-                ((found.session_id, found.number, found.timestamp, encode_episode(found)) for found in episodes),
+                (
+                    (found.session_id, found.number, found.timestamp, msgspec.json.encode(found).decode())
+                    for found in episodes
+                ),
             )
 
     def list_episodes(self, session_id: str, newest: int = 200) -> list[Episode]:
@@ -129,10 +132,6 @@ def is_encodable(text: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
-
-
-def encode_episode(episode: Episode) -> str:
-    return msgspec.json.encode(episode).decode()
 
 
 def decode_episode(text: str) -> Episode | None:

@@ -83,6 +83,13 @@ def lock_directory(directory: Path) -> Iterator[None]:
         os.close(descriptor)
 
 
+def hash_file(path: Path) -> str:
+    import hashlib
+
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
 def replace_file(path: Path, data: bytes | Iterable[bytes], *, mode: int = FILE_MODE, durable: bool = True) -> int:
     """Replace `path` with `data`, completely or not at all, and return the number of bytes written.
 

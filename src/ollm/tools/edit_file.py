@@ -210,8 +210,10 @@ def apply_edits(text: str, edits: tuple[Replacement, ...], given: str) -> tuple[
 def _replace_matches(flat: FlatText, places: list[EditMatch]) -> str:
     parts, position = [], 0
     for place in places:
-        parts.append(flat.raw[position : flat.find_raw_offset(place.start)])
-        parts.append(place.replacement.replace("\n", flat.newline))
+        parts += [
+            flat.raw[position : flat.find_raw_offset(place.start)],
+            place.replacement.replace("\n", flat.newline),
+        ]
         position = flat.find_raw_offset(place.end)
     return "".join([*parts, flat.raw[position:]])
 

@@ -85,9 +85,8 @@ class LineSteps:
         repository = self._find_repository(first)
         decided = first.kind != "any"
         for part in self._parts[start + 1 :]:
-            if part.kind in ("cd", "prelude") or taken[-1].verb in ADDING_VERBS:
-                break
-            if part.joiner == ";" and self._stops_at_errors:
+            stops = part.joiner == ";" and self._stops_at_errors
+            if stops or part.kind in ("cd", "prelude") or taken[-1].verb in ADDING_VERBS:
                 break
             if part.kind != "any":
                 found = self._find_repository(part)

@@ -16,6 +16,7 @@ from ollm.domain.errors import ToolFailure
 from ollm.domain.struct import Data
 from ollm.domain.text import format_count, shorten_line
 from ollm.domain.tools import FileChange, Risk, ToolResult
+from ollm.providers.base import as_text
 from ollm.system.install_command import describe_extra_install
 from ollm.system.threads import run_in_thread
 from ollm.tools.framework.base import SmallForm, Tool, ToolContext
@@ -145,14 +146,8 @@ def parse_hits(document: Any, way: tuple[str, ...], snippet: str) -> list[Search
     for item in document if isinstance(document, list) else []:
         url = item.get("url") if isinstance(item, dict) else None
         if isinstance(url, str) and url.startswith(("http://", "https://")):
-            hits.append(
-                SearchHit(title=_as_text(item.get("title")) or url, url=url, snippet=_as_text(item.get(snippet)))
-            )
+            hits.append(SearchHit(title=as_text(item.get("title")) or url, url=url, snippet=as_text(item.get(snippet))))
     return hits
-
-
-def _as_text(value: Any) -> str:
-    return value if isinstance(value, str) else ""
 
 
 def find_default_backend(settings: WebSearchSettings) -> str:

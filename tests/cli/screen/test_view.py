@@ -192,8 +192,8 @@ def test_what_waits_and_how_fast_it_writes_is_said() -> None:
     clock = Clock()
     shown = Transcript(PLAIN, lambda _: None, clock)
     assert format_status_line(None, shown, "", 2, 80) == " connecting… · 2 queued"
-    assert format_status_line(None, shown, "", 0, 80, waited=0.9) == " connecting…"
-    assert format_status_line(None, shown, "", 2, 80, waited=3.2) == " connecting… 3 s · 2 queued"
+    assert format_status_line(None, shown, "", 0, 80, waited=("connecting", 0.9)) == " connecting…"
+    assert format_status_line(None, shown, "", 2, 80, waited=("loading m", 3.2)) == " loading m… 3 s · 2 queued"
     shown.apply_status(status(todos=(Todo(id="1", text="a", status="done"), Todo(id="2", text="b", status="open"))))
     for _ in range(10):
         shown.live.add_answer("x")

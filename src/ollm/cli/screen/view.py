@@ -19,7 +19,9 @@ from ollm.cli.screen.option_dialog import OptionDialog
 from ollm.cli.screen.paint import Painter
 from ollm.cli.screen.questions import ConfirmationQueue
 from ollm.cli.screen.transcript import ContextFill, Transcript
+from ollm.providers.base import name_model
 from ollm.runtime.base import Status
+from ollm.runtime.commands.help_text import shorten_home
 from ollm.system.terminal_text import make_printable
 
 BAR_CELLS = 10
@@ -35,17 +37,17 @@ def format_status_line(
     branch: str,
     queued: int,
     width: int,
-    waited: float = 0.0,
+    waited: tuple[str, float] = ("connecting", 0.0),
 ) -> str:
-    """Format as many parts as fit, most important first. Without a status, show the time `waited` for it."""
+    """Format as many parts as fit, most important first. Without a status, show what it `waited` for, and how long."""
     if status is None:
-        seconds = f" {waited:.0f} s" if waited >= 1 else ""
-        return f" connecting…{seconds}" + (f" · {queued} queued" if queued else "")
+        seconds = f" {waited[1]:.0f} s" if waited[1] >= 1 else ""
+        return f" {waited[0]}…{seconds}" + (f" · {queued} queued" if queued else "")
     fill = transcript.fill
     parts = [f"{queued} queued"] if queued else []
     is_wide = width >= WIDE_COLUMNS
     bar = format_bar(fill.used, fill.limit, fill.mark, BAR_CELLS if is_wide else NARROW_BAR_CELLS)
-    model = shorten_model(status.model)
+    model = make_printable(name_model(status.model))
     parts += [
         f"{bar} {100 * fill.used // fill.limit}%" if fill.limit > 0 else f"{bar} ",
         f"{status.mode}·{status.approval}",
@@ -62,11 +64,6 @@ def format_status_line(
         done = sum(todo.status == "done" for todo in transcript.todos)
         parts.append(f"todo {done}/{len(transcript.todos)}")
     return fill_line(join_parts(parts, width), f"⎇ {branch}" if branch else "", make_printable(status.title), width)
-
-
-def shorten_model(name: str) -> str:
-    name = name.replace("\\", "/").rpartition("/")[2] if name.lower().endswith(".gguf") else name
-    return make_printable(name.removesuffix(".gguf"))
 
 
 def format_server(status: Status) -> str:
@@ -124,12 +121,15 @@ class ScreenView:
         self.branch = ""
         self.hint = ""
         self.own_status = ""  # a line below the status line, by the person's command
-        self._began = time.monotonic()
+        self._doing, self._began = "connecting", time.monotonic()
         self._transcript = transcript
         self._questions = questions
         self._options = options
         self._queue = queue
         self._live: tuple[int, StyleAndTextTuples] = (-1, [])
+
+    def note_wait(self, doing: str) -> None:
+        self._doing, self._began = make_printable(doing), time.monotonic()
 
     def render_live(self) -> StyleAndTextTuples:
         """Render the live area, once per repaint of the screen."""
@@ -157,7 +157,7 @@ class ScreenView:
         return [*self._questions.render_lines(get_width() - 1, has_text=bool(get_app().current_buffer.text))]
 
     def render_footer(self) -> StyleAndTextTuples:
-        waited, queued = time.monotonic() - self._began, len(self._queue())
+        waited, queued = (self._doing, time.monotonic() - self._began), len(self._queue())
         line = format_status_line(self.status, self._transcript, self.branch, queued, get_width(), waited)
         shown = pad_cells(line, get_width() - 1)
         return style_status_line(shown, self._transcript.fill, self.status.approval if self.status else "")
@@ -216,11 +216,6 @@ TIPS = ("/help for commands", "@ attaches a file", "! runs a shell command")
 
 
 def render_header(status: Status, branch: str, painter: Painter) -> str:
-    model = (shorten_model(status.model), f"{status.window:,}-token context", format_server(status))
+    model = (make_printable(name_model(status.model)), f"{status.window:,}-token context", format_server(status))
     place = (make_printable(shorten_home(status.workspace)), *([branch] if branch else []))
     return painter.paint_header(f"ollm {__version__}", [model, place, TIPS])
-
-
-def shorten_home(path: str) -> str:
-    home = str(Path.home())
-    return f"~{path[len(home) :]}" if path == home or path.startswith(f"{home}/") else path

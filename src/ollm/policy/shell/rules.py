@@ -188,9 +188,7 @@ def _count_leading(name: str, words: Sequence[str], sure: bool) -> int:
 
 def _match_program(words: list[str], flags: Sequence[str], view: CommandView) -> RuleMatch:
     named = _match_order(words, view)
-    if named == "no" or not flags:
-        return named
-    if _has_flags(flags, words, view.words):
+    if named == "no" or not flags or _has_flags(flags, words, view.words):
         return named
     return "maybe" if view.open else "no"
 
@@ -256,9 +254,9 @@ def _count_skipped(texts: Sequence[str], index: int, program: Program, wanted: s
 
 def _mentions(value: str, words: list[str], view: CommandView) -> bool:
     texts = view.texts
-    if any(texts[index : index + len(words)] == words for index in range(len(texts))):
-        return True
-    if words[0].casefold() in view.names and texts[1 : len(words)] == words[1:]:
+    if any(texts[index : index + len(words)] == words for index in range(len(texts))) or (
+        words[0].casefold() in view.names and texts[1 : len(words)] == words[1:]
+    ):
         return True
     if all(_is_option(word) for word in words) and _has_options(words, view):
         return True

@@ -198,17 +198,13 @@ def join_atoms(atoms: list[Atom], *, braces: bool = False) -> ShellWord:
         text="".join(atom.character for atom in atoms),
         known="".join(known),
         static=all(atom.kind in ("plain", "quoted", "value") for atom in atoms),
-        glob=_is_glob("".join(atom.character for atom in atoms if atom.kind in ("plain", "value"))),
+        glob=_GLOB.search("".join(atom.character for atom in atoms if atom.kind in ("plain", "value"))) is not None,
         variable=any(atom.kind == "value" for atom in atoms),
         quoted=any(atom.kind == "quoted" for atom in atoms),
         descriptor="".join(atom.character for atom in atoms) == "/dev/fd/63",
         braces=braces,
         several=any(atom.kind == "several" for atom in atoms),
     )
-
-
-def _is_glob(plain: str) -> bool:
-    return _GLOB.search(plain) is not None
 
 
 def decode_ansi(text: str) -> str:

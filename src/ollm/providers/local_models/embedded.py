@@ -242,10 +242,10 @@ class EmbeddedProvider(Provider):
     async def render(self, request: ChatRequest) -> str | None:
         return await (await self._ensure_server(request.window)).render(request)
 
-    async def is_idle(self) -> bool:
+    async def is_idle(self, model: str) -> bool:
         """Return True if the process runs and has no work."""
         running = self._server is not None and self._is_running(None)
-        return running and self._server is not None and await self._server.is_idle()
+        return running and self._server is not None and await self._server.is_idle(model)
 
     def allow(self, seconds: float) -> None:
         self._timeouts = replace(self._timeouts, first_token=max(self._timeouts.first_token, seconds))

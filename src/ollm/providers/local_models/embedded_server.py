@@ -41,35 +41,44 @@ class EmbeddedReady(Data, frozen=True):
     error: str = ""
 
 
+# Keeps a very small model from repeating itself endlessly. Values set by a request take precedence.
+TINY_SAMPLING = {
+    "temp": 0.2,
+    "top_p": 0.9,
+    "penalty_repeat": 1.1,
+    "penalty_last_n": 256,
+    "dry_multiplier": 0.8,
+    "dry_allowed_length": 6,
+}
+
+
 def serve(order: EmbeddedOptions) -> object:
     """Load the model and listen on a port chosen by the system. Serves until the returned object is deleted."""
     import xllamacpp
 
     parameters = xllamacpp.CommonParams()
     parameters.model.path = order.path
-    parameters.model_alias = {order.name}
-    parameters.api_keys = [order.key] if order.key else []
-    parameters.hostnames = ["127.0.0.1"]
-    parameters.port = 0
-    parameters.n_ctx = order.window
-    parameters.n_parallel = 1
+    settings = {
+        "model_alias": {order.name},
+        "api_keys": [order.key] if order.key else [],
+        "hostnames": ["127.0.0.1"],
+        "port": 0,
+        "n_ctx": order.window,
+        "n_parallel": 1,
+        "cache_ram_mib": PROMPT_CACHE_MIB,
+        "ui": False,
+        "verbosity": 1,
+    }
+    apply_settings(parameters, settings)
     parameters.cpuparams.n_threads = parameters.cpuparams_batch.n_threads = order.threads
     if order.tiny:
-        calm_sampling(parameters.sampling)
-    parameters.cache_ram_mib = PROMPT_CACHE_MIB
-    parameters.ui = False
-    parameters.verbosity = 1
+        apply_settings(parameters.sampling, TINY_SAMPLING)
     return xllamacpp.Server(parameters)
 
 
-def calm_sampling(sampling: Any) -> None:
-    """Keep a very small model from repeating itself endlessly. Values set by a request take precedence."""
-    sampling.temp = 0.2
-    sampling.top_p = 0.9
-    sampling.penalty_repeat = 1.1
-    sampling.penalty_last_n = 256
-    sampling.dry_multiplier = 0.8
-    sampling.dry_allowed_length = 6
+def apply_settings(into: Any, settings: dict[str, Any]) -> None:
+    for name, value in settings.items():
+        setattr(into, name, value)
 
 
 def end_with_parent() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from pathlib import Path
 
 from ollm.domain.errors import NoServerError, UsageError
@@ -105,8 +104,3 @@ def find_model(directory: Path, name: str) -> ModelFile | None:
 def find_default(directory: Path) -> ModelFile | None:
     """Find the largest installed model: a person who downloads a bigger one wants it used."""
     return max(list_installed(directory), key=lambda file: file.size, default=None)
-
-
-def hash_file(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -17,8 +17,8 @@ from pathlib import Path
 from ollm.domain.errors import NotFoundError, OllmError, StorageError, UsageError
 from ollm.domain.text import suggest_names
 from ollm.providers.local_models import model_files
-from ollm.providers.local_models.model_files import CatalogueModel, ModelFile, hash_file
-from ollm.system.atomic import make_private_directory, sync, sync_directory
+from ollm.providers.local_models.model_files import CatalogueModel, ModelFile
+from ollm.system.atomic import hash_file, make_private_directory, sync, sync_directory
 from ollm.system.locks import OwnerLock
 from ollm.system.sandbox.confined import find_program
 

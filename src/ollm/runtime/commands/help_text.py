@@ -150,7 +150,7 @@ def make_unknown_error(name: str, known: Iterable[str], files: CustomCommands) -
     return UsageError(f"Unknown command /{name}.", action=hint)
 
 
-def shorten_home(file: Path | None) -> str:
-    """A path as a person would write it."""
-    home = Path.home()
-    return f"~/{file.relative_to(home)}" if file and file.is_relative_to(home) else str(file or "")
+def shorten_home(path: Path | str | None) -> str:
+    """Return a path as a person would write it."""
+    home, name = str(Path.home()), str(path or "")
+    return f"~{name[len(home) :]}" if name == home or name.startswith(f"{home}/") else name

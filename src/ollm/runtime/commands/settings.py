@@ -11,6 +11,7 @@ from ollm.config.change import parse_setting
 from ollm.config.settings import ModelSettings
 from ollm.domain.context import Approval, ModeName
 from ollm.domain.errors import OllmError
+from ollm.providers.base import name_model
 from ollm.providers.request_settings import format_settings, list_request_settings
 from ollm.runtime import changes
 from ollm.runtime.base import CommandReply
@@ -64,7 +65,7 @@ async def switch_model(conversation: ConversationParts, name: str) -> CommandRep
     await changes.change_model(conversation, name)
     now = conversation.state.model
     conversation.state.chosen_model = now.name
-    text = f"Switched to {now.name} ({now.window:,}-token context)."
+    text = f"Switched to {name_model(now.name)} ({now.window:,}-token context)."
     if price := now.describe_reading(conversation.prompt.used_tokens):
         text += f" Your next message {price}."
     return CommandReply(text=text, data={"model": now.name})
@@ -73,9 +74,9 @@ async def switch_model(conversation: ConversationParts, name: str) -> CommandRep
 async def list_models(conversation: ConversationParts) -> CommandReply:
     now = conversation.state.model
     offered = await now.provider.models()
-    rows = [(found.name, "← now" if found.name == now.name else "") for found in offered]
-    listed = render_table(("model", ""), rows) if rows else ""
-    text = f"**{now.name}** at {now.provider.base_url} ({now.window:,}-token context)."
+    rows = [(name_model(found.name), found.state, "← now" if found.name == now.name else "") for found in offered]
+    listed = render_table(("model", "state", ""), rows) if rows else ""
+    text = f"**{name_model(now.name)}** at {now.provider.base_url} ({now.window:,}-token context)."
     sent, own = list_request_settings(now.settings), await read_server_defaults(now)
     roles = conversation.roles.get().describe(conversation.state.seconds) if conversation.roles else []
     said = [
@@ -112,7 +113,7 @@ def change_request_setting(conversation: ConversationParts, word: str, rest: str
     headers = now.settings.headers if now.settings else {}
     now.settings = msgspec.convert({**shown, "headers": headers}, ModelSettings)
     sent = list_request_settings(now.settings)
-    command = f"`ollm config set models.{now.name}.{key} {text.strip()}`"
+    command = f"`ollm config set models.{name_model(now.name)}.{key} {text.strip()}`"
     keep = f" Until this chat ends; to keep it: {command}." if word == "set" else ""
     text = f"Sent with every request: {format_settings(sent) or 'no settings'}.{keep}"
     return CommandReply(text=text, data={"model": now.name, "settings": sent})
@@ -164,7 +165,7 @@ async def show_status(conversation: ConversationParts, arguments: str) -> Comman
     now, usage = conversation.state.model, conversation.prompt.measure_usage()
     session_id = conversation.session.id
     rows = [
-        ("model", f"{now.name} at {now.provider.base_url}"),
+        ("model", f"{name_model(now.name)} at {now.provider.base_url}"),
         ("context", f"{usage.used:,} of {conversation.prompt.compute_budget().limit:,} tokens (window {now.window:,})"),
         ("mode", conversation.prompt.mode),
         ("approval", conversation.policy.get().approval),

@@ -81,7 +81,7 @@ class ServerMemory(TurnObserver):
         if not (self._keeps and self._unsaved and session_id and model is self._model) or self._saved.find_problem():
             return
         try:
-            if (slots := await open_slots(model.provider)) and (key := await slots.identify_model()):
+            if (slots := await open_slots(model.provider, model.name)) and (key := await slots.identify_model()):
                 await self._save_slot(slots, session_id, key, growth)
         except (OllmError, OSError) as error:
             log.warning("The server's memory was not saved: %s", error, extra={"operation": "save"})
@@ -108,7 +108,7 @@ class ServerMemory(TurnObserver):
 
     async def _restore_if_lost(self, last_task: int) -> None:
         """Restore the session unless the server holds it. `last_task` is the last of this process, if any."""
-        slots = await open_slots(self._parts.state.model.provider)
+        slots = await open_slots(self._parts.state.model.provider, self._parts.state.model.name)
         if slots is None or not (listed := await slots.list_slots()):
             return
         newest = max(slot.task for slot in listed)
@@ -141,7 +141,7 @@ class ServerMemory(TurnObserver):
 
     async def _note_slot(self, session_id: str) -> None:
         """Note the newest request, by which a restart and an unchanged slot are recognized."""
-        slots = await open_slots(self._parts.state.model.provider)
+        slots = await open_slots(self._parts.state.model.provider, self._parts.state.model.name)
         if slots is None or not (listed := await slots.list_slots()):
             return
         newest = max(listed, key=attrgetter("task"))
@@ -168,10 +168,10 @@ class ServerMemory(TurnObserver):
         self._parts.stream.emit(Notice(level=level, text=text))
 
 
-async def open_slots(provider: Provider) -> LlamaSlots | None:
-    """Open the slots of a llama.cpp server. Returns None for any other."""
+async def open_slots(provider: Provider, model: str) -> LlamaSlots | None:
+    """Open the slots of a model on a llama.cpp server. Returns None for any other server."""
     opened = getattr(provider, "open_slots", None)
-    return await opened() if opened else None
+    return await opened(model) if opened else None
 
 
 def count_common(one: Sequence[int], other: Sequence[int]) -> int:
@@ -179,9 +179,9 @@ def count_common(one: Sequence[int], other: Sequence[int]) -> int:
     return sum(1 for _ in takewhile(bool, map(eq, one, other)))
 
 
-async def describe_memory(provider: Provider, saved: SavedSlots) -> str:
+async def describe_memory(provider: Provider, model: str, saved: SavedSlots) -> str:
     """Describe for `ollm doctor` if sessions are saved. Returns "" for a server that cannot."""
-    slots = await open_slots(provider)
+    slots = await open_slots(provider, model)
     if slots is None:
         return ""
     problem = saved.find_problem()

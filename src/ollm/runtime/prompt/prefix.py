@@ -113,7 +113,7 @@ class RequestBuilder:
     def build_request_messages(self, messages: Sequence[PromptMessage], cause: str | None) -> tuple[PromptMessage, ...]:
         """Build the next request. `messages` begins with the messages of the last one."""
         self._message_parts += [
-            self._make_part(_label_message(found), demote_system_message(found))
+            self._make_part(f"message {found.sources[0]}" if found.sources else "message", demote_system_message(found))
             for found in messages[len(self._message_parts) :]
         ]
         self.ledger.record([*self._prefix_parts, *self._message_parts], cause)
@@ -130,10 +130,6 @@ class RequestBuilder:
 def demote_system_message(message: PromptMessage) -> PromptMessage:
     """Turn a later system message into a user message: many chat templates refuse a second one."""
     return msgspec.structs.replace(message, role="user") if message.role == "system" else message
-
-
-def _label_message(message: PromptMessage) -> str:
-    return f"message {message.sources[0]}" if message.sources else "message"
 
 
 class PromptPrefix:

@@ -105,9 +105,7 @@ def _is_loose_diff(body: str, current: str) -> bool:
 def is_whole_document(path: str, body: str, current: str) -> bool:
     """Return True for data that parses by itself. TOML and YAML must also set every key that the file sets."""
     kind = path.rpartition(".")[2].lower()
-    if kind not in ("json", "toml", "yaml", "yml") or not body.strip():
-        return False
-    if find_syntax_error(path, body):
+    if kind not in ("json", "toml", "yaml", "yml") or not body.strip() or find_syntax_error(path, body):
         return False
     there = set(_TOP_KEY.findall(current))
     return body.lstrip()[0] in "{[" if kind == "json" else bool(there) and there <= set(_TOP_KEY.findall(body))

@@ -172,9 +172,8 @@ def _open_partial_class(
         found for found in find_definitions(new) if definition.start < found.end <= definition.end and found.indent
     ]
     inner = [found for found in inner if found.indent > definition.indent]
-    if there is None or not inner:
-        return [(definition, None)]
-    if compute_kept_share(there.text.split("\n"), definition.text.split("\n")) >= WHOLE_SHARE:
+    kept = compute_kept_share(there.text.split("\n"), definition.text.split("\n")) if there else 0
+    if there is None or not inner or kept >= WHOLE_SHARE:
         return [(definition, None)]
     return [(found, there) for found in _keep_outermost(inner)]
 

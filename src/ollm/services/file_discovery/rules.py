@@ -25,6 +25,7 @@ from ollm.services.file_discovery.patterns import (
     translate_pattern,
 )
 from ollm.system.atomic import read_small_file
+from ollm.system.path_names import is_inside
 
 _MAX_FILE_BYTES = 4 << 20
 _MAX_PATTERN_BYTES = 4096
@@ -386,7 +387,7 @@ class RuleReader:
     def __init__(self, root: str, places: GitInfo, within: str | None = None) -> None:
         self._places = places
         self._root = root
-        above = [folder for folder in (places.repository, within) if folder and is_below(root, folder)]
+        above = [folder for folder in (places.repository, within) if folder and is_inside(root, folder)]
         self.top = min([root, *above], key=len)
         self.offset = os.fsencode(_cut_folder(root, self.top))
         self.bad: list[BadIgnoreRule] = []
@@ -405,7 +406,7 @@ class RuleReader:
         layers = RuleLayers(everywhere, ignore_case=self._places.ignore_case)
         _, *above = iter_upwards(self._root)
         for folder in reversed(above):
-            if is_below(folder, self.top):
+            if is_inside(folder, self.top):
                 prefix = "" if folder == self.top else f"{_cut_folder(folder, self.top)}/"
                 layers = self.read_layers(layers, folder, prefix, find_rule_names(folder))
         return layers
@@ -435,17 +436,12 @@ class RuleReader:
         if path is None or (not linked and os.path.islink(path)):
             return ()
         self.signatures[path] = read_signature(path)
-        source = _cut_folder(path, self._root) if is_below(path, self._root) else path
+        source = _cut_folder(path, self._root) if is_inside(path, self._root) else path
         return self._keep_bad_rules(read_ignore_file(path, base, source))
 
     def _keep_bad_rules(self, file: IgnoreFile) -> tuple[IgnoreRule, ...]:
         self.bad.extend(file.bad)
         return file.rules
-
-
-def is_below(path: str, folder: str) -> bool:
-    """Return True if a path is this folder or inside it, by name only."""
-    return path == folder or path.startswith(folder if folder.endswith("/") else f"{folder}/")
 
 
 def _cut_folder(path: str, folder: str) -> str:

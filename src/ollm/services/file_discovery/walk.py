@@ -17,10 +17,10 @@ from ollm.services.file_discovery.rules import (
     RuleReader,
     Signature,
     find_rule_names,
-    is_below,
     read_signature,
 )
 from ollm.system.folders import FolderMemory, FolderNames, read_names
+from ollm.system.path_names import is_inside
 
 
 class PendingDirectory(Data, frozen=True, kw_only=False, gc=False):
@@ -148,7 +148,7 @@ class Walk:
             target, mode = os.path.realpath(path, strict=True), os.stat(path).st_mode
         except OSError:
             return None
-        if target == path or not is_below(target, self._options.root):
+        if target == path or not is_inside(target, self._options.root):
             return None
         return "file" if stat.S_ISREG(mode) else "directory" if stat.S_ISDIR(mode) else None
 

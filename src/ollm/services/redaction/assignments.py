@@ -291,9 +291,7 @@ def _find_value(text: str, start: int, place: AssignmentContext) -> tuple[int, i
     value = found[0]
     if place.name.isupper() and place.name != "PWD" and place.tight and place.own_line:
         return found.span() if not PLACEHOLDER.fullmatch(value) else None
-    if not place.query and is_code(value):
-        return None
-    if not is_secret(value, place, quoted=False):
+    if (not place.query and is_code(value)) or not is_secret(value, place, quoted=False):
         return None
     return _find_passphrase(text, found, place) or _trim_span(found)
 

@@ -70,11 +70,7 @@ def recover_session(
 
 def is_large(*paths: Path) -> bool:
     """Return True if these files take so much time or memory to read that it should happen only once."""
-    return get_total_size(*paths) >= LARGE_BYTES
-
-
-def get_total_size(*paths: Path) -> int:
-    return sum(path.stat().st_size for path in paths if path.is_file())
+    return sum(path.stat().st_size for path in paths if path.is_file()) >= LARGE_BYTES
 
 
 def _read_end(paths: Paths, writer: SessionWriter, since: int, known: KnownState | None) -> LoadedSession | None:

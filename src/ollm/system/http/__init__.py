@@ -26,6 +26,7 @@ from ollm.system.http.client import (
     Timeouts,
     TooLarge,
     parse_address,
+    read_full_response,
 )
 
 __all__ = [
@@ -45,6 +46,7 @@ __all__ = [
     "iter_lines",
     "iter_server_events",
     "open_client",
+    "read_full_response",
 ]
 MAX_LINE_BYTES = 32 * 1024 * 1024
 

@@ -41,8 +41,10 @@ def build_profile(box: Box) -> str:
         "(deny signal)(allow signal (target same-sandbox))",
     ]
     if box.kind == "reading":
-        rules.append(r'(deny file-read* (regex #"/[.][eE][nN][vV][^/]*$"))')
-        rules.append(r'(allow file-read* (regex #"/[.][eE][nN][vV][.](example|sample|template)$"))')
+        rules += [
+            r'(deny file-read* (regex #"/[.][eE][nN][vV][^/]*$"))',
+            r'(allow file-read* (regex #"/[.][eE][nN][vV][.](example|sample|template)$"))',
+        ]
     else:
         rules += [f"(deny file-write* (subpath {_quote(path)}))" for path in box.protected]
         rules += [f"(allow file-write* (subpath {_quote(path)}))" for path in box.approved]

@@ -145,16 +145,18 @@ async def _send_request(target: WebTarget, settings: WebFetchSettings, sent: _We
     url = httpcore2.URL(
         scheme=target.scheme.encode(), host=target.host.encode(), port=target.port, target=target.path.encode()
     )
-    async with httpcore2.AsyncConnectionPool(network_backend=backend, ssl_context=secure) as pool:
-        async with pool.stream(sent.method, url, headers=list(headers.items()), content=sent.content) as reply:
-            received = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in reply.headers}
-            if sum(len(name) + len(value) for name, value in reply.headers) > MAX_HEADER_BYTES:
-                raise ToolFailure(
-                    "TooLarge", f"{target.url} answered with more than {MAX_HEADER_BYTES:,} bytes of headers."
-                )
-            moved = reply.status in _REDIRECT_STATUSES and "location" in received
-            body = b"" if moved else await _read_body(reply, received, target, settings.max_bytes)
-            return WebResponse(url=target.url, status=reply.status, headers=received, body=body)
+    async with (
+        httpcore2.AsyncConnectionPool(network_backend=backend, ssl_context=secure) as pool,
+        pool.stream(sent.method, url, headers=list(headers.items()), content=sent.content) as reply,
+    ):
+        received = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in reply.headers}
+        if sum(len(name) + len(value) for name, value in reply.headers) > MAX_HEADER_BYTES:
+            raise ToolFailure(
+                "TooLarge", f"{target.url} answered with more than {MAX_HEADER_BYTES:,} bytes of headers."
+            )
+        moved = reply.status in _REDIRECT_STATUSES and "location" in received
+        body = b"" if moved else await _read_body(reply, received, target, settings.max_bytes)
+        return WebResponse(url=target.url, status=reply.status, headers=received, body=body)
 
 
 async def _read_body(reply: httpcore2.Response, headers: Mapping[str, str], target: WebTarget, limit: int) -> bytes:

@@ -210,9 +210,7 @@ def _find_option_dangers(name: str, text: str) -> Iterator[str]:
 def _is_listing(name: str, words: Sequence[ShellWord], start: int) -> bool:
     """Return True if a subcommand that can list or change only lists, judged by its words."""
     rest = [word.text for word in words[start + 1 :]]
-    if name in _LISTING_OPTIONS and _has_only_list_options(name, rest):
-        return True
-    if name == "reflog" and not rest:
+    if (name in _LISTING_OPTIONS and _has_only_list_options(name, rest)) or (name == "reflog" and not rest):
         return True
     if name == "symbolic-ref":
         return len([text for text in rest if not text.startswith("-")]) == 1 and not {"-d", "--delete"} & set(rest)
