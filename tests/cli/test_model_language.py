@@ -286,6 +286,22 @@ async def test_several_calls_after_thinking_come_and_go_back_in_the_form_of_each
     assert ["the a" in first["content"], "the b" in second["content"]] == [True, True]
 
 
+async def test_a_recorded_call_of_llama_cpp_is_one_though_its_fence_leaks(tmp_path: Path) -> None:
+    """As llama.cpp b9844 streamed it: Qwen2.5-Coder 1.5B with the template of Llama 3.1."""
+    pieces = ('\n        "', "path", '":', ' "', "read", ".txt", '"', "\n    }")
+    identity = "UuxmWzelcFZDsc1fZTDq8vhoCUGlGekL"
+    deltas: list[dict[str, Any]] = [{"role": "assistant", "content": None}]
+    deltas += [{"content": text} for text in ("```", "json", "\n")]
+    deltas += [ask(entry(0, "{", identity, "read_file")), *(ask(entry(0, piece)) for piece in pieces)]
+    async with running(tmp_path, [Answer(deltas=deltas, reason="tool_calls"), "Done."]) as runner:
+        (runner.workspace / "read.txt").write_text("hello\n")
+        done = await runner.run("-p", "Read it")
+
+    assert done.code == 0
+    assert wire_ids(runner.server.chats[1]) == ([identity], [identity])
+    assert "hello" in runner.server.chats[1]["messages"][-1]["content"]
+
+
 async def test_thinking_and_calls_of_ollama_go_back_in_its_own_fields(tmp_path: Path) -> None:
     calls = [("read_file", {"path": "a.txt"}), ("read_file", {"path": "b.txt"})]
     async with OllamaServer([Answer(thinking="I read both.", calls=calls), "Done."], model="qwen3:30b") as server:
