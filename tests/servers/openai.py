@@ -108,8 +108,9 @@ class ScriptedServer(Server):
         for index, (name, arguments) in enumerate(answer.calls):
             chunks += _call(index, name, arguments)
         chunks.append(_delta({}, answer.reason or ("tool_calls" if answer.calls else "stop")))
-        usage = {"prompt_tokens": answer.prompt_tokens, "completion_tokens": answer.completion_tokens}
-        usage["prompt_tokens_details"] = {"cached_tokens": answer.cached_tokens}  # type: ignore[assignment]
+        usage: dict[str, Any] = {"prompt_tokens": answer.prompt_tokens, "completion_tokens": answer.completion_tokens}
+        if answer.cached_tokens is not None:
+            usage["prompt_tokens_details"] = {"cached_tokens": answer.cached_tokens}
         timings = {"timings": {"prompt_ms": 1000 * answer.read_seconds}} if answer.read_seconds else {}
         chunks.append({"choices": [], "usage": usage, **timings})
         return [_event(chunk) for chunk in chunks] + [b"data: [DONE]\n\n"]
