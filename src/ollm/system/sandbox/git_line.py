@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 import subprocess
 import tempfile
 from collections import Counter
@@ -138,8 +139,8 @@ class GitLine:
             if content != REPLACED and os.path.basename(path) in SETTINGS_NAMES:
                 yield from self._check_settings(path, before, content)
             elif content == REPLACED or not self._is_expected(path, before, content):
-                self._put_back(path, before)
-                yield f"{self._name(path)} was changed by code that ran in this line, and is put back."
+                done = self._put_back(path, before)
+                yield f"{self._name(path)} was changed by code that ran in this line, and {done}."
 
     def _is_expected(self, path: str, before: bytes | None, content: bytes | None) -> bool:
         """Return True for what git writes for a new worktree, and for what a removed one leaves."""
@@ -151,23 +152,23 @@ class GitLine:
 
     def _check_settings(self, path: str, before: bytes | None, content: bytes | None) -> Iterator[str]:
         if content is None and os.path.lexists(os.path.dirname(path)) and os.path.basename(path) == "config":
-            self._put_back(path, before)
-            yield f"{self._name(path)} was removed by code that ran in this line, and is put back."
+            done = self._put_back(path, before)
+            yield f"{self._name(path)} was removed by code that ran in this line, and {done}."
             return
         old, new = _list_settings(before), _list_settings(content)
         if new is None:
-            self._put_back(path, before)
-            yield f"{self._name(path)} could not be read after this line, and is put back."
+            done = self._put_back(path, before)
+            yield f"{self._name(path)} could not be read after this line, and {done}."
             return
         added = list((Counter(new) - Counter(old or [])).keys())
         harmful = [(name, value) for name, value in added if not self._is_harmless(path, name, value)]
         if harmful:
             names = dict.fromkeys(name for name, _ in harmful)
-            self._put_back(path, _rewrite(content or b"", old or [], names) or before)
+            done = self._put_back(path, _rewrite(content or b"", old or [], names) or before)
             shown = [f"git config -f {quote(path)} {quote(name)} {quote(value)}" for name, value in harmful]
             yield (
                 f"{', '.join(map(make_printable, names))} appeared in {self._name(path)} while this line ran, can name "
-                f"a program or a path, and is put back. The user can set it again with: "
+                f"a program or a path, and {done}. The user can set it again with: "
                 f"{make_printable(' && '.join(shown))}"
             )
 
@@ -185,30 +186,35 @@ class GitLine:
             for name in list_names(hooks):
                 path = os.path.join(hooks, name)
                 if not name.endswith(".sample"):
-                    self._put_back(path, None)
-                    yield f"The new hook {self._name(path)} is removed: the user's own git would run it."
+                    done = self._put_back(path, None)
+                    yield f"The new hook {self._name(path)} {done}: the user's own git would run it."
 
     def _check_gitlinks(self) -> Iterator[str]:
         """Take nested repositories out of the index, since the user's own git would follow their settings."""
         new = set(list_gitlinks(self.repository)) - self._gitlinks
         known = read_submodule_paths(self.repository.top) if new else set()
-        for path in sorted(new - known):
-            where = f"{make_printable(path)} is a repository of its own, which .gitmodules does not name"
-            if self._verbs & ADDING_VERBS:
+        for path in sorted(new):
+            shown = make_printable(path)
+            if path not in known and self._verbs & ADDING_VERBS:
                 _take_out(self.repository, path)
-                yield f"{where}. It is not added: git would follow its settings."
-            else:
-                yield f"{where}. Git follows its settings: look at {make_printable(path)}/.git/config."
+                yield f"{shown} is a repository of its own, which .gitmodules does not name. It is not added."
+            elif path not in known or os.path.isdir(os.path.join(self.repository.top, path, ".git")):
+                yield f"{shown} is a repository of its own. Git follows its settings: look at {shown}/.git/config."
 
-    def _put_back(self, path: str, content: bytes | None) -> None:
-        """Write a file of the repository, without following a link that was put in its way."""
+    def _put_back(self, path: str, content: bytes | None) -> str:
+        """Write a file of the repository, without following a link that was put in its way. Return what was done."""
         root = Path(self.repository.common)
         with suppress(OSError, ToolFailure, beneath.LinkFound):
-            with beneath.open_parent_directory(root, Path(path)) as above, suppress(FileNotFoundError):
+            with beneath.open_parent_directory(root, Path(path)) as above:
+                os.fchmod(above, stat.S_IMODE(os.fstat(above).st_mode) | stat.S_IRWXU)
                 if content is None or _read(path) == REPLACED:
-                    os.unlink(os.path.basename(path), dir_fd=above)
+                    with suppress(FileNotFoundError):
+                        os.unlink(os.path.basename(path), dir_fd=above)
             if content not in (None, REPLACED):
                 beneath.replace_file(root, Path(path), content, overwrite=True)
+        if _read(path) == content:
+            return "is removed" if content is None else "is put back"
+        return "could not be put back: repair it before you run git here"
 
     def _name(self, path: str) -> str:
         shown = os.path.relpath(path, self.repository.top) if is_inside(path, self.repository.top) else path
@@ -287,16 +293,16 @@ def _rewrite(content: bytes, old: Settings, names: Iterable[str]) -> bytes | Non
 
 
 def _take_out(repository: Repository, path: str) -> None:
+    """Remove a path from the index. This git runs outside the sandbox, so it gets an empty work tree: for an entry that
+    may have changed it would run the filters of the project."""
     program = find_program("git")
     if program is None:
         return
     variables = {**make_helper_environment(os.environ), **make_git_environment()}
-    variables |= {"GIT_DIR": repository.git, "GIT_WORK_TREE": repository.top}
-    with suppress(OSError, subprocess.SubprocessError):
-        command = [program, "update-index", "--force-remove", "--", path]
-        subprocess.run(
-            command, cwd=repository.top, env=variables, capture_output=True, timeout=GIT_SECONDS, check=False
-        )
+    command = [program, "update-index", "--force-remove", "--", path]
+    with tempfile.TemporaryDirectory(prefix="ollm-git-") as empty, suppress(OSError, subprocess.SubprocessError):
+        variables |= {"GIT_DIR": repository.git, "GIT_WORK_TREE": empty}
+        subprocess.run(command, cwd=empty, env=variables, capture_output=True, timeout=GIT_SECONDS, check=False)
 
 
 def list_protected(repository: Repository) -> Iterator[str]:
