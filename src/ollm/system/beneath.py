@@ -45,7 +45,7 @@ def open_parent_directory(root: Path, path: Path, *, create: bool = False) -> It
         os.close(current)
 
 
-def _change_mode(descriptor: int, mode: int) -> None:
+def change_mode(descriptor: int, mode: int) -> None:
     """Change the mode, even through a descriptor opened without permissions."""
     os.chmod(f"/proc/self/fd/{descriptor}" if hasattr(os, "O_PATH") else descriptor, mode)  # noqa: PTH101
 
@@ -56,7 +56,7 @@ def make_readable(path: str | Path) -> None:
     try:
         mode = os.fstat(descriptor).st_mode
         if not stat.S_ISLNK(mode):
-            _change_mode(descriptor, stat.S_IMODE(mode) | (0o700 if stat.S_ISDIR(mode) else 0o400))
+            change_mode(descriptor, stat.S_IMODE(mode) | (0o700 if stat.S_ISDIR(mode) else 0o400))
     finally:
         os.close(descriptor)
     for inner in Path(path).iterdir() if stat.S_ISDIR(mode) else ():

@@ -206,7 +206,7 @@ class GitLine:
         root = Path(self.repository.common)
         with suppress(OSError, ToolFailure, beneath.LinkFound):
             with beneath.open_parent_directory(root, Path(path)) as above:
-                os.fchmod(above, stat.S_IMODE(os.fstat(above).st_mode) | stat.S_IRWXU)
+                beneath.change_mode(above, stat.S_IMODE(os.fstat(above).st_mode) | stat.S_IRWXU)
                 if content is None or _read(path) == REPLACED:
                     with suppress(FileNotFoundError):
                         os.unlink(os.path.basename(path), dir_fd=above)
