@@ -9,7 +9,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from ollm.system.atomic import make_private_directory, replace_file
-from ollm.system.path_names import find_executable, find_git_directories, follow_dot_git, read_pointer, read_regular
+from ollm.system.path_names import (
+    find_executable,
+    find_git_directories,
+    follow_dot_git,
+    is_inside,
+    read_pointer,
+    read_regular,
+)
 from ollm.system.paths import has_login
 from ollm.system.sandbox.confined import (
     GIT_SETTINGS,
@@ -35,6 +42,7 @@ HARMLESS_SETTINGS = frozenset(
     "versionsort.suffix".split()
 )
 # Settings that git itself writes to a repository: by init, clone, branch, remote, submodule, worktree, sparse-checkout.
+USER_FILES = ("core.excludesfile", "core.attributesfile")  # files of the home that are copied for commands
 REPOSITORY_SETTINGS = HARMLESS_SETTINGS | frozenset(
     "core.repositoryformatversion core.bare core.logallrefupdates core.sparsecheckout core.sparsecheckoutcone "
     "remote.url remote.pushurl remote.fetch remote.push remote.tagopt remote.prune remote.mirror remote.promisor "
@@ -176,11 +184,25 @@ def write_git_settings(file: Path, home: str, workspace: str) -> str:
         pass
     make_private_directory(file.parent)
     states = {source: _get_state(source) for source in _follow_includes(sources, home)}
-    lines = [f"# {json.dumps(states)}"]
+    settings: Settings = []
     if any(map(os.path.exists, list_global_files(home))):
-        lines += _render_harmless_settings(read_git_settings(home, directory=workspace, scope=("--global",)) or ())
+        settings = read_git_settings(home, directory=workspace, scope=("--global",)) or []
+    named = {name: os.path.join(home, value.removeprefix("~/")) for name, value in settings if name in USER_FILES}
+    states |= {source: _get_state(source) for source in named.values()}
+    copies = [(name, _copy_file(source, file.with_name(f"{file.name}-{name}"))) for name, source in named.items()]
+    lines = [f"# {json.dumps(states)}", *_render_harmless_settings([*settings, *copies], str(file.parent))]
     replace_file(file, "\n".join([*lines, ""]).encode("utf-8", "surrogateescape"), durable=False)
     return str(file)
+
+
+def _copy_file(source: str, target: Path) -> str:
+    """Copy a file of the user that git reads, to a folder that commands see. Return where it is."""
+    try:
+        content = read_regular(source)
+    except OSError:
+        content = b""
+    replace_file(target, content, durable=False)
+    return str(target)
 
 
 def _get_state(path: str) -> list[int] | None:
@@ -191,9 +213,10 @@ def _get_state(path: str) -> list[int] | None:
     return [about.st_ctime_ns, about.st_ino, about.st_size]
 
 
-def _render_harmless_settings(settings: Iterable[tuple[str, str]]) -> Iterator[str]:
+def _render_harmless_settings(settings: Iterable[tuple[str, str]], folder: str) -> Iterator[str]:
     for name, value in settings:
-        known = name in HARMLESS_SETTINGS or name == "safe.directory" or name.startswith(HARMLESS_SECTIONS)
+        known = name in {*HARMLESS_SETTINGS, "safe.directory"} or name.startswith(HARMLESS_SECTIONS)
+        known = known or (name in USER_FILES and is_inside(value, folder))
         if known and "://" not in value:
             section, _, key = name.rpartition(".")
             quoted = value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
