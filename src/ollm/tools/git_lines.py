@@ -71,7 +71,7 @@ class LinePart(NamedTuple):
 def split_git_line(command: str) -> list[LinePart]:
     """Return the parts of a line that has git commands which write a repository, or [] if it has none, or if its parts
     cannot run one after another."""
-    if "git" not in command:
+    if "git" not in command or "OLDPWD" in command:  # no part knows the folder of the one before
         return []
     script = parse_script(command)
     if script.error or not script.statements:
@@ -145,6 +145,8 @@ class _Splitter:
             return None
         if name == "cd" and len(words) == 2 and words[1].static and not words[1].text.startswith(("-", "~")):
             return "cd", words[1].text, ""
+        if _changes_folder([word.text for word in words[:2]]):
+            raise _NotSplitError
         if name == "set" and len(words) > 1 and all(word.static for word in words):
             return "prelude", "", "set"
         static = self._has_harmless_texts(command) and all(word.static or word.quoted for word in words)
@@ -214,12 +216,15 @@ class _Splitter:
 
     def _check_state(self, statement: Node, part: LinePart) -> LinePart:
         """Return the part, unless it changes the shell in which the following ones run."""
+        if (statement.get("Cmd") or {}).get("Type") == "Subshell":
+            return part
         for node in iter_nodes(statement):
             kind = node.get("Type")
             arguments = node.get("Args") or ()
-            first = self._decoder.decode_words(arguments[0])[:1] if kind == "CallExpr" and arguments else []
             sets = kind == "CallExpr" and bool(node.get("Assigns")) and not arguments
-            if kind in ("FuncDecl", "DeclClause", "LetClause") or sets or (first and first[0].text in _STATE):
+            words = [word.text for word in self._decode({"Cmd": node})[:2]] if kind == "CallExpr" else []
+            changes = _changes_folder(words) or not _STATE.isdisjoint(words[:1])
+            if kind in ("FuncDecl", "DeclClause", "LetClause") or sets or changes:
                 raise _NotSplitError
         return part
 
@@ -237,6 +242,10 @@ class _Splitter:
             closed = text.rsplit(b"\n", 1)[-1].strip(b"\t") == marker
             texts += [text] if closed else [text.rstrip(b"\t\n") + b"\n" + marker if text else marker]
         return b"\n".join([*texts, b""]).decode("utf-8", "replace")
+
+
+def _changes_folder(words: Sequence[str]) -> bool:
+    return words[:1] == ["cd"] or (words[:1] in (["builtin"], ["command"]) and words[1:] == ["cd"])
 
 
 def _is_wrapped(statement: Node) -> bool:

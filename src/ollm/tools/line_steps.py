@@ -109,6 +109,8 @@ class LineSteps:
 
     def _render(self, parts: Sequence[LinePart]) -> str:
         pieces = [*self._prelude]
+        if self.status and "?" in parts[0].text and not self._stops_at_errors:
+            pieces.append(f"(exit {self.status})")  # what `$?` is for the first part
         for part in parts:
             group = f"{{ {part.text}\n}}"
             if part is parts[0] or part.joiner == ";":
