@@ -40,6 +40,8 @@ STORIES = {
     "a new repository": ["mkdir n && cd n && git init -q && echo 1 > a && git add -A && git commit -qm n", "git -C n log --oneline"],
     "hooks": ["git commit --allow-empty -qm x", "test -d gone && git add gone || echo none; false && git tag no; git tag yes"],
     "stops at errors": ["set -e\nfalse\ngit tag no", "set -euo pipefail; git tag yes; git log --oneline | tail -1"],
+    "exit codes": ['git tag top; [ $? -eq 0 ] && rm -f o; git add nope; echo "code: $?"', "(mkdir q && cd q) && git tag yes"],
+    "ignored by the user": ["echo s > token; echo 3 > f; git add -A && git commit -qm all"],
 }  # fmt: skip
 STATE = "git log --all --format='%s %an %D' | sort; git status -sb; git ls-files -s; git stash list; git branch; git tag; git remote -v"
 
@@ -55,6 +57,8 @@ def make_repository(place: Path) -> Path:
     """A home with a repository, made once: it takes twenty processes."""
     (place / "user/work").mkdir(parents=True)
     settings = "[user]\n\tname = A\n\temail = a@b.c\n[init]\n\tdefaultBranch = main\n[rerere]\n\tenabled = true\n"
+    settings += "[core]\n\texcludesFile = ~/ignored\n"
+    (place / "user/ignored").write_text("token\n")
     (place / "user/.gitconfig").write_text(settings)
     run(place, START)
     return place / "user"
@@ -96,6 +100,7 @@ HOSTILE = {
     "a hook that leaves a process": "(sleep 1; git config core.fsmonitor $HOME/evil) >/dev/null 2>&1 & disown",
     "a hook that adds attributes": "echo '* filter=x' > .git/info/attributes; git config filter.x.clean $HOME/evil",
     "a hook that makes a worktree": "mkdir -p .git/worktrees/x; echo /tmp > .git/worktrees/x/commondir; echo x > .git/worktrees/x/HEAD",
+    "a hook that locks the folder": "git config -f .git/config core.fsmonitor $HOME/evil; chmod 555 .git",
     "settings of a worktree": "git config extensions.worktreeConfig true; git config --worktree core.fsmonitor $HOME/evil",
 }  # fmt: skip
 
@@ -134,6 +139,19 @@ def test_code_outside_git_lines_changes_nothing_of_a_repository(place: Path) -> 
     assert "plain `git VERB …` commands" in told["llmContent"]
     (work / "s.sh").unlink()
     assert run(place, STATE) == before
+
+
+def test_a_folder_that_only_the_shell_knows_is_not_guessed(place: Path) -> None:
+    work = start(place, "full")
+    for name in ("d/b", "b"):
+        (work / name).mkdir(parents=True)
+
+    for folder in ('cd "$(dirname d/x)"', "command cd d", "cd d && cd -", "{ cd d; }"):
+        told = shell(place, f"{folder} && git add . && rm -rf b", "--yes")
+        assert "plain `git VERB …` commands" in told["llmContent"]
+
+    assert (work / "b").is_dir()
+    assert (work / "d/b").is_dir()
 
 
 def test_a_nested_repository_is_not_added_and_the_commit_goes_on_without_it(place: Path) -> None:
