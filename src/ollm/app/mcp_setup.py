@@ -63,13 +63,9 @@ def _merge_servers(process: ProcessScope) -> dict[str, Any]:
     return {**(process.extensions.mcp_servers if process.extensions else {}), **process.settings.mcp_servers}
 
 
-def _has_project_file(process: ProcessScope) -> bool:
-    return process.workspace is not None and (process.workspace / ".mcp.json").exists() and process.trusted
-
-
 def collect_entries(process: ProcessScope) -> tuple[dict[str, Any], list[str]]:
     """Merge the `.mcp.json` of a trusted workspace and the settings, which take precedence."""
-    if not _has_project_file(process):
+    if not (process.workspace is not None and (process.workspace / ".mcp.json").exists() and process.trusted):
         return _merge_servers(process), []
     assert process.workspace is not None
     project, notes = read_project_servers(process.workspace)

@@ -109,13 +109,10 @@ def parse_setting(key: str, text: str) -> Any:
         raise UsageError(f"{mistake.key}: {mistake.message}", action="See docs/configuration.md for all keys.")
     if key not in kinds and not _is_free_form(key):
         raise UsageError(
-            f"{key} is a section, not a setting.", action=f"Use one of its keys, such as {_find_first_key(key, kinds)}."
+            f"{key} is a section, not a setting.",
+            action=f"Use one of its keys, such as {next(name for name in kinds if name.startswith(key))}.",
         )
     return find_choice(kinds.get(key), value)
-
-
-def _find_first_key(section: str, kinds: dict[str, Any]) -> str:
-    return next(name for name in kinds if name.startswith(section))
 
 
 def _wants_text(kind: Any) -> bool:

@@ -96,7 +96,7 @@ def make_error_from_text(url: str, words: str, status: int, body: Any = None) ->
     told = f": {words}" if words else ""
     if _names_overflow(lowered, status, body):
         return _make_too_long_error(where, words, body)
-    if action := _explain_tool_support(lowered):
+    if action := next((action for words, action in TOOL_ACTIONS if all(word in lowered for word in words)), ""):
         return ToolsUnsupportedError(f"{where} does not support tools for this model{told}.", action=action)
     if _names_unknown_model(lowered, status):
         return UnknownModelError(
@@ -120,11 +120,6 @@ def _names_overflow(lowered: str, status: int, body: Any) -> bool:
         return True
     measured = LENGTH_WORDS.search(lowered) and EXCESS_WORDS.search(lowered)
     return bool(status in OVERFLOW_STATUSES and measured and ("context" in lowered or re.search(r"\d{3,}", lowered)))
-
-
-def _explain_tool_support(lowered: str) -> str:
-    """Return how the server would take tools, or "" if the text is about something else."""
-    return next((action for words, action in TOOL_ACTIONS if all(word in lowered for word in words)), "")
 
 
 def _names_unknown_model(lowered: str, status: int) -> bool:

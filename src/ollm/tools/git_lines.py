@@ -99,7 +99,11 @@ class _Splitter:
         if statement.get("Background") or statement.get("Coprocess"):
             raise _NotSplitError
         command = statement.get("Cmd") or {}
-        if command.get("Type") == "BinaryCmd" and command["Op"] in ("&&", "||") and not _is_wrapped(statement):
+        if (
+            command.get("Type") == "BinaryCmd"
+            and command["Op"] in ("&&", "||")
+            and not (statement.get("Redirs") or statement.get("Negated"))
+        ):
             yield from self._split_list(command["X"], joiner, is_last=False)
             yield from self._split_list(command["Y"], command["Op"], is_last=is_last)
             return
@@ -220,11 +224,10 @@ class _Splitter:
             return part
         for node in iter_nodes(statement):
             kind = node.get("Type")
-            arguments = node.get("Args") or ()
-            sets = kind == "CallExpr" and bool(node.get("Assigns")) and not arguments
             words = [word.text for word in self._decode({"Cmd": node})[:2]] if kind == "CallExpr" else []
-            changes = _changes_folder(words) or not _STATE.isdisjoint(words[:1])
-            if kind in ("FuncDecl", "DeclClause", "LetClause") or sets or changes:
+            assigns = kind == "CallExpr" and node.get("Assigns") and not node.get("Args")
+            sets = assigns or kind in ("FuncDecl", "DeclClause", "LetClause")
+            if sets or _changes_folder(words) or not _STATE.isdisjoint(words[:1]):
                 raise _NotSplitError
         return part
 
@@ -246,10 +249,6 @@ class _Splitter:
 
 def _changes_folder(words: Sequence[str]) -> bool:
     return words[:1] == ["cd"] or (words[:1] in (["builtin"], ["command"]) and words[1:] == ["cd"])
-
-
-def _is_wrapped(statement: Node) -> bool:
-    return bool(statement.get("Redirs") or statement.get("Negated"))
 
 
 def _list_redirections(statement: Node) -> Iterator[Node]:

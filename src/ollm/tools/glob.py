@@ -52,7 +52,7 @@ class Glob(Tool["FileDiscoveryService"], frozen=True):
             raise ToolFailure("ValidationError", f"path: {self.path} is a file; name a directory.")
         pattern = self._relativize_pattern(scope)
         found = await needs.find(str(scope.root), pattern, within=scope.within, links=True)
-        shown = [path for path in found.paths if self.include_hidden or not _is_hidden(path)]
+        shown = [path for path in found.paths if self.include_hidden or not (path.startswith(".") or "/." in path)]
         notes = [*scope.notes, *found.notes]
         if found.anywhere and shown:
             notes.append(f"none directly in {self.path}; searched **/{pattern}")
@@ -83,10 +83,6 @@ class Glob(Tool["FileDiscoveryService"], frozen=True):
             render_link(scope.render_path(path), f"{scope.root}/{path}") if path in links else scope.render_path(path)
             for path in ordered[:most]
         ] or [f"No files match {self.pattern}."]
-
-
-def _is_hidden(path: str) -> bool:
-    return path.startswith(".") or "/." in path
 
 
 def _make_age_key(scope: SearchScope, path: str) -> tuple[float, str]:

@@ -141,7 +141,11 @@ def _score_token(token: str, folded: Mapping[str, str], defined: Mapping[str, se
     rare = 0 < len(holding) <= max(2, len(folded) // 3)
     scores = dict.fromkeys(holding, _weigh(token) / len(holding)) if rare else {}
     defining = [name for name, names in defined.items() if token in names]
-    called = [name for name in folded if len(plain) > MIN_TOKEN_CHARS and _stem(name).casefold() == plain]
+    called = [
+        name
+        for name in folded
+        if len(plain) > MIN_TOKEN_CHARS and posixpath.splitext(posixpath.basename(name))[0].casefold() == plain
+    ]
     for found in (defining, called):
         for name in found:
             scores[name] = scores.get(name, 0.0) + DEFINED_SCORE / len(found)
@@ -150,10 +154,6 @@ def _score_token(token: str, folded: Mapping[str, str], defined: Mapping[str, se
 
 def _holds(token: str, text: str) -> bool:
     return token in text and re.search(rf"(?<!\w){re.escape(token)}(?!\w)", text) is not None
-
-
-def _stem(name: str) -> str:
-    return posixpath.splitext(posixpath.basename(name))[0]
 
 
 def _render_files(tokens: Sequence[str], chosen: Sequence[str], texts: Mapping[str, str]) -> list[tuple[str, str]]:

@@ -421,7 +421,7 @@ def fit_outline(definitions: Sequence[CodeDefinition], max_tokens: int, count: C
     omitted definitions."""
     shown = list(definitions)
     deepest = max((found.depth for found in shown), default=0)
-    while deepest > 0 and _count_lines(shown, count) > max_tokens:
+    while deepest > 0 and count("\n".join(render_definition(found) for found in shown)) > max_tokens:
         shown = [found for found in shown if found.depth < deepest]
         deepest -= 1
     lines = [render_definition(found) for found in shown]
@@ -445,7 +445,3 @@ def take_within(lines: Sequence[str], max_tokens: int, count: CountTokens) -> li
             break
         kept.append(line)
     return kept
-
-
-def _count_lines(definitions: Sequence[CodeDefinition], count: CountTokens) -> int:
-    return count("\n".join(render_definition(found) for found in definitions))

@@ -293,7 +293,7 @@ def _cap_lines(lines: list[str], most: int) -> list[str]:
 def find_importers(boundary: Boundary, path: Path, candidates: Sequence[Path]) -> dict[Path, str]:
     """Find a few files that import this one, with their texts; those in folders nearby first."""
     name = path.parent.name if path.stem in PACKAGE_FILES else path.stem
-    near = sorted(candidates[:MAX_READ_FILES], key=lambda each: _measure_distance(path, each))
+    near = sorted(candidates[:MAX_READ_FILES], key=lambda each: len(os.path.relpath(each, path.parent).split("/")))
     found: dict[Path, str] = {}
     for each in near:
         text = read_source(boundary, each) if each != path else None
@@ -303,7 +303,3 @@ def find_importers(boundary: Boundary, path: Path, candidates: Sequence[Path]) -
             if len(found) == MAX_IMPORTERS:
                 break
     return found
-
-
-def _measure_distance(path: Path, other: Path) -> int:
-    return len(os.path.relpath(other, path.parent).split("/"))

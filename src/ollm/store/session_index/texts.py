@@ -169,7 +169,7 @@ def holds_most(connection: sqlite3.Connection, ids: set[str]) -> bool:
 
 def scrub(connection: sqlite3.Connection, progress: Progress | None = None, seconds: float | None = None) -> None:
     """Merge until nothing is left of removed text. `seconds` limits the time; another call then continues."""
-    if not _is_marked(connection):
+    if not connection.execute("PRAGMA application_id").fetchone()[0]:
         return
     until = None if seconds is None else time.monotonic() + seconds
     total = connection.execute("SELECT count(*) FROM words_data").fetchone()[0] if progress else 0
@@ -201,10 +201,6 @@ def _merge_pages(connection: sqlite3.Connection, pages: int) -> bool:
 def _forget_texts(connection: sqlite3.Connection, texts: list[tuple[int]]) -> None:
     connection.execute("PRAGMA application_id = 1")  # the mark: words were taken out that are still in the file
     forget_rows(connection, texts)
-
-
-def _is_marked(connection: sqlite3.Connection) -> bool:
-    return bool(connection.execute("PRAGMA application_id").fetchone()[0])
 
 
 def _find_texts(connection: sqlite3.Connection, session: int) -> list[tuple[int]]:

@@ -139,8 +139,7 @@ class GitLine:
             if content != REPLACED and os.path.basename(path) in SETTINGS_NAMES:
                 yield from self._check_settings(path, before, content)
             elif content == REPLACED or not self._is_expected(path, before, content):
-                done = self._put_back(path, before)
-                yield f"{self._name(path)} was changed by code that ran in this line, and {done}."
+                yield f"{self._name(path)} was changed by code in this line, and {self._put_back(path, before)}."
 
     def _is_expected(self, path: str, before: bytes | None, content: bytes | None) -> bool:
         """Return True for what git writes for a new worktree, and for what a removed one leaves."""
@@ -152,13 +151,11 @@ class GitLine:
 
     def _check_settings(self, path: str, before: bytes | None, content: bytes | None) -> Iterator[str]:
         if content is None and os.path.lexists(os.path.dirname(path)) and os.path.basename(path) == "config":
-            done = self._put_back(path, before)
-            yield f"{self._name(path)} was removed by code that ran in this line, and {done}."
+            yield f"{self._name(path)} was removed by code in this line, and {self._put_back(path, before)}."
             return
         old, new = _list_settings(before), _list_settings(content)
         if new is None:
-            done = self._put_back(path, before)
-            yield f"{self._name(path)} could not be read after this line, and {done}."
+            yield f"{self._name(path)} could not be read after this line, and {self._put_back(path, before)}."
             return
         added = list((Counter(new) - Counter(old or [])).keys())
         harmful = [(name, value) for name, value in added if not self._is_harmless(path, name, value)]
@@ -186,8 +183,7 @@ class GitLine:
             for name in list_names(hooks):
                 path = os.path.join(hooks, name)
                 if not name.endswith(".sample"):
-                    done = self._put_back(path, None)
-                    yield f"The new hook {self._name(path)} {done}: the user's own git would run it."
+                    yield f"The new hook {self._name(path)} {self._put_back(path, None)}: the user's git would run it."
 
     def _check_gitlinks(self) -> Iterator[str]:
         """Take nested repositories out of the index, since the user's own git would follow their settings."""

@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from ollm.system.atomic import make_private_directory, replace_file
@@ -197,11 +198,8 @@ def write_git_settings(file: Path, home: str, workspace: str) -> str:
 
 def _copy_file(source: str, target: Path) -> str:
     """Copy a file of the user that git reads, to a folder that commands see. Return where it is."""
-    try:
-        content = read_regular(source)
-    except OSError:
-        content = b""
-    replace_file(target, content, durable=False)
+    with suppress(OSError):
+        replace_file(target, read_regular(source), durable=False)
     return str(target)
 
 

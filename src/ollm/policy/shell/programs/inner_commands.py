@@ -110,7 +110,10 @@ def _find_launched(how: Launching, words: Sequence[ShellWord]) -> list[InnerComm
     rest = words[(places[0] if places else 0) + 1 :][:MAX_WORDS]
     found: list[InnerCommand] = []
     if not how.one_word:
-        found += [InnerCommand(words=_drop_dashes(rest[index:]), guess=True) for index in _find_starts(rest, how.own)]
+        found += [
+            InnerCommand(words=tuple(word for word in rest[index:] if word.text != "--"), guess=True)
+            for index in _find_starts(rest, how.own)
+        ]
     if not how.split:
         quoted = [word.text for word in rest if " " in word.text]
         stripped = map(strip_command_prefix, quoted)
@@ -131,11 +134,6 @@ def _find_starts(words: Sequence[ShellWord], own: int) -> list[int]:
         if own < 0:
             break
     return found
-
-
-def _drop_dashes(words: Sequence[ShellWord]) -> tuple[ShellWord, ...]:
-    """Drop `--`: `PROGRAM -- ARGUMENT…` runs the program with these arguments."""
-    return tuple(word for word in words if word.text != "--")
 
 
 def strip_command_prefix(text: str) -> str:
