@@ -16,7 +16,11 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+import urllib.parse
+import urllib.request
 from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 from ruamel.yaml import YAML
@@ -57,13 +61,11 @@ def fetch_package(kind: str, name: str, version: str) -> Path | None:
     place = PLACE / f"{kind}-{name}-{version}".replace("/", "_")
     if not place.exists():
         with tempfile.TemporaryDirectory(dir=PLACE) as folder:
-            sdist = [
-                str(fetch_tools() / "pip"),
-                *["download", "-q", "--no-deps", "--no-binary", ":all:", "-d", "."],
-                f"{name}=={version}",
-            ]
-            npm = ["npm", "pack", "--silent", f"{name}@{version}"]
-            subprocess.run(sdist if kind == "pypi" else npm, cwd=folder, capture_output=True, timeout=600, check=False)
+            if kind == "pypi":
+                _fetch_source(name, version, Path(folder))
+            else:
+                words = ["npm", "pack", "--silent", f"{name}@{version}"]
+                subprocess.run(words, cwd=folder, capture_output=True, timeout=600, check=False)
             archives = [*Path(folder).glob("*.tar.gz"), *Path(folder).glob("*.tgz")]
             if not archives:
                 return None
@@ -72,6 +74,17 @@ def fetch_package(kind: str, name: str, version: str) -> Path | None:
             (top,) = (Path(folder) / "unpacked").iterdir()
             top.rename(place)
     return place
+
+
+def _fetch_source(name: str, version: str, folder: Path) -> None:
+    """Fetch the archive that the index names. pip would also build the package, which takes longer than all lines."""
+    asked = subprocess.run(["pip", "config", "get", "global.index-url"], capture_output=True, text=True, check=False)
+    page = f"{asked.stdout.strip() or 'https://pypi.org/simple'}/{name.replace('_', '-').replace('.', '-')}/"
+    with suppress(OSError), urllib.request.urlopen(page, timeout=60) as answer:
+        named = re.findall(rf'href="([^"#]*-{re.escape(version)}\.tar\.gz)', answer.read().decode())
+        for address in named[:1]:
+            with urllib.request.urlopen(urllib.parse.urljoin(page, address), timeout=600) as archive:
+                (folder / "source.tar.gz").write_bytes(archive.read())
 
 
 def list_lines(project: Path) -> list[str]:
@@ -159,8 +172,9 @@ def draw_lines(count: int | None = None) -> list[tuple[Path, str]]:
     seed, packages = read_packages()
     PLACE.mkdir(parents=True, exist_ok=True)
     lines = []
-    for package in packages:
-        project = fetch_package(*package)
+    with ThreadPoolExecutor(8) as pool:
+        projects = [*pool.map(lambda package: fetch_package(*package), packages)]
+    for project in projects:
         lines += [(project, line) for line in list_lines(project)] if project is not None else []
     random.Random(seed).shuffle(lines)
     return lines[:count]
