@@ -242,6 +242,7 @@ class WorkspaceScope:
 
     def create_sandbox(self) -> Sandbox:
         """Create the sandbox for this workspace's programs."""
+        from ollm.store.workspace_place import ensure_workspace_directory
         from ollm.system.sandbox.sandbox import Sandbox
 
         settings, process = self.process.settings.sandbox, self.process
@@ -266,6 +267,7 @@ class WorkspaceScope:
             programs=process.environment.get("PATH", ""),
             cache=cache,
             folders=self._folders,
+            prepare=lambda: ensure_workspace_directory(self.path, process.home),
             report=self._forward_report,
         )
 

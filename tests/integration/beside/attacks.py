@@ -84,7 +84,7 @@ class Target:
                 state[str(path)] = f"{path.lstat().st_mode} {_hash(path)}"
         hooks = self.side.workspace / ".git/hooks"
         state["hooks"] = " ".join(sorted(f"{path.name} {_hash(path)}" for path in hooks.glob("*")))
-        line = f"git config --local --list | grep -F {self.program}; git rev-parse v1 feat; ls .ollm"
+        line = f"git config --local --list | grep -F {self.program}; git rev-parse v1 feat; ls .ollm 2> /dev/null"
         state["git"] = self.side.run_outside(line)[1]
         return state
 
@@ -114,6 +114,7 @@ def try_attack(name: str, steps: list[Step], level: str) -> list[str]:
             if who == ">":
                 effects += target.find_effects(said) if not effects else []
                 target.side.run_outside(filled)
+                target.before = target.describe()
                 continue
             if name.endswith("hidden"):
                 (target.side.workspace / "s.sh").write_text(f"{filled}\n")

@@ -117,7 +117,8 @@ class Side:
             )  # fmt: skip
         except subprocess.TimeoutExpired:
             return 124, ""
-        return done.returncode, done.stdout + done.stderr
+        code = done.returncode if done.returncode >= 0 else 128 - done.returncode  # as a shell reports a signal
+        return code, done.stdout + done.stderr
 
     def describe(self) -> dict[str, str]:
         """Describe every file of the home, and each repository as git tells it."""

@@ -181,34 +181,34 @@ def draw_lines(count: int | None = None) -> list[tuple[Path, str]]:
 
 
 class Trial:
-    """Copies of a project, in which a line runs outside and in the sandbox."""
+    """Copies of a project, in which a line runs outside and, if that succeeds, in the sandbox."""
 
     def __init__(self, root: Path, project: Path, level: str, tools: Path) -> None:
-        path = f"{tools}:/usr/local/bin:/usr/bin:/bin"
-        self.sides = [Side(root / name, "empty", kind, path=path) for name, kind in (("a", "outside"), ("b", level))]
-        for side in self.sides:
-            shutil.copytree(project, side.workspace, symlinks=True, dirs_exist_ok=True)
-            side.run_outside("git init -q && git add -A && git commit -qm start && git tag 1.0.0")
-            places = [place for place in ("src", "lib", ".") if (side.workspace / place).is_dir()]
-            side.environment["PYTHONPATH"] = ":".join(str(side.workspace / place) for place in places)
+        self._root, self._project, self._level = root, project, level
+        self._path = f"{tools}:/usr/local/bin:/usr/bin:/bin"
 
     def run(self, line: str) -> tuple[str, str]:
         """Return how the two ended, or "" if the line does not count, and the reason of a difference."""
-        outside, boxed = self.sides
-        before, before_boxed = outside.describe(), boxed.describe()
-        code, _ = outside.run(line, SECONDS)
+        code, one, _ = self._run_side("a", "outside", line)
         if code != 0:
             return "", ""
-        other, said = boxed.run(line, SECONDS)
-        one = _list_changes(before, outside.describe())
-        two = _list_changes(before_boxed, boxed.describe())
+        other, two, said = self._run_side("b", self._level, line)
         if other != code:
             return "exit", said[-MAX_TEXT:]
-        return (
-            ("alike", "")
-            if one == two
-            else ("files", f"only outside {sorted(one - two)[:6]}, only in the box {sorted(two - one)[:6]}")
-        )
+        if one == two:
+            return "alike", ""
+        return "files", f"only outside {sorted(one - two)[:6]}, only in the box {sorted(two - one)[:6]}"
+
+    def _run_side(self, name: str, level: str, line: str) -> tuple[int, set[str], str]:
+        """Return the exit code, the changed files and what was said."""
+        side = Side(self._root / name, "empty", level, path=self._path)
+        shutil.copytree(self._project, side.workspace, symlinks=True, dirs_exist_ok=True)
+        side.run_outside("git init -q && git add -A && git commit -qm start && git tag 1.0.0")
+        places = [place for place in ("src", "lib", ".") if (side.workspace / place).is_dir()]
+        side.environment["PYTHONPATH"] = ":".join(str(side.workspace / place) for place in places)
+        before = side.describe()
+        code, said = side.run(line, SECONDS)
+        return code, _list_changes(before, side.describe()), said
 
 
 def _list_changes(before: dict[str, str], after: dict[str, str]) -> set[str]:

@@ -82,19 +82,11 @@ class GitLine:
 
     def __init__(self, repository: Repository, verbs: Iterable[str]) -> None:
         self.repository = repository
-        self._verbs = frozenset(verbs)
+        self.verbs = frozenset(verbs)
         self._known = list_git_directories(repository.common)
         self.protected = [*self._make_hooks()]
         self._before = self._read_files()
         self._gitlinks = set(list_gitlinks(repository))
-
-    @property
-    def asks_remotes(self) -> bool:
-        return not self._verbs.isdisjoint(REMOTE_VERBS)
-
-    @property
-    def pushes(self) -> bool:
-        return "push" in self._verbs
 
     def _make_hooks(self) -> Iterator[str]:
         """Return the folders of hooks. A missing one is created empty: only what exists can be read-only."""
@@ -191,7 +183,7 @@ class GitLine:
         known = read_submodule_paths(self.repository.top) if new else set()
         for path in sorted(new):
             shown = make_printable(path)
-            if path not in known and self._verbs & ADDING_VERBS:
+            if path not in known and self.verbs & ADDING_VERBS:
                 _take_out(self.repository, path)
                 yield f"{shown} is a repository of its own, which .gitmodules does not name. It is not added."
             elif path not in known or os.path.isdir(os.path.join(self.repository.top, path, ".git")):

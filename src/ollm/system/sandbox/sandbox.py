@@ -32,7 +32,7 @@ from ollm.system.sandbox.box import (
     list_visible_places,
 )
 from ollm.system.sandbox.confined import make_git_environment
-from ollm.system.sandbox.git_line import GitLine, find_local_remotes, list_protected
+from ollm.system.sandbox.git_line import REMOTE_VERBS, GitLine, find_local_remotes, list_protected
 from ollm.system.sandbox.git_settings import write_git_settings
 from ollm.system.sandbox.placeholders import Placeholders
 from ollm.system.sandbox.repositories import NoRepository, Repository, find_repository
@@ -73,11 +73,12 @@ class Sandbox:
         auto_approve: bool = False,
         programs: str = "",
         folders: FolderMemory | None = None,
+        prepare: Callable[[], object] = lambda: None,
         report: Callable[[str], None] = lambda _: None,
     ) -> None:
         """Of the `hidden` folders hooks and servers see those that are `shared`. `executed` are workspace files that
         they run: no command changes them. `programs` is the PATH for commands. `folders` are shared with other scans of
-        the workspace."""
+        the workspace. `prepare` makes ollm's own folder in it, since only what exists can be read-only."""
         self.mode = mode
         self.workspace = os.path.realpath(workspace)
         self._home = os.path.realpath(home)
@@ -95,6 +96,7 @@ class Sandbox:
         self._since = 0.0
         self._remotes: list[str] = []  # repositories that remotes name by a path, as of the first command
         self._placeholders = Placeholders()
+        self._prepare = prepare
         self._report = report
         self._reported = False
         self._lacking = ""  # why a better level could not be tried
@@ -321,7 +323,7 @@ class Sandbox:
 
     def _list_places_of(self, line: GitLine) -> Iterator[str]:
         """List the places outside the workspace that a git line writes."""
-        remotes = self._remotes if line.pushes else []
+        remotes = self._remotes if "push" in line.verbs else []
         for path in (line.repository.top, *line.repository.places, *remotes):
             if not is_in_any(path, self._changeable):
                 yield path
@@ -331,6 +333,8 @@ class Sandbox:
             self._remotes = find_local_remotes(repository)
         self._running = [one for one in self._running if not one.gone]
         if not self._running:
+            if not os.path.lexists(os.path.join(self.workspace, ".ollm")):
+                self._prepare()
             self._placeholders.remove()
             self._since = time.clock_gettime(FILE_CLOCK)
         self._placeholders.make(path for path in approved if not is_in_any(path, self._changeable))
@@ -354,7 +358,7 @@ class Sandbox:
         """Find what a git line sees besides: the remotes. And what a hook or a server sees: shared folders, and the
         hidden paths among its words. Of a script that is its whole folder. Paths that a command could replace by a link
         are left out."""
-        if line is not None and line.asks_remotes:
+        if line is not None and line.verbs & REMOTE_VERBS:
             yield from self._remotes
         if words is None:
             return

@@ -67,7 +67,7 @@ _PLAIN_SETTINGS = (
 _RUNNING_SUBCOMMANDS = frozenset(
     {"filter-branch", "bisect run", "submodule foreach", "send-email", "instaweb", "daemon"}
 )
-_WRITING_SUBCOMMANDS = ("checkout", "restore", "rm", "mv", "clean", "apply", "init", "clone", "worktree")
+_WRITING_SUBCOMMANDS = ("checkout", "restore", "rm", "mv", "clean", "apply", "init", "clone", "worktree", "submodule")
 _COMMAND_OPTIONS = ("--exec", "--upload-pack", "--receive-pack", "--open-files-in-pager", "--extcmd")
 _PROGRAM_SETTINGS = (
     r"(?i)(alias\..*|.*pager.*|.*editor|.*command|.*cmd|.*\.external|.*textconv|.*helper|.*program|core\.fsmonitor"
