@@ -7,6 +7,7 @@ import itertools
 import os
 import re
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from fnmatch import fnmatchcase
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from ollm.policy.shell.words import ShellWord
 from ollm.system.paths import Boundary, Judgement, explain_read_protection, is_environment_file
 from ollm.system.sandbox.box import WHOLE_LEVELS, Level
 from ollm.system.sandbox.git_settings import find_settings_with_login
+from ollm.system.sandbox.repositories import NoRepository, find_repository
 
 _TEMPORARY_PLACES = ("/tmp", "/dev/shm")  # noqa: S108 - the sandbox has its own
 _STREAM = r"/dev/(null|stdin|stdout|stderr|tty|zero|fd/\d+)"
@@ -173,7 +175,6 @@ class PathJudge:
         return Objections(remarks=(text,), locks=locks, opens=beginning.opens + likely.opens)
 
     def _check_likely(self, text: str, *, writing: bool) -> Objections:
-        """Check an uncertain path for protected places only."""
         found = NO_OBJECTIONS
         for judged in self._judge_places(text):
             if isinstance(judged, Judgement) and (judged.write_protection if writing else judged.read_protection):
@@ -218,10 +219,18 @@ class PathJudge:
         notes = (explain_steering(judged, self.boundary),) if writing and not locks else ()
         return Objections(locks=locks, opens=(str(judged.resolved),) if locks else (), notes=tuple(filter(None, notes)))
 
+    def _is_in_own_repository(self, path: Path) -> bool:
+        workspace = str(self.boundary.workspace)
+        with suppress(NoRepository, OSError):
+            repository = find_repository(workspace, workspace, str(self._home or "/"))
+            return path.is_relative_to(repository.top) and self._find_level() != "none"
+        return False
+
     def _is_open(self, judged: Judgement, *, writing: bool) -> bool:
-        """Return True for a path outside that `--yes` opens: installed software to read, and the sandbox's own
-        temporary folders. A folder there that holds the workspace or the home is not one of the sandbox."""
-        if not writing and is_system_file(judged.resolved):
+        """Return True for a path outside that `--yes` opens: installed software and the repository around the workspace
+        to read, and the sandbox's own temporary folders. A folder there that holds the workspace or the home is not one
+        of the sandbox."""
+        if not writing and (is_system_file(judged.resolved) or self._is_in_own_repository(judged.resolved)):
             return True
         top = next((Path(place) for place in _TEMPORARY_PLACES if judged.resolved.is_relative_to(place)), None)
         if top is None or self._find_level() not in WHOLE_LEVELS:

@@ -117,7 +117,6 @@ def _has_login(boundary: Boundary) -> bool:
 
 
 def _add_notes(part: CommandPart, start: int, judge: PathJudge) -> CommandPart:
-    """Add the reason why it must run outside the sandbox."""
     texts = [word.text for word in part.words]
     if part.directories and (keys := explain_needed_keys(texts, start, part.directories[0], judge.boundary)):
         return msgspec.structs.replace(part, outside=keys)
@@ -247,7 +246,6 @@ def _find_paths(name: str, words: Sequence[ShellWord], start: int) -> list[Shell
 
 
 def _find_joined_files(name: str, word: ShellWord) -> list[ShellWord]:
-    """Find the file in `--contents=FILE` or `-fFILE`."""
     option, equals, path = word.text.partition("=")
     if not (equals and any(one.startswith(option[2:]) for one in _FILE_OPTIONS)) or not option.startswith("--"):
         letter = _FILE_LETTERS.get(name)

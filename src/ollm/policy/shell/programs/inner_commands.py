@@ -103,7 +103,6 @@ def join_script(words: Sequence[ShellWord]) -> InnerCommand:
 
 
 def _find_launched(how: Launching, words: Sequence[ShellWord]) -> list[InnerCommand]:
-    """Find everything the words could make the program run."""
     places = [index for index, word in enumerate(words[:MAX_WORDS]) if word.text in how.after]
     if how.after and not places:
         return []
