@@ -71,13 +71,6 @@ class World:
         self._namespaces: tuple[int, ...] = make_namespaces(self.box("working")) if self.level == "full" else ()
         self._control, self._host = start_host(self._namespaces)
 
-    def in_workspace(self, workspace: Path) -> "World":
-        """The same world with another workspace."""
-        other = copy.copy(self)
-        other.workspace = workspace
-        other._enter()
-        return other
-
     def sibling(self) -> "World":
         """Another place to run commands in, of the same session."""
         other = copy.copy(self)

@@ -14,7 +14,7 @@ import socket
 import struct
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
@@ -26,7 +26,6 @@ from ollm.system.sandbox.box import Box, Level
 __all__ = ["ChildProcess", "ProcessCommand", "ProcessHost", "StartError"]
 
 T = TypeVar("T")
-SETTLING_SECONDS = 0.25  # in which whoever waits for a command has finished with it
 _PACKAGE_ROOT = str(Path(__file__).parents[2])
 _POOL_SCRIPT = (
     "import sys; sys.path.append(sys.argv[1]); from ollm.system.supervisor import main; main(int(sys.argv[2]))"
@@ -72,10 +71,6 @@ class ChildProcess:
     async def wait(self) -> int:
         """Wait for the command's exit code, or minus its signal. Its descendants may still run."""
         return await asyncio.shield(self._exited)
-
-    def call_when_gone(self, call: Callable[[], None]) -> None:
-        """Call this a little after the command and all its descendants have ended."""
-        self._gone.add_done_callback(lambda _: self._loop.call_later(SETTLING_SECONDS, call))
 
     async def end(self, grace: float = 0.25) -> None:
         """End the whole tree: SIGTERM, then after `grace` seconds SIGKILL. Returns when all processes are gone."""

@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import hashlib
 import re
-import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
-from tests.integration.beside.sides import Side
+from tests.integration.beside.sides import Side, make_folder
 from tests.integration.beside.stories import Step, read_stories
 
 FILE = Path(__file__).with_name("attacks.txt")
@@ -105,9 +104,7 @@ def _hash(path: Path) -> str:
 
 
 def try_attack(name: str, steps: list[Step], level: str) -> list[str]:
-    root = Path(tempfile.mkdtemp(prefix="ollm-attack-", dir=Path.home() / ".cache")).resolve()
-    target = Target(root, level)
-    try:
+    with make_folder("ollm-attack-", Path.home() / ".cache") as root, closing(Target(root, level)) as target:
         said, effects = "", list[str]()
         for who, line in steps:
             filled = target.fill(line)
@@ -120,11 +117,7 @@ def try_attack(name: str, steps: list[Step], level: str) -> list[str]:
                 (target.side.workspace / "s.sh").write_text(f"{filled}\n")
                 filled = "bash s.sh"
             said += target.side.run(filled)[1].replace(line, "")
-        effects += ["the program ran later"] if target.mark.exists() and not effects else []
-        return effects
-    finally:
-        target.close()
-        shutil.rmtree(root, ignore_errors=True)
+        return [*effects, *(["the program ran later"] if target.mark.exists() and not effects else [])]
 
 
 def main(level: str, part: str = "0/1") -> int:

@@ -9,7 +9,9 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 OLLM = str(Path(sys.executable).with_name("ollm"))
@@ -160,6 +162,12 @@ class Side:
             "git symbolic-ref -q HEAD; git stash list --format=%s; git config --local --list | sort; git ls-files -s | cut -f2; ls .git/hooks"
         )
         return CHANGING.sub("H", self.run_outside(line, place)[1].replace(str(self.root), "ROOT"))
+
+
+@contextmanager
+def make_folder(prefix: str, parent: Path | None) -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix=prefix, dir=parent, ignore_cleanup_errors=True) as folder:
+        yield Path(folder).resolve()
 
 
 def compare(outside: dict[str, str], boxed: dict[str, str]) -> list[str]:

@@ -5,13 +5,11 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
-import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from tests.integration.beside.sides import Side, compare
+from tests.integration.beside.sides import Side, compare, make_folder
 
 FILE = Path(__file__).with_name("stories.txt")
 Step = tuple[str, str]
@@ -52,8 +50,7 @@ def play(side: Side, steps: list[Step]) -> list[tuple[str, int, str]]:
 def find_differences(name: str, steps: list[Step], level: str) -> list[str]:
     place = name.partition(":")[0]
     parent = None if place == "tmp" else Path.home() / ".cache"
-    root = Path(tempfile.mkdtemp(prefix="ollm-beside-", dir=parent)).resolve()
-    try:
+    with make_folder("ollm-beside-", parent) as root:
         sides = [Side(root / one, place, kind) for one, kind in (("a", "outside"), ("b", level))]
         played = [play(side, steps) for side in sides]
         found = [
@@ -62,8 +59,6 @@ def find_differences(name: str, steps: list[Step], level: str) -> list[str]:
             if other != code
         ]
         return [*found, *compare(*(side.describe() for side in sides))]
-    finally:
-        shutil.rmtree(root, ignore_errors=True)
 
 
 def main(level: str, part: str = "0/1", wanted: str = "") -> int:

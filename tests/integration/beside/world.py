@@ -2,13 +2,14 @@
 
 world.txt names the packages and the seed. A package's lines are those of its CI workflows, Makefile, tox and nox files,
 package.json scripts and CONTRIBUTING page, drawn by the seed; none is picked by hand. Counted are lines that exit 0
-outside. `python -m tests.integration.beside.world LEVEL COUNT [REPORT]` prints the misses.
+outside. `python -m tests.integration.beside.world LEVEL COUNT` prints the misses.
 """
 
 from __future__ import annotations
 
 import configparser
 import json
+import os
 import random
 import re
 import shutil
@@ -26,7 +27,7 @@ from pathlib import Path
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
-from tests.integration.beside.sides import Side
+from tests.integration.beside.sides import Side, make_folder
 from tests.integration.packages import CACHE, run_installer
 
 FILE = Path(__file__).with_name("world.txt")
@@ -78,8 +79,8 @@ def fetch_package(kind: str, name: str, version: str) -> Path | None:
 
 def _fetch_source(name: str, version: str, folder: Path) -> None:
     """Fetch the archive that the index names. pip would also build the package, which takes longer than all lines."""
-    asked = subprocess.run(["pip", "config", "get", "global.index-url"], capture_output=True, text=True, check=False)
-    page = f"{asked.stdout.strip() or 'https://pypi.org/simple'}/{name.replace('_', '-').replace('.', '-')}/"
+    index = os.environ.get("PIP_INDEX_URL", "https://pypi.org/simple")
+    page = f"{index}/{re.sub('[_.]', '-', name)}/"
     with suppress(OSError), urllib.request.urlopen(page, timeout=60) as answer:
         named = re.findall(rf'href="([^"#]*-{re.escape(version)}\.tar\.gz)', answer.read().decode())
         for address in named[:1]:
@@ -221,11 +222,8 @@ def run_lines(lines: Iterable[tuple[Path, str]], level: str, wanted: int) -> Ite
     tools = fetch_tools()
     counted = 0
     for project, line in lines:
-        root = Path(tempfile.mkdtemp(prefix="ollm-world-", dir=Path.home() / ".cache")).resolve()
-        try:
+        with make_folder("ollm-world-", Path.home() / ".cache") as root:
             ended, reason = Trial(root, project, level, tools).run(line)
-        finally:
-            shutil.rmtree(root, ignore_errors=True)
         if ended:
             counted += 1
             yield {"package": project.name, "line": line, "ended": ended, "reason": reason}
@@ -233,12 +231,10 @@ def run_lines(lines: Iterable[tuple[Path, str]], level: str, wanted: int) -> Ite
             return
 
 
-def main(level: str, wanted: str = "10000", report: str = "") -> int:
+def main(level: str, wanted: str = "10000") -> int:
     results = []
     for result in run_lines(draw_lines(), level, int(wanted)):
         results.append(result)
-        if report:
-            Path(report).write_text(json.dumps(results, indent=1), encoding="utf-8")
         if result["ended"] != "alike":
             print(result["package"], result["line"], result["reason"], sep="\n    ", flush=True)
     alike = sum(result["ended"] == "alike" for result in results)

@@ -220,10 +220,9 @@ class PathJudge:
         return Objections(locks=locks, opens=(str(judged.resolved),) if locks else (), notes=tuple(filter(None, notes)))
 
     def _is_in_own_repository(self, path: Path) -> bool:
-        workspace = str(self.boundary.workspace)
         with suppress(NoRepository, OSError):
-            repository = find_repository(workspace, workspace, str(self._home or "/"))
-            return path.is_relative_to(repository.top) and self._find_level() != "none"
+            found = find_repository(*map(str, (self.boundary.workspace, self.boundary.workspace, self._home or "/")))
+            return path.is_relative_to(found.top) and self._find_level() != "none"
         return False
 
     def _is_open(self, judged: Judgement, *, writing: bool) -> bool:

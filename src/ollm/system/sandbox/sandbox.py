@@ -293,11 +293,10 @@ class Sandbox:
         caches = self.find_caches(server)
         caches.mkdir(mode=0o700, parents=True, exist_ok=True)
         opened = tuple(map(os.path.realpath, approved))
-        protected = list[str]()
+        protected, places = list[str](), tuple[str, ...]()
         if kind == "working":
             self._begin(opened)
-        places = () if line is None else tuple(self._list_places_of(line))
-        if kind == "working":
+            places = () if line is None else tuple(self._list_places_of(line))
             changeable = (*self._changeable, *opened, *places)
             there = (path for path in dict.fromkeys(self._list_protected(line)) if not os.path.islink(path))
             protected = [path for path in there if os.path.exists(path) and is_in_any(path, changeable)]
