@@ -71,10 +71,10 @@ def get_approval(conversation: ConversationParts) -> Approval:
 
 async def change_model(conversation: ConversationParts, name: str) -> None:
     """Switch to another model from the configured servers."""
+    if conversation.state.before_model_change:  # first: a server may unload the one to load the other
+        await conversation.state.before_model_change()
     chosen = await conversation.choose_model(name)
     await take_snapshot(conversation, "window")
-    if conversation.state.before_model_change:
-        await conversation.state.before_model_change()
     await conversation.state.model.provider.close()
     conversation.state.model = chosen
     conversation.prompt.counter.calibrate(chosen.facts.token_factor, chosen.facts.token_samples)
