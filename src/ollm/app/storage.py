@@ -224,7 +224,9 @@ def find_wanted_session(storage: Storage) -> str | None:
     if not options.newest:
         return None
     listed = storage.scope.context.list_counted_sessions()
-    here = (found for found, messages in listed if messages and storage.scope.works_here(found.workspace))
+    saved = storage.scope.context.database.load_context
+    begun = (found for found, messages in listed if messages or saved(found.session_id))  # by goals and entries, too
+    here = (found for found in begun if storage.scope.works_here(found.workspace))
     unarchived = [found for found in here if found.status != "archived"]
     none = "All sessions of this workspace are in use" if unarchived else "No session in this workspace yet"
     if options.beside:

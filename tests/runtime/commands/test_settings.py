@@ -276,7 +276,7 @@ async def test_tools_permissions_and_models_are_listed(talking: Talking) -> None
         assert "No grants." in permissions.text
         assert permissions.data == {"approval": "ask", "grants": []}
         models = await talk.run("/model")
-        assert "| scripted | ← now |" in models.text
+        assert "| scripted |  | ← now |" in models.text
         assert models.data["options"] == ["scripted", "other"]
 
 

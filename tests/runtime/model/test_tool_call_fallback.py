@@ -96,7 +96,7 @@ async def test_ollama_is_bound_by_its_format() -> None:
 
 
 async def test_the_speed_is_learnt_from_the_first_answer_alone() -> None:
-    slow = Answer(text="word " * 30, delay=0.3, pace=0.02, prompt_tokens=600, completion_tokens=30)
+    slow = Answer(text="word " * 30, delay=0.3, pace=0.02, prompt_tokens=600, completion_tokens=30, cached_tokens=0)
     async with talking([slow, slow]) as (model, _):
         await asked(model)
         first = model.facts

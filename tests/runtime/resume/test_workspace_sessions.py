@@ -1,6 +1,5 @@
 """A workspace and its sessions, rebuilt from the archive."""
 
-import asyncio
 import os
 import signal
 from collections.abc import Iterator
@@ -14,7 +13,6 @@ from ollm.domain.errors import BusyError
 from ollm.domain.messages import Message, Role, TextPart, ToolCallPart, ToolResultPart
 from ollm.domain.session import ChatSession, Session, SessionMetadata, SessionSummary
 from ollm.domain.tools import RecordedResult, ToolCallRecord
-from ollm.runtime.resume import workspace_sessions as module
 from ollm.runtime.resume.workspace_sessions import WorkspaceContext, build_episodes, find_newest_number, take_lease
 from ollm.store.lease import Lease
 from ollm.store.workspace_db import WorkspaceDatabase
@@ -236,30 +234,4 @@ async def test_one_that_is_held_is_refused_with_who_has_it(tmp_path: Path) -> No
 
     with pytest.raises(BusyError, match=f"process {os.getpid()}"):
         await take_lease(Lease(tmp_path), force=False)
-    owner.release()
-
-
-async def test_a_forced_one_waits_until_the_owner_gives_way(tmp_path: Path) -> None:
-    owner, other = Lease(tmp_path), Lease(tmp_path)
-    owner.acquire()
-    taking = asyncio.create_task(take_lease(other, force=True))
-    await asyncio.sleep(0.1)
-    assert not taking.done()
-
-    owner.release()
-    await asyncio.wait_for(taking, 30)
-
-    assert other.held
-    other.release()
-
-
-async def test_an_owner_that_does_not_give_way_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "OWNER_TIMEOUT_SECONDS", 0.1)
-    owner = Lease(tmp_path)
-    owner.acquire()
-
-    with pytest.raises(BusyError, match="It was asked to close but did not") as told:
-        await take_lease(Lease(tmp_path), force=True)
-
-    assert told.value.action == "Stop that process, then try again."
     owner.release()

@@ -185,7 +185,13 @@ def _render_excerpt(name: str, text: str, tokens: Sequence[str], mentioned: Iter
     for number, (start, end) in enumerate(spans):
         shown += ["...", *lines[start:end]] if number else lines[start:end]
     if not spans:
-        told, shown = "Its definitions", [lines[_find_head(found, lines)] for found in definitions[:MAX_EXCERPT_LINES]]
+        told, shown = (
+            "Its definitions",
+            [
+                lines[next(n for n in range(found.start, found.end) if not lines[n].lstrip().startswith("@"))]
+                for found in definitions[:MAX_EXCERPT_LINES]
+            ],
+        )
     if not shown:
         told, shown = "It begins", lines[:3]
     body = "\n".join(line[:MAX_LINE_CHARS] for line in shown)
@@ -220,11 +226,6 @@ def _find_opening(definition: Definition, definitions: Sequence[Definition]) -> 
     """Find the beginning of a long definition: for a class, up to the end of its first method."""
     inside = (found.end for found in definitions if definition.start < found.start < definition.end)
     return definition.start, min(next(inside, definition.end), definition.start + MAX_DEFINITION_LINES)
-
-
-def _find_head(definition: Definition, lines: list[str]) -> int:
-    """Return the line that names a definition, below its decorators."""
-    return next(n for n in range(definition.start, definition.end) if not lines[n].lstrip().startswith("@"))
 
 
 def _find_around(hit: int, lines: list[str], definitions: Sequence[Definition]) -> Span:

@@ -148,13 +148,11 @@ def _read_query(texts: SessionTexts, query: str) -> Query:
         name = " ".join(parts) if len(parts) > 1 and not runs else ""
         is_identifier = bool(name) and has_digit(name)  # none of its parts can stand for it
         names += [name] if is_identifier or (name and texts.holds(name)) else []
-        words += [] if is_identifier else [word for word in parts if _is_telling_word(word)]
+        words += (
+            [] if is_identifier else [word for word in parts if len(word) > 1 or word.isdigit() or is_picture(word)]
+        )
     chosen = list(dict.fromkeys([*names, *words, *pairs]))[:MAX_TERMS]
     return Query(terms=tuple(_make_term(texts, word, is_pair=word in pairs) for word in chosen))
-
-
-def _is_telling_word(word: str) -> bool:
-    return len(word) > 1 or word.isdigit() or is_picture(word)
 
 
 def _make_term(texts: SessionTexts, word: str, *, is_pair: bool = False) -> Term:

@@ -68,7 +68,8 @@ def import_session(document: bytes, records: bytes, damage: DamageReport) -> Imp
     importer = _SessionImporter(damage)
     importer.add_document(document.removeprefix(_MARK))
     importer.add_records(records)
-    return importer.finish(was_ours=document.partition(b"\n")[0].endswith(OPEN.strip()))
+    head = document.partition(b"\n")[0]
+    return importer.finish(was_ours=head.startswith(b'{"sessionId"') and head.endswith(OPEN.strip()))
 
 
 class _SessionImporter:
@@ -262,6 +263,9 @@ class _SessionImporter:
         self._answers[answer] = _Answer(answer, at, number, journal.extend_parts(before.parts, parts))
 
     def finish(self, *, was_ours: bool) -> ImportedSession:
+        if not isinstance(self._head.get("metadata", {}), dict):
+            del self._head["metadata"]
+            self._damage.note("the metadata is damaged")
         under_way = self._finish_answers()
         messages = self._number_messages()
         calls = [found for found in map(self._join_call, self._calls) if found]

@@ -75,15 +75,13 @@ def unwrap_find(_program: Program, words: Sequence[ShellWord]) -> list[InnerComm
     inner: list[InnerCommand] = []
     for start in [index for index, word in enumerate(words) if word.text in _RUNNING]:
         end = start + 1
-        while end < len(words) and words[end].text != ";" and not _ends_with_braces(words, end):
+        while (
+            end < len(words) and words[end].text != ";" and not (words[end].text == "+" and words[end - 1].text == "{}")
+        ):
             end += 1
         command = tuple(UNKNOWN_WORD if word.text == "{}" else word for word in words[start + 1 : end])
         inner += [InnerCommand(words=command, more=True)] if command else []
     return inner
-
-
-def _ends_with_braces(words: Sequence[ShellWord], index: int) -> bool:
-    return words[index].text == "+" and words[index - 1].text == "{}"
 
 
 _ADDRESS = r"(?:\d+(?:~\d+)?|\$|/(?:[^/\\\n]|\\.)*/[IM]*|\\%(?:[^%\\\n]|\\.)*%)"
