@@ -8,69 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from msgspec.structs import replace
 
-from ollm.cli.doctor import (
-    Diagnosis,
-    ReachableServer,
-    ServerReport,
-    suggest_next_step,
-)
-from ollm.cli.machine import (
-    Gpu,
-    Hardware,
-    MachineCheck,
-    choose_model_size,
-    inspect_hardware,
-    measure_disk_usage,
-    suggest_models,
-)
-from ollm.domain.errors import NoServerError
-from ollm.domain.model_facts import ModelFacts
+from ollm.cli.machine import Gpu, inspect_hardware
 from tests.cli.command import ollm
 from tests.cli.running import Runner, running
 from tests.cli.terminal import CTRL_C, at_terminal
 from tests.servers.answers import Answer, Request
 from tests.servers.files import FileServer, serving
 from tests.servers.openai import ScriptedServer
-
-REPORT = ServerReport(
-    type="openai", base_url="u", why="w", model="m", window=4096, window_why="", served=4096, trained=32768
-)
-
-
-def found(server: ServerReport | None = REPORT, **more: Any) -> Diagnosis:
-    known = {
-        "facts": ModelFacts(key="k"),
-        "answering": (),
-        "machine": (MachineCheck(name="rg", ok=True, detail=""), MachineCheck(name="[mcp]", ok=False, detail="")),
-        "problems": (),
-        "hardware": Hardware(memory_bytes=0, cores=1),
-        "models": {},
-    }
-    place = {"sandbox": "", "log": Path("l"), "log_bytes": 0, "home": Path("h"), "disk": (), "next": ""}
-    return Diagnosis(server=server, error=None, **{**known, **place, **more})  # type: ignore[arg-type]
-
-
-def test_the_next_step_is_the_one_that_helps_most() -> None:
-    missing = (MachineCheck(name="rg", ok=False, detail="finds files"),)
-    other = ReachableServer(label="Ollama", base_url="http://o", models=())
-    wide = replace(REPORT, window=32768, served=32768)
-    beyond = replace(REPORT, window=32768)
-
-    nobody = found(None, problems=("p",), machine=missing)
-    assert suggest_next_step(nobody, NoServerError("x", action="Start it.")) == "Start it."
-    error = NoServerError("x", action="Start it; `ollm doctor` lists the servers it finds.")
-    assert suggest_next_step(found(None, answering=(other,)), error) == "Start it. Or use Ollama, running at http://o."
-    assert suggest_next_step(found(None, facts=None), None) == "Start a model server."
-    assert "config check" in suggest_next_step(found(problems=("p",), machine=missing), None)
-    assert suggest_next_step(found(machine=missing), None) == "Install rg (finds files)."
-    assert "window is small (4,096): serve 8,192 tokens" in suggest_next_step(found(), None)
-    assert "ollm models probe" in suggest_next_step(found(replace(REPORT, trained=4096)), None)
-    assert "ollm models get" in suggest_next_step(found(replace(REPORT, type="embedded", model="smollm2")), None)
-    assert "set provider.contextWindow 4096" in suggest_next_step(found(beyond), None)
-    assert "`ollm models probe`" in suggest_next_step(found(wide), None)
-    assert suggest_next_step(found(wide, facts=ModelFacts(key="k", probed="2026-01-01")), None) == "All set."
 
 
 class OddServer(ScriptedServer):
@@ -88,7 +33,7 @@ def refusal(message: str) -> dict[str, Any]:
     return {"error": {"message": message}}
 
 
-async def run(tmp_path: Path, server: OddServer, *arguments: str, **variables: str) -> Any:
+async def run(tmp_path: Path, server: OddServer, *arguments: str, **variables: Any) -> Any:
     async with server:
         runner = Runner(tmp_path, server)
         runner.home.mkdir()
@@ -109,6 +54,21 @@ async def test_a_refused_list_of_models_is_no_empty_one(tmp_path: Path, status: 
 
     assert done.code == 4
     assert said in done.out
+
+
+@pytest.mark.parametrize(
+    ("window", "set_to", "said"),
+    [
+        (4096, "", "The context window is small (4,096): serve 8,192 tokens or more."),
+        (8192, "32768", "`ollm config set provider.contextWindow 8192`."),
+        (32768, "", "All set. To test what this model can do: `ollm models probe` (minutes)."),
+    ],
+)
+async def test_the_next_step_is_the_one_that_helps_most(tmp_path: Path, window: int, set_to: str, said: str) -> None:
+    server = OddServer({}, kind="llama.cpp", window=window)
+    done = await run(tmp_path, server, "doctor", **({"contextWindow": int(set_to)} if set_to else {}))
+
+    assert done.out.splitlines()[-1].endswith(said)
 
 
 async def test_a_server_without_a_list_is_used(tmp_path: Path) -> None:
@@ -281,26 +241,6 @@ async def test_the_doctor_says_what_it_waits_for_on_a_terminal(tmp_path: Path) -
 GB = 2**30
 
 
-@pytest.mark.parametrize(
-    ("memory", "cores", "gpu", "size"),
-    [
-        (24, 2, None, "3b"),
-        (256, 64, None, "7b"),
-        (4, 4, None, "1.5b"),
-        (64, 16, 24, "32b"),
-        (16, 8, 8, "7b"),
-        (16, 8, 4, "3b"),
-    ],
-)
-def test_the_model_fits_the_machine(memory: int, cores: int, gpu: int | None, size: str) -> None:
-    found = Gpu(name="GPU", memory_bytes=gpu * GB) if gpu else None
-    hardware = Hardware(memory_bytes=memory * GB, cores=cores, gpu=found)
-
-    assert choose_model_size(hardware) == size
-    assert suggest_models(hardware)["ollama"] == f"ollama pull qwen2.5-coder:{size} && ollm -m qwen2.5-coder:{size}"
-    assert ("-ngl 99" in suggest_models(hardware)["llama.cpp"]) == bool(gpu)
-
-
 @pytest.mark.skipif(sys.platform != "linux", reason="reads what Linux says")
 def test_a_container_and_an_amd_card_are_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
@@ -354,14 +294,15 @@ def test_a_driver_that_does_not_answer_holds_nobody_up(tmp_path: Path, monkeypat
     assert "a GPU whose driver does not answer" in hardware.describe()
 
 
-def test_disk_use_is_told_by_part_without_following_links(tmp_path: Path) -> None:
-    (tmp_path / "sessions" / "deep").mkdir(parents=True)
-    (tmp_path / "sessions" / "deep" / "a").write_bytes(bytes(300))
-    (tmp_path / "sessions" / "loop").symlink_to(tmp_path)
-    (tmp_path / "index.db").write_bytes(bytes(20))
+async def test_disk_use_is_told_by_part_without_following_links(tmp_path: Path) -> None:
+    async with running(tmp_path, []) as runner:
+        (runner.home / "extra" / "deep").mkdir(parents=True)
+        (runner.home / "extra" / "deep" / "a").write_bytes(bytes(300))
+        (runner.home / "extra" / "loop").symlink_to(runner.home)
+        disk = json.loads((await runner.run("doctor", "--json")).out)["disk"]
 
-    assert [(part.name, part.bytes) for part in measure_disk_usage(tmp_path)] == [("sessions", 300), ("index.db", 20)]
-    assert measure_disk_usage(tmp_path / "none") == ()
+    assert {"name": "extra", "bytes": 300} in disk
+    assert disk == sorted(disk, key=lambda part: -part["bytes"])
 
 
 CONTENT = b"GGUF" + bytes(50_000)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -64,8 +65,11 @@ def check(context: click.Context, workspace: str | None, as_json: bool) -> None:
     """List all problems; exit code 2 if there are any."""
     loaded = _load_as_trusted(resolve_workspace(workspace))
     problems = [*loaded.problems, *_find_rule_problems(loaded), *_find_hook_and_server_problems(loaded)]
-    document = {"ok": not problems, "problems": [_serialize_problem(problem) for problem in problems]}
-    print_result(document, "\n".join(map(str, problems)) or "Configuration OK.", as_json=as_json)
+    process = ProcessScope(workspace=resolve_workspace(workspace))
+    unmatched = [] if problems else asyncio.run(process.providers.list_unmatched_settings(loaded.settings))
+    shown = [_serialize_problem(problem) for problem in problems]
+    document = {"ok": not problems, "problems": shown, "unmatched": unmatched}
+    print_result(document, "\n".join(map(str, [*problems, *unmatched])) or "Configuration OK.", as_json=as_json)
     context.exit(ExitCode.USAGE if problems else ExitCode.DONE)
 
 

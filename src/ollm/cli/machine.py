@@ -1,105 +1,16 @@
-"""This machine: programs, extras, memory, cores, GPU, a model that fits it, and our disk usage."""
+"""The hardware of this machine, and a model that fits it."""
 
 from __future__ import annotations
 
 import os
 import platform
-import sqlite3
 import subprocess
 import sys
-from importlib.util import find_spec
 from pathlib import Path
-from tempfile import TemporaryFile
 
 from ollm.domain.struct import Data
-from ollm.system.install_command import describe_extra_install
 from ollm.system.process_tree import count_cores
 from ollm.system.sandbox.confined import find_program
-
-PROBE_BYTES = 4096  # a session of a few words
-EXTRAS = {
-    "code": "tree_sitter",
-    "daemon": "litestar",
-    "embedded": "xllamacpp",
-    "mcp": "mcp",
-    "postgres": "psycopg",
-    "search": "ddgs",
-}
-
-
-class MachineCheck(Data, frozen=True):
-    """A requirement on this machine, and its purpose."""
-
-    name: str
-    ok: bool
-    detail: str
-
-
-class DiskUsage(Data, frozen=True):
-    name: str
-    bytes: int
-
-
-def check_machine() -> tuple[MachineCheck, ...]:
-    programs = [
-        _check_program("rg", "finds files and text"),
-        _check_program("shfmt", "parses shell commands for the policy"),
-    ]
-    extras = [
-        MachineCheck(name=f"[{extra}]", ok=find_spec(module) is not None, detail=describe_extra_install(extra))
-        for extra, module in EXTRAS.items()
-    ]
-    return (
-        *programs,
-        MachineCheck(
-            name="FTS5",
-            ok=_has_full_text_search(),
-            detail="searches sessions; needs SQLite with FTS5 in this Python",
-        ),
-        *extras,
-    )
-
-
-def _check_program(name: str, purpose: str) -> MachineCheck:
-    beside = Path(sys.executable).with_name(name)
-    found = str(beside) if beside.exists() else find_program(name)
-    return MachineCheck(name=name, ok=found is not None, detail=found or purpose)
-
-
-def _has_full_text_search() -> bool:
-    with sqlite3.connect(":memory:") as database:
-        return ("ENABLE_FTS5",) in database.execute("PRAGMA compile_options")
-
-
-def check_writable(root: Path) -> str | None:
-    """Return why a directory, which may not exist yet, is not writable, or None if it is."""
-    place = next((above for above in (root, *root.parents) if above.is_dir()), root)
-    try:
-        with TemporaryFile(dir=place) as file:
-            file.write(bytes(PROBE_BYTES))
-    except OSError as error:
-        return error.strerror or str(error)
-    return None
-
-
-def measure_disk_usage(root: Path) -> tuple[DiskUsage, ...]:
-    """Measure disk usage by part, largest first; links count as zero."""
-    if not root.is_dir():
-        return ()
-    parts = [DiskUsage(name=entry.name, bytes=_count_bytes(entry)) for entry in root.iterdir()]
-    return tuple(sorted(parts, key=lambda part: (-part.bytes, part.name)))
-
-
-def _count_bytes(path: Path) -> int:
-    try:
-        if path.is_symlink():
-            return 0
-        if path.is_dir():
-            return sum(_count_bytes(entry) for entry in path.iterdir())
-        return path.stat().st_size
-    except OSError:
-        return 0
-
 
 GPU_QUERY = ("nvidia-smi", "--query-gpu=name,memory.total", "--format=csv,noheader,nounits")
 QUERY_TIMEOUT_SECONDS = 5

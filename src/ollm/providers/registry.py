@@ -9,10 +9,11 @@ from typing import Any
 import msgspec
 
 from ollm.config.environment import Home, has_proxy
-from ollm.config.settings import ProviderSettings
+from ollm.config.settings import ProviderSettings, Settings
 from ollm.domain.errors import ModelError, NoServerError, OllmError, UsageError
 from ollm.domain.struct import Data
-from ollm.providers.base import ModelInfo, Provider, find_model, list_missing_parts
+from ollm.domain.text import format_names
+from ollm.providers.base import ModelInfo, Provider, find_model, list_missing_parts, name_model
 from ollm.providers.exchange import LOADING_SECONDS, Exchange, ServerProvider
 from ollm.providers.openai_compatible import OpenAICompatible
 from ollm.providers.server_errors import ModelLoadingError, lists_no_models
@@ -20,6 +21,8 @@ from ollm.providers.server_kind import split_base_url
 
 PROBE_SECONDS = 1.0
 UNNAMED_MODEL = "default"
+MAX_NAMED_MODELS = 5
+ROLES = ("main", "small", "summary", "tasks", "embedding")
 NON_CHAT_WORDS = ("embed", "bge-", "rerank", "whisper", "clip")
 
 
@@ -155,6 +158,37 @@ class ProviderRegistry:
             except NoServerError as error:
                 report(str(error))
         return found
+
+    async def list_unmatched_settings(self, settings: Settings) -> list[str]:
+        """Name the keys under `models` that stand for no model: none of a server that answers, no file, and none that
+        the settings name. A server that does not answer may have any, so nothing is said then."""
+        if not settings.models.keys() - {"urls", "default"}:
+            return []
+        from ollm.config.roles import find_role
+        from ollm.providers.local_models.model_files import CATALOGUE, list_installed
+        from ollm.providers.request_settings import list_unmatched
+
+        problems: list[str] = []
+        try:
+            servers = await self.list_servers(problems.append)
+        except OllmError:  # settings that cannot be used are reported already
+            return []
+        for server in servers:
+            await server.provider.close()
+        infos = [info for server in servers for info in server.models]
+        roles = [found for name in ROLES if (found := find_role(settings, name))]
+        if (
+            problems
+            or not infos
+            or any(role.model is None and role.base_url != self._settings.base_url for role in roles)
+        ):
+            return []
+        offered = {name for info in infos for name in (info.name, *info.aliases)}
+        files = (*(model.name for model in CATALOGUE), *(file.name for file in list_installed(self._home.models)))
+        configured = (server.model or "" for server in (self._settings, *roles))
+        has = format_names(sorted(map(name_model, offered)), MAX_NAMED_MODELS)
+        unmatched = list_unmatched(settings.models, {*offered, *files, *configured})
+        return [f"models.{key} matches no model here: the servers have {has}." for key in unmatched]
 
     def build(self, kind: str, url: str, api_key: str = "") -> Provider:
         """Build a provider without connecting. The key goes to the configured server only."""

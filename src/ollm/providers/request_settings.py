@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -38,6 +38,12 @@ def _rank_entry(name: str, model: str) -> int:
     if is_called(model, name):
         return 3
     return 2 if fnmatchcase(name_model(model), name) or fnmatchcase(model, name) else 0
+
+
+def list_unmatched(models: Mapping[str, Any], names: Collection[str]) -> list[str]:
+    """List the keys under `models` that stand for none of these models."""
+    keys = (key for key in models if key not in ("urls", DEFAULT_ENTRY))
+    return [key for key in keys if not any(_rank_entry(key, name) for name in names)]
 
 
 def expand_headers(headers: Mapping[str, str], environment: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:

@@ -169,6 +169,24 @@ async def test_a_session_is_restored_to_a_restarted_server_and_hardly_read_again
     assert "Restored" in place.told[-1]
 
 
+@pytest.mark.parametrize("used", [0, 100_000])
+async def test_a_restore_that_did_nothing_is_noticed_by_the_count_of_the_server(
+    place: Place, server: SlotServer, used: int
+) -> None:
+    session = await place.talk(NOTES)
+    server.restart()
+    server.script = lambda request: Answer(text="ok", prompt_tokens=2100, cached_tokens=used)
+    async with place.chat(session) as conversation:
+        await conversation.ask("And now?")
+        server.restart()
+        await conversation.ask("And then?")
+
+    told = [text for text in place.told if "it read the session again" in text]
+    assert [text.rpartition("reused ")[2][:2] for text in told] == ([] if used else ["0:"])
+    assert len(server.restores) == (2 if used else 1), "a restore without effect is not tried again"
+    assert bool(place.files) == bool(used), "and nothing more is saved"
+
+
 async def test_a_server_that_holds_the_session_is_left_alone(place: Place, server: SlotServer) -> None:
     session = await place.talk(NOTES)
     await place.talk("And now?", session)

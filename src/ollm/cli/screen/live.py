@@ -182,6 +182,8 @@ class LiveOutput:
         left = (progress.seconds_left or 0) - (self._now() - self._heard)
         rest = f", about {format_seconds(left)} left" if left >= 1 else ""
         tokens = f"{progress.priced_tokens:,} new tokens" if progress.priced_tokens else ""
+        if progress.seconds_left is None and new > 0 == done:
+            tokens = f"{new:,} new tokens, speed not known yet"
         if progress.stage == "compacting":
             return f"compacting older messages{share}" + (f": reads {tokens}{rest}" if tokens else "")
         if progress.seconds_left and left < -max(3.0, progress.seconds_left / 2):

@@ -178,10 +178,9 @@ def open_embedded(
     settings: ProviderSettings, directory: Path, environment: Mapping[str, str], why: str
 ) -> tuple[EmbeddedProvider, str]:
     """Return the provider and its model's name. Raises NoServerError if the engine or the file is not installed."""
+    why = why[:1].upper() + why[1:]
     if find_spec("xllamacpp") is None:
-        raise NoModelError(
-            f"{_capitalize(why)}, and the embedded engine is not installed.", "", describe_extra_install("embedded")
-        )
+        raise NoModelError(f"{why}, and the embedded engine is not installed.", "", describe_extra_install("embedded"))
     wanted = settings.model
     file = model_files.find_model(directory, wanted) if wanted else model_files.find_default(directory)
     if file is None:
@@ -189,12 +188,8 @@ def open_embedded(
         name = known or model_files.DEFAULT_MODEL.name
         missing = f"there is no model file {wanted!r}" if wanted else "no model is installed yet"
         other = "" if known else " (or qwen2.5-coder-1.5b, which does real work)"
-        raise NoModelError(f"{_capitalize(why)}, and {missing}.", name, f"`ollm models get {name}`{other}")
+        raise NoModelError(f"{why}, and {missing}.", name, f"`ollm models get {name}`{other}")
     return EmbeddedProvider(file, settings.timeouts, environment), file.name
-
-
-def _capitalize(why: str) -> str:
-    return why[:1].upper() + why[1:]
 
 
 class EmbeddedProvider(Provider):

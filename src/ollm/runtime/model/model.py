@@ -22,7 +22,16 @@ from ollm.domain.messages import JsonObject, PromptMessage, count_same_objects
 from ollm.domain.model_facts import ModelFacts, ShownThinking
 from ollm.domain.text import format_seconds
 from ollm.domain.tools import ToolSchema
-from ollm.providers.base import AnyPiece, CallPiece, ChatRequest, ProgressPiece, Provider, TextPiece, ThinkingPiece
+from ollm.providers.base import (
+    AnyPiece,
+    CallPiece,
+    ChatRequest,
+    FinishPiece,
+    ProgressPiece,
+    Provider,
+    TextPiece,
+    ThinkingPiece,
+)
 from ollm.runtime.model.tool_call_fallback import StreamWatch, ToolCallFallback, format_request
 from ollm.services.token_counting import TokenCounter
 
@@ -35,6 +44,7 @@ if TYPE_CHECKING:
 SMALL_MODEL_TEMPERATURE = 0.2  # a slip in a written call costs a step, and a tiny model talks nonsense when it is free
 MIN_REPORTED_SECONDS = 2.0
 MIN_RATE_SECONDS = 1.0  # of progress, before this request's own speed counts
+NOT_COUNTED = -1
 PICTURE_WORDS = compile_late(r"image|multi-?modal|mmproj|vision|picture", re.IGNORECASE)
 
 
@@ -53,7 +63,7 @@ class Model:
         self.facts = self.counted = facts  # `counted`: by what the last request was sent
         self._stumbles = 0
         self._may_probe = True  # whether an unknown model calls in text, once
-        self._reading = ReadingTime()
+        self.reading = ReadingTime()
         self.pictures = RefusedPictures()
         self.why = why  # why this server, model and window
         self.price = TokenPrice()
@@ -185,7 +195,7 @@ class Model:
             self.apply_look()
             messages, answered, refused = self.pictures.leave_out(messages), False, False
             request = self._build_request(messages, tools, max_tokens, temperature, schema)
-            expected = self._reading.estimate(request, self.facts)
+            expected = self.reading.estimate(request, self.facts)
             if expected and getattr(self.provider, "kind", None) != "llama.cpp":  # which says at once what it holds
                 yield expected
             answer, watch = self._create_answer(request) if tools else None, StreamWatch()
@@ -193,11 +203,11 @@ class Model:
                 async with aclosing(answer.stream_answer() if answer else self.provider.stream(request)) as pieces:
                     async for piece in pieces:
                         if isinstance(piece, ProgressPiece):
-                            yield self._reading.add_time_left(piece, self.facts)
+                            yield self.reading.add_time_left(piece, self.facts)
                         elif may_call or not isinstance(piece, CallPiece):
                             answered = True
                             self.answering.set()
-                            self._reading.observe_answer(piece)
+                            self.reading.observe_answer(piece)
                             if not answer:
                                 watch.observe_piece(piece)
                             yield piece
@@ -275,7 +285,7 @@ class Model:
 
     def note_restored(self, messages: tuple[PromptMessage, ...], tools: tuple[ToolSchema, ...]) -> None:
         """Note that the server holds these messages, though no request of this process read them."""
-        self._reading.note_read(self.format_like_last(messages, tools))
+        self.reading.note_read(self.format_like_last(messages, tools))
 
     async def count_tokens(self, messages: tuple[PromptMessage, ...], tools: tuple[ToolSchema, ...]) -> int | None:
         """Count the exact tokens of the last request. Return None if the server cannot, without failing the turn."""
@@ -287,7 +297,7 @@ class Model:
     @property
     def keeps_conversation(self) -> bool:
         """True unless the server refused the last request, or is known to read every prompt anew."""
-        return self.facts.reuses_prefix is not False and self._reading.is_answered
+        return self.facts.reuses_prefix is not False and self.reading.is_answered
 
     def summarise_aside(
         self, messages: tuple[PromptMessage, ...], tools: tuple[ToolSchema, ...], max_tokens: int
@@ -319,6 +329,7 @@ class ReadingTime:
         self._sending: SentPrompt = (0, (), ())
         self._read: SentPrompt = (0, (), ())
         self._first: tuple[float, int] | None = None  # when progress was first reported, and how far it was
+        self.reuse_after_restore: int | None = None  # tokens, by the server's count of the next answer
         self._thought = False  # a template may leave out the thoughts of the last answer, which changes the prefix
 
     def estimate(self, request: ChatRequest, facts: ModelFacts) -> ProgressPiece | None:
@@ -339,6 +350,8 @@ class ReadingTime:
         """Note that the server answers: it has read the whole prompt."""
         self._thought = isinstance(piece, ThinkingPiece) or (self._thought and self._read is self._sending)
         self._read = self._sending
+        if self.reuse_after_restore == NOT_COUNTED and isinstance(piece, FinishPiece):
+            self.reuse_after_restore = piece.usage.reused_tokens if piece.counts_reuse else None
 
     @property
     def is_answered(self) -> bool:
@@ -346,6 +359,7 @@ class ReadingTime:
 
     def note_read(self, request: ChatRequest) -> None:
         self._read = (request.window, request.tools, request.messages)
+        self.reuse_after_restore = NOT_COUNTED
 
     def add_time_left(self, piece: ProgressPiece, facts: ModelFacts) -> ProgressPiece:
         """Add the time left by this request's own speed, or by the one measured before."""

@@ -32,6 +32,7 @@ MIN_SAVED_TOKENS = 1024  # less is read again in no time
 IDLE_SECONDS = 60.0  # after a turn, before the session is saved in case the server stops
 IDLE_GROWTH = 1.25  # a pause is no reason to write it all again for a few tokens
 OWN_SHARE = 0.9  # of the session's tokens a slot must hold to be the session's
+USED_SHARE = 0.5  # of a restored session that the server must reuse
 KNOWN_SHARE = 0.75  # of a request a file must hold to be better than what a running server may still have in memory
 
 
@@ -46,7 +47,8 @@ class ServerMemory(TurnObserver):
         self._keeps = keeps
         self._model: Model | None = None if parts.session.id else parts.state.model  # of the last turn, if here
         self._newest_task = NO_TASK
-        self._unsaved = self._asked = False
+        self._unsaved = self._asked = self._is_useless = False
+        self._restored: tuple[SavedSlot, int] | None = None  # for the next answer, with the tokens it may reuse
         self._idle: asyncio.Task[None] | None = None
         parts.state.before_model_change = self.save
 
@@ -57,13 +59,14 @@ class ServerMemory(TurnObserver):
 
     async def before_request(self) -> None:
         known = self._model is self._parts.state.model
-        if not self._asked and not (known and self._newest_task == NO_TASK):
+        if not (self._asked or self._is_useless) and not (known and self._newest_task == NO_TASK):
             with suppress(OllmError, OSError):  # the request itself reports a missing server
                 await self._restore_if_lost(NO_TASK if not known else self._newest_task)
         self._asked, self._model = True, self._parts.state.model
 
     async def after_turn(self, report: TurnReport) -> None:
         self._unsaved = True
+        self._check_reuse()
         with suppress(OllmError, OSError):
             await self._note_slot(report.session_id)
         if self._keeps:
@@ -134,10 +137,22 @@ class ServerMemory(TurnObserver):
                 self._parts.state.model.note_restored(
                     self._parts.prompt.preview_request()[:-1], self._parts.prompt.tools
                 )
+                self._restored = saved, common
                 self._tell(f"Restored {format_count(common, 'token')} of this session to the model server.")
                 return
             self._saved.remove(saved)
             log.warning("The server refused %s.", saved.path.name, extra={"operation": "restore"})
+
+    def _check_reuse(self) -> None:
+        """Tell the person if a restore had no effect, as with some builds, and with models with a sliding window."""
+        restored, self._restored = self._restored, None
+        reused = self._parts.state.model.reading.reuse_after_restore
+        if restored is None or reused is None or reused >= USED_SHARE * restored[1]:
+            return
+        self._is_useless, self._keeps = True, False
+        self._saved.remove(restored[0])
+        text = f"The model server restored {restored[1]:,} tokens but reused {reused:,}: it read the session again."
+        self._tell(f"{text} If that happens each time, unset provider.slotSavePath for this model.", "warning")
 
     async def _note_slot(self, session_id: str) -> None:
         """Note the newest request, by which a restart and an unchanged slot are recognized."""
