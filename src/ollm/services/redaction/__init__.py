@@ -1,16 +1,27 @@
 """Redaction of secrets in text before it leaves as a log line, an error or an export (S10.7).
 
 Five steps, each linear in the text: private keys, known secret values, passwords in URLs and headers, values assigned
-to secret names, and tokens of a known shape. Ids, hashes, public keys, code and prose stay. The patterns are compiled
-for the first text that could hold a secret, so importing costs nothing.
+to secret names, and tokens of a known shape. Ids, hashes, public keys, code and prose stay. The patterns are read
+and compiled for the first text that could hold a secret, so importing costs nothing.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
-MARK = "[redacted]"
+from ollm.services.redaction.assignments import NameSensitivity, classify_name, redact_assignments
+from ollm.services.redaction.patterns import MARK
+from ollm.services.redaction.shapes import (
+    classify_credential,
+    holds_token,
+    redact_credentials,
+    redact_private_keys,
+    redact_tokens,
+)
+
 MIN_KNOWN_VALUE_CHARS = 8
+MIN_TOKEN_CHARS = 16
 _HINTS: tuple[str, ...] = ("pass", "pwd", "_pw", "secret", "token", "key", "cred", "auth", "cookie", "bearer", "jwt")
 _HINTS += ("basic ", "://", "sig=", "signature", "login", "mysql", " -u", "--user")
 
@@ -26,21 +37,18 @@ class Redactor:
         """Replace every secret in a text with a mark. A text without secrets is returned unchanged. Otherwise colour
         codes are removed."""
         if "\x1b[" in text:
-            import re
-
             plain = re.sub(r"\x1b\[[0-9;:]*m", "", text)
             clean = self._redact_plain(plain)
             return text if clean == plain and self._redact_plain(text) == text else clean
         return self._redact_plain(text)
 
     def _redact_plain(self, text: str) -> str:
-        if "-----BEGIN " in text:
-            from ollm.services.redaction.shapes import redact_private_keys
-
-            text = redact_private_keys(text)
+        text = redact_private_keys(text)
         for value in self._values:
             text = text.replace(value, MARK)
-        return _redact_tokens(_redact_named(text))
+        text = _redact_named(text)
+        is_long = max(map(len, text.split()), default=0) >= MIN_TOKEN_CHARS
+        return redact_tokens(text) if is_long else text
 
 
 def _redact_named(text: str) -> str:
@@ -48,26 +56,12 @@ def _redact_named(text: str) -> str:
     lowered = text.lower()
     if not any(hint in lowered for hint in _HINTS):
         return text
-    from ollm.services.redaction.assignments import redact_assignments
-    from ollm.services.redaction.shapes import redact_credentials
-
     return redact_assignments(redact_credentials(text))
-
-
-def _redact_tokens(text: str) -> str:
-    """Redact tokens of a known shape. No token is shorter than 16 characters."""
-    if max(map(len, text.split()), default=0) < 16:
-        return text
-    from ollm.services.redaction.shapes import redact_tokens
-
-    return redact_tokens(text)
 
 
 def find_secrets(values: Iterable[str]) -> dict[str, str]:
     """Find the values that contain a secret, with its kind: a known shape, or a value that would be redacted in a
     log."""
-    from ollm.services.redaction.shapes import classify_credential, holds_token
-
     kinds = {
         text: classify_credential(text)
         or ("token" if holds_token(text) else None if _redact_named(text) == text else "it names a secret")
@@ -78,8 +72,6 @@ def find_secrets(values: Iterable[str]) -> dict[str, str]:
 
 def is_secret_name(name: str) -> bool:
     """Return True if the value of this name is secret regardless of its content."""
-    from ollm.services.redaction.assignments import NameSensitivity, classify_name
-
     return classify_name(name) >= NameSensitivity.SECRET
 
 
