@@ -80,16 +80,6 @@ async def test_a_file_the_editor_does_not_have_is_read_and_written_on_disk(tmp_p
     assert editor.client.written == {}
 
 
-async def test_the_encoding_of_the_file_is_kept(tmp_path: Path) -> None:
-    file = prepare_file(tmp_path)
-    file.write_bytes("ä und ö und ü\r\ntwo\r\n".encode("latin-1"))
-    async with editing(tmp_path, [EDIT, "Done."], "once", READ_ONLY) as (editor, _):
-        editor.client.buffers[str(file)] = "ä und ö und ü\ntwo\n"
-        await editor.say(await editor.open(), "change it")
-
-    assert file.read_bytes() == "ä und ö und ü\r\nthree\r\n".encode("latin-1")
-
-
 @pytest.mark.parametrize(
     ("given", "saves", "shown"),
     [
@@ -126,25 +116,6 @@ async def test_the_editor_is_not_asked_for_what_the_boundary_refuses(tmp_path: P
     assert "KEY=2" not in str(server.chats)
 
 
-async def never(*_: Any, **__: Any) -> None:
-    await asyncio.Event().wait()
-
-
-async def test_an_editor_that_never_gives_a_file_is_said_and_the_disk_counts(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    file = prepare_file(tmp_path)
-    monkeypatch.setattr("ollm.acp.client.READ_TIMEOUT_SECONDS", 0.05)
-    async with editing(tmp_path, [READ, EDIT, "Done."], "once", FILES) as (editor, server):
-        editor.client.silent = True
-        ended = await editor.say(await editor.open(), "change it")
-
-    assert ended.stop_reason == "end_turn"
-    assert "one" in str(server.chats[1])
-    assert editor.client.said("agent_thought_chunk").count("did not give a.txt") == 1
-    assert (file.read_text(), editor.client.written) == ("one\nthree\n", {})  # no buffer is written over unseen
-
-
 async def test_a_file_that_was_read_in_the_editor_is_not_written_on_disk_when_it_falls_silent(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -159,20 +130,6 @@ async def test_a_file_that_was_read_in_the_editor_is_not_written_on_disk_when_it
 
     assert (file.read_text(), editor.client.written) == ("one\ntwo\n", {})
     assert "a.txt is open in the editor, which does not answer; not written" in str(server.chats[-1])
-
-
-async def test_an_editor_that_never_writes_fails_the_call_and_the_disk_keeps_its_text(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    file = prepare_file(tmp_path)
-    monkeypatch.setattr("ollm.acp.client.WRITE_TIMEOUT_SECONDS", 0.05)
-    monkeypatch.setattr("tests.acp.editor.RecordingClient.write_text_file", never)
-    async with editing(tmp_path, [EDIT, "Done."], "once", FILES) as (editor, server):
-        editor.client.buffers[str(file)] = "unsaved\ntwo\n"
-        await editor.say(await editor.open(), "change it")
-
-    assert file.read_text() == "one\ntwo\n"
-    assert "did not write a.txt: no answer within" in str(server.chats[-1])
 
 
 TOOL = {"name": "greet", "description": "Greet.", "inputSchema": {"type": "object", "properties": {}}}

@@ -120,13 +120,6 @@ def test_files_named_with_an_at_sign_in_the_text_are_attached_like_those_the_edi
     assert found.problems == ("@no/such.py was not attached: no such file",)
 
 
-@pytest.mark.parametrize("text", ["@notes.txt", " @notes.txt\n", "notes.txt @notes.txt"])
-def test_a_message_that_is_nothing_but_the_name_of_a_file_attaches_it(boundary: Boundary, text: str) -> None:
-    (boundary.workspace / "notes.txt").write_text("the notes\n")
-
-    assert [one.text for one in read_prompt([{"type": "text", "text": text}], boundary).attachments] == ["the notes\n"]
-
-
 @pytest.mark.parametrize("linked", [False, True])
 async def test_a_file_with_unsaved_text_is_attached_as_the_editor_shows_it(tmp_path: Path, linked: bool) -> None:
     file = prepare_file(tmp_path)
@@ -169,11 +162,6 @@ def test_a_new_file_has_no_old_text_and_a_change_too_long_to_show_is_none() -> N
     assert split_diff(make_diff("new", "", "one\n")) == [FileChange(path="new", before=None, after="one\n")]
     assert split_diff("--- a\n+++ a\n(9,000 lines become 1)\n") == []
     assert split_diff("") == []
-
-
-async def test_authentication_asks_for_nothing(tmp_path: Path) -> None:
-    async with editing(tmp_path, []) as (editor, _):
-        await editor.agent.authenticate(method_id="any")
 
 
 async def test_errors_say_what_is_wrong_with_the_right_code(tmp_path: Path) -> None:

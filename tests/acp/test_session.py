@@ -1,7 +1,6 @@
 """One session in an editor: a prompt, a question answered each way, a stop, a command, options."""
 
 import asyncio
-import json
 import time
 from pathlib import Path
 
@@ -165,13 +164,6 @@ async def test_a_slash_command_is_run_and_a_wrong_one_is_told(tmp_path: Path) ->
     assert server.chats == []
 
 
-async def test_two_slashes_begin_a_message(tmp_path: Path) -> None:
-    async with editing(tmp_path, ["A path."]) as (editor, server):
-        await editor.say(await editor.open(), "//etc is what?")
-
-    assert "/etc is what?" in str(server.chats[0])
-
-
 async def test_the_approval_level_is_the_mode_of_the_editor(tmp_path: Path) -> None:
     file = prepare_file(tmp_path)
     async with editing(tmp_path, [EDIT, "Done."]) as (editor, _):
@@ -216,21 +208,6 @@ async def test_an_option_that_cannot_be_is_wrong_parameters(tmp_path: Path, opti
 
     assert wrong.value.code == -32602
     assert "Usage: /" not in str(wrong.value)
-
-
-async def test_what_ends_a_text_elsewhere_is_sent_nowhere(tmp_path: Path) -> None:
-    run = Answer(text="a\0b\x1b[2Jc", calls=[("shell", {"command": "printf 'x\\0y'; echo '\0'"})])
-    async with editing(tmp_path, [run, "Done.\0"], "reject") as (editor, _):
-        session = await editor.open()
-        await editor.say(session, "the title\0 of it")
-        await editor.say(session, "/rename new\0name")
-        found = await editor.agent.list_sessions()
-        await editor.agent.load_session(cwd=str(editor.workspace), session_id=session, mcp_servers=[])
-
-    told = json.dumps([editor.client.updates, found.model_dump(mode="json"), str(editor.client.asked)])
-    assert "\\u0000" not in told
-    assert "\\u001b" not in editor.client.said()
-    assert editor.client.said().startswith("ab[2Jc")
 
 
 async def test_options_are_set_and_told(tmp_path: Path) -> None:

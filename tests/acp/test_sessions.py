@@ -40,28 +40,6 @@ async def test_a_wrong_first_message_is_answered_and_the_next_is_right(tmp_path:
     assert right["result"] == build_introduction(99)
 
 
-async def test_an_editor_can_say_again_what_it_can(tmp_path: Path) -> None:
-    async with editing(tmp_path, []) as (editor, _):
-        found = await editor.agent.initialize(protocol_version=99)
-
-    assert found.protocol_version == 1
-
-
-async def test_two_sessions_work_side_by_side_in_one_folder(tmp_path: Path) -> None:
-    long = Answer(text="first " * 4000, pace=0.05)
-    async with editing(tmp_path, [long, "second"]) as (editor, _):
-        one, two = await editor.open(), await editor.open()
-        slow = asyncio.create_task(editor.say(one, "go"))
-        await editor.client.wait_for("agent_message_chunk")
-        await editor.say(two, "go")
-        assert not slow.done()
-        await editor.agent.cancel(session_id=one)
-        await slow
-
-    said = {update["sessionId"] for update in editor.client.updates if update["sessionUpdate"] == "agent_message_chunk"}
-    assert said == {one, two}
-
-
 async def test_a_session_is_loaded_after_the_agent_was_killed(tmp_path: Path) -> None:
     script = ["Kept.", Answer(text="lost " * 4000, pace=0.05)]
     async with ScriptedServer(script) as server:
@@ -256,37 +234,6 @@ async def test_the_first_message_asks_and_the_answer_counts_at_once(
     assert [("verse" in str(chat)) for chat in server.chats] == [verse] * 3
     assert "resumed" not in str(server.chats[0]["messages"])  # nothing was said before
     assert "Resumed" not in editor.client.said("agent_thought_chunk")
-
-
-async def test_a_yes_keeps_the_session_and_what_was_chosen_in_it(tmp_path: Path) -> None:
-    prepare(tmp_path)
-    async with editing(tmp_path, ["One.", "Two."], "trust") as (editor, _):
-        session = await editor.open()
-        await editor.agent.set_session_mode(session_id=session, mode_id="accept-edits")
-        await editor.agent.set_config_option(session_id=session, config_id="mode", value="debug")
-        await editor.say(session, "hi")
-        await editor.say(session, "/status")
-        listed = (await editor.agent.list_sessions()).sessions
-
-    assert [one.session_id for one in listed] == [session]
-    assert {each["sessionId"] for each in editor.client.updates} == {session}
-    said = editor.client.said()
-    assert "accept-edits" in said
-    assert "debug" in said
-
-
-async def test_a_stop_withdraws_the_question_and_nothing_is_sent_to_the_model(tmp_path: Path) -> None:
-    prepare(tmp_path)
-    async with editing(tmp_path, ["Prose."], "wait") as (editor, server):
-        session = await editor.open()
-        saying = asyncio.create_task(editor.say(session, "hi"))
-        await editor.client.asking.wait()
-        await editor.agent.cancel(session_id=session)
-
-        assert (await saying).stop_reason == "cancelled"
-        assert (await editor.say(session, "again")).stop_reason == "end_turn"
-
-    assert len(server.chats) == 1
 
 
 async def test_commands_and_an_own_workspace_ask_nothing(tmp_path: Path) -> None:

@@ -43,18 +43,6 @@ async def wait_until(condition: object) -> None:
             await asyncio.sleep(0.01)
 
 
-async def test_what_nobody_reads_is_dropped(jobs: BackgroundJobs, tmp_path: Path) -> None:
-    job = await jobs.start(command("echo one; sleep 60", tmp_path), "x")
-    await job.wait(None, 0.2, None)
-    job.discard_output()
-
-    assert job.take_output() == ""
-    job.receive_output("late")
-    assert job.take_output() == ""
-    await job.cancel(0.25)
-    await wait_until(lambda: job.process.gone)
-
-
 async def test_a_command_that_cannot_start_leaves_nothing_open(jobs: BackgroundJobs, tmp_path: Path) -> None:
     missing = ProcessCommand(argv=("/nowhere/at/all",), cwd=tmp_path, environment={})
 
@@ -95,16 +83,4 @@ async def test_waiting_for_silence_takes_no_time_of_the_processor(jobs: Backgrou
     assert await job.wait(WAIT_SECONDS, 0.4, None) == "idle"
 
     assert time.process_time() - before < 0.2
-    await job.end()
-
-
-async def test_what_was_printed_is_there_at_once(jobs: BackgroundJobs, tmp_path: Path) -> None:
-    job = await jobs.start(command("echo one; sleep 60", tmp_path), "x")
-    taken, end = "", time.monotonic() + WAIT_SECONDS
-
-    while not taken and time.monotonic() < end:
-        time.sleep(0.01)  # nothing else may read it meanwhile
-        taken = job.take_output()
-
-    assert taken == "one\n"
     await job.end()

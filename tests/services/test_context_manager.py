@@ -173,15 +173,6 @@ def test_clearing_leaves_nothing() -> None:
     assert manager.get_system_prompt_additions() == ""
 
 
-def test_the_entries_of_one_source_can_be_cleared() -> None:
-    manager = filled({"a": ("one", 1, "user"), "b": ("two", 1, "system"), "c": ("three", 1, "user")})
-
-    assert manager.clear_context("user") == 2
-    assert [entry.key for entry in manager.get_context()] == ["b"]
-    assert manager.clear_context("hook") == 0
-    assert manager.clear_context() == 1
-
-
 def test_beyond_the_cap_the_lowest_priorities_are_left_out() -> None:
     manager = filled({"low": ("word " * 50, 1, "user"), "high": ("word " * 50, 90, "user")})
 

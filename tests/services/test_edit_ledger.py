@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from ollm.domain.errors import BusyError, StorageError
 from ollm.runtime.commands.work import take_back_edit
-from ollm.services import edit_ledger
 from ollm.services.edit_ledger import MAX_UNDO_COPIES, EditLedger
 from ollm.system.paths import Boundary
 from ollm.tools.framework.base import ToolContext
@@ -112,26 +111,6 @@ def test_only_so_many_copies_are_kept_and_numbers_go_on(ledger: EditLedger, work
     assert (kept[0].name, kept[-1].name) == ("00000004.undo", f"{MAX_UNDO_COPIES + 3:08d}.undo")
     assert kept[0].stat().st_mode & 0o777 == 0o600
     assert (tmp_path / "undo").stat().st_mode & 0o777 == 0o700
-
-
-def test_a_copy_that_another_process_forgot_meanwhile_is_no_error(
-    ledger: EditLedger, work: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(edit_ledger, "MAX_UNDO_COPIES", 1)
-    first = ledger.save_undo_copy(work / "a", b"1", b"2")
-    assert first is not None
-    write = edit_ledger.replace_file
-
-    def forget_first(path: Path, data: bytes) -> None:
-        write(path, data)
-        first.unlink()
-
-    monkeypatch.setattr(edit_ledger, "replace_file", forget_first)
-
-    second = ledger.save_undo_copy(work / "a", b"2", b"3")
-
-    assert second is not None
-    assert [path.name for path in second.parent.iterdir()] == [second.name]
 
 
 def test_a_damaged_copy_is_named(ledger: EditLedger, work: Path) -> None:

@@ -2,7 +2,6 @@
 
 from datetime import UTC, datetime
 
-import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -114,25 +113,6 @@ def test_a_2000_token_checkpoint_moves_the_next_trigger_to_3570() -> None:
     state = rules.compute_budget(8192, 500, 2000)
 
     assert (state.available, state.trigger) == (4463, 3570)
-
-
-def test_a_result_may_take_a_quarter_of_what_is_left_before_a_compaction() -> None:
-    state = rules.compute_budget(8192, 500)
-    even = msgspec.structs.replace(state, trigger=4000)
-
-    assert rules.compute_result_cap(even) == 1000
-    assert rules.compute_result_cap(even, 2000) == 500
-    assert rules.compute_result_cap(even, 4000) == max(8192 // 24, min(8192 // 16, rules.SMALL_RESULT_TOKENS))
-    assert rules.compute_result_cap(msgspec.structs.replace(even, trigger=80_000)) == state.available // 4
-
-
-def test_the_nearer_a_compression_is_the_less_a_result_takes_down_to_a_part_of_the_window() -> None:
-    for window, least in ((2048, 128), (4096, 256), (8192, 341), (32768, 1365)):
-        state = rules.compute_budget(window, window // 8)
-        assert rules.compute_result_cap(state, 0) == state.trigger // 4
-        assert rules.compute_result_cap(state, state.trigger) == least
-        assert rules.compute_step_cap(state, 0) == state.trigger // 2
-        assert rules.compute_step_cap(state, state.trigger) == 2 * least
 
 
 @given(st.integers(512, 300_000), st.integers(0, 20_000), st.integers(0, 20_000), st.floats(0.01, 1))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ollm.services.syntax_check import describe_lost_syntax, find_syntax_error
+from ollm.services.syntax_check import describe_lost_syntax
 
 
 @pytest.mark.parametrize(
@@ -38,16 +38,3 @@ def test_what_is_said_of_a_change(name: str, before: str | None, after: str, tol
 )
 def test_what_is_right_elsewhere_is_not_called_broken(name: str, text: str) -> None:
     assert describe_lost_syntax(name, None, text) == ""
-
-
-@pytest.mark.parametrize(
-    ("text", "told"),
-    [
-        ("x = (\n", "line 1: '(' was never closed"),
-        ("a\nreturn 1\n", "line 2: 'return' outside function"),
-        ("type Alias = int\n", None),
-        ("def first[T](x: T) -> T: return x\n", None),
-    ],
-)
-def test_a_mistake_is_told_in_pythons_words_and_what_a_newer_one_reads_is_none(text: str, told: str | None) -> None:
-    assert find_syntax_error("a.py", text) == told

@@ -22,18 +22,6 @@ from ollm.services.token_counting import (
 from tests.covers import covers
 
 PROSE = "The quick brown fox jumps over the lazy dog, and nobody in the village was surprised by it."
-JAPANESE = "この関数は設定ファイルを読み込み、エラーがあれば例外を投げます。"
-
-
-def test_prose_is_a_token_a_word_or_a_little_more() -> None:
-    assert 18 <= estimate_units(PROSE) <= 24
-
-
-def test_json_and_japanese_are_dearer_than_a_quarter_of_their_characters() -> None:
-    document = '{"id":48213,"path":"/var/log/app.log","ok":false,"ms":[12,930,4]}'
-
-    assert estimate_units(document) > len(document) / 4 * 1.4
-    assert estimate_units(JAPANESE) > len(JAPANESE) / 4 * 2
 
 
 RECORDS = json.dumps([{"id": 48213 + n, "path": f"/var/log/app{n}.log", "ok": n % 2 == 0} for n in range(60)], indent=2)
@@ -50,12 +38,6 @@ def test_counts_of_real_tokenizers_are_met_within_a_quarter(text: str, counted: 
     for exact in counted:
         assert 0.75 <= estimate_units(text) / exact <= 1.25
         assert len(text) / 4 / exact < 0.6
-
-
-@given(st.text(), st.text())
-def test_two_texts_joined_cost_about_what_they_cost_apart(left: str, right: str) -> None:
-    assert estimate_units(left + "\n" + right) <= estimate_units(left) + estimate_units(right) + 3
-    assert estimate_units(left + right) >= 0
 
 
 @given(st.floats(0.5, 3.0), st.lists(st.integers(200, 5000), min_size=10, max_size=30))

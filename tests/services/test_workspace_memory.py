@@ -4,12 +4,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ollm.config.settings import ResumeSettings
-from ollm.domain.context import ReasoningStorage
 from ollm.domain.messages import PromptMessage, ToolCall
 from ollm.domain.session import CommandOutcome, Episode, PlanState, PlanStep
 from ollm.domain.tools import ErrorInfo, RecordedResult, ToolCallRecord
-from ollm.runtime.prompt.prompt import add_trace
-from ollm.services.token_counting import TokenCounter
 from ollm.services.workspace_memory import (
     INTERRUPTED_TEXT,
     RecentWindow,
@@ -79,32 +76,6 @@ def test_an_interrupted_call_gets_a_placeholder() -> None:
     )
 
     assert [message.content for message in window.collect_messages()] == ["build", "", INTERRUPTED_TEXT]
-
-
-def test_long_arguments_of_a_call_keep_an_equal_share_and_short_ones_stay() -> None:
-    for arguments, kept in (
-        ({"path": "a.py", "content": "x" * 5000}, {"path": 4, "content": 50}),
-        ({"content": "x" * 5000}, {"content": 100}),
-        ({"lines": ["x" * 5000]}, {"cut": 100}),
-    ):
-        call = ToolCall(id="c1", name="write_file", arguments=arguments)
-        said = PromptMessage(role="assistant", content="", calls=(call,))
-        window = RecentWindow(ResumeSettings(message_chars=200), [PromptMessage(role="user", content="write"), said])
-        (short,) = window.collect_messages()[1].calls
-        assert {name: len(value) for name, value in short.arguments.items()} == kept
-
-
-def test_a_turn_longer_than_the_window_still_starts_with_its_request() -> None:
-    window = RecentWindow(ResumeSettings(messages=5), [PromptMessage(role="user", content="do it all")])
-    for n in range(50):
-        call = ToolCall(id=f"c{n}", name="read_file", arguments={"path": str(n)})
-        window.add(PromptMessage(role="assistant", content="", calls=(call,)))
-        window.add(PromptMessage(role="tool", content=str(n), call_id=call.id))
-
-    kept = window.collect_messages()
-
-    assert kept[0].content == "do it all"
-    assert [message.content for message in kept if message.role == "tool"] == ["48", "49"]
 
 
 @covers("W59", "W60", "W61", "W62", "W63")
@@ -208,15 +179,6 @@ def test_a_command_that_was_put_right_is_not_unfinished() -> None:
     assert "Unfinished" not in text
 
 
-def test_old_requests_are_counted_when_they_no_longer_fit() -> None:
-    text = render_rolling_summary([episode(n, f"request number {n}") for n in range(1, 201)], PlanState(), 1500)
-
-    assert "#200" in text
-    assert "#199" in text
-    assert "requests before that" in text
-    assert "request number 3;" not in text
-
-
 def failed(command: str, outcome: str = "exit 1") -> CommandOutcome:
     return CommandOutcome(command=command, outcome=outcome)
 
@@ -248,27 +210,3 @@ def test_files_commands_decisions_and_errors_are_drawn_from_the_calls() -> None:
     ]
     assert episode.decisions == ("use sqlite",)
     assert episode.errors == ("write_file: b.py is there", "shell: after 1 s")
-
-
-def test_the_five_newest_traces_stand_in_full_and_older_ones_short() -> None:
-    storage = ReasoningStorage()
-    for number in range(1, 9):
-        storage = add_trace(storage, number, f"{number} " + "thinking " * 100, TokenCounter())
-
-    lengths = [len(trace.text) for trace in storage.traces]
-    assert all(length <= 200 for length in lengths[:3])
-    assert all(length > 800 for length in lengths[3:])
-    assert storage.total_tokens > 800
-
-
-def test_no_thinking_leaves_no_trace() -> None:
-    assert add_trace(ReasoningStorage(), 1, " \n", TokenCounter()) == ReasoningStorage()
-
-
-def test_traces_do_not_pile_up_for_ever() -> None:
-    storage = ReasoningStorage()
-    for number in range(300):
-        storage = add_trace(storage, number, "so", TokenCounter())
-
-    assert [trace.message_id for trace in storage.traces] == list(range(200, 300))
-    assert storage.total_tokens == 300 * TokenCounter().count_text("so")

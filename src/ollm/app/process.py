@@ -243,7 +243,8 @@ class ProcessScope:
 
     def redact_field(self, name: str, text: str) -> str:
         """Redact secrets in a text, or all of it if the name marks a secret."""
-        from ollm.services.redaction import MARK, is_secret_name
+        from ollm.services.redaction import is_secret_name
+        from ollm.services.redaction.patterns import MARK
 
         return MARK if text and name and is_secret_name(name) else self.redactor.redact(text)
 

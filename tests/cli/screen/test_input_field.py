@@ -3,18 +3,14 @@
 import asyncio
 import io
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
-from prompt_toolkit.completion import CompleteEvent
-from prompt_toolkit.document import Document
 
-from ollm.cli.screen.composing import MAX_TEXT_BYTES, Pastes, collect_mentions, run_own_command
-from ollm.cli.screen.files import WorkspaceFiles
-from ollm.cli.screen.input_field import ChatCompleter, ScreenInputHistory
+from ollm.cli.screen.composing import Pastes, collect_mentions, run_own_command
+from ollm.cli.screen.input_field import ScreenInputHistory
 from ollm.cli.screen.questions import (
     ConfirmationQueue,
     paint_question,
@@ -108,9 +104,6 @@ async def test_a_directory_is_added_to_a_chat_that_goes_on(tmp_path: Path) -> No
     assert len(runner.sessions()) == 1
 
 
-PATIENCE_SECONDS = 60.0
-
-
 @pytest.fixture
 def discovery(tmp_path: Path) -> Iterator[FileDiscoveryService]:
     service = FileDiscoveryService(FileDiscoverySettings(), tmp_path / "home")
@@ -118,62 +111,9 @@ def discovery(tmp_path: Path) -> Iterator[FileDiscoveryService]:
     service.close()
 
 
-def wait_until(holds: Callable[[], bool]) -> None:
-    start = time.monotonic()
-    while not holds():
-        assert time.monotonic() - start < PATIENCE_SECONDS, "it was not heard of"
-        time.sleep(0.02)
-
-
-def test_files_that_come_and_go_are_known_soon(tmp_path: Path, discovery: FileDiscoveryService) -> None:
-    root = tmp_path / "project"
-    (root / "src").mkdir(parents=True)
-    (root / "src/first.py").write_text("", encoding="utf-8")
-    files = WorkspaceFiles(lambda: discovery, root)
-    assert files.find("first") == ["src/first.py"]
-
-    (root / "src/second.py").write_text("", encoding="utf-8")
-    wait_until(lambda: "src/second.py" in files.find("second"))
-    (root / "src/first.py").unlink()
-    wait_until(lambda: "src/first.py" not in files.find("first"))
-
-
-def test_directories_are_offered_before_the_files_in_them(tmp_path: Path, discovery: FileDiscoveryService) -> None:
-    for path in ("src/deep/b.py", "src/a.py", "docs/source/x.md"):
-        (tmp_path / "project" / path).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / "project" / path).write_text("x")
-    files = WorkspaceFiles(lambda: discovery, tmp_path / "project")
-
-    assert files.find("sr") == ["src/", "src/deep/", "src/a.py", "src/deep/b.py", "docs/source/x.md"]
-    assert files.find("src/d")[0] == "src/deep/"
-    assert files.find("So")[0] == "docs/source/"
-    assert "src/" not in files.find("src/")
-
-
 COMMANDS = [("model", "Choose the model."), ("mode", "Choose the mode."), ("help", "List commands.")]
 
 FILES = ["src/a.py", "two words.md", "odd@name.txt", "tab\tbed.txt"]
-
-
-def complete(text: str, files: list[str] = FILES) -> list[tuple[str, int]]:
-    asked: list[str] = []
-
-    def find(typed: str) -> list[str]:
-        asked.append(typed)
-        return files
-
-    completer = ChatCompleter(lambda: COMMANDS, find)
-    return [(found.text, found.start_position) for found in completer.get_completions(Document(text), CompleteEvent())]
-
-
-@pytest.mark.parametrize("text", ["@wo", "see @wo", "(@wo", "x\n@wo", "x\t@wo", "a@b @wo"])
-def test_files_are_completed_after_an_at_that_begins_a_word(text: str) -> None:
-    assert complete(text) == [
-        ("src/a.py", -2),
-        ('"two words.md"', -2),
-        ('"odd@name.txt"', -2),
-        ("tab\\x09bed.txt", -2),
-    ]
 
 
 def test_typed_lines_are_kept_with_their_session_and_damage_is_skipped(tmp_path: Path) -> None:
@@ -186,14 +126,6 @@ def test_typed_lines_are_kept_with_their_session_and_damage_is_skipped(tmp_path:
 
     assert list(ScreenInputHistory(file, lambda: None).load_history_strings()) == ["second", "first\nline"]
     assert file.stat().st_mode & 0o777 == 0o600
-
-
-def test_a_file_that_is_not_there_or_cannot_be_written_is_no_error(tmp_path: Path) -> None:
-    history = ScreenInputHistory(tmp_path / "file" / "history", lambda: "s")
-    assert list(history.load_history_strings()) == []
-    (tmp_path / "file").write_text("in the way")
-    history.store_string("lost")
-    assert list(history.load_history_strings()) == []
 
 
 def test_a_paste_is_folded_and_sent_whole_even_when_it_holds_a_chip() -> None:
@@ -225,21 +157,6 @@ def test_files_are_attached_by_name_and_what_cannot_be_is_said(tmp_path: Path) -
     assert (found[3].name, found[3].text) == ("dir/ (1 file)", "in.py")
 
 
-def test_a_file_is_attached_once_and_a_long_one_cut(tmp_path: Path) -> None:
-    (tmp_path / "a.txt").write_bytes(b"x" * MAX_TEXT_BYTES)
-    (tmp_path / "b.txt").write_bytes(b"x" * (MAX_TEXT_BYTES + 1))
-    (tmp_path / "c.txt").write_bytes(b"\xff")
-    found, problems = collect_mentions("@a.txt @a.txt @b.txt @c.txt", tmp_path)
-
-    assert [(each.name, len(each.text)) for each in found] == [
-        ("a.txt", 200_000),
-        ("b.txt (truncated)", 200_000),
-        ("c.txt", 1),
-    ]
-    assert found[2].text == "\ufffd"
-    assert problems == []
-
-
 def test_what_cannot_be_attached_says_why(tmp_path: Path) -> None:
     for name, size in (("big.png", 10_000_001), ("fits.png", 10_000_000)):
         with (tmp_path / name).open("wb") as file:
@@ -261,26 +178,6 @@ def watch_output(monkeypatch: pytest.MonkeyPatch) -> io.BytesIO:
     out = io.BytesIO()
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(out, encoding="utf-8", write_through=True))
     return out
-
-
-async def test_it_runs_in_the_workspace_and_what_it_prints_is_shown_and_kept(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    printed = watch_output(monkeypatch)
-    code, kept = await run_own_command("pwd; echo wrong >&2; exit 3", tmp_path, nullcontext())
-
-    assert code == 3
-    assert (kept.name, kept.text) == ("$ pwd; echo wrong >&2; exit 3", f"{tmp_path}\nwrong\n")
-    assert printed.getvalue().decode() == kept.text
-
-
-async def test_one_that_goes_on_without_its_output_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    watch_output(monkeypatch)
-    began = time.monotonic()
-    code, _ = await run_own_command("exec >/dev/null 2>&1; exec sleep 500", tmp_path, nullcontext())
-
-    assert code == -9
-    assert time.monotonic() - began >= 1
 
 
 async def test_one_that_is_left_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from ollm.cli.screen.cells import pad_cells, truncate_cells
 from ollm.cli.screen.diff_view import DiffView
 from ollm.cli.screen.markdown import ChatMarkdown, MarkdownBlocks
 from ollm.cli.screen.paint import Painter
@@ -19,7 +18,6 @@ from ollm.system.terminal_text import clean_lines, clean_prose
 from ollm.tools.files.file_change import make_diff
 from tests.cli.command import ollm
 from tests.cli.running import running
-from tests.cli.screen.samples import PLAIN
 from tests.cli.terminal import CTRL_D, ENTER, at_terminal
 from tests.servers.answers import Answer
 
@@ -136,7 +134,6 @@ def test_several_files_are_named_and_lines_that_look_like_names_are_lines() -> N
     assert any("2 + ++ new note" in line for line in lines)
 
 
-PARTS = [("instructions", "825", "█" * 10), ("assistant messages", "2,475", "█" * 30), ("todos", "1", "")]
 SNAPSHOT = ("5a0ea5d8", "just now", "5866", "manual", "18 messages, 0 checkpoints; last asked: why is it wrong")
 
 
@@ -144,19 +141,6 @@ def render_tables(text: str, width: int) -> list[str]:
     out = io.StringIO()
     Console(file=out, width=width, color_system=None).print(ChatMarkdown(text))
     return [line.rstrip() for line in out.getvalue().splitlines() if line.strip()]
-
-
-def test_headings_stand_at_the_left_without_a_frame() -> None:
-    assert render_tables("# One\n\n## Two\n\ntext", 60) == ["One", "Two", "text"]
-
-
-def test_bars_shrink_to_the_room_there_is_and_keep_their_scale() -> None:
-    table = render_table(("part", "tokens", ""), PARTS)
-
-    bars = [line.count("█") for line in render_tables(table, 38) if "█" in line]
-    assert bars == [round(max(bars) / 3), max(bars)]
-    assert max(bars) >= 8
-    assert [line.count("█") for line in render_tables(table, 90) if "█" in line] == [10, 30]
 
 
 def test_a_row_that_would_be_a_ribbon_is_a_record() -> None:
@@ -196,19 +180,6 @@ def test_joined_letters_stay_joined_in_prose_and_show_in_a_question() -> None:
     assert clean_prose(f"{family} می\u200cخواهم") == f"{family} می\u200cخواهم"
     assert clean_prose("r\u200dm \u200b\u202e👩\u200d\u200d👩") == "r\\u200dm \\u200b\\u202e👩\\u200d\\u200d👩"
     assert clean_lines(family) == "👩\\u200d👩\\u200d👧"
-
-
-def test_nothing_that_is_said_is_taken_for_markup() -> None:
-    assert PLAIN.paint_aside("[red]x[/red] :smile:") == "  [red]x[/red] :smile:\n"
-
-
-@given(text=st.text(), cells=st.integers(0, 40))
-def test_padded_text_takes_exactly_the_cells_it_is_given(text: str, cells: int) -> None:
-    from prompt_toolkit.utils import get_cwidth
-
-    line = clean_lines(text.replace("\n", " "))
-    assert get_cwidth(truncate_cells(line, cells)) <= cells
-    assert get_cwidth(pad_cells(line, cells)) == cells
 
 
 COLOUR = re.compile(r"\x1b\[(?:\d+;)*(?:3[0-7]|9[0-7]|4[0-7]|10[0-7])(?:;\d+)*m")

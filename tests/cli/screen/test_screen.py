@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from ollm.app import open_conversation
-from ollm.cli.screen import keys
 from ollm.cli.screen import screen as module
 from ollm.cli.screen.application import create_chat_screen
 from ollm.cli.screen.screen import ChatScreen
@@ -105,36 +104,6 @@ async def test_a_refusal_takes_a_reason_and_what_was_typed_comes_back(
 
     assert "use tabs" in str(chat.server.chats[1]["messages"])
     assert not (chat.workspace / "new.txt").exists()
-
-
-async def test_keys_of_the_input_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(keys, "TYPE_AHEAD_SECONDS", 600.0)
-    async with open_screen(tmp_path, monkeypatch, "One.", "Two.", "Three.") as chat:
-        chat.type("typed ahead\n")
-        await chat.wait_for("● One.")
-        monkeypatch.setattr(keys, "TYPE_AHEAD_SECONDS", -1.0)
-        chat.type(" a\nsecret\r")
-        await chat.wait_for("● Two.")
-        chat.type("\x1b[200~" + "row\r" * 20 + "\x1b[201~")
-        await chat.wait_for("[pasted 20 lines #1]")
-        chat.type("\x17//etc is a path\r")
-        await chat.wait_for("● Three.")
-        assert chat.screen.buffer.history.get_strings() == ["typed ahead", "//etc is a path"]
-
-    said = [request["messages"][-1]["content"] for request in chat.server.chats]
-    assert said == ["typed ahead", " a\nsecret", "/etc is a path"]
-
-
-async def test_keys_at_a_list(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    async with open_screen(tmp_path, monkeypatch) as chat:
-        chat.type("/approval\r")
-        await chat.wait_for("Choose the approval", "› ask ✓")
-        for key, chosen in (("j", "accept-edits"), ("\x0e", "yolo"), ("k", "accept-edits"), ("\x10", "ask")):
-            chat.type(key)
-            await chat.wait_for(f"› {chosen}")
-        chat.type("x\x03")
-        await chat.wait_for("code·ask", gone="Choose the approval")
-        assert (chat.screen.choosing, chat.screen.buffer.text) == (False, "")
 
 
 async def test_a_command_that_may_run_during_a_turn_does_and_an_answer_is_copied(

@@ -1,14 +1,11 @@
 """The transcript on the screen, live and at rest."""
 
 from pathlib import Path
-from typing import Any
 
-import pytest
 from prompt_toolkit.utils import get_cwidth
 
 from ollm.cli.screen.live import LiveOutput
 from ollm.cli.screen.paint import Painter
-from ollm.cli.screen.recap import render_user_message
 from ollm.cli.screen.transcript import Transcript
 from ollm.cli.screen.view import (
     format_status_line,
@@ -55,14 +52,6 @@ def live(clock: Clock) -> LiveOutput:
     found = LiveOutput(PLAIN, clock)
     found.begin()
     return found
-
-
-def test_a_thought_shows_its_last_line() -> None:
-    found = live(Clock())
-    found.add_thinking("first\nsecond\n\n")
-
-    assert found.render_lines(80, 5) == ["⠋ thinking (0 s · ↓ 1 token) · Esc stops · second"]
-    assert found.render_lines(20, 5) == ["⠋ thinking (0 s · ↓"]
 
 
 def test_tools_under_way_show_the_last_lines_they_printed() -> None:
@@ -128,19 +117,6 @@ class Shown:
         for event in events:
             self.transcript.show(event)
         return self.out
-
-
-@pytest.mark.parametrize(
-    ("finished", "lines"),
-    [
-        (TurnFinished(reason="answered"), []),
-        (TurnFinished(reason="cancelled"), ["  stopped\n\n"]),
-        (TurnFinished(reason="cancelled", message="time is up"), ["  time is up\n\n"]),
-        (TurnFinished(reason="model-error", message="it fell over"), ["  it fell over\n  /retry sends it again.\n\n"]),
-    ],
-)
-def test_a_turn_ends_in_silence_or_with_why(finished: TurnFinished, lines: list[str]) -> None:
-    assert Shown().show(TurnStarted(message_id=1, text="x"), finished) == lines
 
 
 def finish(result: ToolResult, summary: str = "Run it", seconds: float = 0.25) -> list[str]:
@@ -231,22 +207,3 @@ def test_the_header_names_model_window_folder_and_branch() -> None:
     narrow = describe("qwen3:8b", "openai", width=40).splitlines()
     assert narrow[1:4] == ["▌ qwen3:8b · 32,768-token context", "▌ /work-here · main", NARROW_TIPS]
     assert all(len(line) <= 40 for line in describe("m" * 90, "openai", width=40).splitlines())
-
-
-def make_parts(*texts: str) -> list[dict[str, Any]]:
-    return [{"type": "text", "text": text} for text in texts]
-
-
-def test_what_was_attached_is_named_and_not_said_again() -> None:
-    parts = make_parts("look", "\n\n[src/a.py]\nprint(1)\n", " and more")
-
-    assert render_user_message(parts, PLAIN) == "› look and more\n  + src/a.py\n\n"
-
-
-def test_a_long_paste_is_shown_by_its_first_and_last_lines() -> None:
-    text = "\n".join([f"line {number}" for number in range(1, 201)] + ["Summarise it."])
-
-    assert render_user_message(make_parts(text), PLAIN).split("\n")[:6] == [
-        "› line 1", "  line 2", "  line 3", "  … 196 more lines (/history)", "  line 200", "  Summarise it.",
-    ]  # fmt: skip
-    assert "more lines" not in render_user_message(make_parts("a\n" * 6 + "b"), PLAIN)

@@ -64,16 +64,6 @@ def test_a_record_is_left_alone_while_it_fits_and_several_become_one_whose_words
     assert "Facts: 8443; src/a.py" in merged.text
 
 
-def test_words_that_fit_survive_a_merge_of_the_summaries_verbatim() -> None:
-    asked = make_requests(20)
-    records = [made(n, TEXT, *asked[n * 5 : n * 5 + 5]) for n in range(4)]
-
-    (merged,) = age_checkpoints(records, RecordCaps(words=900, shortened=10, summaries=100), counter)
-
-    assert merged.requests == asked
-    assert f"#20 {asked[19].text}" in merged.message.content
-
-
 def test_words_that_do_not_fit_are_shortened_oldest_first_and_marked() -> None:
     asked = make_requests(30, "Request {n} is about part_{n}. " + FILLER)
     record = made(1, "Goal:\n- go on", *asked)
@@ -130,27 +120,6 @@ def test_words_are_verbatim_while_the_request_is_under_60_percent(
         least = budget.compute_words_share(state)
         assert least - LAST_LINE_TOKENS <= count_lines(aged.requests, cost) <= max(least, 0.6 * window - fixed - rest)
         assert [line.whole for line in aged.requests] == sorted(line.whole for line in aged.requests)
-
-
-def test_records_make_room_for_a_long_message_being_worked_on() -> None:
-    state = budget.compute_budget(8192, 500)
-    record = made(1, TEXT, *make_requests(100))
-
-    (aged,) = age_checkpoints([record], make_caps(state, [record], 4200, 4000, counter), counter)
-
-    assert aged.tokens < record.tokens / 2
-    assert aged.requests[-1].number == 100
-
-
-def test_one_long_message_is_shortened_no_further_than_needed() -> None:
-    asked = make_requests(6)
-    long = RequestLine(number=7, text=" ".join(f"word{n}" for n in range(400)))
-
-    (*before, last) = fold_lines((*asked, long), 600, cost)
-
-    assert tuple(before) == asked
-    assert not last.whole
-    assert 500 < count_lines((*before, last), cost) <= 600
 
 
 @given(st.lists(st.text(min_size=1, max_size=300), max_size=12), st.integers(0, 600))

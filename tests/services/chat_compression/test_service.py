@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ollm.domain.context import Checkpoint, Strategy
+from ollm.domain.context import Strategy
 from ollm.domain.messages import PromptMessage, ToolCall
 from ollm.services.chat_compression.compression_state import CompressionOptions, Summarise
-from ollm.services.chat_compression.service import NO_ROOM, ChatCompressionService
+from ollm.services.chat_compression.service import ChatCompressionService
 from ollm.services.token_counting import TokenCounter
 from tests.covers import covers
 from tests.services import contexts as make
@@ -214,23 +214,6 @@ def test_whatever_the_model_s_port_throws_the_context_gets_smaller() -> None:
     assert result.compressed_token_count < result.original_token_count
 
 
-def test_a_list_of_facts_leaves_room() -> None:
-    messages = [
-        message
-        for n in range(30)
-        for message in (
-            make.user(2 * n + 1, " ".join(f"src/area_{n}/part_{m}.py" for m in range(12))),
-            make.assistant(2 * n + 2, "It was looked at, line by line. " * 5),
-        )
-    ]
-    result = squeezed(messages, options(), make.good)
-
-    assert result.created is not None
-    assert "Facts: " in result.created.text
-    gone = [message for message in messages if set(message.sources) <= set(result.created.message_ids)]
-    assert result.created.tokens < 0.85 * counter.count_messages(gone)
-
-
 @pytest.mark.parametrize(
     "answer",
     [
@@ -259,16 +242,6 @@ def test_a_bad_summary_is_refused_after_one_more_try(answer: str) -> None:
     assert "The last attempt was not usable" in asked[1]
     assert result.created is not None
     assert result.created.engine_written
-
-
-def test_a_summary_that_repeats_the_record_is_refused() -> None:
-    async def echo(messages: tuple[PromptMessage, ...], tokens: int) -> AsyncIterator[str]:
-        lines = [line for line in messages[-1].content.splitlines() if line.startswith("#")]
-        yield "\n".join(lines[:6])
-
-    result = squeezed(make.talk(20, lines=4), options(), echo)
-
-    assert result.fallback == "it repeated the record"
 
 
 def test_the_second_answer_is_used_when_the_first_was_bad() -> None:
@@ -313,22 +286,6 @@ def test_facts_of_the_user_and_of_a_failed_command_are_in_the_checkpoint() -> No
         assert fact in result.created.text
 
 
-def test_the_request_for_a_summary_fits_its_own_limit_and_reads_as_a_record() -> None:
-    sizes: list[int] = []
-    kept: list[str] = []
-
-    async def measuring(messages: tuple[PromptMessage, ...], tokens: int) -> AsyncIterator[str]:
-        sizes.append(counter.count_messages(messages) + tokens)
-        kept.append(messages[-1].content)
-        yield make.MINUTES
-
-    for limit in (700, 1500, 3000):
-        squeezed(make.talk(60), options("summarize", summary_max_tokens=200, request_tokens=limit - 200), measuring)
-        assert sizes[-1] <= limit
-    assert kept[-1].startswith("<record>\n")
-    assert kept[-1].count("</record>") == 1
-
-
 def wishes(count: int, length: int = 12) -> list[PromptMessage]:
     messages = [make.SYSTEM]
     for number in range(1, 2 * count, 2):
@@ -339,33 +296,6 @@ def wishes(count: int, length: int = 12) -> list[PromptMessage]:
             make.assistant(number + 1, "Done, and looked at twice, as was asked for. " * 6),
         ]
     return messages
-
-
-def test_requests_go_into_the_record_word_for_word_while_all_of_them_fit() -> None:
-    messages = wishes(12, length=2)
-
-    result = squeezed(messages, options(recent=100, ledger_tokens=1200))
-
-    assert result.created is not None
-    gone = [m for m in messages if m.role == "user" and m not in result.compressed_messages]
-    assert gone
-    assert [line.text for line in result.created.requests] == [message.content.strip() for message in gone]
-    assert all(f"#{m.sources[0]} {m.content.strip()}" in result.created.message.content for m in gone)
-
-
-def test_requests_beyond_their_room_are_short_lines_that_keep_what_they_name() -> None:
-    messages = wishes(30)
-
-    result = squeezed(messages, options(recent=100, ledger_tokens=1200))
-
-    assert result.created is not None
-    lines = result.created.requests
-    assert [line.whole for line in lines] == sorted(line.whole for line in lines)
-    assert not lines[0].whole
-    assert all(str(7000 + line.number) in line.text for line in lines)
-    assert counter.count_messages(result.compressed_messages) < counter.count_messages(messages) // 2
-    cited = {number for message in result.compressed_messages for number in message.sources}
-    assert set(range(1, 61)) <= cited
 
 
 def test_the_message_being_worked_on_stays_whole_wherever_it_stands() -> None:
@@ -414,26 +344,6 @@ async def test_the_methods_of_the_strategies_can_be_used_alone() -> None:
         assert counter.count_messages(shorter) < total
 
 
-def test_long_arguments_of_old_calls_are_folded_too() -> None:
-    written = ToolCall(
-        id="c1", name="write_file", arguments={"path": "a.py", "content": "x = 1\n" * 500, "tags": [1, None]}
-    )
-    messages = [
-        make.SYSTEM,
-        make.user(1, "Write it"),
-        make.assistant(2, "Writing.", written),
-        make.result(3, "c1", "Wrote a.py"),
-        *make.talk(6)[5:],
-    ]
-
-    result = squeezed(messages, options(target_tokens=counter.count_messages(messages) * 2 // 3), make.broken)
-
-    (call,) = next(message for message in result.compressed_messages if message.sources == (2,)).calls
-    assert (call.arguments["path"], call.arguments["tags"]) == ("a.py", [1, None])
-    assert 'recall {"messageId": 2' in call.arguments["content"]
-    assert messages[2].calls[0].arguments["content"] == "x = 1\n" * 500
-
-
 def test_a_summary_that_hangs_is_given_up_once_and_a_digest_stands_in() -> None:
     asked: list[int] = []
 
@@ -447,19 +357,3 @@ def test_a_summary_that_hangs_is_given_up_once_and_a_digest_stands_in() -> None:
     assert len(asked) == 1
     assert result.fallback == "it took longer than 0.05 seconds"
     assert result.compressed_token_count < result.original_token_count
-
-
-@pytest.mark.parametrize(
-    ("messages", "before"),
-    [([], 0), ([make.user(1, "Go")], 0), ([make.SYSTEM], 1), ([make.SYSTEM, make.user(1, "Go")], 1)],
-)
-def test_where_nothing_can_be_saved_the_checkpoints_stand_behind_the_system_prompt(
-    messages: list[PromptMessage], before: int
-) -> None:
-    old = Checkpoint(id="k", text="it began", message_ids=(1,), timestamp="", tokens=5)
-
-    result = squeezed(messages, options(checkpoints=(old,)), None)
-
-    assert result.compressed_messages == (*messages[:before], old.message, *messages[before:])
-    assert (result.skipped, result.checkpoints) == (NO_ROOM, (old,))
-    assert result.compressed_token_count == result.original_token_count

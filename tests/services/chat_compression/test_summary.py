@@ -1,22 +1,16 @@
 """Summaries of a model: how they are asked for, checked, and which facts they must keep."""
 
-import re
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ollm.domain.context import Checkpoint, RequestLine
-from ollm.domain.messages import ImagePart, PromptMessage, ToolCall
+from ollm.domain.messages import ToolCall
 from ollm.services.chat_compression.folding import (
-    FOLDED_RESULT_TOKENS,
     cut_text,
     find_facts,
     fold_calls,
-    fold_result,
-    write_digest,
 )
-from ollm.services.chat_compression.summary import INSTRUCTION, build_request, clean_answer, drop_repeats, find_fault
+from ollm.services.chat_compression.summary import INSTRUCTION, build_request, find_fault
 from ollm.services.token_counting import TokenCounter
 from tests.services import contexts as make
 
@@ -27,39 +21,6 @@ FACTS = "src/a.py src/b.py src/c.py src/d.py src/e.py src/f.py src/g.py src/h.py
 RECORD = f"<record>\n#1 user: look at the parser and the printer of the compiler in {FACTS}\n</record>"
 
 GOOD = "Goal:\n- mend the parser and the printer of the compiler in src/a.py"
-
-
-def earlier(text: str) -> Checkpoint:
-    return Checkpoint(id="k", text=text, message_ids=(1,), timestamp="", tokens=5)
-
-
-def test_a_request_for_a_summary_looks_only_at_what_it_has_room_for() -> None:
-    """After a crash ten thousand messages may wait to be summarised at once."""
-    looked_at: list[str] = []
-
-    class Watched(TokenCounter):
-        def count_text(self, text: str) -> int:
-            looked_at.append(text)
-            return super().count_text(text)
-
-    spoken = [PromptMessage(role="assistant", content=f"step {number}", sources=(number,)) for number in range(10_000)]
-    asked = build_request([(message,) for message in spoken], (), (200, 2000), Watched())
-    assert "#9999 assistant: step 9999" in asked[-1].content
-    assert 0 < len({text for text in looked_at if text.startswith("step ")}) < 500
-
-
-def test_the_record_names_speakers_numbers_calls_and_results() -> None:
-    call = ToolCall(id="c1", name="ls", arguments={"path": "."})
-    groups = [(make.user(1, "Go"),), (make.assistant(2, "Looking", call), make.result(3, "c1", "a.py", "ls"))]
-
-    system, user = build_request(groups, [earlier("it began")], (100, None), counter)
-
-    assert system == PromptMessage(role="system", content=INSTRUCTION)
-    assert user.content.startswith(
-        "<record>\nEarlier minutes:\nit began\n#1 user: Go\n"
-        "#2 assistant: Looking\n  called ls {'path': '.'}\n#3 result of ls: a.py\n</record>\n\n"
-    )
-    assert "in at most 100 tokens" in user.content
 
 
 def test_a_record_cannot_be_ended_from_within() -> None:
@@ -77,40 +38,6 @@ def test_the_request_keeps_to_its_room_and_keeps_the_newest(room: int) -> None:
 
     assert counter.count_messages(asked) <= room
     assert "#59 assistant: " in asked[1].content
-
-
-def test_a_long_message_in_a_small_window_is_told_by_its_own_words() -> None:
-    """A note of how to read it is of no use to who writes the summary, and may take all there is."""
-    groups = [(make.user(number, f"The port of service{number} " + "is told below. " * 90),) for number in range(1, 21)]
-    asked = build_request(groups, [], (100, 900), counter)[1].content
-    assert all(f"#{number} user: The port" in asked for number in range(1, 21))
-    assert "recall" not in asked
-
-
-@pytest.mark.parametrize(
-    ("answer", "clean"),
-    [
-        ("  Goal:\n- x \n", "Goal:\n- x"),
-        ("<think>hm\nhm</think>Goal:", "Goal:"),
-        ("<THINKING>hm</THINKING>\nGoal:", "Goal:"),
-        ("Goal:<think>never closed", "Goal:"),
-        ("```\nGoal:\n- x\n```", "Goal:\n- x"),
-        ("```text\nGoal:\n```", "Goal:"),
-        ("```\na\n```\nand\n```\nb\n```", "```\na\n```\nand\n```\nb\n```"),
-        ("", ""),
-    ],
-)
-def test_thoughts_and_a_fence_around_the_whole_are_taken_off(answer: str, clean: str) -> None:
-    assert clean_answer(answer) == clean
-
-
-def test_what_stands_among_the_requests_is_not_said_twice() -> None:
-    asked = [RequestLine(number=1, text="Please  keep the\nport at 8443 always")]
-    text = "Goal:\n- keep the port at 8443.\nDecisions:\n- SQLite it is\nOpen points:\n- port at 8443 always"
-
-    assert drop_repeats(text, asked) == "Decisions:\n- SQLite it is"
-    assert drop_repeats("- port at 8443", asked) == "- port at 8443"  # too short to be a repetition
-    assert drop_repeats("", asked) == ""
 
 
 @pytest.mark.parametrize(
@@ -151,21 +78,6 @@ LINES = "".join(f"line {number}\n" for number in range(1, 101))
 cost = TokenCounter().count_text
 
 
-def test_a_cut_text_says_how_much_is_missing_and_where_it_begins() -> None:
-    short = cut_text(LINES, 200, len, WAY)
-
-    head, _, rest = short.partition("[... ")
-    mark, _, tail = rest.partition("]\n")
-    missing, characters, start = map(int, re.findall(r"\d+", mark.replace("c1", "")))
-    assert len(short) <= 200
-    assert LINES.startswith(head)
-    assert LINES.rstrip("\n").endswith(tail.rstrip("\n"))
-    assert start == head.count("\n") + 1
-    assert LINES.splitlines()[start - 1] not in head.splitlines()
-    assert len(head) + characters + len(tail) in (len(LINES), len(LINES) + 1)
-    assert missing == LINES.count("\n") + 1 - head.count("\n") - tail.count("\n")
-
-
 @given(st.text(st.sampled_from("ab \n漢é"), max_size=600), st.integers(0, 120))
 def test_a_cut_text_is_the_text_or_within_its_bound_or_only_the_mark(text: str, tokens: int) -> None:
     short = cut_text(text, tokens, cost, WAY)
@@ -173,27 +85,6 @@ def test_a_cut_text_is_the_text_or_within_its_bound_or_only_the_mark(text: str, 
     assert cost(short) <= cost(text)
     if short != text and not short.startswith("[... "):
         assert cost(short) <= tokens
-
-
-def test_an_old_result_becomes_a_few_lines_and_loses_its_images() -> None:
-    old = PromptMessage(
-        role="tool", content=LINES * 3, call_id="c1", sources=(3,), images=(ImagePart("image/png", "aGk="),)
-    )
-
-    folded = fold_result(old, cost)
-
-    assert cost(folded.content) <= FOLDED_RESULT_TOKENS
-    assert folded.images == ()
-    assert (folded.call_id, folded.sources) == ("c1", (3,))
-    assert '"callId": "c1"' in folded.content
-
-
-def test_a_result_that_was_cut_before_is_not_cut_twice() -> None:
-    once = PromptMessage(role="tool", content=cut_text(LINES * 3, 100, cost, WAY), call_id="c1")
-    long = PromptMessage(role="tool", content=cut_text(LINES * 3, 200, cost, WAY), call_id="c1")
-
-    assert fold_result(once, cost) is once
-    assert cost(fold_result(long, cost).content) <= FOLDED_RESULT_TOKENS
 
 
 def test_only_long_texts_among_the_arguments_are_shortened() -> None:
@@ -210,22 +101,6 @@ def test_only_long_texts_among_the_arguments_are_shortened() -> None:
     assert arguments["content"] == LINES
     plain = make.assistant(2, "no calls")
     assert fold_calls(plain, 1, cost) is plain
-
-
-def test_a_digest_has_a_line_for_each_group_in_order() -> None:
-    groups = [(make.assistant(1, "one"),), (make.assistant(2, "two"), make.result(3, "c", "ok", "ls"))]
-
-    assert write_digest(groups, 1000, cost) == "- #1: said: one\n- #2-3: said: two; ls gave: ok"
-    assert write_digest([], 10, cost) == ""
-
-
-def test_a_digest_without_room_keeps_the_newest_and_counts_the_rest() -> None:
-    groups = [(make.assistant(number, f"step {number}"),) for number in range(1, 21)]
-    line = len("- #20: said: step 20")
-
-    assert write_digest(groups, 2 * line, len) == "- and 18 earlier steps\n- #19: said: step 19\n- #20: said: step 20"
-    assert write_digest(groups, 2 * line - 1, len).startswith("- and 19 earlier steps\n")
-    assert write_digest(groups, 0, len) == "- and 20 earlier steps"
 
 
 @pytest.mark.parametrize(

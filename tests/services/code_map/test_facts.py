@@ -1,22 +1,18 @@
 """Outlines and maps of code: facts of files, ranking, the parser."""
 
-import asyncio
 import os
-import stat
 from pathlib import Path
 
 import pytest
 
 from ollm.config.settings import CodeMapSettings
-from ollm.services.code_map.facts import FactsCache, collect_facts, decode_source
+from ollm.services.code_map.facts import FactsCache, decode_source
 from ollm.services.code_map.service import CodeMapService
 from ollm.services.code_map.syntax_tree import (
-    find_parse_error,
     get_parser,
     has_grammar,
     outline_text,
 )
-from ollm.services.token_counting import TokenCounter
 from tests.services.code_map.full_outlines import NAMES, describe_file, get_file
 
 
@@ -39,21 +35,6 @@ def test_a_file_is_read_again_when_its_time_or_size_changed(tmp_path: Path) -> N
     assert names(root, folder, "a.py") == {"a.py": ["three"]}
     (root / "a.py").unlink()
     assert names(root, folder, "a.py") == {}
-
-
-def test_a_damaged_cache_is_made_anew_and_is_private(tmp_path: Path) -> None:
-    root, folder = tmp_path / "project", tmp_path / "cache"
-    root.mkdir()
-    (root / "a.py").write_text("def one(): pass\n")
-    names(root, folder, "a.py")
-    (file,) = folder.iterdir()
-
-    for damage in (b"", b"\xc1", file.read_bytes()[:-3], b"\x80"):
-        file.write_bytes(damage)
-        assert names(root, folder, "a.py") == {"a.py": ["one"]}
-
-    assert stat.S_IMODE(file.stat().st_mode) == 0o600
-    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
 
 
 def test_links_and_what_is_no_file_are_left_out(tmp_path: Path) -> None:
@@ -81,14 +62,6 @@ def test_a_part_of_a_project_does_not_make_the_rest_forgotten(tmp_path: Path) ->
     assert names(root, folder, "b.py") == {"b.py": ["bbc"]}, "still from the cache"
 
 
-def test_uses_are_calls_types_and_imports() -> None:
-    facts = collect_facts("a.py", b"from shop import cart\nCart(pay(total))\npath = total\n", 0, 0)
-
-    assert facts.references.split() == ["Cart", "cart", "import", "pay", "shop"]
-    assert "path" in facts.words.split()
-    assert collect_facts("a.py", b"a\0b", 0, 0).words == ""
-
-
 @pytest.mark.parametrize(
     ("data", "text"),
     [
@@ -113,9 +86,6 @@ def test_everything_that_is_found_in_a_file_of_each_kind(name: str) -> None:
     assert describe_file(name) == get_file(name).read_text(encoding="utf-8")
 
 
-COUNT = TokenCounter().count_text
-
-
 def plant(root: Path, count: int) -> list[str]:
     root.mkdir()
     for number in range(count):
@@ -123,31 +93,6 @@ def plant(root: Path, count: int) -> list[str]:
     (root / "notes.md").write_text("# Notes\n")
     (root / "data.bin").write_bytes(b"\0")
     return sorted(path.name for path in root.iterdir())
-
-
-async def test_no_more_files_are_read_than_allowed_and_code_comes_first(tmp_path: Path) -> None:
-    paths = plant(tmp_path / "project", 5)
-    service = CodeMapService(CodeMapSettings(max_files=3), tmp_path / "cache")
-
-    drawn = await service.build_map(tmp_path / "project", paths, None, COUNT)
-
-    assert (drawn.files, drawn.left_out) == (3, 3)
-    assert drawn.notes == ("3 more files not read (codeMap.maxFiles); name a directory for the rest",)
-
-
-async def test_a_cancelled_caller_leaves_a_cache_that_can_be_used(tmp_path: Path) -> None:
-    paths = plant(tmp_path / "project", 300)
-    service = CodeMapService(CodeMapSettings(), tmp_path / "cache")
-    task = asyncio.create_task(service.build_map(tmp_path / "project", paths, None, COUNT))
-    await asyncio.sleep(0)
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
-
-    drawn = await service.build_map(tmp_path / "project", paths, None, COUNT)
-
-    assert drawn.files == 301
-    assert "class Thing" in drawn.text
 
 
 async def test_a_symbol_is_found_by_its_last_names_and_all_names_are_listed(tmp_path: Path) -> None:
@@ -161,41 +106,6 @@ async def test_a_symbol_is_found_by_its_last_names_and_all_names_are_listed(tmp_
     assert [(one.path, one.definition.full_name, one.definition.line) for one in found] == [("rare.py", "Rare.run", 2)]
     assert await service.find_symbol(root, paths, "Nobody") == []
     assert await service.list_symbols(root, paths) == ["Thing0", "Thing1", "Rare", "Rare.run"]
-
-
-async def test_a_map_says_whether_nothing_fits_or_nothing_is_there(tmp_path: Path) -> None:
-    paths = plant(tmp_path / "project", 2)
-    service = CodeMapService(CodeMapSettings(max_tokens=1000), tmp_path / "cache")
-
-    small = await service.build_map(tmp_path / "project", paths, 1, COUNT)
-    usual = await service.build_map(tmp_path / "project", paths, None, COUNT, prefix="in/")
-    nothing = await service.build_map(tmp_path / "project", ["data.bin"], None, COUNT)
-
-    assert (small.text, small.files, small.left_out, small.has_more, small.notes) == ("", 3, 0, True, ())
-    assert usual.text == "in/m0.py\n  1 class Thing0"
-    assert (nothing.text, nothing.files, nothing.has_more) == ("", 0, False)
-
-
-def test_a_header_with_classes_is_read_as_cpp() -> None:
-    found = outline_text("box.h", b"class Box {\n public:\n  int get();\n};\n")
-
-    assert found is not None
-    assert [one.full_name for one in found] == ["Box", "Box.get"]
-
-
-@pytest.mark.parametrize(
-    ("name", "text", "line"),
-    [
-        ("a.ts", "const a = 1;\nfunction b( {\n", 2),
-        ("a.go", "package main\nfunc main() {\n\tx := \n}\n", 3),
-        ("a.rs", "fn main() {}\n", None),
-        ("a.rb", "def a\n  1\nend\n", None),
-        ("a.c", "int main( {\n", None),
-        ("a.xyz", "((((", None),
-    ],
-)
-def test_the_line_that_does_not_parse(name: str, text: str, line: int | None) -> None:
-    assert find_parse_error(name, text.encode()) == line
 
 
 def test_a_language_without_a_grammar_says_so() -> None:
@@ -256,8 +166,3 @@ def test_what_stands_in_unusual_places_is_found(name: str, text: str, names: str
 
     assert found is not None
     assert " ".join(one.full_name for one in found) == names
-
-
-def test_a_minified_call_is_not_looked_into() -> None:
-    text = "!function(){" + "".join(f"function f{number}(){{}};" for number in range(500)) + "}();"
-    assert outline_text("a.js", text.encode()) == []

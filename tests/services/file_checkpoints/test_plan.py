@@ -191,19 +191,6 @@ def test_what_came_after_the_kill_stays_and_what_came_before_goes_back(place: Pa
     assert skipped == dict.fromkeys(("both", "by hand", "mine", "elsewhere/x", "moved/x"), CHANGED_SINCE_CUT_OFF)
 
 
-def test_the_next_turn_knows_it_still(place: Path) -> None:
-    tree = place / "tree"
-    cut_off_turn(place, "echo model > ours")
-    (tree / "by hand").write_text("by hand")
-    with take_turn(make_checkpoints(place), 3):
-        (tree / "ours").write_text("again")
-        (tree / "by hand").write_text("again")
-
-    assert rewind_interrupted(place) == {"by hand": CHANGED_SINCE_CUT_OFF}
-    assert (tree / "ours").read_text() == "old"
-    assert (tree / "by hand").read_text() == "again"
-
-
 def test_another_session_does_not_lose_its_own_to_one_that_was_cut_off(place: Path) -> None:
     tree = place / "tree"
     cut_off_turn(place, "echo model > ours")

@@ -95,19 +95,6 @@ def test_what_others_changed_before_between_and_after_turns_stays_and_is_named(c
     assert set(skipped.values()) == {"changed since, not by the model"}
 
 
-def test_what_another_session_changed_meanwhile_stays(tmp_path: Path, checkpoints: FileCheckpoints) -> None:
-    tree = checkpoints.root
-    (tree / "a").write_text("old")
-    other = make_checkpoints(tmp_path)
-    with take_turn(checkpoints, 1):
-        (tree / "mine").write_text("by this session")
-        with take_turn(other, 1, OTHER):
-            (tree / "a").write_text("by the other session")
-
-    assert set(rewind(checkpoints, 1)) == {"a"}
-    assert not (tree / "mine").exists()
-
-
 def test_files_that_rules_hid_then_are_not_removed_when_the_rules_change(checkpoints: FileCheckpoints) -> None:
     tree = checkpoints.root
     (tree / ".gitignore").write_text(".env\nlogs/\n")
@@ -127,26 +114,6 @@ def test_files_that_rules_hid_then_are_not_removed_when_the_rules_change(checkpo
     assert (tree / ".gitignore").read_text() == ".env\nlogs/\n"
     assert (tree / ".env").read_text() == "KEY=1"
     assert (tree / "logs" / "one").read_text() == "x"
-
-
-def test_a_file_that_is_too_large_is_named_and_left_alone(tmp_path: Path) -> None:
-    (tmp_path / "tree").mkdir()
-    checkpoints = make_checkpoints(tmp_path, max_file_bytes=100)
-    tree = checkpoints.root
-    (tree / "grows").write_text("small")
-    (tree / "large").write_bytes(b"x" * 200)
-    with take_turn(checkpoints, 1):
-        (tree / "grows").write_bytes(b"y" * 200)
-        (tree / "large").unlink()
-
-    skipped = rewind(checkpoints, 1)
-
-    assert skipped == {
-        "grows": "not saved: it is too large (200 bytes)",
-        "large": "not saved: it is too large (200 bytes), as it was then",
-    }
-    assert (tree / "grows").read_bytes() == b"y" * 200
-    assert checkpoints.list_records(SESSION)[0].uncovered == 1
 
 
 def test_a_directory_that_became_a_link_leads_nothing_outside(tmp_path: Path, checkpoints: FileCheckpoints) -> None:

@@ -21,7 +21,7 @@ from ollm.domain.events import (
     SnapshotError,
     SnapshotRestored,
 )
-from ollm.domain.messages import PromptMessage, ToolCall
+from ollm.domain.messages import PromptMessage
 from ollm.domain.session import ContextSnapshot
 from ollm.services.snapshots import make_snapshot, read_context
 from tests.covers import covers
@@ -103,18 +103,6 @@ def test_what_was_taken_comes_back_message_for_message(
 def snapshot(messages: list[dict[str, Any]], users: list[dict[str, Any]] | None = None, **more: Any) -> ContextSnapshot:
     plain = msgspec.to_builtins(make_snapshot(state(ActiveContext()), "manual", "s1", "2026-01-01T00:00:00Z"))
     return msgspec.convert({**plain, "messages": messages, "userMessages": users or [], **more}, ContextSnapshot)
-
-
-def test_a_failed_result_is_still_a_failed_one_when_it_comes_back() -> None:
-    call = ToolCall(id="c1", name="shell", arguments={"command": "make"})
-    context = ActiveContext(
-        messages=(make.assistant(1, "", call), make.result(2, "c1", "exit 2", "shell", failed=True))
-    )
-
-    taken = make_snapshot(state(context), "threshold", "s1", "then")
-
-    assert read_context(taken) == context
-    assert (taken.id, taken.timestamp, taken.trigger) == ("s1", "then", "threshold")
 
 
 @pytest.mark.parametrize(
@@ -212,15 +200,6 @@ async def test_beyond_the_count_the_oldest_automatic_ones_go_first(shelf: Shelf)
     assert first is not None
     assert listed == [*[s.id for s in reversed(automatic[2:]) if s], first.id]
     assert shelf.kinds().count(SnapshotDeleted) == 2
-
-
-async def test_the_one_just_taken_is_never_the_one_that_goes(tmp_path: Path) -> None:
-    shelf = Shelf(tmp_path, max_count=1)
-    await shelf.manager.create_snapshot(state(), "manual")
-    newest = await shelf.manager.create_snapshot(state(), "compression")
-
-    assert newest is not None
-    assert [entry.id for entry in await shelf.manager.list_snapshots(SESSION)] == [newest.id]
 
 
 @covers("H345", "H685", "H686", "H687", "H688", "H689")
@@ -343,12 +322,3 @@ def test_a_snapshot_that_cannot_be_written_is_told_and_ends_nothing() -> None:
         assert shelf.kinds() == [SnapshotError, Notice]
 
     as_ordinary_user(body)
-
-
-async def test_of_automatic_snapshots_turned_off_is_said_once_and_of_manual_ones_always(tmp_path: Path) -> None:
-    shelf = Shelf(tmp_path, enabled=False)
-
-    for trigger in ("threshold", "compression", "manual", "manual"):
-        assert await shelf.manager.create_snapshot(state(), trigger) is None  # type: ignore[arg-type]
-
-    assert shelf.kinds() == [Notice] * 3
