@@ -101,6 +101,10 @@ class SessionFile:
     def inode(self) -> int:
         return os.fstat(self.descriptor).st_ino if self.descriptor is not None else 0
 
+    def followed_by(self, data: bytes) -> SessionFile:
+        """Return the file with these bytes after its end."""
+        return SessionFile(self.descriptor, self._waiting + data)
+
     def compute_checksum(self) -> str:
         """Compute a checksum of the size and the last few kilobytes: enough for a file that only grows."""
         import zlib  # rarely needed

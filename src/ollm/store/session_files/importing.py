@@ -1,6 +1,7 @@
 """Import a session whose files are not as this version writes them: damaged, in an older form, or of another program.
 
-All objects that look like messages, calls or records are taken, wherever they stand. The result is in our own form.
+All objects that look like messages, calls or records are taken, wherever they stand. Those in our own form stay in
+their place in the files; the others are encoded anew.
 """
 
 from __future__ import annotations
@@ -8,17 +9,26 @@ from __future__ import annotations
 import contextlib
 import itertools
 import re
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import msgspec
 
 from ollm.domain.messages import AnyPart, JsonObject, Message, ToolCallPart, ToolResultPart
-from ollm.domain.tools import ToolCallRecord
 from ollm.store.session_files import journal
-from ollm.store.session_files.document import FIELDS, MIDDLE, OPEN, is_valid_json, iter_document
-from ollm.store.session_files.files import DamageReport
-from ollm.store.session_files.repair import ERRORS, parse_loosely, repair_call, repair_message
+from ollm.store.session_files.document import (
+    CALL,
+    FIELDS,
+    MESSAGE,
+    MIDDLE,
+    OPEN,
+    is_valid_json,
+    parse_message,
+    read_number,
+)
+from ollm.store.session_files.entry_table import EntryTable, PartialAnswer
+from ollm.store.session_files.files import MAX_MESSAGE_NUMBER, DamageReport, SessionFile
+from ollm.store.session_files.missing import Range
+from ollm.store.session_files.repair import ERRORS, parse_loosely
 
 _BLANKS = b" \t\r\n,"
 _MARK = b"\xef\xbb\xbf"  # that some editors put before UTF-8
@@ -31,96 +41,70 @@ _fields_decoder = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _entries_decoder = msgspec.json.Decoder(list[msgspec.Raw])
 
 
-class ImportedSession(NamedTuple):
-    """A session in our own form: the bytes of its document and its journal. `was_ours` is True if its document was."""
-
-    document: bytes
-    journal: bytes
-    was_ours: bool
-
-
-class _Answer(NamedTuple):
-    """An answer under way: its number, or 0, the time of its last record, how many records it has, and its parts."""
+class _FoundMessage(NamedTuple):
+    """A message: its number, or 0, and its place."""
 
     number: int
-    at: str
-    pieces: int
-    parts: journal.Parts
+    place: Range
+    in_document: bool
 
 
-class _MessageEntry:
-    """A message as it was found, and as it will be written."""
+class SessionImporter:
+    """Reader of everything readable in a document and a journal."""
 
-    def __init__(self, raw: JsonObject, message: Message, in_document: bool) -> None:
-        self.raw, self.message, self.in_document = raw, message, in_document
-
-    @property
-    def line(self) -> bytes:
-        fields: JsonObject = msgspec.to_builtins(self.message)
-        with contextlib.suppress(msgspec.ValidationError):  # parts with unknown fields are kept as they are
-            if msgspec.convert(self.raw, Message).parts == self.message.parts:
-                fields.pop("parts")
-        return journal.encode_json({"role": "", **self.raw, **fields})
-
-
-def import_session(document: bytes, records: bytes, damage: DamageReport) -> ImportedSession:
-    """Read everything readable in a document and a journal."""
-    importer = _SessionImporter(damage)
-    importer.add_document(document.removeprefix(_MARK))
-    importer.add_records(records)
-    head = document.partition(b"\n")[0]
-    return importer.finish(was_ours=head.startswith(b'{"sessionId"') and head.endswith(OPEN.strip()))
-
-
-class _SessionImporter:
-    def __init__(self, damage: DamageReport) -> None:
-        self._damage = damage
-        self._head: JsonObject = {}
+    def __init__(self, document: SessionFile, lines: SessionFile, damage: DamageReport) -> None:
+        self.head: JsonObject = {}
+        self.was_ours = False  # the document was in our layout
+        self._document, self._journal, self._damage = document, lines, damage
         self._in_document = True
-        self._messages: list[_MessageEntry] = []
-        self._calls: list[list[JsonObject]] = []  # the records of each call
+        self._base = 0  # of the file that is read: places are those in both files together, then in `mended`
+        self._mended = bytearray()
+        self._mended_place = document.size + lines.size
+        self._messages: list[_FoundMessage] = []
+        self._calls: list[list[Range]] = []  # the records of each call
         self._calls_of: dict[str, list[int]] = {}  # by id
-        self._answers: dict[int, _Answer] = {}  # by number; 0 in journals of older versions
+        self._answers: dict[int, PartialAnswer] = {}  # by number; 0 in journals of older versions
+        self._add_document()
+        self._in_document, self._base = False, document.size
+        self._add_journal()
 
-    def add_document(self, data: bytes) -> None:
+    def _add_document(self) -> None:
         before = len(self._damage.notes)
-        if not data or self._add_whole(data):
+        line = next((line for _, _, line in self._document.iter_lines()), b"")
+        self.was_ours = line.startswith(b'{"sessionId"') and line.endswith(OPEN)
+        if not line or (not self.was_ours and self._add_whole()):
             return
-        self._search_lines(data, self._add_head(data))
-        if not (self._messages or self._calls or "sessionId" in self._head):
+        with contextlib.suppress(*ERRORS):
+            self.head = self._parse(line.removeprefix(_MARK).removesuffix(OPEN) + b"}") if line.endswith(OPEN) else {}
+        self._add_lines(self._document, len(line) if self.head else 0, self._document.size)
+        if not (self._messages or self._calls or "sessionId" in self.head):
             self._damage.note("the file is not a JSON document")
-        elif not data.rstrip().endswith(b"}"):
+        elif not self._document.read(self._document.size - 2, self._document.size).rstrip().endswith(b"}"):
             self._damage.note("the file is truncated")
         elif len(self._damage.notes) == before:
-            self._damage.note("the document is not valid JSON")
+            data = self._document.read(0, self._document.size)
+            if data.count(MIDDLE) > 1 or not is_valid_json(data):
+                self._damage.note("the document is not valid JSON")
 
-    def _add_head(self, data: bytes) -> int:
-        """Add the first line of a document in our layout, and return its length; 0 if it is not readable."""
-        line, feed, _ = data.partition(b"\n")
-        with contextlib.suppress(*ERRORS):
-            if (line + feed).endswith(OPEN):
-                self._head = self._parse((line + feed).removesuffix(OPEN) + b"}")
-                return len(line) + 1
-        return 0
+    def _add_journal(self) -> None:
+        *_, (start, _, last) = ((0, 0, b""), *self._journal.iter_lines())
+        torn = last if last and journal.is_torn_record(last) else b""  # a kill interrupted the write
+        self._add_lines(self._journal, 0, start if torn else self._journal.size)
+        if piece := _complete_piece(torn):
+            self._add_record(piece)
 
-    def add_records(self, data: bytes) -> None:
-        self._in_document = False
-        complete, feed, rest = data.rpartition(b"\n")
-        if journal.is_torn_record(rest) and rest:  # a kill interrupted the write
-            data = complete + feed + _complete_piece(rest)
-        self._search_lines(data)
-
-    def _add_whole(self, data: bytes) -> bool:
+    def _add_whole(self) -> bool:
         """Add a document in any layout, if it is JSON."""
+        data = self._document.read(0, self._document.size).removeprefix(_MARK)
         if data.count(MIDDLE) > 1:
             return False
         try:
             fields = _fields_decoder.decode(data)
             lists = {name: _entries_decoder.decode(fields.pop(name, b"[]")) for name in ("messages", "toolCalls")}
-            self._head = self._parse(msgspec.json.encode(fields))
+            self.head = self._parse(msgspec.json.encode(fields))
         except ERRORS:
             return False
-        if not self._head.keys() & {"sessionId", "startTime"} and not any(lists.values()):
+        if not self.head.keys() & {"sessionId", "startTime"} and not any(lists.values()):
             self._damage.note("the file is not a session")
         for name, entries in lists.items():
             for entry in map(self._read_entry, map(bytes, entries)):
@@ -132,17 +116,43 @@ class _SessionImporter:
                 self._add_entry(entry)
         return True
 
-    def _search_lines(self, data: bytes, begin: int = 0) -> None:
+    def _add_lines(self, file: SessionFile, begin: int, stop: int) -> None:
         """Add every line that is an entry, and the entries between them."""
-        done = place = begin
-        for line in data[begin:].split(b"\n"):
-            start, place = place, place + len(line) + 1
-            entry = line.strip(_BLANKS)
-            if entry[:1] == b"{" and is_valid_json(entry) and (fields := self._read_entry(entry)):
-                self._search(data[done:start], done)
-                self._add_entry(fields)
-                done = place
-        self._search(data[done:], done)
+        odd: list[bytes] = []
+        place = begin
+        for start, end, line in file.iter_lines(begin):
+            if start >= stop:
+                break
+            if self._add_own(line.rstrip(_BLANKS), self._base + start) or self._add_line(line.strip(_BLANKS)):
+                if odd:
+                    self._search(b"".join(odd), place)
+                odd, place = [], end
+            else:
+                odd.append(line)
+        self._search(b"".join(odd), place)
+
+    def _add_own(self, entry: bytes, place: int) -> bool:
+        """Add the line of a document if it is in our own form."""
+        is_message, key = entry.startswith(MESSAGE), None
+        if not (is_message or entry.startswith(CALL)) or not self.was_ours or _is_deep(entry):
+            return False
+        with contextlib.suppress(*ERRORS):
+            key = read_number(entry) if is_message else journal.read_call_key(entry).id
+        if not key or not is_valid_json(entry):
+            return False
+        if isinstance(key, int):
+            if self._calls:
+                self._damage.note("lines of the document are not in their place")
+            self._messages.append(_FoundMessage(key, (place, place + len(entry)), self._in_document))
+        else:
+            self._add_call(key, (place, place + len(entry)))
+        return True
+
+    def _add_line(self, entry: bytes) -> bool:
+        fields = self._read_entry(entry) if entry[:1] == b"{" and is_valid_json(entry) else None
+        if fields:
+            self._add_entry(fields)
+        return bool(fields)
 
     def _search(self, data: bytes, base: int) -> None:
         """Add every object that looks like an entry, and report what is nothing at all."""
@@ -162,18 +172,18 @@ class _SessionImporter:
         if not self._in_document or not ('"sessionId"' in text or '"metadata"' in text):
             name = "unreadable data" if self._in_document else "the journal is damaged"
             self._damage.count_lost_entry(f"{name} at byte {place + len(text) - len(text.lstrip(chr(10) + ',]}'))}")
-        elif "sessionId" in self._head:
+        elif "sessionId" in self.head:
             self._damage.note("the file holds more than one document, and their messages were joined")
         else:
             found = _find_fields(text)
-            self._head = {**found, **self._head}
+            self.head = {**found, **self.head}
             if len(found) < len(FIELDS):
                 self._damage.note("the file header is damaged")
 
     def _parse(self, data: bytes) -> JsonObject:
         """Parse an object, and cut what is nested deeper than any writer nests."""
         fields = parse_loosely(data, self._damage)
-        if data.count(b"{") + data.count(b"[") > journal.MAX_NESTING_LEVELS:
+        if _is_deep(data):
             cut: JsonObject = journal.clean_json(fields)
             if cut != fields:
                 self._damage.note(f"something is nested deeper than {journal.MAX_NESTING_LEVELS} levels")
@@ -192,18 +202,19 @@ class _SessionImporter:
         if "role" in fields:
             self._add_message(fields)
         elif _is_call(fields):
-            self._add_call(fields)
+            self._add_call(fields["id"], self._keep({"id": "", **fields}))
         else:
             self._add_record(fields)
 
     def _add_record(self, fields: JsonObject) -> None:
         """Add what is readable in a record of a journal."""
         if isinstance(message := fields.get("message"), dict):
-            self._add_message(message, fields)
+            self._end_answer(fields, message)
+            self._add_message(message)
         elif "message" in fields:
             self._damage.count_lost_entry("a message of the journal cannot be read")
         if isinstance(call := fields.get("call"), dict) and isinstance(call.get("id"), str):
-            self._add_call(call)
+            self._add_call(call["id"], self._keep({"id": "", **call}))
         elif "call" in fields:
             self._damage.count_lost_entry("a tool call cannot be read")
         if "partial" in fields:
@@ -218,31 +229,36 @@ class _SessionImporter:
         self._change_head(msgspec.convert(changes, journal.JournalRecord))
 
     def _change_head(self, record: journal.JournalRecord) -> None:
-        held = self._head.get("metadata")
-        self._head["metadata"] = held = held if isinstance(held, dict) else {}
+        held = self.head.get("metadata")
+        self.head["metadata"] = held = held if isinstance(held, dict) else {}
         for name, (start, _) in (record.append or {}).items():
             if isinstance(before := held.get(name), list) and len(before) < start:
                 self._damage.note("the journal lacks a record")
-        journal.change_head(self._head, record)
+        journal.change_head(self.head, record)
 
-    def _add_message(self, raw: JsonObject, record: JsonObject | None = None) -> None:
-        if record and raw.get("role") != "user":
-            piece = record.get("piece")
-            number = piece[0] if isinstance(piece, list) and piece else raw.get("id")
-            begun = (self._answers.pop(number, None) if isinstance(number, int) else None) or self._answers.pop(0, None)
-            if begun and record.get("continues"):  # older versions only
-                more = raw.get("parts") or []
-                raw = {**raw, "parts": journal.extend_parts(begun.parts, more if isinstance(more, list) else [more])}
-        if message := repair_message(raw, self._damage):
-            self._messages.append(_MessageEntry(raw, message, self._in_document))
+    def _end_answer(self, record: JsonObject, message: JsonObject) -> None:
+        """Drop the pieces of an answer whose message is there. In older journals the message continues them."""
+        if message.get("role") == "user":
+            return
+        piece = record.get("piece")
+        number = piece[0] if isinstance(piece, list) and piece else message.get("id")
+        begun = (self._answers.pop(number, None) if isinstance(number, int) else None) or self._answers.pop(0, None)
+        if begun and record.get("continues"):
+            more = message.get("parts") or []
+            message["parts"] = journal.extend_parts(begun.parts, more if isinstance(more, list) else [more])
 
-    def _add_call(self, raw: JsonObject) -> None:
-        same = self._calls_of.setdefault(raw["id"], [])
-        if same and journal.is_same_call(self._calls[same[-1]][0], raw):
-            self._calls[same[-1]].append(raw)
+    def _add_message(self, fields: JsonObject) -> None:
+        number = fields.get("id")
+        number = number if isinstance(number, int) and 0 < number <= MAX_MESSAGE_NUMBER else 0
+        self._messages.append(_FoundMessage(number, self._keep({"role": "", **fields}), self._in_document))
+
+    def _add_call(self, key: str, place: Range) -> None:
+        same = self._calls_of.setdefault(key, [])
+        if same and journal.is_same_call(self._parse_place(self._calls[same[-1]][0]), self._parse_place(place)):
+            self._calls[same[-1]].append(place)
         else:
             same.append(len(self._calls))
-            self._calls.append([raw])
+            self._calls.append([place])
 
     def _add_piece(self, fields: JsonObject) -> None:
         piece, parts = fields.get("piece"), fields["partial"]
@@ -251,35 +267,58 @@ class _SessionImporter:
         if not isinstance(parts, list) or not all(map(journal.is_part, parts)):
             self._damage.note("the text of an answer is damaged in the journal")
             parts = [part for part in parts if journal.is_part(part)] if isinstance(parts, list) else []
-        before = self._answers.get(answer) or _Answer(answer, "", 0, [])
+        before = self._answers.get(answer) or PartialAnswer(answer)
         if fields.get("anew"):
-            before = _Answer(answer, "", number - 1, [])
+            before = PartialAnswer(answer, number - 1)
         if 0 < number <= before.pieces:
             return  # a repetition
         if number > before.pieces + 1:
             self._damage.note("the journal lacks a part of an answer")
         at = fields.get("at")
-        at = at if isinstance(at, str) else ""
-        self._answers[answer] = _Answer(answer, at, number, journal.extend_parts(before.parts, parts))
+        parts = journal.extend_parts(before.parts, parts)
+        self._answers[answer] = PartialAnswer(answer, number, at if isinstance(at, str) else "", parts)
 
-    def finish(self, *, was_ours: bool) -> ImportedSession:
-        if not isinstance(self._head.get("metadata", {}), dict):
-            del self._head["metadata"]
+    def _keep(self, fields: JsonObject) -> Range:
+        """Encode an entry in our own form, and return its place."""
+        start = self._mended_place + len(self._mended)
+        self._mended += journal.encode_json(fields)
+        return start, self._mended_place + len(self._mended)
+
+    def _read(self, place: Range) -> bytes:
+        start, end = place
+        if start >= self._mended_place:
+            return bytes(self._mended[start - self._mended_place : end - self._mended_place])
+        return self._document.read_buffered(start, end)
+
+    def _parse_place(self, place: Range) -> JsonObject:
+        return parse_loosely(self._read(place))
+
+    def make_table(self) -> EntryTable:
+        """Make the table of everything that was found."""
+        if not isinstance(self.head.get("metadata", {}), dict):
+            del self.head["metadata"]
             self._damage.note("the metadata is damaged")
         under_way = self._finish_answers()
-        messages = self._number_messages()
-        calls = [found for found in map(self._join_call, self._calls) if found]
-        _separate_calls(messages, calls)
-        lines = (entry.line for entry in messages)
-        whole = b"".join(iter_document(self._head, lines, (_encode_call(raw, call) for raw, call in calls)))
-        last = messages[-1].message.id if messages else 0
-        return ImportedSession(
-            whole, _encode_answer(under_way, max(under_way.number, last + 1)) if under_way else b"", was_ours
-        )
+        messages = self._separate_calls(self._number_messages())
+        calls = [places[0] if len(places) == 1 else self._join_call(places) for places in self._calls]
+        table = EntryTable(self._document, self._journal.followed_by(bytes(self._mended)), None, 0)
+        for number, (start, end), _ in messages:
+            table.add_message(number, start, end)
+        for place in calls:
+            if b'"name"' in (data := self._read(place)):
+                table.add_call(data, place[0])
+            else:
+                self._damage.count_lost_entry("a tool call cannot be read")
+        if under_way:
+            table.partial = under_way._replace(number=max(under_way.number, table.last_number + 1))
+        return table
 
-    def _finish_answers(self) -> _Answer | None:
+    def _join_call(self, places: list[Range], **changed: str) -> Range:
+        return self._keep({"id": "", **journal.join_call(map(self._parse_place, places)), **changed})
+
+    def _finish_answers(self) -> PartialAnswer | None:
         """Return the answer under way, and make messages of other unfinished answers."""
-        last = max((entry.message.id for entry in self._messages), default=0)
+        last = max((found.number for found in self._messages), default=0)
         under_way = None
         for answer, found in sorted(self._answers.items()):
             if not found.parts:
@@ -288,80 +327,105 @@ class _SessionImporter:
                 under_way = found
             elif not self._holds(answer, found.parts):  # otherwise its pieces are repeated behind it
                 self._damage.note("the journal lacks the end of an answer")
-                self._add_message(
-                    {
-                        "role": "assistant",
-                        "parts": found.parts,
-                        "timestamp": found.at,
-                        "id": answer,
-                        "interrupted": True,
-                    }
-                )
+                message = {"role": "assistant", "parts": found.parts, "timestamp": found.at, "id": answer}
+                self._add_message({**message, "interrupted": True})
         return under_way
 
     def _holds(self, number: int, parts: journal.Parts) -> bool:
         """Return True if the message with this number contains the text of these parts."""
-        held = "".join(journal.encode_json(one.raw).decode() for one in self._messages if one.message.id == number)
-        return all(journal.encode_json(part.get("text", "")).decode()[1:-1] in held for part in parts)
+        held = b"".join(self._read(found.place) for found in self._messages if found.number == number)
+        return all(journal.encode_json(part.get("text", ""))[1:-1] in held for part in parts)
 
-    def _number_messages(self) -> list[_MessageEntry]:
+    def _number_messages(self) -> list[_FoundMessage]:
         """Sort the messages by number. One without a number, or whose number is taken, gets a free one. Exact
         repetitions are dropped."""
-        taken: dict[int, _MessageEntry] = {}
-        odd = [one for one in self._messages if not one.message.id or taken.setdefault(one.message.id, one) is not one]
-        highest, dropped, is_numbered = max(taken, default=0), set[int](), bool(taken)
-        strange = set(map(id, odd))
-        before = 0
-        for entry in self._messages:
-            if id(entry) in strange:
-                known = taken.get(entry.message.id)
-                if known and self._is_repeated(known, entry):
-                    dropped.add(id(entry))
-                    continue
+        taken: dict[int, _FoundMessage] = {}
+        for found in self._messages:
+            if found.number:
+                taken.setdefault(found.number, found)
+        is_numbered, highest, before = bool(taken), max(taken, default=0), 0
+        kept = []
+        for found in self._messages:
+            same = taken.get(found.number)
+            if same and same is not found and self._is_repeated(same, found):
+                continue
+            if same is not found:
                 before = before + 1 if before + 1 not in taken else highest + 1
-                entry.message = msgspec.structs.replace(entry.message, id=before)
-                taken[before], highest = entry, max(highest, before)
-            before = entry.message.id
-        kept = [entry for entry in self._messages if id(entry) not in dropped]
-        ordered = sorted(kept, key=lambda entry: entry.message.id)
+                fields = {"role": "", **self._parse_place(found.place), "id": before}
+                found = taken[before] = found._replace(number=before, place=self._keep(fields))  # noqa: PLW2901
+                highest = max(highest, before)
+                if is_numbered:
+                    self._damage.note("messages had wrong numbers")
+            before = found.number
+            kept.append(found)
+        ordered = sorted(kept, key=lambda found: found.number)
         if ordered != kept:
             self._damage.note("messages are out of order, and are sorted by number")
-        if is_numbered and len(dropped) < len(odd):
-            self._damage.note("messages had wrong numbers")
         return ordered
 
-    def _is_repeated(self, known: _MessageEntry, other: _MessageEntry) -> bool:
-        if (known.message.role, known.message.parts) != (other.message.role, other.message.parts):
+    def _is_repeated(self, known: _FoundMessage, other: _FoundMessage) -> bool:
+        first, second = self._parse_message(known), self._parse_message(other)
+        if not first or not second or (first.role, first.parts) != (second.role, second.parts):
             return False
         if known.in_document == other.in_document:  # both files may have it
-            self._damage.note(f"message {known.message.id} is in the files twice")
+            self._damage.note(f"message {known.number} is in the files twice")
         return True
 
-    def _join_call(self, records: list[JsonObject]) -> tuple[JsonObject, ToolCallRecord] | None:
-        raw = journal.join_call(records)
-        call = repair_call(raw, self._damage)
-        return (raw, call) if call else None
+    def _parse_message(self, found: _FoundMessage) -> Message | None:
+        read = parse_message(self._read(found.place), DamageReport())
+        return read[0] if read else None
+
+    def _separate_calls(self, messages: list[_FoundMessage]) -> list[_FoundMessage]:
+        """Give each call an id of its own, as other programs may repeat theirs: the first message that requests an id
+        gets the first call with it, and so on."""
+        ids = {name: [name] for name in self._calls_of}
+        for name, (_, *others) in self._calls_of.items():
+            for call in others:
+                own = next(free for number in itertools.count(2) if (free := f"{name}-{number}") not in ids)
+                ids[name].append(own)
+                ids[own] = [own]
+                self._calls[call] = [self._join_call(self._calls[call], id=own)]
+        if len(ids) == len(self._calls_of):
+            return messages
+        asked: dict[str, list[str]] = {}
+
+        def rename(part: AnyPart) -> AnyPart:
+            if not isinstance(part, ToolCallPart | ToolResultPart) or part.id not in ids:
+                return part
+            if isinstance(part, ToolCallPart):
+                own = ids[part.id].pop(0) if len(ids[part.id]) > 1 else ids[part.id][0]
+                asked.setdefault(part.id, []).append(own)
+            else:
+                waiting = asked.get(part.id) or [part.id]
+                own = waiting.pop(0)
+            return msgspec.structs.replace(part, id=own)
+
+        renamed = []
+        for found in messages:
+            message = self._parse_message(found)
+            if message and message.call_ids:
+                asked = asked if message.role == "tool" else {}  # the others were never answered
+                parts = {"parts": tuple(map(rename, message.parts))}
+                found = found._replace(place=self._keep({**self._parse_place(found.place), **parts}))  # noqa: PLW2901
+            renamed.append(found)
+        return renamed
 
 
-def _complete_piece(data: bytes) -> bytes:
-    """Complete a torn record of streamed text, or return b"" for any other record."""
+def _complete_piece(data: bytes) -> JsonObject | None:
+    """Complete a torn record of streamed text, as earlier versions left it, or return None for any other record."""
     for end in range(len(data), len(data) - _MAX_TORN_BYTES, -1) if b'"partial":' in data else ():
         with contextlib.suppress(*ERRORS):
             if journal.parse_record(data[:end] + b'"}]}').partial:
-                return data[:end] + b'"}]}'
-    return b""
+                return parse_loosely(data[:end] + b'"}]}')
+    return None
+
+
+def _is_deep(data: bytes) -> bool:
+    return data.count(b"{") + data.count(b"[") > journal.MAX_NESTING_LEVELS
 
 
 def _is_call(fields: JsonObject) -> bool:
     return isinstance(fields.get("id"), str) and bool(fields.keys() & {"args", "name"})
-
-
-def _encode_call(raw: JsonObject, call: ToolCallRecord) -> bytes:
-    return journal.encode_json({"id": "", **raw, **msgspec.to_builtins(call)})
-
-
-def _encode_answer(answer: _Answer, number: int) -> bytes:
-    return journal.encode_line(journal.JournalRecord(at=answer.at, piece=(number, 1), partial=answer.parts, anew=True))
 
 
 def _find_end(text: str, begin: int) -> int:
@@ -394,35 +458,3 @@ def _find_fields(text: str) -> JsonObject:
                 end = json.JSONDecoder(strict=False).raw_decode(text, found.end())[1]
                 head[name] = parse_loosely(b'{"v":' + text[found.end() : end].encode("latin-1") + b"}")["v"]
     return head
-
-
-def _separate_calls(messages: Sequence[_MessageEntry], calls: list[tuple[JsonObject, ToolCallRecord]]) -> None:
-    """Give each call an id of its own, as other programs may repeat theirs: the first message that requests an id gets
-    the first call with it, and so on."""
-    ids: dict[str, list[str]] = {call.id: [] for _, call in calls}
-    if len(ids) == len(calls):
-        return
-    for place, (raw, call) in enumerate(calls):
-        own = next(name for number in itertools.count(2) if (name := f"{call.id}-{number}") not in ids)
-        own = own if ids[call.id] else call.id
-        ids[call.id].append(own)
-        calls[place] = raw, msgspec.structs.replace(call, id=own)
-        ids.setdefault(own, [])
-    asked: dict[str, list[str]] = {}
-
-    def rename(part: AnyPart) -> AnyPart:
-        if not isinstance(part, ToolCallPart | ToolResultPart) or not ids.get(part.id):
-            return part
-        if isinstance(part, ToolCallPart):
-            own = ids[part.id].pop(0) if len(ids[part.id]) > 1 else ids[part.id][0]
-            asked.setdefault(part.id, []).append(own)
-        else:
-            waiting = asked.get(part.id) or [part.id]
-            own = waiting.pop(0)
-        return msgspec.structs.replace(part, id=own)
-
-    for entry in messages:
-        if entry.message.call_ids:
-            asked = asked if entry.message.role == "tool" else {}  # the others were never answered
-            renamed = tuple(map(rename, entry.message.parts))
-            entry.message = msgspec.structs.replace(entry.message, parts=renamed)

@@ -110,19 +110,24 @@ class SessionReader:
             self._read_own(part)
         except (IrregularFilesError, *journal.DECODE_ERRORS):
             self.damage.stop_if_strict("the files must be imported")
-            from ollm.store.session_files.importing import import_session  # for such files only
+            self._import_files()
 
-            found = import_session(self._read_whole(self._document), self._read_whole(self._journal), self.damage)
-            self.foreign, self.is_original = True, not found.was_ours
-            self.known, self.skipped, self._journal_range = None, 0, (0, MAX_BYTES)
-            self._document, self._journal = SessionFile(None, found.document), SessionFile(None, found.journal)
-            self._read_own(None)
-            self.journal_good = self._files[0].size
+    def _import_files(self) -> None:
+        from ollm.store.session_files.importing import SessionImporter  # for such files only
 
-    def _read_whole(self, file: SessionFile) -> bytes:
+        self._document, self._journal = self._limit_size(self._document), self._limit_size(self._journal)
+        found = SessionImporter(self._document, self._journal, self.damage)
+        self.foreign, self.is_original = True, not found.was_ours
+        self.known, self.skipped, self.head = None, 0, found.head
+        self.table = found.make_table()
+        self._check_head()
+        self.head["metadata"].pop(CONTAINED, None)
+        self.journal_good = self._files[0].size
+
+    def _limit_size(self, file: SessionFile) -> SessionFile:
         if file.size > MAX_BYTES:
             self.damage.refuse(f"the file is too large to read ({file.size // 1_000_000} MB)")
-        return file.read(0, OVERSIZED_BYTES if self.damage.too_large else file.size)
+        return SessionFile(None, file.read(0, OVERSIZED_BYTES)) if self.damage.too_large else file
 
     def _read_own(self, part: SessionPart | None) -> None:
         """Read the files as the writer writes them. Raises `IrregularFilesError` if they are different."""
@@ -187,19 +192,22 @@ class SessionReader:
     def _read_head(self) -> int:
         """Read the first line of a document, and return its length."""
         line = next((line for _, _, line in self._document.iter_lines()), b"")
-        if not line.endswith(OPEN) or (self._document.size > MAX_BYTES and not self.foreign):
+        if not line.endswith(OPEN) or self._document.size > MAX_BYTES:
             raise IrregularFilesError
         self.head = journal.parse_object(line.removesuffix(OPEN) + b"}")
-        metadata = self.head.get("metadata", {})
-        if self.head.keys() & {"messages", "toolCalls"} or not isinstance(metadata, dict):
+        if self.head.keys() & {"messages", "toolCalls"} or not isinstance(self.head.get("metadata", {}), dict):
             raise IrregularFilesError
-        self.head["metadata"] = metadata
+        self._check_head()
+        return len(line)
+
+    def _check_head(self) -> None:
+        """Report fields of the head that are not plausible."""
+        metadata = self.head.setdefault("metadata", {})
         named = self.head.get("sessionId")
         if isinstance(named, str) and len(self._name) == _ID_CHARS and named.lower() != self._name:
             self.damage.note("the document has the id of another session")
         for name in [name for name, value in metadata.items() if not fits_metadata(name, value)]:
             self.damage.note(f"{name} is not what it should be")
-        return len(line)
 
     def _skip_contained(self) -> None:
         """Skip a journal that the document contains: its writer ended before the journal was removed."""
