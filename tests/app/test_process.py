@@ -11,7 +11,6 @@ import msgspec
 import pytest
 
 from ollm.app import WorkspaceScope, open_conversation
-from ollm.app.process import READ_TIMEOUT_FACTOR, HiddenPaths
 from ollm.app.storage import Storage
 from ollm.app.toolbox import Toolbox, find_session_file, run_tool_call
 from ollm.domain.errors import NotFoundError
@@ -19,6 +18,8 @@ from ollm.domain.events import AnyEvent, Event, Notice
 from ollm.domain.messages import ToolCall
 from ollm.domain.tools import ToolCallRecord
 from ollm.runtime.base import Conversation, ConversationOptions
+from ollm.runtime.model.choice import READ_TIMEOUT_FACTOR, extend_timeout
+from ollm.services.file_discovery.hidden_paths import HiddenPaths
 from tests.acp.editor import EDIT, editing
 from tests.acp.test_client_files import FILES, prepare_file
 from tests.app.places import AppPlace
@@ -38,10 +39,10 @@ async def test_a_window_that_was_learnt_to_be_smaller_is_used(
     async with ScriptedServer([], kind="llama.cpp", window=16_384) as server:
         configure_server(place, server)
         process = place.process()
-        first = await process.choose_model()
+        first = await process.model_chooser.choose()
         await first.provider.close()
         process.model_facts.update(first.facts.key, {"served_window": served, "said_window": said}, {})
-        model = await place.process().choose_model()
+        model = await place.process().model_chooser.choose()
         await model.provider.close()
 
     assert (model.window, model.said_window) == (window, 16_384)
@@ -54,11 +55,11 @@ async def test_a_window_set_above_the_served_one_is_cut_and_compared_anew_on_dem
         windows = []
         for served, anew in ((8192, False), (16_384, False), (16_384, True), (16_384, False)):
             server.window = served
-            model = await place.process().choose_model(anew=anew)
+            model = await place.process().model_chooser.choose(anew=anew)
             await model.provider.close()
             windows.append(model.window)
         place.process().model_facts.update(model.facts.key, {"served_window": 4096, "said_window": 16_384}, {})
-        model = await place.process().choose_model()
+        model = await place.process().model_chooser.choose()
         await model.provider.close()
 
     assert windows == [8192, 8192, 16_384, 16_384]
@@ -68,14 +69,14 @@ async def test_a_window_set_above_the_served_one_is_cut_and_compared_anew_on_dem
 async def test_the_form_of_calls_is_as_set_as_learnt_or_as_expected(place: AppPlace) -> None:
     async with ScriptedServer([], kind="llama.cpp", models=("scripted", "qwen2.5-coder:0.5b")) as server:
         configure_server(place, server, callForm="text")
-        set_form = (await place.process().choose_model()).facts
+        set_form = (await place.process().model_chooser.choose()).facts
         configure_server(place, server, callForm="native")
-        native = (await place.process().choose_model()).facts
+        native = (await place.process().model_chooser.choose()).facts
         configure_server(place, server)
         process = place.process()
-        expected = (await process.choose_model("qwen2.5-coder:0.5b")).facts
+        expected = (await process.model_chooser.choose("qwen2.5-coder:0.5b")).facts
         process.model_facts.update(expected.key, {"call_form": "constrained"}, {})
-        learnt = (await place.process().choose_model("qwen2.5-coder:0.5b")).facts
+        learnt = (await place.process().model_chooser.choose("qwen2.5-coder:0.5b")).facts
 
     assert (set_form.call_form, set_form.result_form) == ("text", "user")
     assert (native.call_form, native.result_form) == ("native", "tool")
@@ -87,16 +88,16 @@ async def test_a_model_that_reads_slowly_gets_the_time_for_a_full_window(place: 
     async with ScriptedServer([], kind="llama.cpp", window=16_384) as server:
         configure_server(place, server)
         process = place.process()
-        model = await process.choose_model()
+        model = await process.model_chooser.choose()
         given: list[float] = []
         model.provider.allow = given.append  # type: ignore[method-assign]
         facts = msgspec.structs.replace(model.facts, prefill_per_second=10.0)
         usual, unknown = process.settings.provider, msgspec.structs.replace(facts, prefill_per_second=None)
-        process.extend_timeout(model.provider, 1000, facts, usual)
-        process.extend_timeout(model.provider, 1000, unknown, usual)
+        extend_timeout(model.provider, 1000, facts, usual)
+        extend_timeout(model.provider, 1000, unknown, usual)
         assert given == [READ_TIMEOUT_FACTOR * 100] == [200.0]
         configure_server(place, server, timeouts={"firstToken": 7})
-        process.extend_timeout(model.provider, 1000, facts, place.process().settings.provider)
+        extend_timeout(model.provider, 1000, facts, place.process().settings.provider)
         assert len(given) == 1
         await model.provider.close()
 
@@ -367,7 +368,7 @@ async def test_a_hook_is_told_where_the_session_is_recorded(place: AppPlace) -> 
         )
         storage = Storage(place.scope(), ConversationOptions(workspace=place.workspace))
         assert find_session_file(storage) == ""
-        model = await storage.process.choose_model()
+        model = await storage.process.model_chooser.choose()
         session = await storage.session.create(model)
         await model.provider.close()
         assert find_session_file(storage) == str(place.home / "elsewhere" / f"{session}.json")

@@ -111,7 +111,7 @@ class ClosedSession:
     async def choose_model(self) -> Model | None:
         """Choose the model of a new session, or return None if no server answers."""
         try:
-            model = await self.process.choose_model()
+            model = await self.process.model_chooser.choose()
         except OllmError:
             return None
         await model.provider.close()

@@ -131,13 +131,13 @@ class ConversationScope:
             return self.task.model  # its parent closes the server
         model: Model | None = None
         if self.task and self.task.agent:
-            model = await self.process.choose_model(self.task.agent.model, announce=self.options.announce)
+            model = await self.process.model_chooser.choose(self.task.agent.model, announce=self.options.announce)
         if resumed and not self.process.settings.provider.model:
             try:
-                model = await self.process.choose_model(resumed.session.model, announce=self.options.announce)
+                model = await self.process.model_chooser.choose(resumed.session.model, announce=self.options.announce)
             except ModelError:
                 self.storage.notices.append(f"Model {resumed.session.model} is no longer available.")
-        model = model or await self.process.choose_model(announce=self.options.announce)
+        model = model or await self.process.model_chooser.choose(announce=self.options.announce)
         self.stack.push_async_callback(model.provider.close)
         if told := explain_window(model.window, model.said_window):
             self.storage.notices.append(told)
@@ -238,7 +238,7 @@ class ConversationScope:
             files=Lazy(lambda: toolbox.file_context),
             mcp=toolbox.mcp,
             worktrees=Lazy(lambda: create_worktree_manager(self.scope)),
-            choose_model=lambda name: self.process.choose_model(
+            choose_model=lambda name: self.process.model_chooser.choose(
                 name, announce=lambda _: self.storage.stream.emit(PrefillProgress(stage="loading"))
             ),
             tasks=toolbox.tasks,
@@ -371,7 +371,7 @@ def create_role_models(toolbox: Toolbox, state: ConversationState) -> RoleModels
     models = RoleModels(
         servers,
         lambda: state.model,
-        lambda server: process.choose_model(role=server),
+        lambda server: process.model_chooser.choose(role=server),
         process.model_facts.update,
         toolbox.storage.stream.emit,
         toolbox.storage.embedder,

@@ -118,7 +118,7 @@ def read_card(path: Path) -> SharedCard:
 async def import_card(process: ProcessScope, card: SharedCard, name: str | None) -> tuple[ModelFacts, str]:
     """Take over someone's card for a model of the current server, with the address of that server. Speeds and the
     window are those of another machine and stay unknown; the forms of another kind of server do too."""
-    model = await process.choose_model(name or card.model, anew=True)
+    model = await process.model_chooser.choose(name or card.model, anew=True)
     try:
         kind = await identify_server(model.provider)
         names = [info.name for info in await model.provider.models()]
@@ -154,7 +154,7 @@ async def probe_model(
     from ollm.runtime.model.probe import Probe
     from ollm.tools.framework.tool_selection import select_tools
 
-    model = await process.choose_model(name, anew=True)
+    model = await process.model_chooser.choose(name, anew=True)
     known = create_tool_registry(process.workspace or Path.cwd()).list()
     window = min(MAX_PROBE_WINDOW_TOKENS, model.window)
     instructions = count_instruction_tokens(window, "code")

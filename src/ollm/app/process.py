@@ -2,34 +2,29 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache, cached_property
-from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
 
 from ollm.config.environment import copy_environment, find_home, find_user_home, read_log_level
 from ollm.domain.clock import Clock, now
-from ollm.domain.errors import OllmError
 from ollm.domain.lazy import LateObject, Lazy
 
 if TYPE_CHECKING:
     from ollm.config.environment import Home
     from ollm.config.load import LoadedSettings
-    from ollm.config.settings import EnvironmentSettings, ProviderSettings, Settings
+    from ollm.config.settings import ProviderSettings, Settings
     from ollm.domain.events import Event
-    from ollm.domain.model_facts import ModelFacts
     from ollm.extensions.loader import Extensions
     from ollm.policy.trust import TrustBook
-    from ollm.providers.base import Provider
     from ollm.providers.local_models.model_store import ModelStore
-    from ollm.providers.registry import ProviderChoice, ProviderRegistry
-    from ollm.runtime.model.model import Model
+    from ollm.providers.registry import ProviderRegistry
+    from ollm.runtime.model.choice import ModelChooser
     from ollm.services.chat_recording.library import DeletionLog, ErasableStore, SessionLibrary
     from ollm.services.chat_recording.service import ChatRecordingService
     from ollm.services.environment_sanitization import EnvironmentSanitizationService
-    from ollm.services.file_discovery.rules import IgnoreRule
     from ollm.services.redaction import Redactor
     from ollm.store.model_facts import ModelFactsFile
     from ollm.store.notes import NoteStore
@@ -37,16 +32,7 @@ if TYPE_CHECKING:
     from ollm.store.session_files.store import SessionFiles
     from ollm.store.session_index.index import SessionIndex
 
-Fields = TypeVar("Fields", "ProviderSettings", "ModelFacts", "EnvironmentSettings", "ProviderChoice")
 BUILT_IN_COMMANDS = Path(__file__).parents[1] / "runtime" / "commands" / "texts"
-READ_TIMEOUT_FACTOR = 2.0  # times the seconds that reading a full window should take
-
-
-def _replace(value: Fields, **changes: Any) -> Fields:
-    """Copy a struct with some fields changed. msgspec is imported here, since listing commands do not need it."""
-    import msgspec
-
-    return msgspec.structs.replace(value, **changes)
 
 
 class ProcessScope:
@@ -142,12 +128,14 @@ class ProcessScope:
     @cached_property
     def sanitization(self) -> EnvironmentSanitizationService:
         """Filter that removes variables from tools' environment, including those the settings name for keys."""
+        from msgspec.structs import replace
+
         from ollm.services.environment_sanitization import EnvironmentSanitizationService
 
         configured, tools = self.settings.environment, self.settings.tools
         keys = self.settings.provider.api_key_env, tools.web_search.api_key_env, self.settings.archive.url_env
         named = tuple(filter(None, (*keys, *self.settings.roles.key_variables)))
-        rules = _replace(configured, deny_patterns=(*configured.deny_patterns, *named))
+        rules = replace(configured, deny_patterns=(*configured.deny_patterns, *named))
         self._making_rules = True
         try:
             return EnvironmentSanitizationService(rules)
@@ -250,6 +238,8 @@ class ProcessScope:
 
     def make_path_filter(self, workspace: str | None) -> Callable[[str], bool]:
         """Make a predicate for the paths that `.ollmignore` hides in a workspace."""
+        from ollm.services.file_discovery.hidden_paths import HiddenPaths
+
         return HiddenPaths(workspace).is_hidden
 
     def find_traces(self, workspace: str | None) -> Iterator[ErasableStore]:
@@ -287,10 +277,11 @@ class ProcessScope:
         return self.create_registry(self.settings.provider)
 
     def create_registry(self, settings: ProviderSettings, model: str | None = None) -> ProviderRegistry:
+        from msgspec.structs import replace
+
         from ollm.providers.registry import ProviderRegistry
 
-        settings = _replace(settings, model=model) if model else settings
-
+        settings = replace(settings, model=model) if model else settings
         brought = self.extensions
         others, problems = (brought.providers, brought.problems) if brought else ({}, [])
         return ProviderRegistry(
@@ -320,96 +311,11 @@ class ProcessScope:
 
         return ModelFactsFile(self.home.model_facts, self.clock)
 
-    async def choose_model(
-        self,
-        name: str | None = None,
-        *,
-        anew: bool = False,
-        role: ProviderSettings | None = None,
-        announce: Callable[[str], object] = str,
-    ) -> Model:
-        """Choose model and window. `name` replaces the model, `role` the server; `anew` ignores what was learnt.
-        `announce` is told what takes long."""
-        from ollm.providers.model_families import BLOCKS_BELOW, read_size
-        from ollm.providers.window import choose_window
-        from ollm.runtime.model.model import Model
-        from ollm.store.model_facts import make_facts_key
+    @cached_property
+    def model_chooser(self) -> ModelChooser:
+        from ollm.runtime.model.choice import ModelChooser
 
-        wanted, registry = role or self.settings.provider, self.providers
-        if name is not None or role is not None:
-            registry = self.create_registry(wanted, name)
-        choice = await registry.choose()
-        try:
-            if wanted.context_window is None:
-                choice = _replace(choice, model=await choice.provider.prepare(choice.model, announce))
-            facts = self.model_facts.get(make_facts_key(choice.provider.name, choice.provider.base_url, choice.model))
-            size, why = await choose_window(choice.provider, choice.model, wanted, facts.window)
-        except BaseException:
-            await choice.provider.close()
-            raise
-        if (info := getattr(choice.provider, "described", None)) and facts.server_mark not in (None, info.mark):
-            facts = facts.forget_server()  # other weights, template, window or build than when it was learnt
-        facts = await self.choose_call_form(choice, facts, wanted)
-        self.extend_timeout(choice.provider, size, facts, wanted)
-        said, facts = size, facts.forget_server() if anew else facts
-        facts = await self.compare_set_window(choice, facts, wanted.context_window)
-        less = facts.served_window if facts.said_window == said else None
-        is_servers = getattr(facts.learnt.get("said_window"), "source", "") == "server"
-        if less and less < said and (is_servers or wanted.context_window is None):
-            size, why = less, f"learnt: the server serves no more, though {said} was said"
-        model = Model(choice.provider, choice.model, size, facts, why=f"Server: {choice.why}. Context window: {why}.")
-        model.said_window, model.price = said, wanted.price
-        model.join_queue(self.home.run, wanted.parallel)
-        if self.settings.models:
-            from ollm.providers.request_settings import find_model_settings
-
-            model.settings = find_model_settings(self.settings.models, choice.model)
-        parameters = facts.parameters or read_size(model.name)
-        model.is_small = parameters is not None and parameters < BLOCKS_BELOW
-        return model
-
-    async def compare_set_window(self, to: ProviderChoice, facts: ModelFacts, wanted: int | None) -> ModelFacts:
-        """Compare the configured window once with the server's. Ollama and our own server use what is set."""
-        if wanted is None or wanted == facts.said_window or to.provider.name != "openai":
-            return facts
-        try:
-            served = (await to.provider.describe(to.model)).window
-        except OllmError:
-            return facts
-        found = {"served_window": served if served and served < wanted else None, "said_window": wanted}
-        learnt = self.model_facts.update(facts.key, found, dict.fromkeys(found, "server")).learnt
-        return _replace(facts, **found, learnt=learnt)
-
-    async def choose_call_form(self, to: ProviderChoice, facts: ModelFacts, settings: ProviderSettings) -> ModelFacts:
-        """Choose the form of tool calls: as set, as learnt, or as expected of the family and size."""
-        wanted = settings.call_form
-        if wanted != "auto":
-            result = "user" if wanted == "text" else facts.result_form
-            facts = _replace(facts, call_form=wanted, result_form=result)
-        sized = facts.call_form == "blocks" and facts.parameters is None  # its size is asked for too
-        if facts.call_form != "unknown" and not sized:
-            return facts
-        if facts.first_form and settings.context_window is not None:
-            return _replace(facts, call_form=facts.first_form if wanted == "auto" else facts.call_form)
-        from ollm.providers.model_families import choose_first_form, count_parameters
-
-        try:
-            info = await to.provider.describe(to.model)
-        except OllmError:
-            return facts
-        found = {"first_form": choose_first_form(info, to.model), "parameters": count_parameters(info, to.model)}
-        if settings.context_window is not None:
-            self.model_facts.update(facts.key, found, dict.fromkeys(found, "server"))
-        form = found["first_form"] if facts.call_form == "unknown" else facts.call_form
-        return _replace(facts, call_form=form, **found)
-
-    def extend_timeout(self, provider: Provider, window: int, facts: ModelFacts, wanted: ProviderSettings) -> None:
-        """Give a slow model the time that reading a full window takes, unless the settings give a timeout."""
-        from ollm.config.settings import ProviderTimeouts
-
-        as_usual = wanted.timeouts.first_token == ProviderTimeouts().first_token
-        if facts.prefill_per_second and as_usual:
-            provider.allow(READ_TIMEOUT_FACTOR * window / facts.prefill_per_second)
+        return ModelChooser(self.settings, self.create_registry, self.model_facts, self.home.run)
 
     def create_recording_service(
         self, emit: Callable[[Event], None], count_tokens: Callable[[str], int] | None = None
@@ -438,40 +344,6 @@ class ProcessScope:
     def close(self) -> None:
         for name in {"session_index", "notes"} & self.__dict__.keys():
             getattr(self, name).close()
-
-
-class HiddenPaths:
-    """Matcher of paths hidden by rule files, each read once. Without a workspace nothing is hidden."""
-
-    def __init__(self, workspace: str | None) -> None:
-        self._root = PurePath(workspace) if workspace else None
-        self._read_rules = cache(self._read_rules_of)
-
-    def is_hidden(self, path: str) -> bool:
-        if self._root is None or "\0" in path:
-            return False
-        normal = os.path.normpath(self._root / path)
-        if not PurePath(normal).is_relative_to(self._root):
-            return False
-        parts = PurePath(normal).relative_to(self._root).parts
-        return any(self._hides(parts[:end], directory=end < len(parts)) for end in range(1, len(parts) + 1))
-
-    def _hides(self, parts: tuple[str, ...], *, directory: bool) -> bool:
-        from ollm.services.file_discovery.rules import Matcher
-
-        rules = [rule for depth in range(len(parts)) for rule in self._read_rules(parts[:depth])]
-        if not rules:
-            return False
-        is_directory = directory or Path(str(self._root), *parts).is_dir()
-        return Matcher(rules).hides(os.fsencode("/".join(parts)), directory=is_directory)
-
-    def _read_rules_of(self, parts: tuple[str, ...]) -> tuple[IgnoreRule, ...]:
-        from ollm.services.file_discovery.rules import OLLM_IGNORE, read_ignore_file
-
-        path = Path(str(self._root), *parts, OLLM_IGNORE)
-        if path.is_symlink() or not path.is_file():
-            return ()
-        return read_ignore_file(str(path), os.fsencode("/".join(parts))).rules
 
 
 def print_warning(text: str) -> None:

@@ -175,7 +175,7 @@ class _BestOfRunner:
     async def _count_places(self) -> int:
         if len(set(self._best.models)) > 1:
             return 1
-        model = await self._process.choose_model(*self._best.models[:1])
+        model = await self._process.model_chooser.choose(*self._best.models[:1])
         try:
             return min(await model.count_places(), MAX_PARALLEL_ATTEMPTS)
         finally:

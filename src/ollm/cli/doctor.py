@@ -212,7 +212,7 @@ async def _inspect_roles(process: ProcessScope) -> dict[str, str]:
         if server is None or not getattr(process.settings.roles, role):
             continue
         try:
-            model = await process.choose_model(role=server)
+            model = await process.model_chooser.choose(role=server)
             with suppress(ModelError):  # it answers
                 await model.provider.models()
             found[role] = f"{model.name} at {model.provider.base_url}"

@@ -1,0 +1,119 @@
+"""Chooses a model, its context window and its form of tool calls: as set, as learnt, or as the server says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from ollm.config.settings import ProviderSettings, ProviderTimeouts, Settings
+from ollm.domain.errors import OllmError
+from ollm.domain.model_facts import ModelFacts
+from ollm.providers.model_families import BLOCKS_BELOW, choose_first_form, count_parameters, read_size
+from ollm.providers.window import choose_window
+from ollm.runtime.model.model import Model
+from ollm.store.model_facts import ModelFactsFile, make_facts_key
+
+if TYPE_CHECKING:
+    from ollm.providers.base import Provider
+    from ollm.providers.registry import ProviderChoice, ProviderRegistry
+
+READ_TIMEOUT_FACTOR = 2.0  # times the seconds that reading a full window should take
+
+
+class ModelChooser:
+    """Chooses models by the settings and by what was learnt about them."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        find_registry: Callable[[ProviderSettings, str | None], ProviderRegistry],
+        known: ModelFactsFile,
+        queues: Path,
+    ) -> None:
+        self._settings = settings
+        self._find_registry = find_registry
+        self._known = known
+        self._queues = queues
+
+    async def choose(
+        self,
+        name: str | None = None,
+        *,
+        anew: bool = False,
+        role: ProviderSettings | None = None,
+        announce: Callable[[str], object] = str,
+    ) -> Model:
+        """Choose model and window. `name` replaces the model, `role` the server; `anew` ignores what was learnt.
+        `announce` is told what takes long."""
+        wanted = role or self._settings.provider
+        choice = await self._find_registry(wanted, name).choose()
+        try:
+            if wanted.context_window is None:
+                choice = replace(choice, model=await choice.provider.prepare(choice.model, announce))
+            facts = self._known.get(make_facts_key(choice.provider.name, choice.provider.base_url, choice.model))
+            said, why = await choose_window(choice.provider, choice.model, wanted, facts.window)
+        except BaseException:
+            await choice.provider.close()
+            raise
+        if (info := getattr(choice.provider, "described", None)) and facts.server_mark not in (None, info.mark):
+            facts = facts.forget_server()  # other weights, template, window or build than when it was learnt
+        facts = await self._choose_call_form(choice, facts, wanted)
+        extend_timeout(choice.provider, said, facts, wanted)
+        facts = facts.forget_server() if anew else facts
+        facts = await self._compare_set_window(choice, facts, wanted.context_window)
+        size, less = said, facts.served_window if facts.said_window == said else None
+        is_servers = getattr(facts.learnt.get("said_window"), "source", "") == "server"
+        if less and less < said and (is_servers or wanted.context_window is None):
+            size, why = less, f"learnt: the server serves no more, though {said} was said"
+        model = Model(choice.provider, choice.model, size, facts, why=f"Server: {choice.why}. Context window: {why}.")
+        model.said_window, model.price = said, wanted.price
+        model.join_queue(self._queues, wanted.parallel)
+        if self._settings.models:
+            from ollm.providers.request_settings import find_model_settings
+
+            model.settings = find_model_settings(self._settings.models, choice.model)
+        model.is_small = (facts.parameters or read_size(model.name) or BLOCKS_BELOW) < BLOCKS_BELOW
+        return model
+
+    async def _compare_set_window(self, to: ProviderChoice, facts: ModelFacts, wanted: int | None) -> ModelFacts:
+        """Compare the configured window once with the server's. Ollama and our own server use what is set."""
+        if wanted is None or wanted == facts.said_window or to.provider.name != "openai":
+            return facts
+        try:
+            served = (await to.provider.describe(to.model)).window
+        except OllmError:
+            return facts
+        found = {"served_window": served if served and served < wanted else None, "said_window": wanted}
+        learnt = self._known.update(facts.key, found, dict.fromkeys(found, "server")).learnt
+        return replace(facts, **found, learnt=learnt)
+
+    async def _choose_call_form(self, to: ProviderChoice, facts: ModelFacts, settings: ProviderSettings) -> ModelFacts:
+        """Choose the form of tool calls: as set, as learnt, or as expected of the family and size."""
+        wanted = settings.call_form
+        if wanted != "auto":
+            result = "user" if wanted == "text" else facts.result_form
+            facts = replace(facts, call_form=wanted, result_form=result)
+        sized = facts.call_form == "blocks" and facts.parameters is None  # its size is asked for too
+        if facts.call_form != "unknown" and not sized:
+            return facts
+        if facts.first_form and settings.context_window is not None:
+            return replace(facts, call_form=facts.first_form if wanted == "auto" else facts.call_form)
+        try:
+            info = await to.provider.describe(to.model)
+        except OllmError:
+            return facts
+        first, parameters = choose_first_form(info, to.model), count_parameters(info, to.model)
+        if settings.context_window is not None:
+            found = {"first_form": first, "parameters": parameters}
+            self._known.update(facts.key, found, dict.fromkeys(found, "server"))
+        form = first if facts.call_form == "unknown" else facts.call_form
+        return replace(facts, call_form=form, first_form=first, parameters=parameters)
+
+
+def extend_timeout(provider: Provider, window: int, facts: ModelFacts, wanted: ProviderSettings) -> None:
+    """Give a slow model the time that reading a full window takes, unless the settings give a timeout."""
+    if facts.prefill_per_second and wanted.timeouts.first_token == ProviderTimeouts().first_token:
+        provider.allow(READ_TIMEOUT_FACTOR * window / facts.prefill_per_second)
