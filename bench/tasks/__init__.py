@@ -3,8 +3,8 @@
     OLLM_BASE_URL=http://127.0.0.1:8080 make bench BENCH=tasks HALF=held_back KIND=small SEEDS=3 JOBS=16
 
 HALF: all (the three sets nobody tuned to: held_back, strangers_second, guests_second), one of them, translated,
-twins_of_translated, other_words, newcomers or only_asks. KIND: small, long or empty for both. SEED: first seed;
-SEEDS: how many.
+twins_of_translated, other_words, newcomers, only_asks or only_asks_second. KIND: small, long or empty for both.
+SEED: first seed; SEEDS: how many.
 WITHOUT: parts of the support for small models to leave out, separated by commas. FORM: first (nothing is known of the
 model), probed, or a call form (blocks, native, text). BEST_OF: attempts of ollm at each task that changes files, chosen
 by the check that judges it. AGENT: ollm, pi, opencode, codex or command:PROGRAM. ONLY: part of a name; EVERY=2 every
