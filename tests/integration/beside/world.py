@@ -2,7 +2,7 @@
 
 world.txt names the packages and the seed. A package's lines are those of its CI workflows, Makefile, tox and nox files,
 package.json scripts and CONTRIBUTING page, drawn by the seed; none is picked by hand. Counted are lines that exit 0
-outside. `python -m tests.integration.beside.world LEVEL COUNT` prints the misses.
+outside. `python -m tests.integration.beside.world LEVEL [COUNT] [PART/PARTS]` prints the misses.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+import tomllib
 import urllib.parse
 import urllib.request
 from collections.abc import Iterable, Iterator
@@ -28,7 +29,7 @@ from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
 from tests.integration.beside.sides import Side, make_folder
-from tests.integration.packages import CACHE, run_installer
+from tests.integration.packages import CACHE, UnavailableError, run_installer
 
 FILE = Path(__file__).with_name("world.txt")
 PLACE = CACHE / "world"
@@ -46,15 +47,37 @@ def read_packages() -> tuple[int, list[tuple[str, str, str]]]:
     return int(rows[0][1]), [(kind, name, version) for kind, name, version in rows[1:]]
 
 
-def fetch_tools() -> Path:
-    """Install what such lines call into an environment of its own. Return its folder of programs."""
-    place = PLACE / "tools"
-    if not (place / "bin/tox").exists():
-        PLACE.mkdir(parents=True, exist_ok=True)
-        run_installer(["/usr/bin/env", "python3", "-m", "venv", str(place)], PLACE)
-        run_installer([str(place / "bin/pip"), "install", "-q", *TOOLS.split()], PLACE)
-        run_installer(["chmod", "-R", "a-w", str(place)], PLACE)  # a line must not change the tools of the next one
+def fetch_environment(project: Path) -> Path:
+    """Install what such lines call, and what the project names for its tests and pages, into an environment of its own.
+    Return its folder of programs. What cannot be installed is left out: the line then fails outside as well."""
+    place = PLACE / "environments" / project.name
+    if not (place / "ready").exists():
+        shutil.rmtree(place, ignore_errors=True)
+        uv, python = str(Path(sys.executable).with_name("uv")), str(place / "bin/python")
+        place.parent.mkdir(parents=True, exist_ok=True)
+        run_installer([uv, "venv", "-q", "--seed", "--python", "/usr/bin/python3", str(place)], PLACE)
+        for wanted in ([*TOOLS.split()], *_list_requirements(project)):
+            with suppress(UnavailableError):
+                run_installer([uv, "pip", "install", "-q", "--python", python, *wanted], project)
+        (place / "ready").touch()
     return place / "bin"
+
+
+def _list_requirements(project: Path) -> Iterator[list[str]]:
+    kind, name, version = project.name.split("-", 1)[0], *project.name.split("-", 1)[1].rsplit("-", 1)
+    if kind != "pypi":
+        return
+    try:
+        about = tomllib.loads((project / "pyproject.toml").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        about = {}
+    extras = ",".join(about.get("project", {}).get("optional-dependencies", {}))
+    yield [f"{name}[{extras}]=={version}" if extras else f"{name}=={version}"]
+    yield from (["--group", group] for group in about.get("dependency-groups", {}))
+    yield from (
+        ["-r", str(file)]
+        for file in sorted([*project.glob("*requirements*.txt"), *project.glob("*/*requirements*.txt")])
+    )
 
 
 def fetch_package(kind: str, name: str, version: str) -> Path | None:
@@ -219,9 +242,9 @@ def _list_changes(before: dict[str, str], after: dict[str, str]) -> set[str]:
 
 def run_lines(lines: Iterable[tuple[Path, str]], level: str, wanted: int) -> Iterator[dict[str, str]]:
     """Run lines until enough of them count. Yield each that counts."""
-    tools = fetch_tools()
     counted = 0
     for project, line in lines:
+        tools = fetch_environment(project)
         with make_folder("ollm-world-", Path.home() / ".cache") as root:
             ended, reason = Trial(root, project, level, tools).run(line)
         if ended:
@@ -231,9 +254,10 @@ def run_lines(lines: Iterable[tuple[Path, str]], level: str, wanted: int) -> Ite
             return
 
 
-def main(level: str, wanted: str = "10000") -> int:
+def main(level: str, wanted: str = "10000", part: str = "0/1") -> int:
     results = []
-    for result in run_lines(draw_lines(), level, int(wanted)):
+    number, _, parts = part.partition("/")
+    for result in run_lines(draw_lines()[int(number) :: int(parts)], level, int(wanted)):
         results.append(result)
         if result["ended"] != "alike":
             print(result["package"], result["line"], result["reason"], sep="\n    ", flush=True)
