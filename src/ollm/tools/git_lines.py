@@ -3,6 +3,7 @@ them write the repository, and everything else in one that does not."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple
 
@@ -16,43 +17,14 @@ PartKind = Literal["git", "work", "any", "cd", "prelude"]
 _FILTERS = frozenset({"head", "tail", "grep", "wc", "sort", "cat"})
 _HARMLESS = frozenset({"echo", "printf", "true", "false", ":", "pwd", "ls", "date", "test", "[", *_FILTERS})
 _STATE = frozenset(
-    [
-        "export",
-        "declare",
-        "typeset",
-        "local",
-        "readonly",
-        "unset",
-        "alias",
-        "unalias",
-        "source",
-        ".",
-        "eval",
-        "exec",
-        "exit",
-        "return",
-        "trap",
-        "umask",
-        "ulimit",
-        "shopt",
-        "hash",
-        "pushd",
-        "popd",
-        "set",
-        "wait",
-        "fg",
-        "bg",
-        "disown",
-        "enable",
-        "read",
-        "mapfile",
-        "readarray",
-    ]
+    "export declare typeset local readonly unset alias unalias source . eval exec exit return trap umask ulimit shopt"
+    " hash pushd popd set wait fg bg disown enable read mapfile readarray".split()
 )
 _VARIABLES = ("GIT_AUTHOR_", "GIT_COMMITTER_", "LC_", "LANG", "TZ", "HUSKY", "SKIP", "CI", "NO_COLOR", "PRE_COMMIT_")
 _EDITORS = frozenset({"GIT_EDITOR", "GIT_SEQUENCE_EDITOR", "EDITOR", "GIT_PAGER", "PAGER", "GIT_MERGE_AUTOEDIT"})
 _EDITOR_VALUES = frozenset({"true", ":", "cat", "no", "/bin/true", "/usr/bin/true", ""})
 _OUTPUTS = (">", ">>", "&>", "&>>", ">|")
+_NAMED, _USED = r"(?<![\w$])(?<!\$\{)[A-Za-z_]\w*", r"\$\{?[#!]?([A-Za-z_]\w*)"
 _SPECIAL = ("GIT_", "LD_", "BASH", "OLLM_", "PATH", "IFS", "HOME", "ENV", "SHELLOPTS", "CDPATH", "POSIXLY")
 
 
@@ -93,7 +65,16 @@ class _Splitter:
         self._values: dict[str, str] = {}
 
     def split(self) -> list[LinePart]:
-        return [part for statement in self._script.statements for part in self._split_list(statement)]
+        parts = [part for statement in self._script.statements for part in self._split_list(statement)]
+        changed = set[str]()  # names that a part may have set otherwise than by a literal value: a loop, `printf -v`
+        for number, part in enumerate(parts):
+            named = set(re.findall(_NAMED, part.text))
+            if changed & (set(re.findall(_USED, part.text)) - named):
+                raise _NotSplitError
+            if "PIPESTATUS" in part.text and part.kind == "work" and "git" in [one.kind for one in parts[:number]]:
+                raise _NotSplitError
+            changed = changed | named if part.kind == "work" else changed - named if part.kind == "prelude" else changed
+        return parts
 
     def _split_list(self, statement: Node, joiner: Joiner = ";", *, is_last: bool = True) -> Iterator[LinePart]:
         if statement.get("Background") or statement.get("Coprocess"):
@@ -108,7 +89,7 @@ class _Splitter:
             yield from self._split_list(command["Y"], command["Op"], is_last=is_last)
             return
         part = self._classify(statement)
-        if part.kind == "prelude" and (joiner != ";" or not is_last):
+        if part.kind == "prelude" and joiner == "||":
             raise _NotSplitError
         yield part._replace(joiner=joiner, is_last=is_last)
 

@@ -46,6 +46,7 @@ class LineSteps:
                 continue
             if part.kind == "prelude":
                 self._prelude.append(part.text)
+                self.status = 0
             elif part.kind == "cd" and self._enter(part.folder):
                 pass
             else:
@@ -112,7 +113,7 @@ class LineSteps:
         if self.status and "?" in parts[0].text and not self._stops_at_errors:
             pieces.append(f"(exit {self.status})")  # what `$?` is for the first part
         for part in parts:
-            group = f"{{ {part.text}\n}}"
+            group = f"{{ {part.text}\n}}" if "\n" in part.text else part.text  # braces forget PIPESTATUS
             if part is parts[0] or part.joiner == ";":
                 pieces.append(group)
             else:

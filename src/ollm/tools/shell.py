@@ -315,7 +315,9 @@ NO_NETWORK = compile_late(
     r"NewConnectionError|PermissionError: \[Errno 13\] Permission denied$|No route to host",
     re.MULTILINE,
 )
-READ_ONLY = compile_late(r"Read-only file system|EROFS|Device or resource busy|EBUSY|cross-device link|EXDEV")
+READ_ONLY = compile_late(
+    r"Read-only file system|EROFS|Device or resource busy|EBUSY|cross-device link|EXDEV|unable to create directory for"
+)
 WORDS = compile_late(r"[^\s'\"`:;,()<>|\u2018\u2019]+")
 DENIED = compile_late(r"Permission denied|EACCES", re.IGNORECASE)
 PATHS = compile_late(r"(?:~|\.\.|(?<![\w.~-]))/[^\s'\"`:;,()<>|]+")

@@ -60,6 +60,7 @@ def fetch_environment(project: Path) -> Path:
             with suppress(UnavailableError):
                 run_installer([uv, "pip", "install", "-q", "--python", python, *wanted], project)
         (place / "ready").touch()
+        run_installer(["chmod", "-R", "a-w", str(place)], PLACE)  # a line must not change the programs of the next one
     return place / "bin"
 
 

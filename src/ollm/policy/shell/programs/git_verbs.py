@@ -23,8 +23,8 @@ _FORBIDDEN_ACTIONS = {
 _REQUIRED = {"apply": {"--index", "--cached"}, "hash-object": {"-w"}, "init": set[str]()}
 # Verbs whose options all are harmless, so that a name that a pattern matches cannot be one that does harm
 _GLOBBING = frozenset({"add", "rm", "mv", "restore", "checkout", "commit", "reset", "stash"})
-OptionKind = Literal["flag", "value", "optional", "text"]
-_MARKS: dict[str, OptionKind] = {"=": "value", "?": "optional", "*": "text"}
+OptionKind = Literal["flag", "value", "optional"]
+_MARKS: dict[str, OptionKind] = {"=": "value", "?": "optional"}
 GLOBAL_FLAGS = frozenset(read_table()["git/"].split())
 
 
@@ -42,7 +42,7 @@ def _list_options(verb: str) -> dict[str, OptionKind] | None:
     if row is None:
         return None
     words = re.sub(r"@\w+", lambda found: read_table()[found[0]], f"{row} @common").split()
-    return {word.rstrip("=?*"): _MARKS.get(word[-1], "flag") for word in reversed(words)}
+    return {word.rstrip("=?"): _MARKS.get(word[-1], "flag") for word in reversed(words)}
 
 
 def read_git_verb(words: Sequence[ShellWord]) -> GitVerb | None:
@@ -57,8 +57,8 @@ def read_git_verb(words: Sequence[ShellWord]) -> GitVerb | None:
                 return None
             if option == "-C":
                 folder = value.text if value.text.startswith("/") or not folder else f"{folder}/{value.text}"
-            elif not is_harmless_setting(*_split_setting(value.text)):
-                return None
+            elif not value.text.startswith("protocol.") and not is_harmless_setting(*_split_setting(value.text)):
+                return None  # which protocols git lines may use, GIT_ALLOW_PROTOCOL decides
             index += 2
         elif option in GLOBAL_FLAGS:
             index += 1
@@ -126,9 +126,9 @@ def _take_option(word: ShellWord, known: dict[str, OptionKind], following: Itera
     if text.startswith("--"):
         name, equals, _ = text[2:].partition("=")
         kind = known.get(name) or known.get(name.removeprefix("no-"))
-        if kind is None or len(name) < 2 or (not word.static and not (equals and kind == "text" and not word.several)):
+        if kind is None or len(name) < 2 or (not word.static and not (equals and kind != "flag" and not word.several)):
             return False
-        return bool(equals) or kind not in ("value", "text") or _is_value(next(following, None), kind)
+        return bool(equals) or kind != "value" or _is_value(next(following, None))
     for position, letter in enumerate(text[1:], 2):
         kind = known.get(letter)
         if kind is None:
@@ -136,11 +136,11 @@ def _take_option(word: ShellWord, known: dict[str, OptionKind], following: Itera
         if kind != "flag":
             joined = text[position:] or not word.static
             if joined or kind == "optional":
-                return word.static or (kind == "text" and not word.several)
-            return _is_value(next(following, None), kind)
+                return word.static or (kind != "optional" and not word.several)
+            return _is_value(next(following, None))
     return word.static and len(text) > 1
 
 
-def _is_value(word: ShellWord | None, kind: OptionKind) -> bool:
-    """Return True for the value of an option: static, or a text in quotes whatever it says."""
-    return word is not None and (word.static or (kind == "text" and word.quoted and not word.several))
+def _is_value(word: ShellWord | None) -> bool:
+    """Return True for the value of an option: static, or one word in quotes whatever it says."""
+    return word is not None and (word.static or (word.quoted and not word.several))
