@@ -314,12 +314,11 @@ def test_names_stay_as_they_were_at_the_last_look(tree: Path) -> None:
 
 def test_a_folder_without_a_change_is_not_read_again(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     memory = FolderMemory()
-    before, state = memory.read(str(tree)), memory.state
+    before = memory.read(str(tree))
     monkeypatch.setattr(folders, "read_names", pytest.fail)
     memory.look()
 
     assert memory.read(str(tree)) is before
-    assert memory.state is state
 
 
 def test_a_forged_time_hides_no_change(tree: Path) -> None:
@@ -342,12 +341,3 @@ def test_what_is_gone_has_no_names_and_may_come_back(tree: Path) -> None:
     assert isinstance(memory.read(str(tree / "deep")).failure, FileNotFoundError)
     (tree / "deep").mkdir()
     assert memory.read(str(tree / "deep")).failure is None
-
-
-def test_a_look_is_offered_once_and_for_its_moment(tree: Path) -> None:
-    memory = FolderMemory()
-    memory.offered = "before"
-
-    assert [memory.take_offer("before"), memory.take_offer("before")] == [True, False]
-    memory.offered = "after"
-    assert [memory.take_offer("before"), memory.take_offer("after")] == [False, False]

@@ -188,7 +188,7 @@ class WorkspaceScope:
             excluded=frozenset(own),
         )
         settings, clock = self.process.settings.checkpoints, self.process.clock
-        return FileCheckpoints(place, settings, self.discovery.scan_tree, clock, self._folders)
+        return FileCheckpoints(place, settings, self.discovery.scan_tree, clock)
 
     @cached_property
     def code_map(self) -> CodeMapService:

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from operator import attrgetter
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 CLOCK_STEP_NANOSECONDS = 20_000_000  # a folder's time moves in steps: what is younger than one proves nothing
 COARSE_STEP_NANOSECONDS = 2_000_000_000  # of file systems that keep whole seconds
@@ -51,30 +51,17 @@ class _EntryList(list["os.DirEntry[str]"]):
 
 
 class FolderMemory:
-    """Folders as of the last scan. Changes show in their times, which no program can set back. `state` is a new object
-    after every change of the cache, `looked` the time of the last scan. A scan made right `before` or `after` a command
-    is `offered` to others that need one at that moment."""
+    """Folders as of the last scan. Changes show in their times, which no program can set back."""
 
     def __init__(self) -> None:
-        self.state = object()
-        self.looked = 0.0
-        self.offered: Literal["", "before", "after"] = ""
         self._names: dict[str, FolderNames] = {}
         self._stamps: dict[str, FolderStamp] = {}
         self._unsettled: set[str] = set()
 
-    def look(self, since: float = float("inf")) -> None:
-        """Drop the folders that have changed, unless the last scan was after `since`."""
-        if self.looked >= since:
-            return
-        self.looked = time.monotonic()
+    def look(self) -> None:
+        """Drop the folders that have changed."""
         self._forget(list(self._unsettled))
         self._forget(list_changed(self._stamps))
-
-    def take_offer(self, moment: Literal["before", "after"]) -> bool:
-        """Return True if the last scan was offered for this moment. An offer is used once."""
-        offered, self.offered = self.offered, ""
-        return offered == moment
 
     def read(self, path: str) -> FolderNames:
         """Return the names in a folder as of the last scan, or the current names if it is not cached."""
@@ -86,7 +73,6 @@ class FolderMemory:
             self._names[path], self._stamps[path] = names, stamp
             if not is_settled(stamp, began):
                 self._unsettled.add(path)
-            self.state = object()
         return names
 
     def _forget(self, paths: Iterable[str]) -> None:
@@ -94,7 +80,6 @@ class FolderMemory:
             self._unsettled.discard(path)
             self._stamps.pop(path, None)
             self._names.pop(path, None)
-            self.state = object()
 
 
 def list_changed(stamps: Mapping[str, FolderStamp]) -> list[str]:

@@ -34,10 +34,9 @@ from ollm.system.folders import is_settled
 INDEX_VERSION = 1
 INDEX_SHARE = 100  # the index is rewritten when one of so many files is not in it
 _CHUNK_BYTES = 1 << 16
-NOW = float("inf")
 _READ_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
 
-ScanTree = Callable[[str, int, float], Sequence[DirectoryContent]]
+ScanTree = Callable[[str, int], Sequence[DirectoryContent]]
 FileStamp = tuple[int, int, int, int, int]
 """Modified, changed, size, inode, mode: as long as all five are the same, so is the content."""
 
@@ -108,10 +107,10 @@ class TreeTaker:
         self._began = 0
         self._read = 0
 
-    def take(self, needed: bytes | None = None, since: float = NOW) -> CapturedTree:
+    def take(self, needed: bytes | None = None) -> CapturedTree:
         """Capture the current tree with all contents, or nothing. Objects of the tree `needed` are not deleted to make
-        room. File names may come from a scan made after `since`. The caller holds the lock."""
-        tree = self._look(since)
+        room. The caller holds the lock."""
+        tree = self._look()
         self._unsaved_reads += tree.read
         limit = self._settings.max_total
         if self._objects.save_growth().bytes > limit:
@@ -128,10 +127,10 @@ class TreeTaker:
         finally:
             self.off = self.off or viewer.off
 
-    def _look(self, since: float = NOW) -> CapturedTree:
+    def _look(self) -> CapturedTree:
         try:
             with self._objects.put_together(), pause_collection():
-                return self._take(since)
+                return self._take()
         except BaseException as error:
             self._files, self._trees, self._directories = None, {}, {}  # what was thrown away again is not known
             if isinstance(error, TreeTooLarge):
@@ -146,9 +145,9 @@ class TreeTaker:
         self.off = "Checkpoints are off: the files here take more than checkpoints.maxTotal."
         return CheckpointsOffError(self.off)
 
-    def _take(self, since: float) -> CapturedTree:
+    def _take(self) -> CapturedTree:
         self._check_generation()
-        directories = self._scan(str(self._place.root), self._settings.max_files, since)
+        directories = self._scan(str(self._place.root), self._settings.max_files)
         self._began, self._read = time.time_ns(), 0
         known, self._files = self._files or {}, {}
         digests: dict[str, bytes] = {}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import stat
-import time
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,7 +14,7 @@ from msgspec.structs import replace
 from ollm.config.settings import CheckpointSettings
 from ollm.domain.clock import Clock, format_stamp
 from ollm.domain.errors import StorageError
-from ollm.services.file_checkpoints.capture import NOW, CheckpointsOffError, ScanTree, TreeTaker
+from ollm.services.file_checkpoints.capture import CheckpointsOffError, ScanTree, TreeTaker
 from ollm.services.file_checkpoints.records import (
     CheckpointRecord,
     CheckpointRecords,
@@ -41,9 +40,6 @@ from ollm.services.file_checkpoints.tree import (
 )
 from ollm.store.file_objects import FileObjects
 from ollm.system.beneath import LinkFound
-from ollm.system.folders import FolderMemory
-
-MAX_LOOK_AGE_SECONDS = 0.25  # names that the sandbox looked for when the last command ended need no second look
 
 
 class LookFurther(Exception):  # noqa: N818 - not a fault: the caller looks at the whole tree instead
@@ -194,7 +190,6 @@ class ChangeSpans:
         settings: CheckpointSettings,
         scan: ScanTree,
         clock: Clock,
-        folders: FolderMemory | None = None,
     ) -> None:
         self.root = place.root
         self.objects = FileObjects(place.folder)
@@ -204,7 +199,6 @@ class ChangeSpans:
         self._open: tuple[str, CheckpointRecord] | None = None
         self._newest: tuple[str, CheckpointRecord] | None = None  # the last that ended, with its session
         self._heartbeat: Heartbeat | None = None
-        self._folders = FolderMemory() if folders is None else folders
         self._cleaned = False
 
     @property
@@ -224,7 +218,6 @@ class ChangeSpans:
         the only files written: only these are read if that is enough, and changes to other files are attributed to
         others."""
         self.require_on()
-        self._folders.offered = ""
         if self._open and not self._open[1].named:
             return self._open[1]
         self.end()
@@ -233,7 +226,6 @@ class ChangeSpans:
             record = self._begin_named(session_id, message_id, names) if names else None
             if record is None:
                 record = self._add_record(session_id, message_id, kind, names=names)
-                self._folders.offered = "before"
         self._open = session_id, record
         self._heartbeat = Heartbeat(self.objects.find_beat(session_id))
         return record
@@ -344,8 +336,7 @@ class ChangeSpans:
                 return self._renew(bytes.fromhex(record.begin), record.named)
             except LookFurther:
                 pass
-        since = time.monotonic() - MAX_LOOK_AGE_SECONDS if self._folders.take_offer("after") else NOW
-        tree = self._trees.take(bytes.fromhex(record.begin), since)
+        tree = self._trees.take(bytes.fromhex(record.begin))
         self._trees.save_index(tree.files)
         return tree.digest
 

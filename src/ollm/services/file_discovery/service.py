@@ -187,13 +187,13 @@ class FileDiscoveryService:
         self._warn(walk)
         return PathMatches(paths=paths, too_deep=len(walk.too_deep), unreadable=len(walk.unreadable))
 
-    def scan_tree(self, root: str, max_files: int, since: float = float("inf")) -> list[DirectoryContent]:
-        """Scan all directories, each before its contents: current, or as last scanned if that was after `since`.
-        Symbolic links are listed but not followed. Raises TreeTooLarge."""
+    def scan_tree(self, root: str, max_files: int) -> list[DirectoryContent]:
+        """Scan all directories, each before its contents: symbolic links are listed but not followed.
+        Raises TreeTooLarge."""
         walk = self._make_walk(self._complete_options(DiscoveryOptions(root=root, follow_symlinks=False)))
         found: list[DirectoryContent] = []
         count = 0
-        self._folders.look(since)
+        self._folders.look()
         for listing in walk.iter_from(walk.start, self._folders):
             files, folders, others = listing.files, listing.folders, listing.others
             count += len(files) + len(others)
