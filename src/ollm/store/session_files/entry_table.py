@@ -12,10 +12,10 @@ import msgspec
 
 from ollm.store.session_files import journal
 from ollm.store.session_files.document import read_number
-from ollm.store.session_files.files import SessionFile
-from ollm.store.session_files.missing import Range
+from ollm.store.session_files.files import MAX_MESSAGE_NUMBER, SessionFile
 from ollm.store.session_files.waypoints import REQUEST, KnownState, WaypointNotes
 
+Range = tuple[int, int]
 MIN_AFTER_MESSAGES = 32  # that a large session is continued with
 
 
@@ -47,6 +47,7 @@ class EntryTable:
         self._call_starts, self._call_ends = array("Q"), array("Q")
         self.calls: dict[str, int] = {}  # by id: the first record of the call
         self._call_changes: dict[int, list[int]] = {}  # by the first record of a call: its others
+        self.last_asker = 0  # the highest number of a message that a call belongs to
         self._is_part = known is not None
         self.notes = WaypointNotes(known)
         self.partial = PartialAnswer()
@@ -86,8 +87,10 @@ class EntryTable:
             raise IrregularFilesError
         self._call_starts.append(place)
         self._call_ends.append(place + len(data))
+        if self.last_asker < key.asker <= MAX_MESSAGE_NUMBER:
+            self.last_asker = key.asker
         if place < self.journal_place:
-            self.notes.add_call(key.message_id, place)
+            self.notes.add_call(key.asker, place)
         if first is None:
             self.calls[key.id] = index
         elif is_whole and not journal.is_same_call(
@@ -145,10 +148,11 @@ class EntryTable:
 
     def iter_calls(self) -> Iterator[bytes]:
         """Iterate over the calls in their newest state, in the order in which they were first requested."""
-        return map(self.read_call, self.calls.values())
+        return map(self.read_call, list(self.calls))
 
-    def read_call(self, first: int) -> bytes:
-        """Read a call in its newest state. `first` is the number of its first record."""
+    def read_call(self, call_id: str) -> bytes:
+        """Read a call in its newest state."""
+        first = self.calls[call_id]
         if first not in self._call_changes:
             return self._read_record(first)
         records = map(self._read_record, (first, *self._call_changes[first]))

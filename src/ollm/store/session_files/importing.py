@@ -25,9 +25,8 @@ from ollm.store.session_files.document import (
     parse_message,
     read_number,
 )
-from ollm.store.session_files.entry_table import EntryTable, PartialAnswer
+from ollm.store.session_files.entry_table import EntryTable, PartialAnswer, Range
 from ollm.store.session_files.files import MAX_MESSAGE_NUMBER, DamageReport, SessionFile
-from ollm.store.session_files.missing import Range
 from ollm.store.session_files.repair import ERRORS, parse_loosely
 
 _BLANKS = b" \t\r\n,"

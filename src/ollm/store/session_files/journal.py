@@ -72,6 +72,11 @@ class CallKey(msgspec.Struct, rename="camel"):
     id: str
     message_id: Any = 0
 
+    @property
+    def asker(self) -> int:
+        """The number of the message, or 0."""
+        return self.message_id if isinstance(self.message_id, int) else 0
+
 
 _CALL = b'{"id":"'  # how we write one
 _call_key_decoder = decode_late(CallKey)

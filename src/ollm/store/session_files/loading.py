@@ -101,26 +101,17 @@ class SessionStream:
 
     @cached_property
     def _unread_calls(self) -> dict[str, int]:
-        self.reader.missing.restart_calls()
         return dict(self.reader.table.calls)
 
     def find_call(self, call_id: str) -> ToolCallRecord | None:
         """Find a call; it is returned once."""
-        first = self._unread_calls.pop(call_id, None)
-        return None if first is None else self._read_call(first)
+        found = self.reader.read_call(call_id) if self._unread_calls.pop(call_id, None) is not None else None
+        return self._end_call(found[0]) if found else None
 
     def iter_other_calls(self) -> Iterator[ToolCallRecord]:
         """Iterate over the calls not returned by `find_call`; no readable message names them."""
-        yield from filter(None, map(self._read_call, self._unread_calls.values()))
-        self.reader.missing.end_calls()
-
-    def _read_call(self, first: int) -> ToolCallRecord | None:
-        data = self.reader.table.read_call(first)
-        self.reader.read += len(data)
-        if not (found := document.parse_call(data, self.reader.damage)):
-            return None
-        self.reader.missing.add_call(found[0])
-        return self._end_call(found[0])
+        yield from filter(None, map(self.find_call, list(self._unread_calls)))
+        self.reader.missing.report()
 
     def _end_call(self, record: ToolCallRecord) -> ToolCallRecord:
         return mark_interrupted(record) if record.status == "running" and not self._alive else record

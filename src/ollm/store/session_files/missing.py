@@ -5,40 +5,29 @@ from __future__ import annotations
 from typing import Any
 
 from ollm.domain.messages import JsonObject, Message
-from ollm.domain.tools import ToolCallRecord
+from ollm.store.session_files.entry_table import EntryTable, Range
 from ollm.store.session_files.files import LAST_MESSAGE, MAX_MESSAGE_NUMBER, MISSING, DamageReport
 
-Range = tuple[int, int]
 _SHOWN_RANGES = 4
 
 
 class MissingEntries:
-    """Tracker of the messages and calls read from a session. It reports gaps once both were read to their end.
+    """Tracker of the messages and calls read from a session, which reports gaps.
 
-    `gaps` are those between the numbers of the messages, and `last` is the last number. Gaps that `head` lists as known
-    are not reported. Of a `part`, only gaps between its messages are reported.
+    Gaps that `head` lists as known are not reported. Of a `part`, only gaps between its messages are reported.
     """
 
-    def __init__(self, damage: DamageReport, head: JsonObject, gaps: list[Range], last: int, *, part: bool) -> None:
+    def __init__(self, damage: DamageReport, head: JsonObject, table: EntryTable, *, part: bool) -> None:
         metadata = head.get("metadata")
         metadata = metadata if isinstance(metadata, dict) else {}
-        self._damage, self._gaps, self._last, self._part = damage, gaps, last, part
+        self._damage, self._table, self._part = damage, table, part
+        self._gaps, self._last = table.list_gaps(), max(table.last_number, table.partial.number - 1)
         self._known, self._known_calls = _parse_known(metadata.get(MISSING))
         promised: Any = metadata.get(LAST_MESSAGE)
         self._promised: int = promised if _is_number(promised) and not part else 0
-        self.restart_messages()
-        self.restart_calls()
-
-    def restart_messages(self) -> None:
-        self.message_count = 0
         self._named: set[str] = set()
         self._not_begun: set[str] = set()  # the last requested calls without a result: the program may have ended
-        self._messages_read = self._under_way = False
-
-    def restart_calls(self) -> None:
-        self._found: set[str] = set()
-        self._of_message = 0  # the highest number of a message that a call belongs to
-        self._calls_read = False
+        self.message_count = 0
 
     def add_message(self, message: Message) -> None:
         self.message_count += 1
@@ -54,22 +43,18 @@ class MissingEntries:
             gaps[-1:] = [(gaps[-1][0], max(last, gaps[-1][1]))] if joined else [*gaps[-1:], (first, last)]
         self._gaps = gaps
 
-    def add_call(self, call: ToolCallRecord) -> None:
-        self._found.add(call.id)
-        self._of_message = max(self._of_message, call.message_id)
-
-    def end_messages(self, *, under_way: bool) -> None:
-        """Note the end of the messages. `under_way`: an unfinished answer follows, and may have started calls."""
-        self._messages_read, self._under_way = True, under_way
-        self._report()
-
-    def end_calls(self) -> None:
-        self._calls_read = True
-        self._report()
+    def report(self) -> None:
+        """Report what is missing as far as the messages and calls were read."""
+        calls = 0
+        if not self._part:  # an unfinished answer has no number yet, and may have started calls
+            self._promised = max(self._promised, self._table.last_asker - bool(self._table.partial.parts))
+            calls = max(0, self._count_calls() - self._known_calls)
+        gaps = [gap for gap in self._list_gaps() if gap not in self._known]
+        self._damage.report_missing(format_missing(gaps, calls))
 
     @property
     def nothing_read(self) -> bool:
-        return not self.message_count and not self._found
+        return not self.message_count and not self._table.calls
 
     @property
     def last_number(self) -> int:
@@ -78,25 +63,15 @@ class MissingEntries:
 
     def describe_known(self) -> JsonObject:
         """Describe the gaps for the session's metadata, since the user is notified of them."""
-        self._promised = max(self._promised, self._of_message)  # an answer under way has a number from now on
+        self._promised = max(self._promised, self._table.last_asker)  # an answer under way has a number from now on
         return {"messages": [list(gap) for gap in self._list_gaps()], "calls": self._count_calls()}
-
-    def _report(self) -> None:
-        if not self._messages_read or not (self._calls_read or self._part):
-            return
-        calls = 0
-        if not self._part:
-            self._promised = max(self._promised, self._of_message - self._under_way)
-            calls = max(0, self._count_calls() - self._known_calls)
-        gaps = [gap for gap in self._list_gaps() if gap not in self._known]
-        self._damage.report_missing(format_missing(gaps, calls))
 
     def _list_gaps(self) -> list[Range]:
         behind = self._last + 1, self.last_number
         return [*self._gaps, behind] if behind[0] <= behind[1] and not self._part else self._gaps
 
     def _count_calls(self) -> int:
-        return len(self._named - self._found - self._not_begun)
+        return len(self._named - self._table.calls.keys() - self._not_begun)
 
 
 def _parse_known(value: Any) -> tuple[list[Range], int]:

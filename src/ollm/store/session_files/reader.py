@@ -27,7 +27,7 @@ from ollm.store.session_files.document import (
     parse_message,
     read_number,
 )
-from ollm.store.session_files.entry_table import EntryTable, IrregularFilesError
+from ollm.store.session_files.entry_table import EntryTable, IrregularFilesError, Range
 from ollm.store.session_files.files import (
     CONTAINED,
     MAX_BYTES,
@@ -36,7 +36,7 @@ from ollm.store.session_files.files import (
     get_file_time,
     open_file,
 )
-from ollm.store.session_files.missing import MissingEntries, Range
+from ollm.store.session_files.missing import MissingEntries
 from ollm.store.session_files.waypoints import REQUEST, KnownState, Waypoint
 
 _ID_CHARS = 36  # of a session's id, which names its files
@@ -92,8 +92,7 @@ class SessionReader:
             self.close()
             raise
         heard = DamageReport() if part and part.before else self.damage  # messages in between are left out
-        gaps, last = self.table.list_gaps(), max(self.table.last_number, self.table.partial.number - 1)
-        self.missing = MissingEntries(heard, self.head, gaps, last, part=self.known is not None)
+        self.missing = MissingEntries(heard, self.head, self.table, part=self.known is not None)
 
     @property
     def partial(self) -> journal.Parts:
@@ -169,7 +168,7 @@ class SessionReader:
 
     def iter_messages(self) -> Iterator[ReadMessage]:
         """Iterate over the readable messages by number, each with its line."""
-        self.missing.restart_messages()
+        self.missing.message_count = 0
         for number, data in zip(self.table.numbers, self.table.iter_messages(), strict=True):
             self.read += len(data)
             if found := parse_message(data, self.damage):
@@ -177,17 +176,23 @@ class SessionReader:
                 yield found
             else:
                 self.missing.add_gap(number)
-        self.missing.end_messages(under_way=bool(self.partial))
+        self.missing.report()
 
     def iter_calls(self) -> Iterator[ReadCall]:
         """Iterate over the readable calls in their newest state, each with its line, as they were first requested."""
-        self.missing.restart_calls()
-        for data in self.table.iter_calls():
-            self.read += len(data)
-            if found := parse_call(data, self.damage):
-                self.missing.add_call(found[0])
+        for call_id in list(self.table.calls):
+            if found := self.read_call(call_id):
                 yield found
-        self.missing.end_calls()
+        self.missing.report()
+
+    def read_call(self, call_id: str) -> ReadCall | None:
+        """Read a call in its newest state, with its line. One that cannot be read is taken out of the table."""
+        data = self.table.read_call(call_id)
+        self.read += len(data)
+        found = parse_call(data, self.damage)
+        if not found:
+            del self.table.calls[call_id]
+        return found
 
     def _read_head(self) -> int:
         """Read the first line of a document, and return its length."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from itertools import zip_longest
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
@@ -75,9 +75,8 @@ class WaypointNotes:
         self._messages.append((number, place))
         self._next_number, self._next_place = number + EVERY_MESSAGES, place + EVERY_BYTES
 
-    def add_call(self, message: Any, place: int) -> None:
-        """Note a call in the document. All messages of the document were noted before."""
-        message = message if isinstance(message, int) else 0
+    def add_call(self, message: int, place: int) -> None:
+        """Note a call of a message in the document. All messages of the document were noted before."""
         while len(self._call_places) < len(self._messages) and self._messages[len(self._call_places)][0] <= message:
             self._call_places.append(place)
 
@@ -95,7 +94,7 @@ class WaypointNotes:
                 if chunk.startswith(REQUEST) and self.is_due(number := read_number(chunk), place):
                     self.add_request(number, place)
             elif chunk.startswith(CALL):
-                self.add_call(read_call_key(chunk).message_id, place)
+                self.add_call(read_call_key(chunk).asker, place)
             elif chunk == MIDDLE:
                 middle = place
             elif chunk == CLOSE:
