@@ -1,10 +1,8 @@
 """Journals, and marks of what is read."""
 
 import asyncio
-import random
 import shutil
 from collections.abc import Callable
-from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec
@@ -15,7 +13,6 @@ from ollm.domain.messages import Message, TextPart, ThinkingPart, ToolCallPart, 
 from ollm.runtime.session import load_history_page
 from ollm.store.session_files import store, waypoints
 from ollm.store.session_files.journal import JournalMessage, encode_line, parse_record
-from ollm.store.session_files.store import SessionFiles
 from ollm.store.session_index import entries
 from tests.covers import covers
 from tests.sizes import size
@@ -195,35 +192,6 @@ def often(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(waypoints, "EVERY_MESSAGES", 1)
     for module in (entries, store):
         monkeypatch.setattr(module, "MIN_KNOWN_BYTES", 0)
-
-
-@pytest.mark.usefixtures("often")
-@pytest.mark.parametrize("seed", range(size(12, 300)))
-def test_read_from_a_waypoint_a_session_becomes_what_it_becomes_when_all_of_it_is_read(tmp_path: Path, seed: int):
-    chance = random.Random(seed)
-    home = Home(tmp_path / "left")
-    session_id = run(lambda: record_turns(home, chance.randint(30, 60), folded=chance.randint(0, 20), text="short"))
-    journal = home.journal(session_id)
-    journal.write_bytes(journal.read_bytes()[: journal.stat().st_size - chance.randint(0, 400)])
-    last = home.files.read(session_id).session.messages[-1].id
-    ends = []
-    for name, since in (("end", chance.randint(20, last)), ("whole", 0)):
-        shutil.copytree(tmp_path / "left", tmp_path / name)
-        index = Home(tmp_path / name).index()
-        index.list_sessions()
-        known = index.find_known if since else lambda _: None
-        files = SessionFiles(Home(tmp_path / name).places, lambda: datetime(2026, 2, 1, tzinfo=UTC), known)
-        writer, loaded = files.open(session_id, since=since)
-        numbers = writer.message_count, writer.last_number, loaded.calls_so_far
-        writer.fold()
-        writer.close()
-        ends.append((loaded, numbers, files.places.get_document_path(session_id).read_bytes()))
-    (end, numbers, document), (whole, all_numbers, whole_document) = ends
-    assert end.session.messages == whole.session.messages[end.skipped :]
-    assert all(found in end.session.tool_calls for found in whole.session.tool_calls if found.message_id > end.skipped)
-    assert end.session.metadata == whole.session.metadata
-    assert numbers == all_numbers
-    assert document == whole_document
 
 
 @pytest.mark.usefixtures("often")

@@ -142,33 +142,6 @@ def read_stream(home: Home, session_id: str) -> Any:
     return home.files.open_stream(session_id)
 
 
-def test_calls_are_found_in_any_order_and_those_nobody_asked_for_are_left_over(tmp_path: Path) -> None:
-    home = Home(tmp_path)
-    from tests.store.sessions.support import call
-
-    async def record() -> str:
-        service = home.service()
-        session_id = await service.create_session("m", "ollama")
-        await service.record_message(session_id, said("one"))
-        for name in ("c1", "c2", "c3", "x9"):
-            await service.record_tool_call(session_id, call(name, result=name))
-        await service.close_session(session_id)
-        return session_id
-
-    session_id = run(record)
-    with read_stream(home, session_id) as stream:
-        assert stream.find_call("c2").id == "c2"
-        assert stream.find_call("c1").id == "c1"
-        assert stream.find_call("c1") is None
-        assert [found.id for found in stream.iter_other_calls()] == ["c3", "x9"]
-    with read_stream(home, session_id) as stream:
-        assert [found.id for found in stream.iter_other_calls()] == ["c1", "c2", "c3", "x9"]
-    assert home.files.read(session_id).calls_so_far == 4
-    with read_stream(home, session_id) as stream:
-        assert stream.read_user_words() == {1: "one"}
-        assert stream.read_only is None
-
-
 def test_what_the_user_said_is_found_inside_damage_too(tmp_path: Path) -> None:
     home = Home(tmp_path)
     session_id = home.recorded("one", "two", "three")

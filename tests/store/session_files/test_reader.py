@@ -1,28 +1,20 @@
 """A long session is opened from its end: what is not needed is not read, and any doubt is."""
 
 import asyncio
-import contextlib
 import os
 import random
 import shutil
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
-import msgspec
 import pytest
 
 from ollm.domain.messages import Message, TextPart, ToolCallPart, ToolResultPart
 from ollm.domain.session import Session
 from ollm.runtime.resume.session_archive import SessionArchive
 from ollm.runtime.resume.session_archive import render_archived_message as recalled
-from ollm.runtime.session import load_history_page
 from ollm.store.session_files import store, waypoints
-from ollm.store.session_files.document import iter_document
-from ollm.store.session_files.files import DamageReport
-from ollm.store.session_files.journal import JournalMessage, encode_json, encode_line
-from ollm.store.session_files.loading import INTERRUPTED_TEXT, SessionStream
-from ollm.store.session_files.reader import SessionReader
+from ollm.store.session_files.loading import INTERRUPTED_TEXT
 from ollm.store.session_files.store import MessagePage, SessionFiles
 from ollm.store.session_index import entries
 from tests.covers import covers
@@ -94,16 +86,6 @@ def test_of_a_long_session_the_end_is_read_and_it_goes_on_with_the_right_numbers
     assert home.library().list_summaries()[0].message_count == 4 * TURNS + 4
 
 
-def test_messages_after_the_number_that_is_known_are_all_read(home: Home):
-    loaded = opened(home, long_session(home), since=100)
-
-    assert loaded.skipped <= 100
-    assert loaded.session.messages[-1].id == 4 * TURNS
-    assert {call_id for m in loaded.session.messages for call_id in m.call_ids} <= {
-        found.id for found in loaded.session.tool_calls
-    }
-
-
 def test_a_document_that_somebody_changed_is_read_whole_and_its_damage_told(home: Home):
     session_id = long_session(home)
     content = home.document(session_id).read_bytes()
@@ -128,10 +110,6 @@ def test_without_an_index_all_is_read(home: Home, how: str):
 
     assert loaded.skipped == 0
     assert len(loaded.session.messages) == 4 * TURNS
-
-
-def test_without_a_record_of_the_workspace_all_is_read(home: Home):
-    assert opened(home, long_session(home), since=0).skipped == 0
 
 
 @covers("S9.3")
@@ -199,19 +177,6 @@ async def test_any_message_is_recalled_from_where_it_stands(home: Home):
     assert max(read) < 300 < len(whole.messages)
 
 
-@pytest.mark.parametrize("limit", [1, 7, 50])
-def test_pages_together_are_the_whole_archive(home: Home, limit: int):
-    session_id = long_session(home)
-    whole = home.files.read(session_id).session
-    found, before = [], None
-    while part := load_history_page(lambda asked: home.files.read(session_id, asked), before, limit):
-        assert len(part) == limit or part[0]["id"] == 1
-        found, before = part + found, part[0]["id"]
-
-    assert [message["id"] for message in found] == [message.id for message in whole.messages]
-    assert sum(len(message["toolCalls"]) for message in found) == 2 * TURNS
-
-
 async def chatter(home: Home, chance: random.Random) -> str:
     """A session that was closed once, gone on with, and left as a kill leaves it."""
     service = home.service()
@@ -262,124 +227,13 @@ def test_opened_from_its_end_a_session_becomes_what_it_becomes_when_all_of_it_is
     assert document == whole_document
 
 
-LAYOUT = b"".join(
-    iter_document(
-        {"sessionId": "s", "metadata": {"title": "t"}},
-        [encode_json({"role": "user", "parts": [], "timestamp": AT, "id": 1})],
-        [encode_json({"id": "c1", "name": "ls", "status": "running", "messageId": 1})],
-    )
-)
-
-
-def open_reader(
-    directory: Path, document: bytes | None, journal: bytes | None = None, waiting: bytes = b""
-) -> SessionReader:
-    paths = directory / "d.json", directory / "d.journal"
-    for path, content in zip(paths, (document, journal), strict=True):
-        if content is not None:
-            path.write_bytes(content)
-    return SessionReader(*paths, waiting=waiting)
-
-
-def numbered(number: int, text: str = "x") -> bytes:
-    return encode_line(JournalMessage(at=AT, message=msgspec.structs.replace(said(text), id=number), tokens=number))
-
-
-def read_all(reader: SessionReader) -> tuple[list[int], list[dict[str, Any]]]:
-    with contextlib.closing(reader):
-        return [message.id for message, _ in reader.iter_messages()], [
-            msgspec.json.decode(line) for _, line in reader.iter_calls()
-        ]
-
-
-@pytest.mark.parametrize(
-    ("journal", "good", "damage"),
-    [
-        (numbered(2) + b'{"at":"torn', len(numbered(2)), None),
-        (
-            numbered(2) + b"\0\0\0",
-            len(numbered(2)) + 3,
-            f"the journal is damaged at byte {len(numbered(2))} (1 entry could not be read)",
-        ),
-        (
-            numbered(2) + b"rubbish",
-            len(numbered(2)) + 7,
-            f"the journal is damaged at byte {len(numbered(2))} (1 entry could not be read)",
-        ),
-        (
-            b"rubbish\nmore\n" + numbered(2),
-            len(numbered(2)) + 13,
-            "the journal is damaged at byte 0 (1 entry could not be read)",
-        ),
-    ],
-)
-def test_a_torn_last_line_was_never_promised_and_other_damage_is_told(
-    tmp_path: Path, journal: bytes, good: int, damage: str | None
-) -> None:
-    reader = open_reader(tmp_path, LAYOUT, journal)
-
-    assert (reader.journal_good, reader.damage.text) == (good, damage)
-    assert read_all(reader)[0] == [1, 2]
-
-
 @pytest.mark.parametrize("part", ['{"type":"text","vext":"wer"}', '{"type":"text","text":1}', "5", '"wer"'])
-def test_an_answer_goes_on_with_whatever_is_left_of_its_rest(tmp_path: Path, part: str) -> None:
+def test_an_answer_of_an_earlier_version_goes_on_with_whatever_is_left_of_its_rest(home: Home, part: str) -> None:
+    session_id = home.recorded("question")
     begun = '{"at":"","partial":[{"type":"text","text":"ans"}]}'
     start, end = '{"at":"","message":{"role":"assistant","parts":', ',"timestamp":"","id":2},"continues":true}'
-    reader = open_reader(tmp_path, LAYOUT, f"{begun}\n{start}[{part}]{end}\n{start}{part}{end}\n".encode())
+    home.journal(session_id).write_text(f"{begun}\n{start}[{part}]{end}\n{start}{part}{end}\n")
 
-    found = list(SessionStream(reader, "s", alive=False).iter_messages())
-    assert any("ans" in message.text for message in found)
-    assert reader.damage.text
-
-
-def test_records_that_wait_are_read_behind_the_journal(tmp_path: Path) -> None:
-    assert read_all(open_reader(tmp_path, LAYOUT, numbered(2), numbered(3)))[0] == [1, 2, 3]
-    (tmp_path / "new").mkdir()
-    assert read_all(open_reader(tmp_path / "new", None, None, numbered(1)))[0] == [1]
-
-
-@pytest.mark.parametrize("what", ["link", "directory", "fifo"])
-def test_what_is_no_regular_file_is_refused(tmp_path: Path, what: str) -> None:
-    path = tmp_path / "d.json"
-    if what == "link":
-        path.symlink_to("/etc/hostname")
-    elif what == "directory":
-        path.mkdir()
-    else:
-        os.mkfifo(path)
-
-    damage = DamageReport()
-    reader = SessionReader(path, None, damage=damage)
-    assert damage.text == (
-        "d.json is a symbolic link and is not followed" if what == "link" else "d.json is not a regular file"
-    )
-    assert damage.too_large
-    reader.close()
-
-
-@pytest.mark.parametrize(
-    ("damaged", "unreadable"),
-    [
-        (b'{"sessionId":"s","messages":[\nnonsense\n],"toolCalls":[\n{"id":"c1","name":"ls","args":{}}\n]}\n', False),
-        (b'{"sessionId":"s","messages":[\n{"role":"user","parts":[],"id":1}\nnonsense\n],"toolCalls":[\n]}\n', False),
-        (b'{"sessionId":"s","messages":[\nnonsense\n],"toolCalls":[\nnonsense\n]}\n', True),
-        (b'{"sessionId":"s","messages":[\n],"toolCalls":[\n]}\n', False),
-        (b'{"sessionId":"s","messages":[\nx{"role":"user","parts":[],"id":1}\n],"toolCalls":[\n]}\n', False),
-        (b'{"sessionId":"s","messages":[\nnonsense\n],"toolCalls":[\nx{"id":"c1","name":"ls","args":{}}\n]}\n', False),
-        (b'{"sessionId":"s","messages":[\n{"role":"user","parts":"hi"}\nnonsense\n],"toolCalls":[\n]}\n', False),
-        (
-            b'{"sessionId":"s","messages":[\nnonsense\n],"toolCalls":[\n{"id":"c1","name":"ls","result":"x"}\n]}\n',
-            False,
-        ),
-    ],
-)
-def test_files_are_unreadable_when_they_are_damaged_and_no_entry_can_be_read(
-    tmp_path: Path, damaged: bytes, unreadable: bool
-):
-    (tmp_path / "s.json").write_bytes(damaged)
-    with contextlib.closing(SessionReader(tmp_path / "s.json", None)) as reader:
-        stream = SessionStream(reader, "s", alive=False)
-        list(stream.iter_messages())
-        list(stream.iter_calls())
-        assert stream.unreadable is unreadable
+    loaded = home.files.read(session_id)
+    assert any("ans" in message.text for message in loaded.session.messages)
+    assert loaded.damage

@@ -8,13 +8,12 @@ from pathlib import Path
 import pytest
 
 from ollm.domain.clock import now
-from ollm.domain.errors import BusyError, NotFoundError, StorageError, UsageError
+from ollm.domain.errors import StorageError, UsageError
 from ollm.domain.session import SessionSummary
 from ollm.services.chat_recording.library import list_unindexed
 from ollm.store.session_files.places import adopt_sessions
-from ollm.store.session_files.store import MessagePage
 from tests.store.session_files.foreign_sessions import FOREIGN, ID, go_on, write_foreign
-from tests.store.sessions.support import Home, many, said
+from tests.store.sessions.support import Home, said
 
 
 def summarize(home: Home) -> SessionSummary:
@@ -64,75 +63,6 @@ def home(tmp_path: Path) -> Home:
     return Home(tmp_path)
 
 
-def test_nothing_is_on_disk_before_the_first_flush(home: Home) -> None:
-    writer = home.files.create({"sessionId": UNKNOWN})
-    assert not home.sessions.exists()
-    assert writer.new
-    writer.flush()
-    assert home.document(UNKNOWN).is_file()
-    writer.abandon()
-
-
-def test_an_unknown_session_is_named(home: Home) -> None:
-    for attempt in (
-        lambda: home.files.open(UNKNOWN),
-        lambda: home.files.read(UNKNOWN),
-        lambda: home.files.remove(UNKNOWN),
-        lambda: home.files.move(UNKNOWN, home.root / "x", at=WHEN),
-        lambda: home.files.restore_from_trash(UNKNOWN, at=WHEN),
-    ):
-        with pytest.raises(NotFoundError) as caught:
-            attempt()
-        assert (caught.value.message, caught.value.action) == (
-            f"No session {UNKNOWN}.",
-            "List them with `ollm sessions list`.",
-        )
-
-
-def test_a_session_that_is_open_is_refused_and_let_go_of_afterwards(home: Home) -> None:
-    session_id = home.recorded("one")
-    assert not home.files.is_open(session_id)
-    writer, loaded = home.files.open(session_id)
-    assert home.files.is_open(session_id)
-    assert [message.text for message in loaded.session.messages] == ["one"]
-    for attempt in (
-        lambda: home.files.open(session_id),
-        lambda: home.files.remove(session_id),
-        lambda: home.files.move(session_id, home.root / "x", at=WHEN),
-    ):
-        with pytest.raises(BusyError):
-            attempt()
-    writer.abandon()
-    home.files.open(session_id.upper())[0].abandon()
-
-
-def test_a_summary_says_what_a_list_shows(home: Home) -> None:
-    session_id = home.recorded("first words", "two", workspace="/w")
-
-    found = summarize(home)
-
-    assert (found.session_id, found.title, found.message_count, found.workspace) == (session_id, "first words", 2, "/w")
-    assert (found.status, found.damaged, found.model) == ("closed", None, "m")
-    assert home.files.describe_session(session_id).messages == ()
-    writer, _ = home.files.open(session_id)
-    assert summarize(home).status == "active"
-    writer.change_fields("2026-01-27T10:00:00.000Z", {}, {"workspaceState": {"status": "archived"}})
-    writer.close()
-    assert summarize(home).status == "archived"
-
-
-def test_pages_hold_so_many_messages(home: Home) -> None:
-    session_id = many(home, ["x" * 200 for _ in range(2000)])
-    home.index().list_sessions()
-
-    newest = home.files.read(session_id, MessagePage(None, 5)).session.messages
-    assert newest[-1].id == 2000
-    assert 5 <= len(newest) < 600
-    before = home.files.read(session_id, MessagePage(1000, 5)).session.messages
-    assert before[0].id < 995 < 999 <= before[-1].id < 1300
-    assert len(home.files.read(session_id).session.messages) == 2000
-
-
 def test_what_is_not_written_yet_is_read_of_a_session_of_this_process(home: Home) -> None:
     session_id = home.recorded("one")
     writer, _ = home.files.open(session_id)
@@ -153,13 +83,6 @@ def test_the_document_given_is_what_folding_would_write(home: Home) -> None:
     session_id = home.recorded("one")
 
     assert b"".join(home.files.iter_document(session_id)) == home.document(session_id).read_bytes()
-
-
-def test_leftovers_are_named(home: Home) -> None:
-    session_id = home.recorded("one")
-    assert home.files.describe_leftovers(session_id) == ""
-    (home.sessions / f".{session_id}.json.1.tmp").write_text("")
-    assert home.files.describe_leftovers(session_id) == "a temporary file was left behind"
 
 
 def test_every_file_of_a_session_is_removed_and_no_other(home: Home) -> None:

@@ -1,6 +1,5 @@
 """Writing session files, and writing them anew."""
 
-import errno
 import json
 import os
 from datetime import UTC, datetime
@@ -10,11 +9,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from ollm.domain.errors import DamagedError, StorageError
 from ollm.domain.session import SCHEMA_VERSION
 from ollm.store.session_files import writer as writing
 from ollm.store.session_files.loading import LoadedSession
-from ollm.store.session_files.store import MessagePage, SessionFiles
+from ollm.store.session_files.store import SessionFiles
 from ollm.store.session_files.writer import SessionWriter
 from ollm.system import atomic
 from tests.store.sessions.support import AT, Home, said
@@ -177,44 +175,6 @@ def test_of_a_journal_that_was_cut_what_memory_holds_is_put_back_and_the_rest_is
     writer.abandon()
 
 
-def test_what_cannot_be_written_is_kept_and_the_reason_told(tmp_path: Path) -> None:
-    home, writer = Home(tmp_path), create(Home(tmp_path))
-    home.sessions.parent.mkdir(exist_ok=True)
-    home.sessions.write_text("in the way")
-
-    with pytest.raises(StorageError) as caught:
-        record(writer, 1)
-    assert (
-        caught.value.message
-        == f"Session {SESSION_ID} cannot be written to {home.sessions}: {os.strerror(errno.EEXIST)}."
-    )
-    assert len(writer.pending) == 1
-    home.sessions.unlink()
-    writer.flush()
-    assert home.texts(SESSION_ID) == ["x"]
-    writer.abandon()
-
-
-def test_who_goes_on_with_a_journal_cuts_a_torn_line_off_and_reads_its_newest_page(tmp_path: Path) -> None:
-    home, writer = Home(tmp_path), create(Home(tmp_path))
-    for number in range(1, 501):
-        record(writer, number, "x" * 100)
-    writer.abandon()
-    with home.journal(SESSION_ID).open("ab") as file:
-        file.write(b'{"at":"2026-')
-
-    other, loaded = Home(tmp_path).files.open(SESSION_ID)
-    assert (other.message_count, other.last_number, loaded.session.metadata.token_count) == (500, 500, 500)
-    for number in range(501, 601):
-        record(other, number, "x" * 100)
-
-    assert [line["message"]["id"] for line in records(home) if "message" in line] == list(range(1, 601))
-    page = home.files.read_open(other, MessagePage(before=None, limit=2))
-    assert (page.skipped > 300, page.session.messages[-1].id) == (True, 600)
-    assert home.files.read_open(other).skipped == 0
-    other.abandon()
-
-
 STAMP = "2026-01-27T100000-000Z"
 
 
@@ -276,31 +236,3 @@ def test_entries_of_an_earlier_form_are_written_in_ours(tmp_path: Path) -> None:
     assert (entry["parts"], entry["id"], entry["extra"]) == ([{"type": "text", "text": "old"}], 1, True)
     [known] = document["toolCalls"]
     assert (known["status"], known["result"]["llmContent"], known["extra"]) == ("ok", "done", 1)
-
-
-def test_files_without_one_readable_message_stay_as_they_are(tmp_path: Path) -> None:
-    home = Home(tmp_path)
-    home.sessions.mkdir()
-    home.document(SESSION_ID).write_text("nonsense")
-
-    with pytest.raises(DamagedError) as caught:
-        rewrite(home)
-    assert caught.value.message == (
-        f"{home.document(SESSION_ID)} cannot be resumed: no message in it can be read "
-        "(unreadable data at byte 0; the file is not a JSON document (1 entry could not be read)). The file was left as it is."
-    )
-    assert caught.value.action == "Restore it from a backup, or start a new session with `ollm chat --new`."
-    assert [path.read_text() for path in home.sessions.glob("*.json*")] == ["nonsense"]
-
-
-def test_a_session_of_a_newer_version_is_never_written(tmp_path: Path) -> None:
-    home = Home(tmp_path)
-    text = write_foreign(home, metadata={"schemaVersion": SCHEMA_VERSION + 1})
-
-    with pytest.raises(DamagedError) as caught:
-        rewrite(home)
-    assert caught.value.message == (
-        f"{home.document(SESSION_ID)} can be viewed but not continued: "
-        f"it was written by a newer version (schema {SCHEMA_VERSION + 1}). The file was left as it is."
-    )
-    assert home.document(SESSION_ID).read_text() == text

@@ -15,7 +15,6 @@ from ollm.store.session_index import texts as erasing
 from ollm.store.session_index.database import (
     VERSION,
     connect,
-    remove_index,
 )
 from ollm.store.session_index.search import SearchFilters, search_sessions
 from ollm.store.session_index.stamps import read_stamp, read_stamps
@@ -33,19 +32,6 @@ def add_session(connection: sqlite3.Connection, name: str = "one") -> None:
 
 def count_sessions(connection: sqlite3.Connection) -> int:
     return int(connection.execute("SELECT count(*) FROM sessions").fetchone()[0])
-
-
-def test_a_new_index_is_private_has_its_tables_and_deletes_for_good(tmp_path: Path) -> None:
-    path = tmp_path / "deep" / "index.db"
-    connection, in_file = connect(path)
-
-    assert in_file
-    assert {"sessions", "entries", "words"} <= tables(connection)
-    assert connection.execute("PRAGMA user_version").fetchone()[0] == VERSION
-    assert connection.execute("PRAGMA secure_delete").fetchone()[0] == 1
-    assert connection.execute("PRAGMA journal_mode").fetchone()[0] in ("truncate", "delete")
-    assert path.stat().st_mode & 0o777 == 0o600
-    assert path.parent.stat().st_mode & 0o777 == 0o700
 
 
 def test_an_older_index_is_built_anew(tmp_path: Path) -> None:
@@ -76,32 +62,7 @@ def test_where_no_file_can_be_the_index_is_in_memory(tmp_path: Path, what: str) 
     assert not (tmp_path / "elsewhere").exists()
 
 
-def test_removing_takes_every_file_of_the_index_and_no_other(tmp_path: Path) -> None:
-    for end in ("", "-journal", "-wal", "-shm", ".bak"):
-        (tmp_path / f"index.db{end}").write_text("x")
-
-    remove_index(tmp_path / "index.db")
-    remove_index(tmp_path / "index.db")
-
-    assert [path.name for path in tmp_path.iterdir()] == ["index.db.bak"]
-
-
 ONE = "aaaa0000-0000-4000-8000-000000000001"
-
-
-@pytest.mark.parametrize(
-    "stem",
-    [
-        "aaaa00000-000-4000-8000-000000000001",
-        "aaaa0000-0000-4000-8000-00000000000-",
-        "AAAA0000-0000-4000-8000-000000000001",
-    ],
-)
-def test_what_only_looks_like_an_id_is_no_session(tmp_path: Path, stem: str) -> None:
-    assert len(stem) == 36
-    (tmp_path / f"{stem}.json").write_text("")
-
-    assert read_stamps(tmp_path) == ({}, set())
 
 
 def test_links_are_not_followed(tmp_path: Path) -> None:

@@ -205,40 +205,6 @@ def test_a_document_of_exactly_the_limit_is_read_whole(
         home.files.open(name)
 
 
-def test_a_journal_of_exactly_the_limit_is_read_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    home = Home(tmp_path)
-
-    async def record() -> str:
-        service = home.service()
-        name = await service.create_session("m", "ollama")
-        for number in range(9):
-            await service.record_message(name, said(f"message {number}"))
-        home.crash(name)
-        return name
-
-    name = run(record)
-    size = home.journal(name).stat().st_size
-    assert size > home.document(name).stat().st_size
-    limit_bytes(monkeypatch, size)
-    assert (home.files.read(name).damage, len(home.files.read(name).session.messages)) == (None, 9)
-    limit_bytes(monkeypatch, size - 1)
-    assert home.files.read(name).damage == "the journal is too large to read (0 MB)"
-    assert len(home.files.read(name).session.messages) == 8
-
-
-def test_a_damaged_session_with_one_readable_message_goes_on(tmp_path: Path) -> None:
-    home = Home(tmp_path)
-    name = home.recorded("kept", "lost")
-    whole = home.document(name).read_bytes()
-    home.document(name).write_bytes(whole.replace(b'"lost"', b'"lo'))
-
-    writer, loaded = home.files.open(name)
-    writer.close()
-
-    assert [message.text for message in loaded.session.messages] == ["kept"]
-    assert "could not be read" in str(loaded.damage)
-
-
 def open_writer(home: Home) -> writer.SessionWriter:
     head = {"sessionId": "550e8400-e29b-41d4-a716-446655440000", "startTime": AT, "lastActivity": AT, "metadata": {}}
     made = home.files.create({**head, "model": "m", "provider": "p"})
