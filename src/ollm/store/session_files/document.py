@@ -120,10 +120,16 @@ def read_number(data: bytes) -> int:
         number = int(last[:-1])
     else:
         try:
-            number = _number_decoder.decode(data).id
+            number = parse_number(data)
         except DECODE_ERRORS:
             return 0
     return number if 0 < number <= MAX_MESSAGE_NUMBER else 0
+
+
+def parse_number(data: bytes) -> int:
+    """Read the number of a message, or return 0 if it has none. Raises one of `DECODE_ERRORS` if the data is not JSON
+    or the number is not one."""
+    return _number_decoder.decode(data).id
 
 
 def is_valid_json(data: bytes) -> bool:

@@ -23,7 +23,7 @@ from ollm.store.session_files.document import (
     OPEN,
     is_valid_json,
     parse_message,
-    read_number,
+    parse_number,
 )
 from ollm.store.session_files.entry_table import EntryTable, PartialAnswer, Range
 from ollm.store.session_files.files import MAX_MESSAGE_NUMBER, DamageReport, SessionFile
@@ -110,8 +110,6 @@ class SessionImporter:
                 if entry is None:
                     self._damage.count_lost_entry(f"{name} contains something that is not one of them")
                     continue
-                if ("role" in entry) != (name == "messages"):
-                    self._damage.note("lines of the document are not in their place")
                 self._add_entry(entry)
         return True
 
@@ -132,20 +130,24 @@ class SessionImporter:
 
     def _add_own(self, entry: bytes, place: int) -> bool:
         """Add the line of a document if it is in our own form."""
-        is_message, key = entry.startswith(MESSAGE), None
+        is_message = entry.startswith(MESSAGE)
         if not (is_message or entry.startswith(CALL)) or not self.was_ours or _is_deep(entry):
             return False
-        with contextlib.suppress(*ERRORS):
-            key = read_number(entry) if is_message else journal.read_call_key(entry).id
-        if not key or not is_valid_json(entry):
+        span = place, place + len(entry)
+        try:
+            if is_message:
+                self._add_numbered(parse_number(entry), span)
+            else:
+                self._add_call(journal.read_call_key(entry).id, span)
+        except ERRORS:
             return False
-        if isinstance(key, int):
-            if self._calls:
-                self._damage.note("lines of the document are not in their place")
-            self._messages.append(_FoundMessage(key, (place, place + len(entry)), self._in_document))
-        else:
-            self._add_call(key, (place, place + len(entry)))
         return True
+
+    def _add_numbered(self, number: int, place: Range) -> None:
+        if self._in_document and self._calls:
+            self._damage.note("lines of the document are not in their place")
+        number = number if 0 < number <= MAX_MESSAGE_NUMBER else 0
+        self._messages.append(_FoundMessage(number, place, self._in_document))
 
     def _add_line(self, entry: bytes) -> bool:
         fields = self._read_entry(entry) if entry[:1] == b"{" and is_valid_json(entry) else None
@@ -248,8 +250,7 @@ class SessionImporter:
 
     def _add_message(self, fields: JsonObject) -> None:
         number = fields.get("id")
-        number = number if isinstance(number, int) and 0 < number <= MAX_MESSAGE_NUMBER else 0
-        self._messages.append(_FoundMessage(number, self._keep({"role": "", **fields}), self._in_document))
+        self._add_numbered(number if isinstance(number, int) else 0, self._keep({"role": "", **fields}))
 
     def _add_call(self, key: str, place: Range) -> None:
         same = self._calls_of.setdefault(key, [])
