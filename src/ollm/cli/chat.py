@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
+from ollm.cli.options import complete_late
 from ollm.cli.start import PICK_SESSION, ChatArguments, Question
 from ollm.domain.errors import ModelError, NoServerError, UsageError, WorkspaceBusyError
 
@@ -26,17 +27,6 @@ class ChatCommand(click.Command):
         if args[:1] == ["-p"] and [word.partition("=")[0] for word in args[1:2]] == ["--review"]:
             args = args[1:]  # it needs no prompt
         return super().parse_args(ctx, ["--prompt", *args[1:]] if args[:1] == ["-p"] else args)
-
-
-def complete_late(name: str) -> Callable[..., Any]:
-    """Return a completer that is imported on first use, since a chat needs none."""
-
-    def complete(*given: Any) -> Any:
-        from ollm.cli import completion
-
-        return getattr(completion, name)(*given)
-
-    return complete
 
 
 @click.command(cls=ChatCommand)

@@ -10,7 +10,7 @@ import click
 
 from ollm.app import ProcessScope
 from ollm.cli.completion import complete_setting, complete_value
-from ollm.cli.options import json_option, print_json, print_result, resolve_workspace, warn, workspace_option
+from ollm.cli.options import print_json, print_result, resolve_workspace, shared_options, warn, workspace_option
 from ollm.config.change import set_setting, unset_setting
 from ollm.config.environment import copy_environment, find_home
 from ollm.config.load import find_variable, load_settings
@@ -32,8 +32,7 @@ def config() -> None:
 
 @config.command()
 @click.option("--set", "only_set", is_flag=True, help="Print only those that are set.")
-@workspace_option
-@json_option
+@shared_options("workspace", "json")
 def show(only_set: bool, workspace: str | None, as_json: bool) -> None:
     """Print the effective settings.
 
@@ -58,8 +57,7 @@ def path() -> None:
 
 
 @config.command()
-@workspace_option
-@json_option
+@shared_options("workspace", "json")
 @click.pass_context
 def check(context: click.Context, workspace: str | None, as_json: bool) -> None:
     """List all problems; exit code 2 if there are any."""

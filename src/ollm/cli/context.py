@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ollm.app import ClosedSession, ProcessScope
-from ollm.cli.completion import complete_session
-from ollm.cli.options import format_table, json_option, print_result, resolve_workspace, warn, workspace_option
+from ollm.cli.options import format_table, print_result, resolve_workspace, shared_options, warn
 from ollm.cli.sessions.view import resolve_session_id
 from ollm.domain.errors import NotFoundError
 from ollm.providers.request_settings import find_model_settings, format_settings, list_request_settings
@@ -34,9 +33,7 @@ def context() -> None:
 
 
 @context.command()
-@click.argument("session", metavar="[ID]", required=False, shell_complete=complete_session)
-@workspace_option
-@json_option
+@shared_options("session", "workspace", "json")
 def show(session: str | None, workspace: str | None, as_json: bool) -> None:
     """Print every part of the next prompt, with its tokens.
 

@@ -8,7 +8,7 @@ from typing import BinaryIO
 import click
 
 from ollm.app import ProcessScope
-from ollm.cli.options import format_table, json_option, print_result, resolve_workspace, warn, workspace_option
+from ollm.cli.options import format_table, print_result, resolve_workspace, shared_options, warn
 
 
 @click.group()
@@ -17,8 +17,7 @@ def env() -> None:
 
 
 @env.command()
-@workspace_option
-@json_option
+@shared_options("workspace", "json")
 def check(workspace: str | None, as_json: bool) -> None:
     """List the variables tools get, and why others are withheld. Names only, never a value."""
     process = ProcessScope(workspace=resolve_workspace(workspace))

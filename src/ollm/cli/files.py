@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from ollm.cli.file_list import open_files, show_files
-from ollm.cli.options import json_option, print_json, print_result, resolve_workspace, workspace_option
+from ollm.cli.options import print_json, print_result, resolve_workspace, shared_options
 from ollm.domain.errors import OllmError
 from ollm.domain.messages import ToolCall
 from ollm.system.install_command import describe_extra_install
@@ -23,8 +23,7 @@ tokens_option = click.option(
 @click.command("outline")
 @click.argument("path")
 @tokens_option
-@workspace_option
-@json_option
+@shared_options("workspace", "json")
 def show_outline(path: str, tokens: int | None, workspace: str | None, as_json: bool) -> None:
     """Show the classes and functions of the file PATH with their line numbers; of a directory, its map."""
     _run_outline({"path": path, **({"maxTokens": tokens} if tokens else {})}, workspace, as_json=as_json)
@@ -34,8 +33,7 @@ def show_outline(path: str, tokens: int | None, workspace: str | None, as_json: 
 @click.argument("directory", metavar="[DIR]", default=".")
 @click.option("--for", "about", metavar="TEXT", default="", help="Rank the files for this question.")
 @tokens_option
-@workspace_option
-@json_option
+@shared_options("workspace", "json")
 def show_map(directory: str, about: str, tokens: int | None, workspace: str | None, as_json: bool) -> None:
     """Show the definitions in DIR (default: the workspace) that other files use most, within a budget of tokens."""
     arguments = {"path": directory, "about": about, **({"maxTokens": tokens} if tokens else {})}
@@ -94,8 +92,7 @@ class FilesCommand(click.Command):
 @click.argument("patterns", metavar="[PATTERN]...", nargs=-1)
 @click.option("--explain", metavar="PATH", help="Show which rule includes or hides PATH.")
 @click.option("--ignored", is_flag=True, help="Print which of these paths are ignored, or the patterns.")
-@workspace_option
-@json_option
+@shared_options("workspace", "json")
 def files(patterns: tuple[str, ...], explain: str | None, ignored: bool, workspace: str | None, as_json: bool) -> None:
     """List the files the agent can see, after ignore rules. A PATTERN is a glob or a directory.
 

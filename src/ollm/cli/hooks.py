@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from ollm.app import ProcessScope
-from ollm.cli.options import format_table, json_option, print_result, resolve_workspace, warn, workspace_option
+from ollm.cli.options import format_table, print_result, resolve_workspace, shared_options, warn, workspace_option
 from ollm.config.change import put_mapping_entry
 from ollm.domain.errors import UsageError
 from ollm.extensions.hook_settings import read_hooks
@@ -23,8 +23,7 @@ def hooks() -> None:
 
 
 @hooks.command("list")
-@workspace_option
-@json_option
+@shared_options("workspace", "json")
 def list_hooks(workspace: str | None, as_json: bool) -> None:
     """List the hooks that run here."""
     found, problems = read_hooks(ProcessScope(workspace=resolve_workspace(workspace)).settings.hooks)

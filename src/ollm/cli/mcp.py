@@ -15,11 +15,11 @@ from ollm.app.mcp_setup import create_mcp_servers, open_catalogue_file, read_con
 from ollm.app.workspace import WorkspaceScope
 from ollm.cli.options import (
     format_table,
-    json_option,
     parse_json,
     parse_pairs,
     print_result,
     resolve_workspace,
+    shared_options,
     warn,
     workspace_option,
 )
@@ -43,8 +43,7 @@ def mcp() -> None:
 
 
 @mcp.command("list")
-@workspace_option
-@json_option
+@shared_options("workspace", "json")
 def list_servers(workspace: str | None, as_json: bool) -> None:
     """List the configured servers.
 
@@ -240,8 +239,7 @@ def find_server(name: str, workspace: str | None) -> tuple[ProcessScope, McpServ
 
 @mcp.command()
 @click.argument("names", metavar="[NAME]...", nargs=-1)
-@workspace_option
-@json_option
+@shared_options("workspace", "json")
 def test(names: tuple[str, ...], workspace: str | None, as_json: bool) -> int:
     """Connect to servers and list what they offer.
 

@@ -17,25 +17,41 @@ from ollm.system.terminal_text import escape_json, make_printable, wrap_words
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
-def workspace_option(command: Command) -> Command:
-    """Add `--workspace DIR`, passed as `workspace: str | None`; `resolve_workspace` converts it to a path."""
-    import click
+def complete_late(name: str) -> Callable[..., Any]:
+    """Return a completer that is imported on first use."""
 
-    return click.option("--workspace", metavar="DIR", help="Project directory (default: current directory).")(command)
+    def complete(*given: Any) -> Any:
+        from ollm.cli import completion
 
+        return getattr(completion, name)(*given)
 
-def json_option(command: Command) -> Command:
-    """Add `--json`, passed as `as_json: bool`."""
-    import click
-
-    return click.option("--json", "as_json", is_flag=True, help="Print JSON.")(command)
+    return complete
 
 
-def yes_option(command: Command) -> Command:
-    """Add `--yes`, passed as `yes: bool`, for `confirm_or_fail`."""
-    import click
+def shared_options(*names: str) -> Callable[[Command], Command]:
+    """Add parameters that commands share: `session` (for `resolve_session_id`), `workspace` (for `resolve_workspace`),
+    `yes` (for `confirm_or_fail`) and `json` (`as_json`)."""
 
-    return click.option("--yes", is_flag=True, help="Do not ask for confirmation.")(command)
+    def decorate(command: Command) -> Command:
+        import click
+
+        complete = complete_late("complete_session")
+        known: dict[str, Callable[[Command], Command]] = {
+            "session": click.argument("session", metavar="[ID]", required=False, shell_complete=complete),
+            "workspace": click.option(
+                "--workspace", metavar="DIR", help="Project directory (default: current directory)."
+            ),
+            "yes": click.option("--yes", is_flag=True, help="Do not ask for confirmation."),
+            "json": click.option("--json", "as_json", is_flag=True, help="Print JSON."),
+        }
+        for name in reversed(names):
+            command = known[name](command)
+        return command
+
+    return decorate
+
+
+workspace_option, yes_option, json_option = map(shared_options, ("workspace", "yes", "json"))
 
 
 def resolve_workspace(named: str | None) -> Path:

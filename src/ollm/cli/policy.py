@@ -16,16 +16,14 @@ from ollm.cli.completion import complete_tool
 from ollm.cli.options import (
     confirm_or_fail,
     format_table,
-    json_option,
     parse_json,
     parse_pairs,
     print_json,
     print_result,
     resolve_workspace,
+    shared_options,
     style_text,
     warn,
-    workspace_option,
-    yes_option,
 )
 from ollm.domain.errors import UsageError
 from ollm.domain.text import format_suggestion
@@ -42,8 +40,7 @@ def policy() -> None:
 
 
 @policy.command()
-@workspace_option
-@json_option
+@shared_options("workspace", "json")
 def show(workspace: str | None, as_json: bool) -> None:
     """List the rules and the grants.
 
@@ -57,8 +54,7 @@ def show(workspace: str | None, as_json: bool) -> None:
 @policy.command()
 @click.argument("number", type=int, required=False)
 @click.option("--all", "everything", is_flag=True, help="Revoke all of them.")
-@yes_option
-@json_option
+@shared_options("yes", "json")
 def revoke(number: int | None, everything: bool, yes: bool, as_json: bool) -> None:
     """Revoke grant NUMBER from `ollm policy show`, or all."""
     if everything == (number is not None):
@@ -82,8 +78,7 @@ def revoke(number: int | None, everything: bool, yes: bool, as_json: bool) -> No
 @click.option("--args", "arguments", metavar="JSON", help="All parameters as one JSON object.")
 @click.option("--rules", metavar="FILE", help="Use only the rules in this file.")
 @click.option("--batch", is_flag=True, help="Read one {id, params} per line from stdin; print one verdict per line.")
-@workspace_option
-@json_option
+@shared_options("workspace", "json")
 def check(
     tool: str,
     parameters: tuple[str, ...],
@@ -112,8 +107,7 @@ def check(
 
 @policy.command()
 @click.argument("file")
-@workspace_option
-@json_option
+@shared_options("workspace", "json")
 def backtest(file: str, workspace: str | None, as_json: bool) -> None:
     """Test the rules in FILE on all recorded calls.
 

@@ -7,7 +7,6 @@ import asyncio
 import click
 
 from ollm.app import ClosedSession, ProcessScope
-from ollm.cli.completion import complete_session
 from ollm.cli.options import (
     confirm_or_fail,
     format_table,
@@ -15,7 +14,7 @@ from ollm.cli.options import (
     print_json,
     print_result,
     resolve_workspace,
-    workspace_option,
+    shared_options,
     yes_option,
 )
 from ollm.cli.sessions.view import resolve_session_id
@@ -37,9 +36,7 @@ def snapshots() -> None:
 
 
 @snapshots.command("list")
-@click.argument("session", metavar="[ID]", required=False, shell_complete=complete_session)
-@workspace_option
-@json_option
+@shared_options("session", "workspace", "json")
 def list_snapshots(session: str | None, workspace: str | None, as_json: bool) -> None:
     """List a session's snapshots, newest first.
 
@@ -70,9 +67,7 @@ def show(snapshot: str, as_json: bool) -> None:
 
 
 @snapshots.command()
-@click.argument("session", metavar="[ID]", required=False, shell_complete=complete_session)
-@workspace_option
-@json_option
+@shared_options("session", "workspace", "json")
 def create(session: str | None, workspace: str | None, as_json: bool) -> None:
     """Create a snapshot of a session's context."""
     scope = _open_scope(workspace)

@@ -11,17 +11,7 @@ import click
 from ollm.app import ProcessScope, run_tool_call
 from ollm.app.toolbox import create_tool_registry, serialize_tools
 from ollm.cli.completion import complete_tool
-from ollm.cli.options import (
-    format_table,
-    json_option,
-    parse_json,
-    print_json,
-    print_result,
-    resolve_workspace,
-    warn,
-    workspace_option,
-    yes_option,
-)
+from ollm.cli.options import format_table, parse_json, print_json, print_result, resolve_workspace, shared_options, warn
 from ollm.cli.start import check_grants
 from ollm.domain.errors import ExitCode, UsageError
 from ollm.domain.events import Event, Notice
@@ -41,8 +31,7 @@ def tools() -> None:
 
 
 @tools.command("list")
-@workspace_option
-@json_option
+@shared_options("workspace", "json")
 def list_tools(workspace: str | None, as_json: bool) -> None:
     """List every tool with its risk and description."""
     specs = create_tool_registry(resolve_workspace(workspace)).list()
@@ -54,9 +43,7 @@ def list_tools(workspace: str | None, as_json: bool) -> None:
 @click.argument("name", shell_complete=complete_tool)
 @click.option("--args", "arguments", metavar="JSON", default="{}", help="Arguments as JSON; - reads stdin.")
 @click.option("--allow", "grants", metavar="GRANT", multiple=True, help="TOOL or TOOL:TEXT to allow without asking.")
-@workspace_option
-@yes_option
-@json_option
+@shared_options("workspace", "yes", "json")
 def run_tool(
     name: str, arguments: str, grants: tuple[str, ...], workspace: str | None, yes: bool, as_json: bool
 ) -> int:
@@ -134,8 +121,7 @@ def skills() -> None:
 
 
 @skills.command("list")
-@workspace_option
-@json_option
+@shared_options("workspace", "json")
 def list_skills(workspace: str | None, as_json: bool) -> None:
     """List the skills of your home and of a trusted workspace."""
     root = resolve_workspace(workspace)

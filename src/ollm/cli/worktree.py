@@ -11,16 +11,7 @@ import msgspec
 
 from ollm.app import ProcessScope
 from ollm.app.worktrees import Ending, WorktreeManager, find_session_folder
-from ollm.cli.options import (
-    confirm_or_fail,
-    format_table,
-    json_option,
-    print_result,
-    resolve_workspace,
-    warn,
-    workspace_option,
-    yes_option,
-)
+from ollm.cli.options import confirm_or_fail, format_table, print_result, resolve_workspace, shared_options, warn
 from ollm.cli.start import ChatArguments
 from ollm.system.terminal_text import clean_lines, make_printable
 
@@ -61,8 +52,7 @@ def _open_manager(workspace: str | None) -> WorktreeManager:
 
 
 @worktree.command("list")
-@workspace_option
-@json_option
+@shared_options("workspace", "json")
 def list_worktrees(workspace: str | None, as_json: bool) -> None:
     """List the worktrees of this repository with their changes."""
     manager = _open_manager(workspace)
@@ -73,8 +63,7 @@ def list_worktrees(workspace: str | None, as_json: bool) -> None:
 
 @worktree.command()
 @click.argument("name")
-@workspace_option
-@yes_option
+@shared_options("workspace", "yes")
 def merge(name: str, workspace: str | None, yes: bool) -> None:
     """Merge a worktree into the current branch, and remove it. On a conflict nothing is merged."""
     _finish(_open_manager(workspace), name, "merge", yes)
@@ -82,8 +71,7 @@ def merge(name: str, workspace: str | None, yes: bool) -> None:
 
 @worktree.command()
 @click.argument("name")
-@workspace_option
-@yes_option
+@shared_options("workspace", "yes")
 def drop(name: str, workspace: str | None, yes: bool) -> None:
     """Remove a worktree and its branch. Its work stays reachable by the commit that is shown."""
     _finish(_open_manager(workspace), name, "drop", yes)

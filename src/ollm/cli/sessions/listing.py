@@ -10,15 +10,7 @@ import click
 
 from ollm.app import ProcessScope
 from ollm.archive.listing import list_archived_rows, search_archived
-from ollm.cli.options import (
-    format_table,
-    json_option,
-    make_progress,
-    print_json,
-    resolve_workspace,
-    warn,
-    workspace_option,
-)
+from ollm.cli.options import format_table, make_progress, print_json, resolve_workspace, shared_options, warn
 from ollm.domain.clock import format_age, format_stamp, parse_stamp
 from ollm.domain.errors import UsageError
 from ollm.domain.text import format_count, shorten_ids
@@ -32,8 +24,7 @@ LIST_SECONDS = 2.0  # that a list may take to read sessions it does not know
 @click.option("--trash", is_flag=True, help="List sessions in the trash.")
 @click.option("--limit", type=click.IntRange(min=1), help="Maximum number to show.")
 @click.option("--all", "tasks", is_flag=True, help="Include the sessions of tasks.")
-@workspace_option
-@json_option
+@shared_options("workspace", "json")
 def list_sessions(trash: bool, limit: int | None, tasks: bool, workspace: str | None, as_json: bool) -> None:
     """List all sessions, last active first; --workspace narrows it to one."""
     process = ProcessScope()
@@ -77,8 +68,7 @@ def resolve_place(workspace: str | None) -> str | None:
     "--limit", type=click.IntRange(min=1, max=1000), default=20, show_default=True, help="Maximum number to show."
 )
 @click.option("--all", "tasks", is_flag=True, help="Include the sessions of tasks.")
-@workspace_option
-@json_option
+@shared_options("workspace", "json")
 def search(
     text: tuple[str, ...],
     since: str | None,

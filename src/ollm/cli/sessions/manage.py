@@ -17,8 +17,8 @@ from ollm.cli.options import (
     make_progress,
     print_result,
     resolve_workspace,
+    shared_options,
     warn,
-    workspace_option,
     yes_option,
 )
 from ollm.cli.sessions.view import resolve_session_id
@@ -96,16 +96,14 @@ def restore(session: str) -> None:
 
 
 @click.command()
-@click.argument("session", metavar="[ID]", required=False, shell_complete=complete_session)
-@workspace_option
+@shared_options("session", "workspace")
 def archive(session: str | None, workspace: str | None) -> None:
     """Keep a session, but offer it no longer; without ID the newest one of the workspace."""
     _set_archived(session, workspace, True)
 
 
 @click.command()
-@click.argument("session", metavar="[ID]", required=False, shell_complete=complete_session)
-@workspace_option
+@shared_options("session", "workspace")
 def unarchive(session: str | None, workspace: str | None) -> None:
     """Offer an archived session again; without ID the newest one of the workspace."""
     _set_archived(session, workspace, False)
@@ -173,13 +171,12 @@ def _delete_each(process: ProcessScope, ids: list[str], what: str, yes: bool) ->
 
 
 @click.command()
-@click.argument("session", metavar="[ID]", required=False, shell_complete=complete_session)
+@shared_options("session")
 @click.option("--to", "number", type=click.IntRange(1), required=True, metavar="N", help="Message to go back before.")
 @click.option("--files", is_flag=True, help="Also put files back as they were before that message.")
 @click.option("--force", is_flag=True, help="Also files that others changed since.")
 @click.option("--dry-run", is_flag=True, help="Only say what would be done.")
-@workspace_option
-@json_option
+@shared_options("workspace", "json")
 def rewind(
     session: str | None, number: int, files: bool, force: bool, dry_run: bool, workspace: str | None, as_json: bool
 ) -> int:
@@ -196,11 +193,10 @@ def rewind(
 
 
 @click.command()
-@click.argument("session", metavar="[ID]", required=False, shell_complete=complete_session)
+@shared_options("session")
 @click.option("--force", is_flag=True, help="Also files that others changed since.")
 @click.option("--dry-run", is_flag=True, help="Only say what would be done.")
-@workspace_option
-@json_option
+@shared_options("workspace", "json")
 def redo(session: str | None, force: bool, dry_run: bool, workspace: str | None, as_json: bool) -> int:
     """Take back the last rewind, as long as nothing was said since.
 
@@ -212,12 +208,11 @@ def redo(session: str | None, force: bool, dry_run: bool, workspace: str | None,
 
 
 @click.command()
-@click.argument("session", metavar="[ID]", required=False, shell_complete=complete_session)
+@shared_options("session")
 @click.option(
     "--at", "number", type=click.IntRange(1), metavar="N", help="Last message to copy; default: the last one."
 )
-@workspace_option
-@json_option
+@shared_options("workspace", "json")
 def fork(session: str | None, number: int | None, workspace: str | None, as_json: bool) -> None:
     """Copy a session up to a message to a new one; the original stays as it is.
 

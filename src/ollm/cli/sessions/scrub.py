@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ollm.app import ProcessScope, WorkspaceScope
-from ollm.cli.options import confirm_or_fail, format_table, json_option, print_result, warn, yes_option
+from ollm.cli.options import confirm_or_fail, format_table, print_result, shared_options, warn
 from ollm.domain.errors import BusyError, ExitCode, OllmError, UsageError
 from ollm.domain.text import format_count
 from ollm.services.scrub import ScrubbedFile, Scrubber, list_forms
@@ -26,8 +26,7 @@ WORDS = {"replaced": "replaced", "deleted": "deleted", "kept": "not changed: thi
 
 @click.command()
 @click.option("--dry-run", is_flag=True, help="Only show where the text is, and how often.")
-@yes_option
-@json_option
+@shared_options("yes", "json")
 def scrub(dry_run: bool, yes: bool, as_json: bool) -> int:
     """Remove a text, such as a pasted password, from everything that ollm keeps.
 

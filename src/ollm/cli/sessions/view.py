@@ -10,8 +10,7 @@ from typing import BinaryIO, TypeVar
 import click
 
 from ollm.app import ProcessScope
-from ollm.cli.completion import complete_session
-from ollm.cli.options import json_option, make_progress, resolve_workspace, warn, workspace_option
+from ollm.cli.options import make_progress, resolve_workspace, shared_options, warn, workspace_option
 from ollm.domain.errors import DamagedError, NotFoundError, StorageError, UsageError
 from ollm.services.session_export import FORMATS, RedactedSession, note_export, render_export, render_markdown
 from ollm.store.session_files.loading import SessionStream
@@ -23,10 +22,9 @@ CHUNKS_PER_UPDATE = 16  # chunks between two looks at the bar
 
 
 @click.command()
-@click.argument("session", metavar="[ID]", required=False, shell_complete=complete_session)
+@shared_options("session")
 @click.option("--unfold", is_flag=True, help="Show tool calls with their arguments and results.")
-@workspace_option
-@json_option
+@shared_options("workspace", "json")
 def view(session: str | None, unfold: bool, workspace: str | None, as_json: bool) -> None:
     """Read a session; without ID the newest one of the workspace."""
     process = ProcessScope()
@@ -57,7 +55,7 @@ def _append_damage(chunks: Iterator[str], stream: SessionStream) -> Iterator[str
 
 
 @click.command()
-@click.argument("session", metavar="[ID]", required=False, shell_complete=complete_session)
+@shared_options("session")
 @click.option("--output", "-o", required=True, metavar="FILE", help="File to write; - for stdout.")
 @click.option(
     "--format", "form", type=click.Choice(["json", "markdown", "md", "html"]), help="Default: from the file extension."
