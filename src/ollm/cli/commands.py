@@ -12,6 +12,7 @@ import click
 
 from ollm import __version__
 from ollm.domain.errors import ExitCode, UsageError
+from ollm.domain.text import format_suggestion
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -141,8 +142,6 @@ def is_message(words: list[str]) -> bool:
 
 
 def _describe_unknown(name: str, known: Iterable[str], otherwise: str) -> str:
-    from ollm.domain.text import format_suggestion
-
     return f"unknown command {name!r}; {format_suggestion(name, known, otherwise)}"
 
 

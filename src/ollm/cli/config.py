@@ -19,6 +19,11 @@ from ollm.config.show import find_value, redact_settings, render_yaml
 from ollm.config.validation import Mistake
 from ollm.config.yaml_tree import SourcePosition
 from ollm.domain.errors import ExitCode, UsageError
+from ollm.extensions.hook_settings import read_hooks
+from ollm.extensions.mcp.settings import read_servers
+from ollm.policy.rules import read_rules
+from ollm.services.diagnostics.servers import describe_mistakes
+from ollm.services.environment_sanitization import EnvironmentSanitizationService
 from ollm.system.atomic import make_private_directory
 
 if TYPE_CHECKING:
@@ -137,8 +142,6 @@ def _load_as_trusted(workspace: Path) -> LoadedSettings:
 
 
 def _find_rule_problems(loaded: LoadedSettings) -> list[Mistake]:
-    from ollm.policy.rules import read_rules
-
     rules = read_rules(loaded.settings.policy.rules)
     return [
         Mistake(place=item.place, key="policy.rules", message=rule.problem)
@@ -148,11 +151,6 @@ def _find_rule_problems(loaded: LoadedSettings) -> list[Mistake]:
 
 
 def _find_hook_and_server_problems(loaded: LoadedSettings) -> list[Mistake]:
-    from ollm.extensions.hook_settings import read_hooks
-    from ollm.extensions.mcp.settings import read_servers
-    from ollm.services.diagnostics.servers import describe_mistakes
-    from ollm.services.environment_sanitization import EnvironmentSanitizationService
-
     settings = loaded.settings
     found = [*read_hooks(settings.hooks)[1], *read_servers(settings.mcp_servers)[1]]
     found += describe_mistakes(settings.tools.diagnostics.languages)

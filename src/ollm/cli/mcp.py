@@ -27,9 +27,11 @@ from ollm.config.change import put_mapping_entry
 from ollm.config.change import remove_mapping_entry as remove_entry
 from ollm.domain.errors import ExitCode, OllmError, UsageError
 from ollm.domain.text import format_count
+from ollm.extensions.mcp.login import LoginFile, log_in
 from ollm.extensions.mcp.settings import convert_entry, find_foreign_files, read_foreign_file, read_server
 from ollm.runtime.commands.mcp import render_prompt_command
 from ollm.system.install_command import describe_extra_install
+from ollm.system.processes import ProcessHost
 from ollm.system.terminal_text import make_printable
 
 if TYPE_CHECKING:
@@ -203,8 +205,6 @@ def login(name: str, port: int, no_browser: bool, workspace: str | None) -> None
     """
     import webbrowser
 
-    from ollm.extensions.mcp.login import LoginFile, log_in
-
     process, server = find_server(name, workspace)
     if not server.url:
         raise UsageError(f"{name} is a program: only servers with a url can be logged in to.")
@@ -222,8 +222,6 @@ def login(name: str, port: int, no_browser: bool, workspace: str | None) -> None
 @click.argument("name")
 def logout(name: str) -> None:
     """Forget the login at server NAME."""
-    from ollm.extensions.mcp.login import LoginFile
-
     if not LoginFile(ProcessScope().home.mcp_logins).remove(name):
         raise UsageError(f"There is no login at {name}.")
     print(f"Forgot the login at {name}.")
@@ -254,8 +252,6 @@ def test(names: tuple[str, ...], workspace: str | None, as_json: bool) -> int:
 
 async def ask_servers(workspace: Path, names: tuple[str, ...]) -> dict[str, Catalogue | OllmError]:
     """Query all servers at once for their catalogues. A server that fails gives its error."""
-    from ollm.system.processes import ProcessHost
-
     process, host = ProcessScope(workspace=workspace), ProcessHost()
     sandbox = WorkspaceScope(process, workspace).create_sandbox()
     servers, problems = create_mcp_servers(process, workspace, lambda: host, lambda: sandbox, warn)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
+from ollm.config.environment import copy_environment, wants_colour
 from ollm.domain.errors import OllmError, UsageError
 from ollm.system.terminal_text import escape_json, make_printable, wrap_words
 
@@ -117,8 +118,6 @@ def print_json(value: object) -> None:
 def style_text(text: str, **style: Any) -> str:
     """Apply `click.style` unless NO_COLOR is set. Click drops styles if the output is not a terminal."""
     import click
-
-    from ollm.config.environment import copy_environment, wants_colour
 
     return click.style(text, **style) if wants_colour(copy_environment()) else text
 

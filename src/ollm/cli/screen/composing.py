@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 from ollm.domain.errors import OllmError, UsageError
+from ollm.domain.files import DiscoveryOptions
 from ollm.domain.text import format_count
 from ollm.runtime.base import Attachment, Conversation
 from ollm.runtime.mentions import (
@@ -123,7 +124,6 @@ def attach_path(name: str, path: Path, workspace: Path) -> Attachment:
 def list_directory(name: str, path: Path, workspace: Path) -> Attachment:
     """List the files below a directory that the agent can see, up to a limit."""
     from ollm.app import ProcessScope, WorkspaceScope
-    from ollm.domain.files import DiscoveryOptions
 
     scope = WorkspaceScope(ProcessScope(workspace=workspace), workspace)
     inside = path.resolve().is_relative_to(workspace.resolve())

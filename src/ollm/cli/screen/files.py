@@ -10,6 +10,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ollm.domain.errors import OllmError
+from ollm.domain.files import DiscoveryOptions
+
 if TYPE_CHECKING:
     from ollm.services.file_discovery.fuzzy import NameFinder
     from ollm.services.file_discovery.service import FileDiscoveryService
@@ -45,8 +48,6 @@ class WorkspaceFiles:
         return self._finder.find_best(typed) if self._finder else []
 
     def _load(self) -> None:
-        from ollm.domain.errors import OllmError
-        from ollm.domain.files import DiscoveryOptions
         from ollm.services.file_discovery.fuzzy import NameFinder
 
         if not self._lock.acquire(blocking=self._finder is None):

@@ -35,6 +35,7 @@ from ollm.domain.events import ConfirmationRequested, Event
 from ollm.domain.text import format_count
 from ollm.domain.tools import ConfirmationAnswer
 from ollm.runtime.base import CommandReply, Status
+from ollm.runtime.commands.help_text import KEY_HELP
 from ollm.system.terminal_text import make_printable
 
 FRAME_SECONDS = 0.1
@@ -381,8 +382,6 @@ class ChatScreen:
         self.print(self.painter.paint_aside(f"Copied {format_count(len(text), 'character')}.", "dim") + "\n")
 
     def show_keys(self) -> None:
-        from ollm.runtime.commands.help_text import KEY_HELP
-
         self.dialog.open(
             OptionList(
                 "Keys",

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
+from ollm.config.environment import wants_colour
 from ollm.domain.struct import Data
 
 LIGHT_GROUNDS = ("7", "15")
@@ -166,8 +167,6 @@ def _use_true_colour(theme: ScreenTheme) -> ScreenTheme:
 def choose_theme(wanted: str, environment: Mapping[str, str]) -> ScreenTheme:
     """Choose the configured theme. `auto` reads the background from the terminal's variable, dark by default.
     Without colour the plain theme is used."""
-    from ollm.config.environment import wants_colour
-
     ground = environment.get("COLORFGBG", "").rpartition(";")[2]
     name = wanted if wanted in THEMES else "light" if ground in LIGHT_GROUNDS else "dark"
     if not wants_colour(environment) or name == "plain":

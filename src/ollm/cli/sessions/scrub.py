@@ -6,19 +6,20 @@ import contextlib
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from ollm.app import ProcessScope, WorkspaceScope
+from ollm.archive.reading import find_text
+from ollm.archive.team_archive import TeamArchive
+from ollm.cli.daemon import get_run_files, stop
 from ollm.cli.options import confirm_or_fail, format_table, print_result, shared_options, warn
 from ollm.domain.errors import BusyError, ExitCode, OllmError, UsageError
 from ollm.domain.text import format_count
+from ollm.policy.grants import GrantBook
 from ollm.services.scrub import ScrubbedFile, Scrubber, list_forms
 from ollm.services.session_export import read_export_paths
-
-if TYPE_CHECKING:
-    from ollm.policy.grants import GrantBook
+from ollm.store.workspace_place import find_main_workspace
 
 CLOSE_TIMEOUT_SECONDS = 5.0
 WORDS = {"replaced": "replaced", "deleted": "deleted", "kept": "not changed: this file is yours", "failed": "FAILED"}
@@ -67,8 +68,6 @@ def read_text() -> str:
 
 def find_workspaces(process: ProcessScope) -> list[Path]:
     """Find the folders of all sessions that still exist, and this one."""
-    from ollm.store.workspace_place import find_main_workspace
-
     rows = process.session_index.list_sessions(tasks=True)
     named = [Path(row["workspace"]) for row in rows if row["workspace"]]
     here = [place for place in (Path.cwd(), *named) if place.is_dir()]
@@ -81,9 +80,8 @@ def scrub_grants(process: ProcessScope, text: str, *, dry_run: bool) -> list[Scr
     """Revoke the grants that hold the text. Their file is YAML, which breaks long lines."""
     if not process.home.grants.exists():
         return []
-    from ollm.policy.grants import GrantBook
 
-    book: GrantBook = GrantBook(process.home.grants)
+    book = GrantBook(process.home.grants)
     numbers = [number for number, grant in enumerate(book.list_saved(), 1) if text in str(grant)]
     for number in [] if dry_run else reversed(numbers):
         book.revoke(number)
@@ -93,8 +91,6 @@ def scrub_grants(process: ProcessScope, text: str, *, dry_run: bool) -> list[Scr
 
 def close_others(process: ProcessScope, workspaces: list[Path]) -> None:
     """Stop the daemon, ask open sessions to close, and wait for them. Raises BusyError if one stays open."""
-    from ollm.cli.daemon import get_run_files, stop
-
     if get_run_files().find_running() and stop.callback:
         with contextlib.redirect_stdout(sys.stderr):
             stop.callback()
@@ -129,8 +125,6 @@ def push_to_archive(process: ProcessScope, text: str) -> int:
     the exit code."""
     if not process.settings.archive.is_set:
         return ExitCode.DONE
-    from ollm.archive.reading import find_text
-    from ollm.archive.team_archive import TeamArchive
 
     try:
         archive = TeamArchive(process)
