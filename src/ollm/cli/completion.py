@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 import click
 
 from ollm.app import ProcessScope
-from ollm.cli.options import warn
 from ollm.config.settings import Settings
 from ollm.config.validation import describe_keys, list_key_choices
 from ollm.domain.errors import OllmError
@@ -100,7 +99,7 @@ def complete_model(_: click.Context, __: str) -> Offer:
     from ollm.app.models import collect_models
 
     async def collect() -> list[tuple[str, str]]:
-        document = await asyncio.wait_for(collect_models(ProcessScope(), warn), SERVER_SECONDS)
+        document = await asyncio.wait_for(collect_models(ProcessScope(), lambda _: None), SERVER_SECONDS)
         served = [(model["name"], server["label"]) for server in document["servers"] for model in server["models"]]
         return [*served, *((model["name"], "embedded") for model in document["files"])]
 
