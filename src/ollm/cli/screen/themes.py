@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+import msgspec
 from msgspec.structs import replace
 
 from ollm.config.environment import wants_colour
@@ -28,109 +29,22 @@ class ScreenTheme(Data, frozen=True):
     true_colour: bool = False
 
 
-_MENU = {
-    "completion-menu": "bg:default fg:default",
-    "completion-menu.completion": "bg:default fg:default",
-    "completion-menu.completion.current": "bg:default fg:default reverse",
-    "completion-menu.meta.completion": "bg:default ansibrightblack",
-    "completion-menu.meta.completion.current": "bg:default fg:default noreverse",
-    "scrollbar.background": "bg:default",
-    "scrollbar.button": "bg:ansibrightblack",
-}  # the terminal's own background shows through
-_DARK = ScreenTheme(
-    name="dark",
-    code="ansi_dark",
-    styles={
-        "markdown.code": "cyan",
-        "markdown.code_block": "",  # no ground: the terminal's own shows through
-        "markdown.link": "cyan",
-        "markdown.link_url": "underline cyan",
-    },
-    toolkit={
-        "frame": "ansibrightblack",
-        "prompt": "ansicyan bold",
-        "question": "",
-        "key": "ansiyellow bold",
-        "chosen": "reverse",
-        "hint": "ansibrightblack",
-        "status": "ansibrightblack",
-        "bar": "ansicyan",
-        "bar-full": "ansiyellow",
-        "approval": "ansiyellow",
-        "bold-approval": "ansired bold",
-        **_MENU,
-        "completion-menu.completion.current": "bg:default ansicyan bold noreverse",
-    },
-)
-_LIGHT = ScreenTheme(
-    name="light",
-    code="ansi_light",
-    styles={
-        "markdown.code": "blue",
-        "markdown.code_block": "",
-        "markdown.table.border": "blue",
-        "markdown.table.header": "blue",
-        "markdown.item.bullet": "bold blue",
-        "markdown.item.number": "bold blue",
-        "markdown.block_quote": "magenta",
-        "markdown.h1": "bold underline",
-        "cyan": "blue",
-        "bold cyan": "bold blue",
-        "yellow": "magenta",
-        "bold yellow": "bold magenta",
-    },
-    toolkit={
-        **_DARK.toolkit,
-        "prompt": "ansiblue bold",
-        "key": "ansimagenta bold",
-        "bar": "ansiblue",
-        "bar-full": "ansimagenta",
-        "approval": "ansimagenta",
-        "completion-menu.completion.current": "bg:default ansiblue bold noreverse",
-    },
-)
-_PLAIN = ScreenTheme(
-    name="plain",
-    code="ansi_dark",
-    styles=_DARK.styles,
-    toolkit={
-        "frame": "",
-        "prompt": "bold",
-        "question": "",
-        "key": "bold",
-        "chosen": "reverse",
-        "hint": "",
-        "bold-approval": "bold",
-        **_MENU,
-        "completion-menu.meta.completion": "bg:default fg:default",
-    },
-    colour=False,
-)
-THEMES = {theme.name: theme for theme in (_DARK, _LIGHT, _PLAIN)}
-_PALETTES = {
-    "dark": {
-        "text": "#d4d4d4", "quiet": "#9aa3ad", "frame": "#4b525c", "accent": "#82b1d8", "warning": "#dcb67a",
-        "good": "#9ac98f", "bad": "#ec9a96", "type": "#7fcac3", "name": "#a9c4ee", "keyword": "#d0aeec",
-        "text_code": "#b5d49a", "number": "#e8b894", "comment": "#aeb7c0", "chosen": "#31404f",
-        "added": "#1d3127", "added_word": "#264838", "removed": "#3b2528", "removed_word": "#5c2f34",
-    },
-    "light": {
-        "text": "#24292f", "quiet": "#5c646e", "frame": "#c3c8cf", "accent": "#1f5c99", "warning": "#7c4805",
-        "good": "#226432", "bad": "#a3262a", "type": "#0b5c66", "name": "#1d4f91", "keyword": "#7437a4",
-        "text_code": "#1f5d30", "number": "#8a3f12", "comment": "#4f565e", "chosen": "#d7e4f2",
-        "added": "#dff3e2", "added_word": "#b9e5c1", "removed": "#fbe5e3", "removed_word": "#f6c6c2",
-    },
-}  # fmt: skip
-_TOKENS = {
-    "Keyword": "keyword", "Keyword.Type": "type", "Name.Function": "name", "Name.Class": "type", "Name.Tag": "keyword",
-    "Name.Builtin": "type", "Name.Exception": "type", "Name.Decorator": "warning", "Name.Attribute": "name",
-    "Operator.Word": "keyword", "Literal.String": "text_code", "Literal.Number": "number", "Comment": "comment",
-    "Generic.Heading": "accent", "Generic.Inserted": "good", "Generic.Deleted": "bad", "Error": "bad",
-}  # fmt: skip
+class ThemeTable(Data, frozen=True):
+    """The content of `themes.json`. In the `menu` of completions the terminal's own background shows through; with true
+    colour, `palettes` name the colours of a theme, and `tokens` those of source code."""
+
+    menu: dict[str, str]
+    themes: tuple[ScreenTheme, ...]
+    palettes: dict[str, dict[str, str]]
+    tokens: dict[str, str]
+
+
+TABLE = msgspec.json.decode(Path(__file__).with_suffix(".json").read_bytes(), type=ThemeTable)
+THEMES = {theme.name: replace(theme, toolkit={**TABLE.menu, **theme.toolkit}) for theme in TABLE.themes}
 
 
 def _use_true_colour(theme: ScreenTheme) -> ScreenTheme:
-    ink = _PALETTES[theme.name]
+    ink = TABLE.palettes[theme.name]
     accent, quiet, warning, chosen = ink["accent"], ink["quiet"], ink["warning"], f"bg:{ink['chosen']} {ink['text']}"
     names = ("code", "link", "table.border", "table.header", "item.bullet", "item.number")
     styles = {
@@ -157,7 +71,7 @@ def _use_true_colour(theme: ScreenTheme) -> ScreenTheme:
     }
     return replace(
         theme,
-        code={token: ink[name] for token, name in _TOKENS.items()},
+        code={token: ink[name] for token, name in TABLE.tokens.items()},
         styles={**theme.styles, **styles},
         toolkit={**theme.toolkit, **toolkit},
         true_colour=True,
@@ -170,7 +84,7 @@ def choose_theme(wanted: str, environment: Mapping[str, str]) -> ScreenTheme:
     ground = environment.get("COLORFGBG", "").rpartition(";")[2]
     name = wanted if wanted in THEMES else "light" if ground in LIGHT_GROUNDS else "dark"
     if not wants_colour(environment) or name == "plain":
-        return _PLAIN
+        return THEMES["plain"]
     theme = THEMES[name]
     return _use_true_colour(theme) if environment.get("COLORTERM") in ("truecolor", "24bit") else theme
 

@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from ollm.domain.struct import Data
 from ollm.system.path_names import find_executable, is_inside
 
@@ -28,49 +30,7 @@ class Language(Data, frozen=True):
     runs_code: bool = False  # of the project: used only if the workspace is trusted
 
 
-LANGUAGES = (
-    Language(
-        name="python",
-        suffixes={".py": "python", ".pyi": "python"},
-        roots=("pyrightconfig.json", "pyproject.toml", "setup.py", "setup.cfg"),
-        commands=(("basedpyright-langserver", "--stdio"), ("pyright-langserver", "--stdio"), ("ruff", "server")),
-    ),
-    Language(
-        name="typescript",
-        suffixes={
-            **dict.fromkeys((".ts", ".mts", ".cts"), "typescript"),
-            **dict.fromkeys((".js", ".mjs", ".cjs"), "javascript"),
-            ".tsx": "typescriptreact",
-            ".jsx": "javascriptreact",
-        },
-        roots=("tsconfig.json", "jsconfig.json", "package.json"),
-        commands=(("typescript-language-server", "--stdio"),),
-        options={"disableAutomaticTypingAcquisition": True, "tsserver": {"useSyntaxServer": "never"}},
-        runs_code=True,
-    ),
-    Language(name="go", suffixes={".go": "go"}, roots=("go.work", "go.mod"), commands=(("gopls",),), runs_code=True),
-    Language(
-        name="rust",
-        suffixes={".rs": "rust"},
-        roots=("Cargo.toml",),
-        commands=(("rust-analyzer",),),
-        settings={"rust-analyzer": {"cargo": {"targetDir": "/tmp/rust-analyzer"}}},  # noqa: S108 - the sandbox's own
-        runs_code=True,
-    ),
-    Language(
-        name="c",
-        suffixes={".c": "c", ".h": "c", **dict.fromkeys((".cc", ".cpp", ".cxx", ".hh", ".hpp", ".hxx"), "cpp")},
-        roots=("compile_commands.json", "compile_flags.txt", ".clangd"),
-        commands=(("clangd",),),
-    ),
-    Language(
-        name="bash",
-        suffixes={".sh": "shellscript", ".bash": "shellscript"},
-        roots=(),
-        commands=(("bash-language-server", "start"),),
-        needs=("shellcheck",),
-    ),
-)
+LANGUAGES = msgspec.json.decode(Path(__file__).with_suffix(".json").read_bytes(), type=tuple[Language, ...])
 
 
 class FoundServer(Data, frozen=True):
