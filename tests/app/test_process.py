@@ -312,11 +312,11 @@ def test_nothing_of_this_is_imported_where_nothing_is_configured(tmp_path: Path)
 
 
 @asynccontextmanager
-async def toolbox(place: AppPlace, *, attached: bool = True, **options: Any) -> AsyncIterator[Toolbox]:
+async def toolbox(place: AppPlace, **options: Any) -> AsyncIterator[Toolbox]:
     async with AsyncExitStack() as stack:
         storage = Storage(place.scope(), ConversationOptions(workspace=place.workspace, **options))
         stack.callback(storage.scope.close)
-        yield Toolbox(storage, stack, lambda: attached)
+        yield Toolbox(storage, stack)
 
 
 async def test_a_name_that_is_taken_is_not_given_to_an_extension(place: AppPlace) -> None:

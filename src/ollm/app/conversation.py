@@ -57,7 +57,6 @@ class ConversationScope:
         scope: WorkspaceScope,
         options: ConversationOptions,
         stack: AsyncExitStack,
-        attached: Callable[[], bool] = lambda: True,
         task: TaskOrigin | None = None,
     ) -> None:
         self.task = task
@@ -66,7 +65,7 @@ class ConversationScope:
         self.options = options
         self.stack = stack
         self.storage = Storage(scope, options)
-        self.toolbox = create_toolbox(self.storage, stack, attached, task)
+        self.toolbox = create_toolbox(self.storage, stack, task)
         self.asked_to_close: Callable[..., bool] = lambda **_: False
 
     async def open(self) -> LocalConversation:
@@ -94,7 +93,7 @@ class ConversationScope:
         resumed_at = await resume_session(storage, parts, resumed) if resumed else 0
         observers = self.create_observers(parts, resumed_at)
         for observer in observers if resumed else ():
-            await observer.session_resumed(storage.session.require_id())
+            await observer.session_opened(storage.session.require_id(), resumed=True)
         return LocalConversation(parts, observers)
 
     async def find_wanted_session(self) -> str | None:
@@ -159,12 +158,9 @@ class ConversationScope:
                 resumed_at=resumed_at,
                 at_end=self.options.one_shot,
             ),
+            TemplateObserver(parts.state, lambda: update_tools(parts), brief=self.options.one_shot),
+            ModelFactsObserver(parts.state, parts.prompt, parts.stream.emit, self.process.model_facts.update),
         ]
-        if not (self.options.one_shot and parts.state.model.facts.server_mark is not None):  # a later chat looks again
-            observers.append(TemplateObserver(parts.state, lambda: update_tools(parts)))
-        observers.append(
-            ModelFactsObserver(parts.state, parts.prompt, parts.stream.emit, self.process.model_facts.update)
-        )
         if not self.options.one_shot and (embedder := self.storage.embedder):
             observers.append(EmbeddingObserver(embedder, lambda: self.storage.session.id))
         return [*observers, *self._create_outside_observers(parts)]
@@ -383,11 +379,9 @@ def create_role_models(toolbox: Toolbox, state: ConversationState) -> RoleModels
     return models
 
 
-def create_toolbox(
-    storage: Storage, stack: AsyncExitStack, attached: Callable[[], bool], task: TaskOrigin | None
-) -> Toolbox:
+def create_toolbox(storage: Storage, stack: AsyncExitStack, task: TaskOrigin | None) -> Toolbox:
     if task is None:
-        return Toolbox(storage, stack, attached)
+        return Toolbox(storage, stack)
     from ollm.app.tasks import CopyTaskToolbox, SharedTaskToolbox
 
     return (CopyTaskToolbox if task.folder else SharedTaskToolbox)(storage, stack, task)
@@ -397,7 +391,7 @@ async def open_task(origin: TaskOrigin, options: ConversationOptions, stack: Asy
     """Open the conversation of a task, which shares its parent's lease and workspace record."""
     parent = origin.toolbox
     scope = WorkspaceScope(parent.process, origin.folder or parent.scope.path)
-    conversation = ConversationScope(scope, options, stack, parent.attached, origin)
+    conversation = ConversationScope(scope, options, stack, origin)
     conversation.toolbox.editor = None if origin.folder else parent.editor
     return await conversation.open()
 
@@ -405,15 +399,14 @@ async def open_task(origin: TaskOrigin, options: ConversationOptions, stack: Asy
 @asynccontextmanager
 async def open_conversation(
     options: ConversationOptions,
-    attached: Callable[[], bool] = lambda: True,
     editor: EditorFiles | None = None,
 ) -> AsyncIterator[LocalConversation]:
     """Open a conversation. On exit the session is closed, processes end, and the lease is released.
 
-    `attached` returns True while a front end can answer pending questions; `editor` has unsaved files open."""
+    `editor` has unsaved files open."""
     process = create_process(options)
     async with AsyncExitStack() as stack:
-        scope = ConversationScope(WorkspaceScope(process, options.workspace), options, stack, attached)
+        scope = ConversationScope(WorkspaceScope(process, options.workspace), options, stack)
         scope.toolbox.editor = editor
         conversation = await scope.open()
         try:

@@ -322,7 +322,7 @@ class TaskToolbox(Toolbox):
     mcp = None  # the servers are the parent's: no others are started
 
     def __init__(self, storage: Storage, stack: AsyncExitStack, origin: TaskOrigin) -> None:
-        super().__init__(storage, stack, origin.toolbox.attached)
+        super().__init__(storage, stack)
         self._parent = origin.toolbox
         self._origin = origin
         self._agent = origin.agent

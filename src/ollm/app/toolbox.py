@@ -69,18 +69,15 @@ ONE_SHOT_WAIT_SECONDS = 3600.0  # there is no later turn that could use what com
 
 class Toolbox:
     """The `ToolServices` of one conversation, and the parts that run its calls. Each is built when a call first needs
-    it, since most short conversations make no calls. Parts that need closing are pushed onto `stack` when built.
+    it, since most short conversations make no calls. Parts that need closing are pushed onto `stack` when built."""
 
-    `attached` returns True while a front end can answer pending questions."""
-
-    def __init__(self, storage: Storage, stack: AsyncExitStack, attached: Callable[[], bool] = lambda: True) -> None:
+    def __init__(self, storage: Storage, stack: AsyncExitStack) -> None:
         make_undumpable()
         self.storage = storage
         self.scope = storage.scope
         self.process = storage.process
         self.options = storage.options
         self.stack = stack
-        self.attached = attached
         self.editor: EditorFiles | None = None  # has files open that are not saved
         self.measure_room: Callable[[], int] | None = None
         self.tasks: Lazy[TaskStarter] | None = None
@@ -428,7 +425,7 @@ class Toolbox:
         if not self.options.interactive:
             return UnattendedAsker(yes=self.options.yes)
         timeout = self.process.settings.policy.confirmation_timeout or None
-        return BusAsker(self.bus, timeout, yes=self.options.yes, attached=self.attached, before=before)
+        return BusAsker(self.bus, timeout, yes=self.options.yes, before=before)
 
 
 async def run_tool_call(

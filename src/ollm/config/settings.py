@@ -89,9 +89,7 @@ class PolicySettings(Data, frozen=True):
     )
     rules: Annotated[tuple[dict[str, Any], ...], Meta(description="Rules; see docs/security.md.")] = ()
     approval: Annotated[Approval, Meta(description="read-only, ask, accept-edits or yolo.")] = "ask"
-    confirmation_timeout: Annotated[
-        Seconds, Meta(description="Seconds to wait for an answer; 0: no limit while a client is attached, else 600.")
-    ] = 0
+    confirmation_timeout: Annotated[Seconds, Meta(description="Seconds to wait for an answer; 0: no limit.")] = 0
 
 
 class SandboxSettings(Data, frozen=True):

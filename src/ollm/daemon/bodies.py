@@ -13,7 +13,15 @@ from ollm.domain.messages import ImagePart, Message
 from ollm.domain.model_facts import ModelFacts
 from ollm.domain.session import MessageHit, SessionSummary
 from ollm.domain.struct import Data
-from ollm.domain.tools import Decision, GrantScope, Risk, RuleReference, ToolCallRecord, VerdictPart
+from ollm.domain.tools import (
+    ConfirmationAnswer,
+    Decision,
+    Risk,
+    RuleReference,
+    ToolCallRecord,
+    ToolSchema,
+    VerdictPart,
+)
 from ollm.runtime.base import Attachment
 
 PATH_PATTERN = r"(/([^./\x00][^/\x00]*|\.[^./\x00][^/\x00]*|\.\.[^/\x00]+))+/?"  # absolute, without `.`, `..` and `//`
@@ -102,14 +110,11 @@ class HistoryMessage(Message, frozen=True):
     tool_calls: tuple[ToolCallRecord, ...] = ()
 
 
-class ToolLine(Data, frozen=True):
+class ToolLine(ToolSchema, frozen=True):
     """A tool; `parameters` is a JSON Schema."""
 
-    name: str
-    description: str
     risk: Risk
     reads_only: bool
-    parameters: dict[str, Any]
 
 
 class RuleLine(Data, frozen=True):
@@ -273,11 +278,8 @@ class CommandBody(Data, frozen=True, forbid_unknown_fields=True):
     arguments: str = ""
 
 
-class AnswerBody(Data, frozen=True, forbid_unknown_fields=True):
-    approved: bool
-    scope: GrantScope = "once"
+class AnswerBody(ConfirmationAnswer, frozen=True, forbid_unknown_fields=True):
     reason: Annotated[str, Meta(max_length=10_000)] = ""
-    prefix: bool = False
     text: Annotated[str, Meta(max_length=10_000)] = ""
 
 

@@ -156,9 +156,6 @@ class EventFeed(EventLog):
         self.run = secrets.token_hex(4)
         self.prefix = f"{self.run}-".encode()
 
-    def has_listener(self, session_id: str) -> bool:
-        return any(reader.wants(session_id) for reader in self._readers)
-
     def follow(
         self, known: str | None, running: Iterable[EventFrame], sessions: frozenset[str] = frozenset()
     ) -> EventReader:

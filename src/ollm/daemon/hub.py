@@ -80,7 +80,7 @@ class TurnSpeeds:
         )
 
 
-Opener = Callable[[ConversationOptions, Callable[[], bool]], AbstractAsyncContextManager[LocalConversation]]
+Opener = Callable[[ConversationOptions], AbstractAsyncContextManager[LocalConversation]]
 
 
 MIN_IDLE_CHECK_SECONDS = 0.5
@@ -216,10 +216,6 @@ class DaemonSession:
         self._feed.add(self._feed.last + 1, frame)
 
     @property
-    def has_listener(self) -> bool:
-        return bool(self.log.readers) or self._feed.has_listener(self.session_id)
-
-    @property
     def idle(self) -> bool:
         return not self.running and not self.log.readers
 
@@ -238,7 +234,7 @@ class DaemonSession:
 
 
 class Hub:
-    """One per daemon. `opener` builds a conversation; it gets a function that tells if somebody listens."""
+    """One per daemon. `opener` builds a conversation."""
 
     def __init__(self, opener: Opener, limits: HubLimits) -> None:
         self._opener = opener
@@ -271,13 +267,10 @@ class Hub:
 
     async def _open_session(self, options: ConversationOptions) -> DaemonSession:
         stack = AsyncExitStack()
-        found: list[DaemonSession] = []
         try:
-            opened = self._opener(options, lambda: bool(found and found[0].has_listener))
-            conversation = await stack.enter_async_context(opened)
+            conversation = await stack.enter_async_context(self._opener(options))
             conversation.idle.is_busy_elsewhere = lambda: any(other.running for other in self._held.values())
             held = DaemonSession(conversation, options.workspace, stack, self._feed)
-            found.append(held)
             await conversation.create_session()
         except BaseException:
             await stack.aclose()

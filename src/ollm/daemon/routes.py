@@ -45,7 +45,6 @@ from ollm.daemon.service import BadPathError, DaemonService, parse_workspace
 from ollm.domain.errors import BusyError, NotFoundError
 from ollm.domain.events import AnyEvent
 from ollm.domain.session import Session
-from ollm.domain.tools import ConfirmationAnswer
 from ollm.runtime.base import CommandReply, Status
 from ollm.runtime.session import load_history_page
 from ollm.services.session_export import render_export
@@ -133,13 +132,15 @@ async def list_sessions(
     workspace: Annotated[str, Parameter(max_length=MAX_PATH_CHARS)] = "",
     status: Literal["all", "active", "closed", "archived", "unarchived", "chats"] = "all",
 ) -> Response[list[ListedSession]]:
-    """A page of all sessions, last active first; `x-total-count` says how many there are.
+    """A page of all sessions, those that wait for an answer first, then last active first; `x-total-count` says how
+    many there are, `x-waiting-count` how many of all wait.
 
     `q` narrows it to those whose title, model or workspace has all its words; `chats` leaves out one-shot sessions. A
     session that is open here has `open`, `running` and the number of `questions` that wait."""
     lines = [{**line, **service.hub.describe(line["sessionId"])} for line in await service.list_summaries()]
-    found = filter_sessions(lines, q, workspace, status)
-    headers = {"x-total-count": str(len(found))}
+    found = sorted(filter_sessions(lines, q, workspace, status), key=lambda line: not line["questions"])
+    waiting = sum(line["questions"] > 0 for line in lines)
+    headers = {"x-total-count": str(len(found)), "x-waiting-count": str(waiting)}
     if offset + limit < len(found):
         same = (
             urlencode({"q": q, "workspace": workspace, "status": status}) if q or workspace or status != "all" else ""
@@ -270,9 +271,7 @@ async def answer(held: DaemonSession, correlation_id: str, data: AnswerBody) -> 
     """Answer a question; the first answer wins."""
     if correlation_id not in held.question_ids:
         raise NotFoundError(f"No question {correlation_id[:80]} in this session.")
-    if not await held.conversation.respond(
-        correlation_id, msgspec.convert(data, ConfirmationAnswer, from_attributes=True)
-    ):
+    if not await held.conversation.respond(correlation_id, data):
         raise BusyError("This question was already answered or withdrawn.")
     return Accepted(accepted=True)
 

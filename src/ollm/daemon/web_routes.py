@@ -38,6 +38,7 @@ KINDS = {
     ".js": "text/javascript",
     ".css": "text/css",
     ".svg": "image/svg+xml",
+    ".png": "image/png",
     ".webmanifest": "application/manifest+json",
 }
 POLICY = (
@@ -81,6 +82,7 @@ async def send_file(scope: Scope, send: Send, name: str, content: bytes, tag: st
     same = tag in [one.strip().removeprefix("W/") for one in known.split(",")]
     kind = f"{KINDS['.' + name.rpartition('.')[2]]}; charset=utf-8"
     about = {} if same else {"content-type": kind, "content-length": str(len(content))}
+    about |= {"service-worker-allowed": "/"} if name == "sw.js" else {}
     headers = {**HEADERS, "cache-control": caching, "etag": tag, **about}
     encoded = [(key.encode(), value.encode()) for key, value in headers.items()]
     await send({"type": "http.response.start", "status": 304 if same else 200, "headers": encoded})

@@ -1,6 +1,7 @@
 // Requests to the daemon: the cookie goes by itself, the page's token with every one of them.
 
 const TOKEN_KEY = "ollm-page-token";
+const DEVICE_KEY = "ollm-device"; // set on a paired device
 const VERSION = import.meta.url.split("/").at(-2); // of the files this page is made of
 const LONGEST_SILENCE_MS = 40_000;
 
@@ -27,6 +28,9 @@ export function forgetToken() {
 export function isSessionId(text) {
   return /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text);
 }
+
+/** Whether this is a paired device, and not the machine itself. */
+export const isDevice = () => localStorage.getItem(DEVICE_KEY) !== null;
 
 /** Trade the ticket in the address for a login. @param {string} ticket */
 export async function logIn(ticket) {
@@ -63,10 +67,10 @@ export const get = (path) => request("GET", path);
 /** @param {string} path @param {any} [body] */
 export const post = (path, body) => request("POST", path, body);
 
-/** A page of a list and how long the whole is. @param {string} path @returns {Promise<{items: any[], total: number}>} */
+/** A page of a list, how long the whole is, and how many of all sessions wait for an answer. @param {string} path @returns {Promise<{items: any[], total: number, waiting: number}>} */
 export async function getList(path) {
   const response = await send("GET", path);
-  return { items: await response.json(), total: Number(response.headers.get("x-total-count") ?? 0) };
+  return { items: await response.json(), total: Number(response.headers.get("x-total-count") ?? 0), waiting: Number(response.headers.get("x-waiting-count") ?? 0) };
 }
 
 /** @param {string} method @param {string} path @param {any} [body] @param {Record<string, string>} [headers] @param {AbortSignal} [signal] */

@@ -1,7 +1,8 @@
 // The frame: logging in, the list of sessions beside the page that the address names.
 import { feed, forgetToken, hasToken, isSessionId, logIn, post } from "./api.js";
+import { isNotifying, startAway, toggleNotifications } from "./away.js";
 import { makeBlank, makeMissingSession } from "./blank.js";
-import { fetchModules, fill, h, icon, ICON_URL } from "./dom.js";
+import { fetchModules, fill, h, icon, ICON_URL, setTitle } from "./dom.js";
 import { loadPart } from "./toast.js";
 import "./session-list.js";
 import "./session-page.js";
@@ -33,12 +34,13 @@ class App extends HTMLElement {
     }
     this.showFrame();
     void feed.start();
+    startAway();
     setTimeout(() => fetchModules("later"), LATER_MS); // so that they are here when the daemon is away, or another
   }
 
   /** @param {string} [why] */
   showLoggedOut(why) {
-    document.title = "ollm";
+    setTitle("ollm", 0);
     fill(
       this,
       h(
@@ -66,12 +68,14 @@ class App extends HTMLElement {
     const links = Object.entries(PAGES).map(([name, page]) =>
       h("a", { href: `#/${name}`, "data-page": name }, icon(page.icon), page.label),
     );
+    const words = () => [icon("bell"), isNotifying() ? "Notifying" : "Notify me"];
+    const bell = h("button", { type: "button", onclick: async () => (await toggleNotifications(), fill(bell, ...words())) }, ...words());
     const out = h("button", { type: "button", onclick: () => void this.logOut() }, icon("exit"), "Log out");
     return h(
       "aside",
       { class: "side", "aria-label": "Sessions and pages" },
       document.createElement("ollm-session-list"),
-      h("nav", { class: "pages", "aria-label": "Pages" }, ...links, out),
+      h("nav", { class: "pages", "aria-label": "Pages" }, ...links, bell, out),
     );
   }
 
@@ -128,14 +132,14 @@ class App extends HTMLElement {
 
   /** @param {string} name */
   async showPage(name) {
-    document.title = `${PAGES[name].label} · ollm`;
+    setTitle(`${PAGES[name].label} · ollm`);
     if (!(await loadPart(PAGES[name].load))) return;
     if (this.dataset.route === name && this.main) fill(this.main, document.createElement(`ollm-${name}`));
   }
 
   /** @param {string} name What the address asks for. */
   showBlank(name) {
-    document.title = name ? "Not found · ollm" : "ollm";
+    setTitle(name ? "Not found · ollm" : "ollm");
     const start = makeBlank("Pick a session, or start one", "Your conversations from every folder are here.");
     if (this.main) fill(this.main, name === "session" ? makeMissingSession() : name ? makeBlank("No such page", "The address names a page that is not there.", { back: true }) : start);
   }

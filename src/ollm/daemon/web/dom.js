@@ -62,7 +62,21 @@ export function fetchModules(id) {
 
 const policy = /** @type {any} */ (globalThis).trustedTypes?.createPolicy("ollm", {
   createHTML: (/** @type {string} */ html) => html,
+  createScriptURL: (/** @type {string} */ address) => address,
 });
+
+/** The address of a script of ours. @param {string} address */
+export const makeScriptUrl = (address) => (policy ? policy.createScriptURL(address) : address);
+
+let title = "ollm";
+let waiting = 0;
+
+/** Name what is shown, after the number of sessions that wait for an answer. @param {string} [text] @param {number} [count] */
+export function setTitle(text = title, count = waiting) {
+  title = text;
+  waiting = count;
+  document.title = count ? `(${count}) ${text}` : text;
+}
 
 /** Show HTML that the daemon rendered and cleaned; nothing else is ever shown this way. @param {Element} element @param {string} html */
 export function showCleanHtml(element, html) {
@@ -99,6 +113,7 @@ const PATHS = /** @type {Record<string, string>} */ ({
   down: "M12 5v14M6 13l6 6 6-6",
   pencil: "M4 20l4-1L19 8l-3-3L5 16z",
   exit: "M10 5H5v14h5M14 8l4 4-4 4M18 12H9",
+  bell: "M6 16V11a6 6 0 0 1 12 0v5l2 2H4zM10 21h4",
   chat: "M5 5h14v11H10l-5 4z",
 });
 
@@ -163,7 +178,9 @@ export function formatCount(count) {
   return String(count).replace(/\B(?=(\d{3})+$)/g, ",");
 }
 
-/** The last part of a path. @param {string | null} path */
+/** The last part of a path, for a worktree after the name of its repository. @param {string | null} path */
 export function baseName(path) {
+  const worktree = /([^/]+)\.worktrees\/([^/]+)\/*$/.exec(path ?? "");
+  if (worktree) return `${worktree[1]} ⎇ ${worktree[2]}`;
   return (path ?? "").replace(/\/+$/, "").split("/").pop() || path || "";
 }

@@ -7,6 +7,8 @@ const PAGE = 40;
 const KEPT = 160;
 const NEAR_PX = 1200;
 const GUESSED_PX = 140;
+const LONG_LINES = 25;
+const LONG_CHARS = 3000;
 
 export class MessageList extends HTMLElement {
   constructor() {
@@ -128,6 +130,7 @@ export class MessageList extends HTMLElement {
   makeItem(message) {
     const item = h("div", { "data-number": message.number, class: "item" });
     if (message.html) showCleanHtml(item, message.html);
+    foldLong(item.querySelector("section.user > .said"));
     item.querySelector("section.user > h2")?.append(iconButton("history", `Rewind to before message ${message.number}`, () => this.dispatchEvent(new CustomEvent("rewind", { detail: message.number })), { class: "icon-button rewind-here" }));
     this.markWaiting(item);
     return item;
@@ -217,7 +220,7 @@ export class MessageList extends HTMLElement {
 
   /** What a person typed, without what is attached. @param {number} number */
   readTyped(number) {
-    return this.items.querySelector(`[data-number="${number}"] section.user > .said`)?.textContent ?? "";
+    return this.items.querySelector(`[data-number="${number}"] section.user .said`)?.textContent ?? "";
   }
 
   /** @param {number} number */
@@ -232,6 +235,16 @@ export class MessageList extends HTMLElement {
   }
 }
 customElements.define("ollm-messages", MessageList);
+
+/** Fold a long text of a person behind its first line. @param {Element | null} said */
+function foldLong(said) {
+  const text = said?.textContent ?? "";
+  const lines = text.split("\n").length;
+  if (!said || (lines <= LONG_LINES && text.length <= LONG_CHARS)) return;
+  const fold = h("details", { class: "long" });
+  said.replaceWith(fold);
+  fold.append(h("summary", null, h("b", null, text.trimStart().split("\n")[0].slice(0, 120)), h("span", { class: "meta" }, lines > 1 ? formatMany(lines, "line") : formatMany(text.length, "character"))), said);
+}
 
 /** What was unfolded, or folded, stays so, and so does what a running tool printed. @param {Element} before @param {Element} after */
 function keepFolds(before, after) {

@@ -12,8 +12,10 @@ export async function openSession(workspacePath, sessionId) {
   const open = /** @type {any[]} */ (await get(`/sessions?${query}`));
   const working = open.find((line) => line.running && line.sessionId !== sessionId);
   const stops = working && (await get(`/settings?${new URLSearchParams({ workspace: workspacePath })}`)).settings.workspace.sessions === "one";
-  if (stops && !(await confirm("Stop the other session?", `“${working.title || "Untitled session"}” is working in this folder. If you continue, it will be stopped.`, "Stop it"))) return null;
-  const body = { workspacePath, ...(sessionId ? { sessionId } : {}) };
+  const words = h("p", null, `“${working?.title || "Untitled session"}” is working in this folder. If you continue without opening beside, it will be stopped.`);
+  const chosen = stops ? await ask("Stop the other session?", [words], [["stop", "Stop it"], ["beside", "Open beside"], ["", "Cancel"]]) : "stop";
+  if (!chosen) return null;
+  const body = { workspacePath, ...(sessionId ? { sessionId } : {}), ...(chosen === "beside" ? { beside: true } : {}) };
   return post("/sessions", body).catch((error) => offerOthers(error, body, [["beside", "Open beside"], ["force", "Take over"], ["", "Cancel"]]));
 }
 
@@ -24,9 +26,4 @@ async function offerOthers(error, body, choices) {
   if (!chosen) return null;
   const opened = post("/sessions", { ...body, [chosen]: true });
   return chosen === "force" ? opened : opened.catch((again) => offerOthers(again, body, choices.slice(1))); // the session itself is
-}
-
-/** @param {string} title @param {string} words @param {string} yes */
-async function confirm(title, words, yes) {
-  return (await ask(title, [h("p", null, words)], [["yes", yes], ["", "Cancel"]])) === "yes";
 }

@@ -1,6 +1,6 @@
 // The sessions of all workspaces: search as one types, filters, archive, rename, delete with undo.
 import { eraseOnLeave, feed, get, getList, request } from "./api.js";
-import { baseName, fill, formatAge, formatMany, h, icon, ICON_URL, iconButton } from "./dom.js";
+import { baseName, fill, formatAge, formatMany, h, icon, ICON_URL, iconButton, setTitle } from "./dom.js";
 import { openSession } from "./open-session.js";
 import { ask, attempt, say } from "./toast.js";
 
@@ -91,6 +91,7 @@ class SessionList extends HTMLElement {
       const [page, hits] = await Promise.all([getList(`/sessions?${query}`), this.words.length > 1 ? get(`/search?${new URLSearchParams({ q: this.words, limit: "20" })}`) : []]);
       if (asked !== this.asked) return;
       this.lines = page.items;
+      setTitle(undefined, page.waiting);
       this.total = page.total;
       this.hits = hits;
       this.draw();
@@ -244,7 +245,7 @@ function arrangeForks(lines) {
       seen.add(oldest);
       oldest = known.get(oldest.parent.sessionId);
     }
-    place(oldest, 0, nameDay(line.lastActivity));
+    place(oldest, 0, line.questions ? "Waiting for you" : nameDay(line.lastActivity));
   }
   return [...placed.values()];
 }

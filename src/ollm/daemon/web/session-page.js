@@ -2,7 +2,7 @@
 import { feed, get, post, RequestError } from "./api.js";
 import { makeMissingSession } from "./blank.js";
 import "./confirmation-card.js";
-import { fill, formatCount, h, icon, iconButton, showControls } from "./dom.js";
+import { fill, formatCount, h, icon, iconButton, setTitle, showControls } from "./dom.js";
 import { describeProgress, LiveTurn } from "./live-turn.js";
 import { takeEarlyList } from "./message-list.js";
 import { openSession } from "./open-session.js";
@@ -97,7 +97,7 @@ class SessionPage extends HTMLElement {
         await this.loadSummary();
         if (this.summary?.archive) return this.offerPull();
         if (!(error instanceof RequestError) || error.status !== 404) throw error;
-        if (this.isConnected) document.title = "Not found · ollm";
+        if (this.isConnected) setTitle("Not found · ollm");
         return fill(this, makeMissingSession());
       }
       await this.loadSummary();
@@ -122,7 +122,7 @@ class SessionPage extends HTMLElement {
     this.workspace = line.workspace ?? "";
     if (this.composer) this.composer.workspace = this.workspace;
     const title = line.title || "Untitled session";
-    document.title = showControls(`${title} · ollm`);
+    setTitle(showControls(`${title} · ollm`));
     if (this.name) fill(this.name, title);
     this.list?.describe(this.about, line);
     if (line.status === "active" && !line.open) this.showElsewhere();

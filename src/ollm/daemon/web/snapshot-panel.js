@@ -54,7 +54,7 @@ class SnapshotPanel extends HTMLElement {
     const found = (await get(`${this.place}/checkpoints`).catch(() => [])).filter((/** @type {any} */ one) => one.kind === "turn" && one.changed);
     const buttons = found.slice(-MAX_STRETCHES).reverse().map((/** @type {any} */ one) => {
       const files = one.changed === 1 ? "1 file" : `${formatCount(one.changed)} files`;
-      return h("li", null, h("button", { type: "button", onclick: () => this.choose(one.messageId) }, `Before #${one.messageId}`, h("span", { class: "meta" }, ` ${files} changed, ${formatAge(one.startedAt)}`)));
+      return h("li", null, h("button", { type: "button", onclick: () => this.choose(one.messageId) }, `Before #${one.messageId} ${this.page.list?.readTyped(one.messageId).slice(0, 60) ?? ""}`, h("span", { class: "meta" }, ` ${files} changed, ${formatAge(one.startedAt)}`)));
     });
     if (this.stretches) fill(this.stretches, ...buttons);
   }

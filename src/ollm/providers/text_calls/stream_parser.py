@@ -49,6 +49,7 @@ PATTERNS: dict[WrittenForm, CallPattern] = {
     ),
     "json": _compile("{", r"[{\[]\s*[{\"]", r"([{\[](?:.*?[}\]](?=\s*(?:\n\s*\n|\Z))|.*))"),
 }
+ALL_FORMS = tuple(PATTERNS)
 
 
 class WrittenCalls(Data, frozen=True):

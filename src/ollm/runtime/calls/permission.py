@@ -37,14 +37,12 @@ class Asker(Protocol):
     async def ask(self, details: ConfirmationDetails) -> ConfirmationAnswer: ...
 
 
-UNATTENDED_TIMEOUT_SECONDS = 600.0
 BeforeQuestion = Callable[[], Awaitable[None]]
 
 
 class BusAsker:
-    """Asks a front end. With `timeout` None it waits as long as `attached` returns True, and ten minutes otherwise.
-    With `yes` it asks only about protected files and paths outside. `before` is awaited before each question
-    it asks."""
+    """Asks a front end, for at most `timeout` seconds. With `yes` it asks only about protected files and paths outside.
+    `before` is awaited before each question it asks."""
 
     def __init__(
         self,
@@ -52,13 +50,11 @@ class BusAsker:
         timeout: float | None = None,
         *,
         yes: bool = False,
-        attached: Callable[[], bool] = lambda: True,
         before: BeforeQuestion | None = None,
     ) -> None:
         self._bus = bus
         self._timeout = timeout
         self._yes = yes
-        self._attached = attached
         self._before = before
 
     async def ask(self, details: ConfirmationDetails) -> ConfirmationAnswer:
@@ -66,9 +62,8 @@ class BusAsker:
             return ConfirmationAnswer(approved=True)
         if self._before:
             await self._before()
-        timeout = self._timeout if self._timeout or self._attached() else UNATTENDED_TIMEOUT_SECONDS
         try:
-            return await self._bus.request(details, timeout=timeout)
+            return await self._bus.request(details, timeout=self._timeout)
         except ConfirmationTimeoutError as error:
             raise ToolFailure("Denied", f"Not run: {error.message}") from error
         except ConfirmationCancelledError as error:
