@@ -209,11 +209,23 @@ async def test_a_model_of_a_server_is_judged_by_what_the_server_says(tmp_path: P
         found = json.loads((await run_aside(fit_served, tmp_path, server.base_url)).stdout)["models"][0]
         server.told = {"general.architecture": "llama"}
         silent = await run_aside(fit_served, tmp_path, server.base_url)
+        server.told = {}
+        unnamed = await run_aside(fit_served, tmp_path, server.base_url)
 
     assert found["kvBytesAt8192"]["f16"] == GIB
     assert list(found["commands"]) == ["Ollama"]
     assert "does not say enough about qwen3:8b" in silent.stderr
     assert "on the machine that has the file" in silent.stderr
+    assert "does not say enough about qwen3:8b: it does not name its architecture." in unnamed.stderr
+
+
+def test_a_small_model_is_advised_no_quant_that_spoils_it(tmp_path: Path) -> None:
+    path = write_model(tmp_path / "small.gguf", DENSE, size=2 * GIB, parameters=35 * 10**8)
+    done = fit(tmp_path, str(path), "--json")
+    found = json.loads(done.stdout)
+
+    assert found["models"][0]["bestQuant"] in ("Q8_0", "Q6_K", "Q5_K_M", "Q4_K_M")
+    assert found["machine"]["memoryBandwidth"] > 2e9, "the best of many short copies, also on a busy machine"
 
 
 def fit_served(directory: Path, address: str) -> Any:

@@ -107,6 +107,16 @@ async def test_without_settings_nothing_more_is_sent(tmp_path: Path) -> None:
     assert not {"temperature", "top_p", "seed", "chat_template_kwargs"} & {*runner.server.chats[0]}
 
 
+async def test_context_shows_what_is_sent_and_not_what_is_set(tmp_path: Path) -> None:
+    async with running(tmp_path, ["Hello."]) as runner:
+        configure(runner, models={"default": {"thinking": "off", "reasoningEffort": "high"}})
+        await runner.run("-p", "hi")
+        context = await runner.run("context", "show", "--json")
+
+    assert runner.server.chats[0]["reasoning_effort"] == "none"
+    assert json.loads(context.out)["requestSettings"] == {"thinking": "off"}
+
+
 async def test_headers_go_to_the_server_and_their_secrets_nowhere_else(tmp_path: Path) -> None:
     secret = "gate-4711-4711"
     failure = Answer(status=400, body={"error": {"message": f"bad X-Gate {secret}, X-Team team-blue-1"}})

@@ -318,31 +318,6 @@ def test_very_many_calls_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
         assembler.add_chunk(fragment("{}", "c", index=2))
 
 
-@pytest.mark.parametrize(
-    ("chunks", "usage", "counts"),
-    [
-        ([{"usage": {"prompt_tokens": 7, "completion_tokens": 3}}], (7, 3, 0), False),
-        (
-            [{"usage": {"prompt_tokens": 7, "completion_tokens": 3, "prompt_tokens_details": {"cached_tokens": 4}}}],
-            (7, 3, 4),
-            True,
-        ),
-        ([{"usage": {"prompt_tokens_details": {"cached_tokens": 0}}}], (0, 0, 0), True),
-        ([{"timings": {"prompt_n": 5, "cache_n": 2, "predicted_n": 3}}], (7, 3, 2), True),
-        ([{"usage": {"prompt_tokens": 7}}, {"usage": {"completion_tokens": 3}}, {}], (7, 3, 0), False),
-        ([{"usage": None, "timings": "x"}], (0, 0, 0), False),
-    ],
-)
-def test_counts_come_from_usage_or_timings(chunks: list[dict], usage: tuple[int, int, int], counts: bool) -> None:
-    assembler, _ = assemble(*chunks)
-    [end] = assembler.finish()
-
-    prompt, completion, reused = usage
-    assert end == FinishPiece(
-        "unknown", Usage(prompt_tokens=prompt, completion_tokens=completion, reused_tokens=reused), counts
-    )
-
-
 messages = st.lists(
     st.builds(PromptMessage, role=st.sampled_from(["system", "user", "assistant"]), content=st.text(max_size=20))
 )

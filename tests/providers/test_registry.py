@@ -3,7 +3,6 @@
 import asyncio
 import time
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -21,10 +20,9 @@ from ollm.domain.errors import (
 )
 from ollm.domain.messages import ImagePart, PromptMessage, ToolCall
 from ollm.domain.tools import ToolSchema
-from ollm.providers.base import CallPiece, FinishPiece, ModelInfo, ThinkingPiece
-from ollm.providers.model_families import choose_first_form
-from ollm.providers.registry import ProviderRegistry, ServerLocation, pick_chat_model
-from ollm.providers.window import choose_window, explain_small_window, explain_window
+from ollm.providers.base import CallPiece, FinishPiece, ThinkingPiece
+from ollm.providers.registry import ProviderRegistry, ServerLocation
+from ollm.providers.window import choose_window
 from tests.providers.conftest import ask, ollama, said, text_of
 from tests.servers import Answer, OllamaServer, Request, ScriptedServer
 from tests.servers.handled import serve_with
@@ -182,12 +180,6 @@ async def test_an_ollama_address_may_end_as_people_write_it(tmp_path: Path, endi
         assert text_of(await said(choice.provider)) == "hi"
 
 
-def test_embedders_are_not_talked_to() -> None:
-    names = ["bge-m3", "nomic-embed-text", "llama3"]
-    assert pick_chat_model([ModelInfo(name=name) for name in names]) == "llama3"
-    assert pick_chat_model([ModelInfo(name="bge-m3")]) == "bge-m3"
-
-
 async def test_everything_lists_usual_places_and_the_configured_one(tmp_path: Path) -> None:
     async with OllamaServer(model="a") as first, ScriptedServer(model="b") as second:
         settings = ProviderSettings(base_url=second.base_url)
@@ -197,90 +189,6 @@ async def test_everything_lists_usual_places_and_the_configured_one(tmp_path: Pa
             ("configured", "b"),
             ("Ollama", "a"),
         ]
-
-
-class Server:
-    """Tells of its model what it is given."""
-
-    def __init__(self, name: str, **facts: Any) -> None:
-        self.name = name
-        self._info = ModelInfo(name="m", **facts)
-
-    async def describe(self, model: str) -> ModelInfo:
-        return self._info
-
-
-@pytest.mark.parametrize(
-    ("server", "set_to", "probed", "window", "reason"),
-    [
-        (Server("openai", window=100), 5000, None, 5000, "set by provider.contextWindow"),
-        (Server("openai", window=32_768, trained_window=9), None, 7, 32_768, "reported by the server"),
-        (Server("ollama", trained_window=4096), None, None, 4096, "all that the model supports"),
-        (Server("embedded", trained_window=8192), None, None, 8192, "all that the model supports"),
-        (
-            Server("ollama", trained_window=8193),
-            None,
-            None,
-            8192,
-            "requested; the model supports 8193: set provider.contextWindow for more",
-        ),
-        (Server("openai", trained_window=8192), None, 3000, 3000, "found by `ollm models probe`"),
-        (
-            Server("openai", trained_window=8192),
-            None,
-            None,
-            4096,
-            "a guess, the server does not report it: set provider.contextWindow",
-        ),
-        (Server("ollama"), None, None, 4096, "a guess, the server does not report it: set provider.contextWindow"),
-    ],
-)
-async def test_the_window_and_the_reason(
-    server: Any, set_to: int | None, probed: int | None, window: int, reason: str
-) -> None:
-    assert await choose_window(server, "m", ProviderSettings(context_window=set_to), probed) == (window, reason)
-
-
-def test_a_window_that_is_less_than_was_said_is_told() -> None:
-    assert explain_window(8192, 8192) == ""
-    assert explain_window(1024, 1024) == explain_small_window(1024)
-    assert explain_window(4096, 32_768) == (
-        "The server serves 4,096 tokens of context, not 32,768: the window is 4,096 tokens."
-    )
-
-
-@pytest.mark.parametrize(
-    ("info", "name", "form"),
-    [
-        (ModelInfo(name="x"), "qwen2.5-coder:7b", "blocks"),
-        (ModelInfo(name="x"), "qwen2.5-coder:32b", "unknown"),
-        (ModelInfo(name="x"), "Qwen3-8B-Q4_K_M.gguf", "unknown"),
-        (ModelInfo(name="x"), "llama3.2:3b", "blocks"),
-        (ModelInfo(name="x"), "codellama-34b", "blocks"),
-        (ModelInfo(name="x"), "Qwen_2.5-Coder-14B", "blocks"),
-        (ModelInfo(name="x"), "smollm2", "blocks"),
-        (ModelInfo(name="x"), "qwen2.5-coder:latest", "blocks"),
-        (ModelInfo(name="x"), "llama3.2", "blocks"),
-        (ModelInfo(name="x"), "phi-4-mini-instruct", "blocks"),
-        (ModelInfo(name="x"), "phi-4", "unknown"),
-        (ModelInfo(name="x"), "gemma-3n-E4B-it", "blocks"),
-        (ModelInfo(name="x", template="<start_of_turn> tools"), "model.gguf", "unknown"),
-        (ModelInfo(name="x", parameters=135_000_000), "smollm2", "none"),
-        (ModelInfo(name="x"), "default", "unknown"),
-        (ModelInfo(name="x", parameters=1_700_000_000), "my-model", "blocks"),
-        (ModelInfo(name="x", parameters=70_000_000_000), "my-1b-model", "unknown"),
-        (ModelInfo(name="x", parameters=9_000_000_000, template="{{ messages }}"), "my-model", "blocks"),
-        (ModelInfo(name="x", parameters=9_000_000_000, template="{% if tools %}"), "my-model", "unknown"),
-        (
-            ModelInfo(name="x", parameters=8_000_000_000, architecture="qwen2", title="Qwen2.5-Coder"),
-            "renamed",
-            "blocks",
-        ),
-        (ModelInfo(name="x", parameters=8_000_000_000, template="<|start_header_id|> tools"), "renamed", "unknown"),
-    ],
-)
-def test_template_and_size_decide_and_the_name_comes_last(info: ModelInfo, name: str, form: str) -> None:
-    assert choose_first_form(info, name) == form
 
 
 WISE = "Grüße, 世界 🌍\u2028 and\x85 more"

@@ -23,7 +23,6 @@ from ollm.providers import ollama, server_kind
 from ollm.providers.base import AnyPiece, FinishPiece, PieceStream, ProgressPiece, TextPiece, relay
 from ollm.providers.exchange import Exchange
 from ollm.providers.server_errors import (
-    MAX_ERROR_CHARACTERS,
     ModelLoadingError,
     extract_error_text,
     make_error_from_text,
@@ -38,24 +37,6 @@ from tests.servers import Answer, ScriptedServer
 URL = "http://h:1"
 
 WHERE = f"The model server at {URL}"
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [
-        ({"error": "bad."}, "bad"),
-        ({"error": {"message": "deep"}}, "deep"),
-        ({"error": None, "detail": [{"msg": "listed"}]}, "listed"),
-        ({"message": "m", "detail": "d"}, "m"),
-        ({"other": 1}, ""),
-        ([], ""),
-        ("two\nlines", "two lines"),
-        ("x" * 500, "x" * MAX_ERROR_CHARACTERS),
-        (5, "5"),
-    ],
-)
-def test_what_the_server_said_from_any_of_the_shapes(value: Any, text: str) -> None:
-    assert extract_error_text(value) == text
 
 
 @pytest.mark.parametrize(

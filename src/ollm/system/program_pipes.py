@@ -93,7 +93,7 @@ class RunningProgram:
         """The last lines without those that are indented, such as the stack below an error."""
         lines = self.words.decode("utf-8", "replace").splitlines()
         told = [line for line in lines if line[:1].strip() and any(map(str.isalnum, line))] or lines
-        while len(told) > 1 and sum(map(len, told)) > MAX_TAIL_CHARS:
+        while len(told) > 1 and sum(len(line) + 1 for line in told) > MAX_TAIL_CHARS:
             del told[0]
         return flatten_text(" ".join(told))[:MAX_TAIL_CHARS]
 

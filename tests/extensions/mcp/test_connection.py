@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 import socket
 import sys
 import time
@@ -17,6 +18,7 @@ from ollm.domain.errors import ToolFailure
 from ollm.extensions.mcp import connection, openers
 from ollm.extensions.mcp.http import PlainAddressError, check_address
 from ollm.extensions.mcp.settings import McpServer
+from ollm.system.sandbox.sandbox import Sandbox
 from tests.cli.running import running
 from tests.extensions.mcp_lines import HOSTILE_SCRIPT, SCRIPT, entry, lines
 from tests.extensions.raw_servers import configure, raw_entry, shown_tools
@@ -394,3 +396,40 @@ async def test_a_server_that_says_nothing_is_not_waited_for(tmp_path: Path) -> N
         await found.servers.before_turn()
 
     assert "silent cannot be used: no initialize reply within 0.3 s" in found.told[0]
+
+
+INSTALLER = f"""
+import os, runpy, sys, time
+half = os.path.join(os.environ["npm_config_cache"], "half")
+if os.path.exists(half):
+    sys.exit("ERR_MODULE_NOT_FOUND " + half)
+os.makedirs(os.path.dirname(half), exist_ok=True)
+for step in range(6):
+    with open(half, "ab") as file:
+        file.write(bytes(1 << 20))
+    if os.environ["FAILS"] == "yes":
+        sys.exit("x\\n" * 4000 + "the registry went away")
+    time.sleep(0.5)
+os.rename(half, half + ".whole")
+sys.argv = [{SCRIPT!r}, "good"]
+runpy.run_path({SCRIPT!r}, run_name="__main__")
+"""
+
+
+async def test_a_slow_install_is_told_and_not_cut_off_and_a_half_one_is_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if Sandbox(tmp_path, Path.home(), cache=tmp_path).level == "none":
+        pytest.skip("a server has a folder of its own in the sandbox alone")
+    monkeypatch.setattr(connection, "FIRST_NEWS_SECONDS", 1.0)
+    (tmp_path / "install.py").write_text(INSTALLER)
+    started = {"command": sys.executable, "args": [str(tmp_path / "install.py")], "startTimeout": 2}
+    async with lines(tmp_path, {"slow": {**started, "env": {"FAILS": "yes"}}}) as failed:
+        await failed.servers.before_turn()
+    async with lines(tmp_path, {"slow": {**started, "env": {"FAILS": "no"}}}) as found:
+        await found.servers.before_turn()
+        assert (await found.call("slow__add", a=1, b=1)).llm_content == "the sum is 2"
+
+    assert "the registry went away" in failed.told[0]
+    assert "Check its command, then `ollm mcp test slow`" in failed.told[0]
+    assert re.match(r"Installing the MCP server slow: \d\.\d MB so far\.", found.told[0])

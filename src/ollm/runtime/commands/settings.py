@@ -85,7 +85,8 @@ async def list_models(conversation: ConversationParts) -> CommandReply:
         f"The server's own: {format_settings(own)}." if own else "",
     ]
     names = [found.name for found in offered]
-    about = {now.name: format_settings(sent)} if sent else {}
+    notes = {now.name: format_settings(sent)}
+    about = {found.name: " · ".join(filter(None, (found.state, notes.get(found.name)))) for found in offered}
     data = {"model": now.name, "offered": offered, "options": names, "about": about, "settings": sent}
     data["roles"] = [dict(zip(("role", "model", "server", "time"), row, strict=True)) for row in roles]
     return CommandReply(text="\n\n".join(filter(None, (text, listed, *said, now.why))), data=data)
