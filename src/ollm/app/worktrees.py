@@ -22,12 +22,11 @@ from ollm.domain.messages import ToolCall
 from ollm.domain.session import TaskReport
 from ollm.domain.text import format_names
 from ollm.runtime.base import ConversationOptions
-from ollm.services.worktrees import Worktree, Worktrees
+from ollm.services.worktrees import Ending, Worktree, Worktrees
 from ollm.system.atomic import lock_directory
 from ollm.system.path_names import find_steering_name
 
 SETUP_TIMEOUT_SECONDS = 1800
-Ending = Literal["merge", "drop"]
 
 
 class WorktreeManager:
@@ -123,26 +122,12 @@ class WorktreeManager:
         """Return the worktree that this workspace is in."""
         return self.worktrees.find_around(self._workspace)
 
-    def describe(self, worktree: Worktree) -> str:
-        """Describe the changes of a worktree in a few words."""
-        return self.worktrees.diff(worktree, "--shortstat").strip() or "no changes"
-
-    def ask_before(self, worktree: Worktree, ending: Ending) -> str:
-        """Return the question that the person must answer first, or "" if there is none."""
-        if ending == "drop":
-            ignored = self.worktrees.list_lost(worktree)
-            lost = f" Files that git ignores are deleted: {ignored}." if ignored else ""
-            return f"Drop the worktree {worktree.name} ({self.describe(worktree)})?{lost}"
-        names = ", ".join(self.worktrees.list_steering(worktree))
-        return f"The worktree {worktree.name} changes files that steer tools: {names}. Merge it?" if names else ""
-
     def finish(self, worktree: Worktree, ending: Ending) -> str:
         """Merge or drop a worktree that no session is open in, and return a sentence about it."""
-        end = self.worktrees.merge if ending == "merge" else self.worktrees.drop
         lease = WorkspaceScope(self._process, self.worktrees.locate(worktree)).create_lease()
         lease.acquire()
         try:
-            text = end(worktree, self._name_work(worktree))
+            text = self.worktrees.finish(worktree, ending, self._name_work(worktree))
         finally:
             lease.release()
         if not worktree.path.exists():

@@ -10,9 +10,10 @@ import click
 import msgspec
 
 from ollm.app import ProcessScope
-from ollm.app.worktrees import Ending, WorktreeManager, find_session_folder
+from ollm.app.worktrees import WorktreeManager, find_session_folder
 from ollm.cli.options import confirm_or_fail, format_table, print_result, resolve_workspace, shared_options, warn
 from ollm.cli.start import ChatArguments
+from ollm.services.worktrees import Ending
 from ollm.system.terminal_text import clean_lines, make_printable
 
 
@@ -31,8 +32,8 @@ def describe_kept(process: ProcessScope, workspace: Path) -> str:
     found = manager.find_current()
     if found is None:
         return ""
-    name = found.name
-    return f"Worktree {name} is kept ({manager.describe(found)}).\nFinish with: ollm worktree merge {name} (or drop)"
+    name, changes = found.name, manager.worktrees.describe(found)
+    return f"Worktree {name} is kept ({changes}).\nFinish with: ollm worktree merge {name} (or drop)"
 
 
 def finish_worktree(process: ProcessScope, workspace: Path, ending: Ending) -> str:
@@ -56,7 +57,7 @@ def _open_manager(workspace: str | None) -> WorktreeManager:
 def list_worktrees(workspace: str | None, as_json: bool) -> None:
     """List the worktrees of this repository with their changes."""
     manager = _open_manager(workspace)
-    found = [(one.name, manager.describe(one), str(one.path)) for one in manager.worktrees.list_named()]
+    found = [(one.name, manager.worktrees.describe(one), str(one.path)) for one in manager.worktrees.list_named()]
     document: list[dict[str, Any]] = [dict(zip(("name", "changes", "path"), one, strict=True)) for one in found]
     print_result(document, format_table(("worktree", "changes", "folder"), found, "No worktrees."), as_json=as_json)
 
@@ -79,6 +80,6 @@ def drop(name: str, workspace: str | None, yes: bool) -> None:
 
 def _finish(manager: WorktreeManager, name: str, ending: Ending, yes: bool) -> None:
     found = manager.worktrees.get(name)
-    if question := manager.ask_before(found, ending):
+    if question := manager.worktrees.find_question(found, ending):
         confirm_or_fail(make_printable(question), yes)
     print(clean_lines(manager.finish(found, ending)))

@@ -2,7 +2,7 @@
 
 `Worktrees(workspace, …)` belongs to one repository. There are two kinds of worktrees:
 
-- `create(name)`: on a branch of that name, from the last commit. It stays until `merge` or `drop`.
+- `create(name)`: on a branch of that name, from the last commit. It stays until `finish`.
 - `create_copy()`: without a branch, from the workspace's files as they are now, uncommitted ones included. Read its
   changes with `diff` or `read_patch`, bring them into the workspace with `apply` or `apply_patch`, and always end with
   `remove`. Copies of a process that was killed are removed by the next `create_copy`; their files stay reachable below
@@ -23,11 +23,13 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Literal
 
 from ollm.config.settings import WorktreeSettings
 from ollm.domain.clock import make_id
 from ollm.domain.errors import OllmError, UsageError
 from ollm.domain.struct import Data
+from ollm.domain.text import format_names
 from ollm.store.workspace_place import find_repository, get_worktree_directory
 from ollm.system.atomic import lock_directory
 from ollm.system.git_commands import GitCommands
@@ -39,6 +41,7 @@ DIFF = ("diff-tree", "-r", "--no-ext-diff", "--no-textconv", "--find-renames")  
 UNFINISHED = ("MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply")
 CREATED = "refs/ollm/created"  # names of the branches that we made
 DROPPED = "refs/ollm/dropped"  # what was dropped stays reachable here
+Ending = Literal["merge", "drop"]
 _COPY = re.compile(r"\.copy-(\d+)-\w+")
 
 
@@ -291,10 +294,6 @@ class Worktrees(GitCommands):
         """List the files that differ from the base, relative to the top of the repository."""
         return self.diff(worktree, "--name-only", "--no-renames", "-z").split("\0")[:-1]
 
-    def list_steering(self, worktree: Worktree) -> list[str]:
-        """List the changed files that steer editors, agents or CI."""
-        return [name for name in self.list_changes(worktree) if find_steering_name(name)]
-
     def commit_changes(self, worktree: Worktree, message: str) -> str:
         """Commit the changes of a copy on top of its base, outside of all branches, and return the commit."""
         words = ("commit-tree", self._write_tree(worktree.path), "-p", worktree.base, "-m", message)
@@ -315,20 +314,36 @@ class Worktrees(GitCommands):
             self._git(worktree.path, "commit", "--quiet", "--no-verify", "-m", message, identity=True)
         return self._git(worktree.path, "rev-parse", "HEAD").strip()
 
-    def merge(self, worktree: Worktree, message: str) -> str:
-        """Merge a worktree into the branch of the main workspace, remove it and its branch, and return a sentence. If
-        that is not possible everything stays as it is, apart from a commit in the worktree."""
-        for top in (self.top, worktree.path):
-            self._refuse_unfinished(top)
-        commit, head = self.save(worktree, message), self._read_head()
+    def finish(self, worktree: Worktree, ending: Ending, message: str) -> str:
+        """Save the work of a worktree, merge it into the branch of the main workspace or keep it reachable, and remove
+        the worktree and its branch. Returns a sentence. If that is not possible everything stays as it is, apart from a
+        commit in the worktree; so does a branch that was there before."""
+        if ending == "merge":
+            for top in (self.top, worktree.path):
+                self._refuse_unfinished(top)
+        commit = self.save(worktree, message)
+        told = self._merge(worktree, commit) if ending == "merge" else self._drop(worktree, commit)
+        return told + self._remove_saved(worktree, dropped=ending == "drop")
+
+    def _merge(self, worktree: Worktree, commit: str) -> str:
+        head = self._read_head()
         merged = self._merge_inside(worktree, head, commit)
         try:
             self._git(self.top, "merge", "--quiet", "--ff-only", "--no-squash", "--no-overwrite-ignore", merged)
         except OllmError as error:
             raise OllmError(f"Nothing was merged: {error.message}") from error
         names = self._git(self.top, *DIFF, "--name-only", head, "HEAD").split("\n")[:-1]
-        kept = self._remove_saved(worktree)
-        return f"Merged {worktree.name} into {self._name_head()}: {_name_files(names) or 'no changes'}.{kept}"
+        return f"Merged {worktree.name} into {self._name_head()}: {_name_files(names) or 'no changes'}."
+
+    def _drop(self, worktree: Worktree, commit: str) -> str:
+        """Keep the work reachable, and say how to get it back."""
+        if self._git(self.top, "rev-list", "--count", f"HEAD..{commit}").strip() == "0":
+            return f"Removed {worktree.name}. It had no changes."
+        self.keep_dropped(worktree.name, commit)
+        ours = self._is_ours(worktree)
+        free = worktree.name if ours else f"{worktree.name}-{commit[:7]}"
+        back = f" To get it back: `git branch {free} {commit[:12]}`." if ours or not worktree.branch else ""
+        return f"Dropped {worktree.name}.{back}"
 
     def _merge_inside(self, worktree: Worktree, head: str, commit: str) -> str:
         """Merge in the worktree, where a conflict can be undone without touching uncommitted work. Returns a commit
@@ -364,17 +379,6 @@ class Worktrees(GitCommands):
         lines = self._git(path, "ls-files", "--stage", "-z").split("\0")
         return [line.partition("\t")[2] for line in lines if line.startswith("160000 ")]
 
-    def drop(self, worktree: Worktree, message: str) -> str:
-        """Remove a worktree and its branch, and return a sentence that says how to get the work back. A branch that
-        was there before stays."""
-        commit, ours = self.save(worktree, message), self._is_ours(worktree)
-        if self._git(self.top, "rev-list", "--count", f"HEAD..{commit}").strip() == "0":
-            return f"Removed {worktree.name}. It had no changes.{self._remove_saved(worktree, dropped=True)}"
-        self.keep_dropped(worktree.name, commit)
-        free = worktree.name if ours else f"{worktree.name}-{commit[:7]}"
-        back = f" To get it back: `git branch {free} {commit[:12]}`." if ours or not worktree.branch else ""
-        return f"Dropped {worktree.name}.{back}{self._remove_saved(worktree, dropped=True)}"
-
     def keep_dropped(self, name: str, commit: str) -> str:
         """Keep a commit reachable, and return the reference."""
         self._git(self.top, "update-ref", reference := f"{DROPPED}/{name}-{commit[:12]}", commit)
@@ -385,11 +389,20 @@ class Worktrees(GitCommands):
         known = self._git(self.top, "rev-parse", "--quiet", "--verify", f"{CREATED}/{worktree.name}", check=False)
         return bool(known) and worktree.branch == worktree.name
 
-    def list_lost(self, worktree: Worktree) -> str:
-        """Name the ignored files and folders that a drop deletes, apart from those of the setup."""
-        return _name_files(self._list_new(worktree.path, self._list_ignored(worktree.path)))
+    def find_question(self, worktree: Worktree, ending: Ending) -> str:
+        """Return the question that the person must answer before the end, or "" if there is none."""
+        if ending == "merge":
+            names = ", ".join(name for name in self.list_changes(worktree) if find_steering_name(name))
+            return f"The worktree {worktree.name} changes files that steer tools: {names}. Merge it?" if names else ""
+        ignored = _name_files(self._list_new(worktree.path, self._list_ignored(worktree.path)))
+        lost = f" Files that git ignores are deleted: {ignored}." if ignored else ""
+        return f"Drop the worktree {worktree.name} ({self.describe(worktree)})?{lost}"
 
-    def _remove_saved(self, worktree: Worktree, *, dropped: bool = False) -> str:
+    def describe(self, worktree: Worktree) -> str:
+        """Describe the changes of a worktree in a few words."""
+        return self.diff(worktree, "--shortstat").strip() or "no changes"
+
+    def _remove_saved(self, worktree: Worktree, *, dropped: bool) -> str:
         """Remove a worktree whose work is committed, and its branch. Returns a sentence about what stays. An ignored
         file is only deleted if the worktree is `dropped`; ignored folders have what programs make."""
         path = worktree.path
@@ -444,5 +457,4 @@ def _is_left_out(name: str) -> bool:
 
 
 def _name_files(names: list[str]) -> str:
-    more = f" and {len(names) - MAX_NAMED_FILES} more" if len(names) > MAX_NAMED_FILES else ""
-    return ", ".join(names[:MAX_NAMED_FILES]) + more
+    return format_names(names, MAX_NAMED_FILES)

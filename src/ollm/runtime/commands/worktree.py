@@ -32,7 +32,7 @@ async def worktree(conversation: ConversationParts, arguments: str) -> CommandRe
 
 def _list_worktrees(actions: WorktreeActions) -> CommandReply:
     current = actions.find_current()
-    found = [(one.name, actions.describe(one), str(one.path)) for one in actions.worktrees.list_named()]
+    found = [(one.name, actions.worktrees.describe(one), str(one.path)) for one in actions.worktrees.list_named()]
     rows = [(f"**{name}**" if current and name == current.name else name, *rest) for name, *rest in found]
     text = (
         render_table(("worktree", "changes", "folder"), rows) if rows else "No worktrees. `/worktree NAME` makes one."
@@ -46,7 +46,7 @@ def _finish(actions: WorktreeActions, ending: Literal["merge", "drop"], words: l
     chosen = actions.worktrees.get(names[0]) if names else current
     if chosen is None or len(names) > 1:
         raise WrongUsage
-    if not sure and (question := actions.ask_before(chosen, ending)):
+    if not sure and (question := actions.worktrees.find_question(chosen, ending)):
         return CommandReply(text=f"{question} To confirm: `/worktree {' '.join((ending, *names))} yes`.", ok=False)
     if current is None or chosen.name != current.name:
         return CommandReply(text=actions.finish(chosen, ending))
