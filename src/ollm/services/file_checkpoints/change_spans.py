@@ -47,16 +47,12 @@ class LookFurther(Exception):  # noqa: N818 - not a fault: the caller looks at t
 
 
 def find_named_files(objects: FileObjects, root: Path, tree: bytes, names: Iterable[str]) -> tuple[str, ...]:
-    """Resolve the files that a call names to paths from the root. Raises LookFurther unless the tree holds each as a
-    file: a new one needs the ignore rules, and a rule file changes which files are covered."""
+    """Resolve the files that a call names to paths from the root. Returns () unless the tree holds each as a file: a
+    new one needs the ignore rules, and a rule file changes which files are covered."""
     real = os.path.realpath(root)
-    found = []
-    for name in names:
-        path = os.path.relpath(os.path.realpath(os.path.join(real, name)), real)  # noqa: PTH118
-        if os.path.basename(path) in RULE_FILES or not _is_file(objects, tree, path):  # noqa: PTH119
-            raise LookFurther
-        found.append(path)
-    return tuple(dict.fromkeys(found))
+    found = [os.path.relpath(os.path.realpath(os.path.join(real, name)), real) for name in names]  # noqa: PTH118
+    is_known = all(path.rpartition("/")[2] not in RULE_FILES and _is_file(objects, tree, path) for path in found)
+    return tuple(dict.fromkeys(found)) if is_known else ()
 
 
 def renew_files(objects: FileObjects, root: Path, tree: bytes, paths: Iterable[str], max_file_bytes: int) -> bytes:
@@ -275,7 +271,7 @@ class ChangeSpans:
             files=tree.files,
             ignored=tree.ignored,
             uncovered=tree.uncovered,
-            named=self._find_named(tree.digest, names),
+            named=find_named_files(self.objects, self.root, tree.digest, names or ()),
         )
 
     def _write_record(self, session_id: str, **fields: Any) -> CheckpointRecord:
@@ -284,19 +280,13 @@ class ChangeSpans:
         records.add(record)
         return record
 
-    def _find_named(self, tree: bytes, names: Sequence[str] | None) -> tuple[str, ...]:
-        try:
-            return find_named_files(self.objects, self.root, tree, names or ())
-        except LookFurther:
-            return ()
-
     def _begin_named(self, session_id: str, message_id: int, names: Sequence[str]) -> CheckpointRecord | None:
         """Begin another span of a turn from the end of the last one. Returns None if a full scan is needed."""
         last = self._newest[1] if self._newest and self._newest[0] == session_id else None
         if last is None or last.message_id != message_id:
             return None
         begin = bytes.fromhex(last.end)
-        if not (named := self._find_named(begin, names)):
+        if not (named := find_named_files(self.objects, self.root, begin, names)):
             return None
         try:
             begin = self._renew(begin, named)

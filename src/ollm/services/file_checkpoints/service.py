@@ -31,7 +31,6 @@ from ollm.services.file_checkpoints.restore import (
     list_unsaved,
     make_editor_change,
     make_journal_steps,
-    observe_path,
     open_below,
     peek_journal,
     remove_journal,
@@ -47,7 +46,6 @@ from ollm.services.file_checkpoints.tree import (
     apply_changes,
     compare_trees,
     drop_hidden,
-    is_same_state,
     plan_steps,
 )
 from ollm.store.file_objects import FileObjects, ScratchObjects
@@ -86,7 +84,8 @@ class CheckpointView:
         """Plan the return to the start of a record."""
         target = bytes.fromhex(start.begin)
         found = drop_hidden(compare_trees(self._objects, self._now.digest, target, hidden=True))
-        changes = [change for change in found if not self._is_as_then(change)]
+        # A path that is now ignored may be unchanged: then only the ignore rule changed.
+        changes = [c for c in found if c.before is None or c.before.kind != "i" or not is_done(self._root, c)]
         others = {} if force else self._find_foreign_paths(session_id, start)
         steps, skipped = plan_steps(changes, others, self._find_flaw)
         return RestorePlan(
@@ -106,15 +105,6 @@ class CheckpointView:
         except StorageError as error:
             return str(error)
         return ""
-
-    def _is_as_then(self, change: PathChange) -> bool:
-        """Return True if a path that is now ignored is unchanged, so that only the ignore rule changed."""
-        if change.before is None or change.before.kind != "i":
-            return False
-        try:
-            return is_same_state(observe_path(self._root, change.path), change.after)
-        except (OSError, LinkFound):
-            return False
 
     def _find_foreign_paths(self, session_id: str, start: CheckpointRecord) -> dict[str, str]:
         """Find changes made between and after the turns of this session or in turns of others, with the reason they
@@ -218,7 +208,11 @@ class FileCheckpoints(ChangeSpans):
         """Execute a plan. Returns the record that can undo it, the result, and its id. If the conversation is rewound
         too, the restore is in progress until `finish_restore`."""
         with self.objects.hold_lock():
-            self._require_no_other_restore(session_id)
+            if (other := peek_journal(self.objects)) is not None and other.session_id != session_id:
+                raise BusyError(
+                    "Another session is putting files of this folder back right now.",
+                    action="Wait for it, look what changed, and try again.",
+                )
             record = self._add_record(session_id, message_id, kind, plan)
             journal = RestoreJournal(
                 id=os.urandom(8).hex(),
@@ -246,14 +240,6 @@ class FileCheckpoints(ChangeSpans):
         journal = peek_journal(self.objects)
         if journal is None or journal.id == self._restore_id:  # else it is another session's
             remove_journal(self.objects)
-
-    def _require_no_other_restore(self, session_id: str) -> None:
-        journal = peek_journal(self.objects)
-        if journal is not None and journal.session_id != session_id:
-            raise BusyError(
-                "Another session is putting files of this folder back right now.",
-                action="Wait for it, look what changed, and try again.",
-            )
 
     def find_interrupted(self) -> InterruptedRestore | None:
         """Find an interrupted restore with its remaining steps. Writes nothing."""

@@ -245,13 +245,10 @@ def plan_steps(
             steps.append(change)
         elif why != "hidden":
             skipped.append(SkippedPath(path=change.path, why=why))
-    return order_steps(drop_foreign_folders(steps, others)), tuple(skipped)
-
-
-def drop_foreign_folders(steps: list[PathChange], others: Mapping[str, str]) -> list[PathChange]:
-    """Drop directories that others created, removed or changed, unless a restored file needs them."""
+    # Directories that others created, removed or changed stay, unless a restored file needs them.
     needed = {parent for path, _, after in steps if after is not None for parent in list_parents(path)}
-    return [step for step in steps if not is_directory_only(step) or step.path not in others or step.path in needed]
+    wanted = [s for s in steps if not is_directory_only(s) or s.path not in others or s.path in needed]
+    return order_steps(wanted), tuple(skipped)
 
 
 def list_parents(path: str) -> list[str]:
@@ -263,20 +260,15 @@ def drop_hidden(changes: Iterable[PathChange]) -> list[PathChange]:
     """Drop new ignored names, such as build output and caches. If the ignore file above such a name changed as well, it
     stays among the changes, to be reported."""
     found = list(changes)
-    folders = tuple(path.rpartition("/")[0] for path, _, _ in found if path.rpartition("/")[2] in RULE_FILES)
-    return [change for change in found if not is_new_hidden(change) or is_named(change.path, folders)]
+    rules = [path for path, _, _ in found if path.rpartition("/")[2] in RULE_FILES]
+    folders = tuple(path[: path.rfind("/") + 1] for path in rules)
 
+    def is_reported(change: PathChange) -> bool:
+        if change.after is not None or change.before is None or change.before.kind != "i":
+            return True
+        return change.path.startswith(folders) and change.path.rpartition("/")[2] not in NEVER_TOUCHED
 
-def is_new_hidden(change: PathChange) -> bool:
-    return change.after is None and change.before is not None and change.before.kind == "i"
-
-
-def is_named(path: str, folders: Iterable[str]) -> bool:
-    return path.rpartition("/")[2] not in NEVER_TOUCHED and is_below(path, folders)
-
-
-def is_below(path: str, folders: Iterable[str]) -> bool:
-    return any(not folder or path.startswith(f"{folder}/") for folder in folders)
+    return [change for change in found if is_reported(change)]
 
 
 def find_obstacle(change: PathChange, others: Mapping[str, str], find_flaw: Callable[[bytes], str]) -> str:
