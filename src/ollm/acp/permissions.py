@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import get_args
 
 from ollm.acp.updates import ToolCallViews, is_path, render_text, shorten_title
 from ollm.domain.messages import JsonObject
+from ollm.domain.text import format_names
 from ollm.domain.tools import ConfirmationAnswer, ConfirmationDetails, GrantScope
 from ollm.policy.trust import TrustBook, TrustState
 from ollm.runtime.base import Status
 from ollm.runtime.conversation import LocalConversation
 from ollm.system.terminal_text import clean_lines, make_printable
 
-SCOPES: dict[str, GrantScope] = {
-    "once": "once",
-    "session": "session",
-    "always": "always",
-    "prefix": "always",
-    "everywhere": "everywhere",
-}
+SCOPES: dict[str, GrantScope] = {scope: scope for scope in get_args(GrantScope)} | {"prefix": "always"}
 REJECT = "reject"
 
 
@@ -111,9 +107,9 @@ def describe_trust(state: TrustState) -> tuple[str, ...]:
     """Describe the trust of a workspace when a session is opened."""
     if not state.unanswered:
         return ()
-    names = ", ".join(make_printable(name) for name in state.files[:3]) + (", …" if len(state.files) > 3 else "")
-    without = f"works without {names}" if names else "works without what it had"
-    return (f"This workspace is not trusted: this thread {without}. Your first message asks whether to trust it.",)
+    names = format_names([make_printable(name) for name in state.files], 3) or "what it had"
+    text = f"This workspace is not trusted: this thread works without {names}."
+    return (f"{text} Your first message asks whether to trust it.",)
 
 
 def build_trust_question(state: TrustState) -> JsonObject:

@@ -24,6 +24,7 @@ from ollm.domain.events import (
 )
 from ollm.domain.messages import JsonObject
 from ollm.domain.struct import Data
+from ollm.domain.text import shorten_line
 from ollm.domain.tools import FileChange, Todo, ToolCategory, ToolResult
 from ollm.system.terminal_text import make_printable, strip_controls
 from ollm.tools.framework.base import ToolRegistry, ToolSpec
@@ -79,16 +80,6 @@ class ToolCallViews:
             shown.append(render_text(text))
         images = [{"type": "image", "data": image.data, "mimeType": image.media_type} for image in result.images]
         return [*shown, *({"type": "content", "content": image} for image in images)]
-
-    def render_finish(self, event: ToolFinished, changes: tuple[FileChange, ...]) -> JsonObject:
-        """Render the end of a call. `changes` are those shown in its confirmation."""
-        return {
-            "sessionUpdate": "tool_call_update",
-            "toolCallId": event.call_id,
-            "status": "completed" if event.status == "ok" else "failed",
-            "content": self.render_result(event.result, changes),
-            "rawOutput": render_raw_output(event.status, event.result),
-        }
 
     def _find_locations(self, spec: ToolSpec | None, arguments: JsonObject) -> Iterable[JsonObject]:
         if spec is None:
@@ -158,8 +149,7 @@ def join_lines(lines: list[str]) -> str:
 
 
 def shorten_title(text: str) -> str:
-    first = make_printable(text.strip())
-    return first if len(first) <= MAX_TITLE_CHARS else f"{first[: MAX_TITLE_CHARS - 1]}…"
+    return shorten_line(make_printable(text.strip()), MAX_TITLE_CHARS)
 
 
 def make_valid(text: str) -> str:
@@ -251,7 +241,12 @@ class UpdateRenderer:
         return [make_call_update(event.call_id, content=[render_text(text)])]
 
     def _render_finish(self, event: ToolFinished) -> list[JsonObject]:
-        finished = self._views.render_finish(event, self._changes.pop(event.call_id, ()))
+        finished = make_call_update(
+            event.call_id,
+            status="completed" if event.status == "ok" else "failed",
+            content=self._views.render_result(event.result, self._changes.pop(event.call_id, ())),
+            rawOutput=render_raw_output(event.status, event.result),
+        )
         if self._shows_terminal(event.call_id):
             error = event.result.error
             shown = {"type": "terminal", "terminalId": event.call_id}

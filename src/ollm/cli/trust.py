@@ -9,6 +9,7 @@ import click
 from ollm.app.process import ProcessScope
 from ollm.cli.options import format_table, json_option, print_result, resolve_workspace
 from ollm.domain.clock import format_age
+from ollm.domain.text import format_names
 from ollm.policy.trust import TrustBook, TrustState
 from ollm.system.terminal_text import make_printable
 
@@ -78,6 +79,6 @@ def describe_untrusted(book: TrustBook, workspace: Path) -> str:
     state = book.get_state(workspace)
     if not state.unanswered:
         return ""
-    names = ", ".join(make_printable(name) for name in state.files[:3]) + (", …" if len(state.files) > 3 else "")
+    names = format_names([make_printable(name) for name in state.files], 3)
     place = make_printable(state.workspace)
     return f"{place} is not trusted, so these files are ignored: {names}. Run `ollm trust` to use them."

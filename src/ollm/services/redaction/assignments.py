@@ -207,18 +207,11 @@ def _find_unseparated_value(text: str, before: str, place: AssignmentContext, en
         value = get_pattern("inline_value").match(text, said.end())
         return _trim_span(value) if value and get_pattern("mixed").fullmatch(value[0].rstrip(".,;!?")) else None
     space = get_pattern("space").match(text, end)
-    if space is None:
-        return None
+    if space is None or (place.family is NameSensitivity.WEAK and get_pattern("uuid").match(text, space.end())):
+        return None  # an id after an option such as `--session` is not a secret
     is_named = place.name.startswith("-") or before.strip() in ("ENV", "ARG")
     is_quoted = place.family is NameSensitivity.PASSWORD and text[space.end()] in "\"'"
-    return _find_spaced_value(text, space.end(), place) if is_named or is_quoted else None
-
-
-def _find_spaced_value(text: str, start: int, place: AssignmentContext) -> tuple[int, int] | None:
-    """Find the value after an option. An id after an option such as `--session` is not a secret."""
-    if place.family is NameSensitivity.WEAK and get_pattern("uuid").match(text, start):
-        return None
-    span = _find_value(text, start, place)
+    span = _find_value(text, space.end(), place) if is_named or is_quoted else None
     return None if span is None or " " in text[span[0] : span[1]] else span
 
 
