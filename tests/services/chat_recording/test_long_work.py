@@ -93,7 +93,7 @@ async def test_what_is_recorded_waits_while_a_large_session_is_folded_and_a_smal
         begun.set()
         return go_on.wait(30)
 
-    folding = asyncio.ensure_future(work.fold(writer, fold))
+    folding = asyncio.ensure_future(work.run(writer, fold))
     while not begun.is_set():
         await asyncio.sleep(0.001)
     waiting = asyncio.ensure_future(work.wait_until_free(session))
@@ -107,7 +107,7 @@ async def test_what_is_recorded_waits_while_a_large_session_is_folded_and_a_smal
     writer.abandon()
 
     small, _ = await work.open_session(other, 0)
-    assert await work.fold(small, fold) is fold
+    assert await work.run(small, fold) is fold
     small.abandon()
 
 

@@ -17,7 +17,7 @@ Done = TypeVar("Done")
 
 
 class LongWork:
-    """Sessions being folded in a thread. Records for them wait."""
+    """Sessions that a thread works on. Records for them wait."""
 
     def __init__(self, files: SessionFiles) -> None:
         self._files = files
@@ -45,13 +45,13 @@ class LongWork:
                 writer.abandon()
             raise
 
-    async def fold(self, writer: SessionWriter, fold: Callable[[], bool]) -> Callable[[], bool]:
-        """Return `fold`, or a function that gives its result if it already ran in a thread."""
+    async def run(self, writer: SessionWriter, work: Callable[[], Done]) -> Callable[[], Done]:
+        """Return `work`, or a function that gives its result if it already ran in a thread."""
         if writer.journal_size + writer.document_size < LONG_WORK_BYTES:
-            return fold
+            return work
         busy = self.folding[writer.session_id] = asyncio.Event()
         try:
-            return await run_to_end(fold)
+            return await run_to_end(work)
         finally:
             del self.folding[writer.session_id]
             busy.set()

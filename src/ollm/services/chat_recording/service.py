@@ -9,6 +9,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -76,11 +77,11 @@ class GuardedWrites:
             self._emit(Notice(session_id=session_id, level="info", text="Saving works again."))
         return done
 
-    def close(self, writer: SessionWriter, note: Callable[[], None]) -> bool:
+    def close(self, writer: SessionWriter) -> bool:
         """Close the session. Return True if its journal was folded. Data that is safe in the journal may stay there;
         other data is copied elsewhere, and `UnsavedError` names the copy."""
         try:
-            folded = writer.close(note)
+            folded = writer.close()
         except StorageError as error:
             if not writer.is_saved:
                 raise self._make_unsaved_error(writer, error, rescue=True) from error
@@ -292,17 +293,17 @@ class ChatRecordingService:
     async def save_session(self, session_id: str) -> None:
         """Fold everything recorded into the document, now."""
         writer = await self._get_free_writer(session_id)
-        if self._attempts.attempt_write(session_id, await self._long.fold(writer, writer.fold)):
+        if self._attempts.attempt_write(session_id, await self._long.run(writer, writer.fold)):
             self._emit(SessionSaved(session_id=session_id))
 
     async def end_turn(self, session_id: str) -> None:
         """End a turn: write pending data, and fold the journal into the document if due."""
         writer = await self._get_free_writer(session_id)
-        folded = self._attempts.attempt_write(session_id, await self._long.fold(writer, writer.fold_when_due))
+        folded = self._attempts.attempt_write(session_id, await self._long.run(writer, writer.fold_when_due))
         if folded:
             self._emit(SessionSaved(session_id=session_id))
         if folded or self._clock() - self._noted.setdefault(session_id, self._clock()) > INDEX_INTERVAL:
-            self._update_index(writer)
+            await self._update_index(writer)
 
     async def fork_session(self, session_id: str, number: int | None = None) -> Fork:
         """Copy a session up to message `number`, or all of it, to a new closed session. The original stays as it is."""
@@ -333,8 +334,9 @@ class ChatRecordingService:
                 self._attempts.attempt_write(session_id, self._library.delete_alone, session_id)
             return
         try:
-            if self._attempts.close(writer, lambda: self._update_index(writer)):
+            if self._attempts.close(writer):
                 self._emit(SessionSaved(session_id=session_id))
+            await self._update_index(writer)
         finally:
             writer.abandon()
 
@@ -410,13 +412,11 @@ class ChatRecordingService:
             text = format_removed_notice(gone, self._settings.trash_days)
             self._emit(Notice(session_id=session_id, level="info", text=text))
 
-    def _update_index(self, writer: SessionWriter) -> None:
+    async def _update_index(self, writer: SessionWriter) -> None:
         """Update the index entry of a large session, but not while an answer is being recorded."""
-        big = writer.document_size + writer.journal_size >= MIN_KNOWN_BYTES
-        if self._library.index and big and writer.is_saved and not writer.has_partial:
-            from ollm.store.session_index.entries import make_writer_row
-
-            self._library.index.update_session(writer.session_id, make_writer_row(writer), writer.make_known())
+        index, big = self._library.index, writer.document_size + writer.journal_size >= MIN_KNOWN_BYTES
+        if index and big and writer.is_saved and not writer.has_partial:
+            (await self._long.run(writer, partial(index.update_apart, writer.session_id)))()
             self._noted[writer.session_id] = self._clock()
 
 

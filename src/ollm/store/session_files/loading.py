@@ -18,7 +18,6 @@ from ollm.domain.tools import ErrorInfo, RecordedResult, ToolCallRecord
 from ollm.store.session_files import document, journal
 from ollm.store.session_files.journal import read_call_number
 from ollm.store.session_files.reader import SessionReader
-from ollm.store.session_files.waypoints import KnownState
 
 _take_entry, _take_line = itemgetter(0), itemgetter(1)
 _OTHERS = tuple(b'{"role":"%s"' % role for role in (b"assistant", b"tool", b"system"))  # how we write their messages
@@ -40,7 +39,6 @@ class LoadedSession(Data, frozen=True):
     message_count: int = 0  # finished ones that were read, and the number of the last
     last_number: int = 0
     journal_good: int = 0
-    known: KnownState | None = None  # of the files, if they are as we write them
 
     @property
     def is_unfinished(self) -> bool:
@@ -151,7 +149,6 @@ def load_session(stream: SessionStream, after: int = 0) -> LoadedSession:
         last_number=last,
         partial=reader.partial,
         journal_good=reader.journal_good,
-        known=reader.make_known(count, last, calls_so_far),
     )
 
 

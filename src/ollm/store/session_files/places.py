@@ -223,11 +223,6 @@ class DocumentGuard:
         self._known: _Identity | None = None
         self._content: bytes | None = None
 
-    @property
-    def stamp(self) -> str:
-        """Stamp that distinguishes the document from a replacement by another program."""
-        return ",".join(map(str, self._known[1:])) if self._known else ""
-
     def watch(self) -> None:
         """Watch the document in its current state."""
         self.close()

@@ -87,7 +87,7 @@ class SessionFiles:
         """Read a session open in this process, saved or not; with `page` at least that much of it."""
         from ollm.store.session_files.loading import SessionStream, load_session
 
-        part = _make_part(writer.make_known(), page) if page else None
+        part = _make_part(self._find_state(writer.session_id), page) if page else None
         with contextlib.closing(writer.open_reader(part)) as reader:
             reader.head = {**reader.head, **writer.head}
             return load_session(SessionStream(reader, writer.session_id, alive=True))

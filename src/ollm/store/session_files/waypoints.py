@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from itertools import zip_longest
 from typing import NamedTuple
 
 import msgspec
 
 from ollm.domain.messages import JsonObject
-from ollm.store.session_files.document import CALL, CLOSE, MESSAGE, MIDDLE, read_number
-from ollm.store.session_files.journal import read_call_key
 
 EVERY_MESSAGES, EVERY_BYTES = 256, 1 << 20
 MIN_KNOWN_BYTES = 256 * 1024  # Reading a smaller session whole is faster than asking the index.
@@ -55,7 +53,7 @@ FindKnown = Callable[[str], KnownState | None]
 
 
 class WaypointNotes:
-    """The waypoints of a session that is being read or written."""
+    """The waypoints of a session that is being read."""
 
     def __init__(self, known: KnownState | None = None) -> None:
         self._known = known.waypoints if known else []
@@ -83,21 +81,3 @@ class WaypointNotes:
     def list_waypoints(self) -> list[Waypoint]:
         places = zip_longest(self._messages, self._call_places, fillvalue=self.end.call_place)
         return [*self._known, *(Waypoint(*message, call) for message, call in places if isinstance(message, tuple))]
-
-    def watch(self, chunks: Iterable[bytes]) -> Iterator[bytes]:
-        """Pass on the parts of a document as `join_document` makes them, and note its waypoints."""
-        place = middle = 0
-        last = b""
-        for chunk in chunks:
-            if chunk.startswith(MESSAGE):
-                last = chunk
-                if chunk.startswith(REQUEST) and self.is_due(number := read_number(chunk), place):
-                    self.add_request(number, place)
-            elif chunk.startswith(CALL):
-                self.add_call(read_call_key(chunk).asker, place)
-            elif chunk == MIDDLE:
-                middle = place
-            elif chunk == CLOSE:
-                self.end = Waypoint(read_number(last) + 1, middle, place)
-            place += len(chunk)
-            yield chunk

@@ -17,7 +17,6 @@ from ollm.domain.messages import JsonObject, Message
 from ollm.store.session_files import document, journal
 from ollm.store.session_files.files import LAST_MESSAGE
 from ollm.store.session_files.places import DocumentGuard, SessionPlaces, keep_copies, restore_journal
-from ollm.store.session_files.waypoints import KnownState, WaypointNotes
 from ollm.system.atomic import AppendFile, make_private_directory, replace_file
 from ollm.system.locks import OwnerLock
 
@@ -58,8 +57,6 @@ class SessionWriter:
         self._written = False  # the document exists
         self._partial: journal.Parts = []
         self._running: dict[str, JsonObject] = {}
-        self._calls = 0  # the highest number in the id of a call
-        self._notes: WaypointNotes | None = None
         self._next_look = 0.0
 
     @property
@@ -107,8 +104,7 @@ class SessionWriter:
     def adopt(self, loaded: LoadedSession) -> None:
         """Continue with the existing files, cutting off a truncated journal line."""
         self.message_count, self.last_number = loaded.message_count, loaded.last_number
-        self._partial, self._calls = loaded.partial, loaded.calls_so_far
-        self._notes = WaypointNotes(loaded.known) if loaded.known else None
+        self._partial = loaded.partial
         self.document_size = self.document.path.stat().st_size
         self._written = True
         self.document.watch()
@@ -117,22 +113,6 @@ class SessionWriter:
             self._journal.truncate(loaded.journal_good)
         if not self._journal.ends_with(b"\n"):
             self._journal.append(b"\n")
-
-    def make_known(self) -> KnownState | None:
-        """Make the state of the files for the index, or return None if it is not known."""
-        if self._notes is None or not self.is_saved:
-            return None
-        return KnownState(
-            document=self.document.stamp,
-            journal=self._journal.path.stat().st_ino if self._journal.good else 0,
-            size=self._journal.good,
-            head=self.head,
-            count=self.message_count,
-            last=self.last_number,
-            calls=self._calls,
-            end=self._notes.end,
-            waypoints=self._notes.list_waypoints(),
-        )
 
     @contextmanager
     def batch_writes(self) -> Iterator[None]:
@@ -147,9 +127,6 @@ class SessionWriter:
 
     def record_message(self, at: str, message: Message, tokens: int) -> None:
         """Add a message. It replaces what was recorded of it while it was under way."""
-        place = self.document_size + self._journal.good + sum(map(len, self.pending))
-        if message.role == "user" and self._notes and self._notes.is_due(message.id, place):
-            self._notes.add_request(message.id, place)
         self._partial, self._streamed, self._pieces, self._next_text = [], [], 0, 0.0
         self.last_number = message.id
         self.message_count += 1
@@ -179,7 +156,6 @@ class SessionWriter:
     def record_call(self, at: str, call: JsonObject, tokens: int) -> None:
         """Record a call, or its changes since it started."""
         known = self._running.pop(call["id"], {})
-        self._calls = max(self._calls, journal.read_call_number(call["id"]))
         if call.get("status") == "running":
             self._running[call["id"]] = call
         changed = {name: value for name, value in call.items() if name == "id" or known.get(name, ...) != value}
@@ -231,12 +207,10 @@ class SessionWriter:
         try:
             from ollm.store.session_files.reader import SessionReader
 
-            notes = WaypointNotes()
             with contextlib.closing(SessionReader(self.document.path, self._journal.path)) as reader:
-                self.document_size = replace_file(self.document.path, notes.watch(self._iter_folded(reader)))
+                self.document_size = replace_file(self.document.path, self._iter_folded(reader))
         except OSError as error:
             raise self._make_error(error) from error
-        self._notes = notes
         self.document.watch()
         self._restart_journal()
         return True
@@ -261,22 +235,19 @@ class SessionWriter:
         self._displaced = False
 
     def _restore_files(self) -> None:
-        self._notes = None
         make_private_directory(self.directory)
         reports = [restore_journal(self._journal, now), self.document.restore()]
         self.reports += filter(None, reports)
         with contextlib.suppress(BusyError):
             self._lock.renew()
 
-    def close(self, note: Callable[[], None] | None = None) -> bool:
-        """Fold, remove the journal, call `note` before the lock is released. Returns True if it folded.
+    def close(self) -> bool:
+        """Fold, remove the journal and release the lock. Returns True if it folded.
 
         If this fails, the session is still open, and `abandon` releases it.
         """
         self._keep_interrupted()
         folded = self._fold_to_close()
-        if note:
-            note()
         self.abandon()
         return folded
 

@@ -7,7 +7,6 @@ import math
 import time
 import zlib
 from collections.abc import Callable
-from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -22,7 +21,6 @@ from ollm.store.session_files.journal import read_call_number
 from ollm.store.session_files.loading import make_partial_message, make_session
 from ollm.store.session_files.reader import SessionPart, SessionReader
 from ollm.store.session_files.waypoints import MIN_KNOWN_BYTES, KnownState
-from ollm.store.session_files.writer import SessionWriter
 from ollm.store.session_index.stamps import Stamp, make_batches
 from ollm.store.session_index.texts import (
     UNDER_WAY,
@@ -135,13 +133,10 @@ def update_row(
     session_id: str,
     stamp: Stamp,
     make_indexer: Callable[[Row], EntryIndexer] | None = None,
-    *,
-    line: SessionRow | None = None,
-    known: KnownState | None = None,
 ) -> Row:
     """Read new content of one session and write its row, unless another process has done so in the meantime."""
     row = index.load_rows(session_id).get(session_id)
-    if row and not line and row["text_stamp" if make_indexer else "stamp"] == stamp.text:
+    if row and row["text_stamp" if make_indexer else "stamp"] == stamp.text:
         return row
     values: Row = dict(row or {"session_id": session_id, "text_stamp": "", "text_number": 0})
     if "id" not in values:
@@ -150,8 +145,6 @@ def update_row(
     try:
         if make_indexer:
             values |= _read_text(index, stamp, row, values, make_indexer)
-        elif line:
-            values |= line._asdict() | {"known": pack_known(known)}
         else:
             line, known = read_changes(stamp, session_id, row, None)
             values |= line._asdict() | {"known": pack_known(known)}
@@ -267,12 +260,6 @@ def make_unread_row(stamp: Stamp, session_id: str) -> Row:
     """Make a list row for a session that was not read yet."""
     line = _make_unreadable_row(stamp, session_id)._replace(title=UNREAD_TITLE)
     return line._asdict() | {"session_id": session_id, "stamp": ""}
-
-
-def make_writer_row(writer: SessionWriter) -> SessionRow:
-    """Make the row of a session from its writer."""
-    described = make_session(writer.head, writer.session_id, datetime.now(UTC))
-    return _make_row(described, writer.message_count, writer.last_number)
 
 
 def _make_row(session: Session, count: int, last: int) -> SessionRow:

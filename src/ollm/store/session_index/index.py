@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     import sqlite3
 
     from ollm.store.session_files.waypoints import KnownState
-    from ollm.store.session_index.entries import SessionRow
 
 Progress = Callable[[int, int], None]  # bytes gone through, and all there are
 LIST_COLUMNS = (
@@ -124,8 +123,8 @@ class SessionIndex:
         if stamp:
             self.run_guarded(partial(refresh_text, self, session_id, stamp, seconds))
 
-    def update_session(self, session_id: str, line: SessionRow | None = None, known: KnownState | None = None) -> None:
-        """Update one session's row from its writer's `line`, or by reading the session. A busy index is left alone."""
+    def update_session(self, session_id: str) -> None:
+        """Update one session's row by reading what is new. A busy index is left alone."""
         import sqlite3
 
         from ollm.store.session_index.entries import update_row
@@ -133,7 +132,12 @@ class SessionIndex:
         with contextlib.suppress(sqlite3.Error, OSError):
             found = read_stamp(self.directory, session_id)
             if found:
-                self.run_transaction(partial(update_row, self, session_id, found, line=line, known=known))
+                self.run_transaction(partial(update_row, self, session_id, found))
+
+    def update_apart(self, session_id: str) -> None:
+        """Update one session's row over a connection of its own: any thread may ask."""
+        with contextlib.closing(SessionIndex(self.path, self.directory)) as index:
+            index.update_session(session_id)
 
     def erase(self, session_id: str) -> None:
         """Remove a session, so that no byte of it stays in the file."""

@@ -45,8 +45,8 @@ class Stamp(NamedTuple):
         """Return True if at most the journal differs from the stored text, and has not become shorter."""
         document, _, journal = known.partition("|")
         inode, size, _ = (*journal.split(","), "0", "0")[:3]
-        grown = self.journal and inode == str(self.journal[0]) and int(size) <= self.journal[1]
-        return document == self.document_text and bool(grown or journal == _format_stat(self.journal))
+        is_same = self.journal and inode == str(self.journal[0]) and int(size) <= self.journal[1]
+        return document == self.document_text and bool(is_same or journal in ("-", _format_stat(self.journal)))
 
 
 def read_stamp(directory: Path, session_id: str) -> Stamp | None:
