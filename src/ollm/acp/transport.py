@@ -23,6 +23,7 @@ from ollm import __version__
 from ollm.domain.errors import OllmError
 from ollm.domain.messages import JsonObject
 from ollm.domain.struct import Data
+from ollm.extensions.mcp.settings import make_server_name, read_server
 from ollm.providers.base import decode_json
 
 MAX_MESSAGE_BYTES = 64 * 1024 * 1024
@@ -275,8 +276,6 @@ SERVER_KEYS = ("type", "command", "args", "url")
 
 def read_servers(given: list[Any]) -> tuple[dict[str, JsonObject], tuple[str, ...]]:
     """Convert servers to settings by name, the first of each name, with a message for each unusable one."""
-    from ollm.extensions.mcp.settings import make_server_name, read_server
-
     found: dict[str, JsonObject] = {}
     problems: list[str] = []
     for sent in given:

@@ -128,8 +128,7 @@ class LineChat:
         self._busy = False
 
     async def run(self, ending: ShutdownHandler) -> CommandReply:
-        asked = getattr(self._conversation, "asked_to_close", lambda: False)
-        ending.attach(self._leave, lambda: bool(asked()))
+        ending.attach(self._leave, lambda: self._conversation)
         asyncio.get_running_loop().add_signal_handler(signal.SIGINT, self._interrupt_turn)
         status = await self._conversation.status()
         await self._greet(status)

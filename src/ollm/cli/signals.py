@@ -20,25 +20,25 @@ class ShutdownHandler:
         self.signal: signal.Signals | None = None
         self.sentence = ""
         self._leave: Callable[[], None] | None = None
-        self._asked: Callable[[], bool] = lambda: False
+        self._get_conversation: Callable[[], Conversation | None] = lambda: None
 
-    def attach(self, leave: Callable[[], None], asked: Callable[[], bool]) -> None:
-        """Register `leave`. `asked` returns True if another process wants the workspace."""
-        self._leave, self._asked = leave, asked
+    def attach(self, leave: Callable[[], None], get_conversation: Callable[[], Conversation | None]) -> None:
+        """Register `leave`, and the conversation whose workspace another process may want."""
+        self._leave, self._get_conversation = leave, get_conversation
         if self.signal or self.sentence:
             asyncio.get_running_loop().call_later(0.1, leave)
 
     @contextmanager
     def override_leave(self, leave: Callable[[], None]) -> Iterator[None]:
         """Close a list shown before the chat first, and then the chat."""
-        before, asked = self._leave, self._asked
-        self.attach(leave, asked)
+        before, get_conversation = self._leave, self._get_conversation
+        self.attach(leave, get_conversation)
         try:
             yield
         finally:
             self._leave = None
             if before:
-                self.attach(before, asked)
+                self.attach(before, get_conversation)
 
     def handle_signal(self, number: signal.Signals) -> None:
         self.signal = number
@@ -46,7 +46,8 @@ class ShutdownHandler:
             self._leave()
 
     def release_workspace(self) -> None:
-        if self._leave and self._asked():
+        asked = getattr(self._get_conversation(), "asked_to_close", None)  # the daemon checks its own
+        if self._leave and asked and asked():
             self.sentence = TAKEOVER_MESSAGE
             self._leave()
 

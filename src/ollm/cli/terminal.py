@@ -124,7 +124,7 @@ class Terminal:
 
     async def _run_screen(self) -> CommandReply:
         from ollm.cli.screen.application import create_chat_screen
-        from ollm.cli.screen.files import WorkspaceFiles
+        from ollm.cli.screen.input_field import WorkspaceFiles
 
         files = WorkspaceFiles(lambda: self._scope.discovery, self._start.workspace)
 
@@ -139,7 +139,7 @@ class Terminal:
         for text in filter(None, (self._take_text(), *self._typed_ahead)):
             screen.chat.submit(text)
         self._start = msgspec.structs.replace(self._start, announce=screen.view.note_wait)
-        self._ending.attach(screen.leave, lambda: is_close_requested(screen.chat.conversation))
+        self._ending.attach(screen.leave, lambda: screen.chat.conversation)
         with self._report_unsaved(), keep_unsent(lambda: screen.chat.queue):
             await screen.run(self._open_and_track)
         self._left, self._typed_ahead = screen.left or self._left, screen.chat.queue
@@ -304,12 +304,6 @@ def tune_garbage_collection() -> None:
     if not gc.get_freeze_count():
         gc.freeze()
         gc.set_threshold(GC_THRESHOLD_OBJECTS)
-
-
-def is_close_requested(conversation: Conversation | None) -> bool:
-    """Return True if another process wants this workspace; the daemon checks its own."""
-    asked = getattr(conversation, "asked_to_close", None)
-    return bool(asked and asked())
 
 
 def load_screen_settings(process: ProcessScope) -> ScreenSettings:

@@ -176,7 +176,12 @@ class ChatScreen:
         self._failure: OllmError | None = None
         self._group: asyncio.TaskGroup | None = None
         self.dialog = OptionDialog(self.chat, self._insert, self.spawn)
-        self.answers = AnswerKeys(self.questions, self.buffer, self._send_answer, self._accept_edits)
+        self.answers = AnswerKeys(
+            self.questions,
+            self.buffer,
+            lambda question, answer: self.spawn(self._respond(question, answer)),
+            lambda: self.spawn(self._set_approval("accept-edits")),
+        )
         self.offer_options, self.offer_messages = self.dialog.offer_options, self.dialog.offer_messages
         self.view = ScreenView(self.transcript, self.questions, self.dialog, lambda: self.chat.queue)
 
@@ -448,12 +453,6 @@ class ChatScreen:
     def _clear_hint(self) -> None:
         self.view.hint = ""
         self.app.invalidate()
-
-    def _accept_edits(self) -> None:
-        self.spawn(self._set_approval("accept-edits"))
-
-    def _send_answer(self, correlation_id: str, answer: ConfirmationAnswer) -> None:
-        self.spawn(self._respond(correlation_id, answer))
 
     async def _respond(self, correlation_id: str, answer: ConfirmationAnswer) -> None:
         assert self.chat.conversation

@@ -13,7 +13,7 @@ from ollm.archive.listing import list_archived_rows, search_archived
 from ollm.cli.options import format_table, make_progress, print_json, resolve_workspace, shared_options, warn
 from ollm.domain.clock import format_age, format_stamp, parse_stamp
 from ollm.domain.errors import UsageError
-from ollm.domain.text import format_count, shorten_ids
+from ollm.domain.text import format_count, shorten_ids, shorten_line
 from ollm.system.terminal_text import make_printable
 
 TITLE_CELLS, MODEL_CELLS, WORKSPACE_CELLS = 44, 20, 28
@@ -154,18 +154,13 @@ def _format_cells(row: dict[str, Any], short: Mapping[str, str]) -> tuple[str, .
     origin = ""
     if place := row.get("archive"):
         mark, origin = f"☁ {'● ' if place['inUse'] else ''}{mark}", f" ({place['owner']} on {place['host']})"
+    place = row["workspace"] or ""
     return (
         short[row["sessionId"]],
-        mark + cut_text(title or "(no title)", TITLE_CELLS - len(origin)) + origin,
+        mark + shorten_line(title or "(no title)", TITLE_CELLS - len(origin)) + origin,
         format_age(row["lastActivity"]),
-        cut_text(row["model"], MODEL_CELLS),
+        shorten_line(row["model"], MODEL_CELLS),
         str(row["messageCount"]),
         str(row["tokenCount"]),
-        cut_text(row["workspace"] or "", WORKSPACE_CELLS, keep_end=True),
+        place if len(place) <= WORKSPACE_CELLS else f"…{place[1 - WORKSPACE_CELLS :]}",
     )
-
-
-def cut_text(text: str, length: int, *, keep_end: bool = False) -> str:
-    if len(text) <= length:
-        return text
-    return "…" + text[-length + 1 :] if keep_end else text[: length - 1] + "…"

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
 from ollm.domain.clock import parse_epoch_ms
 from ollm.domain.session import arrange_forks
 from ollm.domain.struct import Data
@@ -56,11 +54,9 @@ class SessionList:
             moved = f"moved from {record.workspace}" if context.is_former(record.workspace) else ""
             return f"from {copied[record.session_id]}" if record.session_id in copied else moved
 
+        name = self._scope.name_worktree
         return [
-            msgspec.structs.replace(
-                make_item(record, count, describe(record), self._scope.name_worktree(record.workspace)),
-                one_shot=record.session_id in one_shots,
-            )
+            make_item(record, count, describe(record), record.session_id in one_shots, name(record.workspace))
             for record, count in context.list_counted_sessions()
         ]
 
@@ -90,7 +86,7 @@ def load_archived_items(process: ProcessScope, workspace: Path) -> list[SessionL
     return [make_archived_item(row, describe_place(row)) for row in list_workspace_rows(process, str(workspace))]
 
 
-def make_item(record: ChatSession, count: int | None, origin: str, worktree: str = "") -> SessionListItem:
+def make_item(record: ChatSession, count: int | None, origin: str, one_shot: bool, worktree: str) -> SessionListItem:
     return SessionListItem(
         session_id=record.session_id,
         title=f"[{worktree}] {record.title}" if worktree else record.title,
@@ -101,6 +97,7 @@ def make_item(record: ChatSession, count: int | None, origin: str, worktree: str
         last=extract_last_words(record.recent_messages),
         preview=record.summary,
         origin=origin,
+        one_shot=one_shot,
         parent=record.parent,
     )
 
