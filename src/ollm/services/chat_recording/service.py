@@ -155,6 +155,7 @@ class ChatRecordingService:
         self._writers: dict[str, SessionWriter] = {}
         self._attempts = GuardedWrites(self._writers, emit)
         self._noted: dict[str, datetime] = {}
+        self._limit_due: set[str] = set()  # new sessions that may be one too many
         self._long = LongWork(files)
         self._waiting_text: dict[str, asyncio.TimerHandle] = {}
         self._first: dict[str, Message] = {}  # of sessions from elsewhere: the words that name them
@@ -179,7 +180,8 @@ class ChatRecordingService:
         context_window: int | None = None,
         parent: ParentCall | None = None,
     ) -> str:
-        """Start a session. Its file exists when this returns. The oldest sessions are removed over the limit."""
+        """Start a session. Its file exists when this returns. The oldest sessions over the limit are removed when its
+        first turn ends, so that no request waits for that."""
         session_id, at = self._make_id(), format_stamp(self._clock())
         metadata = SessionMetadata(
             workspace=workspace, origin=origin, context_window=context_window, schema_version=SCHEMA_VERSION
@@ -200,7 +202,7 @@ class ChatRecordingService:
         writer.deferred = not self._settings.auto_save
         self._emit(SessionCreated(session_id=session_id, model=model, provider=provider))
         if parent is None:
-            self._enforce_limit(session_id)
+            self._limit_due.add(session_id)
         return session_id
 
     async def open_session(self, session_id: str, since: int = 0) -> LoadedSession:
@@ -304,6 +306,7 @@ class ChatRecordingService:
             self._emit(SessionSaved(session_id=session_id))
         if folded or self._clock() - self._noted.setdefault(session_id, self._clock()) > INDEX_INTERVAL:
             await self._update_index(writer)
+        self._enforce_limit(session_id)
 
     async def fork_session(self, session_id: str, number: int | None = None) -> Fork:
         """Copy a session up to message `number`, or all of it, to a new closed session. The original stays as it is."""
@@ -313,6 +316,7 @@ class ChatRecordingService:
         fork = fork_session(
             self._files, parse_id(session_id), number, self._make_id(), self._clock(), self._count_tokens
         )
+        self._limit_due.add(fork.session_id)
         self._enforce_limit(fork.session_id)
         return fork
 
@@ -333,6 +337,7 @@ class ChatRecordingService:
             if ours:
                 self._attempts.attempt_write(session_id, self._library.delete_alone, session_id)
             return
+        self._enforce_limit(session_id)
         try:
             if self._attempts.close(writer):
                 self._emit(SessionSaved(session_id=session_id))
@@ -403,6 +408,9 @@ class ChatRecordingService:
                 writer.change_fields(self._get_activity_time(writer), {}, {"title": title})
 
     def _enforce_limit(self, session_id: str) -> None:
+        if session_id not in self._limit_due:
+            return
+        self._limit_due.remove(session_id)
         try:
             gone = self._library.enforce_limit()
         except OllmError as error:
