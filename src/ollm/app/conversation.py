@@ -93,7 +93,7 @@ class ConversationScope:
         resumed_at = await resume_session(storage, parts, resumed) if resumed else 0
         observers = self.create_observers(parts, resumed_at)
         for observer in observers if resumed else ():
-            await observer.session_opened(storage.session.require_id(), resumed=True)
+            await observer.session_resumed(storage.session.require_id())
         return LocalConversation(parts, observers)
 
     async def find_wanted_session(self) -> str | None:
@@ -158,9 +158,12 @@ class ConversationScope:
                 resumed_at=resumed_at,
                 at_end=self.options.one_shot,
             ),
-            TemplateObserver(parts.state, lambda: update_tools(parts), brief=self.options.one_shot),
-            ModelFactsObserver(parts.state, parts.prompt, parts.stream.emit, self.process.model_facts.update),
         ]
+        if not (self.options.one_shot and parts.state.model.facts.server_mark is not None):  # a later chat looks again
+            observers.append(TemplateObserver(parts.state, lambda: update_tools(parts)))
+        observers.append(
+            ModelFactsObserver(parts.state, parts.prompt, parts.stream.emit, self.process.model_facts.update)
+        )
         if not self.options.one_shot and (embedder := self.storage.embedder):
             observers.append(EmbeddingObserver(embedder, lambda: self.storage.session.id))
         return [*observers, *self._create_outside_observers(parts)]

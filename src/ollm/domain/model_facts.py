@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Mapping
 from datetime import datetime, timedelta
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from msgspec import Meta
 from msgspec.structs import replace
@@ -13,6 +13,7 @@ from ollm.domain.struct import Data
 CallForm = Literal["unknown", "native", "blocks", "text", "constrained", "none"]
 ResultForm = Literal["tool", "user"]
 WrittenForm = Literal["fence", "tag", "function", "invoke", "mistral", "python", "json"]
+ALL_WRITTEN_FORMS: tuple[WrittenForm, ...] = get_args(WrittenForm)
 SystemForm = Literal["system", "user"]
 ThinkingForm = Literal["none", "separate", "tagged", "opened"]  # in the answer: with both tags, or only the last
 ShownThinking = Literal["none", "turn", "session"]  # of the thinking sent back, what the template shows the model

@@ -205,9 +205,9 @@ class OpenAICompatible(ServerProvider):
         return self._slots
 
     async def _stream_pieces(self, request: ChatRequest) -> AsyncGenerator[AnyPiece, None]:
-        assembly, path, body = StreamAssembler(), f"{self._api}/chat/completions", await self._build_body(request)
-        done = heard = False
+        path, body, done, heard = f"{self._api}/chat/completions", await self._build_body(request), False, False
         async with self._exchange.stream(path, body) as response, aclosing(_iter_events(response)) as events:
+            assembly = StreamAssembler()
             async for data in events:
                 heard = True
                 if done := data.strip() == DONE_MARK:

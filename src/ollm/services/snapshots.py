@@ -181,7 +181,7 @@ class SnapshotManager:
         self._emit = emit
         self._clock = clock
         self._ids = ids
-        self._thresholds: list[tuple[float, Callback]] = []
+        self.thresholds: list[tuple[float, Callback]] = []
         self._share = 0.0  # of the context that was full at the last check
         self._disabled_notice_shown = False
 
@@ -238,7 +238,7 @@ class SnapshotManager:
 
     def on_context_threshold(self, share: float, callback: Callback) -> None:
         """Call back when usage reaches `share`, and again only after it has dropped below."""
-        self._thresholds.append((share, callback))
+        self.thresholds.append((share, callback))
 
     def on_before_overflow(self, callback: Callback) -> None:
         """Call back when the context is 95 % full."""
@@ -247,7 +247,7 @@ class SnapshotManager:
     async def check_thresholds(self, current_tokens: int, max_tokens: int) -> None:
         """Check usage; called after each message."""
         before, self._share = self._share, current_tokens / max_tokens if max_tokens > 0 else 0.0
-        for share, callback in self._thresholds:
+        for share, callback in self.thresholds:
             if before < share <= self._share:
                 outcome = callback()
                 if inspect.isawaitable(outcome):

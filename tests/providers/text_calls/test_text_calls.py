@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ollm.domain.messages import ImagePart, PromptMessage, ToolCall
-from ollm.domain.model_facts import WrittenForm
+from ollm.domain.model_facts import ALL_WRITTEN_FORMS, WrittenForm
 from ollm.domain.tools import ToolSchema
 from ollm.providers.text_calls.rendering import (
     add_tool_list,
@@ -19,7 +19,7 @@ from ollm.providers.text_calls.rendering import (
 from ollm.providers.text_calls.repair import (
     repair_arguments,
 )
-from ollm.providers.text_calls.stream_parser import ALL_FORMS, CallStreamParser
+from ollm.providers.text_calls.stream_parser import CallStreamParser
 from tests.covers import covers
 
 RECORDED = json.loads((Path(__file__).parents[1] / "answers" / "recorded.json").read_text(encoding="utf-8"))
@@ -79,14 +79,14 @@ def test_a_call_in_the_models_own_form_counts_at_the_end_of_its_answer_alone(for
         assert heard(f"I look.\n{written}\n", form, size) == ("I look.\n", READ, "")
         for text in (f"{written}\nIt says hello.", f"See {written}", f"> {written}", f"~~~\n{written}\n~~~"):
             assert heard(text, form, size)[:2] == (text, [])
-        for other in ALL_FORMS:
+        for other in ALL_WRITTEN_FORMS:
             if other not in (form, "json" if form == "fence" else ""):
                 assert heard(written, other, size) == (written, [], "")
 
 
 @pytest.mark.parametrize("entry", RECORDED, ids=[f"{e['model']}: {e['asked']}"[:60] for e in RECORDED])
 def test_what_real_models_wrote_is_shown_or_called_as_a_whole(entry: dict[str, Any]) -> None:
-    for form in ALL_FORMS:
+    for form in ALL_WRITTEN_FORMS:
         shown, calls, mistake = heard(entry["answer"], form)
         assert calls == [] or [name for name, _ in calls] == entry["calls"]
         assert calls or mistake or shown == entry["answer"]
@@ -94,7 +94,7 @@ def test_what_real_models_wrote_is_shown_or_called_as_a_whole(entry: dict[str, A
 
 @given(st.text(alphabet="abc {}[]<>`\"':,\n/=_|tolcajsn", max_size=200), st.integers(1, 9))
 def test_no_text_is_lost_or_changed_however_it_is_cut(text: str, size: int) -> None:
-    parser = CallStreamParser(TOOLS, ALL_FORMS)
+    parser = CallStreamParser(TOOLS, ALL_WRITTEN_FORMS)
     shown = "".join(parser.feed(text[at : at + size]) for at in range(0, len(text), size)) + parser.finish()
 
     assert shown + parser.held == text
@@ -159,7 +159,7 @@ def test_a_flood_of_calls_is_cut_after_four() -> None:
 
 def test_a_very_deep_or_long_answer_takes_no_time() -> None:
     deep = '{"name": "read_file", "arguments": ' + "[" * 5000
-    plain = CallStreamParser(TOOLS, ALL_FORMS)
+    plain = CallStreamParser(TOOLS, ALL_WRITTEN_FORMS)
 
     assert heard(deep, "json", 500)[1] == []
     assert "".join(plain.feed("word ") for _ in range(20_000)) == "word " * 20_000

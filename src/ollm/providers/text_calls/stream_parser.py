@@ -49,7 +49,6 @@ PATTERNS: dict[WrittenForm, CallPattern] = {
     ),
     "json": _compile("{", r"[{\[]\s*[{\"]", r"([{\[](?:.*?[}\]](?=\s*(?:\n\s*\n|\Z))|.*))"),
 }
-ALL_FORMS = tuple(PATTERNS)
 
 
 class WrittenCalls(Data, frozen=True):

@@ -61,6 +61,7 @@ class Model:
         self.window = window
         self.said_window = window  # by the settings or the server, before it was learnt that less is served
         self.facts = self.counted = facts  # `counted`: by what the last request was sent
+        self.known = facts  # as saved
         self._stumbles = 0
         self._may_probe = True  # whether an unknown model calls in text, once
         self.reading = ReadingTime()

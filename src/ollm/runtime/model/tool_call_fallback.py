@@ -18,7 +18,7 @@ from ollm.domain.clock import monotonic
 from ollm.domain.context import Usage
 from ollm.domain.errors import ModelError, ToolsUnsupportedError
 from ollm.domain.messages import PromptMessage
-from ollm.domain.model_facts import ModelFacts, WrittenForm
+from ollm.domain.model_facts import ALL_WRITTEN_FORMS, ModelFacts, WrittenForm
 from ollm.domain.tools import ToolSchema
 from ollm.providers.base import (
     AnyPiece,
@@ -277,11 +277,9 @@ class ToolCallFallback:
         return replace(self._request, messages=messages, tools=tools)
 
     def create_parser(self) -> AnswerParser:
-        from ollm.providers.text_calls.stream_parser import ALL_FORMS
-
         reads = self.facts.call_form in ("text", "constrained")
         template = self.may_probe and self.facts.takes_tools  # may ask for another form
-        forms = (self.facts.written_form,) if reads and not template else ALL_FORMS
+        forms = (self.facts.written_form,) if reads and not template else ALL_WRITTEN_FORMS
         return AnswerParser(self._request.tools, forms if reads or self.facts.call_form == "unknown" else ())
 
     async def request_answer(

@@ -36,19 +36,17 @@ TEMPLATE_SOURCES: dict[str, Source] = dict.fromkeys(("takes_tools", "call_form",
 
 
 class TemplateObserver(TurnObserver):
-    """Looks at the model's chat template while its first answer comes. The next request uses what it found. A `brief`
-    conversation looks only at a template that nobody has looked at."""
+    """Looks at the model's chat template while its first answer comes. The next request uses what it found."""
 
-    def __init__(self, state: ConversationState, update_tools: Callable[[], None], *, brief: bool) -> None:
+    def __init__(self, state: ConversationState, update_tools: Callable[[], None]) -> None:
         self._state = state
-        self._brief = brief
         self._update_tools = update_tools
         self._task: asyncio.Task[None] | None = None
 
     async def before_request(self) -> None:
         if self._task:
             await self._finish()
-        elif not self._state.model.looked and not (self._brief and self._state.model.facts.server_mark is not None):
+        elif not self._state.model.looked:
             self._task = asyncio.create_task(self._look(self._state.model))
 
     async def after_turn(self, report: TurnReport) -> None:
@@ -86,12 +84,6 @@ class ModelFactsObserver(TurnObserver):
         self._prompt = prompt
         self._emit = emit
         self._write = write
-        self._known = state.model.facts
-
-    async def before_turn(self, text: str) -> None:
-        """Update the known facts if the model changed."""
-        if self._state.model.facts.key != self._known.key:
-            self._known = self._state.model.facts
 
     async def after_turn(self, report: TurnReport) -> None:
         self._update_token_factor()
@@ -100,14 +92,14 @@ class ModelFactsObserver(TurnObserver):
             self._state.model.set_served_window(self._prompt.model.window)
         if news := self._state.model.pictures.take_news():
             self._emit(Notice(level="warning", text=f"{self._state.model.name}: {news}"))
-        facts = self._state.model.facts
-        if facts.key != self._known.key or not (changes := facts.list_changes(self._known)):
+        facts, known = self._state.model.facts, self._state.model.known
+        if not (changes := facts.list_changes(known)):
             return
-        speeds = () if self._known.prefill_per_second is None else ("prefill_per_second", "decode_per_second")
+        speeds = () if known.prefill_per_second is None else ("prefill_per_second", "decode_per_second")
         told = {name: value for name, value in changes.items() if name not in speeds}
         if news := describe_changes(told, self._state.model.advice):
             self._emit(Notice(level="info", text=f"{self._state.model.name}: {news}"))
-        self._known = facts
+        self._state.model.known = facts
         self._write(facts.key, changes, SOURCES | (TEMPLATE_SOURCES if changes.get("faults") else {}))
 
     def _update_token_factor(self) -> None:

@@ -33,6 +33,7 @@ from ollm.services import budget as rules
 from ollm.services.chat_compression import records as kept
 from ollm.services.chat_compression.records import RecordCaps, age_checkpoints
 from ollm.services.goals import GOALS_CHECKPOINT_ID, list_lasting_decisions, make_goals_checkpoint
+from ollm.services.snapshots import OVERFLOW_SHARE
 from ollm.services.token_counting import TokenCounter
 
 if TYPE_CHECKING:
@@ -222,17 +223,11 @@ class Compactor:
         self._window = 0
         self._kept_revision = -1
         self._told_open = False
-        self._near_overflow = False
+        self._share = 0.0  # of the limit that was used before the last request
         self.speeds: Speeds = (None, None)  # of the model that writes the summaries
         self.prepared: PreparedSummary | None = None  # of what is there now, by the model of a role
         self._late_events: list[Event] = []  # of a compaction while nobody listened
         self._aside: SummariseAside | None = None
-        if snapshots:
-            snapshots.on_before_overflow(self._note_overflow)
-
-    def _note_overflow(self) -> None:
-        """Note that the context passed 95 % of its limit."""
-        self._near_overflow = True
 
     def use_model(self, model: Model) -> None:
         """Take the model that writes the next summaries. If its server does not hold the conversation, it is not asked
@@ -251,10 +246,10 @@ class Compactor:
         for event in late:
             emit(event)
         self._look_at_window(prompt)
-        await self._check_thresholds(prompt)
+        near = await self._check_thresholds(prompt)
         if _is_due(prompt) and not self._shed_thinking(prompt, emit):
             await self._compact_or_warn(prompt, emit, summarise)
-        await self._warn_before_overflow(prompt, emit)
+        await self._warn_before_overflow(prompt, emit, near=near)
         if prompt.used_tokens > prompt.compute_budget().limit:
             raise ContextFull(
                 f"The conversation has {prompt.used_tokens:,} tokens; the limit is {prompt.compute_budget().limit:,}.",
@@ -314,20 +309,23 @@ class Compactor:
         if await self._snapshots.create_snapshot(state, trigger):
             self._kept_revision = prompt.revision
 
-    async def _check_thresholds(self, prompt: Prompt) -> None:
-        """Take the snapshot at the threshold, and run the registered callbacks."""
+    async def _check_thresholds(self, prompt: Prompt) -> bool:
+        """Take the snapshot at the threshold, and run the registered callbacks. Return True if the context has just
+        passed 95 % of its limit."""
         if self._snapshots is None:
-            return
+            return False
         limit = prompt.compute_budget().limit
         passed = prompt.used_tokens >= self._settings.snapshots.auto_threshold * limit
         if passed and prompt.snapshot_armed and not self._will_compact(prompt):
             await self._take_snapshot(prompt, "threshold")
         prompt.snapshot_armed = not passed
-        await self._snapshots.check_thresholds(prompt.used_tokens, limit)
+        if self._snapshots.thresholds:
+            await self._snapshots.check_thresholds(prompt.used_tokens, limit)
+        before, self._share = self._share, prompt.used_tokens / limit
+        return before < OVERFLOW_SHARE <= self._share
 
-    async def _warn_before_overflow(self, prompt: Prompt, emit: Emit) -> None:
+    async def _warn_before_overflow(self, prompt: Prompt, emit: Emit, *, near: bool) -> None:
         """If the context is nearly full after compaction, take a snapshot and show the user what to do."""
-        near, self._near_overflow = self._near_overflow, False
         if near and _is_over(prompt):
             await self._take_snapshot(prompt, "threshold")
             used = f"{prompt.used_tokens:,} of {prompt.compute_budget().limit:,} tokens"

@@ -301,7 +301,7 @@ class MessageHistory:
         shown = self._limiter.limit_user_message(entry, budget)
         if shown is not entry:
             self._warn(MESSAGE_TOO_LONG)
-        return add_companions(shown, primed, aside)
+        return add_companions(shown, primed, aside) if primed or aside else shown
 
     def _recount_units(self) -> None:
         doubt = sum(estimate_doubt_units(message.content) for message in self.messages)

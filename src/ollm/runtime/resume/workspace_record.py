@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from ollm.config.settings import ResumeSettings
-from ollm.domain.clock import to_epoch_ms
+from ollm.domain.clock import parse_epoch_ms, to_epoch_ms
 from ollm.domain.context import NOTE_PRIORITY, ActiveContext, ContextEntry, ModeName
 from ollm.domain.model_facts import ModelFacts
 from ollm.domain.session import ChatSession, Episode
@@ -62,26 +62,32 @@ class WorkspaceMemory(TurnObserver):
         self._written = 0
         self._last_number = 0
 
-    async def session_opened(self, session_id: str, *, resumed: bool) -> None:
-        known = self._database.get().get_session(session_id) if resumed else None
-        at, model = to_epoch_ms(self._conversation.clock()), self._conversation.state.model.name
-        if known is None:
-            self._record = ChatSession(
-                session_id=session_id, title="", model=model, status="active", created_at=at, updated_at=at
-            )
-            return
-        self._window = RecentWindow(self._settings, from_records(known.recent_messages))
-        self._save_record(msgspec.structs.replace(known, status="active", model=model, updated_at=at))
+    async def session_resumed(self, session_id: str) -> None:
+        if (known := self._database.get().get_session(session_id)) is not None:
+            at, model = to_epoch_ms(self._conversation.clock()), self._conversation.state.model.name
+            self._window = RecentWindow(self._settings, from_records(known.recent_messages))
+            self._save_record(msgspec.structs.replace(known, status="active", model=model, updated_at=at))
+
+    def _get_record(self, session_id: str, begun: int) -> ChatSession:
+        """Return the record of the session, which is made when there is first something to write."""
+        return self._record or ChatSession(
+            session_id=session_id,
+            title="",
+            model=self._conversation.state.model.name,
+            status="active",
+            created_at=begun,
+            updated_at=begun,
+        )
 
     async def after_turn(self, report: TurnReport) -> None:
-        if self._record is None or report.request is None:
+        if report.request is None:
             return
-        now = to_epoch_ms(self._conversation.clock())
+        now, begun = to_epoch_ms(self._conversation.clock()), parse_epoch_ms(report.request.timestamp)
         self._add_turn(report, now)
         plan = self._conversation.plan.get_state()
         waiting = report.reason != "answered" or plan.done_count < len(plan.steps)
         self._record = msgspec.structs.replace(
-            self._record,
+            self._get_record(report.session_id, begun),
             title=self._conversation.session.title,
             model=self._conversation.state.model.name,
             updated_at=now,
@@ -107,12 +113,12 @@ class WorkspaceMemory(TurnObserver):
         self._last_number = report.messages[-1].id
 
     async def context_changed(self) -> None:
-        if self._record is not None:
+        if session_id := self._conversation.session.id:
             self._last_number = self._last_number or self._resumed_at
             context = SavedContext.from_prompt(self._conversation.prompt, self._last_number)
             with self._database.get().begin_transaction():
-                self._save_record(self._record)
-                self._database.get().save_context(self._record.session_id, msgspec.json.encode(context))
+                self._save_record(self._get_record(session_id, to_epoch_ms(self._conversation.clock())))
+                self._database.get().save_context(session_id, msgspec.json.encode(context))
 
     async def session_closed(self, session_id: str) -> None:
         if self._record is not None and (self._last_number or self._database.built):

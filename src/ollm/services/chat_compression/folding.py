@@ -176,8 +176,6 @@ def _pick_main_argument(arguments: dict[str, object]) -> str:
 
 def add_companions(message: PromptMessage, primed: str, aside: str) -> PromptMessage:
     """Add the primed files and short-lived facts to a user message. Both are dropped when the message is old."""
-    if not primed and not aside:
-        return message
     content = message.content + (f"\n\n{primed}" if primed else "") + (f"{ASIDE}{aside}\n</now>" if aside else "")
     return msgspec.structs.replace(message, content=content, own_chars=len(message.content))
 
