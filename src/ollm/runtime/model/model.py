@@ -250,9 +250,10 @@ class Model:
         temperature: float | None,
         schema: JsonObject | None,
     ) -> ChatRequest:
-        writes = bool(tools) and self.facts.call_form in ("text", "constrained")
-        if not (tools and self.facts.call_form == "blocks"):
-            temperature = SMALL_MODEL_TEMPERATURE if self.facts.chats_only or writes else None
+        form = self.facts.call_form
+        if not (tools and form == "blocks"):
+            slips = self.facts.chats_only if form == "none" else tools and form in ("text", "constrained")
+            temperature = SMALL_MODEL_TEMPERATURE if slips else None
         if self.settings and self.settings.temperature is not None:
             temperature = self.settings.temperature
         return replace(self._make_request(messages, tools, max_tokens), temperature=temperature, response_schema=schema)

@@ -142,6 +142,7 @@ class PromptPrefix:
         self.records: tuple[PromptMessage, ...] = ()  # the checkpoints as they are sent
         self.record_units = 0.0
         self._forms = ModelFacts(key="")
+        self._rules: str | None = None  # the model's own, in place of those for its window
         self._when_folded: ToolChoice | None = None
         self._counter = counter
         self._entries = entries
@@ -157,8 +158,7 @@ class PromptPrefix:
             short = self._shorten_entry(entry, window, kept)
             self._warn((ENTRY_SHORTENED if short else ENTRY_LEFT_OUT).format(key=entry.key))
             kept += [short] if short else []
-        rules_told = "" if self._forms.call_form == "blocks" else build_instructions(window, mode)
-        rules_told = CHAT_RULE if self._forms.chats_only else rules_told
+        rules_told = build_instructions(window, mode) if self._rules is None else self._rules
         content = "\n\n".join(filter(None, (rules_told, render_entries(kept))))
         before, self.system = self.system.content, PromptMessage(role="system", content=content)
         return bool(before) and content != before
@@ -209,6 +209,7 @@ class PromptPrefix:
     def set_forms(self, facts: ModelFacts) -> bool:
         """Set the forms. Return True if they changed."""
         before, self._forms = self._forms, facts.forms
+        self._rules = CHAT_RULE if facts.chats_only else "" if facts.call_form == "blocks" else None
         return before != self._forms
 
     def render_prefix(self) -> tuple[tuple[PromptMessage, ...], tuple[ToolSchema, ...]]:
