@@ -10,6 +10,7 @@ import pytest
 from ollm.domain.messages import ImagePart, Message, TextPart, ThinkingPart, ToolCallPart, ToolResultPart
 from ollm.domain.session import Session, SessionMetadata
 from ollm.domain.tools import RecordedResult, ToolCallRecord
+from ollm.services.session_export import RedactedSession
 from ollm.services.session_export.html import (
     render_diff_as_html,
     render_html,
@@ -20,7 +21,6 @@ from ollm.services.session_export.markdown import (
     close_fence,
     render_markdown,
 )
-from ollm.services.session_export.redacted import RedactedSession
 from tests.cli.running import running
 from tests.servers.answers import Answer
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 COMMANDS: dict[str, tuple[str, ...]] = {
     "chat": ("ollm.cli.chat:chat", "Chat with a model (the default command)."),
-    "sessions": ("ollm.cli.sessions.group:sessions", "List, view, search, export and delete sessions.", "list"),
+    "sessions": ("ollm.cli.sessions:sessions", "List, view, search, export and delete sessions.", "list"),
     "snapshots": ("ollm.cli.snapshots:snapshots", "List, create and restore context snapshots.", "list"),
     "context": ("ollm.cli.context:context", "Show what is sent to the model.", "show"),
     "files": ("ollm.cli.files:files", "List the files the agent can see."),
