@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
@@ -56,6 +57,9 @@ VARIABLES = {
     "OLLM_CALL_FORM": "provider.callForm",
 }
 OLLAMA_PORT = 11434
+PUBLIC_URL = (
+    r"(?i)(https://([a-z0-9.-]+|\[[0-9a-f:]+\])|http://(([a-z0-9.-]+\.)?localhost|127\.0\.0\.1|\[::1\]))(:\d{1,5})?/?"
+)
 Section = TypeVar("Section", bound=msgspec.Struct)
 
 
@@ -330,7 +334,11 @@ def apply_safe_fallbacks(values: dict[str, Any], places: dict[str, SourcePositio
 
 
 def check_url(values: dict[str, Any], reading: SettingsReader) -> None:
-    provider, roles = values.get("provider", {}), values.get("roles", {})
+    provider, roles, public = values.get("provider", {}), values.get("roles", {}), values.get("daemon", {})
+    if public.get("publicUrl") and not re.fullmatch(PUBLIC_URL, public["publicUrl"]):
+        expected = "expected an address such as https://box.example.ts.net (http:// only for localhost), without a path"
+        reading.report_mistake(reading.places.pop("daemon.publicUrl"), "daemon.publicUrl", expected)
+        del public["publicUrl"]
     given = {"provider.baseUrl": provider.get("baseUrl")}
     for name, role in ((name, role) for name, role in roles.items() if role):
         given |= {f"roles.{name}": role} if isinstance(role, str) else {f"roles.{name}.baseUrl": role.get("baseUrl")}

@@ -314,6 +314,12 @@ class ResumeSettings(Data, frozen=True):
 
 
 class DaemonSettings(Data, frozen=True):
+    public_url: Annotated[
+        str | None, Meta(description="https:// address at which other devices reach the page, such as that of a proxy.")
+    ] = None
+    port: Annotated[
+        Annotated[int, Meta(ge=1, le=65535)] | None, Meta(description="Port on 127.0.0.1; unset: any that is free.")
+    ] = None
     max_clients: Annotated[Positive, Meta(description="Maximum clients.")] = 64
     drain_seconds: Annotated[
         Seconds, Meta(description="Seconds running turns get to finish when the daemon stops.")
@@ -321,6 +327,11 @@ class DaemonSettings(Data, frozen=True):
     idle_minutes: Annotated[
         float, Meta(gt=0, description="Minutes before an unused session is closed; it can be resumed.")
     ] = 30
+
+    @property
+    def opens_port(self) -> bool:
+        """Return True if a setting needs the port on 127.0.0.1, as `--tcp` does."""
+        return bool(self.public_url or self.port)
 
 
 class ExtensionSettings(Data, frozen=True):

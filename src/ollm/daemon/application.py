@@ -133,7 +133,7 @@ def get_open_session(service: DaemonService, session: str) -> DaemonSession:
     return service.hub.get(session)
 
 
-def build_application(service: DaemonService, token: str, web: WebAccess) -> Application:
+def build_application(service: DaemonService, token: str, web: WebAccess, public: str = "") -> Application:
     inner = DaemonApplication(
         route_handlers=find_handlers(),
         dependencies={
@@ -163,7 +163,8 @@ def build_application(service: DaemonService, token: str, web: WebAccess) -> App
         before_request=require_exact_types,
         logging_config=None,
     )
-    return Guard(serve_pages(route_raw_paths(cast("Application", inner))), token, web, lambda: service.hub.closing)
+    pages = serve_pages(route_raw_paths(cast("Application", inner)))
+    return Guard(pages, token, web, lambda: service.hub.closing, public)
 
 
 def route_raw_paths(inner: Application) -> Application:

@@ -155,13 +155,17 @@ Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 
 class Guard:
-    """Pass valid requests on. `closing` tells if the daemon is shutting down."""
+    """Pass valid requests on. `closing` tells if the daemon is shutting down, `public` is the origin of the page at
+    `daemon.publicUrl`."""
 
-    def __init__(self, application: Application, token: str, web: WebAccess, closing: Callable[[], bool]) -> None:
+    def __init__(
+        self, application: Application, token: str, web: WebAccess, closing: Callable[[], bool], public: str = ""
+    ) -> None:
         self._application = application
         self._token = token
         self._web = web
         self._closing = closing
+        self._public = public
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http" and (problem := self._find_problem(scope)) is not None:
@@ -187,19 +191,21 @@ class Guard:
         return make_problem(400, "The request gives its length twice.") if len(lengths) > 1 else None
 
     def _check_origin(self, scope: Scope, headers: dict[str, str]) -> Problem | None:
-        port = get_port(scope)
-        foreign = "origin" in headers and not self._is_own_page(scope, headers)
+        own = find_own_origin(scope, headers, self._public)
+        foreign = "origin" in headers and not (headers["origin"].lower() == own and self._is_page(scope, headers))
         if foreign or headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
             return make_problem(403, "Requests from web pages are not allowed.")
-        if port is not None and headers.get("host", "").lower() not in {f"{name}:{port}" for name in LOOPBACK}:
-            return make_problem(403, "The Host header must name this machine and the daemon's port.")
+        if own is None:
+            return make_problem(
+                403,
+                "The Host header must name this machine and the daemon's port.",
+                "To reach the page by another name, set daemon.publicUrl and start the daemon again.",
+            )
         return None
 
-    def _is_own_page(self, scope: Scope, headers: dict[str, str]) -> bool:
+    def _is_page(self, scope: Scope, headers: dict[str, str]) -> bool:
         port = get_port(scope)
-        if port is None or headers["origin"].lower() != f"http://{headers.get('host', '').lower()}":
-            return False
-        return is_public(scope, headers) or self._web.is_logged_in(port, headers)
+        return port is not None and (is_public(scope, headers) or self._web.is_logged_in(port, headers))
 
     def _check_token(self, scope: Scope, headers: dict[str, str]) -> Problem | None:
         port = get_port(scope)
@@ -250,6 +256,22 @@ def get_port(scope: Mapping[str, Any]) -> int | None:
     """The TCP port a request came in by; None on the Unix socket."""
     server = scope.get("server")
     return server[1] if server else None
+
+
+def find_own_origin(scope: Scope, headers: Mapping[str, str], public: str) -> str | None:
+    """Find the origin of our page at the host that a request names; "" on the Unix socket, None for a foreign host."""
+    port, host = get_port(scope), headers.get("host", "").lower()
+    if port is None:
+        return ""
+    if host in {f"{name}:{port}" for name in LOOPBACK}:
+        return f"http://{host}"
+    return public if public and host == public.partition("://")[2] else None
+
+
+def parse_origin(url: str | None) -> str:
+    """Return the origin of an address as browsers send it: in small letters, without the default port."""
+    scheme, _, rest = (url or "").lower().rstrip("/").partition("://")
+    return f"{scheme}://{rest.removesuffix({'https': ':443', 'http': ':80'}[scheme])}" if rest else ""
 
 
 async def send_problem(send: Send, found: Problem) -> None:

@@ -29,7 +29,7 @@ from ollm.archive.listing import refresh_list
 from ollm.archive.process import ArchiveProcess
 from ollm.config.settings import DaemonSettings
 from ollm.daemon.application import build_application
-from ollm.daemon.auth import WebAccess, WebState, read_state, write_state
+from ollm.daemon.auth import WebAccess, WebState, parse_origin, read_state, write_state
 from ollm.daemon.bodies import make_problem
 from ollm.daemon.hub import Hub, HubLimits
 from ollm.daemon.places import DaemonProcess, RunFiles
@@ -50,17 +50,22 @@ ATTEMPTS, RETRY_SECONDS, WAIT_SECONDS = 20, 0.1, 2.0
 class LoopbackPort:
     """One per daemon. `listen` starts to serve a socket."""
 
-    def __init__(self, files: RunFiles, token: str) -> None:
+    def __init__(self, files: RunFiles, token: str, fixed: int | None = None) -> None:
         self.number: int | None = None
         self.listen: Callable[[socket.socket], Awaitable[None]] | None = None
         self._files = files
         self._token = token
+        self._fixed = fixed
         self._lock = asyncio.Lock()
 
     def bind(self) -> socket.socket:
         """Bind the last port again, so that open pages find it; another if that is taken."""
-        bound = bind_tcp(read_state(self._files.web_file).port, WAIT_SECONDS if self.is_awaited else 0)
+        wanted = self._fixed or read_state(self._files.web_file).port
+        bound = bind_tcp(wanted, WAIT_SECONDS if self._fixed or self.is_awaited else 0)
         number: int = bound.getsockname()[1]
+        if self._fixed and number != self._fixed:
+            bound.close()
+            raise BusyError(f"Port {wanted} (daemon.port) is taken by another program.", action="Set another port.")
         self._files.write_token(self._token)
         self.number = number
         return bound
@@ -257,17 +262,19 @@ async def serve(process: ProcessScope, *, tcp: bool) -> None:
         acquire_lock(files, stack)
         stack.callback(files.remove_files)
         token = secrets.token_urlsafe(32)
-        port = LoopbackPort(files, token)
+        settings = process.settings.daemon
+        port = LoopbackPort(files, token, settings.port)
         stack.callback(port.end_logins)
-        sockets = [bind_unix(files), *([port.bind()] if tcp or port.is_awaited else [])]
-        hub = Hub(open_conversation, make_limits(process.settings.daemon))
+        sockets = [bind_unix(files), *([port.bind()] if tcp or settings.opens_port or port.is_awaited else [])]
+        hub = Hub(open_conversation, make_limits(settings))
         web = WebAccess(files.web_file, port.open)
-        server = DaemonServer(build_server_config(build_application(DaemonService(process, hub), token, web)))
+        origin = parse_origin(settings.public_url)
+        server = DaemonServer(build_server_config(build_application(DaemonService(process, hub), token, web, origin)))
         port.listen = server.add_socket
         port.write_pid_file()
         if process.settings.archive.is_set:
             stack.callback(watch_archive(process.environment))
-        await serve_until_stopped(server, sockets, hub, process.settings.daemon.drain_seconds)
+        await serve_until_stopped(server, sockets, hub, settings.drain_seconds)
 
 
 def make_limits(settings: DaemonSettings) -> HubLimits:
