@@ -58,8 +58,13 @@ class Router(Host):
         return Answer(status=400, body={"error": {"code": 400, "message": "model is not loaded"}})
 
     def _model(self, name: str) -> dict[str, Any]:
-        loaded = {"meta": {"n_ctx": WINDOWS[name], "size": 5_000_000}} if self.states[name] == "loaded" else {}
-        return {**super()._model(name), "status": {"value": self.states[name]}, **loaded}
+        loaded = (
+            {"meta": {"n_ctx": WINDOWS[name], "size": 5_000_000, "n_params": 10**8}}
+            if self.states[name] == "loaded"
+            else {}
+        )
+        args = ["--ctx-size", str(2 * WINDOWS[name]), "--model", __file__, "--parallel", "2"]
+        return {**super()._model(name), "status": {"value": self.states[name], "args": args}, **loaded}
 
     def page(self, request: Request) -> tuple[int, Any]:
         path, _, query = request.path.partition("?")
@@ -144,6 +149,8 @@ async def test_a_router_loads_what_is_chosen_and_says_the_window_of_each_model(t
     async with Router(["Hello.", "Hello."], autoload=autoload) as server:
         runner = Runner(tmp_path, server)
         before = await list_states(runner)
+        cold = (await runner.run("models", "list")).out
+        doctor = (await runner.run("doctor", OLLM_MODEL="big")).out
         done = await runner.run("-p", "hi", "-m", "big")
         window = json.loads((await runner.run("context", "show", "--json")).out)["window"]
         table = (await runner.run("models", "list")).out
@@ -154,7 +161,11 @@ async def test_a_router_loads_what_is_chosen_and_says_the_window_of_each_model(t
 
     assert before == {"small": "loaded", "big": "unloaded"}
     assert (done.code, done.out) == (0, "Hello.\n"), done.err
+    assert "tools" not in server.chats[0], "a tiny model only chats, which is known once it is loaded"
     assert window == 16384
+    assert re.search(r"big +0 MB +16,384 .* unloaded", cold)
+    assert "16384 tokens: by the arguments of its server" in doctor
+    assert "Load the model" not in doctor
     assert re.search(r"big +5 MB +16,384 .* loaded", table)
     assert (unloaded.code, after["big"], loaded.code) == (0, "unloaded", 0)
     assert "Did you mean 'big'?" in unknown.err
@@ -163,17 +174,17 @@ async def test_a_router_loads_what_is_chosen_and_says_the_window_of_each_model(t
 
 
 async def test_a_model_is_chosen_in_the_chat_and_a_load_without_end_is_stopped(tmp_path: Path) -> None:
-    async with Router(["Hello.", "Hello again."]) as server:
+    async with Router([Answer(text="Hello.", prompt_tokens=900, cached_tokens=450), "Hello again."]) as server:
         runner = Runner(tmp_path, server)
         async with at_terminal(runner, "chat", "-m", "small") as terminal:
             terminal.type("hi" + ENTER)
-            await terminal.wait_for("Hello.", gone="Esc stops")
+            await terminal.wait_for("Hello.", "cache 50%", gone="Esc stops")
             terminal.type("/model" + ENTER)
             await terminal.wait_for("small ✓", "  loaded", "big", "unloaded")
             terminal.type(ESCAPE)
             await terminal.wait_for(gone="Choose the model")
             terminal.type("/model big" + ENTER)
-            await terminal.wait_for("Switched to big (16,384-token context)")
+            await terminal.wait_for("Switched to big (16,384-token context)", gone="cache 50%")
             server.states["big"], server.steps = "loading", 10**9
             terminal.type("/model small" + ENTER)
             await terminal.wait_for("Switched to small (8,192-token context)")

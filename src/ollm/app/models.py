@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -13,7 +14,7 @@ from ollm.domain.clock import format_stamp
 from ollm.domain.errors import NotFoundError, UsageError
 from ollm.domain.model_facts import MODEL_FIELDS, TEMPLATE_FIELDS, ModelFacts
 from ollm.domain.struct import Data
-from ollm.providers.base import ChatRequest, find_model, is_called, name_model
+from ollm.providers.base import ChatRequest, ModelInfo, find_model, is_called, name_model
 from ollm.providers.server_errors import make_unknown_model_error
 from ollm.providers.server_remedies import identify_server
 from ollm.providers.window import choose_window
@@ -43,7 +44,7 @@ async def collect_models(process: ProcessScope, report: Callable[[str], None]) -
                 "label": server.place.label,
                 "baseUrl": server.provider.base_url,
                 "models": [
-                    {"name": info.name, "size": info.size, "state": info.state, "window": info.window}
+                    {"name": info.name, "size": _find_size(info), "state": info.state, "window": info.window}
                     for info in server.models
                 ],
             }
@@ -54,6 +55,13 @@ async def collect_models(process: ProcessScope, report: Callable[[str], None]) -
             for model in CATALOGUE
         ],
     }
+
+
+def _find_size(info: ModelInfo) -> int | None:
+    """Return the size that the server says, or that of the file if it is on this machine."""
+    with suppress(OSError):
+        return info.size or (Path(info.file).stat().st_size if info.file else None)
+    return None
 
 
 async def change_loaded(process: ProcessScope, name: str, *, load: bool) -> tuple[str, str]:

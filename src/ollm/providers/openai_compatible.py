@@ -107,6 +107,7 @@ class OpenAICompatible(ServerProvider):
             announce(f"loading {info.name}")
             with suppress(ModelError):  # the request itself says why; LM Studio before 0.4 loads only for one
                 await self.set_loaded(info.name, loaded=True)
+            await self._get_listing(anew=True)  # it tells more of a loaded model, such as its parameters
         return info.name
 
     async def describe(self, model: str) -> ModelInfo:

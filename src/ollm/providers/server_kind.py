@@ -109,14 +109,31 @@ def parse_model_infos(listed: Any) -> list[ModelInfo]:
 
 def _parse_model_info(entry: dict[str, Any]) -> ModelInfo:
     meta = as_mapping(entry.get("meta"))
+    arguments = _read_arguments(as_mapping(entry.get("status")).get("args"))
+    window = as_int(entry.get("max_model_len")) or as_int(meta.get("n_ctx"))
     return ModelInfo(
         name=as_text(entry.get("id")),
         aliases=tuple(alias for alias in entry.get("aliases") or () if isinstance(alias, str)),
         size=as_int(meta.get("size")) or None,
-        window=as_int(entry.get("max_model_len")) or as_int(meta.get("n_ctx")) or None,
+        file=arguments.get("--model", ""),
+        window=window or _compute_window(arguments) or None,
+        window_why="" if window else "by the arguments of its server",
         trained_window=as_int(meta.get("n_ctx_train")) or None,
         parameters=as_int(meta.get("n_params")) or None,
     )
+
+
+def _read_arguments(listed: Any) -> dict[str, str]:
+    """Read the arguments with which a llama.cpp router starts a model: the next one by each, which may be a value."""
+    words = [as_text(word) for word in listed] if isinstance(listed, list) else []
+    return dict(zip(words, [*words, ""][1:], strict=True))
+
+
+def _compute_window(arguments: dict[str, str]) -> int:
+    """Compute the window of one request. Without a common cache the requests at a time share it."""
+    window, places = (arguments.get(name, "") for name in ("--ctx-size", "--parallel"))
+    shared = int(places) if places.isdecimal() and "--kv-unified" not in arguments else 1
+    return int(window) // max(1, shared) if window.isdecimal() else 0
 
 
 def add_server_details(info: ModelInfo, kind: Kind, details: Any) -> ModelInfo:
@@ -124,13 +141,15 @@ def add_server_details(info: ModelInfo, kind: Kind, details: Any) -> ModelInfo:
     if kind == LLAMA_CPP:
         properties = as_mapping(details)
         served = as_mapping(properties.get("default_generation_settings"))
+        window = as_int(served.get("n_ctx"))
         return replace(
             info,
-            window=as_int(served.get("n_ctx")) or info.window,
+            window=window or info.window,
+            window_why="" if window else info.window_why,
             sampling=read_sampling(as_mapping(served.get("params"))),
             vision=bool(as_mapping(properties.get("modalities")).get("vision")),
             template=as_text(properties.get("chat_template")),
-            file=as_text(properties.get("model_path")),
+            file=as_text(properties.get("model_path")) or info.file,
             build=as_text(properties.get("build_info")),
         )
     if kind == LM_STUDIO:

@@ -59,6 +59,7 @@ class Transcript:
         self.todos: tuple[Todo, ...] = ()
         self.unfolded = False
         self.live = LiveOutput(painter, now)
+        self._model = ""
         self._painter = painter
         self._out = out
         self._last_output = ""
@@ -136,8 +137,10 @@ class Transcript:
 
     def apply_status(self, status: Status) -> None:
         """Apply a status received between turns, since a command may have changed it."""
-        known = self.fill
-        self.fill = known._replace(used=status.used, limit=status.limit, mark=status.fixed + status.trigger)
+        if status.model != self._model and self._model:  # its speed and its cache are not those of the last one
+            self.fill, self.live.speed.value = self.fill._replace(reused=None), 0.0
+        self._model = status.model
+        self.fill = self.fill._replace(used=status.used, limit=status.limit, mark=status.fixed + status.trigger)
         self.todos = status.todos
 
     def unfold(self) -> None:
