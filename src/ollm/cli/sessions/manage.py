@@ -24,6 +24,7 @@ from ollm.cli.options import (
 from ollm.cli.sessions.view import resolve_session_id
 from ollm.domain.errors import ExitCode, OllmError, UsageError
 from ollm.domain.text import format_count
+from ollm.services.chat_recording.library import check_sessions, read_metadata
 from ollm.services.chat_recording.service import ignore_event
 from ollm.store.session_files.places import list_ids_in, match_prefix
 from ollm.system.terminal_text import make_printable
@@ -43,7 +44,8 @@ def delete(session: str, yes: bool) -> None:
     process = ProcessScope()
     library = process.library
     session_id = match_prefix([*library.places.list_ids(), *_list_trashed(library)], session)
-    title = _format_title(library, session_id)
+    named = read_metadata(library.files, session_id).title
+    title = f" ({make_printable(named)})" if named else ""
     confirm_or_fail(f"Delete session {library.places.shorten_id(session_id)}{title}? {DELETE_WARNING}", yes)
     copies = _find_archived(process, [session_id])
     for error in library.delete_many([session_id], make_progress("Deleting")):
@@ -138,14 +140,6 @@ def _warn_damage(damage: str | None) -> None:
 
 def _list_trashed(library: SessionLibrary) -> list[str]:
     return list_ids_in(library.places.trash) if library.places.trash else []
-
-
-def _format_title(library: SessionLibrary, session_id: str) -> str:
-    try:
-        title = library.files.describe_session(session_id).metadata.title
-    except OllmError:
-        return ""
-    return f" ({make_printable(title)})" if title else ""
 
 
 def _find_archived(process: ProcessScope, ids: list[str]) -> ArchivedCopies | None:
@@ -248,7 +242,7 @@ def print_outcome(done: RewindOutcome, *, as_json: bool) -> int:
 def check(repair: bool, as_json: bool) -> int:
     """Find damaged sessions; exit code 1 if any stays damaged."""
     library = ProcessScope().library
-    findings = library.check(repair=repair, progress=make_progress("Checking"))
+    findings = check_sessions(library.files, repair=repair, progress=make_progress("Checking"))
     lines = [f"{found.session_id}  {found.outcome}: {make_printable(found.problem)}" for found in findings]
     healthy = len(library.places.list_ids()) - len(
         {found.session_id for found in findings if found.outcome != "mended"}

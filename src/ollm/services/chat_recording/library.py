@@ -8,17 +8,17 @@ import contextlib
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from ollm.config.settings import SessionSettings
 from ollm.domain.clock import Clock, now
 from ollm.domain.errors import BusyError, DamagedError, OllmError, StorageError, UsageError
-from ollm.domain.session import SCHEMA_VERSION, SessionSummary
+from ollm.domain.session import SCHEMA_VERSION, SessionMetadata, SessionSummary
 from ollm.domain.struct import Data
 from ollm.store.session_files.places import SessionPlaces
 from ollm.store.session_files.store import SessionFiles
-from ollm.store.session_files.writer import SessionWriter
 
 if TYPE_CHECKING:
     from ollm.store.session_index.index import Progress, SessionIndex
@@ -100,7 +100,7 @@ def _repair_session(files: SessionFiles, session_id: str) -> Finding | None:
         finally:
             writer.abandon()
     except DamagedError as error:
-        if _is_newer(files, session_id):
+        if read_metadata(files, session_id).schema_version > SCHEMA_VERSION:
             return _inspect_session(files, session_id)
         return Finding(session_id=session_id, problem=f"not repaired: {error.message}")
     except OllmError as error:
@@ -110,11 +110,12 @@ def _repair_session(files: SessionFiles, session_id: str) -> Finding | None:
     return Finding(session_id=session_id, problem=text, outcome="mended") if text else None
 
 
-def _is_newer(files: SessionFiles, session_id: str) -> bool:
+def read_metadata(files: SessionFiles, session_id: str) -> SessionMetadata:
+    """Read what the head of a session says, or nothing if it cannot be read."""
     try:
-        return files.describe_session(session_id).metadata.schema_version > SCHEMA_VERSION
+        return files.describe_session(session_id).metadata
     except OllmError:
-        return False
+        return SessionMetadata()
 
 
 PURGE_TIMEOUT_SECONDS = 0.5  # that starting a session may spend on taking old words out of the index
@@ -141,11 +142,6 @@ FindErasableStores = Callable[[str | None], Iterable[ErasableStore]]
 """The stores that may know a session, given the workspace it was held in."""
 
 
-def find_no_stores(_workspace: str | None) -> Iterable[ErasableStore]:
-    """No additional stores to erase."""
-    return ()
-
-
 class SessionLibrary:
     """All sessions of the archive. A session that is open in any process is never touched."""
 
@@ -155,7 +151,7 @@ class SessionLibrary:
         index: SessionIndex | None = None,
         settings: SessionSettings | None = None,
         *,
-        traces: FindErasableStores = find_no_stores,
+        traces: FindErasableStores = lambda _: (),
         deletions: DeletionLog | None = None,
         clock: Clock = now,
     ) -> None:
@@ -193,16 +189,10 @@ class SessionLibrary:
     def _find_trashed_tasks(self, parents: Sequence[str]) -> list[str]:
         return find_tasks(list_unindexed(self._require_trash(), tasks=True), parents)
 
-    def delete_alone(self, session_id: str) -> None:
-        """Delete a session that cannot have started any tasks yet."""
-        if failed := self.delete_many([session_id], with_tasks=False):
-            raise failed[0]
-
-    def delete(self, session_id: str) -> None:
-        """Erase a session everywhere, including the trash. Raises `BusyError` while a process has it open."""
-        failed = self.delete_many([session_id])
-        if failed:
-            raise failed[0]
+    def delete(self, session_id: str, *, with_tasks: bool = True, everywhere: bool = True) -> None:
+        """Erase a session as `delete_many` does. Raises `BusyError` while a process has it open."""
+        for error in self.delete_many([session_id], with_tasks=with_tasks, everywhere=everywhere):
+            raise error
 
     def delete_many(
         self,
@@ -233,10 +223,8 @@ class SessionLibrary:
         if self.index and gone:
             try:
                 self.index.erase_all(gone, progress, seconds)
-            except StorageError as error:
+            except (StorageError, OSError) as error:
                 failed.append(_make_incomplete_error(gone, error))
-            except OSError as error:
-                failed.append(_make_incomplete_error(gone, StorageError(str(error))))
         return failed
 
     def _remove_logged(self, session_id: str) -> None:
@@ -254,7 +242,7 @@ class SessionLibrary:
 
     def _remove(self, session_id: str) -> None:
         """Remove the files of a session and its data in other stores, except the index."""
-        workspace = self._find_workspace(session_id)
+        workspace = read_metadata(self.files, session_id).workspace
         self.files.remove(session_id)
         failed = []
         for trace in self._traces(workspace):
@@ -284,19 +272,16 @@ class SessionLibrary:
         if limit == 0 or len(self.places.list_ids()) <= limit:
             return []
         sessions = self.list_summaries()
-        candidates = sorted(sessions, key=lambda found: (found.origin != "one-shot", found.last_activity))
+        closed = [found for found in sessions if found.status != "active"]
         gone: list[str] = []
-        remove = self.move_to_trash if self._settings.trash_days else self._delete_here
-        for found in candidates:
+        remove = self.move_to_trash if self._settings.trash_days else partial(self.delete, everywhere=False)
+        for found in sorted(closed, key=lambda found: (found.origin != "one-shot", found.last_activity)):
             if len(sessions) - len(gone) <= limit:
                 break
-            if self._remove_if_free(found, remove):
+            with contextlib.suppress(BusyError):
+                remove(found.session_id)
                 gone.append(found.session_id)
         return gone
-
-    def _delete_here(self, session_id: str) -> None:
-        for error in self.delete_many([session_id], everywhere=False):
-            raise error
 
     def move_to_trash(self, session_id: str) -> None:
         """Move a session and its tasks to the trash, where it can be restored for `trashDays`."""
@@ -334,53 +319,31 @@ class SessionLibrary:
         state = self.files.describe_session(session_id).metadata.workspace_state
         return self._change(session_id, {"workspaceState": {**state, "status": "archived" if archived else "closed"}})
 
-    def check(self, *, repair: bool, progress: Progress | None = None) -> list[Finding]:
-        """List the problems in the files of all sessions. `repair` fixes them if possible."""
-        return check_sessions(self.files, repair=repair, progress=progress)
-
     def _change(self, session_id: str, metadata: dict[str, Any]) -> str | None:
         writer, loaded = self.files.open(session_id, to_continue=False)
-        _run_and_close(writer, lambda: writer.change_fields(loaded.session.last_activity, {}, metadata))
+        try:
+            writer.change_fields(loaded.session.last_activity, {}, metadata)
+            writer.close()
+        finally:
+            writer.abandon()
         if self.index:
             self.index.update_session(session_id)
         return loaded.damage
-
-    def _remove_if_free(self, found: SessionSummary, remove: Callable[[str], None]) -> bool:
-        if found.status == "active":
-            return False
-        try:
-            remove(found.session_id)
-        except BusyError:
-            return False
-        return True
 
     def _require_trash(self) -> Any:
         if self.places.trash is None:
             raise UsageError("No trash directory.")
         return self.places.trash
 
-    def _find_workspace(self, session_id: str) -> str | None:
-        try:
-            return self.files.describe_session(session_id).metadata.workspace
-        except OllmError:
-            return None
-
 
 class _IncompleteErasureError(OllmError):
     """The session's own files are deleted, but some of its data elsewhere is not."""
 
 
-def _make_incomplete_error(ids: list[str], error: OllmError) -> StorageError:
+def _make_incomplete_error(ids: list[str], error: StorageError | OSError) -> StorageError:
     what = f"Session {ids[0]} is" if len(ids) == 1 else f"{len(ids)} sessions are"
-    return StorageError(f"{what} deleted, but some data remains: {error.message}", action=error.action)
-
-
-def _run_and_close(writer: SessionWriter, work: Callable[[], None]) -> None:
-    try:
-        work()
-        writer.close()
-    finally:
-        writer.abandon()
+    why, action = (error.message, error.action) if isinstance(error, StorageError) else (str(error), "")
+    return StorageError(f"{what} deleted, but some data remains: {why}", action=action)
 
 
 def format_removed_notice(ids: list[str], days: int) -> str:

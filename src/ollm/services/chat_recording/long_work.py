@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from functools import partial
-from typing import TYPE_CHECKING, NoReturn, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
     from ollm.store.session_files.loading import LoadedSession
@@ -61,20 +60,11 @@ async def run_to_end(work: Callable[[], Done]) -> Callable[[], Done]:
     """Run long work in a thread and return a function that gives its result or raises its error. A cancelled caller
     still waits for the end, so that no file is left half changed."""
 
-    def run() -> Callable[[], Done]:
-        try:
-            done = work()
-        except Exception as error:  # noqa: BLE001 - raised where it was asked for
-            return partial(_raise, error)
-        return lambda: done
-
-    running = asyncio.ensure_future(asyncio.to_thread(run))
+    running = asyncio.ensure_future(asyncio.to_thread(work))
     try:
-        return await asyncio.shield(running)
+        await asyncio.wait([running])
     except asyncio.CancelledError:
         await asyncio.wait([running])
+        running.exception()  # nobody asks for it any more
         raise
-
-
-def _raise(error: Exception) -> NoReturn:
-    raise error
+    return running.result

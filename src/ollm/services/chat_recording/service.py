@@ -72,7 +72,7 @@ class GuardedWrites:
         writer = self._writers.get(session_id)
         if writer and writer.reports:
             self._tell_reports(session_id, writer)
-        if session_id in self._told and self._is_saved(session_id):
+        if session_id in self._told and (writer is None or writer.is_saved):
             self._told.discard(session_id)
             self._emit(Notice(session_id=session_id, level="info", text="Saving works again."))
         return done
@@ -108,10 +108,6 @@ class GuardedWrites:
         for text in writer.take_reports():
             log.warning("%s", text, extra={"operation": "record"})
             self._emit(Notice(session_id=session_id, level="warning", text=text))
-
-    def _is_saved(self, session_id: str) -> bool:
-        writer = self._writers.get(session_id)
-        return writer is None or writer.is_saved
 
     def _report_failure(self, session_id: str, error: OllmError) -> None:
         log.error("%s", error, extra={"operation": "record", "action": error.action})
@@ -335,7 +331,8 @@ class ChatRecordingService:
             ours = writer.has_own_files
             writer.abandon()
             if ours:
-                self._attempts.attempt_write(session_id, self._library.delete_alone, session_id)
+                delete = partial(self._library.delete, with_tasks=False)  # it has not started any
+                self._attempts.attempt_write(session_id, delete, session_id)
             return
         self._enforce_limit(session_id)
         try:
