@@ -1,4 +1,4 @@
-"""CONTRIBUTING says where things are: every file it names is there, and its walks are short and real."""
+"""CONTRIBUTING and the architecture page say where things are: every file is there, and the walks are short and real."""
 
 import asyncio
 import re
@@ -12,6 +12,7 @@ from tests.servers.openai import ScriptedServer
 
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+MAP = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
 MARK = "zebraquest"
 ROWS = [row for row in TEXT.splitlines() if row.startswith(("| a ", "| an "))]
 
@@ -29,8 +30,15 @@ def test_the_table_has_the_seven_usual_changes() -> None:
     assert len(ROWS) == 7
 
 
+def test_every_file_of_the_architecture_page_is_there() -> None:
+    named = re.findall(r"`([a-z_]+/[\w/]*(?:\.py)?)`", MAP)
+
+    assert len(named) > 40
+    assert [name for name in named if not list((ROOT / "src" / "ollm").glob(f"{name.rstrip('/')}*"))] == []
+
+
 def list_walk(walk: str) -> list[str]:
-    (text,) = re.findall(rf"\*\*{walk}\*\*(.*?)\.\n(?=\n|-)", TEXT, re.DOTALL)
+    (text,) = re.findall(rf"\*\*{walk}\*\*(.*?)\.\n(?=\n|-)", MAP, re.DOTALL)
     return re.findall(r"`([\w/]+)`", text.split(":", 1)[1])
 
 
