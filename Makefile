@@ -17,7 +17,7 @@ UV := $(BIN)/uv --no-progress
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help run install test check check-pages format layers soak integration bench lock clean docs pictures mutants coverage
+.PHONY: help run install test check check-pages format layers soak integration bench package lock clean docs pictures mutants coverage
 
 help:  ## list the targets
 	@grep -hE '^[a-z][a-z-]*:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## */\t/' | awk -F'\t' '{printf "  make %-11s %s\n", $$1, $$2}'
@@ -85,6 +85,9 @@ docs: $(VENV)/.test  ## write the generated pages of docs/
 
 pictures: $(VENV)/.test  ## draw the pictures of the screen and the film in docs/ from a scripted talk
 	@$(BIN)/python docs/pictures.py
+
+package: $(BIN)/uv  ## build the wheel and the source package, check them, and try them in empty environments
+	@$(BIN)/python packaging/try_package.py $(BIN)/uv
 
 lock: $(BIN)/uv  ## resolve the dependencies anew
 	@$(UV) pip compile -q --universal --generate-hashes --no-annotate --custom-compile-command "make lock" --extra acp --extra daemon --extra embedded --extra mcp --extra search --extra code pyproject.toml -o requirements/run.txt
