@@ -86,12 +86,14 @@ async def test_a_server_without_a_list_is_used(tmp_path: Path) -> None:
         (0o755, 400, "run `chmod 700"),
         (0o700, 501, "start the server with --slot-save-path"),
         (0o700, 400, "saved in"),
+        (0o700, None, "the server shows no slots"),
     ],
 )
 async def test_doctor_says_if_the_server_keeps_sessions(
-    tmp_path: Path, mode: int | None, status: int, said: str
+    tmp_path: Path, mode: int | None, status: int | None, said: str
 ) -> None:
-    server = OddServer({"/slots/0?action=save": (status, refusal("no"))}, kind="llama.cpp")
+    server = OddServer({"/slots/0?action=save": (status or 400, refusal("no"))}, kind="llama.cpp")
+    server.slot_busy = False if status else None
     folder = tmp_path / "slots"
     folder.mkdir()
     folder.chmod(mode or 0o700)

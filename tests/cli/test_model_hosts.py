@@ -240,6 +240,19 @@ async def test_ollama_serves_the_window_of_the_modelfile_or_one_that_suffices(
     assert ("num_ctx of its Modelfile" if parameters else "reloads the model, loaded with 4096") in doctor.out
 
 
+async def test_a_server_behind_a_proxy_that_is_gone_for_a_moment_is_not_taken_for_a_small_one(tmp_path: Path) -> None:
+    async with Router(["Hello."]) as server:
+        runner = Runner(tmp_path, server)
+        pages = server.page
+        server.page = lambda request: (502, "Bad gateway")  # type: ignore[method-assign]
+        gone = await runner.run("-p", "hi", "-m", "small")
+        server.page = pages  # type: ignore[method-assign]
+        back = await runner.run("-p", "hi", "-m", "small")
+
+    assert (gone.code, back.code, len(server.chats)) == (4, 0, 1), gone.err
+    assert "502" in gone.err
+
+
 async def test_a_server_that_is_not_there_for_a_moment_is_waited_for(tmp_path: Path) -> None:
     async with ScriptedServer() as gone:
         port = gone.port

@@ -144,7 +144,7 @@ async def diagnose(
 
 def _describe_server(found: Mapping[str, Any]) -> Iterator[Row]:
     if server := found["server"]:
-        yield "server", f"{server['type']} at {server['baseUrl']}: {server['why']}"
+        yield "server", f"{server['kind']} at {server['baseUrl']}: {server['why']}"
         yield "model", f"{server['model']} ({server['state']})" if server["state"] else server["model"]
         if server["memory"]:
             yield "memory", f"what the server read of a session is {server['memory']}"
@@ -362,9 +362,11 @@ async def _inspect_server(process: ProcessScope, *, measured: bool) -> tuple[dic
             facts = process.model_facts.update(key, found, dict.fromkeys(found, "probe"))
     finally:
         await provider.close()
+    kind = getattr(provider, "kind", None)
     is_unset = info.window is None and process.settings.provider.context_window is None
     report = {
         "type": provider.name,
+        "kind": provider.name if kind in (None, "other") else kind,
         "baseUrl": provider.base_url,
         "why": choice.why,
         "model": name_model(model),

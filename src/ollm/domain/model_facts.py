@@ -149,7 +149,7 @@ MEASURED_FIELDS = (
 GUESSABLE_FIELDS = ("served_window", "said_window", "takes_tools", "takes_thinking", "binds_answers")
 # The facts of each line of a card.
 CARD_FIELDS = {
-    "server": ("server", "server_mark"),
+    "server": ("server",),
     "calls": ("call_form", "written_form", "result_form", "binds_answers"),
     "tools": ("takes_tools", "max_tools"),
     "copying": ("verbatim_edits",),
@@ -159,5 +159,5 @@ CARD_FIELDS = {
     "counting": ("token_factor", "token_samples"),
     "window": ("served_window", "said_window", "window"),
     "cache": ("reuses_prefix",),
-    "faults": ("faults", "system_form"),
+    "faults": ("faults", "system_form", "server_mark"),
 }

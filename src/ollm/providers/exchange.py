@@ -269,7 +269,7 @@ class ServerProvider(Provider):
                     await self.set_loaded(model, loaded=True)
             except OllmError as error:
                 restarts = self._heard is not None and self.name != "embedded"  # whose process is started anew
-                if answered or monotonic() - begin > SECONDS_TO_RETRY[restarts] or not _is_worth_retrying(error):
+                if answered or monotonic() - begin > SECONDS_TO_RETRY[restarts] or not is_passing(error):
                     raise
                 self._heard = None if self._heard is None else 0.0
                 yield ProgressPiece(stage="connecting")
@@ -297,7 +297,7 @@ class ServerProvider(Provider):
         )
 
 
-def _is_worth_retrying(error: OllmError) -> bool:
+def is_passing(error: OllmError) -> bool:
     """Return True for a failure before the first byte that is not a timeout."""
     cause = error.__cause__
     if isinstance(cause, http.ConnectFailed | http.ConnectionBroken):

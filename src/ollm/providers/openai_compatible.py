@@ -32,7 +32,14 @@ from ollm.providers.base import (
     relay,
     write_thinking,
 )
-from ollm.providers.exchange import LOADING_SECONDS, NOT_LOADED, PAGE_TIMEOUT_SECONDS, Exchange, ServerProvider
+from ollm.providers.exchange import (
+    LOADING_SECONDS,
+    NOT_LOADED,
+    PAGE_TIMEOUT_SECONDS,
+    Exchange,
+    ServerProvider,
+    is_passing,
+)
 from ollm.providers.server_errors import ModelLoadingError, as_int, lists_no_models, make_unknown_model_error
 from ollm.providers.server_kind import (
     HOST_PAGES,
@@ -243,7 +250,9 @@ class OpenAICompatible(ServerProvider):
                 return self._listing
             except ModelLoadingError:
                 await asyncio.sleep(LOADING_SECONDS)
-            except ModelError:
+            except ModelError as error:
+                if is_passing(error):  # a window guessed without the list would stay
+                    raise
                 self._remember(None)
                 return None
 

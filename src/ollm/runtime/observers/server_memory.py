@@ -200,6 +200,8 @@ async def describe_memory(provider: Provider, model: str, saved: SavedSlots) -> 
     if slots is None:
         return ""
     problem = saved.find_problem()
+    if not problem and not await slots.list_slots():
+        problem = "the server shows no slots: the model is not loaded, or it runs with --no-slots"
     if not problem and not await slots.takes_files():
         problem = f"start the server with --slot-save-path {saved.folder}"
     if problem:
