@@ -76,9 +76,9 @@ def try_out(uv: Path, package: Path, python: str, address: str) -> None:
         environment = {"PATH": f"{venv / 'bin'}:{os.environ['PATH']}", "HOME": str(home), "OLLM_BASE_URL": address}
         version = run(venv / "bin" / "ollm", "--version", env=environment, cwd=project).strip()
         answer = run(venv / "bin" / "ollm", "-p", "Say hello", env=environment, cwd=project, stdin=subprocess.DEVNULL)
-        sessions = run(venv / "bin" / "ollm", "sessions", "list", "--all", env=environment, cwd=project)
-        if "Hello from the package." not in answer or "Say hello" not in sessions:
-            sys.exit(f"{package.name} with {python}: the answer or its session is missing:\n{answer}{sessions}")
+        shown = run(venv / "bin" / "ollm", "sessions", "view", env=environment, cwd=project)
+        if "Hello from the package." not in answer or "Say hello" not in shown:
+            sys.exit(f"{package.name} with {python}: the answer or its session is missing:\n{answer}{shown}")
         print(f"{package.name} with {python}: {version}, an answer, its session", flush=True)
 
 
