@@ -15,12 +15,13 @@ import msgspec
 
 from ollm.domain.clock import monotonic
 from ollm.domain.errors import OllmError, StartError
-from ollm.services.diagnostics.problems import FileProblem, parse_problems
+from ollm.domain.struct import Data
 from ollm.services.diagnostics.servers import FoundServer
 from ollm.system.paths import Boundary
 from ollm.system.processes import ProcessCommand, ProcessHost
 from ollm.system.program_pipes import PipedProgram, RunningProgram, keep_program, start_with_pipes
 from ollm.system.sandbox.sandbox import Sandbox
+from ollm.system.terminal_text import flatten_text
 
 MAX_HEADER_BYTES = 64 * 1024
 MAX_MESSAGE_BYTES = 8 * 1024 * 1024
@@ -49,6 +50,58 @@ CAPABILITIES = {
     "window": {"workDoneProgress": False},
     "general": {"positionEncodings": ["utf-16"]},
 }
+MAX_PROBLEMS_PER_FILE = 500
+MAX_MESSAGE_CHARS = 300
+ERROR, WARNING = 1, 2
+SEVERITIES = {ERROR: "error", WARNING: "warning", 3: "info", 4: "hint"}
+
+
+class FileProblem(Data, frozen=True):
+    """One problem. `line` and `column` count from 1."""
+
+    path: str
+    line: int
+    column: int
+    severity: int
+    message: str
+    code: str = ""
+
+    @property
+    def identity(self) -> tuple[str, str]:
+        """The part that stays the same when lines move."""
+        return self.code, self.message
+
+    def render(self, workspace: Path, *, severity: bool = False) -> str:
+        path = Path(self.path)
+        name = path.relative_to(workspace) if path.is_relative_to(workspace) else path
+        code = f" ({self.code})" if self.code else ""
+        kind = f"{SEVERITIES.get(self.severity, 'error')}: " if severity else ""
+        return flatten_text(f"{name}:{self.line}:{self.column} {kind}{self.message}{code}")
+
+
+def parse_problems(path: str, items: Any) -> tuple[FileProblem, ...]:
+    found = items if isinstance(items, list) else []
+    parsed = (_parse_problem(path, item) for item in found[: MAX_PROBLEMS_PER_FILE * 4] if isinstance(item, dict))
+    return tuple(sorted(parsed, key=lambda problem: (problem.severity, problem.line))[:MAX_PROBLEMS_PER_FILE])
+
+
+def _parse_problem(path: str, item: dict[str, Any]) -> FileProblem:
+    match item.get("range"):
+        case {"start": {"line": int(line), "character": int(column)}}:
+            place = line + 1, column + 1
+        case _:
+            place = 1, 1
+    code, severity = item.get("code"), item.get("severity")
+    lines = (" ".join(line.split()) for line in str(item.get("message", "")).splitlines())
+    message = "; ".join(filter(None, lines))[:MAX_MESSAGE_CHARS]
+    return FileProblem(
+        path=path,
+        line=place[0],
+        column=place[1],
+        severity=severity if isinstance(severity, int) else ERROR,
+        message=message,
+        code=str(code)[:80] if isinstance(code, str | int) else "",
+    )
 
 
 class ServerGoneError(Exception):

@@ -55,12 +55,8 @@ class ServerFinder:
         self._trusted = trusted
         self.languages = tuple(_apply_settings(configured))
 
-    def find_language(self, path: str | Path) -> Language | None:
-        suffix = os.path.splitext(path)[1].lower()  # noqa: PTH122
-        return next((one for one in self.languages if suffix in one.suffixes), None)
-
     def find_for_file(self, path: Path) -> FoundServer | None:
-        language = self.find_language(path)
+        language = next((one for one in self.languages if path.suffix.lower() in one.suffixes), None)
         return self.find_server(language, self._find_root(path, language)) if language else None
 
     def find_server(self, language: Language, root: Path) -> FoundServer | None:

@@ -8,15 +8,15 @@ import asyncio
 import logging
 import os
 import re
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections import Counter
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from ollm.config.settings import DiagnosticsSettings
 from ollm.domain.errors import OllmError
 from ollm.domain.struct import Data
-from ollm.services.diagnostics.client import LanguageClient, ServerGoneError, read_source
-from ollm.services.diagnostics.problems import WARNING, FileProblem, find_new_errors, list_errors
+from ollm.services.diagnostics.client import ERROR, WARNING, FileProblem, LanguageClient, ServerGoneError, read_source
 from ollm.services.diagnostics.servers import FoundServer, ServerFinder
 from ollm.system.paths import Boundary
 from ollm.system.processes import ProcessHost
@@ -262,8 +262,7 @@ class DiagnosticsService:
         await asyncio.gather(*(server.close() for server in self._servers.values()))
 
     def _find_server(self, path: Path) -> ProjectServer | None:
-        language = self._finder.find_language(path)
-        found = self._finder.find_for_file(path) if language else None
+        found = self._finder.find_for_file(path)
         if found is None:
             return None
         key = (found.language.name, found.root)
@@ -288,6 +287,23 @@ class DiagnosticsService:
 
 def _cap_lines(lines: list[str], most: int) -> list[str]:
     return lines if len(lines) <= most else [*lines[:most], f"… and {len(lines) - most} more"]
+
+
+def list_errors(problems: Iterable[FileProblem]) -> list[FileProblem]:
+    return [problem for problem in problems if problem.severity == ERROR]
+
+
+def find_new_errors(before: Sequence[FileProblem], now: Sequence[FileProblem]) -> list[FileProblem]:
+    """List the errors that are there more often than before; of equal ones, those on lines that had none."""
+    left = Counter(problem.identity for problem in before)
+    lines = {(problem.identity, problem.line) for problem in before}
+    new: list[FileProblem] = []
+    for problem in sorted(now, key=lambda one: (one.identity, one.line) not in lines):
+        if left[problem.identity] > 0:
+            left[problem.identity] -= 1
+        else:
+            new.append(problem)
+    return sorted(new, key=lambda problem: (problem.path, problem.line))
 
 
 def find_importers(boundary: Boundary, path: Path, candidates: Sequence[Path]) -> dict[Path, str]:
