@@ -19,7 +19,7 @@ from ollm.domain.messages import ToolCall
 from ollm.domain.tools import ToolCallRecord
 from ollm.runtime.base import Conversation, ConversationOptions
 from ollm.runtime.model.choice import READ_TIMEOUT_FACTOR, extend_timeout
-from ollm.services.file_discovery.hidden_paths import HiddenPaths
+from ollm.services.file_discovery.rules import HiddenPaths
 from tests.acp.editor import EDIT, editing
 from tests.acp.test_client_files import FILES, prepare_file
 from tests.app.places import AppPlace

@@ -238,7 +238,7 @@ class ProcessScope:
 
     def make_path_filter(self, workspace: str | None) -> Callable[[str], bool]:
         """Make a predicate for the paths that `.ollmignore` hides in a workspace."""
-        from ollm.services.file_discovery.hidden_paths import HiddenPaths
+        from ollm.services.file_discovery.rules import HiddenPaths
 
         return HiddenPaths(workspace).is_hidden
 

@@ -6,10 +6,10 @@ Invalid lines are reported (D624).
 from __future__ import annotations
 
 import os
-import stat
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cached_property
+from functools import cache, cached_property
+from pathlib import Path, PurePath
 from typing import Any, Literal
 
 from ollm.domain.struct import Data
@@ -70,21 +70,11 @@ class IgnoreFile(Data, frozen=True):
 def read_ignore_file(path: str, base: bytes, source: str | None = None) -> IgnoreFile:
     """Read the rules of an ignore file in the directory `base`, a path from the top (b"" for the top itself).
     A missing, unreadable, special or huge file has none."""
-    content = _read_content(path)
-    return parse_ignore_rules(content.removeprefix(b"\xef\xbb\xbf").split(b"\n"), base, source or path)
-
-
-def _read_content(path: str) -> bytes:
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        content = read_small_file(path, _MAX_FILE_BYTES)
     except (OSError, ValueError):
-        return b""
-    try:
-        return os.read(descriptor, _MAX_FILE_BYTES) if stat.S_ISREG(os.fstat(descriptor).st_mode) else b""
-    except OSError:
-        return b""
-    finally:
-        os.close(descriptor)
+        content = b""
+    return parse_ignore_rules(content.removeprefix(b"\xef\xbb\xbf").split(b"\n"), base, source or path)
 
 
 def parse_ignore_rules(lines: Iterable[bytes], base: bytes, source: str) -> IgnoreFile:
@@ -452,3 +442,32 @@ def _cut_folder(path: str, folder: str) -> str:
 def find_rule_names(folder: str) -> list[str]:
     """Find the names in a directory that affect ignore rules."""
     return [name for name in (".git", GIT_IGNORE, OLLM_IGNORE) if os.path.lexists(os.path.join(folder, name))]
+
+
+class HiddenPaths:
+    """Matcher of paths that `.ollmignore` hides, for what leaves the machine. Each file is read once. Nothing is hidden
+    without a workspace."""
+
+    def __init__(self, workspace: str | None) -> None:
+        self._root = PurePath(workspace) if workspace else None
+        self._read_rules = cache(self._read_rules_of)
+
+    def is_hidden(self, path: str) -> bool:
+        if self._root is None or "\0" in path:
+            return False
+        normal = PurePath(os.path.normpath(self._root / path))
+        parts = normal.relative_to(self._root).parts if normal.is_relative_to(self._root) else ()
+        return any(self._hides(parts[:end], directory=end < len(parts)) for end in range(1, len(parts) + 1))
+
+    def _hides(self, parts: tuple[str, ...], *, directory: bool) -> bool:
+        rules = [rule for depth in range(len(parts)) for rule in self._read_rules(parts[:depth])]
+        if not rules:
+            return False
+        is_directory = directory or Path(str(self._root), *parts).is_dir()
+        return Matcher(rules).hides(os.fsencode("/".join(parts)), directory=is_directory)
+
+    def _read_rules_of(self, parts: tuple[str, ...]) -> tuple[IgnoreRule, ...]:
+        path = Path(str(self._root), *parts, OLLM_IGNORE)
+        if path.is_symlink() or not path.is_file():
+            return ()
+        return read_ignore_file(str(path), os.fsencode("/".join(parts))).rules
