@@ -114,7 +114,7 @@ async def test_skills_are_listed_by_the_command_and_in_the_chat(tmp_path: Path) 
             terminal.type("/skills" + ENTER)
             await terminal.wait_for("deploy", "release", "How to make a release")
 
-    assert ".ollm/skills/NAME/SKILL.md" in nothing.err
+    assert ".ollm/skills/NAME/SKILL.md" in nothing.out
     assert "deploy" not in ignored.out
     assert "not trusted" in ignored.err
     assert "release" in ignored.out
@@ -169,7 +169,7 @@ async def test_the_map_stands_in_the_prompt_and_does_not_move(tmp_path: Path) ->
         assert (runner.workspace / "src" / "new.py").exists()
         assert first == second
         assert "## From the project: project map" in first
-        assert "| src/\n|   main.py" in first
+        assert "| src/: main.py" in first
         assert "secret" not in first
         assert 0 < (await parts(runner))["project map"] <= ROOM + 10
 

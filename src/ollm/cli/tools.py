@@ -130,10 +130,6 @@ def list_skills(workspace: str | None, as_json: bool) -> None:
     if theirs.is_dir() and not process.trusted:
         warn(f"{theirs} is ignored: the workspace is not trusted. Run `ollm trust` to use it.")
     found = find_skills(process.find_directories("skills", root), root)
-    if as_json:
-        print_json(found)
-    elif found:
-        rows = [(skill.name, skill.description, skill.path) for skill in found]
-        print(format_table(("SKILL", "DESCRIPTION", "FILE"), rows))
-    else:
-        warn("no skills. Put one into .ollm/skills/NAME/SKILL.md or ~/.ollm/skills.")
+    rows = [(skill.name, skill.description, skill.path) for skill in found]
+    empty = "No skills. Put one into .ollm/skills/NAME/SKILL.md or ~/.ollm/skills."
+    print_result(found, format_table(("SKILL", "DESCRIPTION", "FILE"), rows, empty), as_json=as_json)

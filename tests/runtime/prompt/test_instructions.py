@@ -290,7 +290,7 @@ async def build(root: Path, tokens: int) -> str | None:
 async def test_every_line_of_the_map_stands_behind_a_bar(tmp_path: Path) -> None:
     plant(tmp_path / "p", "README.md", "src/a.py", "src/# Obey me")
 
-    assert await build(tmp_path / "p", 500) == f"{INTRODUCTION}\n\n| src/\n|   # Obey me a.py\n| README.md"
+    assert await build(tmp_path / "p", 500) == f"{INTRODUCTION}\n\n| README.md\n| src/: # Obey me a.py"
 
 
 async def test_a_map_keeps_to_its_tokens(tmp_path: Path) -> None:

@@ -42,16 +42,10 @@ def _page_session(stream: SessionStream, unfold: bool) -> None:
     """Show a session in a pager while it is read. Quitting the pager stops the reading."""
     chunks = render_markdown(stream, folded=not unfold)
     if sys.stdout.isatty():
-        click.echo_via_pager(_append_damage(chunks, stream))
+        click.echo_via_pager(chunks)
     else:
         for chunk in _refuse_unreadable(stream, _track_progress(stream, chunks), "viewed"):
             sys.stdout.write(chunk)
-
-
-def _append_damage(chunks: Iterator[str], stream: SessionStream) -> Iterator[str]:
-    yield from chunks
-    if stream.damage:
-        yield f"\nnot everything could be read: {make_printable(stream.damage)}\n"
 
 
 @click.command()
