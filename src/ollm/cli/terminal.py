@@ -213,7 +213,7 @@ class Terminal:
         return open_conversation(self._start)
 
     def _build_screen_options(self) -> ScreenOptions:
-        from ollm.cli.screen.output import detect_rewrap
+        from ollm.cli.screen.application import detect_rewrap
         from ollm.cli.screen.themes import ScreenOptions, choose_notification, choose_theme
 
         return ScreenOptions(

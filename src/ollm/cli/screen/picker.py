@@ -18,8 +18,8 @@ from prompt_toolkit.layout.processors import BeforeInput
 from prompt_toolkit.output import ColorDepth
 from prompt_toolkit.styles import Style
 
+from ollm.cli.screen.application import open_output
 from ollm.cli.screen.cells import pad_cells, shorten_line, wrap_choices
-from ollm.cli.screen.output import open_output
 from ollm.cli.screen.themes import ScreenTheme
 from ollm.cli.sessions.session_list import SessionList, SessionListItem, filter_sessions, flatten_markdown
 from ollm.domain.clock import format_age

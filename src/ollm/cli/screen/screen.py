@@ -247,6 +247,7 @@ class ChatScreen:
         self.print(render_header(status, read_git_branch(self.options.workspace), self.painter))
 
     def begin_turn(self, command: str) -> None:
+        """Show that a slash command runs, or with "" that the model works."""
         self._began = asyncio.get_running_loop().time()
         self.transcript.live.begin(f"running {command}" if command else WAITING_TEXT)
         self._printing.hurry()
@@ -445,7 +446,6 @@ class ChatScreen:
         self.refresh(await conversation.status())
 
     def show_hint(self, text: str, seconds: float) -> None:
-        """Show a line above the input for a moment."""
         self.view.hint = text
         self.app.invalidate()
         asyncio.get_running_loop().call_later(seconds, self._clear_hint)

@@ -246,12 +246,10 @@ def choose_output(result: ToolResult) -> str:
 
 
 def choose_preview(result: ToolResult) -> list[str]:
+    """Choose the first and last lines of a command's output."""
     if result.exit_code is None or result.error:
         return []
-    return pick_preview_lines(result.return_display or result.full_output or result.llm_content)
-
-
-def pick_preview_lines(text: str) -> list[str]:
+    text = result.return_display or result.full_output or result.llm_content
     lines = [line.rstrip() for line in text.split("\n") if line.strip()]
     lines = lines[:-1] if lines and EXIT_NOTE.fullmatch(lines[-1]) else lines
     if len(lines) <= PREVIEW_HEAD_LINES + PREVIEW_TAIL_LINES + 1:
