@@ -19,14 +19,9 @@ def main(arguments: list[str]) -> int:
     try:
         code = _run_and_report(arguments)
         sys.stdout.flush()
-    except BrokenPipeError as error:
-        return _report_output_error(error)
-    except OSError as error:
-        if (
-            error.filename is not None or error.errno not in _OUTPUT_ERRNOS
-        ):  # stores name the file, standard output has none
-            return _report_system_error(error, debug)
-        return _report_output_error(error)
+    except OSError as error:  # stores name the file, standard output has none
+        of_output = isinstance(error, BrokenPipeError) or (error.filename is None and error.errno in _OUTPUT_ERRNOS)
+        return _report_output_error(error) if of_output else _report_system_error(error, debug)
     except Exception as error:  # noqa: BLE001 - the outermost edge: what was not foreseen still ends in one line
         return _report_unexpected(error, debug)
     finally:
@@ -36,8 +31,8 @@ def main(arguments: list[str]) -> int:
 
 
 def _report_output_error(error: OSError) -> int:
-    """Report a failed write to stdout, except for a closed pipe."""
-    _silence_stdout()
+    """Report a failed write to stdout, except for a closed pipe, and redirect it so that the final flush works."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     if not isinstance(error, BrokenPipeError):
         _print_error(f"Cannot write the output: {error.strerror}.", "Check the file or disk it is written to.")
     return ExitCode.FAILED
@@ -184,8 +179,3 @@ def _tolerate_odd_text() -> None:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="surrogateescape" if stream.encoding.lower() == "utf-8" else "backslashreplace")
-
-
-def _silence_stdout() -> None:
-    """Redirect stdout to /dev/null after its reader has gone, so that the final flush does not fail."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -100,12 +100,9 @@ async def choose_session(items: list[SessionListItem], reader: LineReader) -> Co
 
 def format_list(lines: list[SessionListItem]) -> str:
     rows = [f"{number}. {format_session(line)}" for number, line in enumerate(lines[:MAX_SHOWN_SESSIONS], start=1)]
-    more = (
-        [f"and {len(lines) - MAX_SHOWN_SESSIONS} more; type words to narrow the list"]
-        if len(lines) > MAX_SHOWN_SESSIONS
-        else []
-    )
-    return "\n".join(["Sessions of this workspace:", *(rows or ["No matching sessions."]), *more])
+    if len(lines) > MAX_SHOWN_SESSIONS:
+        rows.append(f"and {len(lines) - MAX_SHOWN_SESSIONS} more; type words to narrow the list")
+    return "\n".join(["Sessions of this workspace:", *(rows or ["No matching sessions."])])
 
 
 def format_session(line: SessionListItem) -> str:

@@ -7,7 +7,6 @@ import sys
 
 
 def run() -> None:
-    """Entry point of the `ollm` script."""
     _leave_own_folders()
     if sys.argv[1:] in (["--version"], ["-V"]) and sys.stdout is not None:
         from ollm import __version__

@@ -168,7 +168,6 @@ def find_entry_fault(name: str, entry: dict[str, Any]) -> str:
 
 
 def save_server(name: str, entry: dict[str, Any], *, force: bool) -> None:
-    """Check the entry and write it into the user's settings."""
     if fault := find_entry_fault(name, entry):
         raise UsageError(f"{name}: {fault}.", action="For example: ollm mcp add files -- npx some-server .")
     process = ProcessScope()

@@ -74,7 +74,10 @@ async def run_once(
         text = (reply.argument or f"{question.text}\n\n{reply.text}") if reply else question.text
         text = text.removeprefix("/") if text.startswith("//") else text
         attachments = await collect_attachments(text, question, start, conversation)
-        printer = TextPrinter(counts_seconds=True) if schema and output == "text" else create_printer(output, start)
+        if output == "text":
+            printer: Printer = TextPrinter(None if schema else find_theme(start), counts_seconds=True)
+        else:
+            printer = PRINTERS[output]()
         stop_on_signals(conversation, received)
         run = schema.run if schema else show_turn
         await run(conversation, text, attachments, printer)
@@ -125,15 +128,8 @@ async def run_slash_command(conversation: Conversation, question: Question) -> C
     return await conversation.command(name, arguments.strip())
 
 
-def create_printer(output: str, start: ChatArguments) -> Printer:
-    """Create the printer. Text is rendered for a terminal and left unchanged for a program."""
-    if output != "text":
-        return PRINTERS[output]()
-    return TextPrinter(find_theme(start), counts_seconds=True)
-
-
 def find_theme(start: ChatArguments) -> ScreenTheme | None:
-    """Choose the Markdown theme for stdout; None if Markdown is printed unchanged."""
+    """Choose the Markdown theme for a terminal; None if Markdown is printed unchanged, as for a program."""
     if not sys.stdout.isatty() or wants_plain(copy_environment()):
         return None
     from ollm.cli.screen.themes import choose_theme
@@ -144,7 +140,6 @@ def find_theme(start: ChatArguments) -> ScreenTheme | None:
 
 
 def print_reply(reply: CommandReply, output: str, session_id: str | None, start: ChatArguments) -> None:
-    """Print a command's reply to stdout, as text or as one document."""
     if output != "text":
         document = {"sessionId": session_id or "", "text": reply.text, "data": reply.data, "ok": reply.ok}
         print(escape_json(msgspec.json.encode(document).decode()))
@@ -191,17 +186,16 @@ class JsonPrinter(Printer):
     def __init__(self) -> None:
         super().__init__()
         self._calls: dict[str, dict[str, Any]] = {}  # in the order in which they started
-        self._started: dict[str, ToolStarted] = {}
         self._usage = Usage()
 
     def show(self, event: Event) -> None:
         super().show(event)
         match event:
             case ToolStarted():
-                self._started[event.call_id] = event
-                self._calls[event.call_id] = {}
+                self._calls[event.call_id] = {"id": event.call_id, "name": event.name, "args": event.args}
             case ToolFinished():
-                self._calls[event.call_id] = self._serialize_call(event)
+                call = self._calls.setdefault(event.call_id, {"id": event.call_id, "name": event.name, "args": {}})
+                call |= {"status": event.status, "result": msgspec.to_builtins(event.result)}
             case Notice():
                 print_notices([event.text])
             case TurnFinished():
@@ -211,7 +205,7 @@ class JsonPrinter(Printer):
         document = {
             "sessionId": session_id,
             "text": "\n\n".join(text.strip("\n") for text in self.texts if text.strip()),
-            "toolCalls": [call for call in self._calls.values() if call],
+            "toolCalls": [call for call in self._calls.values() if "status" in call],
             "usage": msgspec.to_builtins(self._usage),
             "reason": self.reason,
             **dict(zip(("answer",), self.answers, strict=False)),
@@ -223,16 +217,6 @@ class JsonPrinter(Printer):
             document["message"] = self.message
             print_notices([self.message])
         sys.stdout.write(escape_json(msgspec.json.encode(document).decode()) + "\n")
-
-    def _serialize_call(self, event: ToolFinished) -> dict[str, Any]:
-        started = self._started.get(event.call_id)
-        return {
-            "id": event.call_id,
-            "name": event.name,
-            "args": started.args if started else {},
-            "status": event.status,
-            "result": msgspec.to_builtins(event.result),
-        }
 
 
 class StreamPrinter(Printer):

@@ -28,13 +28,14 @@ LIST_SECONDS = 2.0  # that a list may take to read sessions it does not know
 def list_sessions(trash: bool, limit: int | None, tasks: bool, workspace: str | None, as_json: bool) -> None:
     """List all sessions, last active first; --workspace narrows it to one."""
     process = ProcessScope()
-    rows = (
-        _list_trashed(process)
-        if trash
-        else process.session_index.list_sessions(make_progress("Reading sessions", "MB"), LIST_SECONDS, tasks=tasks)
-    )
-    if not trash:
-        rows = _add_archived(process, rows, tasks=tasks)
+    if trash:
+        import msgspec
+
+        rows = msgspec.to_builtins(process.library.list_trashed())
+    else:
+        rows = process.session_index.list_sessions(make_progress("Reading sessions", "MB"), LIST_SECONDS, tasks=tasks)
+        rows += list_archived_rows(process, ask=True, tasks=tasks, warn=warn)
+        rows.sort(key=lambda row: str(row["lastActivity"]), reverse=True)
     short = shorten_ids(row["sessionId"] for row in rows)
     if place := resolve_place(workspace):
         rows = [row for row in rows if row["workspace"] == place]
@@ -80,13 +81,12 @@ def search(
     as_json: bool,
 ) -> None:
     """Search all messages. TEXT is taken literally; all its words must be there, in any order."""
-    from ollm.store.session_index.search import MAX_RANKED_HITS, SearchFilters
-    from ollm.store.session_index.search import search_sessions as find
+    from ollm.store.session_index.search import MAX_RANKED_HITS, SearchFilters, search_sessions
 
     filters = SearchFilters(resolve_place(workspace), parse_since(since) if since else None, model, role, tasks)
     process = ProcessScope()
     index = process.session_index
-    found = find(index, " ".join(text), filters, limit, make_progress("Reading sessions", "MB"))
+    found = search_sessions(index, " ".join(text), filters, limit, make_progress("Reading sessions", "MB"))
     if index.behind:
         warn(f"{format_count(len(index.behind), 'large session')} only partly indexed; the next search continues.")
     if not found.ranked and found.total > MAX_RANKED_HITS:
@@ -130,19 +130,6 @@ def print_sessions(rows: list[dict[str, Any]], short: Mapping[str, str] | None =
     short = short or shorten_ids(row["sessionId"] for row in rows)
     headings = ("ID", "TITLE", "LAST ACTIVE", "MODEL", "MESSAGES", "TOKENS", "WORKSPACE")
     print(format_table(headings, [_format_cells(row, short) for row in rows]))
-
-
-def _add_archived(process: Any, rows: list[dict[str, Any]], *, tasks: bool) -> list[dict[str, Any]]:
-    """Add the sessions that are only in the team archive."""
-    both = [*rows, *list_archived_rows(process, ask=True, tasks=tasks, warn=warn)]
-    return sorted(both, key=lambda row: str(row["lastActivity"]), reverse=True)
-
-
-def _list_trashed(process: Any) -> list[dict[str, Any]]:
-    import msgspec
-
-    rows: list[dict[str, Any]] = msgspec.to_builtins(process.library.list_trashed())
-    return rows
 
 
 def _format_cells(row: dict[str, Any], short: Mapping[str, str]) -> tuple[str, ...]:

@@ -128,8 +128,7 @@ def flatten_markdown(text: str) -> str:
 
 def filter_sessions(lines: Iterable[SessionListItem], typed: str) -> list[SessionListItem]:
     words = typed.casefold().split()
-    return arrange_forks(line for line in lines if all(word in build_search_text(line) for word in words))
-
-
-def build_search_text(line: SessionListItem) -> str:
-    return f"{line.title} {line.model} {line.last} {line.session_id} {line.origin}".casefold()
+    texts = {
+        line: f"{line.title} {line.model} {line.last} {line.session_id} {line.origin}".casefold() for line in lines
+    }
+    return arrange_forks(line for line, text in texts.items() if all(word in text for word in words))
