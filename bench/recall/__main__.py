@@ -21,8 +21,8 @@ from typing import NamedTuple
 
 from ollm.domain.messages import Message, TextPart
 from ollm.services.chat_recording.service import ChatRecordingService
-from ollm.services.message_search import MessageMatch, search_messages
 from ollm.services.message_search.embeddings import EmbeddingServer, SessionEmbedder
+from ollm.services.message_search.search import MessageMatch, search_messages
 from ollm.store.session_index.index import SessionIndex
 from ollm.store.session_index.session_texts import SessionTexts
 

@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from ollm.runtime.parts import ConversationParts
     from ollm.runtime.resume.resume import ResumeSource
     from ollm.runtime.resume.session_archive import SessionArchive
-    from ollm.services.message_search import MessageMatch
     from ollm.services.message_search.embeddings import EmbeddingServer, SessionEmbedder
+    from ollm.services.message_search.search import MessageMatch
     from ollm.store.notes import NoteStore
     from ollm.store.session_files.loading import LoadedSession
     from ollm.store.session_index.index import SessionIndex
@@ -151,7 +151,7 @@ class Storage:
         """Search this session's messages; False if the newest are not indexed yet. Without a match, similar words are
         returned. Runs in a thread."""
 
-        from ollm.services.message_search import find_similar_words, search_messages
+        from ollm.services.message_search.search import find_similar_words, search_messages
         from ollm.store.session_index.session_texts import SessionTexts
 
         if not self.session.id:

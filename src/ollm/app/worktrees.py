@@ -79,7 +79,7 @@ class WorktreeManager:
         rescued = ""
         with suppress(OllmError, OSError):
             rescued = self.worktrees.rescue(copy.path)
-        self.worktrees.remove(copy)
+        self.worktrees.remove(copy.path)
         self._forget_trust(copy)
         return rescued
 

@@ -47,7 +47,6 @@ class Job:
 
     @property
     def seconds(self) -> float:
-        """Run time so far, or in total."""
         return (self._ended or monotonic()) - self.started
 
     def receive_output(self, text: str) -> None:
@@ -119,7 +118,6 @@ class Job:
             self.capture.drain()
 
     def discard_output(self) -> None:
-        """Drop all output from now on."""
         self._unread = None
 
 
@@ -156,7 +154,6 @@ class BackgroundJobs:
             self._left_behind = [one for one in self._left_behind if not one.process.gone] + [job]
 
     async def start_background(self, command: ProcessCommand, line: str, directory: int | None = None) -> Job:
-        """Start a background command with an id."""
         running = [job for job in self._jobs.values() if job.exit_code is None]
         if len(running) >= self._most:
             names = ", ".join(job.id for job in running)
@@ -192,7 +189,6 @@ class BackgroundJobs:
         return [job.id for job in self._jobs.values() if job.command.box is not None and not job.process.gone]
 
     async def close(self) -> None:
-        """End everything."""
         jobs = [*self._jobs.values(), *self._left_behind]
         self._jobs, self._left_behind = {}, []
         await asyncio.gather(*(job.end() for job in jobs))

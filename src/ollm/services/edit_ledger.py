@@ -54,15 +54,11 @@ def compute_digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-def get_no_folder() -> Path | None:
-    """Return None: calls outside a session have no undo copies."""
-    return None
-
-
 class EditLedger:
-    """The edit history of one session. Paths are resolved. `folder` returns the directory of undo copies, or None."""
+    """The edit history of one session. Paths are resolved. `folder` returns the directory of undo copies, or None for
+    calls outside a session."""
 
-    def __init__(self, folder: Callable[[], Path | None] = get_no_folder) -> None:
+    def __init__(self, folder: Callable[[], Path | None] = lambda: None) -> None:
         self._folder = folder
         self._seen: dict[Path, str | tuple[int, ...]] = {}  # a digest, or the state of a file that was read in part
 
@@ -83,7 +79,6 @@ class EditLedger:
         return self.save_copy("undo", path, before, after)
 
     def forget_undone(self) -> None:
-        """Delete all redo copies."""
         if folder := self._folder():
             for copy in self._list_copies(folder, "redo"):
                 copy.unlink(missing_ok=True)
@@ -103,7 +98,6 @@ class EditLedger:
         return copy
 
     def find_last_edit(self, kind: CopyKind = "undo") -> LastEdit | None:
-        """Find the newest edit to revert, or to make again."""
         folder = self._folder()
         names = self._list_copies(folder, kind) if folder is not None else []
         if not names:

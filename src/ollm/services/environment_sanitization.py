@@ -142,7 +142,6 @@ class _NamePatterns:
         self._tests = [(pattern, _make_test(pattern.upper())) for pattern in patterns]
 
     def find_match(self, name: str) -> str | None:
-        """Find a pattern that matches, or return None."""
         upper = name.upper()
         return next((pattern for pattern, fits in self._tests if fits(upper)), None)
 

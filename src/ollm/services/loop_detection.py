@@ -161,7 +161,6 @@ class OutputTracker:
         self._last, self._called, self._news = text, False, False
 
     def record_call(self, *, brought_news: bool) -> None:
-        """Record a call since the last text."""
         self._called = True
         self._news = self._news or brought_news
 

@@ -13,7 +13,7 @@ import json
 import mmap
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Literal
 
@@ -78,7 +78,6 @@ class Scrubber:
         text: str,
         *,
         dry_run: bool,
-        progress: Callable[[str], None] = lambda _: None,
     ) -> None:
         check_text(text)
         self._home = home
@@ -86,7 +85,6 @@ class Scrubber:
         self._folders = [place / ".ollm" for place in workspaces if not (place / ".ollm").is_symlink()]
         self._pattern = re.compile(b"|".join(map(re.escape, list_forms(text))))
         self._dry_run = dry_run
-        self._progress = progress
 
     def run(self) -> list[ScrubbedFile]:
         """Scrub everything, and return the files that held the text."""
@@ -181,7 +179,6 @@ class Scrubber:
         return "deleted" if is_object or derived else "replaced"
 
     def _change(self, path: Path, outcome: Outcome) -> None:
-        self._progress(str(path))
         if outcome == "deleted":
             if path.is_relative_to(self._home.checkpoints):  # first: it knows of the content
                 folder = self._home.checkpoints / path.relative_to(self._home.checkpoints).parts[0]

@@ -116,7 +116,6 @@ def select_newest(units: Sequence[list[PromptMessage]], messages: int, character
 
 
 def count_json_chars(messages: Sequence[PromptMessage]) -> int:
-    """Count the characters of these messages as JSON."""
     return sum(len(msgspec.json.encode(message).decode()) + MESSAGE_OVERHEAD_CHARS for message in messages)
 
 
@@ -278,17 +277,11 @@ def from_record(record: Mapping[str, Any]) -> PromptMessage | None:
 
 
 def read_call(entry: Any) -> ToolCall | None:
-    function = entry.get("function") if isinstance(entry, dict) else None
-    if not isinstance(function, dict) or not isinstance(entry.get("id"), str):
-        return None
-    return ToolCall(
-        id=entry["id"], name=str(function.get("name", "")), arguments=decode_arguments(function.get("arguments"))
-    )
-
-
-def decode_arguments(text: Any) -> JsonObject:
-    try:
-        found = msgspec.json.decode(text) if isinstance(text, str) else {}
-    except msgspec.DecodeError:
-        return {}
-    return found if isinstance(found, dict) else {}
+    match entry:
+        case {"id": str(call_id), "function": {**function}}:
+            try:
+                arguments = msgspec.json.decode(str(function.get("arguments")), type=JsonObject)
+            except msgspec.DecodeError:
+                arguments = {}
+            return ToolCall(id=call_id, name=str(function.get("name", "")), arguments=arguments)
+    return None

@@ -80,7 +80,6 @@ class Worktrees(GitCommands):
 
     @property
     def directory(self) -> Path:
-        """The folder that holds the worktrees."""
         return get_worktree_directory(self.top, self._settings.dir)
 
     @property
@@ -93,7 +92,6 @@ class Worktrees(GitCommands):
         return worktree.path / self.prefix
 
     def find_around(self, folder: Path) -> Worktree | None:
-        """Find the worktree that a folder is in."""
         return next((one for one in self.list_named() if is_inside(str(folder), str(one.path))), None)
 
     def list_named(self) -> list[Worktree]:
@@ -159,7 +157,7 @@ class Worktrees(GitCommands):
     def _add(self, name: str) -> Worktree:
         path = self.directory / name
         if not (existed := os.path.lexists(path)):
-            self._remove_path(path)  # git may still know one whose folder was deleted
+            self.remove(path)  # git may still know one whose folder was deleted
         known = self._git(self.top, "rev-parse", "--quiet", "--verify", f"refs/heads/{name}", check=False)
         words = (str(path), name) if known else ("-b", name, str(path), "HEAD")
         try:
@@ -167,7 +165,7 @@ class Worktrees(GitCommands):
             made = self._describe(path)
         except OllmError:
             if not existed:
-                self._remove_path(path)
+                self.remove(path)
             if not known:
                 self._git(self.top, "update-ref", "-d", f"refs/heads/{name}", check=False)
             raise
@@ -194,7 +192,7 @@ class Worktrees(GitCommands):
                 self._git(path, "reset", "--quiet", parent)
             self._copy_files(self.here / self.prefix, path, more)
         except BaseException:
-            self._remove_path(path)
+            self.remove(path)
             raise
         return Worktree(name=path.name, path=path, base=base)
 
@@ -207,7 +205,7 @@ class Worktrees(GitCommands):
                     self._git(self.top, "update-ref", f"{DROPPED}/{path.name.strip('.')}", commit)
                 with suppress(OllmError, OSError):
                     self.rescue(path)
-                self._remove_path(path)
+                self.remove(path)
 
     def rescue(self, path: Path) -> str:
         """Move what is no part of a copy's changes out of it, and return a sentence about that."""
@@ -399,7 +397,6 @@ class Worktrees(GitCommands):
         return f"Drop the worktree {worktree.name} ({self.describe(worktree)})?{lost}"
 
     def describe(self, worktree: Worktree) -> str:
-        """Describe the changes of a worktree in a few words."""
         return self.diff(worktree, "--shortstat").strip() or "no changes"
 
     def _remove_saved(self, worktree: Worktree, *, dropped: bool) -> str:
@@ -426,11 +423,8 @@ class Worktrees(GitCommands):
         self._git(self.top, "update-ref", "-d", f"{CREATED}/{worktree.name}")
         return ""
 
-    def remove(self, worktree: Worktree) -> None:
-        """Remove a copy with everything in it."""
-        self._remove_path(worktree.path)
-
-    def _remove_path(self, path: Path) -> None:
+    def remove(self, path: Path) -> None:
+        """Remove a worktree with everything in it."""
         shutil.rmtree(path, ignore_errors=True)
         self._git(self.top, "worktree", "remove", "--force", str(path), check=False)  # `prune` forgets absent disks
         self._remove_empty(path.parent)

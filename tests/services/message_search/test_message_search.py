@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from ollm.domain.tools import RecordedResult
 from ollm.runtime.resume.session_archive import SessionArchive
-from ollm.services.message_search import MessageMatch, find_similar_words, search_messages
+from ollm.services.message_search.search import MessageMatch, find_similar_words, search_messages
 from ollm.store.session_index.search import search_sessions
 from ollm.store.session_index.session_texts import SessionTexts
 from ollm.store.session_index.words import fold_words

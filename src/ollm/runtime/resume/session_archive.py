@@ -15,7 +15,7 @@ from ollm.store.session_files.store import MessagePage
 from ollm.tools.recall import FoundPassages, Passage
 
 if TYPE_CHECKING:
-    from ollm.services.message_search import MessageMatch
+    from ollm.services.message_search.search import MessageMatch
     from ollm.store.session_index.session_texts import Vector
 
     Search = Callable[[Sequence[str], int, Sequence[Vector]], tuple[list[MessageMatch], bool, list[str]]]

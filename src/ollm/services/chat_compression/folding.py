@@ -167,7 +167,6 @@ def _summarize_message(message: PromptMessage) -> str:
 
 
 def _pick_main_argument(arguments: dict[str, object]) -> str:
-    """Pick the argument that best identifies the call."""
     for name in ("path", "command", "pattern", "url", "query"):
         if isinstance(value := arguments.get(name), str):
             return value[:60]
@@ -202,7 +201,6 @@ def list_numbers(messages: Sequence[PromptMessage]) -> tuple[int, ...]:
 
 
 def strip_markers(text: str) -> str:
-    """Remove the engine's markers from a text."""
     return _MARKERS.sub(" ", text) if "[" in text or "recall" in text else text
 
 
@@ -240,5 +238,4 @@ def _find_in_word(word: str) -> list[str]:
 
 
 def find_missing(text: str, wanted: Iterable[str]) -> list[str]:
-    """List the facts that are missing from a text."""
     return [fact for fact in wanted if fact not in text]

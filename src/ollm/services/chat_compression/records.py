@@ -261,5 +261,4 @@ def pick_newest_facts(facts: Sequence[str], left: int, counter: TokenCounter) ->
 
 
 def count_tokens(checkpoints: Iterable[Checkpoint]) -> int:
-    """Count the tokens of these checkpoints together."""
     return sum(old.tokens for old in checkpoints)

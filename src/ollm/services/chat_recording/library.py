@@ -74,7 +74,6 @@ def _inspect_session(files: SessionFiles, session_id: str) -> Finding | None:
 
 
 def _find_damage(files: SessionFiles, session_id: str) -> str | None:
-    """Find damage by reading the whole session as a stream."""
     try:
         with files.open_stream(session_id) as stream:
             for entries in (stream.iter_messages(), stream.iter_calls()):

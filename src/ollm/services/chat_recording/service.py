@@ -22,7 +22,7 @@ from ollm.domain.errors import NotFoundError, OllmError, StorageError
 from ollm.domain.events import Event, MessageRecorded, Notice, SessionCreated, SessionSaved, ToolCallRecorded
 from ollm.domain.lazy import compile_late
 from ollm.domain.messages import Message, TextPart, ThinkingPart
-from ollm.domain.session import SCHEMA_VERSION, Session, SessionMetadata, SessionSummary
+from ollm.domain.session import Session, SessionMetadata, SessionSummary
 from ollm.services.chat_recording.library import SessionLibrary, format_removed_notice
 from ollm.services.chat_recording.long_work import LongWork
 from ollm.services.token_counting import TokenCounter
@@ -30,7 +30,7 @@ from ollm.store.session_files.journal import clean_json
 from ollm.store.session_files.places import SessionPlaces, parse_id
 from ollm.store.session_files.store import SessionFiles
 from ollm.store.session_files.waypoints import MIN_KNOWN_BYTES
-from ollm.store.session_files.writer import TEXT_SECONDS, SessionWriter
+from ollm.store.session_files.writer import TEXT_SECONDS, SessionWriter, make_unsaved_error
 
 if TYPE_CHECKING:
     from ollm.domain.session import ParentCall
@@ -98,8 +98,6 @@ class GuardedWrites:
             raise self._make_unsaved_error(writer, error, rescue=False) from error
 
     def _make_unsaved_error(self, writer: SessionWriter, cause: StorageError, *, rescue: bool) -> OllmError:
-        from ollm.store.session_files.writer import make_unsaved_error
-
         error = make_unsaved_error(writer, cause, rescue=rescue)
         log.error("%s", error, extra={"operation": "close", "action": error.action})
         return error
@@ -180,10 +178,8 @@ class ChatRecordingService:
         first turn ends, so that no request waits for that."""
         session_id, at = self._make_id(), format_stamp(self._clock())
         metadata = SessionMetadata(
-            workspace=workspace, origin=origin, context_window=context_window, schema_version=SCHEMA_VERSION
+            workspace=workspace, origin=origin, context_window=context_window, parent=parent or msgspec.UNSET
         )
-        if parent is not None:
-            metadata = replace(metadata, parent=parent)
         head = {
             "sessionId": session_id,
             "startTime": at,
@@ -426,7 +422,6 @@ class ChatRecordingService:
 
 
 def _add_tokens(writer: SessionWriter, tokens: int) -> int:
-    """Add tokens to the session's token count."""
     held: int = writer.head["metadata"].get("tokenCount") or 0
     return held + tokens
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from ollm.domain.lazy import compile_late
 from ollm.domain.struct import Data
+from ollm.domain.text import format_count
 from ollm.services.code_map.languages import CodeLanguage, find_language
 
 if TYPE_CHECKING:
@@ -45,6 +46,7 @@ MAX_ONE_LINE_BYTES = 2_000  # of a call on one line that is looked into; a longe
 _CPP_WORDS = compile_late(rb"^\s*(?:class|namespace|template|using|public:|private:)\b", re.MULTILINE)
 MAX_SIGNATURE_CHARS = 160
 MAX_VALUE_CHARS = 70
+OMISSION = "… {} not shown"
 CountTokens = Callable[[str], int]
 
 
@@ -391,7 +393,6 @@ class CodeDefinition(Data, frozen=True, kw_only=False, array_like=True, gc=False
 
 
 def shorten_signature(text: str, kind: str = "") -> str:
-    """Put a signature on one line and shorten it."""
     line = " ".join(text.split()).rstrip("{:; ").removesuffix(" do").removesuffix(" end").rstrip("; ")
     line = line.replace("( ", "(").replace(", )", ")").replace(" )", ")")
     max_chars = MAX_VALUE_CHARS if kind in ("constant", "variable", "type", "macro") else MAX_SIGNATURE_CHARS
@@ -428,16 +429,13 @@ def fit_outline(definitions: Sequence[CodeDefinition], max_tokens: int, count: C
     kept = take_within(lines, max_tokens, count)
     if len(kept) == len(definitions):
         return kept
-    kept = take_within(lines, max_tokens - count(_say_more(len(definitions))), count)
-    return [*kept, _say_more(len(definitions) - len(kept))]
-
-
-def _say_more(gone: int) -> str:
-    return f"… {gone:,} more {'definition' if gone == 1 else 'definitions'} not shown"
+    kept = take_within(
+        lines, max_tokens - count(OMISSION.format(format_count(len(definitions), "more definition"))), count
+    )
+    return [*kept, OMISSION.format(format_count(len(definitions) - len(kept), "more definition"))]
 
 
 def take_within(lines: Sequence[str], max_tokens: int, count: CountTokens) -> list[str]:
-    """Return as many of the first lines as fit."""
     left, kept = max_tokens, list[str]()
     for line in lines:
         left -= count(f"{line}\n")

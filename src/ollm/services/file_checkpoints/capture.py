@@ -120,7 +120,6 @@ class TreeTaker:
         return tree
 
     def view_tree(self, objects: FileObjects) -> CapturedTree:
-        """Capture the current tree into these objects."""
         viewer = TreeTaker(self._place, self._settings, self._scan, objects)
         try:
             return viewer._look()

@@ -121,7 +121,6 @@ def collect_garbage(objects: FileObjects, used: Iterable[bytes] = ()) -> Objects
 
 
 def drop_old_records(objects: FileObjects, now: datetime, keep_days: int) -> None:
-    """Drop records older than this many days."""
     limit = format_stamp(now - timedelta(days=keep_days))
     if _drop_records(objects, limit):
         collect_garbage(objects)
@@ -211,7 +210,6 @@ class Heartbeat:
             threading.Thread(target=self._run, name="heartbeat", daemon=True).start()
 
     def stop(self) -> None:
-        """Stop after one last beat."""
         self._stopped.set()
         with self._lock:
             descriptor, self._descriptor = self._descriptor, None

@@ -344,7 +344,6 @@ def make_editor_change(step: PathChange) -> EditorChange:
 
 
 def drop_paths(plan: RestorePlan, paths: Iterable[str]) -> RestorePlan:
-    """Remove some paths from a plan."""
     gone = set(paths)
     return replace(
         plan,

@@ -81,7 +81,6 @@ class CheckpointView:
         return list_record_changes(self._objects, self._root, record, record.end or self._now.digest.hex())
 
     def plan(self, session_id: str, start: CheckpointRecord, message_id: int, *, force: bool) -> RestorePlan:
-        """Plan the return to the start of a record."""
         target = bytes.fromhex(start.begin)
         found = drop_hidden(compare_trees(self._objects, self._now.digest, target, hidden=True))
         # A path that is now ignored may be unchanged: then only the ignore rule changed.

@@ -223,7 +223,6 @@ class NameSearch:
         return set(os.fsdecode(b"\0".join([text[start + cut : end - 1] for start, end in spans])).split("\0"))
 
     def select(self, base: str, names: list[str]) -> list[str]:
-        """Select the names that match, in order."""
         found = self.find_matches(base, names)
         return [name for name in names if name in found]
 

@@ -185,7 +185,6 @@ class Walk:
 
 
 def make_walk(options: DiscoveryOptions, git: GitFinder, builtin_ignores: Iterable[str]) -> Walk:
-    """Create a walk with the rules in force at its root."""
     within = os.path.realpath(options.within) if options.within else None
     reader = RuleReader(options.root, git.find_info(options.root), within)
     return Walk(options, reader, reader.read_top_layers(builtin_ignores))

@@ -11,7 +11,6 @@ MARK = "[redacted]"
 
 @cache
 def load_lines() -> dict[str, list[str]]:
-    """Load the lines of each name."""
     found: dict[str, list[str]] = {}
     name = ""
     for line in Path(__file__).with_suffix(".txt").read_text(encoding="utf-8").splitlines():

@@ -302,7 +302,6 @@ MAX_ENTRY_CHARS = 70
 
 
 def render_html(session: ExportSource) -> Iterator[str]:
-    """Render the file in pieces."""
     return map(escape_controls, gather_pieces(_render_pieces(session)))
 
 

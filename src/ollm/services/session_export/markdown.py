@@ -125,7 +125,6 @@ def describe_outcome(call: ToolCallRecord) -> str:
 
 
 def format_arguments(call: ToolCallRecord) -> str:
-    """Format the arguments of a call as indented JSON."""
     return msgspec.json.format(msgspec.json.encode(call.args), indent=2).decode("utf-8", "replace")
 
 
