@@ -1,13 +1,16 @@
 """Pages on other devices: the daemon behind a proxy, pairing, what a device may do."""
 
+import asyncio
 import json
 import socket
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.daemon.running import Daemon, daemon
+from tests.daemon.running import WRITE, Daemon, Reply, daemon
+from tests.servers.answers import Answer
 from tests.servers.openai import ScriptedServer
 
 PUBLIC = "https://box.example.ts.net"
@@ -67,3 +70,179 @@ async def test_only_https_and_only_an_origin_is_a_public_address(tmp_path: Path,
         host = bad.partition("://")[2]
         assert (await found.ask("GET", "/", url=f"http://127.0.0.1:{port}", headers={"host": host})).status == 403
         assert (await found.ask("GET", "/", url=f"http://127.0.0.1:{port}")).status == 200
+
+
+class Phone:
+    """A paired device behind a proxy: what it sends comes from 127.0.0.1 with the public name."""
+
+    def __init__(self, found: Daemon, port: int) -> None:
+        self.found, self.url = found, f"http://127.0.0.1:{port}"
+        self.headers = {"host": HOST, "origin": PUBLIC, "sec-fetch-site": "same-origin"}
+        self.flags = ""
+
+    async def ask(self, method: str, path: str, body: Any = None, **headers: str) -> Reply:
+        given = {**self.headers, **({} if body is None else JSON), **headers}
+        return await self.found.ask(method, path, body, url=self.url, headers=given)
+
+    async def pair(self, code: str = "", **rights: Any) -> Reply:
+        if not code:
+            made = await self.found.ask("POST", "/web/codes", rights)
+            assert made.status == 201, made.body
+            code = made.json["code"]
+        agent = "Mozilla/5.0 (iPhone) Mobile/15E148"
+        reply = await self.ask(
+            "POST", "/web/pair", {"code": code}, **{"user-agent": agent, "x-forwarded-for": "10.0.0.7"}
+        )
+        if reply.status == 200:
+            self.flags = reply.headers["set-cookie"]
+            self.headers["cookie"] = self.flags.partition(";")[0]
+        return reply
+
+
+async def test_a_code_pairs_one_device_whose_key_is_kept_until_it_is_revoked(tmp_path: Path) -> None:
+    port = configure(tmp_path)
+    async with daemon(tmp_path, ["hi"]) as found:
+        phone, other = Phone(found, port), Phone(found, port)
+        made = (await found.ask("POST", "/web/codes", {})).json
+        assert made["url"] == f"{PUBLIC}/#pair={made['code']}"
+        for headers in ({"origin": "https://evil.example"}, {"host": f"127.0.0.1:{port}"}):
+            assert (await phone.ask("POST", "/web/pair", {"code": made["code"]}, **headers)).status == 403
+        reply = await phone.pair(made["code"].lower().replace("-", " "))
+        assert (reply.status, reply.json["name"]) == (200, "phone")
+        parts = {part.strip().lower() for part in phone.flags.split(";")}
+        assert {"secure", "httponly", "samesite=strict", "path=/", "max-age=2592000"} <= parts
+        assert phone.flags.startswith("__Host-")
+        assert "domain" not in phone.flags.lower()
+        assert (await other.pair(made["code"])).status == 401, "it works once"
+        assert (await other.pair(name="kitchen")).json["name"] == "kitchen"
+        assert (await Phone(found, port).pair()).json["name"] == "phone 2"
+
+        assert (await phone.ask("GET", "/sessions")).status == 200
+        assert (await phone.ask("GET", "/web/device")).headers["set-cookie"] == phone.flags, "its use renews it"
+        wrong = {"cookie": phone.headers["cookie"][:-1] + "~"}
+        for headers in (wrong, {"cookie": ""}, {"origin": "https://evil.example"}, {"sec-fetch-site": "cross-site"}):
+            assert (await phone.ask("GET", "/sessions", **headers)).status in (401, 403)
+        assert (await phone.ask("GET", "/sessions", host=f"127.0.0.1:{port}", origin=phone.url)).status == 403
+        loopback = {"host": f"127.0.0.1:{port}", "cookie": phone.headers["cookie"]}
+        assert (await found.ask("GET", "/sessions", url=phone.url, headers=loopback)).status == 401
+
+        await found.end()
+        kept = (found.home / "run" / "web.json").read_text()
+        assert phone.headers["cookie"].partition("=")[2] not in kept
+        await found.start()
+        assert (await phone.ask("GET", "/sessions")).status == 200, "it stays paired"
+
+        shown = await run_web(found, "devices")
+        assert [line.split()[0] for line in shown.splitlines()[1:]] == ["phone", "kitchen", "phone"]
+        assert "10.0.0.7" in shown
+        assert await run_web(found, "devices", "revoke", "kitchen") == "Revoked kitchen.\n"
+        assert (await other.ask("GET", "/sessions")).status == 401
+        async with asyncio.timeout(30):
+            events = asyncio.create_task(phone.ask("GET", "/events"))
+            await asyncio.sleep(0.2)
+            await run_web(found, "devices", "revoke", "--all")
+            await found.say(await found.open(), "are you there?")
+            assert b"are you there" not in (await events).body, "an open stream ends"
+        assert (await phone.ask("GET", "/sessions")).status == 401
+        assert "No paired devices" in await run_web(found, "devices")
+
+
+async def run_web(found: Daemon, *words: str) -> str:
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "ollm", "web", *words), env=found.environment, stdout=asyncio.subprocess.PIPE
+    )
+    out, _ = await process.communicate()
+    assert process.returncode == 0
+    return out.decode()
+
+
+async def test_the_command_prints_the_code_and_draws_it(tmp_path: Path) -> None:
+    port = configure(tmp_path)
+    async with daemon(tmp_path) as found:
+        *drawing, url, code = (await run_web(found, "--pair", "--name", "my phone", "--read-only")).splitlines()
+        assert url == f"{PUBLIC}/#pair={code}"
+        assert "▄" in "".join(drawing)
+        assert (await Phone(found, port).pair(code)).json == {"name": "my phone", "readOnly": True, "noGrants": False}
+
+
+async def test_codes_cannot_be_guessed(tmp_path: Path) -> None:
+    port = configure(tmp_path)
+    async with daemon(tmp_path) as found:
+        phone = Phone(found, port)
+        for _ in range(30):
+            assert (await phone.pair("AAAA-AAAA")).status == 401, "no code waits: nothing to guess"
+        for _ in range(4):
+            code = (await found.ask("POST", "/web/codes", {})).json["code"]
+            for _ in range(5):
+                assert (await phone.pair("AAAA-AAAA")).status == 401
+            assert (await phone.pair(code)).status in (401, 403), "void after five"
+        refused = await found.ask("POST", "/web/codes", {})
+        assert (refused.status, refused.json["detail"]) == (403, "Too many wrong codes in the last hour.")
+        statuses = {(await phone.pair(f"AAAA-{number:04}")).status for number in range(300)}
+        assert statuses == {403}
+
+
+async def test_what_a_device_may_do_follows_from_its_key(tmp_path: Path) -> None:
+    port = configure(tmp_path)
+    shell = Answer(calls=[("shell", {"command": "touch x", "outside": True, "why": "so"})])
+    again = Answer(calls=[("write_file", {"path": "other.txt", "content": "x"})])
+    async with daemon(tmp_path, [WRITE, "done", again, "done", shell, "done"]) as found:
+        phone, reader, careful = (Phone(found, port) for _ in range(3))
+        await phone.pair()
+        await reader.pair(readOnly=True)
+        await careful.pair(noGrants=True)
+        session = await found.open()
+        place = f"/sessions/{session}"
+
+        for path in ("/web/ticket", "/web/codes", "/web//codes", "/web/%63odes"):
+            assert (await phone.ask("POST", path, {})).status in (403, 404), path
+        assert (await phone.ask("GET", "/web/devices")).status == 403
+        assert (await phone.ask("DELETE", "/web/devices")).status == 403
+        assert (await phone.ask("POST", f"{place}/shell", {"command": "true"})).status == 403
+        for name, words in (("approval", "yolo"), ("/trust", "yes"), ("export", "x.md"), ("history", " export x.md")):
+            assert (await phone.ask("POST", f"{place}/commands", {"name": name, "arguments": words})).status == 403, (
+                name
+            )
+        assert (await phone.ask("POST", f"{place}/commands", {"name": "status"})).status == 200
+
+        writes = (("POST", "/sessions", {"workspacePath": "/"}), ("POST", f"{place}/messages", {"text": "x"}))
+        more = (("PATCH", place, {"title": "x"}), ("DELETE", place, None), ("DELETE", f"{place}?erase=true", None))
+        for method, path, body in (
+            *writes,
+            *more,
+            ("POST", f"{place}/cancel", None),
+            ("POST", f"/{place}/cancel", None),
+        ):
+            lied = {"x-http-method-override": "GET", "x-forwarded-for": "127.0.0.1"}
+            refused = await reader.ask(method, path, body, **lied)
+            assert (refused.status, refused.json["detail"]) == (403, "phone 2 may only read."), path
+        assert (await reader.ask("GET", f"{place}/status")).status == 200
+        assert (await reader.ask("POST", "/web/render", {"text": "*x*"})).status == 200
+
+        async def ask_question(who: Phone) -> tuple[str, asyncio.Task[Any]]:
+            turn = asyncio.create_task(found.say(session, "write it"))
+            while not turn.done() and not (waiting := (await who.ask("GET", f"{place}/status")).json["questions"]):
+                await asyncio.sleep(0.05)
+            assert waiting, turn.result()
+            return f"{place}/confirmations/{waiting[0]['correlationId']}", turn
+
+        answer, turn = await ask_question(careful)
+        for body in ({"scope": "session"}, {"scope": "always"}, {"prefix": True}, {"text": "all edits"}):
+            assert (await careful.ask("POST", answer, {"approved": True, **body})).status == 403, body
+        assert (await reader.ask("POST", answer, {"approved": True})).status == 403
+        assert (await careful.ask("POST", answer, {"approved": True, "device": "me"})).status == 200
+        await turn
+        answer, turn = await ask_question(phone)
+        assert (await phone.ask("POST", answer, {"approved": True, "scope": "session"})).status == 200
+        await turn
+        answer, turn = await ask_question(phone)
+        refused = await phone.ask("POST", answer, {"approved": True})
+        assert refused.json["detail"].startswith("A command outside the sandbox is approved on the machine itself")
+        assert (await phone.ask("POST", answer, {"approved": False})).status == 200
+        await turn
+        calls = (await found.ask("GET", place)).json["toolCalls"]
+        assert [one["result"]["questions"][0]["answer"].rpartition(", ")[2] for one in calls] == [
+            "answered from phone 3",
+            "answered from phone",
+            "answered from phone",
+        ]

@@ -36,7 +36,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "daemon": ("ollm.cli.daemon:daemon", "Manage the background server.", "status"),
     "acp": ("ollm.cli.acp:acp", "Serve an editor (Zed, JetBrains, Neovim, Emacs)."),
     "archive": ("ollm.cli.archive:archive", "Share sessions between machines (PostgreSQL).", "status"),
-    "web": ("ollm.cli.daemon:web", "Open your sessions in a browser."),
+    "web": ("ollm.cli.web:web", "Open your sessions in a browser."),
     "extensions": ("ollm.cli.extensions:extensions", "Manage extensions.", "list"),
     "mcp": ("ollm.cli.mcp:mcp", "Manage MCP servers.", "list"),
     "hooks": ("ollm.cli.hooks:hooks", "List hooks, and import those of Claude Code.", "list"),

@@ -1,4 +1,4 @@
-"""`ollm daemon`, `ollm web` and `ollm chat --daemon`: conversations that outlive terminals."""
+"""`ollm daemon` and `ollm chat --daemon`: conversations that outlive terminals."""
 
 from __future__ import annotations
 
@@ -216,43 +216,3 @@ def find_session_id(known: InitReply, start: ChatArguments) -> str | None:
         return None
     unarchived = [line for line in known.sessions if line.status != "archived"]
     return unarchived[0].session_id if unarchived else None
-
-
-@click.command()
-@click.option("--print", "print_only", is_flag=True, help="Print the link instead of opening a browser.")
-def web(print_only: bool) -> None:
-    """Open your sessions in a browser.
-
-    Starts the daemon when it is not running. The link works once, within a minute, on this machine. For another device,
-    forward the port in the link: ssh -L PORT:127.0.0.1:PORT HOST, then open the link there.
-    """
-    try:
-        import uvicorn  # noqa: F401 - the daemon's own process needs it; say so here
-    except ImportError as error:
-        raise UsageError("The pages need extra packages.", action=describe_extra_install("daemon")) from error
-    url = asyncio.run(request_link())
-    if print_only or not open_browser(url):
-        print(url)
-
-
-async def request_link() -> str:
-    from ollm.daemon.bodies import LinkReply
-
-    async with connect_daemon() as client:
-        return (await client.call("POST", "/web/ticket", type=LinkReply)).url
-
-
-def open_browser(url: str) -> bool:
-    """Open a URL in $BROWSER or a graphical browser. Returns False if there is none."""
-    import webbrowser
-
-    try:
-        found = webbrowser.get()
-    except webbrowser.Error:
-        found = None
-    in_terminal = isinstance(found, webbrowser.GenericBrowser) and not copy_environment().get("BROWSER")
-    if found is None or in_terminal or not found.open(url):
-        print("No browser found. Open this link within a minute:", file=sys.stderr)
-        return False
-    print("Opened in your browser. The link works once; run `ollm web` again for another.", file=sys.stderr)
-    return True

@@ -39,6 +39,7 @@ from ollm.daemon.auth import (
     WebAccess,
 )
 from ollm.daemon.bodies import TITLES, UUID_FORMAT, Problem, TooLargeError, make_problem
+from ollm.daemon.devices import BadCodeError, Device
 from ollm.daemon.hub import ClosingError, DaemonSession, TooManyClientsError
 from ollm.daemon.service import BadFieldError, BadPathError, DaemonService, parse_id
 from ollm.daemon.web_routes import serve_pages
@@ -56,6 +57,7 @@ from ollm.domain.errors import (
 STATUSES: tuple[tuple[type[OllmError], int], ...] = (
     (BadPathError, 400),
     (BadTicketError, 401),
+    (BadCodeError, 401),
     (DeniedError, 403),
     (BadFieldError, 422),
     (NotFoundError, 404),
@@ -102,7 +104,7 @@ ANY_ERRORS = (400, 401, 403, 500, 503)
 BODY_ERRORS = (413, 415)
 NAME_ERRORS = (404, 409)  # of what names a session, a folder or the like
 SAVE_ERRORS = (502, 507)  # of what changes a session
-NOT_SENT = {"service", "web", "request"}  # parameters of handlers that no client gives
+NOT_SENT = {"service", "web", "request", "device"}  # parameters of handlers that no client gives
 
 
 def find_handlers() -> list[HTTPRouteHandler]:
@@ -118,7 +120,7 @@ def find_handlers() -> list[HTTPRouteHandler]:
 
 def find_error_codes(handler: HTTPRouteHandler) -> list[int]:
     (path,), sent = handler.paths, handler.fn.__annotations__.keys() - {*NOT_SENT, "return"}
-    names = "{" in path or not sent.isdisjoint({"data", "workspace"})
+    names = "{" in path or not sent.isdisjoint({"data", "workspace", "name"})
     changes = path.startswith(("/sessions", "/snapshots")) and "GET" not in handler.http_methods
     body = not handler.http_methods.isdisjoint(METHODS_WITH_BODY)
     kinds = ((True, ANY_ERRORS), (sent, (422,)), (names, NAME_ERRORS), (body, BODY_ERRORS), (changes, SAVE_ERRORS))
@@ -133,12 +135,18 @@ def get_open_session(service: DaemonService, session: str) -> DaemonSession:
     return service.hub.get(session)
 
 
-def build_application(service: DaemonService, token: str, web: WebAccess, public: str = "") -> Application:
+def get_device(request: Request[Any, Any, Any]) -> Device | None:
+    """The paired device that a request came from; None for this machine's own user."""
+    return request.scope.get("device")  # type: ignore[return-value]  # a key of ours
+
+
+def build_application(service: DaemonService, token: str, web: WebAccess) -> Application:
     inner = DaemonApplication(
         route_handlers=find_handlers(),
         dependencies={
             "service": Provide(lambda: service, sync_to_thread=False),
             "web": Provide(lambda: web, sync_to_thread=False),
+            "device": Provide(get_device, sync_to_thread=False),
             "session": Provide(parse_session, sync_to_thread=False),
             "held": Provide(get_open_session, sync_to_thread=False),
         },
@@ -163,8 +171,7 @@ def build_application(service: DaemonService, token: str, web: WebAccess, public
         before_request=require_exact_types,
         logging_config=None,
     )
-    pages = serve_pages(route_raw_paths(cast("Application", inner)))
-    return Guard(pages, token, web, lambda: service.hub.closing, public)
+    return Guard(serve_pages(route_raw_paths(cast("Application", inner))), token, web, lambda: service.hub.closing)
 
 
 def route_raw_paths(inner: Application) -> Application:

@@ -1,4 +1,5 @@
-"""Access to the daemon: by user over the Unix socket; by token, or page cookie plus token, over loopback TCP.
+"""Access to the daemon: by user over the Unix socket; by token, or page cookie plus token, over loopback TCP; by device
+key at `daemon.publicUrl`.
 
 The guard runs before the application, so a rejected request never reaches application code.
 """
@@ -7,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import hashlib
 import hmac
 import secrets
 import time
@@ -19,6 +19,7 @@ from typing import Any
 import msgspec
 
 from ollm.daemon.bodies import Problem, make_problem
+from ollm.daemon.devices import DEVICE_COOKIE, Device, DeviceKeys, find_address, hash_key
 from ollm.domain.errors import OllmError
 from ollm.domain.struct import Data
 from ollm.system.atomic import replace_file
@@ -48,6 +49,7 @@ class WebState(Data, frozen=True):
 
     port: int | None = None
     logins: tuple[WebLogin, ...] = ()
+    devices: tuple[Device, ...] = ()
 
 
 class NewLogin(Data, frozen=True):
@@ -58,16 +60,23 @@ class NewLogin(Data, frozen=True):
 
 
 class WebAccess:
-    """One per daemon. `open_port` opens the loopback port if needed and returns its number."""
+    """One per daemon. `open_port` opens the loopback port if needed and returns its number; `public` is the origin of
+    the page at `daemon.publicUrl`."""
 
     def __init__(
-        self, file: Path, open_port: Callable[[], Awaitable[int]], clock: Callable[[], float] = time.time
+        self,
+        file: Path,
+        open_port: Callable[[], Awaitable[int]],
+        clock: Callable[[], float] = time.time,
+        public: str = "",
     ) -> None:
         self._file = file
         self._open_port = open_port
         self._clock = clock
         self._tickets: dict[str, float] = {}
-        self._logins = read_state(file).logins
+        state = read_state(file)
+        self._logins = state.logins
+        self.devices = DeviceKeys(state.devices, public, clock, lambda: self.save(read_state(file).port))
 
     async def create_link(self) -> str:
         """Create an address that logs in whoever opens it first, within a minute. What follows # is never sent."""
@@ -87,7 +96,10 @@ class WebAccess:
             raise BadTicketError("This link was used or has expired.", action="Run `ollm web` for a new one.")
         made = NewLogin(cookie=secrets.token_urlsafe(32), page_token=secrets.token_urlsafe(32))
         login = WebLogin(
-            cookie=_hash(made.cookie), page=_hash(made.page_token), port=port, expires=self._clock() + LOGIN_SECONDS
+            cookie=hash_key(made.cookie),
+            page=hash_key(made.page_token),
+            port=port,
+            expires=self._clock() + LOGIN_SECONDS,
         )
         live = [one for one in self._logins if one.expires > self._clock()]
         self._logins = (*live[1 - MAX_LOGINS :], login)
@@ -103,13 +115,13 @@ class WebAccess:
         return any(self._fits(one, port, headers) for one in self._logins)
 
     def _fits(self, login: WebLogin, port: int, headers: dict[str, str]) -> bool:
-        cookie = _hash(read_cookie(headers.get("cookie", ""), get_cookie_name(port)))
-        page = _hash(headers.get(PAGE_TOKEN_HEADER, ""))
+        cookie = hash_key(read_cookie(headers.get("cookie", ""), get_cookie_name(port)))
+        page = hash_key(headers.get(PAGE_TOKEN_HEADER, ""))
         same = hmac.compare_digest(login.cookie, cookie) & hmac.compare_digest(login.page, page)
         return same and login.port == port and login.expires > self._clock()
 
     def save(self, port: int | None) -> None:
-        write_state(self._file, WebState(port=port, logins=self._logins))
+        write_state(self._file, WebState(port=port, logins=self._logins, devices=self.devices.all))
 
 
 def get_cookie_name(port: int) -> str:
@@ -125,10 +137,6 @@ def read_cookie(header: str, name: str) -> str:
     return found.value if found else ""
 
 
-def _hash(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
-
-
 def read_state(file: Path) -> WebState:
     """Read the saved state; empty if it cannot be read."""
     try:
@@ -139,7 +147,7 @@ def read_state(file: Path) -> WebState:
 
 def write_state(file: Path, state: WebState) -> None:
     """Write the state to a file that only this user can read."""
-    replace_file(file, msgspec.json.encode(state), mode=0o600, durable=False)
+    replace_file(file, msgspec.json.encode(state), mode=0o600)
 
 
 MAX_BODY_BYTES = 1024 * 1024
@@ -147,7 +155,7 @@ MAX_DRAIN_SECONDS = 2.0
 MAX_DRAINED_BYTES = 16 * MAX_BODY_BYTES
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 METHODS_WITH_BODY = ("POST", "PUT", "PATCH")
-LOGIN_PATH, PAGE_FILES = "/web/login", "/web/files/"
+LOGIN_PATH, PAIR_PATH, PAGE_FILES = "/web/login", "/web/pair", "/web/files/"
 Scope = MutableMapping[str, Any]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -155,31 +163,41 @@ Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 
 class Guard:
-    """Pass valid requests on. `closing` tells if the daemon is shutting down, `public` is the origin of the page at
-    `daemon.publicUrl`."""
+    """Pass valid requests on, each with the paired device it came from. `closing` tells if the daemon is shutting
+    down."""
 
-    def __init__(
-        self, application: Application, token: str, web: WebAccess, closing: Callable[[], bool], public: str = ""
-    ) -> None:
+    def __init__(self, application: Application, token: str, web: WebAccess, closing: Callable[[], bool]) -> None:
         self._application = application
         self._token = token
         self._web = web
         self._closing = closing
-        self._public = public
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http" and (problem := self._find_problem(scope)) is not None:
             await drain(receive)
             await send_problem(send, problem)
         else:
-            await self._application(scope, receive, send)
+            await self._application(scope, receive, self._send_while_paired(scope.get("device"), send))
+
+    def _send_while_paired(self, device: Device | None, send: Send) -> Send:
+        """Send nothing more to a device that is revoked, on streams that are open too."""
+
+        async def send_checked(message: MutableMapping[str, Any]) -> None:
+            if device and not self._web.devices.holds(device):
+                raise ConnectionAbortedError(f"{device.name} was revoked")
+            await send(message)
+
+        return send_checked if device else send
 
     def _find_problem(self, scope: Scope) -> Problem | None:
         headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
+        own = find_own_origin(scope, headers, self._web.devices.public)
+        if own and own == self._web.devices.public and (key := read_cookie(headers.get("cookie", ""), DEVICE_COOKIE)):
+            scope["device"] = self._web.devices.find(key, find_address(scope, headers))
         return (
             self._check_framing(scope)
-            or self._check_origin(scope, headers)
-            or self._check_token(scope, headers)
+            or self._check_origin(scope, headers, own)
+            or self._check_token(scope, headers, own)
             or self._check_closing()
             or self._check_content_type(scope["method"], headers)
             or self._check_length(headers)
@@ -190,9 +208,10 @@ class Guard:
         lengths = [name for name, _ in scope["headers"] if name.lower() in (b"content-length", b"transfer-encoding")]
         return make_problem(400, "The request gives its length twice.") if len(lengths) > 1 else None
 
-    def _check_origin(self, scope: Scope, headers: dict[str, str]) -> Problem | None:
-        own = find_own_origin(scope, headers, self._public)
-        foreign = "origin" in headers and not (headers["origin"].lower() == own and self._is_page(scope, headers))
+    def _check_origin(self, scope: Scope, headers: dict[str, str], own: str | None) -> Problem | None:
+        paired = own == self._web.devices.public  # a page without a key is told so
+        trusted = headers.get("origin", "").lower() == own and (paired or self._is_page(scope, headers, own))
+        foreign = "origin" in headers and not trusted
         if foreign or headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
             return make_problem(403, "Requests from web pages are not allowed.")
         if own is None:
@@ -203,13 +222,19 @@ class Guard:
             )
         return None
 
-    def _is_page(self, scope: Scope, headers: dict[str, str]) -> bool:
+    def _is_page(self, scope: Scope, headers: dict[str, str], own: str | None) -> bool:
+        """True for what needs no login, and for a page that is logged in."""
+        login = PAIR_PATH if own == self._web.devices.public else LOGIN_PATH
         port = get_port(scope)
-        return port is not None and (is_public(scope, headers) or self._web.is_logged_in(port, headers))
+        if port is None or is_public(scope, headers, login) or scope.get("device"):
+            return port is not None
+        return own != self._web.devices.public and self._web.is_logged_in(port, headers)
 
-    def _check_token(self, scope: Scope, headers: dict[str, str]) -> Problem | None:
-        port = get_port(scope)
-        if port is None or is_public(scope, headers) or self._web.is_logged_in(port, headers):
+    def _check_token(self, scope: Scope, headers: dict[str, str], own: str | None) -> Problem | None:
+        device: Device | None = scope.get("device")
+        if device and not device.may_send(scope["method"], scope["path"]):
+            return make_problem(403, f"{device.name} may only read.", "Pair it again without --read-only.")
+        if get_port(scope) is None or self._is_page(scope, headers, own):
             return None
         scheme, _, given = headers.get("authorization", "").partition(" ")
         if scheme.lower() == "bearer" and hmac.compare_digest(given.encode(), self._token.encode()):
@@ -245,10 +270,10 @@ async def drain(receive: Receive) -> None:
                     return
 
 
-def is_public(scope: Scope, headers: dict[str, str]) -> bool:
-    """True for the page itself, which holds no data, and for a login, which has no token yet."""
+def is_public(scope: Scope, headers: dict[str, str], login: str) -> bool:
+    """True for the page itself, which holds no data, and for the login at this path, which has no key yet."""
     if scope["method"] == "POST":
-        return bool(scope["path"] == LOGIN_PATH and "origin" in headers)
+        return bool(scope["path"] == login and "origin" in headers)
     return scope["method"] in ("GET", "HEAD") and (scope["path"] == "/" or scope["path"].startswith(PAGE_FILES))
 
 

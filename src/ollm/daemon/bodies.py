@@ -336,6 +336,32 @@ class LinkReply(Data, frozen=True):
     expires_in_seconds: int
 
 
+class DeviceRights(Data, frozen=True, forbid_unknown_fields=True):
+    """The name of a device to pair, "" for one by its kind, and what it may not do: send anything, or give an answer
+    that lasts."""
+
+    name: Annotated[str, Meta(max_length=40, pattern=r"^[\w .'-]*$")] = ""
+    read_only: bool = False
+    no_grants: bool = False
+
+
+class DeviceLine(DeviceRights, frozen=True):
+    """A paired device; `lastSeen` is in seconds since 1970."""
+
+    last_seen: float = 0.0
+    address: str = ""
+
+
+class PairReply(LinkReply, frozen=True):
+    """The code that pairs a device, and the address that holds it."""
+
+    code: str
+
+
+class PairBody(Data, frozen=True, forbid_unknown_fields=True):
+    code: Annotated[str, Meta(min_length=1, max_length=20)]
+
+
 class LoginBody(Data, frozen=True, forbid_unknown_fields=True):
     ticket: Annotated[str, Meta(min_length=1, max_length=200)]
 

@@ -39,12 +39,14 @@ from ollm.daemon.bodies import (
     TurnReply,
     WorkspaceLine,
 )
+from ollm.daemon.devices import LOCAL_COMMANDS, Device, require_local
 from ollm.daemon.event_log import EventReader, StreamReset
 from ollm.daemon.hub import DaemonSession
 from ollm.daemon.service import BadPathError, DaemonService, parse_workspace
-from ollm.domain.errors import BusyError, NotFoundError
+from ollm.domain.errors import BusyError, DeniedError, NotFoundError
 from ollm.domain.events import AnyEvent
 from ollm.domain.session import Session
+from ollm.domain.tools import ConfirmationDetails
 from ollm.runtime.base import CommandReply, Status
 from ollm.runtime.session import load_history_page
 from ollm.services.session_export import render_export
@@ -249,14 +251,18 @@ def parse_event_number(text: str) -> int:
 
 
 @post("/sessions/{session_id:str}/commands", status_code=200)
-async def run_command(held: DaemonSession, data: CommandBody) -> CommandReply:
-    """Run a slash command."""
-    return await held.conversation.command(data.name.removeprefix("/"), data.arguments)
+async def run_command(held: DaemonSession, data: CommandBody, device: Device | None) -> CommandReply:
+    """Run a slash command. A paired device may not run those that give rights or write where they are told to."""
+    name = data.name.removeprefix("/")
+    if any([name, *data.arguments.split()][: len(one)] == one for one in LOCAL_COMMANDS):
+        require_local(device, f"/{name} works")
+    return await held.conversation.command(name, data.arguments)
 
 
 @post("/sessions/{session_id:str}/shell", status_code=200)
-async def run_shell(held: DaemonSession, data: ShellBody) -> ShellReply:
+async def run_shell(held: DaemonSession, data: ShellBody, device: Device | None) -> ShellReply:
     """Run a shell command of the person; policy may ask first. The session's record does not hold it."""
+    require_local(device, "Commands of your own run")
     return await held.run_shell(data.command)
 
 
@@ -267,13 +273,25 @@ async def list_outputs(held: DaemonSession) -> list[ShellReply]:
 
 
 @post("/sessions/{session_id:str}/confirmations/{correlation_id:str}", status_code=200)
-async def answer(held: DaemonSession, correlation_id: str, data: AnswerBody) -> Accepted:
+async def answer(held: DaemonSession, correlation_id: str, data: AnswerBody, device: Device | None) -> Accepted:
     """Answer a question; the first answer wins."""
     if correlation_id not in held.question_ids:
         raise NotFoundError(f"No question {correlation_id[:80]} in this session.")
-    if not await held.conversation.respond(correlation_id, data):
+    question = held.open_questions.get(correlation_id)
+    if device and question and data.approved:
+        check_approval(device, question.details, data)
+    said = msgspec.structs.replace(data, device=device.name if device else "")
+    if not await held.conversation.respond(correlation_id, said):
         raise BusyError("This question was already answered or withdrawn.")
     return Accepted(accepted=True)
+
+
+def check_approval(device: Device, details: ConfirmationDetails, data: AnswerBody) -> None:
+    """Raise DeniedError for a yes that this device may not give."""
+    if details.rule and (details.rule.layer, details.rule.text) == ("sandbox", "outside"):
+        require_local(device, "A command outside the sandbox is approved")
+    if device.no_grants and (data.scope != "once" or data.prefix or (data.text and not details.typed)):
+        raise DeniedError(f"{device.name} may answer once, but set no rule.", action="Answer with a plain yes or no.")
 
 
 @post("/sessions/{session_id:str}/cancel", status_code=200)

@@ -91,9 +91,10 @@ class LoopbackPort:
         self._files.write_pid_file(DaemonProcess(pid=os.getpid(), started=started, port=self.number))
 
     def end_logins(self) -> None:
-        """Log every page out; the port is remembered."""
+        """Log every page of this machine out; the port and the paired devices are remembered."""
         if self.number is not None:
-            write_state(self._files.web_file, WebState(port=self.number))
+            devices = read_state(self._files.web_file).devices
+            write_state(self._files.web_file, WebState(port=self.number, devices=devices))
 
 
 def bind_tcp(wanted: int | None = None, wait_seconds: float = 0) -> socket.socket:
@@ -267,9 +268,8 @@ async def serve(process: ProcessScope, *, tcp: bool) -> None:
         stack.callback(port.end_logins)
         sockets = [bind_unix(files), *([port.bind()] if tcp or settings.opens_port or port.is_awaited else [])]
         hub = Hub(open_conversation, make_limits(settings))
-        web = WebAccess(files.web_file, port.open)
-        origin = parse_origin(settings.public_url)
-        server = DaemonServer(build_server_config(build_application(DaemonService(process, hub), token, web, origin)))
+        web = WebAccess(files.web_file, port.open, public=parse_origin(settings.public_url))
+        server = DaemonServer(build_server_config(build_application(DaemonService(process, hub), token, web)))
         port.listen = server.add_socket
         port.write_pid_file()
         if process.settings.archive.is_set:

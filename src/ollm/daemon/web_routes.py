@@ -7,7 +7,8 @@ from functools import cache
 from importlib.resources import files
 from typing import Annotated, Any
 
-from litestar import Request, get, post
+import msgspec
+from litestar import Request, delete, get, post
 from litestar.datastructures import Cookie
 from litestar.params import Parameter
 from litestar.response import Response, Stream
@@ -24,7 +25,20 @@ from ollm.daemon.auth import (
     get_cookie_name,
     get_port,
 )
-from ollm.daemon.bodies import Accepted, LinkReply, LoginBody, LoginReply, RenderBody, RenderReply, TranscriptPage
+from ollm.daemon.bodies import (
+    Accepted,
+    DeviceLine,
+    DeviceRights,
+    LinkReply,
+    LoginBody,
+    LoginReply,
+    PairBody,
+    PairReply,
+    RenderBody,
+    RenderReply,
+    TranscriptPage,
+)
+from ollm.daemon.devices import DEVICE_COOKIE, DEVICE_SECONDS, Device, find_address, require_local
 from ollm.daemon.routes import EVENTS, EventsOperation, Limit, make_event_stream
 from ollm.daemon.service import DaemonService
 from ollm.daemon.transcript import prepare_rendering, read_transcript
@@ -127,10 +141,59 @@ async def log_in(web: WebAccess, request: Request[Any, Any, Any], data: LoginBod
 
 
 @post("/web/logout", status_code=200)
-async def log_out(web: WebAccess, request: Request[Any, Any, Any]) -> Accepted:
-    """End the login of the page that asks."""
-    web.log_out(get_request_port(request), dict(request.headers))
+async def log_out(web: WebAccess, request: Request[Any, Any, Any], device: Device | None) -> Accepted:
+    """End the login of the page that asks, or the pairing of its device."""
+    if device:
+        web.devices.revoke(device.name)
+    else:
+        web.log_out(get_request_port(request), dict(request.headers))
     return Accepted(accepted=True)
+
+
+@post("/web/codes", status_code=201)
+async def create_code(web: WebAccess, request: Request[Any, Any, Any], data: DeviceRights) -> PairReply:
+    """A code that pairs a device, good once and for a minute. Over the Unix socket only."""
+    if get_port(request.scope) is not None:
+        raise DeniedError("Codes are made over the Unix socket only.", action="Run `ollm web --pair`.")
+    return web.devices.make_code(data)
+
+
+@post("/web/pair", status_code=200)
+async def pair_device(web: WebAccess, request: Request[Any, Any, Any], data: PairBody) -> Response[DeviceRights]:
+    """Trade a code for the key of a device: a cookie that its use renews."""
+    kind = "phone" if "Mobi" in request.headers.get("user-agent", "") else "browser"
+    key, device = web.devices.pair(data.code, kind, find_address(request.scope, request.headers))
+    return make_device_reply(key, device)
+
+
+@get("/web/device")
+async def show_device(request: Request[Any, Any, Any], device: Device | None) -> Response[DeviceRights]:
+    """The paired device that asks, and what it may do; its cookie counts for another thirty days."""
+    if device is None:
+        raise DeniedError("This is not a paired device.")
+    return make_device_reply(request.cookies[DEVICE_COOKIE], device)
+
+
+def make_device_reply(key: str, device: Device) -> Response[DeviceRights]:
+    cookie = Cookie(
+        key=DEVICE_COOKIE, value=key, secure=True, httponly=True, samesite="strict", path="/", max_age=DEVICE_SECONDS
+    )
+    rights = DeviceRights(name=device.name, read_only=device.read_only, no_grants=device.no_grants)
+    return Response(rights, cookies=[cookie], headers={"cache-control": "no-store"})
+
+
+@get("/web/devices")
+async def list_devices(web: WebAccess, device: Device | None) -> list[DeviceLine]:
+    """The paired devices."""
+    require_local(device, "Devices are listed")
+    return [msgspec.convert(one, DeviceLine, from_attributes=True) for one in web.devices.list_valid()]
+
+
+@delete("/web/devices")
+async def revoke_devices(web: WebAccess, device: Device | None, name: str = "") -> None:
+    """Revoke the device of this name; without one, all of them."""
+    require_local(device, "Devices are revoked")
+    web.devices.revoke(name)
 
 
 def get_request_port(request: Request[Any, Any, Any]) -> int:

@@ -6,6 +6,7 @@ from enum import StrEnum
 from typing import Any, Literal, Protocol
 
 from msgspec import UNSET, UnsetType, convert
+from msgspec.structs import replace
 
 from ollm.domain.messages import ImagePart, JsonObject
 from ollm.domain.struct import Data, SparseData
@@ -198,6 +199,7 @@ class ConfirmationAnswer(Data, frozen=True):
     scope: GrantScope = "once"
     reason: str = ""
     prefix: bool = False  # grant what begins with the words of `ConfirmationDetails.prefix`
+    device: str = ""  # the paired device that gave it; "" for the machine's own user
 
 
 class Todo(Data, frozen=True):
@@ -224,6 +226,8 @@ def describe_call(name: str, args: JsonObject, summary: str | UnsetType | None) 
 def describe_answer(details: ConfirmationDetails, answer: ConfirmationAnswer | None) -> str:
     if answer is None:
         return "no answer in time"
+    if answer.device:
+        return f"{describe_answer(details, replace(answer, device=''))}, answered from {answer.device}"
     if not answer.approved:
         return f"no: {answer.reason}" if answer.reason else "no"
     if details.typed:

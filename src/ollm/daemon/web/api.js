@@ -15,13 +15,14 @@ export class RequestError extends Error {
   }
 }
 
-/** Whether this page was logged in at some time. */
+/** Whether this page was logged in, or its device paired, at some time. */
 export function hasToken() {
-  return localStorage.getItem(TOKEN_KEY) !== null;
+  return localStorage.getItem(TOKEN_KEY) !== null || isDevice();
 }
 
 export function forgetToken() {
   localStorage.removeItem(TOKEN_KEY);
+  localStorage.removeItem(DEVICE_KEY);
 }
 
 /** Whether this can be the id of a session. @param {string} text */
@@ -31,6 +32,24 @@ export function isSessionId(text) {
 
 /** Whether this is a paired device, and not the machine itself. */
 export const isDevice = () => localStorage.getItem(DEVICE_KEY) !== null;
+
+/** What a paired device may not do. @returns {{readOnly?: boolean, noGrants?: boolean}} */
+export const readRights = () => JSON.parse(localStorage.getItem(DEVICE_KEY) ?? "{}");
+
+/** Whether the machine is reached by its public name: only paired devices may come in. */
+export const isPublic = !["127.0.0.1", "localhost", "[::1]"].includes(location.hostname);
+
+/** Trade a code for the key of this device. @param {string} code */
+export async function pair(code) {
+  localStorage.setItem(DEVICE_KEY, JSON.stringify(await request("POST", "/web/pair", { code })));
+}
+
+/** Renew the key of this device, and read what it may do. False without a key. */
+export async function renew() {
+  const rights = await request("GET", "/web/device").catch((error) => (error.status === 401 ? null : readRights()));
+  if (rights) localStorage.setItem(DEVICE_KEY, JSON.stringify(rights));
+  return !!rights;
+}
 
 /** Trade the ticket in the address for a login. @param {string} ticket */
 export async function logIn(ticket) {
@@ -86,7 +105,7 @@ async function send(method, path, body, headers = {}, signal) {
   }
   if (response.ok) return response;
   const problem = await response.json().catch(() => ({ detail: response.statusText, action: "" }));
-  if (response.status === 401 && path !== "/web/login") globalThis.dispatchEvent(new Event("ollm-logged-out"));
+  if (response.status === 401 && !/^.web.(login|pair|device)$/.test(path)) globalThis.dispatchEvent(new Event("ollm-logged-out"));
   throw new RequestError(response.status, problem.detail, problem.action);
 }
 

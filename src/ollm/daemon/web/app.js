@@ -1,5 +1,5 @@
 // The frame: logging in, the list of sessions beside the page that the address names.
-import { feed, forgetToken, hasToken, isSessionId, logIn, post } from "./api.js";
+import { feed, forgetToken, hasToken, isPublic, isSessionId, logIn, pair, post, renew } from "./api.js";
 import { isNotifying, startAway, toggleNotifications } from "./away.js";
 import { makeBlank, makeMissingSession } from "./blank.js";
 import { fetchModules, fill, h, icon, ICON_URL, setTitle } from "./dom.js";
@@ -17,21 +17,19 @@ const PAGES = /** @type {Record<string, {label: string, icon: string, load: () =
 
 class App extends HTMLElement {
   async connectedCallback() {
-    const ticket = new URLSearchParams(location.hash.slice(1)).get("ticket");
+    const given = new URLSearchParams(location.hash.slice(1));
+    const [ticket, code] = [given.get("ticket"), given.get("pair")];
     addEventListener("ollm-logged-out", () => this.showLoggedOut());
-    if (ticket) {
+    if (ticket || code) {
       history.replaceState(null, "", "/");
       try {
-        await logIn(ticket);
+        await (ticket ? logIn(ticket) : pair(code ?? ""));
       } catch (error) {
         this.showLoggedOut(error instanceof Error ? error.message : "");
         return;
       }
     }
-    if (!hasToken()) {
-      this.showLoggedOut();
-      return;
-    }
+    if (isPublic ? !code && !(await renew()) : !hasToken()) return this.showLoggedOut();
     this.showFrame();
     void feed.start();
     startAway();
@@ -41,14 +39,20 @@ class App extends HTMLElement {
   /** @param {string} [why] */
   showLoggedOut(why) {
     setTitle("ollm", 0);
+    if (isPublic) forgetToken();
+    const code = h("input", { type: "text", "aria-label": "Code", placeholder: "ABCD-EFGH", autocapitalize: "characters", autocomplete: "off", spellcheck: false, required: true });
+    const send = (/** @type {Event} */ event) => (event.preventDefault(), (location.hash = `#pair=${encodeURIComponent(code.value)}`), location.reload());
+    const form = h("form", { class: "buttons", onsubmit: send }, code, h("button", { class: "primary" }, "Pair"));
+    const here = h("p", null, "Run ", h("code", null, "ollm web"), " in a terminal and open the link it makes. A link works once, for a minute.");
+    const there = [h("p", null, "Run ", h("code", null, "ollm web --pair"), " on the machine and type the code. It works once, for a minute."), form];
     fill(
       this,
       h(
         "main",
         { class: "gate" },
         h("div", { class: "brand" }, h("img", { src: ICON_URL, alt: "" }), h("h1", null, "ollm")),
-        h("p", null, why || "This page is not logged in."),
-        h("p", null, "Run ", h("code", null, "ollm web"), " in a terminal and open the link it makes. A link works once, for a minute."),
+        h("p", null, why || (isPublic ? "This device is not paired." : "This page is not logged in.")),
+        ...(isPublic ? there : [here]),
       ),
     );
   }

@@ -1,5 +1,5 @@
 // A question of the policy: what would be done and three answers. Wider grants, and a usual reason, are behind "Always …".
-import { isDevice, post, RequestError } from "./api.js";
+import { isDevice, post, readRights, RequestError } from "./api.js";
 import { fill, h, showCleanHtml } from "./dom.js";
 import { attempt } from "./toast.js";
 
@@ -9,7 +9,7 @@ const EDIT_TOOLS = new Set(["edit_file", "write_file"]);
 
 /** The wider ways to say yes, grouped by the rule they add: its words, the rule, and each answer with what is sent. @param {any} details @returns {[string, string, [string, any][]][]} */
 function listGrants(details) {
-  if (details.locked || details.typed) return [];
+  if (details.locked || details.typed || readRights().noGrants) return [];
   /** @type {any[]} */ const edits = EDIT_TOOLS.has(details.tool) && !isDevice() ? [["", "", [["All file edits this session", { text: ALL_EDITS }]]]] : [];
   if (!details.grant) return edits;
   const grant = /** @type {[string, any][]} */ ([["This session", { scope: "session" }], ["Always in this folder", { scope: "always" }], ["Always in every folder", { scope: "everywhere" }]]);
