@@ -263,7 +263,7 @@ class ConversationScope:
         self.add_notes()
         self.add_skills(model.window)
         prompt = Prompt(prompt_model, self.process.settings, counter, self.storage.entries, goals=self.storage.goals)
-        prompt.meter.shown_thinking = model.facts.shown_thinking
+        prompt.meter.set_shown_thinking(model.facts.shown_thinking)
         return prompt
 
     def build_compactor(self, prompt: Prompt, roles: Lazy[RoleModels] | None = None) -> Compactor:

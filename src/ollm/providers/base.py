@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
+from binascii import crc32
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from itertools import pairwise
 from operator import attrgetter
 from typing import Any, Literal
-from zlib import crc32
 
 import msgspec
 

@@ -80,7 +80,7 @@ async def change_model(conversation: ConversationParts, name: str) -> None:
     conversation.prompt.counter.calibrate(chosen.facts.token_factor, chosen.facts.token_samples)
     conversation.prompt.set_window(chosen.window, chosen.name)
     conversation.prompt.set_thinking(chosen.origin, chosen.replay)
-    conversation.prompt.meter.shown_thinking = chosen.facts.shown_thinking
+    conversation.prompt.meter.set_shown_thinking(chosen.facts.shown_thinking)
     update_tools(conversation)
     changes = {"model": chosen.name, "provider": chosen.provider.name, "contextWindow": chosen.window}
     await conversation.session.update_metadata(changes)

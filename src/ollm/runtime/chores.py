@@ -1,4 +1,4 @@
-"""Small requests beside the conversation, for the models of `roles`: titles, modes, summaries in advance.
+"""Small requests beside the conversation: titles, modes, and summaries in advance.
 
 Chores wait for the end of a turn and follow each other, so that a server that holds one model at a time changes it as
 seldom as possible.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable
 from contextlib import nullcontext, suppress
 from typing import TYPE_CHECKING, get_args
 
@@ -42,9 +43,30 @@ MODE_ORDER = 'Choose the mode of a coding agent for the user\'s message. Answer 
 log = logging.getLogger("ollm.chores")
 
 
-async def do_chores(parts: ConversationParts, roles: RoleModels, *, due: bool) -> bool:
-    """Write the title and, if it is `due`, the next summary. Return False if main should prepare that summary."""
+async def work_while_idle(parts: ConversationParts, is_due: Callable[[], bool]) -> None:
+    """Do the chores of the roles. Then compact, and read ahead, if a compaction is due and the server is idle."""
     in_background.set(True)
+    model = parts.state.model
+    is_idle = getattr(model.provider, "is_idle", None)
+    if parts.roles and await _do_chores(parts, parts.roles.get(), due=is_due()):
+        return
+    if is_idle and is_due() and await is_idle(model.name):
+        parts.compactor.use_model(model)
+        if await parts.compactor.compact_ahead(parts.prompt, model.summarise) and await is_idle(model.name):
+            await _read_ahead(parts)
+
+
+async def _read_ahead(parts: ConversationParts) -> None:
+    """Let the server read the compacted prompt now, up to an answer: a template may want a question after it."""
+    messages = parts.prompt.preview_request()
+    while messages[-1].role == "assistant":
+        messages = messages[:-1]
+    async for _ in parts.state.model.summarise_aside(messages, parts.prompt.tools, 1):
+        break
+
+
+async def _do_chores(parts: ConversationParts, roles: RoleModels, *, due: bool) -> bool:
+    """Write the title and, if it is `due`, the next summary. Return False if main should prepare that summary."""
     session = parts.session
     async with roles.embedder.turn_end if roles.embedder else nullcontext():
         if session.title and session.title == session.draft_title:

@@ -25,7 +25,6 @@ from ollm.runtime.base import (
     build_message_parts,
 )
 from ollm.runtime.changes import get_approval, update_tools
-from ollm.runtime.model.server_queue import in_background
 from ollm.runtime.parts import ConversationParts
 from ollm.runtime.resume.workspace_record import RESUMED_ENTRY_KEY
 from ollm.runtime.turn import Turn
@@ -341,31 +340,9 @@ class IdleCompaction:
 
     async def _work(self) -> None:
         await asyncio.sleep(QUIET_SECONDS)
-        is_idle = getattr(self._parts.state.model.provider, "is_idle", None)
+        if self.is_busy_elsewhere():
+            return
+        from ollm.runtime.chores import work_while_idle
+
         with suppress(OllmError):
-            if self.is_busy_elsewhere():
-                return
-            if self._parts.roles:
-                from ollm.runtime.chores import do_chores
-
-                if await do_chores(self._parts, self._parts.roles.get(), due=self._is_due()):
-                    return
-            name = self._parts.state.model.name
-            if is_idle and self._is_due() and await is_idle(name):
-                in_background.set(True)
-                if await self._compact() and await is_idle(name):
-                    await self._read_ahead()
-
-    async def _compact(self) -> bool:
-        compactor, model = self._parts.compactor, self._parts.state.model
-        compactor.use_model(model)
-        return await compactor.compact_ahead(self._parts.prompt, model.summarise)
-
-    async def _read_ahead(self) -> None:
-        """Let the server read the compacted prompt now, up to an answer: a template may want a question after it."""
-        prompt = self._parts.prompt
-        messages = prompt.preview_request()
-        while messages[-1].role == "assistant":
-            messages = messages[:-1]
-        async for _ in self._parts.state.model.summarise_aside(messages, prompt.tools, 1):
-            break
+            await work_while_idle(self._parts, self._is_due)

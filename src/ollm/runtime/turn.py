@@ -268,7 +268,8 @@ class Turn:
         self._parts.prompt.set_forms(self._parts.state.model.facts)
         self._emit(self._parts.prompt.measure_usage())
         prompt = self._parts.prompt
-        limit = min(prompt.max_answer_tokens, prompt.model.window - answer.usage.prompt_tokens)
+        cut = answer.finish == "length"
+        limit = min(prompt.max_answer_tokens, prompt.model.window - answer.usage.prompt_tokens) if cut else 0
         if missing := answer.describe_missing(limit, calls=bool(calls)):
             self._emit(Notice(level="warning", text=missing))
 

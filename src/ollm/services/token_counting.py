@@ -143,7 +143,7 @@ class TokenCounter:
         return (
             MESSAGE_UNITS
             + self.count_units(message.content)
-            + self.count_units(message.thinking)
+            + (self.count_units(message.thinking) if message.thinking else 0.0)
             + called
             + pictures
             + named

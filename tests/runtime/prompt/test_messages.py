@@ -16,6 +16,7 @@ from ollm.domain.messages import (
     ToolResultPart,
 )
 from ollm.domain.tools import ErrorInfo, RecordedResult, ToolCallRecord
+from ollm.runtime.prompt.hard_compaction import shrink_last_step
 from ollm.runtime.prompt.messages import (
     INTERRUPTED,
     MIN_RESULT_TOKENS,
@@ -24,7 +25,6 @@ from ollm.runtime.prompt.messages import (
     cut_message,
     format_result_text,
     render_message,
-    shrink_last_step,
 )
 from ollm.runtime.prompt.prefix import demote_system_message
 from ollm.services.budget import compute_budget, compute_result_cap, compute_step_cap

@@ -18,6 +18,7 @@ from ollm.providers.text_calls.repair import MAX_CALL_CHARACTERS, parse_calls
 
 MAX_CALLS = 4  # calls in one answer
 BROKEN_OFF_MISTAKE = "it breaks off in the middle."
+_FIRST = ("`", "~", "<", "[", "{")  # characters of a line that matters: other lines need no patterns
 _FENCE = compile_late(r"[ \t]*(`{3,}|~{3,})")
 _QUOTE = compile_late(r'(?<!\\)(?:\\\\)*"')
 _MAY_OPEN = compile_late(r"`*|`{3,}[a-z]*[ \t]*|[{\[]\s*")  # the beginning of a line that may become a fence or JSON
@@ -110,8 +111,11 @@ class OpeningScanner:
             if not end and not final:
                 return
             line = text[self.line : end or len(text)]
-            start, mark = self.line + len(line) - len(line.lstrip(" \t")), _FENCE.match(line)
+            start = self.line + len(line) - len(line.lstrip(" \t"))
             self.line = end or len(text)
+            if not text.startswith(_FIRST, start):
+                continue
+            mark = _FENCE.match(line)
             if not self.fence:
                 yield from ((start, form) for form in self._forms if PATTERNS[form].opening.match(text, start))
                 self.fence = mark[1] if mark and mark[1] not in line[mark.end() :] else ""
@@ -159,10 +163,12 @@ class CallStreamParser:
         if self._openings:
             return self._openings[0][0]
         last = self._text[self._scanner.line :].lstrip(" \t")
+        if self._scanner.fence or not last.startswith(_FIRST):
+            return len(self._text)
         may_open = _MAY_OPEN.fullmatch(last) or any(
             PATTERNS[form].mark.startswith(last) or PATTERNS[form].opening.match(last) for form in self._forms
         )
-        return self._scanner.line if may_open and not self._scanner.fence else len(self._text)
+        return self._scanner.line if may_open else len(self._text)
 
     def _release(self, end: int) -> str:
         text = self._text[self._shown : end] if end > self._shown else ""

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import asyncio
 import re
+from binascii import crc32
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, cast
-from zlib import crc32
 
 from msgspec.structs import replace
 

@@ -27,8 +27,7 @@ from ollm.domain.events import (
     PrefillProgress,
 )
 from ollm.domain.messages import PromptMessage
-from ollm.runtime.prompt.hard_compaction import shrink_to_limit
-from ollm.runtime.prompt.thinking import shed_thinking
+from ollm.runtime.prompt.messages import shed_thinking
 from ollm.services import budget as rules
 from ollm.services.chat_compression import records as kept
 from ollm.services.chat_compression.records import RecordCaps, age_checkpoints
@@ -362,6 +361,8 @@ class Compactor:
 
     async def _compact_hard(self, prompt: Prompt, emit: Emit) -> None:
         """Compact a context that is still over the limit: keep only the last recent group, and use no model."""
+        from ollm.runtime.prompt.hard_compaction import shrink_to_limit
+
         options = build_options(prompt.view_context(), self._settings, hard=True)
         options = msgspec.structs.replace(options, strategy="truncate", target_tokens=0)
         counted = await self._compact(prompt, emit, options, None)

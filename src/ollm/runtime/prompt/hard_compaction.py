@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from ollm.domain.context import ActiveContext, ContextView
-from ollm.runtime.prompt.messages import MessageLimiter, shrink_last_step
-from ollm.services.chat_compression.folding import remove_aside
+from ollm.domain.messages import PromptMessage
+from ollm.runtime.prompt.messages import MIN_RESULT_TOKENS, MessageLimiter, cut_message
+from ollm.services.chat_compression.folding import fold_calls, format_recall_call, is_folded_line, remove_aside
 from ollm.services.chat_compression.records import RecordCaps, age_checkpoints, count_tokens
 from ollm.services.goals import GOALS_CHECKPOINT_ID, make_goals_checkpoint
 from ollm.services.token_counting import TokenCounter
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
     from ollm.runtime.prompt.prompt import Prompt
 
 MAX_SHRINK_TRIES = 3
+MESSAGE_TOKENS = 6  # that a message takes beside its text
 STEP_HARDNESSES = 3  # ways to make the last step smaller, one harder than the other
 
 
@@ -42,6 +45,71 @@ def _shrink_step(prompt: Prompt, hardness: int, counter: TokenCounter) -> None:
         wanted += over
         messages = shrink_last_step(context.messages, wanted, hardness, counter)
         _put(prompt, msgspec.structs.replace(context, messages=messages))
+
+
+def shrink_last_step(
+    messages: Sequence[PromptMessage], over: int, hardness: int, counter: TokenCounter
+) -> tuple[PromptMessage, ...]:
+    """Shrink the last step by `over` tokens: first its results share the available tokens, then each keeps a line, and
+    finally only its first and last calls stay. The user's message before it is never changed."""
+    start = _find_last_step(messages)
+    before, step = messages[:start], list(messages[start:])
+    if not step:
+        return tuple(before)
+    available = sum(map(counter.count_message, step)) - over
+    if hardness < 2:
+        least = MIN_RESULT_TOKENS if hardness == 0 else MIN_RESULT_TOKENS // 4
+        cap = max(least, _find_share([counter.count_text(entry.content) for entry in step], available))
+        return (*before, *(_shrink_message(entry, cap, least, counter) for entry in step))
+    return (*before, *_fold_pairs(step, available, counter))
+
+
+def _find_last_step(messages: Sequence[PromptMessage]) -> int:
+    """Return the index where the last answer and its results begin. A user message is not part of it."""
+    place = len(messages)
+    while place > 0 and messages[place - 1].role == "tool":
+        place -= 1
+    return place - 1 if place > 0 and messages[place - 1].role != "user" else place
+
+
+def _find_share(sizes: Sequence[int], available: int) -> int:
+    """Compute the largest size per message so that all fit. Short messages leave their share to the others."""
+    waiting = len(sizes)
+    left = available - waiting * MESSAGE_TOKENS
+    for size in sorted(sizes):
+        if size > left // waiting:
+            return left // waiting
+        left, waiting = left - size, waiting - 1
+    return max(sizes)
+
+
+def _shrink_message(entry: PromptMessage, cap: int, least: int, counter: TokenCounter) -> PromptMessage:
+    return entry if is_folded_line(entry) else fold_calls(cut_message(entry, cap, counter), least, counter.count_text)
+
+
+def _fold_pairs(step: Sequence[PromptMessage], available: int, counter: TokenCounter) -> list[PromptMessage]:
+    """Keep the first and the last calls with their results, and replace the others with one line."""
+    if len(step[0].calls) < 3:
+        return list(step)
+    head, results = step[0], {entry.call_id: entry for entry in step[1:]}
+    for kept in range(len(head.calls) - 1, 0, -max(1, len(head.calls) // 20)):
+        folded = _keep_pairs(head, results, kept)
+        if counter.count_messages(folded) <= available:
+            return folded
+    return _keep_pairs(head, results, 1)
+
+
+def _keep_pairs(head: PromptMessage, results: dict[str | None, PromptMessage], kept: int) -> list[PromptMessage]:
+    first, last = (kept + 1) // 2, kept // 2
+    gone = head.calls[first : len(head.calls) - last]
+    calls = (*head.calls[:first], *head.calls[len(head.calls) - last :])
+    line = (
+        f"[{len(gone)} more calls, {gone[0].id} to {gone[-1].id}, were made and are left out with their results; "
+        f"{format_recall_call(None, gone[0].id)} reads one]"
+    )
+    content = "\n".join(filter(None, (head.content, line)))
+    shown = msgspec.structs.replace(head, content=content, calls=calls, written="")
+    return [shown, *(results[call.id] for call in calls if call.id in results)]
 
 
 def _count_excess(prompt: Prompt) -> int:

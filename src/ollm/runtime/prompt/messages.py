@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
-from ollm.domain.context import Budget
+from ollm.domain.context import Budget, PromptModel
 from ollm.domain.messages import (
     ImagePart,
     Message,
@@ -18,20 +18,18 @@ from ollm.domain.messages import (
     put_in_fence,
 )
 from ollm.domain.tools import RecordedResult, ToolCallRecord
-from ollm.runtime.prompt.thinking import INTERRUPTED, drop_answered_thinking
 from ollm.runtime.prompt.token_meter import Meter
 from ollm.services import budget as rules
 from ollm.services.chat_compression.folding import (
     add_companions,
     cut_text,
-    fold_calls,
     format_recall_call,
     get_tail_share,
-    is_folded_line,
     shorten_message,
 )
 from ollm.services.token_counting import TokenCounter, estimate_doubt_units
 
+INTERRUPTED = "[interrupted here]"
 NO_RESULT = "Error Interrupted: the call did not finish; nothing is known of its outcome."
 
 
@@ -120,7 +118,6 @@ def format_result_text(record: ToolCallRecord) -> str:
 
 
 MIN_RESULT_TOKENS = 60  # tokens a result always gets
-MESSAGE_TOKENS = 6  # that a message takes beside its text
 
 
 class MessageLimiter:
@@ -156,69 +153,36 @@ def cut_message(entry: PromptMessage, cap: int, counter: TokenCounter) -> Prompt
     return entry if content == entry.content else msgspec.structs.replace(entry, content=content, written="")
 
 
-def shrink_last_step(
-    messages: Sequence[PromptMessage], over: int, hardness: int, counter: TokenCounter
-) -> tuple[PromptMessage, ...]:
-    """Shrink the last step by `over` tokens: first its results share the available tokens, then each keeps a line, and
-    finally only its first and last calls stay. The user's message before it is never changed."""
-    start = _find_last_step(messages)
-    before, step = messages[:start], list(messages[start:])
-    if not step:
-        return tuple(before)
-    available = sum(map(counter.count_message, step)) - over
-    if hardness < 2:
-        least = MIN_RESULT_TOKENS if hardness == 0 else MIN_RESULT_TOKENS // 4
-        cap = max(least, _find_share([counter.count_text(entry.content) for entry in step], available))
-        return (*before, *(_shrink_message(entry, cap, least, counter) for entry in step))
-    return (*before, *_fold_pairs(step, available, counter))
+def adapt_message(message: PromptMessage, model: PromptModel) -> PromptMessage:
+    """Remove from an answer what only another model or server understands: thinking and the ids of calls."""
+    if model.origin and message.origin != model.origin:
+        calls = tuple(msgspec.structs.replace(call, wire_id="") for call in message.calls)
+        return (msgspec.structs.replace(message, calls=calls) if calls != message.calls else message).without_thinking()
+    return message.without_thinking() if model.replay == "off" else message
 
 
-def _find_last_step(messages: Sequence[PromptMessage]) -> int:
-    """Return the index where the last answer and its results begin. A user message is not part of it."""
-    place = len(messages)
-    while place > 0 and messages[place - 1].role == "tool":
-        place -= 1
-    return place - 1 if place > 0 and messages[place - 1].role != "user" else place
+def drop_answered_thinking(messages: Sequence[PromptMessage]) -> list[PromptMessage]:
+    """Remove the thinking up to the last final answer. An interrupted turn keeps its own: its work goes on."""
+    ends = (place for place in range(len(messages), 0, -1) if _is_final_answer(messages[place - 1]))
+    end = next(ends, 0)
+    return [*(message.without_thinking() for message in messages[:end]), *messages[end:]]
 
 
-def _find_share(sizes: Sequence[int], available: int) -> int:
-    """Compute the largest size per message so that all fit. Short messages leave their share to the others."""
-    waiting = len(sizes)
-    left = available - waiting * MESSAGE_TOKENS
-    for size in sorted(sizes):
-        if size > left // waiting:
-            return left // waiting
-        left, waiting = left - size, waiting - 1
-    return max(sizes)
+def _is_final_answer(message: PromptMessage) -> bool:
+    return message.role == "assistant" and not message.calls and not message.content.endswith(INTERRUPTED)
 
 
-def _shrink_message(entry: PromptMessage, cap: int, least: int, counter: TokenCounter) -> PromptMessage:
-    return entry if is_folded_line(entry) else fold_calls(cut_message(entry, cap, counter), least, counter.count_text)
-
-
-def _fold_pairs(step: Sequence[PromptMessage], available: int, counter: TokenCounter) -> list[PromptMessage]:
-    """Keep the first and the last calls with their results, and replace the others with one line."""
-    if len(step[0].calls) < 3:
-        return list(step)
-    head, results = step[0], {entry.call_id: entry for entry in step[1:]}
-    for kept in range(len(head.calls) - 1, 0, -max(1, len(head.calls) // 20)):
-        folded = _keep_pairs(head, results, kept)
-        if counter.count_messages(folded) <= available:
-            return folded
-    return _keep_pairs(head, results, 1)
-
-
-def _keep_pairs(head: PromptMessage, results: dict[str | None, PromptMessage], kept: int) -> list[PromptMessage]:
-    first, last = (kept + 1) // 2, kept // 2
-    gone = head.calls[first : len(head.calls) - last]
-    calls = (*head.calls[:first], *head.calls[len(head.calls) - last :])
-    line = (
-        f"[{len(gone)} more calls, {gone[0].id} to {gone[-1].id}, were made and are left out with their results; "
-        f"{format_recall_call(None, gone[0].id)} reads one]"
-    )
-    content = "\n".join(filter(None, (head.content, line)))
-    shown = msgspec.structs.replace(head, content=content, calls=calls, written="")
-    return [shown, *(results[call.id] for call in calls if call.id in results)]
+def shed_thinking(messages: Sequence[PromptMessage], excess: int, counter: TokenCounter) -> tuple[PromptMessage, ...]:
+    """Remove the thinking of earlier turns, then the oldest of this one until `excess` tokens are free. The prompt
+    changes near its beginning anyway, so the earlier turns give up all."""
+    kept = list(messages)
+    asked = max((place for place, message in enumerate(messages) if message.role == "user"), default=0)
+    for place, message in enumerate(messages):
+        if place > asked and excess <= 0:
+            break
+        kept[place] = message.without_thinking()
+        excess -= counter.count_message(message) - counter.count_message(kept[place])
+    return tuple(kept)
 
 
 MESSAGE_TOO_LONG = (
@@ -266,7 +230,7 @@ class MessageHistory:
             cut = cut or len(shown.content) < len(entry.content)
             self.messages.append(shown)
             units = units if shown is entry else self._counter.count_message_units(shown)
-            thought = self._counter.count_units(shown.thinking)
+            thought = self._counter.count_units(shown.thinking) if shown.thinking else 0.0
             self._meter.add_units(units - thought, estimate_doubt_units(shown.content), thought)
         return cut
 

@@ -28,9 +28,8 @@ from ollm.domain.events import ContextUsage, Event, Notice, PromptTruncated
 from ollm.domain.messages import Message, PromptMessage, group_messages
 from ollm.domain.model_facts import ModelFacts
 from ollm.domain.tools import ToolCallRecord, ToolSchema
-from ollm.runtime.prompt.messages import LoadUserMessages, MessageHistory, UserMessages
+from ollm.runtime.prompt.messages import LoadUserMessages, MessageHistory, UserMessages, adapt_message
 from ollm.runtime.prompt.prefix import PrefixLedger, PromptPrefix, RequestBuilder, ToolChoice
-from ollm.runtime.prompt.thinking import adapt_message
 from ollm.runtime.prompt.token_meter import Meter
 from ollm.services import budget as rules
 from ollm.services.context_manager import ContextManager

@@ -47,6 +47,7 @@ class Meter:
         self._old_thinking, self._new_thinking = 0.0, 0.0  # units of earlier turns, and of this one
         self._doubted_thinking = 0.0  # units about which the next count tells whether the template shows them
         self.shown_thinking: ShownThinking | None = None  # None: not known yet, taken for shown
+        self.thinking_units = self.message_units = 0.0  # of the thinking that the template shows, of all messages
         self.doubt_units = 0.0  # by which signs that few vocabularies know may make messages more than that
         self.prefix_units = 0.0  # units of system prompt, tool schemas, worked calls and checkpoints
         self._sent: CountedPrompt | None = None
@@ -58,23 +59,22 @@ class Meter:
         self._short = 1.0  # by how much the last estimate fell short, until the factor has caught up
         self.most_read = 0  # the largest prompt known to have been read whole
 
-    @property
-    def thinking_units(self) -> float:
-        """Units of the thinking that the template shows."""
-        if self.shown_thinking == "none":
-            return 0.0
-        return self._new_thinking + (0.0 if self.shown_thinking == "turn" else self._old_thinking)
+    def set_shown_thinking(self, shown: ShownThinking | None) -> None:
+        """Set how much of the thinking that goes back the template shows."""
+        self.shown_thinking = shown
+        self._add_up()
 
-    @property
-    def message_units(self) -> float:
-        """Units of all messages."""
-        return self._plain_units + self.thinking_units
+    def _add_up(self) -> None:
+        old = 0.0 if self.shown_thinking == "turn" else self._old_thinking
+        self.thinking_units = 0.0 if self.shown_thinking == "none" else self._new_thinking + old
+        self.message_units = self._plain_units + self.thinking_units
 
     def add_units(self, units: float, doubt_units: float = 0.0, thinking: float = 0.0) -> None:
         self._plain_units += units
         self._new_thinking += thinking
         self._doubted_thinking += thinking
         self.doubt_units += doubt_units
+        self._add_up()
 
     def begin_turn(self) -> None:
         """Count the thinking so far as that of an earlier turn, which many templates leave out."""
@@ -82,6 +82,7 @@ class Meter:
         counted = moved - self._doubted_thinking  # the rest is newer than the last count
         self._old_thinking, self._new_thinking = self._old_thinking + moved, 0.0
         self._doubted_thinking, self._asks_about = moved, "session"
+        self._add_up()
         if self._counted is not None and before > self.thinking_units:
             tokens = max(0, self._counted.tokens - self.counter.convert_to_tokens(counted))
             units = self._counted.message_units - counted
@@ -99,6 +100,7 @@ class Meter:
         self._plain_units, self.doubt_units = plain_units, doubt_units
         self._old_thinking, self._new_thinking = thinking
         self._doubted_thinking = 0.0
+        self._add_up()
         self._resumed = None
         self._forget_count()
 
@@ -139,30 +141,24 @@ class Meter:
                 return exact
         return max(exact, self.counter.convert_to_tokens((self.prefix_units + self.message_units) * self._short))
 
-    @property
-    def odd_tokens(self) -> int:
-        """Tokens that unusual characters may add, more if the model's vocabulary counts more than others."""
-        before = self._counted.doubt_units if self._counted is not None else 0.0
-        denser = max(1.0, self.counter.factor * self._short)
-        return SLACK_TOKENS + math.ceil(max(0.0, self.doubt_units - before) * denser)
-
-    @property
-    def doubtful_tokens(self) -> int:
-        """Possible shortfall of the count: small for counted tokens, larger for later ones, largest for unusual
-        characters."""
-        if self._counted is not None and not self._unsure:
-            return self.odd_tokens + math.ceil(NEW_DOUBT_SHARE * (self.total_tokens - self._counted.tokens))
-        share = next(share for samples, share in DOUBT_SHARES if self.counter.samples >= samples)
-        return self.odd_tokens + math.ceil(share * self.total_tokens)
-
     def compute_answer_tokens(self, state: Budget) -> int:
         """Compute the tokens an answer may take. If none of the prompt was counted, the doubt leaves it a share of the
         window: an answer cut off after a few words is useless. Odd characters count more in the first request."""
-        doubt = self.doubtful_tokens
-        if self._counted is None:
-            spare = max(0, int(state.window * (1 - UNCOUNTED_ANSWER_SHARE)) - self.total_tokens)
-            doubt = min(doubt, spare if self.counter.samples else spare + self.odd_tokens)
-        return rules.compute_answer_tokens(state, self.total_tokens, doubt)
+        total, counted = self.total_tokens, self._counted
+        before = counted.doubt_units if counted is not None else 0.0
+        denser = max(1.0, self.counter.factor * self._short)  # the model's vocabulary counts more than others
+        odd = SLACK_TOKENS + math.ceil(max(0.0, self.doubt_units - before) * denser)
+        doubt = odd + self._compute_doubt(total)
+        if counted is None:
+            spare = max(0, int(state.window * (1 - UNCOUNTED_ANSWER_SHARE)) - total)
+            doubt = min(doubt, spare if self.counter.samples else spare + odd)
+        return rules.compute_answer_tokens(state, total, doubt)
+
+    def _compute_doubt(self, total: int) -> int:
+        """Compute the possible shortfall of the count: small for counted tokens, larger for later ones."""
+        if self._counted is not None and not self._unsure:
+            return math.ceil(NEW_DOUBT_SHARE * (total - self._counted.tokens))
+        return math.ceil(next(share for samples, share in DOUBT_SHARES if self.counter.samples >= samples) * total)
 
     def distrust(self) -> None:
         """Raise the estimate: the server counts more tokens, by an unknown amount."""
@@ -228,10 +224,10 @@ class Meter:
             return sent
         grown = self.counter.convert_to_tokens(sent.message_units - known.message_units)
         if reported > known.tokens + grown - tokens // 2:
-            self.shown_thinking = "session" if asked == "session" else self.shown_thinking
+            self.set_shown_thinking("session" if asked == "session" else self.shown_thinking)
             return sent
         before = self.message_units
-        self.shown_thinking = "turn" if asked == "session" else "none"
+        self.set_shown_thinking("turn" if asked == "session" else "none")
         return msgspec.structs.replace(sent, message_units=sent.message_units - before + self.message_units)
 
     def _is_hidden(self, asked: ShownThinking) -> bool:
