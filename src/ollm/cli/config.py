@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -66,9 +65,10 @@ def path() -> None:
 @click.pass_context
 def check(context: click.Context, workspace: str | None, as_json: bool) -> None:
     """List all problems; exit code 2 if there are any."""
-    loaded = _load_as_trusted(resolve_workspace(workspace))
+    place, environment = resolve_workspace(workspace), copy_environment()
+    loaded = load_settings(find_home(environment), environment, workspace=place, trusted=True)  # checked even if unused
     problems = [*loaded.problems, *_find_rule_problems(loaded), *_find_hook_and_server_problems(loaded)]
-    process = ProcessScope(workspace=resolve_workspace(workspace))
+    process = ProcessScope(workspace=place)
     unmatched = [] if problems else asyncio.run(process.providers.list_unmatched_settings(loaded.settings))
     shown = [_serialize_problem(problem) for problem in problems]
     document = {"ok": not problems, "problems": shown, "unmatched": unmatched}
@@ -133,12 +133,6 @@ def schema() -> None:
     For editors that check while you type.
     """
     print_json(build())
-
-
-def _load_as_trusted(workspace: Path) -> LoadedSettings:
-    """Load the settings as if trusted, so that a workspace's file is checked even if unused."""
-    environment = copy_environment()
-    return load_settings(find_home(environment), environment, workspace=workspace, trusted=True)
 
 
 def _find_rule_problems(loaded: LoadedSettings) -> list[Mistake]:

@@ -67,17 +67,10 @@ COPIED_OPTIONS = ("new", "newest", "full", "force", "beside", "mode", "grants", 
 
 
 def build_settings_flags(options: Mapping[str, Any]) -> dict[str, Any]:
-    provider = {
-        key: value
-        for key, value in (
-            ("type", options["provider"]),
-            ("baseUrl", options["base_url"]),
-            ("model", options["model"]),
-        )
-        if value is not None
-    }
-    policy = {"approval": options["approval"]} if options["approval"] else {}
-    return {key: value for key, value in (("provider", provider), ("policy", policy)) if value}
+    provider = {"type": options["provider"], "baseUrl": options["base_url"], "model": options["model"]}
+    sections = {"provider": provider, "policy": {"approval": options["approval"] or None}}
+    given = {name: {key: value for key, value in one.items() if value is not None} for name, one in sections.items()}
+    return {name: section for name, section in given.items() if section}
 
 
 def check_grants(texts: tuple[str, ...]) -> None:

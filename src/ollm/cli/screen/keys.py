@@ -23,7 +23,7 @@ class KeyFilters:
     def __init__(self, screen: ChatScreen) -> None:
         self.asking: Filter = Condition(lambda: screen.questions.takes_keys)
         self.answering: Filter = self.asking & Condition(lambda: not screen.buffer.text)  # letters on an empty line
-        self.choosing: Filter = Condition(lambda: screen.choosing)
+        self.choosing: Filter = Condition(lambda: screen.dialog.list is not None)
         self.vi: Filter = Condition(lambda: screen.is_vi)
         self.here: Filter = has_focus(screen.buffer)
         self.typing: Filter = self.here & ~self.answering & ~self.choosing
@@ -164,7 +164,7 @@ def list_stop_keys(screen: ChatScreen, filters: KeyFilters) -> list[Binding]:
         elif screen.chat.busy:
             screen.stop()
         elif not event.current_buffer.text and filters.is_double_press(event, "escape"):
-            screen.rewind()
+            screen.spawn(screen.chat.run_safely(screen.dialog.offer_messages()))
 
     def stop_or_leave(event: KeyPressEvent) -> None:
         if screen.chat.busy:

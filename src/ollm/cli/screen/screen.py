@@ -322,10 +322,6 @@ class ChatScreen:
     # What the keys ask for
 
     @property
-    def choosing(self) -> bool:
-        return self.dialog.list is not None
-
-    @property
     def can_take_back(self) -> bool:
         """True if a message is queued and the input holds at most text taken back earlier."""
         document = self.buffer.document
@@ -377,9 +373,6 @@ class ChatScreen:
         self.dialog.list = None
         if self.transcript.unfolded and not self.chat.busy:
             self.spawn(self.chat.run_safely(self.dialog.offer_calls(self.transcript.show_output)))
-
-    def rewind(self) -> None:
-        self.spawn(self.chat.run_safely(self.dialog.offer_messages()))
 
     def copy(self, text: str) -> None:
         data = base64.b64encode(text.encode("utf-8", "replace")).decode()

@@ -31,8 +31,7 @@ def view(session: str | None, unfold: bool, workspace: str | None, as_json: bool
     session_id = resolve_session_id(process, session, workspace)
     with process.session_files.open_stream(session_id) as stream:
         if as_json:
-            document = _track_progress(stream, _escape_hidden(stream.iter_document()))
-            _write_chunks(sys.stdout.buffer, _refuse_unreadable(stream, document, "viewed"))
+            _write_chunks(sys.stdout.buffer, _follow(stream, _escape_hidden(stream.iter_document()), "viewed"))
         else:
             _page_session(stream, unfold)
         _warn_damage(stream)
@@ -44,8 +43,7 @@ def _page_session(stream: SessionStream, unfold: bool) -> None:
     if sys.stdout.isatty():
         click.echo_via_pager(chunks)
     else:
-        for chunk in _refuse_unreadable(stream, _track_progress(stream, chunks), "viewed"):
-            sys.stdout.write(chunk)
+        sys.stdout.writelines(_follow(stream, chunks, "viewed"))
 
 
 @click.command()
@@ -67,11 +65,13 @@ def export(
     if target:
         _refuse_own_place(target, process)
     with process.session_files.open_stream(session_id) as stream:
-        chunks = _track_progress(stream, _render_export(process, stream, _choose_format(form, output), redact))
+        form = _choose_format(form, output)
+        chunks = render_export(RedactedSession(stream, process.redact_field) if redact else stream, form)
+        chunks = _escape_hidden(chunks) if form == "json" else chunks
         if target is None:
-            _write_chunks(sys.stdout.buffer, _refuse_unreadable(stream, chunks, "exported", "; the output is empty"))
+            _write_chunks(sys.stdout.buffer, _follow(stream, chunks, "exported", "; the output is empty"))
         else:
-            _write_file(target, _refuse_unreadable(stream, chunks, "exported", f"; {target} was not written"))
+            _write_file(target, _follow(stream, chunks, "exported", f"; {target} was not written"))
             note_export(process.home.exports, target)
             print(f"Wrote session {session_id} to {target}.", file=sys.stderr)
         _warn_damage(stream)
@@ -88,30 +88,21 @@ def resolve_session_id(process: ProcessScope, session: str | None, workspace: st
     raise NotFoundError(f"No session in {place} yet.", action="List them with `ollm sessions list`.")
 
 
-def _render_export(process: ProcessScope, stream: SessionStream, form: str, redact: bool) -> Iterator[bytes]:
-    chunks = render_export(RedactedSession(stream, process.redact_field) if redact else stream, form)
-    return _escape_hidden(chunks) if form == "json" else chunks
-
-
 def _escape_hidden(chunks: Iterator[bytes]) -> Iterator[bytes]:
     """Escape characters in JSON that are invisible or change the text direction."""
     for chunk in chunks:
         yield chunk if chunk.isascii() else escape_json(chunk.decode("utf-8", "replace")).encode()
 
 
-def _track_progress(stream: SessionStream, chunks: Iterator[Chunk]) -> Iterator[Chunk]:
-    """Yield the chunks while a bar on stderr shows how far the file has been read."""
+def _follow(stream: SessionStream, chunks: Iterator[Chunk], done: str, outcome: str = "") -> Iterator[Chunk]:
+    """Yield the chunks while a bar on stderr shows how far the file has been read. Raises DamagedError at the end if no
+    message could be read."""
     show = make_progress("Reading", "MB")
     for position, chunk in enumerate(chunks):
         if position % CHUNKS_PER_UPDATE == 0:
             show(*stream.reader.progress)
         yield chunk
     show(1, 1)
-
-
-def _refuse_unreadable(stream: SessionStream, chunks: Iterator[Chunk], done: str, outcome: str = "") -> Iterator[Chunk]:
-    """Yield the chunks, then raise DamagedError if no message could be read."""
-    yield from chunks
     if stream.unreadable:
         damage, session_id = make_printable(stream.damage or ""), stream.session.session_id
         raise DamagedError(

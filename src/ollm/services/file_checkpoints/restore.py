@@ -223,7 +223,6 @@ def open_below(root: Path, path: str) -> Iterator[BinaryIO]:
 
 RestoreScope = Literal["talk", "files", "both"]
 RestoreKind = Literal["rewind", "redo"]
-MAX_SYNCED_OBJECTS = 500
 
 
 class RestoreJournal(msgspec.Struct, frozen=True, kw_only=True):
@@ -257,7 +256,7 @@ class InterruptedRestore(Data, frozen=True):
 def write_journal(objects: FileObjects, journal: RestoreJournal) -> None:
     """Write the journal. From now on, a killed restore is finished later."""
     contents = [entry.value for _, *both in journal.steps for entry in both if entry and entry.kind == "f"]
-    if len(contents) > MAX_SYNCED_OBJECTS:
+    if len(contents) > MAX_SYNCED_FILES:
         os.sync()
     else:
         for digest in contents:
