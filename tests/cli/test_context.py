@@ -287,8 +287,9 @@ async def test_a_context_that_passes_85_percent_leaves_a_snapshot_by_itself(tmp_
 def test_a_snapshot_is_meant_by_four_letters_or_more(place: RecordedPlace) -> None:
     first = json.loads(place.run("snapshots", "create", "--json"))["id"]
     assert place.run("snapshots", "show", first[:8]).startswith(f"Snapshot {first} of session {place.session}")
-    said = place.run("snapshots", "show", first[:3], code=1)
-    assert f"No snapshot {first[:3]!r}." in said
+    said = place.run("snapshots", "show", first[:3], code=2)
+    assert f"{first[:3]!r} is not a snapshot id." in said
+    said = place.run("snapshots", "show", "0" * 36, code=1)
     assert "List them with `ollm snapshots list`." in said
     assert json.loads(place.run("snapshots", "show", first, "--json"))["id"] == first
 

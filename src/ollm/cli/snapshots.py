@@ -19,12 +19,10 @@ from ollm.cli.options import (
 )
 from ollm.cli.sessions.view import resolve_session_id
 from ollm.domain.clock import format_age
-from ollm.domain.errors import NotFoundError, OllmError
+from ollm.domain.errors import OllmError
 from ollm.services.snapshots import read_context
 from ollm.store.snapshot_files import make_summary
 from ollm.system.terminal_text import make_printable
-
-MIN_PREFIX_CHARACTERS = 4
 
 
 @click.group()
@@ -55,7 +53,7 @@ def list_snapshots(session: str | None, workspace: str | None, as_json: bool) ->
 def show(snapshot: str, as_json: bool) -> None:
     """Show a snapshot."""
     scope = _open_scope(None)
-    found = scope.snapshot_files.load(_resolve_snapshot(scope, snapshot))
+    found = scope.snapshot_files.load(scope.snapshot_files.find(snapshot))
     if as_json:
         print_json(found)
         return
@@ -87,7 +85,7 @@ def restore(snapshot: str) -> None:
     The context of now is kept as a snapshot first, and nothing leaves the session's record.
     """
     scope = _open_scope(None)
-    found = _resolve_snapshot(scope, snapshot)
+    found = scope.snapshot_files.find(snapshot)
     print(f"Session {asyncio.run(scope.restore_snapshot(found))} restored from snapshot {found}.")
 
 
@@ -97,7 +95,7 @@ def restore(snapshot: str) -> None:
 def delete(snapshot: str, yes: bool) -> None:
     """Delete a snapshot permanently; the session is kept."""
     scope = _open_scope(None)
-    found = _resolve_snapshot(scope, snapshot)
+    found = scope.snapshot_files.find(snapshot)
     confirm_or_fail(f"Delete snapshot {found} permanently?", yes)
     asyncio.run(scope.snapshots.delete_snapshot(found))
     print(f"Deleted snapshot {found}.")
@@ -106,14 +104,3 @@ def delete(snapshot: str, yes: bool) -> None:
 def _open_scope(workspace: str | None) -> ClosedSession:
     place = resolve_workspace(workspace)
     return ClosedSession(ProcessScope(workspace=place), place)
-
-
-def _resolve_snapshot(scope: ClosedSession, name: str) -> str:
-    fits = scope.snapshot_files.find_matching(name) if len(name) >= MIN_PREFIX_CHARACTERS else []
-    if name in fits:
-        return name
-    if len(fits) == 1:
-        return fits[0]
-    if fits:
-        raise NotFoundError(f"{len(fits)} snapshots start with {name!r}.", action="Use a longer prefix.")
-    raise NotFoundError(f"No snapshot {name!r}.", action="List them with `ollm snapshots list`.")

@@ -15,6 +15,7 @@ import msgspec
 from ollm.domain.context import Checkpoint, GoalStack, ReasoningStorage
 from ollm.domain.errors import DamagedError, NotFoundError, StorageError
 from ollm.domain.session import ContextSnapshot, SnapshotMetadata, SnapshotSummary
+from ollm.store.session_files.places import match_prefix
 from ollm.system.atomic import make_private_directory, read_small_file, replace_file
 
 VERSION = 1
@@ -81,9 +82,9 @@ class SnapshotFiles:
         self._write_map(found)
         return found[snapshot_id]
 
-    def find_matching(self, prefix: str) -> list[str]:
-        """List the ids that start with `prefix`."""
-        return sorted(found for found in self._scan() if found.startswith(prefix))
+    def find(self, prefix: str) -> str:
+        """Find the one snapshot whose id starts with `prefix` (at least 4 characters)."""
+        return match_prefix([*self._scan()], prefix, "ollm snapshots list", "snapshot")
 
     def _get_directory(self, session_id: str) -> Path:
         return self._root / _check_name(session_id, "session") / "snapshots"

@@ -118,19 +118,19 @@ def _move_sessions(places: SessionPlaces, earlier: Path, clock: Clock) -> None:
                 path.rename(places.directory / f"{path.name}{stamp}")
 
 
-def match_prefix(ids: list[str], prefix: str, shown_by: str = "ollm sessions list") -> str:
+def match_prefix(ids: list[str], prefix: str, shown_by: str = "ollm sessions list", noun: str = "session") -> str:
     """Find the id that starts with `prefix`; the error lists several matches. The command `shown_by` lists all ids."""
     wanted = prefix.strip().lower()
     if not re.fullmatch(_PREFIX, wanted):
         raise UsageError(
-            f"{prefix[:80]!r} is not a session id.", action="Give an id, or at least its first 4 characters."
+            f"{prefix[:80]!r} is not a {noun} id.", action="Give an id, or at least its first 4 characters."
         )
     found = sorted({session_id for session_id in ids if session_id.startswith(wanted)})
     if not found:
-        raise NotFoundError(f"No session starts with {wanted}.", action=f"List them with `{shown_by}`.")
+        raise NotFoundError(f"No {noun} starts with {wanted}.", action=f"List them with `{shown_by}`.")
     if len(found) > 1:
         shown = "".join(f"\n  {session_id}" for session_id in found[:20])
-        raise UsageError(f"{wanted} matches {len(found)} sessions:{shown}", action="\nUse a longer prefix.")
+        raise UsageError(f"{wanted} matches {len(found)} {noun}s:{shown}", action="\nUse a longer prefix.")
     return found[0]
 
 
