@@ -267,7 +267,9 @@ def _render_diff_line(mark: str, text: str, number: int, spans: Iterable[tuple[i
     return f"<span{head}>{mark}{''.join(parts)}{escape(text[at:], quote=False)}\n</span>"
 
 
-STYLE_FILES = tuple(files("ollm.services.session_export") / name for name in ("colours.css", "transcript.css"))
+*STYLE_FILES, EXPORT_STYLE = (
+    files("ollm.services.session_export") / name for name in ("colours.css", "transcript.css", "export.css")
+)
 _PAGE_HEAD = """<!doctype html>
 <html lang="en">
 <head>
@@ -280,21 +282,12 @@ _PAGE_HEAD = """<!doctype html>
 </head>
 <body>
 """
-_EXPORT_STYLE = """\
-body { max-width: 54rem; margin: 2rem auto; padding: 0 1rem; display: flex; flex-direction: column; }
-header { order: 0; } nav { order: 1; margin-bottom: 1.5rem; } main { order: 2; min-width: 0; }
-h1 { font-size: 1.5rem; margin: 0; } nav h2 { font-size: .95rem; margin: 0; }
-.meta { color: var(--quiet); font-size: .85rem; overflow-wrap: anywhere; }
-nav { border: 1px solid var(--line); border-radius: 8px; padding: .8rem 1rem; max-height: 40vh; overflow: auto; }
-nav ol { margin: .3rem 0 0; padding-left: 1.6rem; }
-@media print { nav { max-height: none; } }
-"""
 
 
 def render_page_head(title: str) -> str:
     """Render the page up to the body. The title is already HTML."""
-    style = "".join(found.read_text(encoding="utf-8") for found in STYLE_FILES)
-    return _PAGE_HEAD.replace("{title}", title).replace("{style}", style + _EXPORT_STYLE)
+    style = "".join(found.read_text(encoding="utf-8") for found in (*STYLE_FILES, EXPORT_STYLE))
+    return _PAGE_HEAD.replace("{title}", title).replace("{style}", style)
 
 
 MAX_CONTENTS_ENTRIES = 2_000
