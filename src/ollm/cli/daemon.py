@@ -13,20 +13,19 @@ import click
 
 from ollm.app import ProcessScope
 from ollm.cli.options import json_option, print_result
+from ollm.cli.start import ChatArguments
 from ollm.config.environment import copy_environment, find_home
+from ollm.daemon.bodies import InitReply
+from ollm.daemon.client import DaemonClient, initialise_workspace, open_remote
+from ollm.daemon.places import RunFiles
 from ollm.domain.clock import format_stamp, now
 from ollm.domain.errors import OllmError, StorageError, UsageError, suggest_storage_fix
+from ollm.runtime.base import Conversation
 from ollm.system.install_command import describe_extra_install
 
 if TYPE_CHECKING:
     from io import FileIO
     from pathlib import Path
-
-    from ollm.cli.start import ChatArguments
-    from ollm.daemon.bodies import InitReply
-    from ollm.daemon.client import DaemonClient
-    from ollm.daemon.places import RunFiles
-    from ollm.runtime.base import Conversation
 
 START_TIMEOUT_SECONDS = 20.0
 NOT_RUNNING = "The daemon is not running; start it with `ollm daemon start`."
@@ -103,8 +102,6 @@ def status(as_json: bool) -> None:
 
 
 def get_run_files() -> RunFiles:
-    from ollm.daemon.places import RunFiles
-
     return RunFiles(find_home(copy_environment()))
 
 
@@ -162,8 +159,6 @@ def is_listening(files: RunFiles) -> bool:
 
 @asynccontextmanager
 async def connect_daemon() -> AsyncIterator[DaemonClient]:
-    from ollm.daemon.client import DaemonClient
-
     files = get_run_files()
     if not is_listening(files):
         await asyncio.to_thread(start_daemon, files)
@@ -189,8 +184,6 @@ def refuse_local_flags(start: ChatArguments) -> None:
 @asynccontextmanager
 async def open_remote_conversation(start: ChatArguments) -> AsyncIterator[Conversation]:
     """Open a conversation that runs in the daemon. Leaving detaches and ends nothing."""
-    from ollm.daemon.client import initialise_workspace, open_remote
-
     async with connect_daemon() as client:
         body: dict[str, Any] = {"workspacePath": str(start.workspace), "full": start.full, "force": start.force}
         known = await initialise_workspace(client, start.workspace)

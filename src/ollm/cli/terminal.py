@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 
 from ollm.app import ProcessScope, WorkspaceScope
-from ollm.cli.daemon import open_remote_conversation, refuse_local_flags
 from ollm.cli.line_chat import LineChat, LineReader, choose_session
 from ollm.cli.sessions.session_list import SessionList
 from ollm.cli.signals import ShutdownHandler, handle_signals
@@ -42,6 +41,8 @@ EARLIER_CHATS_TEXT = "`ollm -c` continues the last chat, `ollm -r` lists them."
 def run_terminal_chat(start: ChatArguments) -> int:
     process = ProcessScope(workspace=start.workspace, flags=start.flags, warn=lambda _: None)
     if start.daemon:
+        from ollm.cli.daemon import refuse_local_flags
+
         refuse_local_flags(start)
     from ollm.cli.trust import ask_trust
 
@@ -207,6 +208,8 @@ class Terminal:
 
     def _open_conversation(self) -> AbstractAsyncContextManager[Conversation]:
         if self._start.daemon:
+            from ollm.cli.daemon import open_remote_conversation
+
             return open_remote_conversation(self._start)
         from ollm.app import open_conversation
 

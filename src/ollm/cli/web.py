@@ -13,6 +13,7 @@ import click
 from ollm.cli.daemon import connect_daemon
 from ollm.cli.options import format_table, json_option, print_result, warn
 from ollm.config.environment import copy_environment
+from ollm.daemon.bodies import DeviceLine, DeviceRights, LinkReply, PairReply
 from ollm.domain.clock import format_age
 from ollm.domain.errors import UsageError
 from ollm.system.install_command import describe_extra_install
@@ -44,16 +45,12 @@ def web(context: click.Context, /, print_only: bool, pair: bool, **rights: Any) 
     if pair:
         show_code(rights)
         return
-    from ollm.daemon.bodies import LinkReply
-
     url = request("POST", "/web/ticket", LinkReply).url
     if print_only or not open_browser(url):
         print(url)
 
 
 def show_code(rights: dict[str, Any]) -> None:
-    from ollm.daemon.bodies import DeviceRights, PairReply
-
     code = request("POST", "/web/codes", PairReply, DeviceRights(**rights))
     with suppress(ImportError):  # without it the code is typed
         import segno
@@ -70,8 +67,6 @@ def devices(context: click.Context, as_json: bool) -> None:
     """List the paired devices."""
     if context.invoked_subcommand:
         return
-    from ollm.daemon.bodies import DeviceLine
-
     found = request("GET", "/web/devices", list[DeviceLine])
     rows = [
         (
