@@ -16,7 +16,6 @@ from ollm.domain.messages import JsonObject, Message
 from ollm.domain.session import RedactField, redact_record
 from ollm.domain.tools import ToolCallRecord
 from ollm.store.session_files import document, journal
-from ollm.store.session_files.files import DamageReport
 from ollm.store.session_files.loading import complete_head
 from ollm.store.session_index.entries import make_call_entry, make_message_entry
 
@@ -125,7 +124,7 @@ class OutgoingSession:
         clean = self._cleaner.clean_record(before)
         if clean != before:
             body = journal.encode_json(clean)
-            message, _ = document.parse_message(body, DamageReport()) or (replace(message, parts=()), body)
+            message = document.parse_message(body) or replace(message, parts=())
         entry = make_message_entry(message)
         return ArchiveRecord("message", str(message.id), body, message.id, entry if entry.text else None)
 
@@ -134,7 +133,7 @@ class OutgoingSession:
         clean = self._cleaner.clean_call(before)
         if clean != before:
             body = journal.encode_json(clean)
-            call, _ = document.parse_call(body, DamageReport()) or (replace(call, args={}, result=None), body)
+            call = document.parse_call(body) or replace(call, args={}, result=None)
         return ArchiveRecord("call", call.id, body, None, make_call_entry(call))
 
     def _iter_pieces(self) -> Iterator[ArchiveRecord]:

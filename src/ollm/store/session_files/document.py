@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any, TypeVar
+from collections.abc import Iterable, Iterator
+from typing import Any
 
 import msgspec
 
@@ -12,7 +12,7 @@ from ollm.domain.lazy import decode_late
 from ollm.domain.messages import JsonObject, Message
 from ollm.domain.session import SessionMetadata
 from ollm.domain.tools import ToolCallRecord
-from ollm.store.session_files.files import MAX_MESSAGE_NUMBER, DamageReport
+from ollm.store.session_files.files import MAX_MESSAGE_NUMBER
 from ollm.store.session_files.journal import DECODE_ERRORS, encode_json
 
 _NUMBER_TAIL_BYTES = 20
@@ -32,6 +32,8 @@ _raw_decoder = msgspec.json.Decoder(msgspec.Raw)
 MESSAGE = b'{"role":'  # how we write a message's line
 CALL = b'{"id":"'  # how a call's line starts and a message's never does
 
+ReadMessage = tuple[Message, bytes]  # with its line
+ReadCall = tuple[ToolCallRecord, bytes]
 OPEN = b',"messages":[\n'
 MIDDLE = b'],"toolCalls":[\n'
 CLOSE = b"]}\n"
@@ -70,47 +72,20 @@ def _iter_lines(items: Iterable[bytes]) -> Iterator[bytes]:
         yield b"\n"
 
 
-Entry = TypeVar("Entry")
-ReadMessage = tuple[Message, bytes]
-ReadCall = tuple[ToolCallRecord, bytes]
-
-
-def parse_message(data: bytes, damage: DamageReport) -> ReadMessage | None:
-    """Parse a message. Returns it with its line, which is `data` unless something in it had to be repaired."""
+def parse_message(data: bytes) -> Message | None:
+    """Parse a message, or return None if it is not one."""
     try:
-        return _message_decoder.decode(data), data
+        return _message_decoder.decode(data)
     except DECODE_ERRORS:
-        from ollm.store.session_files.repair import repair_message  # for damaged sessions only
-
-        return _repair_entry(data, damage, repair_message)
+        return None
 
 
-def parse_call(data: bytes, damage: DamageReport) -> ReadCall | None:
+def parse_call(data: bytes) -> ToolCallRecord | None:
     """Parse a call in the same way as `parse_message`."""
     with contextlib.suppress(*DECODE_ERRORS):
         found = _call_decoder.decode(data)
-        if b'"status"' in data and abs(found.message_id) <= MAX_MESSAGE_NUMBER:
-            return found, data
-    from ollm.store.session_files.repair import repair_call  # for damaged sessions only
-
-    return _repair_entry(data, damage, repair_call)
-
-
-def _repair_entry(
-    data: bytes, damage: DamageReport, repair: Callable[[JsonObject, DamageReport], Entry | None]
-) -> tuple[Entry, bytes] | None:
-    from ollm.store.session_files.repair import ERRORS, parse_loosely
-
-    try:
-        raw = parse_loosely(data, damage)
-    except ERRORS:
-        damage.count_lost_entry()
-        return None
-    found = repair(raw, damage)
-    if found is None:
-        return None
-    fields: JsonObject = msgspec.to_builtins(found)
-    return found, encode_json({**fields, **raw, **fields})
+        return found if b'"status"' in data and abs(found.message_id) <= MAX_MESSAGE_NUMBER else None
+    return None
 
 
 def read_number(data: bytes) -> int:
@@ -120,16 +95,10 @@ def read_number(data: bytes) -> int:
         number = int(last[:-1])
     else:
         try:
-            number = parse_number(data)
+            number = _number_decoder.decode(data).id
         except DECODE_ERRORS:
             return 0
     return number if 0 < number <= MAX_MESSAGE_NUMBER else 0
-
-
-def parse_number(data: bytes) -> int:
-    """Read the number of a message, or return 0 if it has none. Raises one of `DECODE_ERRORS` if the data is not JSON
-    or the number is not one."""
-    return _number_decoder.decode(data).id
 
 
 def is_valid_json(data: bytes) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from array import array
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -44,9 +44,7 @@ class EntryTable:
         self.journal_place = document.size  # places are those in both files together
         self._skipped = skipped
         self._numbers, self._starts, self._ends = array("Q"), array("Q"), array("Q")  # of the messages
-        self._call_starts, self._call_ends = array("Q"), array("Q")
-        self.calls: dict[str, int] = {}  # by id: the first record of the call
-        self._call_changes: dict[int, list[int]] = {}  # by the first record of a call: its others
+        self.calls: dict[str, tuple[int, ...]] = {}  # by id: where each of its records begins and ends
         self.last_asker = 0  # the highest number of a message that a call belongs to
         self._is_part = known is not None
         self.notes = WaypointNotes(known)
@@ -79,26 +77,21 @@ class EntryTable:
 
     def add_call(self, data: bytes, place: int) -> None:
         """Add a record of a call: its change if there is a call with its id."""
-        key, index, is_whole = journal.read_call_key(data), len(self._call_starts), b'"name"' in data
-        first = self.calls.get(key.id)
-        if first is None and not is_whole:
-            if self._is_part:
-                return  # the call began before this part
+        call = journal.parse_change(data)
+        held = self.calls.get(call.id, ())
+        if not (held or call.is_whole) and self._is_part:
+            return  # the call began before this part
+        in_document = place < self.journal_place
+        is_known = self._is_same_call(held, data) if held and call.name else held or call.is_whole
+        if not is_known or (in_document and not call.is_whole) or abs(call.message_id) > MAX_MESSAGE_NUMBER:
             raise IrregularFilesError
-        self._call_starts.append(place)
-        self._call_ends.append(place + len(data))
-        if self.last_asker < key.asker <= MAX_MESSAGE_NUMBER:
-            self.last_asker = key.asker
-        if place < self.journal_place:
-            self.notes.add_call(key.asker, place)
-        if first is None:
-            self.calls[key.id] = index
-        elif is_whole and not journal.is_same_call(
-            journal.parse_object(self._read_record(first)), journal.parse_object(data)
-        ):
-            raise IrregularFilesError
-        else:
-            self._call_changes.setdefault(first, []).append(index)
+        self.calls[call.id] = (*held, place, place + len(data))
+        self.last_asker = max(self.last_asker, call.message_id)
+        if in_document:
+            self.notes.add_call(call.message_id, place)
+
+    def _is_same_call(self, held: tuple[int, ...], data: bytes) -> bool:
+        return journal.is_same_call(journal.parse_object(self._read(*held[:2])), journal.parse_object(data))
 
     def add_record(self, record: journal.JournalRecord, data: bytes, place: int) -> None:
         """Add the entries of a record that stands at `place`."""
@@ -126,6 +119,14 @@ class EntryTable:
             raise IrregularFilesError
         self.partial = PartialAnswer(answer, piece, record.at, journal.extend_parts(before.parts, parts))
 
+    def take(self, numbers: Sequence[int], calls: Iterable[str], places: Sequence[int], last_asker: int) -> None:
+        """Take these messages and calls. Each ends where the next begins."""
+        count = len(numbers)
+        self._numbers, self._starts = array("Q", numbers), array("Q", places[:count])
+        self._ends = array("Q", places[1 : count + 1])
+        self.calls = dict(zip(calls, zip(places[count:], places[count + 1 :], strict=False), strict=True))
+        self.last_asker = last_asker
+
     def finish(self) -> None:
         if 0 < self.partial.number <= self.last_number:
             raise IrregularFilesError
@@ -152,14 +153,11 @@ class EntryTable:
 
     def read_call(self, call_id: str) -> bytes:
         """Read a call in its newest state."""
-        first = self.calls[call_id]
-        if first not in self._call_changes:
-            return self._read_record(first)
-        records = map(self._read_record, (first, *self._call_changes[first]))
+        places = self.calls[call_id]
+        if len(places) == 2:
+            return self._read(*places)
+        records = map(self._read, places[::2], places[1::2])
         return journal.encode_json(journal.join_call(map(journal.parse_object, records)))
-
-    def _read_record(self, index: int) -> bytes:
-        return self._read(self._call_starts[index], self._call_ends[index])
 
     def _read_message(self, index: int) -> bytes:
         return self._read(self._starts[index], self._ends[index])

@@ -20,18 +20,10 @@ CONTAINED = "containedJournal"  # in the metadata: the checksum of a journal who
 MAX_MESSAGE_NUMBER = 10**7  # files of MAX_BYTES hold fewer messages: a higher number is damage
 
 
-class DamageFoundError(Exception):
-    """Error that ends strict reading at the first damage, without details."""
-
-
 class DamageReport:
-    """Damage found while files are read. `too_large` means that the session can be viewed but must not be written.
+    """Damage found while files are read. `too_large` means that the session can be viewed but must not be written."""
 
-    A `strict` report raises `DamageFoundError` at the first damage.
-    """
-
-    def __init__(self, *, strict: bool = False) -> None:
-        self._strict = strict
+    def __init__(self) -> None:
         self.notes: list[str] = []
         self.lost = 0
         self.missing = ""  # a sentence about messages and calls that are missing
@@ -39,13 +31,11 @@ class DamageReport:
         self.size = 0  # of the files that are read, in bytes
 
     def note(self, text: str) -> None:
-        self.stop_if_strict(text)
         if len(self.notes) < MAX_NOTES and text not in self.notes:
             self.notes.append(text)
 
     def count_lost_entry(self, text: str = "") -> None:
         """Count one more entry that could not be read."""
-        self.stop_if_strict(text)
         self.lost += 1
         if text:
             self.note(text)
@@ -54,18 +44,11 @@ class DamageReport:
         """Report missing entries after everything was read."""
         if not self.too_large:
             self.missing = text
-            if text:
-                self.stop_if_strict(text)
 
     def refuse(self, text: str) -> None:
-        self.stop_if_strict(text)
         self.too_large = True
         if text not in self.notes:
             self.notes.insert(0, text)
-
-    def stop_if_strict(self, text: str) -> None:
-        if self._strict:
-            raise DamageFoundError(text)
 
     @property
     def text(self) -> str | None:
@@ -100,10 +83,6 @@ class SessionFile:
     @property
     def inode(self) -> int:
         return os.fstat(self.descriptor).st_ino if self.descriptor is not None else 0
-
-    def followed_by(self, data: bytes) -> SessionFile:
-        """Return the file with these bytes after its end."""
-        return SessionFile(self.descriptor, self._waiting + data)
 
     def compute_checksum(self) -> str:
         """Compute a checksum of the size and the last few kilobytes: enough for a file that only grows."""

@@ -1,7 +1,7 @@
 """Import a session whose files are not as this version writes them: damaged, in an older form, or of another program.
 
-All objects that look like messages, calls or records are taken, wherever they stand. Those in our own form stay in
-their place in the files; the others are encoded anew.
+All objects that look like messages, calls or records are taken, wherever they stand, and put in order in our own
+form, in memory.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from ollm.domain.messages import AnyPart, JsonObject, Message, ToolCallPart, ToolResultPart
+from ollm.domain.messages import JsonObject
 from ollm.store.session_files import journal
 from ollm.store.session_files.document import (
     CALL,
@@ -22,12 +22,13 @@ from ollm.store.session_files.document import (
     MIDDLE,
     OPEN,
     is_valid_json,
+    parse_call,
     parse_message,
-    parse_number,
+    read_number,
 )
-from ollm.store.session_files.entry_table import EntryTable, PartialAnswer, Range
-from ollm.store.session_files.files import MAX_MESSAGE_NUMBER, DamageReport, SessionFile
-from ollm.store.session_files.repair import ERRORS, parse_loosely
+from ollm.store.session_files.entry_table import EntryTable, PartialAnswer
+from ollm.store.session_files.files import CONTAINED, DamageReport, SessionFile
+from ollm.store.session_files.repair import ERRORS, parse_loosely, repair_call, repair_message
 
 _BLANKS = b" \t\r\n,"
 _MARK = b"\xef\xbb\xbf"  # that some editors put before UTF-8
@@ -41,60 +42,84 @@ _entries_decoder = msgspec.json.Decoder(list[msgspec.Raw])
 
 
 class _FoundMessage(NamedTuple):
-    """A message: its number, or 0, and its place."""
+    """A message: its number, or 0, and its line."""
 
     number: int
-    place: Range
+    line: bytes
     in_document: bool
 
 
 class SessionImporter:
-    """Reader of everything readable in a document and a journal."""
+    """Reader of everything readable in a document and a journal. `begun` has the entries of the document that end at
+    the place `begin`."""
 
-    def __init__(self, document: SessionFile, lines: SessionFile, damage: DamageReport) -> None:
-        self.head: JsonObject = {}
+    def __init__(
+        self, document: SessionFile, lines: SessionFile, damage: DamageReport, begun: EntryTable | None, begin: int
+    ) -> None:
         self.was_ours = False  # the document was in our layout
-        self._document, self._journal, self._damage = document, lines, damage
+        self.head: JsonObject = {}
+        self._damage = damage
         self._in_document = True
-        self._base = 0  # of the file that is read: places are those in both files together, then in `mended`
-        self._mended = bytearray()
-        self._mended_place = document.size + lines.size
         self._messages: list[_FoundMessage] = []
-        self._calls: list[list[Range]] = []  # the records of each call
-        self._calls_of: dict[str, list[int]] = {}  # by id
+        self._calls: dict[str, list[JsonObject | bytes]] = {}  # the records of each call, by id: lines in our own form
+        self._newest: dict[str, str] = {}  # of several calls with one id
+        self._last_asker = 0
         self._answers: dict[int, PartialAnswer] = {}  # by number; 0 in journals of older versions
-        self._add_document()
-        self._in_document, self._base = False, document.size
-        self._add_journal()
+        if begun:
+            self._messages = [
+                _FoundMessage(*one, True) for one in zip(begun.numbers, begun.iter_messages(), strict=True)
+            ]
+            self._calls = {key: [line] for key, line in zip(begun.calls, begun.iter_calls(), strict=True)}
+            self._last_asker = begun.last_asker
+        self._add_document(document, begin)
+        self._in_document = False
+        self._add_journal(lines)
 
-    def _add_document(self) -> None:
+    def make_table(self) -> EntryTable:
+        """Make the table of everything that was found, which is held in memory."""
+        metadata = self.head.setdefault("metadata", {})
+        if not isinstance(metadata, dict):
+            metadata = self.head["metadata"] = {}
+            self._damage.note("the metadata is damaged")
+        metadata.pop(CONTAINED, None)
+        under_way = self._finish_answers()
+        messages = self._number_messages()
+        calls = {key: line for key, records in self._calls.items() if (line := self._join_call(key, records))}
+        lines = [*(found.line for found in messages), *calls.values()]
+        table = EntryTable(SessionFile(None, b"".join(lines)), SessionFile(None), None, 0)
+        ends = [*itertools.accumulate(map(len, lines))]
+        table.take([found.number for found in messages], calls, [0, *ends], self._last_asker)
+        if under_way:
+            table.partial = under_way._replace(number=max(under_way.number, table.last_number + 1))
+        return table
+
+    def _add_document(self, file: SessionFile, begin: int) -> None:
         before = len(self._damage.notes)
-        line = next((line for _, _, line in self._document.iter_lines()), b"")
+        line = next((line for _, _, line in file.iter_lines()), b"").replace(b"\r\n", b"\n")
         self.was_ours = line.startswith(b'{"sessionId"') and line.endswith(OPEN)
-        if not line or (not self.was_ours and self._add_whole()):
+        if not line or (not self.was_ours and self._add_whole(file.read(0, file.size).removeprefix(_MARK))):
             return
         with contextlib.suppress(*ERRORS):
             self.head = self._parse(line.removeprefix(_MARK).removesuffix(OPEN) + b"}") if line.endswith(OPEN) else {}
-        self._add_lines(self._document, len(line) if self.head else 0, self._document.size)
+        self._add_lines(file, max(begin, len(line) if self.head else 0), file.size)
         if not (self._messages or self._calls or "sessionId" in self.head):
             self._damage.note("the file is not a JSON document")
-        elif not self._document.read(self._document.size - 2, self._document.size).rstrip().endswith(b"}"):
+        elif not file.read(file.size - 2, file.size).rstrip().endswith(b"}"):
             self._damage.note("the file is truncated")
         elif len(self._damage.notes) == before:
-            data = self._document.read(0, self._document.size)
+            data = file.read(0, file.size)
             if data.count(MIDDLE) > 1 or not is_valid_json(data):
                 self._damage.note("the document is not valid JSON")
 
-    def _add_journal(self) -> None:
-        *_, (start, _, last) = ((0, 0, b""), *self._journal.iter_lines())
+    def _add_journal(self, file: SessionFile) -> None:
+        *_, (start, _, last) = ((0, 0, b""), *file.iter_lines())
         torn = last if last and journal.is_torn_record(last) else b""  # a kill interrupted the write
-        self._add_lines(self._journal, 0, start if torn else self._journal.size)
+        self._add_lines(file, 0, start if torn else file.size)
         if piece := _complete_piece(torn):
             self._add_record(piece)
 
-    def _add_whole(self) -> bool:
+    def _add_whole(self, data: bytes) -> bool:
         """Add a document in any layout, if it is JSON."""
-        data = self._document.read(0, self._document.size).removeprefix(_MARK)
         if data.count(MIDDLE) > 1:
             return False
         try:
@@ -109,8 +134,8 @@ class SessionImporter:
             for entry in map(self._read_entry, map(bytes, entries)):
                 if entry is None:
                     self._damage.count_lost_entry(f"{name} contains something that is not one of them")
-                    continue
-                self._add_entry(entry)
+                else:
+                    self._add_entry(entry)
         return True
 
     def _add_lines(self, file: SessionFile, begin: int, stop: int) -> None:
@@ -120,7 +145,7 @@ class SessionImporter:
         for start, end, line in file.iter_lines(begin):
             if start >= stop:
                 break
-            if self._add_own(line.rstrip(_BLANKS), self._base + start) or self._add_line(line.strip(_BLANKS)):
+            if self._add_line(line.strip(_BLANKS)):
                 if odd:
                     self._search(b"".join(odd), place)
                 odd, place = [], end
@@ -128,28 +153,19 @@ class SessionImporter:
                 odd.append(line)
         self._search(b"".join(odd), place)
 
-    def _add_own(self, entry: bytes, place: int) -> bool:
-        """Add the line of a document if it is in our own form."""
-        is_message = entry.startswith(MESSAGE)
-        if not (is_message or entry.startswith(CALL)) or not self.was_ours or _is_deep(entry):
-            return False
-        span = place, place + len(entry)
-        try:
-            if is_message:
-                self._add_numbered(parse_number(entry), span)
-            else:
-                self._add_call(journal.read_call_key(entry).id, span)
-        except ERRORS:
-            return False
-        return True
-
-    def _add_numbered(self, number: int, place: Range) -> None:
-        if self._in_document and self._calls:
-            self._damage.note("lines of the document are not in their place")
-        number = number if 0 < number <= MAX_MESSAGE_NUMBER else 0
-        self._messages.append(_FoundMessage(number, place, self._in_document))
-
     def _add_line(self, entry: bytes) -> bool:
+        """Add the entry on a line, unchanged if it is in our own form."""
+        if self.was_ours and entry.startswith(MESSAGE):
+            number = self._messages[-1].number + 1 if self._messages else 1
+            if not entry.endswith(b',"id":%d}' % number):
+                number = read_number(entry) if is_valid_json(entry) and not _is_deep(entry) else 0
+            if number:
+                self._add_numbered(number, entry)
+                return True
+        elif self.was_ours and entry.startswith(CALL) and not _is_deep(entry) and (call := parse_call(entry)):
+            self._last_asker = max(self._last_asker, call.message_id)
+            self._add_call(call.id, entry)
+            return True
         fields = self._read_entry(entry) if entry[:1] == b"{" and is_valid_json(entry) else None
         if fields:
             self._add_entry(fields)
@@ -203,7 +219,7 @@ class SessionImporter:
         if "role" in fields:
             self._add_message(fields)
         elif _is_call(fields):
-            self._add_call(fields["id"], self._keep({"id": "", **fields}))
+            self._add_call(fields["id"], fields)
         else:
             self._add_record(fields)
 
@@ -215,7 +231,7 @@ class SessionImporter:
         elif "message" in fields:
             self._damage.count_lost_entry("a message of the journal cannot be read")
         if isinstance(call := fields.get("call"), dict) and isinstance(call.get("id"), str):
-            self._add_call(call["id"], self._keep({"id": "", **call}))
+            self._add_call(call["id"], call)
         elif "call" in fields:
             self._damage.count_lost_entry("a tool call cannot be read")
         if "partial" in fields:
@@ -232,10 +248,35 @@ class SessionImporter:
     def _change_head(self, record: journal.JournalRecord) -> None:
         held = self.head.get("metadata")
         self.head["metadata"] = held = held if isinstance(held, dict) else {}
-        for name, (start, _) in (record.append or {}).items():
-            if isinstance(before := held.get(name), list) and len(before) < start:
-                self._damage.note("the journal lacks a record")
+        if journal.lacks_record(held, record):
+            self._damage.note("the journal lacks a record")
         journal.change_head(self.head, record)
+
+    def _add_message(self, fields: JsonObject) -> None:
+        if found := repair_message(fields, self._damage):
+            self._add_numbered(found[0].id, found[1])
+
+    def _add_numbered(self, number: int, line: bytes) -> None:
+        if self._in_document and self._calls:
+            self._damage.note("lines of the document are not in their place")
+        self._messages.append(_FoundMessage(number, line, self._in_document))
+
+    def _add_call(self, key: str, record: JsonObject | bytes) -> None:
+        """Add a record of a call. Another call with the same id gets one of its own."""
+        held = self._calls.get(newest := self._newest.get(key, key))
+        if held and not journal.is_same_call(_parse_call(held[0]), _parse_call(record)):
+            self._damage.note(f"several tool calls have the id {key[:20]}")
+            self._newest[key] = newest = f"{key}-{len(self._calls) + 1}"
+        self._calls.setdefault(newest, []).append(record if newest == key else _parse_call(record))
+
+    def _join_call(self, key: str, records: list[JsonObject | bytes]) -> bytes | None:
+        """Join the records of a call into one line."""
+        if isinstance(line := records[0], bytes) and len(records) == 1:
+            return line
+        fields = {**journal.join_call(map(_parse_call, records)), "id": key}
+        found = repair_call(fields, self._damage)
+        self._last_asker = max(self._last_asker, found[0].message_id if found else 0)
+        return found and found[1]
 
     def _end_answer(self, record: JsonObject, message: JsonObject) -> None:
         """Drop the pieces of an answer whose message is there. In older journals the message continues them."""
@@ -247,18 +288,6 @@ class SessionImporter:
         if begun and record.get("continues"):
             more = message.get("parts") or []
             message["parts"] = journal.extend_parts(begun.parts, more if isinstance(more, list) else [more])
-
-    def _add_message(self, fields: JsonObject) -> None:
-        number = fields.get("id")
-        self._add_numbered(number if isinstance(number, int) else 0, self._keep({"role": "", **fields}))
-
-    def _add_call(self, key: str, place: Range) -> None:
-        same = self._calls_of.setdefault(key, [])
-        if same and journal.is_same_call(self._parse_place(self._calls[same[-1]][0]), self._parse_place(place)):
-            self._calls[same[-1]].append(place)
-        else:
-            same.append(len(self._calls))
-            self._calls.append([place])
 
     def _add_piece(self, fields: JsonObject) -> None:
         piece, parts = fields.get("piece"), fields["partial"]
@@ -278,48 +307,10 @@ class SessionImporter:
         parts = journal.extend_parts(before.parts, parts)
         self._answers[answer] = PartialAnswer(answer, number, at if isinstance(at, str) else "", parts)
 
-    def _keep(self, fields: JsonObject) -> Range:
-        """Encode an entry in our own form, and return its place."""
-        start = self._mended_place + len(self._mended)
-        self._mended += journal.encode_json(fields)
-        return start, self._mended_place + len(self._mended)
-
-    def _read(self, place: Range) -> bytes:
-        start, end = place
-        if start >= self._mended_place:
-            return bytes(self._mended[start - self._mended_place : end - self._mended_place])
-        return self._document.read_buffered(start, end)
-
-    def _parse_place(self, place: Range) -> JsonObject:
-        return parse_loosely(self._read(place))
-
-    def make_table(self) -> EntryTable:
-        """Make the table of everything that was found."""
-        if not isinstance(self.head.get("metadata", {}), dict):
-            del self.head["metadata"]
-            self._damage.note("the metadata is damaged")
-        under_way = self._finish_answers()
-        messages = self._separate_calls(self._number_messages())
-        calls = [places[0] if len(places) == 1 else self._join_call(places) for places in self._calls]
-        table = EntryTable(self._document, self._journal.followed_by(bytes(self._mended)), None, 0)
-        for number, (start, end), _ in messages:
-            table.add_message(number, start, end)
-        for place in calls:
-            if b'"name"' in (data := self._read(place)):
-                table.add_call(data, place[0])
-            else:
-                self._damage.count_lost_entry("a tool call cannot be read")
-        if under_way:
-            table.partial = under_way._replace(number=max(under_way.number, table.last_number + 1))
-        return table
-
-    def _join_call(self, places: list[Range], **changed: str) -> Range:
-        return self._keep({"id": "", **journal.join_call(map(self._parse_place, places)), **changed})
-
     def _finish_answers(self) -> PartialAnswer | None:
         """Return the answer under way, and make messages of other unfinished answers."""
-        last = max((found.number for found in self._messages), default=0)
         under_way = None
+        last = max((found.number for found in self._messages), default=0)
         for answer, found in sorted(self._answers.items()):
             if not found.parts:
                 continue
@@ -333,7 +324,7 @@ class SessionImporter:
 
     def _holds(self, number: int, parts: journal.Parts) -> bool:
         """Return True if the message with this number contains the text of these parts."""
-        held = b"".join(self._read(found.place) for found in self._messages if found.number == number)
+        held = b"".join(found.line for found in self._messages if found.number == number)
         return all(journal.encode_json(part.get("text", ""))[1:-1] in held for part in parts)
 
     def _number_messages(self) -> list[_FoundMessage]:
@@ -350,9 +341,14 @@ class SessionImporter:
             if same and same is not found and self._is_repeated(same, found):
                 continue
             if same is not found:
+                try:
+                    fields = parse_loosely(found.line)
+                except ERRORS:
+                    self._damage.count_lost_entry()
+                    continue
                 before = before + 1 if before + 1 not in taken else highest + 1
-                fields = {"role": "", **self._parse_place(found.place), "id": before}
-                found = taken[before] = found._replace(number=before, place=self._keep(fields))  # noqa: PLW2901
+                line = journal.encode_json({"role": "", **fields, "id": before})
+                found = taken[before] = found._replace(number=before, line=line)  # noqa: PLW2901
                 highest = max(highest, before)
                 if is_numbered:
                     self._damage.note("messages had wrong numbers")
@@ -364,51 +360,12 @@ class SessionImporter:
         return ordered
 
     def _is_repeated(self, known: _FoundMessage, other: _FoundMessage) -> bool:
-        first, second = self._parse_message(known), self._parse_message(other)
+        first, second = parse_message(known.line), parse_message(other.line)
         if not first or not second or (first.role, first.parts) != (second.role, second.parts):
             return False
         if known.in_document == other.in_document:  # both files may have it
             self._damage.note(f"message {known.number} is in the files twice")
         return True
-
-    def _parse_message(self, found: _FoundMessage) -> Message | None:
-        read = parse_message(self._read(found.place), DamageReport())
-        return read[0] if read else None
-
-    def _separate_calls(self, messages: list[_FoundMessage]) -> list[_FoundMessage]:
-        """Give each call an id of its own, as other programs may repeat theirs: the first message that requests an id
-        gets the first call with it, and so on."""
-        ids = {name: [name] for name in self._calls_of}
-        for name, (_, *others) in self._calls_of.items():
-            for call in others:
-                own = next(free for number in itertools.count(2) if (free := f"{name}-{number}") not in ids)
-                ids[name].append(own)
-                ids[own] = [own]
-                self._calls[call] = [self._join_call(self._calls[call], id=own)]
-        if len(ids) == len(self._calls_of):
-            return messages
-        asked: dict[str, list[str]] = {}
-
-        def rename(part: AnyPart) -> AnyPart:
-            if not isinstance(part, ToolCallPart | ToolResultPart) or part.id not in ids:
-                return part
-            if isinstance(part, ToolCallPart):
-                own = ids[part.id].pop(0) if len(ids[part.id]) > 1 else ids[part.id][0]
-                asked.setdefault(part.id, []).append(own)
-            else:
-                waiting = asked.get(part.id) or [part.id]
-                own = waiting.pop(0)
-            return msgspec.structs.replace(part, id=own)
-
-        renamed = []
-        for found in messages:
-            message = self._parse_message(found)
-            if message and message.call_ids:
-                asked = asked if message.role == "tool" else {}  # the others were never answered
-                parts = {"parts": tuple(map(rename, message.parts))}
-                found = found._replace(place=self._keep({**self._parse_place(found.place), **parts}))  # noqa: PLW2901
-            renamed.append(found)
-        return renamed
 
 
 def _complete_piece(data: bytes) -> JsonObject | None:
@@ -418,6 +375,10 @@ def _complete_piece(data: bytes) -> JsonObject | None:
             if journal.parse_record(data[:end] + b'"}]}').partial:
                 return parse_loosely(data[:end] + b'"}]}')
     return None
+
+
+def _parse_call(record: JsonObject | bytes) -> JsonObject:
+    return parse_loosely(record) if isinstance(record, bytes) else record
 
 
 def _is_deep(data: bytes) -> bool:

@@ -6,7 +6,6 @@ harmless: messages carry their number, and the newest record of a call and the n
 
 from __future__ import annotations
 
-import codecs
 from collections.abc import Iterable
 from typing import Any, TypeGuard
 
@@ -14,6 +13,7 @@ import msgspec
 
 from ollm.domain.lazy import decode_late
 from ollm.domain.messages import JsonObject, Message, replace_surrogates
+from ollm.domain.tools import CallStatus, ErrorInfo, RecordedResult
 
 Parts = list[JsonObject]
 GrownLists = dict[str, tuple[int, list[Any]]]  # by name: where the new items begin, and what they are
@@ -48,38 +48,37 @@ class JournalMessage(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=Tr
 
 def is_torn_record(data: bytes) -> bool:
     """Return True if this is the start of one record without its line feed: valid JSON as far as it goes."""
-    return (
-        RECORD_START.startswith(data[: len(RECORD_START)])
-        and not (data.endswith(b"\n") or RECORD_START in data[1:])
-        and any(map(_is_truncated, (data, data + b"0")))  # a number may end in a sign or a point
-    )
-
-
-def _is_truncated(data: bytes) -> bool:
-    try:
-        codecs.getincrementaldecoder("utf-8")().decode(data)  # its last character may be torn
-        msgspec.json.decode(data)
-    except UnicodeDecodeError:
+    if data.endswith(b"\n") or not RECORD_START.startswith(data[: len(RECORD_START)]) or RECORD_START in data[1:]:
         return False
-    except msgspec.DecodeError as error:
-        return "truncated" in str(error)
+    for found in (data, data + b"0"):  # a number may end in a sign or a point
+        try:
+            msgspec.json.decode(found)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            if "truncated" in str(error):
+                return True
     return False
 
 
-class CallKey(msgspec.Struct, rename="camel"):
-    """The id of a call, and the number of the message that it belongs to."""
+class CallChange(msgspec.Struct, rename="camel", kw_only=True):
+    """A record of a call: all of it as it started, and later the fields that changed."""
 
     id: str
-    message_id: Any = 0
+    name: str | None = None
+    args: JsonObject | None = None
+    timestamp: str | None = None
+    result: RecordedResult | None = None
+    message_id: int = 0
+    status: CallStatus | None = None
+    error: ErrorInfo | None = None
+    summary: str | None = None
+    wire_id: str | None = None
 
     @property
-    def asker(self) -> int:
-        """The number of the message, or 0."""
-        return self.message_id if isinstance(self.message_id, int) else 0
+    def is_whole(self) -> bool:
+        return None not in (self.name, self.args, self.timestamp, self.status)
 
 
-_CALL = b'{"id":"'  # how we write one
-_call_key_decoder = decode_late(CallKey)
+_call_decoder = decode_late(CallChange)
 _object_decoder = msgspec.json.Decoder(dict[str, Any])
 _decoder = decode_late(JournalRecord)
 _encoder = msgspec.json.Encoder()
@@ -130,16 +129,14 @@ def parse_object(data: bytes) -> JsonObject:
 def parse_record(data: bytes) -> JournalRecord:
     """Parse a record. Raises msgspec's or Unicode's error for a line that is not a usable record."""
     record = _decoder.decode(data)
-    if isinstance(record.call, msgspec.Raw) and not bytes(record.call).startswith(_CALL):
-        read_call_key(bytes(record.call))
     if record.partial is not None and not all(map(is_part, record.partial)):
         raise msgspec.ValidationError("not the parts of an answer")
     return record
 
 
-def read_call_key(data: bytes) -> CallKey:
-    """Read the key of a call. Raises msgspec's or Unicode's error if the data is not a call."""
-    return _call_key_decoder.decode(data)
+def parse_change(data: bytes) -> CallChange:
+    """Parse a record of a call. Raises msgspec's or Unicode's error if the data is not one."""
+    return _call_decoder.decode(data)
 
 
 def is_same_call(first: JsonObject, other: JsonObject) -> bool:
@@ -207,6 +204,12 @@ def change_head(head: JsonObject, record: JournalRecord) -> None:
     for key, (start, items) in (record.append or {}).items():
         held = metadata.get(key)
         metadata[key] = [*(held[:start] if isinstance(held, list) else ()), *items]
+
+
+def lacks_record(metadata: JsonObject, record: JournalRecord) -> bool:
+    """Return True if a list that this record extends is too short: a record before it is missing."""
+    grown = (record.append or {}).items()
+    return any(isinstance(held := metadata.get(key), list) and len(held) < start for key, (start, _) in grown)
 
 
 def read_call_number(call_id: str) -> int:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import datetime
-from functools import cached_property
 from operator import itemgetter
 from typing import Any
 
@@ -55,6 +54,7 @@ class SessionStream:
         self.session = make_session(reader.head, session_id, reader.written_at)
         self.reader = reader
         self._alive = alive
+        self._found: set[str] = set()  # calls
 
     @property
     def damage(self) -> str | None:
@@ -85,30 +85,24 @@ class SessionStream:
 
     def read_user_words(self) -> dict[int, str]:
         """Read the user's messages by number, skipping all others unread."""
-        found: dict[int, str] = {}
-        for data in self.reader.table.iter_messages():
-            if not data.startswith(_OTHERS) and (read := document.parse_message(data, self.reader.damage)):
-                message, _ = read
-                found |= {message.id: message.text} if message.role == "user" else {}
-        return found
+        messages = map(_take_entry, self.reader.iter_messages(leave_out=_OTHERS))
+        return {message.id: message.text for message in messages if message.role == "user"}
 
     def iter_calls(self) -> Iterator[ToolCallRecord]:
         """Iterate over all calls. One that can no longer finish counts as interrupted."""
         for record, _ in self.reader.iter_calls():
             yield self._end_call(record)
 
-    @cached_property
-    def _unread_calls(self) -> dict[str, int]:
-        return dict(self.reader.table.calls)
-
     def find_call(self, call_id: str) -> ToolCallRecord | None:
         """Find a call; it is returned once."""
-        found = self.reader.read_call(call_id) if self._unread_calls.pop(call_id, None) is not None else None
-        return self._end_call(found[0]) if found else None
+        if call_id in self._found or call_id not in self.reader.table.calls:
+            return None
+        self._found.add(call_id)
+        return self._end_call(self.reader.read_call(call_id)[0])
 
     def iter_other_calls(self) -> Iterator[ToolCallRecord]:
         """Iterate over the calls not returned by `find_call`; no readable message names them."""
-        yield from filter(None, map(self.find_call, list(self._unread_calls)))
+        yield from filter(None, map(self.find_call, list(self.reader.table.calls)))
         self.reader.missing.report()
 
     def _end_call(self, record: ToolCallRecord) -> ToolCallRecord:

@@ -38,9 +38,9 @@ class MissingEntries:
     def add_gap(self, number: int) -> None:
         """Note that the message with this number cannot be read."""
         gaps: list[Range] = []
-        for first, last in sorted({*self._gaps, (number, number)}):
-            joined = gaps and gaps[-1][1] + 1 >= first
-            gaps[-1:] = [(gaps[-1][0], max(last, gaps[-1][1]))] if joined else [*gaps[-1:], (first, last)]
+        for first, last in sorted([*self._gaps, (number, number)]):
+            is_next = gaps and gaps[-1][1] + 1 == first
+            gaps[-1:] = [(gaps[-1][0], last)] if is_next else [*gaps[-1:], (first, last)]
         self._gaps = gaps
 
     def report(self) -> None:

@@ -66,6 +66,8 @@ class SessionReader:
     read = 0  # bytes of the entries that were taken
     journal_good = 0  # bytes of whole journal records
     _journal_range = 0, MAX_BYTES
+    table: EntryTable
+    _regular = 0  # bytes of the document that are as the writer writes them
 
     def __init__(
         self,
@@ -108,20 +110,19 @@ class SessionReader:
         try:
             self._read_own(part)
         except (IrregularFilesError, *journal.DECODE_ERRORS):
-            self.damage.stop_if_strict("the files must be imported")
             self._import_files()
 
     def _import_files(self) -> None:
+        """Read everything readable into memory."""
         from ollm.store.session_files.importing import SessionImporter  # for such files only
 
-        self._document, self._journal = self._limit_size(self._document), self._limit_size(self._journal)
-        found = SessionImporter(self._document, self._journal, self.damage)
+        lines, document = map(self._limit_size, self._files)
+        begun = self.table if self._regular and not self.known else None
+        found = SessionImporter(document, lines, self.damage, begun, self._regular if begun else 0)
         self.foreign, self.is_original = True, not found.was_ours
-        self.known, self.skipped, self.head = None, 0, found.head
-        self.table = found.make_table()
+        self.known, self.skipped, self.journal_good = None, 0, lines.size
+        self.table, self.head = found.make_table(), found.head
         self._check_head()
-        self.head["metadata"].pop(CONTAINED, None)
-        self.journal_good = self._files[0].size
 
     def _limit_size(self, file: SessionFile) -> SessionFile:
         if file.size > MAX_BYTES:
@@ -166,33 +167,40 @@ class SessionReader:
         for file in self._files:
             file.close()
 
-    def iter_messages(self) -> Iterator[ReadMessage]:
-        """Iterate over the readable messages by number, each with its line."""
+    def iter_messages(self, leave_out: tuple[bytes, ...] = ()) -> Iterator[ReadMessage]:
+        """Iterate over the messages by number, each with its line. Those whose line begins so are left out unread."""
         self.missing.message_count = 0
         for number, data in zip(self.table.numbers, self.table.iter_messages(), strict=True):
+            if leave_out and data.startswith(leave_out):
+                continue
             self.read += len(data)
-            if found := parse_message(data, self.damage):
+            message = parse_message(data)
+            found = (message, data) if message else self._repair_message(number, data)
+            if found:
                 self.missing.add_message(found[0])
                 yield found
-            else:
-                self.missing.add_gap(number)
         self.missing.report()
+
+    def _repair_message(self, number: int, data: bytes) -> ReadMessage | None:
+        from ollm.store.session_files.repair import repair_line  # for damaged sessions only
+
+        found = repair_line(data, number, self.damage)
+        if not found:
+            self.missing.add_gap(number)
+        return found
 
     def iter_calls(self) -> Iterator[ReadCall]:
-        """Iterate over the readable calls in their newest state, each with its line, as they were first requested."""
-        for call_id in list(self.table.calls):
-            if found := self.read_call(call_id):
-                yield found
+        """Iterate over the calls in their newest state, each with its line, as they were first requested."""
+        yield from map(self.read_call, list(self.table.calls))
         self.missing.report()
 
-    def read_call(self, call_id: str) -> ReadCall | None:
-        """Read a call in its newest state, with its line. One that cannot be read is taken out of the table."""
+    def read_call(self, call_id: str) -> ReadCall:
+        """Read a call in its newest state, with its line."""
         data = self.table.read_call(call_id)
         self.read += len(data)
-        found = parse_call(data, self.damage)
-        if not found:
-            del self.table.calls[call_id]
-        return found
+        found = parse_call(data)
+        assert found
+        return found, data
 
     def _read_head(self) -> int:
         """Read the first line of a document, and return its length."""
@@ -246,16 +254,18 @@ class SessionReader:
         """Add all entries of the document, and note where its parts end."""
         middle = end = 0
         for start, stop, line in self._document.iter_lines(body):
+            self._regular = start
             if line.startswith(MESSAGE) and not middle:
                 self._add_message(line, start)
             elif line.startswith(CALL) and middle:
-                self._add_call(line, start)
+                self.table.add_call(line.rstrip(b",\n"), start)
             elif line == MIDDLE and not middle:
                 middle = start
             elif line == CLOSE and middle and stop == self._document.size:
                 end = start
             else:
                 raise IrregularFilesError
+        self._regular = self._document.size
         if not end:
             raise IrregularFilesError
         self.table.notes.end = Waypoint(self.table.last_number + 1, middle, end)
@@ -265,7 +275,10 @@ class SessionReader:
         for start, _, line in self._document.iter_lines(begin):
             if start >= end:
                 return
-            (self._add_message if line.startswith(MESSAGE) else self._add_call)(line, start)
+            if line.startswith(MESSAGE):
+                self._add_message(line, start)
+            else:
+                self.table.add_call(line.rstrip(b",\n"), start)
 
     def _add_message(self, line: bytes, start: int) -> None:
         entry, number = line.rstrip(b",\n"), self.table.last_number + 1
@@ -276,12 +289,6 @@ class SessionReader:
         self.table.add_message(number, start, start + len(entry))
         if line.startswith(REQUEST) and self.table.notes.is_due(number, start):
             self.table.notes.add_request(number, start)
-
-    def _add_call(self, line: bytes, start: int) -> None:
-        entry = line.rstrip(b",\n")
-        if not is_valid_json(entry):
-            raise IrregularFilesError
-        self.table.add_call(entry, start)
 
     def _read_journal(self) -> None:
         """Apply the journal to the head, and add its entries."""
@@ -296,9 +303,8 @@ class SessionReader:
                 self._change_head(record)
 
     def _change_head(self, record: journal.JournalRecord) -> None:
-        for name, (start, _) in (record.append or {}).items():
-            if isinstance(before := self.head["metadata"].get(name), list) and len(before) < start:
-                raise IrregularFilesError
+        if journal.lacks_record(self.head["metadata"], record):
+            raise IrregularFilesError
         journal.change_head(self.head, record)
 
     def _iter_records(self, begin: int, stop: int) -> Iterator[tuple[int, bytes, journal.JournalRecord]]:

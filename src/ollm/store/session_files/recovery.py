@@ -16,7 +16,7 @@ from ollm.domain.messages import JsonObject, Message, ToolResultPart
 from ollm.domain.session import SCHEMA_VERSION, Session
 from ollm.domain.tools import ToolCallRecord
 from ollm.store.session_files import document
-from ollm.store.session_files.files import CONTAINED, LAST_MESSAGE, MISSING, DamageFoundError, DamageReport
+from ollm.store.session_files.files import CONTAINED, LAST_MESSAGE, MISSING
 from ollm.store.session_files.loading import (
     LoadedSession,
     SessionStream,
@@ -48,17 +48,21 @@ def recover_session(
     Files in a `known` state are read only from where they are needed; in doubt, all is read. Of a large session, the
     messages after `since` are returned, or its end.
     """
-    session_id = writer.session_id
-    paths = places.get_document_path(session_id), places.get_journal_path(session_id)
+    paths = places.get_document_path(writer.session_id), places.get_journal_path(writer.session_id)
     begin = 0 if to_continue and not is_large(*paths) else since or sys.maxsize if to_continue else None
-    damage, missing = None, None
-    loaded = _read_end(paths, writer, since, known) if to_continue else None
-    loaded = loaded or _read_whole(paths, writer, begin)
+    loaded, damage, missing = None, None, None
+    if known and to_continue and (since or is_large(*paths)):
+        loaded = _read_end(paths, writer, SessionPart(known, since or sys.maxsize))
     if loaded is None:
-        damage, missing = _rewrite(paths, writer, clock)
-        loaded = _read_whole(paths, writer, begin, strict=False)
-        assert loaded
-    for path in places.directory.glob(f".{session_id}.*.tmp"):
+        with _open_stream(paths, writer) as stream:
+            loaded = None if stream.reader.foreign else _read_whole(stream, begin)
+            if stream.reader.foreign or stream.damage:
+                damage, missing = _rewrite(paths, stream, clock)
+                loaded = None
+    if loaded is None:
+        with _open_stream(paths, writer) as stream:
+            loaded = _read_whole(stream, begin)
+    for path in places.directory.glob(f".{writer.session_id}.*.tmp"):
         path.unlink(missing_ok=True)
     last = max(loaded.last_number, *(end for _, end in (missing or {}).get("messages", ())), 0)
     writer.adopt(msgspec.structs.replace(loaded, last_number=last))  # numbers of missing messages are not used again
@@ -73,18 +77,12 @@ def is_large(*paths: Path) -> bool:
     return sum(path.stat().st_size for path in paths if path.is_file()) >= LARGE_BYTES
 
 
-def _read_end(paths: Paths, writer: SessionWriter, since: int, known: KnownState | None) -> LoadedSession | None:
+def _read_end(paths: Paths, writer: SessionWriter, part: SessionPart) -> LoadedSession | None:
     """Read the end of a session, or return None if that may not be enough."""
-    if not known or not (since or is_large(*paths)):
-        return None
-    with (
-        contextlib.suppress(DamageFoundError),
-        _open_stream(paths, writer, SessionPart(known, since or sys.maxsize)) as stream,
-    ):
+    with _open_stream(paths, writer, part) as stream:
         loaded = load_session(stream)
-        if stream.reader.known and not loaded.read_only and _has_all_calls(loaded.session):
-            return loaded
-    return None
+        is_enough = stream.reader.known and not stream.damage and not loaded.read_only
+        return loaded if is_enough and _has_all_calls(loaded.session) else None
 
 
 def _has_all_calls(session: Session) -> bool:
@@ -92,50 +90,43 @@ def _has_all_calls(session: Session) -> bool:
     return all(name in calls for message in session.messages for name in message.call_ids)
 
 
-def _read_whole(paths: Paths, writer: SessionWriter, begin: int | None, *, strict: bool = True) -> LoadedSession | None:
-    """Read all of a session, or return None as soon as its files prove to need rewriting. The content is returned from
-    the request before the message `begin` on; with None, without content."""
-    with contextlib.suppress(DamageFoundError), _open_stream(paths, writer, strict=strict) as stream:
-        refuse_read_only(stream, paths[0])
-        return load_session(stream, sys.maxsize if begin is None else stream.reader.table.find_beginning(begin))
-    return None
+def _read_whole(stream: SessionStream, begin: int | None) -> LoadedSession:
+    """Read all of a session. The content is returned from the request before the message `begin` on; with None,
+    without content."""
+    return load_session(stream, sys.maxsize if begin is None else stream.reader.table.find_beginning(begin))
 
 
 @contextlib.contextmanager
-def _open_stream(
-    paths: Paths, writer: SessionWriter, part: SessionPart | None = None, *, strict: bool = True
-) -> Iterator[SessionStream]:
-    """Open a session in our own form. If `strict`, the first fault raises `DamageFoundError`."""
-    with contextlib.closing(SessionReader(*paths, damage=DamageReport(strict=strict), part=part)) as reader:
+def _open_stream(paths: Paths, writer: SessionWriter, part: SessionPart | None = None) -> Iterator[SessionStream]:
+    """Open a session that may be written, with all its fields."""
+    with contextlib.closing(SessionReader(*paths, part=part)) as reader:
         stream = SessionStream(reader, writer.session_id, alive=True)
+        refuse_read_only(stream, paths[0])
         writer.head = make_current_head(reader.head, stream.session)
         yield stream
 
 
-def _rewrite(paths: Paths, writer: SessionWriter, clock: Clock) -> tuple[str | None, JsonObject | None]:
+def _rewrite(paths: Paths, stream: SessionStream, clock: Clock) -> tuple[str | None, JsonObject | None]:
     """Write a clean document, journal included, and keep damaged files beside it.
 
     Returns the damage, and the gaps that are known from now on. Raises `DamagedError` if it must not be written.
     """
-    home, session_id = paths[0].parent, writer.session_id
-    with contextlib.closing(SessionReader(*paths)) as reader:
-        stream = SessionStream(reader, session_id, alive=True)
+    reader = stream.reader
+
+    def iter_chunks() -> Iterator[bytes]:
+        head = make_current_head(reader.head, stream.session)
+        head["metadata"].pop(LAST_MESSAGE, None)
+        head["metadata"][CONTAINED] = reader.compute_journal_checksum()
+        yield from stream.iter_document(head)
         refuse_read_only(stream, paths[0])
+        if stream.damage:
+            refuse_unreadable(stream, paths)
+            keep_copies(paths[0].parent, stream.session.session_id, clock)
+        elif reader.is_original and paths[0].is_file():
+            keep_copies(paths[0].parent, stream.session.session_id, clock, "original")
 
-        def iter_chunks() -> Iterator[bytes]:
-            head = make_current_head(reader.head, stream.session)
-            head["metadata"].pop(LAST_MESSAGE, None)
-            head["metadata"][CONTAINED] = reader.compute_journal_checksum()
-            yield from stream.iter_document(head)
-            refuse_read_only(stream, paths[0])
-            if stream.damage:
-                refuse_unreadable(stream, paths)
-                keep_copies(home, session_id, clock)
-            elif reader.is_original and paths[0].is_file():
-                keep_copies(home, session_id, clock, "original")
-
-        replace_file(paths[0], iter_chunks())
-        damage, missing = stream.damage, reader.missing.describe_known() if reader.damage.missing else None
+    replace_file(paths[0], iter_chunks())
+    damage, missing = stream.damage, reader.missing.describe_known() if reader.damage.missing else None
     paths[1].unlink(missing_ok=True)
     return damage, missing
 

@@ -9,6 +9,7 @@ import msgspec
 
 from ollm.domain.messages import AnyPart, JsonObject, Message, Role
 from ollm.domain.tools import ToolCallRecord
+from ollm.store.session_files.document import ReadCall, ReadMessage
 from ollm.store.session_files.files import MAX_MESSAGE_NUMBER, DamageReport
 from ollm.store.session_files.journal import DECODE_ERRORS, clean_json, encode_json, parse_object
 
@@ -33,25 +34,38 @@ def parse_loosely(data: bytes, damage: DamageReport | None = None) -> JsonObject
     return cleaned
 
 
-def repair_message(raw: JsonObject, damage: DamageReport) -> Message | None:
-    """Return what is readable of a message; None, and count it as lost, if nothing is."""
-    with contextlib.suppress(*ERRORS):
-        if 0 < raw.get("id", 0) <= MAX_MESSAGE_NUMBER:
-            return msgspec.convert(raw, Message)
+def repair_line(data: bytes, number: int, damage: DamageReport) -> ReadMessage | None:
+    """Return what is readable of a message that is on a line of its own."""
     try:
-        return msgspec.convert(_convert_message(raw, damage), Message)
+        return repair_message({**parse_loosely(data, damage), "id": number}, damage)
+    except ERRORS:
+        damage.count_lost_entry()
+        return None
+
+
+def repair_message(raw: JsonObject, damage: DamageReport) -> ReadMessage | None:
+    """Return what is readable of a message; None, and count it as lost, if nothing is."""
+    try:
+        found = msgspec.convert(_convert_message(raw, damage), Message)
     except ERRORS:
         damage.count_lost_entry("a message cannot be read")
         return None
+    return found, _encode_entry(found, raw)
 
 
-def repair_call(raw: JsonObject, damage: DamageReport) -> ToolCallRecord | None:
+def repair_call(raw: JsonObject, damage: DamageReport) -> ReadCall | None:
     """Return what is readable of a call in the same way as `repair_message`."""
     try:
-        return msgspec.convert(_convert_call(raw), ToolCallRecord)
+        found = msgspec.convert(_convert_call(raw), ToolCallRecord)
     except ERRORS:
         damage.count_lost_entry("a tool call cannot be read")
         return None
+    return found, _encode_entry(found, raw)
+
+
+def _encode_entry(entry: Message | ToolCallRecord, raw: JsonObject) -> bytes:
+    known: JsonObject = msgspec.to_builtins(entry)
+    return encode_json({**known, **raw, **known})
 
 
 def _convert_message(raw: JsonObject, damage: DamageReport) -> JsonObject:

@@ -16,7 +16,7 @@ from ollm.domain.errors import StorageError
 from ollm.domain.messages import Message
 from ollm.domain.session import Session
 from ollm.domain.tools import ToolCallRecord
-from ollm.store.session_files.files import DamageFoundError, DamageReport, get_file_time
+from ollm.store.session_files.files import get_file_time
 from ollm.store.session_files.journal import read_call_number
 from ollm.store.session_files.loading import make_partial_message, make_session
 from ollm.store.session_files.reader import SessionPart, SessionReader
@@ -189,10 +189,10 @@ def read_changes(stamp: Stamp, session_id: str, row: Row | None, take: EntryInde
     if row and known and stamp.has_only_grown_since((take and row["text_stamp"]) or row["stamp"]):
         before = SessionRow(*(row[name] for name in SessionRow._fields))
         part = SessionPart(known, take.last_number if take else before.last_number, 1)
-        with contextlib.suppress(DamageFoundError), _open_reader(stamp, session_id, part) as reader:
+        with _open_reader(stamp, session_id, part) as reader:
             settled = row["stamp"] == stamp.text
             read = _read_entries(reader, session_id, take, before, settled) if reader.known else None
-            if read and read[0].last_number >= before.last_number:
+            if read and reader.known and not reader.damage.text and read[0].last_number >= before.last_number:
                 return read
     return read_session(stamp, session_id, take)
 
@@ -205,7 +205,7 @@ def read_session(stamp: Stamp, session_id: str, take: EntryIndexer | None = None
 
 def _open_reader(stamp: Stamp, session_id: str, part: SessionPart | None = None) -> contextlib.closing[SessionReader]:
     paths = stamp.directory / f"{session_id}.json", stamp.directory / f"{session_id}.journal"
-    return contextlib.closing(SessionReader(*paths, damage=DamageReport(strict=part is not None), part=part))
+    return contextlib.closing(SessionReader(*paths, part=part))
 
 
 def _read_entries(

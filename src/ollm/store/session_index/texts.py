@@ -97,9 +97,7 @@ class EntryIndexer:
         return found
 
     def __call__(self, entry: IndexEntry) -> None:
-        if not entry.text or (
-            (entry.call, entry.number) in self._calls if entry.call else entry.number <= self._number
-        ):
+        if not entry.text or ((entry.call, entry.number) in self._calls if entry.call else entry.number <= self.taken):
             return
         if self.late or time.process_time() > self._until:
             self.late = True
