@@ -23,6 +23,7 @@ _STATE = frozenset(
 _VARIABLES = ("GIT_AUTHOR_", "GIT_COMMITTER_", "LC_", "LANG", "TZ", "HUSKY", "SKIP", "CI", "NO_COLOR", "PRE_COMMIT_")
 _EDITORS = frozenset({"GIT_EDITOR", "GIT_SEQUENCE_EDITOR", "EDITOR", "GIT_PAGER", "PAGER", "GIT_MERGE_AUTOEDIT"})
 _EDITOR_VALUES = frozenset({"true", ":", "cat", "no", "/bin/true", "/usr/bin/true", ""})
+_SET = re.compile(r"[-+][eux]*o?|pipefail|errexit|nounset|xtrace")
 _OUTPUTS = (">", ">>", "&>", "&>>", ">|")
 _NAMED, _USED = r"(?<![\w$])(?<!\$\{)[A-Za-z_]\w*", r"\$\{?[#!]?([A-Za-z_]\w*)"
 _SPECIAL = ("GIT_", "LD_", "BASH", "OLLM_", "PATH", "IFS", "HOME", "ENV", "SHELLOPTS", "CDPATH", "POSIXLY")
@@ -132,11 +133,11 @@ class _Splitter:
             return "cd", words[1].text, ""
         if _changes_folder([word.text for word in words[:2]]):
             raise _NotSplitError
-        if name == "set" and len(words) > 1 and all(word.static for word in words):
+        if name == "set" and len(words) > 1 and all(word.static and _SET.fullmatch(word.text) for word in words[1:]):
             return "prelude", "", "set"
         static = self._has_harmless_texts(command) and all(word.static or word.quoted for word in words)
         writes = name == "sort" and any(word.text.startswith(("-o", "-T", "--o", "--t", "--c")) for word in words)
-        return ("any", "", "") if name in _HARMLESS and static and not writes else None
+        return ("any", "", "") if name in _HARMLESS and static and not writes and not _evaluates(words) else None
 
     def _classify_git(self, words: Sequence[ShellWord]) -> tuple[PartKind, str, str] | None:
         from ollm.policy.shell.programs.git import parse_git
@@ -226,6 +227,16 @@ class _Splitter:
             closed = text.rsplit(b"\n", 1)[-1].strip(b"\t") == marker
             texts += [text] if closed else [text.rstrip(b"\t\n") + b"\n" + marker if text else marker]
         return b"\n".join([*texts, b""]).decode("utf-8", "replace")
+
+
+def _evaluates(words: Sequence[ShellWord]) -> bool:
+    """Return True if a command sets a variable, or evaluates a subscript in a name, which can run anything."""
+    from ollm.policy.shell.programs.expressions import find_printf_dangers, find_test_dangers
+
+    name = words[0].text
+    if name == "printf":
+        return words[1:2] != [] and (words[1].text.startswith("-v") or bool(find_printf_dangers(words)))
+    return name in ("test", "[") and bool(find_test_dangers(words))
 
 
 def _changes_folder(words: Sequence[str]) -> bool:
