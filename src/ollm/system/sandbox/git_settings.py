@@ -14,9 +14,12 @@ from ollm.system.path_names import (
     find_executable,
     find_git_directories,
     follow_dot_git,
+    is_in_any,
     is_inside,
     read_pointer,
     read_regular,
+    trace_path,
+    writable_roots,
 )
 from ollm.system.paths import has_login
 from ollm.system.sandbox.confined import (
@@ -189,11 +192,19 @@ def write_git_settings(file: Path, home: str, workspace: str) -> str:
     if any(map(os.path.exists, list_global_files(home))):
         settings = read_git_settings(home, directory=workspace, scope=("--global",)) or []
     named = {name: os.path.join(home, value.removeprefix("~/")) for name, value in settings if name in USER_FILES}
+    if any(map(_is_writable, _follow_includes(list_global_files(home), home))):
+        named = {}  # a command may have chosen these files
+    named = {name: file for name, file in named.items() if not _is_writable(file)}
     states |= {source: _get_state(source) for source in named.values()}
     copies = [(name, _copy_file(source, file.with_name(f"{file.name}-{name}"))) for name, source in named.items()]
     lines = [f"# {json.dumps(states)}", *_render_harmless_settings([*settings, *copies], str(file.parent))]
     replace_file(file, "\n".join([*lines, ""]).encode("utf-8", "surrogateescape"), durable=False)
     return str(file)
+
+
+def _is_writable(file: str) -> bool:
+    """Return True for a file that commands write, or could replace by a link to any other."""
+    return any(is_in_any(step, writable_roots) for step in trace_path(file))
 
 
 def _copy_file(source: str, target: Path) -> str:
