@@ -13,7 +13,7 @@ import stat
 import subprocess
 import tempfile
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
@@ -21,7 +21,7 @@ from shlex import quote
 
 from ollm.domain.errors import ToolFailure
 from ollm.system import beneath
-from ollm.system.path_names import is_in_any, is_inside, list_names, read_pointer, read_regular
+from ollm.system.path_names import follow_dot_git, is_in_any, is_inside, list_names, read_pointer, read_regular
 from ollm.system.sandbox.confined import add_settings, find_program, make_git_environment, make_helper_environment
 from ollm.system.sandbox.git_settings import Settings, ask_repository, is_harmless_setting, parse_listing
 from ollm.system.sandbox.repositories import (
@@ -83,10 +83,25 @@ class GitLine:
     def __init__(self, repository: Repository, verbs: Iterable[str]) -> None:
         self.repository = repository
         self.verbs = frozenset(verbs)
-        self._known = list_git_directories(repository.common)
+        self._related = [one for one in (repository.outer, repository) if one is not None]
+        self._pointers = {path: _read(path) for path in self._list_pointers()}
+        inner = [path for path in self._pointers if os.path.isdir(path) and not os.path.islink(path)]
+        self._roots = [*dict.fromkeys((self._related[0].common, *inner))]
+        seen = list[str]()
+        self._known = self._list_directories(seen.append)
+        self._links = {*filter(os.path.islink, seen)}
         self.protected = [*self._make_hooks()]
-        self._before = self._read_files()
+        self._before = self._read_files(self._known)
         self._gitlinks = set(list_gitlinks(repository))
+
+    def _list_directories(self, look: Callable[[str], object]) -> list[str]:
+        return [git for root in self._roots for git in list_git_directories(root, look)]
+
+    def _list_pointers(self) -> Iterator[str]:
+        """List the files that lead git to a directory: the `.git` of work trees and submodules."""
+        for path in (path for one in self._related for path in list_protected(one)):
+            if not any(is_inside(path, one.common) for one in self._related):
+                yield path if os.path.basename(path) == ".git" else os.path.join(path, ".git")
 
     def _make_hooks(self) -> Iterator[str]:
         """Return the folders of hooks. A missing one is created empty: only what exists can be read-only."""
@@ -97,11 +112,10 @@ class GitLine:
                     os.mkdir(hooks, 0o755)
                 yield os.path.realpath(hooks)
 
-    def _read_files(self) -> dict[str, bytes | None]:
-        paths = [
-            os.path.join(git, name) for git in list_git_directories(self.repository.common) for name in CHECKED_NAMES
-        ]
-        return {path: _read(path) for path in paths}
+    def _read_files(self, directories: Iterable[str]) -> dict[str, bytes | None]:
+        return {
+            path: _read(path) for git in directories for path in (os.path.join(git, name) for name in CHECKED_NAMES)
+        }
 
     def wrap(self, line: str, environment: Mapping[str, str]) -> tuple[str, dict[str, str]]:
         """Return a script that runs the line with the user's own git, by its absolute path, and its variables. Hooks
@@ -120,10 +134,26 @@ class GitLine:
 
     def finish(self) -> list[str]:
         """Put back what the user's own git would run, and return sentences about it."""
-        return [*self._check_files(), *self._check_hooks(), *self._check_gitlinks()]
+        notes = list[str]()
+        found = self._list_directories(lambda path: notes.extend(self._repair(path)))
+        notes += [*self._check_files(self._read_files(found)), *self._check_hooks(found)]
+        return [*notes, *self._check_pointers(found), *self._check_gitlinks(found)]
 
-    def _check_files(self) -> Iterator[str]:
-        after = self._read_files()
+    def _repair(self, folder: str) -> Iterator[str]:
+        """Let a folder of a git directory be read again, and remove a link that came in its place."""
+        if os.path.islink(folder):
+            if folder not in self._links:
+                yield f"{self._name(folder)} became a link by code in this line, and {self._put_back(folder, None)}."
+        elif os.path.isdir(folder):
+            with (
+                suppress(OSError, beneath.LinkFound),
+                beneath.open_parent_directory(Path("/"), Path(folder, "x")) as it,
+            ):
+                mode = stat.S_IMODE(os.fstat(it).st_mode)
+                if mode & stat.S_IRWXU != stat.S_IRWXU:
+                    beneath.change_mode(it, mode | stat.S_IRWXU)
+
+    def _check_files(self, after: Mapping[str, bytes | None]) -> Iterator[str]:
         for path, content in after.items():
             before = self._before.get(path)
             if content == before:
@@ -133,13 +163,22 @@ class GitLine:
             elif content == REPLACED or not self._is_expected(path, before, content):
                 yield f"{self._name(path)} was changed by code in this line, and {self._put_back(path, before)}."
 
+    def _check_pointers(self, found: Sequence[str]) -> Iterator[str]:
+        for path, before in self._pointers.items():
+            after = _read(path)
+            gone = after is None and os.path.dirname(path) != self.repository.top
+            if after != before and not gone and follow_dot_git(path)[0] not in found:
+                yield f"{self._name(path)} was changed by code in this line, and {self._put_back(path, before)}."
+
     def _is_expected(self, path: str, before: bytes | None, content: bytes | None) -> bool:
         """Return True for what git writes for a new worktree, and for what a removed one leaves."""
         if content is None:
             return True
         if os.path.basename(path) == "commondir":
-            return os.path.realpath(os.path.join(os.path.dirname(path), read_pointer(path))) == self.repository.common
-        return os.path.basename(path) == "gitdir" and (before is None or is_inside(path, self.repository.common))
+            folder = os.path.dirname(path)
+            named = os.path.realpath(os.path.join(folder, read_pointer(path)))
+            return os.path.join(named, "worktrees") == os.path.dirname(folder)
+        return os.path.basename(path) == "gitdir"
 
     def _check_settings(self, path: str, before: bytes | None, content: bytes | None) -> Iterator[str]:
         if content is None and os.path.lexists(os.path.dirname(path)) and os.path.basename(path) == "config":
@@ -162,22 +201,23 @@ class GitLine:
             )
 
     def _is_harmless(self, path: str, name: str, value: str) -> bool:
-        if name == "core.worktree" and is_inside(path, os.path.join(self.repository.common, "modules")):
+        if name == "core.worktree" and is_inside(path, os.path.join(self._roots[0], "modules")):
             return is_inside(find_work_tree(os.path.dirname(path)), self.repository.top)
         return is_harmless_setting(name, value)
 
-    def _check_hooks(self) -> Iterator[str]:
+    def _check_hooks(self, found: Iterable[str]) -> Iterator[str]:
         """Remove hooks from the git directories of submodules that are new, where no mount held them."""
-        for git in list_git_directories(self.repository.common):
+        for git in found:
             hooks = os.path.join(git, "hooks")
             if is_in_any(hooks, self.protected) or os.path.basename(os.path.dirname(git)) == "worktrees":
                 continue
+            yield from self._repair(hooks)
             for name in list_names(hooks):
                 path = os.path.join(hooks, name)
                 if not name.endswith(".sample"):
                     yield f"The new hook {self._name(path)} {self._put_back(path, None)}: the user's git would run it."
 
-    def _check_gitlinks(self) -> Iterator[str]:
+    def _check_gitlinks(self, found: Sequence[str]) -> Iterator[str]:
         """Take nested repositories out of the index, since the user's own git would follow their settings."""
         new = set(list_gitlinks(self.repository)) - self._gitlinks
         known = read_submodule_paths(self.repository.top) if new else set()
@@ -186,12 +226,17 @@ class GitLine:
             if path not in known and self.verbs & ADDING_VERBS:
                 _take_out(self.repository, path)
                 yield f"{shown} is a repository of its own, which .gitmodules does not name. It is not added."
-            elif path not in known or os.path.isdir(os.path.join(self.repository.top, path, ".git")):
+            elif path not in known or self._leads_out(path, found):
                 yield f"{shown} is a repository of its own. Git follows its settings: look at {shown}/.git/config."
+
+    def _leads_out(self, path: str, found: Sequence[str]) -> bool:
+        """Return True if a submodule has a repository that is not in one of the directories that were checked."""
+        dot_git = os.path.join(self.repository.top, path, ".git")
+        return os.path.lexists(dot_git) and follow_dot_git(dot_git)[0] not in found
 
     def _put_back(self, path: str, content: bytes | None) -> str:
         """Write a file of the repository, without following a link that was put in its way. Return what was done."""
-        root = Path(self.repository.common)
+        root = Path("/")
         with suppress(OSError, ToolFailure, beneath.LinkFound):
             with beneath.open_parent_directory(root, Path(path)) as above:
                 beneath.change_mode(above, stat.S_IMODE(os.fstat(above).st_mode) | stat.S_IRWXU)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable
 from typing import NamedTuple
 
 from ollm.system.path_names import follow_dot_git, is_inside, list_names, read_pointer, read_regular
@@ -13,11 +14,13 @@ _WORKTREE = re.compile(rb"(?mi)^[ \t]*worktree[ \t]*=[ \t]*\"?([^\"\r\n]+)")
 
 
 class Repository(NamedTuple):
-    """A work tree, and the directories of its repository: `git` is its own, `common` is shared by all work trees."""
+    """A work tree, and the directories of its repository: `git` is its own, `common` is shared by all work trees.
+    `outer` is the repository of the workspace, for a submodule or a worktree in it."""
 
     top: str
     git: str
     common: str
+    outer: Repository | None = None
 
     @property
     def places(self) -> tuple[str, ...]:
@@ -59,7 +62,7 @@ def _find_inner(top: str, outer: Repository) -> Repository:
     git, common = follow_dot_git(dot_git)
     if not os.path.isfile(dot_git) or not is_inside(git, outer.common) or not _points_back(git, common, dot_git):
         raise NoRepository
-    return Repository(top, git, common)
+    return Repository(top, git, common, outer)
 
 
 def _points_back(git: str, common: str, dot_git: str) -> bool:
@@ -87,17 +90,23 @@ def find_foreign_owner(repository: Repository) -> str:
     return next((path for path in paths if os.lstat(path).st_uid not in ours), "")
 
 
-def list_git_directories(common: str) -> list[str]:
-    """List a git directory and those of the submodules and worktrees in it. A submodule's name may contain slashes."""
+def list_git_directories(common: str, look: Callable[[str], object] = lambda _: None) -> list[str]:
+    """List a git directory and those of the submodules and worktrees in it. A submodule's name may contain slashes.
+    `look` is called with each folder before it is read."""
+    look(common)
     worktrees = os.path.join(common, "worktrees")
+    look(worktrees)
     found = [common, *(os.path.join(worktrees, name) for name in sorted(list_names(worktrees)))]
     waiting = [os.path.join(common, "modules")]
+    for place in found[1:]:
+        look(place)
     while waiting:
         folder = waiting.pop()
+        look(folder)
         if os.path.islink(folder):
             continue
         if os.path.lexists(os.path.join(folder, "HEAD")):
-            found += list_git_directories(folder)
+            found += list_git_directories(folder, look)
         else:
             inner = (os.path.join(folder, name) for name in list_names(folder))
             waiting += [path for path in inner if os.path.isdir(path)]
