@@ -23,6 +23,7 @@ UNSEEN = re.compile(
 )
 CHANGING = re.compile(r"\b[0-9a-f]{7,40}\b|\d\d:\d\d:\d\d")  # hashes of commits, times
 MAX_COMPARED_BYTES = 64 * 1024
+FOUND_LEVEL: dict[str, object] = {}  # what the command stored about the level, asked once in a process
 PROJECT = """
 git init -q -b main {place} && cd {place}
 printf 'one\\n' > a.txt; printf 'two\\n' > b.txt; printf 'print("hello")\\n' > app.py; printf 'K=1\\n' > .env.example
@@ -84,9 +85,12 @@ class Side:
 
     def _set_level(self) -> None:
         """Let the command take this level as the one that was found since the machine was started."""
-        self._call("tools", "run", "shell", "--args", '{"command": "true"}', "--yes", "--json")
         cache = self.home / ".ollm/cache/sandbox.json"
-        cache.write_text(json.dumps({**json.loads(cache.read_text()), "level": self.level}))
+        cache.parent.mkdir(mode=0o700, parents=True)
+        if not FOUND_LEVEL:
+            self._call("tools", "run", "shell", "--args", '{"command": "true"}', "--yes", "--json")
+            FOUND_LEVEL.update(json.loads(cache.read_text()))
+        cache.write_text(json.dumps({**FOUND_LEVEL, "level": self.level}))
 
     def _call(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
