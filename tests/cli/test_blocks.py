@@ -441,7 +441,7 @@ async def test_in_the_chat_one_key_runs_a_shown_command_after_the_same_question_
         (runner.workspace / "a.txt").write_text("x\n")
         async with at_terminal(runner, "--new") as terminal:
             terminal.type(f"How do I delete a.txt?{ENTER}")
-            await terminal.wait_for("1 block shown, not carried out")
+            await terminal.wait_for("1 block shown, not carried out", "Alt-R runs the command shown")
             terminal.type("\x1br")
             await terminal.wait_for("rm a.txt", "always")
             assert (runner.workspace / "a.txt").exists()

@@ -33,6 +33,7 @@ from ollm.domain.events import (
 from ollm.domain.text import format_count
 from ollm.domain.tools import ConfirmationDetails, Todo, ToolResult, describe_answer
 from ollm.runtime.base import Status
+from ollm.runtime.small_models.blocks import SHELL_LABELS
 
 OUTCOME_CELLS = 25  # kept free beside a call for its mark and how it ended
 PREVIEW_HEAD_LINES, PREVIEW_TAIL_LINES = 1, 3
@@ -69,6 +70,7 @@ class Transcript:
         self._outputs: list[tuple[str, str]] = []  # what the calls of the last turn that had any brought, by name
         self._outputs_past = False  # whether they are of an earlier turn, to which a running one does not go back
         self._in_turn = False
+        self._shows_command = False  # whether the turn's answers show a command that Alt-R runs
         self._asked: dict[str, ConfirmationDetails] = {}
         self._shown_diffs: set[str] = set()  # calls whose change was shown with the question
 
@@ -132,6 +134,7 @@ class Transcript:
     def _begin_turn(self) -> None:
         self.live.begin()
         self._in_turn = self._outputs_past = True
+        self._shows_command = False
         self._after_call = False
         self._last_thought = ""
 
@@ -180,6 +183,7 @@ class Transcript:
     def _print_block(self, block: str) -> None:
         gap = "\n" if self._after_call else ""
         self._out(gap + self._painter.paint_answer(block, first=self.live.at_start) + "\n")
+        self._shows_command |= block.partition("\n")[0].strip("`~ \n").lower() in SHELL_LABELS
         self.live.at_start = self._after_call = self._wants_gap = False
 
     def _fold_thinking(self) -> None:
@@ -233,6 +237,8 @@ class Transcript:
         elif event.message and event.reason != "loop":
             hint = "\n/retry sends it again." if event.reason in RETRIED_REASONS else ""
             self._out(self._painter.paint_aside(event.message + hint, "red") + "\n")
+        elif self._shows_command:
+            self._out(self._painter.paint_aside("Alt-R runs the command shown", "dim") + "\n")
         elif self._wants_gap:
             self._out("\n")
         self._wants_gap = False

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
 DEFAULT_PAGE_MESSAGES = 200
 MAX_PAGE_MESSAGES = 10**9
-SHELL_LABELS = ("bash", "sh", "shell", "zsh", "console")
 MAX_FOLDED_LINES = 12
 INIT_PROMPT = (
     "Write AGENTS.md for this project. Look at its files, build and test commands and conventions first; then write"
@@ -202,7 +201,7 @@ async def run(conversation: ConversationParts, arguments: str) -> CommandReply:
 
     The last block of `bash` or `sh` since your message, or the Nth. Policy applies as to a call of the model, which
     reads the output with your next message."""
-    from ollm.runtime.small_models.blocks import clean_command, read_blocks
+    from ollm.runtime.small_models.blocks import SHELL_LABELS, clean_command, read_blocks
 
     page = conversation.session.load_page(None, DEFAULT_PAGE_MESSAGES)
     answers = [*takewhile(lambda message: message["role"] != "user", reversed(page))][::-1]

@@ -16,6 +16,7 @@ FILE_BLOCK = "file_block"  # a call of write_file or edit_file whose file has no
 CUT_OFF = "The block was cut off before its end: nothing was done. Write less at once."
 REPEATED = "The block repeated itself and was stopped before its end: nothing was done."
 
+SHELL_LABELS = ("bash", "sh", "shell", "zsh", "console")  # of shown blocks that are commands
 PAGES = (".md", ".mdx", ".rst")  # files that hold blocks themselves
 _FENCE = re.compile(r"^(?P<indent> {0,3})(?P<mark>`{3,}|~{3,})[ \t]*(?P<info>[^`\n]*)$")
 _LABEL = re.compile(r"(?:(?P<run>run)|(?P<kind>write|call)[ \t]+[\"']?(?P<name>[^\"'\s][^\"']*?)[\"']?)[ \t]*")
