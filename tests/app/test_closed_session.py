@@ -7,10 +7,10 @@ import pytest
 
 from ollm.app import ClosedSession, ProcessScope
 from ollm.app.closed_session import ClosedRewind
-from ollm.app.storage import has_interrupted_restore
 from ollm.config.environment import Home
 from ollm.domain.errors import BusyError
 from ollm.domain.messages import Message, TextPart
+from ollm.store.workspace_place import has_interrupted_restore
 from tests.app.places import AppPlace
 from tests.cli.running import running
 from tests.runtime.talking import Talk, Talking

@@ -11,7 +11,17 @@ import msgspec
 import pytest
 
 from ollm.app import open_conversation
-from ollm.app.agents import (
+from ollm.app.mcp_setup import (
+    collect_entries,
+    read_configured_servers,
+)
+from ollm.domain.errors import ToolFailure
+from ollm.domain.events import TurnFinished
+from ollm.domain.tools import ConfirmationAnswer, ConfirmationDetails
+from ollm.extensions.mcp.gate import ServerGate
+from ollm.extensions.mcp.settings import McpServer
+from ollm.policy.grants import GrantBook
+from ollm.services.agents import (
     MAX_AGENT_BYTES,
     MAX_LISTED_CHARS,
     complete_agent,
@@ -20,16 +30,6 @@ from ollm.app.agents import (
     load_agent,
     read_agent,
 )
-from ollm.app.mcp_setup import (
-    ServerGate,
-    collect_entries,
-    read_configured_servers,
-)
-from ollm.domain.errors import ToolFailure
-from ollm.domain.events import TurnFinished
-from ollm.domain.tools import ConfirmationAnswer, ConfirmationDetails
-from ollm.extensions.mcp.settings import McpServer
-from ollm.policy.grants import GrantBook
 from tests.app.places import AppPlace
 from tests.app.test_process import options, say, use
 from tests.cli.running import Runner, running

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ollm.app.process import ProcessScope
-from ollm.app.storage import Storage, find_wanted_session, has_interrupted_restore, resume_session
+from ollm.app.storage import Storage, find_wanted_session, resume_session
 from ollm.app.toolbox import Toolbox
 from ollm.app.workspace import WorkspaceScope
 from ollm.config.environment import copy_environment, read_left_out_parts
@@ -31,7 +31,7 @@ from ollm.runtime.prompt.compaction import Compactor
 from ollm.runtime.prompt.prompt import Prompt, PromptModel
 from ollm.runtime.resume.workspace_record import WorkspaceMemory
 from ollm.services.budget import compute_result_cap
-from ollm.store.workspace_place import has_personal_notes
+from ollm.store.workspace_place import has_interrupted_restore, has_personal_notes
 
 if TYPE_CHECKING:
     from ollm.app.tasks import TaskOrigin, TaskRunner

@@ -2,30 +2,24 @@
 
 from __future__ import annotations
 
-import asyncio
-import hashlib
 import os
-from collections import defaultdict
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from ollm.app.process import ProcessScope
-from ollm.domain.errors import ToolFailure
 from ollm.domain.text import expand_variables
-from ollm.domain.tools import ConfirmationAnswer, ConfirmationDetails, Risk
 from ollm.extensions.mcp.catalogue import CatalogueFile
 from ollm.extensions.mcp.servers import McpServers
 from ollm.extensions.mcp.settings import McpServer, read_project_servers, read_servers
-from ollm.system.terminal_text import render_command
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from ollm.extensions.mcp.client_features import AskPerson
     from ollm.extensions.mcp.connection import McpConnection
-    from ollm.policy.grants import GrantBook
+    from ollm.extensions.mcp.gate import ServerGate
     from ollm.system.processes import ProcessHost
     from ollm.system.sandbox.sandbox import Sandbox
 
@@ -107,59 +101,3 @@ def create_mcp_servers(
         return line
 
     return McpServers(servers, connect, open_catalogue_file(process), tell, first_wait), problems
-
-
-GRANT_TOOL = "mcp_server"
-
-
-class ServerGate:
-    """Approval of a conversation's servers. Answers last until it closes; longer grants are for the exact server."""
-
-    def __init__(
-        self,
-        entries: Mapping[str, Any],
-        ask: Callable[[ConfirmationDetails], Awaitable[ConfirmationAnswer]],
-        grants: GrantBook,
-    ) -> None:
-        self.entries = entries
-        self._ask = ask
-        self._grants = grants
-        self._answers: dict[str, bool] = {}
-        self._asking: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
-
-    async def approve(self, server: McpServer) -> None:
-        """Ask about a server once. Raises ToolFailure if the person declines."""
-        async with self._asking[server.name]:
-            if server.name not in self._answers:
-                self._answers[server.name] = await self._decide(server)
-        if not self._answers[server.name]:
-            raise ToolFailure("Denied", f"The MCP server {server.name} was not started: you declined it.")
-
-    async def _decide(self, server: McpServer) -> bool:
-        grant = f"{GRANT_TOOL}:{server.name} #{compute_identity(server)}"
-        if any(str(known) == grant for known in self._grants.list_grants()):
-            return True
-        answer = await self._ask(build_server_question(server, grant))
-        if answer.approved and answer.scope != "once":
-            self._grants.add(grant, answer.scope)
-        return answer.approved
-
-
-def compute_identity(server: McpServer) -> str:
-    """Hash every field that affects what runs."""
-    told = [server.command, server.args, sorted(server.env.items()), server.url, sorted(server.headers.items())]
-    return hashlib.sha256(msgspec.json.encode(told)).hexdigest()[:16]
-
-
-def build_server_question(server: McpServer, grant: str) -> ConfirmationDetails:
-    """Build the question about a server, without the values of variables and headers."""
-    what = server.url or " ".join([server.command, *server.args])
-    verb = "Connect to" if server.url else "Start"
-    return ConfirmationDetails(
-        call_id=f"mcp-{server.name}",
-        tool=GRANT_TOOL,
-        description=render_command(f"{verb} the MCP server {server.name}: {what}"),
-        risk=Risk.HIGH,
-        reason="your editor brings this server",
-        grant=grant,
-    )

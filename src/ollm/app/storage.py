@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Sequence
 from contextlib import closing
 from functools import cached_property
@@ -30,15 +29,13 @@ from ollm.store.session_files.store import MessagePage
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from ollm.app.process import ProcessScope
-    from ollm.config.environment import Home
     from ollm.domain.context import ModeName
     from ollm.domain.session import ChatSession, Session
     from ollm.runtime.base import ConversationOptions
     from ollm.runtime.parts import ConversationParts
     from ollm.runtime.resume.resume import ResumeSource
     from ollm.runtime.resume.session_archive import SessionArchive
-    from ollm.services.message_search.embeddings import EmbeddingServer, SessionEmbedder
+    from ollm.services.message_search.embeddings import SessionEmbedder
     from ollm.services.message_search.search import MessageMatch
     from ollm.store.notes import NoteStore
     from ollm.store.session_files.loading import LoadedSession
@@ -134,9 +131,9 @@ class Storage:
         """Embedder for semantic search, or None unless a model is configured for it."""
         if not self.process.settings.roles.embedding:
             return None
-        from ollm.services.message_search.embeddings import SessionEmbedder
+        from ollm.services.message_search.embeddings import SessionEmbedder, find_embedding_server
 
-        server = create_embedding_server(self.process)
+        server = find_embedding_server(self.process.settings, self.process.environment)
         return SessionEmbedder(server, self.open_index) if server else None
 
     def open_index(self) -> SessionIndex:
@@ -187,33 +184,6 @@ class Storage:
         from ollm.runtime.resume.resume import find_last_mode
 
         self.resumed_mode = find_last_mode(session)
-
-
-def create_embedding_server(process: ProcessScope) -> EmbeddingServer | None:
-    """Create the server of `roles.embedding`, or return None if no model or address is known."""
-    from ollm.config.roles import find_role
-    from ollm.providers.registry import OLLAMA, resolve_server_name
-    from ollm.providers.request_settings import expand_headers, find_model_settings
-    from ollm.services.message_search.embeddings import EmbeddingServer
-
-    role = find_role(process.settings, "embedding")
-    url = role and (resolve_server_name(role).base_url or (OLLAMA.url if role.type == "ollama" else ""))
-    if not role or not role.model or not url:
-        return None
-    key = role.api_key or process.environment.get(role.api_key_env or "", "")
-    settings = find_model_settings(process.settings.models, role.model)
-    headers = expand_headers(settings.headers, process.environment)[0] if settings else {}
-    headers |= {"authorization": f"Bearer {key}"} if key else {}
-    return EmbeddingServer(role.model, url, headers, ollama=role.type == "ollama")
-
-
-def has_interrupted_restore(home: Home) -> bool:
-    """Return True if any workspace has an interrupted restore. Checks one name each, since every start does this."""
-    try:
-        with os.scandir(home.checkpoints) as places:
-            return any(os.path.exists(f"{place.path}/restore.journal") for place in places)  # noqa: PTH110
-    except OSError:
-        return False
 
 
 def find_wanted_session(storage: Storage) -> str | None:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from ollm.app.agents import check_agent_tools, list_agents, load_agent
 from ollm.app.storage import Storage
 from ollm.app.toolbox import Toolbox
 from ollm.app.worktrees import TaskCopies
@@ -22,6 +21,7 @@ from ollm.domain.session import Agent, AgentListing, ParentCall, TaskReport, Tas
 from ollm.runtime.base import ConversationOptions
 from ollm.runtime.model.server_queue import in_background
 from ollm.runtime.observers.housekeeping import UnwatchedFiles
+from ollm.services.agents import check_agent_tools, list_agents, load_agent
 from ollm.services.modes import MODES, READING_CATEGORIES
 from ollm.tools.catalogue import build_registry
 

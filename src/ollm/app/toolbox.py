@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AsyncExitStack
 from functools import cached_property
 from pathlib import Path
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from ollm.domain.messages import JsonObject, ToolCall
     from ollm.domain.session import TaskReport, TaskRequest
     from ollm.domain.tools import ConfirmationAnswer, ConfirmationDetails, Todo, ToolCallRecord
-    from ollm.extensions.hook_process import HookRunner
     from ollm.extensions.hooks import Hooks
     from ollm.extensions.loader import Extensions
     from ollm.extensions.mcp.servers import McpServers
@@ -64,6 +63,7 @@ def find_session_file(storage: Storage) -> str:
 
 
 CHANGED_RULES = "The permission rules were changed. Stricter ones hold now; `/config reload` applies the others too."
+OFFERED_WINDOW_TOKENS, OFFERED_PRIORITY = 8_000, 6  # of the tool `task` where agents are defined
 ONE_SHOT_WAIT_SECONDS = 3600.0  # there is no later turn that could use what comes late: each has its own startTimeout
 
 
@@ -129,8 +129,6 @@ class Toolbox:
         """Built-in tools with their services, and the tools of MCP servers and extensions."""
         registry = build_registry(self)
         if any(place.is_dir() for place in self.scope.agent_directories):
-            from ollm.app.agents import offer_agents
-
             offer_agents(registry, self.scope.agent_directories)
         for spec in self.mcp.list_specs() if self.mcp else ():
             registry.register(spec)
@@ -205,7 +203,8 @@ class Toolbox:
         configured = self.process.settings.mcp_servers or (self.extensions and self.extensions.mcp_servers)
         if not brought and not configured and not (self.scope.path / ".mcp.json").exists():
             return None
-        from ollm.app.mcp_setup import ServerGate, collect_entries, create_mcp_servers
+        from ollm.app.mcp_setup import collect_entries, create_mcp_servers
+        from ollm.extensions.mcp.gate import ServerGate
 
         if not brought and not any(collect_entries(self.process)):
             return None
@@ -303,6 +302,7 @@ class Toolbox:
         brought = self.extensions.hooks if self.extensions else {}
         if not self.process.settings.hooks and not brought:
             return None
+        from ollm.extensions.hook_process import HookRunner
         from ollm.extensions.hook_settings import read_hooks
         from ollm.extensions.hooks import HookContext, Hooks
         from ollm.runtime.observers.extensions import add_entry
@@ -318,7 +318,9 @@ class Toolbox:
             lambda entry: add_entry(storage.entries, str(entry.get("key", "")), entry, "hook"),
             lambda: find_session_file(storage),
         )
-        return Hooks((*found, *theirs), Lazy(self._create_hook_runner), context)
+        environment, sandbox = self.process.tool_environment, self.sandbox
+        runner = Lazy(lambda: HookRunner(self.host, self.scope.path, environment, sandbox.get()))
+        return Hooks((*found, *theirs), runner, context)
 
     @cached_property
     def checks(self) -> Checks | None:
@@ -338,11 +340,6 @@ class Toolbox:
             lambda: self.checkpoint_observer,
             self.storage.stream.emit,
         )
-
-    def _create_hook_runner(self) -> HookRunner:
-        from ollm.extensions.hook_process import HookRunner
-
-        return HookRunner(self.host, self.scope.path, self.process.tool_environment, self.sandbox.get())
 
     @cached_property
     def edits(self) -> EditLedger:
@@ -426,6 +423,28 @@ class Toolbox:
             return UnattendedAsker(yes=self.options.yes)
         timeout = self.process.settings.policy.confirmation_timeout or None
         return BusAsker(self.bus, timeout, yes=self.options.yes, before=before)
+
+
+def offer_agents(registry: ToolRegistry, directories: Sequence[Path]) -> None:
+    """Add the agents to the description of the tool `task`, and offer it in smaller windows too, since agents are
+    defined to be used."""
+    from ollm.services.agents import describe_agents
+
+    agents, task = describe_agents(directories), registry.get("task")
+    if not agents or task is None or task.small is None:
+        return
+    told = f" Agents: {agents}."
+    small = msgspec.structs.replace(
+        task.small, description=f"{task.small.description}{told}", parameters=("agent",), clear_name=False
+    )
+    offered = msgspec.structs.replace(
+        task,
+        description=f"{task.description}{told}",
+        small=small,
+        min_window=OFFERED_WINDOW_TOKENS,
+        priority=dict.fromkeys(task.priority, OFFERED_PRIORITY),
+    )
+    registry.register(offered)
 
 
 async def run_tool_call(

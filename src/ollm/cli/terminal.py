@@ -130,7 +130,7 @@ class Terminal:
         files = WorkspaceFiles(lambda: self._scope.discovery, self._start.workspace)
 
         def find_mentions(typed: str) -> list[str]:
-            from ollm.app.agents import complete_agent
+            from ollm.services.agents import complete_agent
 
             return [*complete_agent(self._scope.agent_directories, typed), *files.find(typed)]
 

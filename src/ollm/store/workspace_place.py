@@ -189,3 +189,12 @@ def ensure_usable(directory: Path) -> bool:
         with os.fdopen(os.open(directory / ".gitignore", flags, 0o644), "w", encoding="utf-8") as ignore:
             ignore.write(GITIGNORE_TEXT)
     return True
+
+
+def has_interrupted_restore(home: Home) -> bool:
+    """Return True if any workspace has an interrupted restore. Checks one name each, since every start does this."""
+    try:
+        with os.scandir(home.checkpoints) as places:
+            return any(os.path.exists(f"{place.path}/restore.journal") for place in places)  # noqa: PTH110
+    except OSError:
+        return False

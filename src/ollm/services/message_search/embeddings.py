@@ -11,7 +11,11 @@ from typing import Any
 
 import msgspec
 
+from ollm.config.roles import find_role
+from ollm.config.settings import Settings
 from ollm.domain.clock import monotonic
+from ollm.providers.registry import OLLAMA, resolve_server_name
+from ollm.providers.request_settings import expand_headers, find_model_settings
 from ollm.store.session_index.index import SessionIndex
 from ollm.store.session_index.session_texts import SessionTexts, Vector
 from ollm.system.http import HttpFailure, Timeouts, open_client
@@ -58,6 +62,19 @@ class EmbeddingServer:
         if len(vectors) != len(texts) or len({len(vector) for vector in vectors}) > 1:
             raise EmbeddingFailed(f"{len(vectors)} embeddings for {len(texts)} texts")
         return vectors
+
+
+def find_embedding_server(settings: Settings, environment: Mapping[str, str]) -> EmbeddingServer | None:
+    """Find the server of `roles.embedding`, or return None if no model or address is known."""
+    role = find_role(settings, "embedding")
+    url = role and (resolve_server_name(role).base_url or (OLLAMA.url if role.type == "ollama" else ""))
+    if not role or not role.model or not url:
+        return None
+    key = role.api_key or environment.get(role.api_key_env or "", "")
+    chosen = find_model_settings(settings.models, role.model)
+    headers = expand_headers(chosen.headers, environment)[0] if chosen else {}
+    headers |= {"authorization": f"Bearer {key}"} if key else {}
+    return EmbeddingServer(role.model, url, headers, ollama=role.type == "ollama")
 
 
 def _read_rows(answer: Any) -> list[list[float]]:

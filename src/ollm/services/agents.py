@@ -5,9 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, cast, get_args
-
-import msgspec
+from typing import cast, get_args
 
 from ollm.domain.context import ModeName
 from ollm.domain.errors import ToolFailure
@@ -15,14 +13,9 @@ from ollm.domain.session import Agent, AgentListing
 from ollm.domain.text import format_suggestion, split_front_matter
 from ollm.system.terminal_text import strip_controls
 
-if TYPE_CHECKING:
-    from ollm.tools.framework.base import ToolRegistry
-
 MAX_AGENT_BYTES = 32_768
 MAX_DESCRIPTION_CHARS = 200
 MAX_LISTED_CHARS = 800  # of all agents in the words of the tool
-OFFERED_WINDOW_TOKENS = 8_000
-OFFERED_PRIORITY = 6
 MENTION = "agent-"
 AGENT_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 
@@ -79,26 +72,6 @@ def list_agents(directories: Sequence[Path], known_tools: Sequence[str]) -> list
                 AgentListing(name=name, description=about, mode=agent.mode, model=agent.model, tools=agent.tools)
             )
     return found
-
-
-def offer_agents(registry: ToolRegistry, directories: Sequence[Path]) -> None:
-    """Add the agents to the description of the tool `task`, and offer it in smaller windows too, since agents are
-    defined to be used."""
-    agents, task = describe_agents(directories), registry.get("task")
-    if not agents or task is None or task.small is None:
-        return
-    told = f" Agents: {agents}."
-    small = msgspec.structs.replace(
-        task.small, description=f"{task.small.description}{told}", parameters=("agent",), clear_name=False
-    )
-    offered = msgspec.structs.replace(
-        task,
-        description=f"{task.description}{told}",
-        small=small,
-        min_window=OFFERED_WINDOW_TOKENS,
-        priority=dict.fromkeys(task.priority, OFFERED_PRIORITY),
-    )
-    registry.register(offered)
 
 
 def check_agent_tools(agent: Agent, known: Sequence[str]) -> None:
