@@ -71,6 +71,7 @@ REMOTE_VERBS = frozenset({"fetch", "pull", "push", "remote", "submodule"})
 CHECKED_NAMES = (*SETTINGS_NAMES, "commondir", "gitdir", "info/attributes")
 PROGRAM_FOLDERS = "/usr/local/bin:/usr/bin:/bin"
 GIT_SECONDS = 60
+OLDEST_GIT = (2, 31)  # the first that takes settings from its variables
 _URL = re.compile(r"(?mi)^[ \t]*(?:push)?url[ \t]*=[ \t]*\"?((?:/|\.|file:///)[^\"\r\n]*)")
 REPLACED = b"\0"  # stands for what is no regular file
 GITLINK_MODE = b"\x00\x00\xe0\x00"
@@ -123,6 +124,9 @@ class GitLine:
         program = find_program("git")
         if program is None:
             raise ToolFailure("NotFound", "git is not installed, or only in the workspace, where a command can put it.")
+        if _read_version(program) < OLDEST_GIT:
+            held = "and the sandbox cannot keep it from running what the repository names"
+            raise ToolFailure("Denied", f"Not run: {program} is older than 2.31, {held}. Update git.")
         kept = {
             name: value
             for name, value in environment.items()
@@ -252,6 +256,13 @@ class GitLine:
     def _name(self, path: str) -> str:
         shown = os.path.relpath(path, self.repository.top) if is_inside(path, self.repository.top) else path
         return make_printable(shown)
+
+
+@lru_cache
+def _read_version(program: str) -> tuple[int, ...]:
+    said = subprocess.run([program, "--version"], capture_output=True, timeout=GIT_SECONDS, check=False).stdout
+    found = re.search(rb"(\d+)\.(\d+)", said)
+    return tuple(map(int, found.groups())) if found else OLDEST_GIT
 
 
 def find_local_remotes(repository: Repository) -> list[str]:
