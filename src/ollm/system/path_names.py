@@ -7,7 +7,7 @@ import os
 import stat
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from functools import lru_cache
+from functools import cache, lru_cache
 
 _BASH = frozenset({".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile", ".inputrc"})
 _ZSH = frozenset({".zshrc", ".zshenv", ".zprofile", ".zlogin", ".zlogout"})
@@ -39,126 +39,20 @@ OWN_PLACES = frozenset(
     for place in (sys.prefix, sys.base_prefix, os.path.join(os.path.dirname(__file__), os.pardir))
 )
 writable_roots: set[str] = set()  # No program is started outside a box from the workspaces of this process.
-# Of a home only folders of programs and libraries are shown, never the root of a tool's own folder, in which it keeps
-# its settings and logins. In these folders lie programs of many makers, and whatever else was put beside them.
-PROGRAM_FOLDERS = [
-    ".cargo/bin",
-    ".local/bin",
-    ".local/lib",
-    ".local/lib64",
-    ".local/share/pnpm",
-    ".volta/bin",
-    ".yarn/bin",
-    ".bun/bin",
-    ".deno/bin",
-    ".sdkman/bin",
-    "go/bin",
-    ".dotnet/tools",
-    ".ghcup/bin",
-    ".cabal/bin",
-    ".juliaup/bin",
-    ".local/share/mise/shims",
-    ".asdf/bin",
-    ".asdf/shims",
-]
-# Installations, or folders with installations in them
-PREFIXES = [
-    ".rustup/toolchains",
-    ".nvm/versions",
-    ".fnm/node-versions",
-    ".local/share/fnm/node-versions",
-    ".volta/tools/image",
-    ".npm-global",
-    ".bun/install/global",
-    ".config/yarn/global",
-    ".local/share/pnpm/global",
-    ".local/share/pnpm/nodejs",
-    ".local/share/uv/python",
-    ".local/share/uv/tools",
-    ".local/share/pipx",
-    ".local/pipx",
-    ".cache/pypoetry/virtualenvs",
-    ".pyenv",
-    ".rbenv",
-    ".jenv",
-    ".nodenv",
-    ".goenv",
-    ".gem/ruby",
-    ".local/share/gem/ruby",
-    ".sdkman/candidates",
-    ".m2/wrapper/dists",
-    ".local/share/mise/installs",
-    ".asdf/installs",
-    "sdk",
-    ".ghcup/ghc",
-    ".stack/programs",
-    ".julia/juliaup",
-    "miniconda3",
-    "miniforge3",
-    "anaconda3",
-    "mambaforge",
-    ".nix-profile",
-]
-# What tools read beside that; and what package managers downloaded, readable and never written, since the person's own
-# programs run it later. Copies of repositories are left out: their settings have addresses with passwords.
-OTHER_PLACES = [
-    ".rustup/settings.toml",
-    ".rustup/update-hashes",
-    ".nvm/alias",
-    ".nvm/nvm.sh",
-    ".nvm/nvm-exec",
-    ".fnm/aliases",
-    ".local/share/fnm/aliases",
-    ".volta/tools/user",
-    ".volta/layout.v4",
-    ".local/include",
-    ".local/share/man",
-    ".asdf/lib",
-    ".asdf/libexec",
-    ".asdf/asdf.sh",
-    ".dotnet/sdk",
-    ".dotnet/shared",
-    ".dotnet/host",
-    ".dotnet/packs",
-    ".dotnet/dotnet",
-    ".dotnet/tools/.store",
-    ".nix-defexpr",
-    ".local/state/nix/profiles",
-    ".terminfo",
-    ".julia/juliaup/juliaup.json",
-    ".npm/_cacache/content-v2",
-    ".npm/_cacache/index-v5",
-    ".cache/pip/wheels",
-    ".cache/uv/archive-v*",
-    ".cache/uv/wheels-v*",
-    ".cache/uv/sdists-v*",
-    ".cache/uv/builds-v*",
-    ".cache/pypoetry/artifacts",
-    ".cache/go-build",
-    ".cache/yarn",
-    ".cache/node",
-    ".cache/pnpm",
-    ".cache/ms-playwright",
-    ".cache/puppeteer",
-    ".cache/Cypress",
-    ".cache/coursier/v1",
-    ".cargo/registry/cache",
-    ".cargo/registry/src",
-    ".m2/repository",
-    ".gradle/caches/modules-2",
-    ".bun/install/cache",
-    ".yarn/berry/cache",
-    "go/pkg/mod/*.*",
-    "go/pkg/mod/cache/download",
-    ".nuget/packages",
-    ".ivy2/cache",
-]
 MAX_POINTER_CHARS = 4096
 MAX_GIT_FILE_BYTES = 16 * 1024**2
 MAX_LINKS = 40  # as many as the kernel follows
 SCRIPT_ENDINGS = (".sh", ".bash", ".py", ".js", ".mjs", ".cjs", ".ts", ".rb", ".pl", ".php")
 EXAMPLE_ENDINGS = (".example", ".sample", ".template")
 _INVISIBLE = "[\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff]"
+
+
+@cache
+def list_home_places() -> tuple[list[str], ...]:
+    """Return the places of a home that commands see: folders of programs, installations, and others."""
+    with open(os.path.join(os.path.dirname(__file__), "home_places.txt"), encoding="utf-8") as file:
+        sections = file.read().split("\n\n")
+    return tuple([line for line in section.splitlines() if not line.startswith("#")] for section in sections)
 
 
 def is_inside(path: str, directory: str) -> bool:

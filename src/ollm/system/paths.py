@@ -29,13 +29,11 @@ from ollm.domain.struct import Data
 from ollm.domain.tools import Access
 from ollm.system import beneath
 from ollm.system.path_names import (
-    OTHER_PLACES,
-    PREFIXES,
-    PROGRAM_FOLDERS,
     SHELL_START_UP_FILES,
     find_own_place,
     find_steering_name,
     is_environment_file,
+    list_home_places,
     normalize_name,
     read_regular,
     writable_roots,
@@ -382,7 +380,7 @@ def _find_private_folder(path: Path, parts: tuple[str, ...], places: KnownDirect
 
 @cache
 def _list_program_folders() -> Parts:
-    return tuple(f"{name.casefold().rstrip('*')}/" for name in (*PROGRAM_FOLDERS, *PREFIXES, *OTHER_PLACES))
+    return tuple(f"{name.casefold().rstrip('*')}/" for names in list_home_places() for name in names)
 
 
 @lru_cache(maxsize=64)

@@ -13,13 +13,11 @@ from glob import iglob
 from typing import Any, Literal, NamedTuple
 
 from ollm.system.path_names import (
-    OTHER_PLACES,
-    PREFIXES,
-    PROGRAM_FOLDERS,
     SCRIPT_ENDINGS,
     find_executable,
     is_in_any,
     is_inside,
+    list_home_places,
     list_names,
     trace_path,
 )
@@ -66,19 +64,21 @@ def list_visible_places(home: str, programs: str, changeable: Collection[str] = 
 
 
 def _list_toolchains(home: str) -> Iterator[str]:
+    folders, installations, others = list_home_places()
     for place in dict.fromkeys((home, find_account_home())):
-        for path in _join_existing(place, PROGRAM_FOLDERS):
+        for path in _join_existing(place, folders):
             yield from _list_programs(*_resolve(path))
-        for path in _join_existing(place, PREFIXES):
+        for path in _join_existing(place, installations):
             yield from _find_installations(*_resolve(path))
-        for path in _join_existing(place, OTHER_PLACES):
+        for path in _join_existing(place, others):
             yield from (one for found in iglob(path) for one in _resolve(found))
 
 
 def list_tool_folders(home: str) -> list[str]:
     """List the folders whose names a sandboxed program can list, although only part of the content is visible."""
     places = dict.fromkeys((home, find_account_home()))
-    return [path for place in places for path in _join_existing(place, (*PROGRAM_FOLDERS, *PREFIXES))]
+    folders, installations, _ = list_home_places()
+    return [path for place in places for path in _join_existing(place, (*folders, *installations))]
 
 
 def _join_existing(folder: str, names: Iterable[str]) -> list[str]:
