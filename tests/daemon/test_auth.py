@@ -17,9 +17,7 @@ from ollm.daemon.auth import (
     MAX_LOGINS,
     MAX_TICKETS,
     TICKET_SECONDS,
-    BadTicketError,
     Guard,
-    NewLogin,
     WebAccess,
     WebState,
     get_cookie_name,
@@ -27,6 +25,7 @@ from ollm.daemon.auth import (
     read_state,
     write_state,
 )
+from ollm.daemon.devices import BadTicketError
 from ollm.daemon.server import OWN_PORTS, bind_tcp
 from tests.daemon.running import Daemon, daemon, listing
 from tests.servers.openai import ScriptedServer
@@ -259,8 +258,8 @@ async def get_port() -> int:
     return PORT
 
 
-def make_headers(login: NewLogin, port: int = PORT) -> dict[str, str]:
-    return {"cookie": f"other=1; {get_cookie_name(port)}={login.cookie}", "x-ollm-page": login.page_token}
+def make_headers(login: tuple[str, str], port: int = PORT) -> dict[str, str]:
+    return {"cookie": f"other=1; {get_cookie_name(port)}={login[0]}", "x-ollm-page": login[1]}
 
 
 @pytest.fixture
@@ -302,8 +301,8 @@ async def test_a_daemon_that_was_killed_knows_its_pages_again_but_not_their_secr
     file = tmp_path / "web.json"
 
     assert file.stat().st_mode & 0o777 == 0o600
-    assert login.cookie not in file.read_text()
-    assert login.page_token not in file.read_text()
+    assert login[0] not in file.read_text()
+    assert login[1] not in file.read_text()
     assert json.loads(file.read_text())["port"] == PORT
     assert WebAccess(file, get_port, clock).is_logged_in(PORT, make_headers(login))
 

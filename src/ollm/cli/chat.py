@@ -81,6 +81,7 @@ class ChatCommand(click.Command):
 )
 @click.option("--yes", is_flag=True, help="Approve everything except protected files.")
 @click.option("--daemon", is_flag=True, help="Use the daemon; start it if needed.")
+@click.option("--detach", is_flag=True, help="With -p: start in the daemon, print the session's id and leave.")
 def chat(**options: Any) -> int:
     """Chat about the current project.
 
@@ -103,6 +104,10 @@ def run_chat(options: Mapping[str, Any]) -> int:
         rounds = options["check_rounds"]
         start = msgspec.structs.replace(start, check=(options["check"], 3 if rounds is None else rounds))
     asked = None if prompt is None else Question(text=prompt) if reviewed else read_question(prompt)
+    if options.get("detach"):
+        from ollm.cli.oneshot import start_detached
+
+        return start_detached(start, asked, alone=not (schema or best or start.check))
     try:
         return _run(start, asked, options["output"], schema, best)
     except WorkspaceBusyError as error:

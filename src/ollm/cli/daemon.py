@@ -185,7 +185,12 @@ def refuse_local_flags(start: ChatArguments) -> None:
 async def open_remote_conversation(start: ChatArguments) -> AsyncIterator[Conversation]:
     """Open a conversation that runs in the daemon. Leaving detaches and ends nothing."""
     async with connect_daemon() as client:
-        body: dict[str, Any] = {"workspacePath": str(start.workspace), "full": start.full, "force": start.force}
+        body: dict[str, Any] = {
+            "workspacePath": str(start.workspace),
+            "full": start.full,
+            "force": start.force,
+            "beside": start.beside,
+        }
         known = await initialise_workspace(client, start.workspace)
         if session := find_session_id(known, start):
             body["sessionId"] = session

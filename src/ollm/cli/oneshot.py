@@ -18,7 +18,7 @@ from ollm.cli.start import TAKEOVER_MESSAGE, ChatArguments, Question
 from ollm.cli.text_printer import Printer, TextPrinter, show_turn, show_waiting
 from ollm.config.environment import copy_environment, wants_plain
 from ollm.domain.context import Usage
-from ollm.domain.errors import ExitCode, OllmError
+from ollm.domain.errors import ExitCode, OllmError, UsageError
 from ollm.domain.events import Event, Notice, ToolFinished, ToolStarted, TurnFinished
 from ollm.runtime.base import Attachment, CommandReply, Conversation
 from ollm.system.process_tree import wake_on_signals
@@ -85,6 +85,30 @@ async def run_once(
         printer.close(conversation.session_id or "")
     print_notices(event.text for event in conversation.parts.stream.unheard)
     return int(printer.exit_code)
+
+
+def start_detached(start: ChatArguments, question: Question | None, *, alone: bool) -> int:
+    """Start a turn in the daemon beside other sessions, and print the id of its session. Its questions wait."""
+    if question is None or not alone:
+        raise UsageError("--detach needs -p, without --schema, --check or --best-of.", action="Use `ollm -p TEXT`.")
+    from ollm.cli.daemon import refuse_local_flags
+
+    refuse_local_flags(start)
+    print(asyncio.run(send_detached(msgspec.structs.replace(start, beside=True), question)))
+    return 0
+
+
+async def send_detached(start: ChatArguments, question: Question) -> str | None:
+    from ollm.cli.daemon import open_remote_conversation
+
+    async with open_remote_conversation(start) as conversation:
+        reply = await run_slash_command(conversation, question)
+        text = reply.argument if reply and reply.follow_up == "send" else question.text
+        attachments = await collect_attachments(text, question, start, conversation)
+        async with conversation.turn(text, attachments) as events:
+            await anext(aiter(events))
+            await conversation.close()  # the turn goes on
+        return conversation.session_id
 
 
 async def collect_attachments(

@@ -1,4 +1,4 @@
-"""`ollm web`: your sessions in a browser, on this machine and on paired devices."""
+"""`ollm web` and `ollm sessions attach`: sessions of the daemon in a browser or a terminal."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from urllib.parse import quote
 
 import click
 
+from ollm.app import ProcessScope
 from ollm.cli.daemon import connect_daemon
-from ollm.cli.options import format_table, json_option, print_result, warn
+from ollm.cli.options import format_table, json_option, print_result, shared_options, warn
 from ollm.config.environment import copy_environment
 from ollm.daemon.bodies import DeviceLine, DeviceRights, LinkReply, PairReply
 from ollm.domain.clock import format_age
@@ -116,3 +117,15 @@ def open_browser(url: str) -> bool:
         return False
     print("Opened in your browser. The link works once; run `ollm web` again for another.", file=sys.stderr)
     return True
+
+
+@click.command()
+@shared_options("session")
+def attach(session: str | None) -> int:
+    """Open a session in the daemon, with its running turn and its questions."""
+    from ollm.cli.chat import chat
+
+    files = ProcessScope().session_files
+    place = files.describe_session(files.places.find(session)).metadata.workspace if session else None
+    chosen = ["--session", session, *(["--workspace", place] if place else [])] if session else ["--continue"]
+    return int(chat.main(["--daemon", *chosen], standalone_mode=False) or 0)

@@ -31,7 +31,6 @@ from ollm.daemon.auth import (
     MAX_BODY_BYTES,
     METHODS_WITH_BODY,
     Application,
-    BadTicketError,
     Guard,
     Receive,
     Scope,
@@ -39,7 +38,7 @@ from ollm.daemon.auth import (
     WebAccess,
 )
 from ollm.daemon.bodies import TITLES, UUID_FORMAT, Problem, TooLargeError, make_problem
-from ollm.daemon.devices import BadCodeError, Device
+from ollm.daemon.devices import BadTicketError, Device
 from ollm.daemon.hub import ClosingError, DaemonSession, TooManyClientsError
 from ollm.daemon.service import BadFieldError, BadPathError, DaemonService, parse_id
 from ollm.daemon.web_routes import serve_pages
@@ -57,7 +56,6 @@ from ollm.domain.errors import (
 STATUSES: tuple[tuple[type[OllmError], int], ...] = (
     (BadPathError, 400),
     (BadTicketError, 401),
-    (BadCodeError, 401),
     (DeniedError, 403),
     (BadFieldError, 422),
     (NotFoundError, 404),

@@ -19,8 +19,7 @@ from typing import Any
 import msgspec
 
 from ollm.daemon.bodies import Problem, make_problem
-from ollm.daemon.devices import DEVICE_COOKIE, Device, DeviceKeys, find_address, hash_key
-from ollm.domain.errors import OllmError
+from ollm.daemon.devices import DEVICE_COOKIE, READING, BadTicketError, Device, DeviceKeys, find_address, hash_key
 from ollm.domain.struct import Data
 from ollm.system.atomic import replace_file
 
@@ -29,10 +28,6 @@ LOGIN_SECONDS = 7 * 24 * 3600
 MAX_TICKETS = 20
 MAX_LOGINS = 50
 PAGE_TOKEN_HEADER = "x-ollm-page"  # noqa: S105 - the header, not a secret
-
-
-class BadTicketError(OllmError):
-    """A ticket that was used, has expired or never existed."""
 
 
 class WebLogin(Data, frozen=True):
@@ -50,13 +45,6 @@ class WebState(Data, frozen=True):
     port: int | None = None
     logins: tuple[WebLogin, ...] = ()
     devices: tuple[Device, ...] = ()
-
-
-class NewLogin(Data, frozen=True):
-    """The secrets of a login, known only here and to the page."""
-
-    cookie: str
-    page_token: str
 
 
 class WebAccess:
@@ -88,23 +76,23 @@ class WebAccess:
         self._tickets[ticket] = now + TICKET_SECONDS
         return f"http://127.0.0.1:{port}/#ticket={ticket}"
 
-    def log_in(self, ticket: str, port: int) -> NewLogin:
-        """Trade a ticket for a login, once."""
+    def log_in(self, ticket: str, port: int) -> tuple[str, str]:
+        """Trade a ticket for a login, once: the secrets of its cookie and its page."""
         found = next((one for one in self._tickets if hmac.compare_digest(one.encode(), ticket.encode())), "")
         until = self._tickets.pop(found, 0.0)
         if until <= self._clock():
             raise BadTicketError("This link was used or has expired.", action="Run `ollm web` for a new one.")
-        made = NewLogin(cookie=secrets.token_urlsafe(32), page_token=secrets.token_urlsafe(32))
+        cookie, page = secrets.token_urlsafe(32), secrets.token_urlsafe(32)
         login = WebLogin(
-            cookie=hash_key(made.cookie),
-            page=hash_key(made.page_token),
+            cookie=hash_key(cookie),
+            page=hash_key(page),
             port=port,
             expires=self._clock() + LOGIN_SECONDS,
         )
         live = [one for one in self._logins if one.expires > self._clock()]
         self._logins = (*live[1 - MAX_LOGINS :], login)
         self.save(port)
-        return made
+        return cookie, page
 
     def log_out(self, port: int, headers: dict[str, str]) -> None:
         self._logins = tuple(one for one in self._logins if not self._fits(one, port, headers))
@@ -223,16 +211,16 @@ class Guard:
         return None
 
     def _is_page(self, scope: Scope, headers: dict[str, str], own: str | None) -> bool:
-        """True for what needs no login, and for a page that is logged in."""
-        login = PAIR_PATH if own == self._web.devices.public else LOGIN_PATH
-        port = get_port(scope)
-        if port is None or is_public(scope, headers, login) or scope.get("device"):
-            return port is not None
-        return own != self._web.devices.public and self._web.is_logged_in(port, headers)
+        """True for a page that is logged in, for the files of the page, which hold no data, and for a login."""
+        port, method, path, paired = get_port(scope), scope["method"], scope["path"], own == self._web.devices.public
+        is_file = method in ("GET", "HEAD") and (path == "/" or path.startswith(PAGE_FILES))
+        is_login = method == "POST" and path == (PAIR_PATH if paired else LOGIN_PATH) and "origin" in headers
+        is_known = scope.get("device") or (not paired and self._web.is_logged_in(port or 0, headers))
+        return port is not None and bool(is_file or is_login or is_known)
 
     def _check_token(self, scope: Scope, headers: dict[str, str], own: str | None) -> Problem | None:
         device: Device | None = scope.get("device")
-        if device and not device.may_send(scope["method"], scope["path"]):
+        if device and device.read_only and not {scope["method"], scope["path"]} & READING:
             return make_problem(403, f"{device.name} may only read.", "Pair it again without --read-only.")
         if get_port(scope) is None or self._is_page(scope, headers, own):
             return None
@@ -268,13 +256,6 @@ async def drain(receive: Receive) -> None:
                 left -= len(message.get("body", b""))
                 if not message.get("more_body"):
                     return
-
-
-def is_public(scope: Scope, headers: dict[str, str], login: str) -> bool:
-    """True for the page itself, which holds no data, and for the login at this path, which has no key yet."""
-    if scope["method"] == "POST":
-        return bool(scope["path"] == login and "origin" in headers)
-    return scope["method"] in ("GET", "HEAD") and (scope["path"] == "/" or scope["path"].startswith(PAGE_FILES))
 
 
 def get_port(scope: Mapping[str, Any]) -> int | None:

@@ -22,21 +22,18 @@ SEEN_SECONDS = 60  # how often the last use is noted
 MAX_WRONG_CODES, MAX_WRONG_CODES_PER_HOUR = 5, 20
 LETTERS = "23456789ABCDEFGHJKLMNPQRSTUVWXYZ"
 DEVICE_COOKIE = "__Host-ollm-device"  # browsers take this name over https alone, and send it to this host alone
-READING = ("GET", "HEAD", "OPTIONS", "/web/render", "/web/logout", "/policy/check", "/policy/backtest")
+READING = {"GET", "HEAD", "OPTIONS", "/web/render", "/web/logout", "/policy/check", "/policy/backtest"}
 LOCAL_COMMANDS = (["approval"], ["trust"], ["export"], ["history", "export"])
 
 
-class BadCodeError(OllmError):
-    """A pairing code that is wrong, was used or has expired."""
+class BadTicketError(OllmError):
+    """A ticket or a pairing code that is wrong, was used or has expired."""
 
 
 class Device(DeviceLine, frozen=True):
     """A paired device, with the hash of its key."""
 
     key: str = ""
-
-    def may_send(self, method: str, path: str) -> bool:
-        return not self.read_only or method in READING or path in READING
 
 
 class DeviceKeys:
@@ -77,7 +74,7 @@ class DeviceKeys:
             if waits:
                 self._tries -= 1
                 self._wrong.append(self._clock())
-            raise BadCodeError("This code is wrong, was used or has expired.", action="Run `ollm web --pair` again.")
+            raise BadTicketError("This code is wrong, was used or has expired.", action="Run `ollm web --pair` again.")
         self._tries, key = 0, secrets.token_urlsafe(32)
         rights, taken = self._rights, {one.name for one in self.list_valid()}
         names = (f"{rights.name or kind} {number}" if number > 1 else rights.name or kind for number in count(1))

@@ -127,17 +127,19 @@ async def create_ticket(web: WebAccess, request: Request[Any, Any, Any]) -> Link
 @post("/web/login", status_code=200)
 async def log_in(web: WebAccess, request: Request[Any, Any, Any], data: LoginBody) -> Response[LoginReply]:
     """Trade the ticket of a link for a cookie and the page's own token."""
-    port = get_request_port(request)
-    made = web.log_in(data.ticket, port)
+    port = get_port(request.scope)
+    if port is None:
+        raise UsageError("A browser logs in over TCP.", action="Run `ollm web`.")
+    secret, token = web.log_in(data.ticket, port)
     cookie = Cookie(
         key=get_cookie_name(port),
-        value=made.cookie,
+        value=secret,
         httponly=True,
         samesite="strict",
         path="/",
         max_age=LOGIN_SECONDS,
     )
-    return Response(LoginReply(token=made.page_token), cookies=[cookie], headers={"cache-control": "no-store"})
+    return Response(LoginReply(token=token), cookies=[cookie], headers={"cache-control": "no-store"})
 
 
 @post("/web/logout", status_code=200)
@@ -146,7 +148,7 @@ async def log_out(web: WebAccess, request: Request[Any, Any, Any], device: Devic
     if device:
         web.devices.revoke(device.name)
     else:
-        web.log_out(get_request_port(request), dict(request.headers))
+        web.log_out(get_port(request.scope) or 0, dict(request.headers))
     return Accepted(accepted=True)
 
 
@@ -194,13 +196,6 @@ async def revoke_devices(web: WebAccess, device: Device | None, name: str = "") 
     """Revoke the device of this name; without one, all of them."""
     require_local(device, "Devices are revoked")
     web.devices.revoke(name)
-
-
-def get_request_port(request: Request[Any, Any, Any]) -> int:
-    port = get_port(request.scope)
-    if port is None:
-        raise UsageError("A browser logs in over TCP.", action="Run `ollm web`.")
-    return port
 
 
 @get("/events", responses={200: EVENTS}, operation_class=EventsOperation)

@@ -8,6 +8,7 @@ from ollm.cli.commands import CommandTable, LazyGroup
 
 COMMANDS: CommandTable = {
     "list": ("ollm.cli.sessions.listing:list_sessions", "List all sessions, last active first."),
+    "attach": ("ollm.cli.web:attach", "Open a session that runs in the daemon."),
     "view": ("ollm.cli.sessions.view:view", "Read a session."),
     "export": ("ollm.cli.sessions.view:export", "Write a session to a file: JSON, Markdown or HTML."),
     "search": ("ollm.cli.sessions.listing:search", "Search all messages."),
