@@ -25,12 +25,12 @@ _PREFIX = r"[0-9a-f-]{4,36}"
 def parse_id(text: str) -> str:
     """Parse an id into its canonical spelling. Raises NotFoundError if it is not a UUID."""
     found = text.strip().lower()
-    if not _is_id(found):
+    if not is_id(found):
         raise NotFoundError(f"{text[:80]!r} is not a session id.", action="List them with `ollm sessions list`.")
     return found
 
 
-def _is_id(text: str) -> bool:
+def is_id(text: str) -> bool:
     return [*map(len, text.split("-"))] == [8, 4, 4, 4, 12] and {*text} <= _ID_CHARACTERS
 
 
@@ -143,7 +143,7 @@ def list_ids_in(directory: Path) -> list[str]:
     except OSError as error:
         raise make_unreadable_error(directory, error) from error
     stems = [name.rpartition(".")[0] for name in names if name.endswith((".json", ".journal"))]
-    return [stem for stem in dict.fromkeys(stems) if _is_id(stem)]
+    return [stem for stem in dict.fromkeys(stems) if is_id(stem)]
 
 
 def make_unreadable_error(directory: Path, error: OSError) -> StorageError:

@@ -7,11 +7,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from ollm.store.session_files.places import is_id, make_unreadable_error
+
 _ENDS = {".json": 0, ".journal": 1}
 ID_LENGTH = 36
 BATCH_BYTES = 8_000_000
 LARGE_BYTES = 64_000_000  # a session from here on is not read to its end in one go
-_HEXADECIMAL = dict.fromkeys(map(ord, "0123456789abcdef-"))
 
 
 class Stamp(NamedTuple):
@@ -56,28 +57,17 @@ def read_stamp(directory: Path, session_id: str) -> Stamp | None:
 
 
 def make_batches(names: list[str], found: dict[str, Stamp]) -> Iterator[list[str]]:
-    """Split the sessions, in order, into batches of about `BATCH_BYTES`; a large session ends its batch."""
+    """Split the sessions, in order, into batches of about `BATCH_BYTES`. A large session is alone."""
     batch: list[str] = []
     size = 0
     for name in names:
-        if batch and size + found[name].size > LARGE_BYTES:
-            yield batch
-            batch, size = [], 0
-        batch.append(name)
         size += found[name].size
-        if size > BATCH_BYTES:
+        if batch and size > BATCH_BYTES:
             yield batch
-            batch, size = [], 0
+            batch, size = [], found[name].size
+        batch.append(name)
     if batch:
         yield batch
-
-
-def _read_stat(path: Path) -> tuple[int, int, int] | None:
-    try:
-        stat = path.lstat()
-    except OSError:
-        return None
-    return (stat.st_ino, stat.st_size, stat.st_mtime_ns)
 
 
 def read_stamps(directory: Path) -> tuple[dict[str, Stamp], set[str]]:
@@ -89,29 +79,22 @@ def read_stamps(directory: Path) -> tuple[dict[str, Stamp], set[str]]:
     except FileNotFoundError:
         return {}, set()
     except OSError as error:
-        from ollm.store.session_files.places import make_unreadable_error
-
         raise make_unreadable_error(directory, error) from error
     for entry in entries:
         stem, end = entry.name[:ID_LENGTH], entry.name[ID_LENGTH:]
         if end == ".lock":
             locked.add(stem)
-        elif end in _ENDS and _looks_like_id(stem):
-            try:
-                stat = entry.stat(follow_symlinks=False)
-            except FileNotFoundError:  # folded or deleted just now
-                continue
-            parts.setdefault(stem, [None, None])[_ENDS[end]] = (stat.st_ino, stat.st_size, stat.st_mtime_ns)
+        elif end in _ENDS and is_id(stem) and (stat := _read_stat(entry)):  # not folded or deleted just now
+            parts.setdefault(stem, [None, None])[_ENDS[end]] = stat
     return {stem: Stamp(directory, both[0], both[1]) for stem, both in parts.items()}, locked
 
 
-def _looks_like_id(stem: str) -> bool:
-    return (
-        len(stem) == ID_LENGTH
-        and stem[8] == stem[13] == stem[18] == stem[23] == "-"
-        and stem.count("-") == 4
-        and not stem.translate(_HEXADECIMAL)
-    )
+def _read_stat(file: Path | os.DirEntry[str]) -> tuple[int, int, int] | None:
+    try:
+        stat = file.stat(follow_symlinks=False)
+    except OSError:
+        return None
+    return stat.st_ino, stat.st_size, stat.st_mtime_ns
 
 
 def _format_stat(stat: tuple[int, int, int] | None) -> str:
