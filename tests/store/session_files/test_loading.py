@@ -12,6 +12,7 @@ import pytest
 
 from ollm.domain.errors import DamagedError
 from ollm.domain.messages import Message, ToolCallPart, ToolResultPart
+from ollm.services.chat_recording.library import check_sessions
 from tests.covers import covers
 from tests.store.session_files.foreign_sessions import FOREIGN, ID, go_on, write_foreign
 from tests.store.sessions.support import AT, Home, call, many, run, said
@@ -130,11 +131,11 @@ def test_check_reports_and_repair_mends_keeping_the_original(tmp_path):
     damaged = home.document(hurt).read_bytes()[:-40]
     home.document(hurt).write_bytes(damaged)
     (home.sessions / f".{healthy}.json.99-abc.tmp").write_text("left by a crash")
-    found = home.library().check(repair=False)
+    found = check_sessions(home.files, repair=False)
     assert {(finding.session_id, finding.outcome) for finding in found} == {(healthy, "damaged"), (hurt, "damaged")}
     assert home.document(hurt).read_bytes() == damaged
-    assert {finding.outcome for finding in home.library().check(repair=True)} == {"mended"}
-    assert home.library().check(repair=False) == []
+    assert {finding.outcome for finding in check_sessions(home.files, repair=True)} == {"mended"}
+    assert check_sessions(home.files, repair=False) == []
     assert [path.read_bytes() for path in home.sessions.glob("*.damaged-*")] == [damaged]
 
 

@@ -10,7 +10,7 @@ import pytest
 from ollm.domain.clock import now
 from ollm.domain.errors import StorageError, UsageError
 from ollm.domain.session import SessionSummary
-from ollm.services.chat_recording.library import list_unindexed
+from ollm.services.chat_recording.library import check_sessions, list_unindexed
 from ollm.store.session_files.places import adopt_sessions
 from tests.store.session_files.foreign_sessions import FOREIGN, ID, go_on, write_foreign
 from tests.store.sessions.support import Home, said
@@ -41,7 +41,7 @@ def test_of_two_documents_for_one_id_our_own_stands_and_the_other_is_kept(tmp_pa
     assert [line["model"] for line in home.index().list_sessions()] == ["llama3.2:3b"]
     kept = home.sessions.glob(f"{ID}.json.original-*")
     assert [json.loads(path.read_bytes())["model"] for path in kept] == ["other"]
-    assert home.library().check(repair=False) == []
+    assert check_sessions(home.files, repair=False) == []
 
 
 def test_a_fifo_or_directory_in_place_of_a_document_is_named(tmp_path):

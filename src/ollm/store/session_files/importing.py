@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import operator
 import re
+import sys
 from typing import NamedTuple
 
 import msgspec
@@ -59,21 +61,24 @@ class SessionImporter:
         self.was_ours = False  # the document was in our layout
         self.head: JsonObject = {}
         self._damage = damage
-        self._in_document = True
-        self._messages: list[_FoundMessage] = []
+        self._numbers: list[int] = []  # of the messages; 0 without one
+        self._lines: list[bytes] = []  # of the messages
+        self._journal_begin = sys.maxsize  # so many messages are in the document
         self._calls: dict[str, list[JsonObject | bytes]] = {}  # the records of each call, by id: lines in our own form
         self._newest: dict[str, str] = {}  # of several calls with one id
         self._last_asker = 0
         self._answers: dict[int, PartialAnswer] = {}  # by number; 0 in journals of older versions
         if begun:
-            self._messages = [
-                _FoundMessage(*one, True) for one in zip(begun.numbers, begun.iter_messages(), strict=True)
-            ]
+            self._numbers, self._lines = [*begun.numbers], [*begun.iter_messages()]
             self._calls = {key: [line] for key, line in zip(begun.calls, begun.iter_calls(), strict=True)}
             self._last_asker = begun.last_asker
         self._add_document(document, begin)
-        self._in_document = False
+        self._journal_begin = len(self._lines)
         self._add_journal(lines)
+
+    @property
+    def _in_document(self) -> bool:
+        return self._journal_begin == sys.maxsize
 
     def make_table(self) -> EntryTable:
         """Make the table of everything that was found, which is held in memory."""
@@ -83,12 +88,12 @@ class SessionImporter:
             self._damage.note("the metadata is damaged")
         metadata.pop(CONTAINED, None)
         under_way = self._finish_answers()
-        messages = self._number_messages()
+        self._number_messages()
         calls = {key: line for key, records in self._calls.items() if (line := self._join_call(key, records))}
-        lines = [*(found.line for found in messages), *calls.values()]
+        lines = [*self._lines, *calls.values()]
         table = EntryTable(SessionFile(None, b"".join(lines)), SessionFile(None), None, 0)
         ends = [*itertools.accumulate(map(len, lines))]
-        table.take([found.number for found in messages], calls, [0, *ends], self._last_asker)
+        table.take(self._numbers, calls, [0, *ends], self._last_asker)
         if under_way:
             table.partial = under_way._replace(number=max(under_way.number, table.last_number + 1))
         return table
@@ -102,7 +107,7 @@ class SessionImporter:
         with contextlib.suppress(*ERRORS):
             self.head = self._parse(line.removeprefix(_MARK).removesuffix(OPEN) + b"}") if line.endswith(OPEN) else {}
         self._add_lines(file, max(begin, len(line) if self.head else 0), file.size)
-        if not (self._messages or self._calls or "sessionId" in self.head):
+        if not (self._lines or self._calls or "sessionId" in self.head):
             self._damage.note("the file is not a JSON document")
         elif not file.read(file.size - 2, file.size).rstrip().endswith(b"}"):
             self._damage.note("the file is truncated")
@@ -156,7 +161,7 @@ class SessionImporter:
     def _add_line(self, entry: bytes) -> bool:
         """Add the entry on a line, unchanged if it is in our own form."""
         if self.was_ours and entry.startswith(MESSAGE):
-            number = self._messages[-1].number + 1 if self._messages else 1
+            number = self._numbers[-1] + 1 if self._numbers else 1
             if not entry.endswith(b',"id":%d}' % number):
                 number = read_number(entry) if is_valid_json(entry) and not _is_deep(entry) else 0
             if number:
@@ -259,7 +264,8 @@ class SessionImporter:
     def _add_numbered(self, number: int, line: bytes) -> None:
         if self._in_document and self._calls:
             self._damage.note("lines of the document are not in their place")
-        self._messages.append(_FoundMessage(number, line, self._in_document))
+        self._numbers.append(number)
+        self._lines.append(line)
 
     def _add_call(self, key: str, record: JsonObject | bytes) -> None:
         """Add a record of a call. Another call with the same id gets one of its own."""
@@ -310,7 +316,7 @@ class SessionImporter:
     def _finish_answers(self) -> PartialAnswer | None:
         """Return the answer under way, and make messages of other unfinished answers."""
         under_way = None
-        last = max((found.number for found in self._messages), default=0)
+        last = max(self._numbers, default=0)
         for answer, found in sorted(self._answers.items()):
             if not found.parts:
                 continue
@@ -324,19 +330,23 @@ class SessionImporter:
 
     def _holds(self, number: int, parts: journal.Parts) -> bool:
         """Return True if the message with this number contains the text of these parts."""
-        held = b"".join(found.line for found in self._messages if found.number == number)
+        held = b"".join(line for known, line in zip(self._numbers, self._lines, strict=True) if known == number)
         return all(journal.encode_json(part.get("text", ""))[1:-1] in held for part in parts)
 
-    def _number_messages(self) -> list[_FoundMessage]:
+    def _number_messages(self) -> None:
         """Sort the messages by number. One without a number, or whose number is taken, gets a free one. Exact
         repetitions are dropped."""
+        if all(map(operator.lt, (0, *self._numbers), self._numbers)):
+            return
+        lines = enumerate(zip(self._numbers, self._lines, strict=True))
+        messages = [_FoundMessage(number, line, place < self._journal_begin) for place, (number, line) in lines]
         taken: dict[int, _FoundMessage] = {}
-        for found in self._messages:
+        for found in messages:
             if found.number:
                 taken.setdefault(found.number, found)
         is_numbered, highest, before = bool(taken), max(taken, default=0), 0
         kept = []
-        for found in self._messages:
+        for found in messages:
             same = taken.get(found.number)
             if same and same is not found and self._is_repeated(same, found):
                 continue
@@ -357,7 +367,7 @@ class SessionImporter:
         ordered = sorted(kept, key=lambda found: found.number)
         if ordered != kept:
             self._damage.note("messages are out of order, and are sorted by number")
-        return ordered
+        self._numbers, self._lines = [found.number for found in ordered], [found.line for found in ordered]
 
     def _is_repeated(self, known: _FoundMessage, other: _FoundMessage) -> bool:
         first, second = parse_message(known.line), parse_message(other.line)

@@ -8,7 +8,7 @@ import time
 import zlib
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import msgspec
 
@@ -33,7 +33,7 @@ from ollm.store.session_index.texts import (
 )
 
 if TYPE_CHECKING:
-    from ollm.store.session_index.index import SessionIndex
+    import sqlite3
 
 LARGE_SECONDS = 3.0
 MIN_WORK_SECONDS = 0.2
@@ -45,6 +45,20 @@ MAX_TITLE_CHARS = 80  # of a session that another program wrote without a title
 QUOTING_TOOLS = frozenset({"recall"})  # their results repeat what is indexed already
 UNREAD_TITLE = "(not read yet)"
 Row = dict[str, Any]
+
+
+class IndexState(Protocol):
+    """The index whose rows are updated."""
+
+    unread: dict[str, int]
+    behind: set[str]
+
+    @property
+    def connection(self) -> sqlite3.Connection: ...
+
+    def load_rows(self, only: str | None = None) -> dict[str, Row]: ...
+
+    def run_transaction(self, work: Callable[[], Any]) -> Any: ...
 
 
 class SessionRow(NamedTuple):
@@ -67,7 +81,7 @@ class SessionRow(NamedTuple):
 
 
 def refresh_rows(
-    index: SessionIndex, found: dict[str, Stamp], progress: Progress | None, *, text: bool, until: float = math.inf
+    index: IndexState, found: dict[str, Stamp], progress: Progress | None, *, text: bool, until: float = math.inf
 ) -> dict[str, Row]:
     """Bring the rows up to date, and with `text` the words. After the time `until` no further session is read."""
     rows = index.load_rows()
@@ -103,7 +117,7 @@ def refresh_rows(
     return {session_id: rows[session_id] for session_id in found if session_id in rows}
 
 
-def refresh_text(index: SessionIndex, session_id: str, stamp: Stamp, seconds: float) -> None:
+def refresh_text(index: IndexState, session_id: str, stamp: Stamp, seconds: float) -> None:
     """Bring the words of one session up to date, in short transactions."""
 
     def make_indexer(row: Row) -> EntryIndexer:
@@ -115,7 +129,7 @@ def refresh_text(index: SessionIndex, session_id: str, stamp: Stamp, seconds: fl
 
 
 def update_row(
-    index: SessionIndex,
+    index: IndexState,
     session_id: str,
     stamp: Stamp,
     make_indexer: Callable[[Row], EntryIndexer] | None = None,
@@ -148,7 +162,7 @@ def update_row(
 
 
 def _read_text(
-    index: SessionIndex, stamp: Stamp, row: Row | None, values: Row, make_indexer: Callable[[Row], EntryIndexer]
+    index: IndexState, stamp: Stamp, row: Row | None, values: Row, make_indexer: Callable[[Row], EntryIndexer]
 ) -> Row:
     """Index the new words of a session, and return its row and how far it was read."""
     session_id = values["session_id"]
