@@ -20,12 +20,13 @@ ROOT = Path(__file__).parents[2]
 USERS = list_user_prefixes()
 LEVELS = ("full", "bubblewrap", "landlock")
 ALIKE_SHARE = 0.9
+FORKABLE = {"LANG": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1"}  # as for the commands, which are then forked
 
 
 def run_list(user: str, name: str, *arguments: str) -> str:
     done = subprocess.run(
         [*USERS[user], sys.executable, "-m", f"tests.integration.beside.{name}", *arguments],
-        cwd=ROOT, capture_output=True, text=True, check=False, env={**os.environ, "HOME": find_home(user)},
+        cwd=ROOT, capture_output=True, text=True, check=False, env={**os.environ, **FORKABLE, "HOME": find_home(user)},
     )  # fmt: skip
     print(done.stdout, done.stderr)
     return done.stdout

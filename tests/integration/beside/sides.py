@@ -14,7 +14,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-OLLM = str(Path(sys.executable).with_name("ollm"))
+from tests.cli.forked import BEFORE_START, finish
+
 SECONDS = 60
 # Names of these count, their content does not: it holds times, or the place where it was made.
 GENERATED = re.compile(r"(^|/)(__pycache__|\.venv|venv|node_modules|[^/]+\.egg-info|target|dist|build)(/|$)")
@@ -64,6 +65,7 @@ class Side:
         self.workspace = Path(os.path.normpath(self.home / where))
         (self.home / "src").mkdir(parents=True)
         self.environment = {
+            **{name: value for name, value in os.environ.items() if name.startswith(BEFORE_START)},
             "PATH": path or os.environ["PATH"],
             "LANG": "C.UTF-8",
             "HOME": str(self.home),
@@ -92,23 +94,19 @@ class Side:
             FOUND_LEVEL.update(json.loads(cache.read_text()))
         cache.write_text(json.dumps({**FOUND_LEVEL, "level": self.level}))
 
-    def _call(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [OLLM, *arguments],
-            env=self.environment, cwd=self.workspace, stdin=subprocess.DEVNULL, capture_output=True, text=True,
-            errors="replace", timeout=SECONDS + 60, check=False,
-        )  # fmt: skip
+    def _call(self, *arguments: str) -> tuple[int, bytes, bytes]:
+        return finish(arguments, self.workspace, self.environment, None, SECONDS + 60)
 
     def run(self, line: str, seconds: int = SECONDS) -> tuple[int, str]:
         """Run a line as the agent does: its exit code (-1 if it was refused) and what it said."""
         if self.level == "outside":
             return self.run_outside(line, self.workspace, seconds)
         arguments = json.dumps({"command": line, "timeout": seconds})
-        done = self._call("tools", "run", "shell", "--args", arguments, "--yes", "--json")
+        _, said, errors = self._call("tools", "run", "shell", "--args", arguments, "--yes", "--json")
         try:
-            told = json.loads(done.stdout)
+            told = json.loads(said.decode(errors="replace"))
         except ValueError:
-            return -2, done.stdout + done.stderr
+            return -2, (said + errors).decode(errors="replace")
         if told.get("exitCode") is None:
             return (0 if told.get("ok") else -1), str(told.get("error") or told.get("llmContent"))
         return told["exitCode"], told["llmContent"]
