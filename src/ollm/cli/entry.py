@@ -7,10 +7,7 @@ import os
 import sys
 from collections.abc import Callable
 
-from ollm.cli.options import wrap_for_terminal
-from ollm.config.environment import copy_environment, find_home
 from ollm.domain.errors import ExitCode, OllmError
-from ollm.system.terminal_text import clean_lines, escape_json
 
 _OUTPUT_ERRNOS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
 
@@ -64,6 +61,7 @@ def _print_error_document(arguments: list[str], error: OllmError, code: int) -> 
     import json
 
     from ollm.app import redact_error
+    from ollm.system.terminal_text import escape_json
 
     info = {
         "type": ExitCode(code).name.lower(),
@@ -99,6 +97,8 @@ def _run_command(arguments: list[str]) -> int:
 
 def _print_error(message: str, action: str) -> None:
     from ollm.app import redact_error
+    from ollm.cli.options import wrap_for_terminal
+    from ollm.system.terminal_text import clean_lines
 
     print(wrap_for_terminal(f"ollm: {clean_lines(redact_error(message))}"), file=sys.stderr)
     if action:
@@ -121,6 +121,8 @@ def _report_system_error(error: OSError, debug: bool) -> int:
 
 
 def _explain_refused_file(name: str) -> str:
+    from ollm.config.environment import copy_environment, find_home
+
     action = "Check its permissions and the room on the disk."
     at_home = name.startswith(str(find_home(copy_environment()).root))
     return f"{action} Or set OLLM_HOME to another directory." if at_home else action
@@ -155,6 +157,7 @@ def _log_error(error: Exception) -> None:
 
 def _log_to_stderr() -> Callable[[], None] | None:
     from ollm.app import redact_error
+    from ollm.config.environment import copy_environment, find_home
     from ollm.system.logs import start_logging
 
     return start_logging(find_home(copy_environment()).log, "DEBUG", redact_error, debug=True)
