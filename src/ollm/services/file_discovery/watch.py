@@ -1,6 +1,6 @@
-"""Watching a root (S6.7-8): only its visible directories.
+"""Watching a root (S6.7-8).
 
-After an event the tree is read again and compared with its last state. So the order of events does not matter, nor
+After an event the visible files are compared with those of the last look. So the order of events does not matter, nor
 whether some are merged or lost in a flood. A rename is an unlink and an add. A file that was created and deleted in
 between is not reported.
 """
@@ -17,14 +17,11 @@ from typing import Any
 from ollm.domain.files import ChangeKind
 from ollm.services.file_discovery.rules import Signature, read_signature
 from ollm.services.file_discovery.walk import Walk
+from ollm.system.folders import FolderMemory
 
-Change = tuple[ChangeKind, str]
 Callback = Callable[[ChangeKind, str], None]
-Words = set[tuple[int, str]]
-_MODIFIED = 2
 _DEBOUNCE_MILLISECONDS, _STEP_MILLISECONDS, _WAIT_MILLISECONDS = 50, 10, 1000  # milliseconds
 _POLL_SECONDS = 1.0
-_MAX_ATTEMPTS = 5
 _MAX_REST_SECONDS = 1.0
 
 log = logging.getLogger(__name__)
@@ -38,14 +35,13 @@ class RootWatch:
         self._root, self._new_walk, self._callback = root, new_walk, _bind_to_loop(callback)
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name=f"ollm watch {root}", daemon=True)
+        self._folders = FolderMemory()
         self._files: dict[str, Signature] = {}
-        self._directories: set[str] = set()
-        self._listened: set[str] = set()
         self._notify: Any = None
-        self._polling = False
 
     def start(self) -> None:
-        self._refresh()
+        self._start_listening()
+        self._look()
         self._thread.start()
 
     def dispose(self) -> None:
@@ -54,52 +50,47 @@ class RootWatch:
         if self._thread is not threading.current_thread():
             self._thread.join()
 
-    def _run(self) -> None:
+    def _start_listening(self) -> None:
+        """Listen to the system's events below the root. Without watches or descriptors, look every now and then."""
+        from watchfiles._rust_notify import RustNotify
+
         try:
-            while not self._stop.is_set():
-                if not self._wait_for_events():
-                    continue
-                start = time.monotonic()
-                self._call_back(self._refresh())
-                self._stop.wait(min(time.monotonic() - start, _MAX_REST_SECONDS))  # a flood takes half a core at most
-        finally:
-            self._close_notify()
+            self._notify = RustNotify([self._root], False, False, 0, True, True)
+        except Exception as error:  # noqa: BLE001 - the library raises what the system says
+            log.warning("Cannot watch %s (%s); polling every %g seconds.", self._root, error, _POLL_SECONDS)
+            self._notify = None
+
+    def _run(self) -> None:
+        while not self._stop.is_set():
+            if not self._wait_for_events():
+                continue
+            start = time.monotonic()
+            for kind, path in self._look():
+                try:
+                    self._callback(kind, path)
+                except Exception:
+                    log.exception("A callback for %s failed.", path)
+            self._stop.wait(min(time.monotonic() - start, _MAX_REST_SECONDS))  # a flood takes half a core at most
+        self._notify = None
 
     def _wait_for_events(self) -> bool:
-        """Wait for system events. Returns False after a timeout. Directories that were added or removed are watched
-        again, since a name may be reused."""
-        if self._polling:
+        if self._notify is None:
             return not self._stop.wait(_POLL_SECONDS)
         try:
-            words: Words | str = self._notify.watch(
-                _DEBOUNCE_MILLISECONDS, _STEP_MILLISECONDS, _WAIT_MILLISECONDS, self._stop
-            )
-        except Exception as error:  # noqa: BLE001 - whatever the library met (a name that is not text): look ourselves
+            words = self._notify.watch(_DEBOUNCE_MILLISECONDS, _STEP_MILLISECONDS, _WAIT_MILLISECONDS, self._stop)
+        except Exception as error:  # noqa: BLE001 - whatever the library met, such as a name that is not text
             log.debug("Watching %s again: %s", self._root, error)
-            self._listened = set()
+            self._start_listening()
             return True
-        if isinstance(words, str):
-            return False
-        self._listened -= {path for kind, path in words if kind != _MODIFIED}
-        return True
+        return not isinstance(words, str)  # "timeout" or "stop"
 
-    def _refresh(self) -> list[Change]:
-        """Read the tree and watch its directories. A watch that starts later has missed changes, so that the tree is
-        read again."""
-        changes = self._read_tree()
-        for _ in range(_MAX_ATTEMPTS):
-            if self._polling or self._directories == self._listened:
-                break
-            self._start_watching()
-            changes += self._read_tree()
-        return changes
-
-    def _read_tree(self) -> list[Change]:
+    def _look(self) -> list[tuple[ChangeKind, str]]:
         walk, before = self._new_walk(), self._files
-        paths = [walk.get_path(listing.place.prefix + name) for listing in walk for name in listing.files]
+        self._folders.look()
+        listings = walk.iter_from(walk.start, self._folders)
+        paths = [walk.get_path(listing.place.prefix + name) for listing in listings for name in listing.files]
         self._files = {path: seen for path in paths if (seen := read_signature(path))}
-        self._directories = {path for path, seen in walk.directories.items() if seen}
-        changes: list[Change] = [
+        changes: list[tuple[ChangeKind, str]] = [
             ("unlink", path) for path in before if path not in self._files and not os.path.lexists(path)
         ]
         for path, seen in self._files.items():
@@ -108,34 +99,6 @@ class RootWatch:
             elif before[path] != seen:
                 changes.append(("change", path))
         return changes
-
-    def _start_watching(self) -> None:
-        from watchfiles._rust_notify import RustNotify
-
-        try:
-            notify = RustNotify([*self._directories], False, False, 0, False, True)
-        except FileNotFoundError:
-            self._listened = set()
-            return
-        except Exception as error:  # noqa: BLE001 - no more watches or descriptors: look every now and then
-            log.warning("Cannot watch %s (%s); polling every %g seconds.", self._root, error, _POLL_SECONDS)
-            self._close_notify()
-            self._polling = True
-            return
-        self._close_notify()
-        self._notify, self._listened = notify, self._directories
-
-    def _close_notify(self) -> None:
-        if self._notify is not None:
-            self._notify.close()
-            self._notify = None
-
-    def _call_back(self, changes: list[Change]) -> None:
-        for kind, path in changes:
-            try:
-                self._callback(kind, path)
-            except Exception:
-                log.exception("A callback for %s failed.", path)
 
 
 def _bind_to_loop(callback: Callback) -> Callback:
