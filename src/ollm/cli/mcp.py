@@ -36,7 +36,6 @@ from ollm.system.terminal_text import make_printable
 
 if TYPE_CHECKING:
     from ollm.extensions.mcp.catalogue import Catalogue
-    from ollm.extensions.mcp.settings import McpServer
 
 
 @click.group()
@@ -204,7 +203,11 @@ def login(name: str, port: int, no_browser: bool, workspace: str | None) -> None
     """
     import webbrowser
 
-    process, server = find_server(name, workspace)
+    process = ProcessScope(workspace=resolve_workspace(workspace))
+    servers = {server.name: server for server in read_configured_servers(process)[0]}
+    if name not in servers:
+        raise UsageError(f"No MCP server named {name}; available: {', '.join(servers) or 'none'}.")
+    server = servers[name]
     if not server.url:
         raise UsageError(f"{name} is a program: only servers with a url can be logged in to.")
 
@@ -224,14 +227,6 @@ def logout(name: str) -> None:
     if not LoginFile(ProcessScope().home.mcp_logins).remove(name):
         raise UsageError(f"There is no login at {name}.")
     print(f"Forgot the login at {name}.")
-
-
-def find_server(name: str, workspace: str | None) -> tuple[ProcessScope, McpServer]:
-    process = ProcessScope(workspace=resolve_workspace(workspace))
-    servers = {server.name: server for server in read_configured_servers(process)[0]}
-    if name not in servers:
-        raise UsageError(f"No MCP server named {name}; available: {', '.join(servers) or 'none'}.")
-    return process, servers[name]
 
 
 @mcp.command()

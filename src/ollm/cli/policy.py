@@ -102,7 +102,11 @@ def check(
         print_json(verdict)
     else:
         print_verdict(tool, verdict)
-        warn_unknown_tool(tool)
+        known = [
+            spec.name for spec in create_tool_registry(Path.cwd()).list()
+        ]  # others may be of servers or extensions
+        if tool not in known and (hint := format_suggestion(tool, known)):
+            warn(f"there is no tool {make_printable(tool)} here; {hint}")
 
 
 @policy.command()
@@ -164,13 +168,6 @@ def _check_line(engine: PolicyEngine, tool: str, common: dict[str, Any], line: b
         return {"id": request.get("id"), **check_call(engine, str(request.get("tool") or tool), {**common, **params})}
     except UsageError as error:
         return {"id": request.get("id"), "error": str(error)}
-
-
-def warn_unknown_tool(tool: str) -> None:
-    """Warn about an unknown tool if its name looks mistyped. It may also belong to an MCP server or extension."""
-    known = [spec.name for spec in create_tool_registry(Path.cwd()).list()]
-    if tool not in known and (hint := format_suggestion(tool, known)):
-        warn(f"there is no tool {make_printable(tool)} here; {hint}")
 
 
 def print_verdict(tool: str, document: dict[str, Any]) -> None:

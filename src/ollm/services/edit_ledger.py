@@ -102,7 +102,11 @@ class EditLedger:
         names = self._list_copies(folder, kind) if folder is not None else []
         if not names:
             return None
-        head, before = _read_copy(names[-1])
+        line, _, before = names[-1].read_bytes().partition(b"\n")
+        try:
+            head = msgspec.json.decode(line, type=UndoCopy)
+        except msgspec.MsgspecError as error:
+            raise StorageError(f"The undo copy {names[-1]} is damaged.", action="Delete it to continue.") from error
         path = Path(join_path(head.path, Path()))
         return LastEdit(copy=names[-1], path=path, before=before if head.existed else None, after=head.after)
 
@@ -124,11 +128,3 @@ class EditLedger:
 
 def _identify_state(status: os.stat_result) -> tuple[int, ...]:
     return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
-
-
-def _read_copy(copy: Path) -> tuple[UndoCopy, bytes]:
-    line, _, before = copy.read_bytes().partition(b"\n")
-    try:
-        return msgspec.json.decode(line, type=UndoCopy), before
-    except msgspec.MsgspecError as error:
-        raise StorageError(f"The undo copy {copy} is damaged.", action="Delete it to continue.") from error

@@ -69,7 +69,17 @@ def make_snapshot(state: ContextState, trigger: SnapshotTrigger, snapshot_id: st
         summary=_describe_context(context, state.user_messages),
         user_messages=tuple(users),
         messages=tuple(entry for entry in entries if entry["role"] != "user"),
-        metadata=_make_metadata(state, len(users)),
+        metadata=SnapshotMetadata(
+            model=state.model,
+            context_size=state.window,
+            compression_ratio=round(state.token_count / state.archive_tokens, 4) if state.archive_tokens else 1.0,
+            total_user_messages=len(users),
+            active_goal_id=context.goals.active.id if context.goals.active else None,
+            total_goals_completed=sum(goal.status == "completed" for goal in context.goals.goals),
+            total_checkpoints=len(context.checkpoints),
+            is_reasoning_model=state.reasoning_model,
+            total_thinking_tokens=context.reasoning.total_tokens,
+        ),
         goal_stack=context.goals,
         reasoning_storage=context.reasoning,
         trigger=trigger,
@@ -86,21 +96,6 @@ def _make_entry(index: int, message: PromptMessage, full_texts: dict[int, str]) 
     if full is not None and full != message.content:
         entry |= {"content": full, "shown": message.content}
     return entry
-
-
-def _make_metadata(state: ContextState, users: int) -> SnapshotMetadata:
-    goals = state.context.goals
-    return SnapshotMetadata(
-        model=state.model,
-        context_size=state.window,
-        compression_ratio=round(state.token_count / state.archive_tokens, 4) if state.archive_tokens else 1.0,
-        total_user_messages=users,
-        active_goal_id=goals.active.id if goals.active else None,
-        total_goals_completed=sum(goal.status == "completed" for goal in goals.goals),
-        total_checkpoints=len(state.context.checkpoints),
-        is_reasoning_model=state.reasoning_model,
-        total_thinking_tokens=state.context.reasoning.total_tokens,
-    )
 
 
 def _describe_context(context: ActiveContext, full_texts: dict[int, str]) -> str:

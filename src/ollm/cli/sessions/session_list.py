@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ollm.app import ProcessScope, WorkspaceScope
-    from ollm.domain.session import ChatSession
 
 
 class SessionListItem(Data, frozen=True):
@@ -47,18 +46,26 @@ class SessionList:
     def _load_local(self) -> list[SessionListItem]:
         if not self._has_sessions():
             return []
-        context = self._scope.context
+        context, items = self._scope.context, list[SessionListItem]()
         copied, one_shots = context.load_origins(), context.list_one_shot_ids()
-
-        def describe(record: ChatSession) -> str:
+        for record, count in context.list_counted_sessions():
             moved = f"moved from {record.workspace}" if context.is_former(record.workspace) else ""
-            return f"from {copied[record.session_id]}" if record.session_id in copied else moved
-
-        name = self._scope.name_worktree
-        return [
-            make_item(record, count, describe(record), record.session_id in one_shots, name(record.workspace))
-            for record, count in context.list_counted_sessions()
-        ]
+            worktree = self._scope.name_worktree(record.workspace)
+            one = SessionListItem(
+                session_id=record.session_id,
+                title=f"[{worktree}] {record.title}" if worktree else record.title,
+                model=record.model,
+                updated_at=record.updated_at,
+                archived=record.status == "archived",
+                messages=count,
+                last=extract_last_words(record.recent_messages),
+                preview=record.summary,
+                origin=f"from {copied[record.session_id]}" if record.session_id in copied else moved,
+                one_shot=record.session_id in one_shots,
+                parent=record.parent,
+            )
+            items.append(one)
+        return items
 
     def _has_sessions(self) -> bool:
         from ollm.store.workspace_place import ensure_workspace_directory
@@ -83,35 +90,18 @@ def load_archived_items(process: ProcessScope, workspace: Path) -> list[SessionL
         return []
     from ollm.archive.listing import describe_place, list_workspace_rows
 
-    return [make_archived_item(row, describe_place(row)) for row in list_workspace_rows(process, str(workspace))]
-
-
-def make_item(record: ChatSession, count: int | None, origin: str, one_shot: bool, worktree: str) -> SessionListItem:
-    return SessionListItem(
-        session_id=record.session_id,
-        title=f"[{worktree}] {record.title}" if worktree else record.title,
-        model=record.model,
-        updated_at=record.updated_at,
-        archived=record.status == "archived",
-        messages=count,
-        last=extract_last_words(record.recent_messages),
-        preview=record.summary,
-        origin=origin,
-        one_shot=one_shot,
-        parent=record.parent,
-    )
-
-
-def make_archived_item(row: dict[str, Any], place: str) -> SessionListItem:
-    return SessionListItem(
-        session_id=row["sessionId"],
-        title=f"☁ {row['title'] or '(no title)'}",
-        model=row["model"],
-        updated_at=parse_epoch_ms(row["lastActivity"]),
-        messages=row["messageCount"],
-        origin=f"from the archive: {place}",
-        one_shot=row["origin"] == "one-shot",
-    )
+    return [
+        SessionListItem(
+            session_id=row["sessionId"],
+            title=f"☁ {row['title'] or '(no title)'}",
+            model=row["model"],
+            updated_at=parse_epoch_ms(row["lastActivity"]),
+            messages=row["messageCount"],
+            origin=f"from the archive: {describe_place(row)}",
+            one_shot=row["origin"] == "one-shot",
+        )
+        for row in list_workspace_rows(process, str(workspace))
+    ]
 
 
 def extract_last_words(messages: Sequence[dict[str, Any]]) -> str:

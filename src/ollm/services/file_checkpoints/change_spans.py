@@ -276,7 +276,8 @@ class ChangeSpans:
 
     def _write_record(self, session_id: str, **fields: Any) -> CheckpointRecord:
         records = CheckpointRecords(self.objects, session_id)
-        record = CheckpointRecord(number=records.next_number(), started=format_stamp(self._clock()), **fields)
+        number = max((record.number for record in records.load()), default=0) + 1
+        record = CheckpointRecord(number=number, started=format_stamp(self._clock()), **fields)
         records.add(record)
         return record
 

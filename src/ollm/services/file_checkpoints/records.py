@@ -78,9 +78,6 @@ class CheckpointRecords:
     def add(self, record: CheckpointRecord) -> None:
         self._objects.append_line(self.session_id, msgspec.json.encode(record))
 
-    def next_number(self) -> int:
-        return max((record.number for record in self.load()), default=0) + 1
-
     def drop_before(self, number: int) -> None:
         """Drop the records before a number, and leave a `pruned` mark."""
         records = self.load()

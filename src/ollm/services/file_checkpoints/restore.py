@@ -277,10 +277,6 @@ def remove_journal(objects: FileObjects) -> None:
     sync_directory(objects.folder)
 
 
-def make_journal_steps(plan: RestorePlan) -> list[tuple[bytes, TreeEntry | None, TreeEntry | None]]:
-    return [(os.fsencode(step.path), step.before, step.after) for step in plan.disk_steps]
-
-
 def list_changes(journal: RestoreJournal) -> list[PathChange]:
     return [PathChange(os.fsdecode(path), before, after) for path, before, after in journal.steps]
 

@@ -30,7 +30,6 @@ from ollm.services.file_checkpoints.restore import (
     list_changes,
     list_unsaved,
     make_editor_change,
-    make_journal_steps,
     open_below,
     peek_journal,
     remove_journal,
@@ -222,7 +221,7 @@ class FileCheckpoints(ChangeSpans):
                 scope=scope,
                 kind=kind,
                 left=len(plan.skipped),
-                steps=make_journal_steps(plan),
+                steps=[(os.fsencode(step.path), step.before, step.after) for step in plan.disk_steps],
             )
             self._restore_id = journal.id
             write_journal(self.objects, journal)

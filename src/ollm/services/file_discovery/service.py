@@ -27,11 +27,12 @@ from ollm.services.file_discovery.rules import (
     GitFinder,
     IgnoreRule,
     Matcher,
+    RuleReader,
     Signature,
     parse_ignore_rules,
     read_signature,
 )
-from ollm.services.file_discovery.walk import DirectoryListing, Explanation, Walk, explain_path, make_walk
+from ollm.services.file_discovery.walk import DirectoryListing, Explanation, Walk, explain_path
 from ollm.system.folders import CLOCK_STEP_NANOSECONDS, FolderMemory
 
 if TYPE_CHECKING:
@@ -336,7 +337,9 @@ class FileDiscoveryService:
         return IgnorePatterns(flatten_rules(walk.reader.rules, walk.reader.offset), root)
 
     def _make_walk(self, options: DiscoveryOptions) -> Walk:
-        return make_walk(options, self._git, self._settings.builtin_ignores)
+        within = os.path.realpath(options.within) if options.within else None
+        reader = RuleReader(options.root, self._git.find_info(options.root), within)
+        return Walk(options, reader, reader.read_top_layers(self._settings.builtin_ignores))
 
     def _warn(self, walk: Walk) -> None:
         for bad in walk.reader.bad:

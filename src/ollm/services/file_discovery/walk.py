@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path, PurePath
 
 from ollm.domain.files import DiscoveryOptions, EntryType
 from ollm.domain.struct import Data
 from ollm.services.file_discovery.patterns import compile_globs
 from ollm.services.file_discovery.rules import (
-    GitFinder,
     IgnoreRule,
     RuleLayers,
     RuleReader,
@@ -182,12 +181,6 @@ class Walk:
         seen = identity in self._seen_by_link
         self._seen_by_link.add(identity)
         return not seen
-
-
-def make_walk(options: DiscoveryOptions, git: GitFinder, builtin_ignores: Iterable[str]) -> Walk:
-    within = os.path.realpath(options.within) if options.within else None
-    reader = RuleReader(options.root, git.find_info(options.root), within)
-    return Walk(options, reader, reader.read_top_layers(builtin_ignores))
 
 
 def _has_dotted(names: list[str]) -> bool:
