@@ -89,7 +89,9 @@ class Terminal:
         return 128 + self._ending.signal if self._ending.signal else ExitCode.DONE
 
     async def _run_sessions(self) -> None:
-        if self._should_pick() and not await self._pick_session():
+        start = self._start
+        is_named = start.new or start.session or start.newest or start.text or start.bare
+        if (start.pick or not is_named) and not await self._pick_session():
             return
         if not self._plain and not self._process.home.input_history.exists():
             print(wrap_words(WELCOME_TEXT), end="\n\n")
@@ -198,7 +200,9 @@ class Terminal:
         async with self._open_conversation() as conversation:
             from ollm.runtime.conversation import LocalConversation
 
-            tune_garbage_collection()
+            if not gc.get_freeze_count():  # what starting made stays, and what a conversation leaves goes soon
+                gc.freeze()
+                gc.set_threshold(GC_THRESHOLD_OBJECTS)
             if isinstance(conversation, LocalConversation):
                 self._late = conversation.parts.stream.unheard
             try:
@@ -244,10 +248,6 @@ class Terminal:
         from ollm.store.workspace_place import find_database
 
         return find_database(self._scope.main, self._process.home) is not None
-
-    def _should_pick(self) -> bool:
-        start = self._start
-        return start.pick or not (start.new or start.session or start.newest or start.text or start.bare)
 
     async def _pick_session(self) -> bool:
         choice = await self._choose_session(without=None)
@@ -300,13 +300,6 @@ def keep_unsent(get_waiting: Callable[[], Sequence[str | None]]) -> Iterator[Non
     except (NoServerError, ModelError) as error:
         error.unsent = "\n\n".join(filter(None, get_waiting()))
         raise
-
-
-def tune_garbage_collection() -> None:
-    """Exclude startup objects from garbage collection, and collect a conversation's garbage soon."""
-    if not gc.get_freeze_count():
-        gc.freeze()
-        gc.set_threshold(GC_THRESHOLD_OBJECTS)
 
 
 def load_screen_settings(process: ProcessScope) -> ScreenSettings:

@@ -150,7 +150,9 @@ class _TreeReader:
         if kind is not None and (named := self._name_definition(node, kind, scope)):
             found = self._add(node, outer or node, *named)
             if self._language.is_container(node.type):
-                self._visit_body(node, found.full_name, depth)
+                bodies = map(node.child_by_field_name, ("body", "value", "type"))
+                if (body := next(filter(None, bodies), None)) is not None:
+                    self._visit_children(body, found.full_name, None, depth + 1)
             elif held := self._find_members(node, found.kind):
                 self._visit_children(held, found.full_name, None, depth + 1)
             return
@@ -159,11 +161,6 @@ class _TreeReader:
         if node.type in self._language.wrappers or node.is_error:
             alone = node.type in _CARRIERS or (node.type in _DECLARATIONS and node.named_child_count == 1)
             self._visit_children(node, scope, (outer or node) if alone else None, depth)
-
-    def _visit_body(self, node: Node, scope: str, depth: int) -> None:
-        body = next((found for field in ("body", "value", "type") if (found := node.child_by_field_name(field))), None)
-        if body is not None:
-            self._visit_children(body, scope, None, depth + 1)
 
     def _visit_called(self, node: Node, depth: int) -> None:
         """Visit functions that are called or passed in place: `(function () { … })()`."""

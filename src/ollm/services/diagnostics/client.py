@@ -191,7 +191,8 @@ class LanguageClient:
             return False
         self._unasked_bytes = 0
         if file is None:
-            self._close_oldest()
+            while len(self.files) >= MAX_OPEN_FILES:
+                self._close_file(min(self.files, key=lambda name: self.files[name].sent))
             self.files[name] = OpenFile(text=text, version=1, sent=now, stamp=read_stamp(path))
             language = self.server.language.suffixes.get(path.suffix.lower(), self.server.language.name)
             document = {"uri": uri, "languageId": language, "version": 1, "text": text}
@@ -285,10 +286,6 @@ class LanguageClient:
     def _check_alive(self) -> None:
         if self.gone:
             raise ServerGoneError(self.gone)
-
-    def _close_oldest(self) -> None:
-        while len(self.files) >= MAX_OPEN_FILES:
-            self._close_file(min(self.files, key=lambda name: self.files[name].sent))
 
     def _close_file(self, name: str) -> None:
         del self.files[name]

@@ -335,12 +335,9 @@ def _read_config(root: str, home: str, config_home: str) -> tuple[str, bool]:
 
     said = dict(read_git_settings(home, directory=root) or ())
     named = said.get("core.excludesfile")
-    excludes_file = _expand_home(named, root, home) if named else f"{config_home}/git/ignore"
+    named = os.path.join(home, named[2:]) if named and named.startswith("~/") else named
+    excludes_file = os.path.join(root, named) if named else f"{config_home}/git/ignore"
     return excludes_file, said.get("core.ignorecase", "") in ("true", "yes", "1")
-
-
-def _expand_home(named: str, root: str, home: str) -> str:
-    return os.path.join(home, named[2:]) if named.startswith("~/") else os.path.join(root, named)
 
 
 class RuleLayers:
