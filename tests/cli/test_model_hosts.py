@@ -240,6 +240,22 @@ async def test_ollama_serves_the_window_of_the_modelfile_or_one_that_suffices(
     assert ("num_ctx of its Modelfile" if parameters else "reloads the model, loaded with 4096") in doctor.out
 
 
+async def test_a_model_that_is_unloaded_for_another_one_is_loaded_again(tmp_path: Path) -> None:
+    async with Router() as server:
+
+        def answer(_: Request) -> Answer:
+            if len(server.chats) > 1:
+                return Answer(text="Hello.")
+            server.states["small"] = "unloaded"
+            return Answer(status=500, body={"error": {"message": "proxy error: Could not establish connection"}})
+
+        server.script = answer
+        runner = Runner(tmp_path, server)
+        done = await runner.run("-p", "hi", "-m", "small")
+
+    assert (done.code, done.out, len(server.chats)) == (0, "Hello.\n", 2), done.err
+
+
 async def test_a_server_behind_a_proxy_that_is_gone_for_a_moment_is_not_taken_for_a_small_one(tmp_path: Path) -> None:
     async with Router(["Hello."]) as server:
         runner = Runner(tmp_path, server)

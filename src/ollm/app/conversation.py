@@ -17,6 +17,7 @@ from ollm.domain.context import make_note_entry
 from ollm.domain.errors import ModelError, NoServerError, OllmError
 from ollm.domain.events import PrefillProgress
 from ollm.domain.lazy import Lazy
+from ollm.providers.base import is_called, name_model
 from ollm.providers.window import explain_window
 from ollm.runtime.base import Attachment, ConversationOptions, build_message_parts
 from ollm.runtime.changes import update_tools
@@ -84,7 +85,7 @@ class ConversationScope:
             storage.keep_mode(resumed.session)
         model = await self.choose_model(resumed)
         if model.facts.chats_only:
-            storage.notices.append(CHATS_ONLY.format(model.name))
+            storage.notices.append(CHATS_ONLY.format(name_model(model.name)))
         else:
             await self.add_project_map(model.window)
         parts = self.build_parts(model)
@@ -140,8 +141,8 @@ class ConversationScope:
         self.stack.push_async_callback(model.provider.close)
         if told := explain_window(model.window, model.said_window):
             self.storage.notices.append(told)
-        if resumed and resumed.session.model not in ("", model.name):
-            self.storage.notices.append(f"This session used {resumed.session.model}; continuing with {model.name}.")
+        if resumed and resumed.session.model and not is_called(model.name, before := name_model(resumed.session.model)):
+            self.storage.notices.append(f"This session used {before}; continuing with {name_model(model.name)}.")
         return model
 
     def create_observers(self, parts: ConversationParts, resumed_at: int) -> list[TurnObserver]:

@@ -137,8 +137,8 @@ async def import_card(process: ProcessScope, card: SharedCard, name: str | None)
     known = process.model_facts.get(model.facts.key)
     if known.probed:
         raise UsageError(
-            f"{model.name} was measured here ({known.probed}), which counts more than a card.",
-            action=f"To measure it again: `ollm models probe {model.name}`.",
+            f"{name_model(model.name)} was measured here ({known.probed}), which counts more than a card.",
+            action=f"To measure it again: `ollm models probe {name_model(model.name)}`.",
         )
     theirs = msgspec.convert({**card.facts, "key": known.key}, ModelFacts)
     tested = known.server is not None and not known.imported  # by `ollm doctor --model`

@@ -215,7 +215,7 @@ async def _inspect_roles(process: ProcessScope) -> dict[str, str]:
             model = await process.model_chooser.choose(role=server)
             with suppress(ModelError):  # it answers
                 await model.provider.models()
-            found[role] = f"{model.name} at {model.provider.base_url}"
+            found[role] = f"{name_model(model.name)} at {model.provider.base_url}"
             await model.provider.close()
         except OllmError as error:
             found[role] = str(error)

@@ -25,6 +25,7 @@ from ollm.cli.options import (
 from ollm.cli.text_printer import show_waiting
 from ollm.domain.model_facts import CARD_FIELDS
 from ollm.domain.text import format_seconds
+from ollm.providers.base import name_model
 from ollm.providers.local_models.model_files import CatalogueModel, ModelFile
 from ollm.providers.local_models.model_store import ModelStore
 from ollm.system.install_command import describe_extra_install
@@ -55,7 +56,13 @@ def list_models(as_json: bool) -> None:
     for server in document["servers"]:
         place = f"{server['label']} at {server['baseUrl']}"
         rows += [
-            (m["name"], format_size(m["size"]), f"{m['window']:,}" if m["window"] else "", place, m["state"])
+            (
+                name_model(m["name"]),
+                format_size(m["size"]),
+                f"{m['window']:,}" if m["window"] else "",
+                place,
+                m["state"],
+            )
             for m in server["models"]
         ]
     rows += [

@@ -208,6 +208,8 @@ class ServerProvider(Provider):
                 {"model": model, "instance_id": model, "stream": False, **fields},
                 model,
             )
+            while "watch" in self.pages and not await self._is_gone(model):
+                pass
 
     async def _load_and_watch(self, model: str) -> None:
         begun, entry = False, (await self._list_entries()).get(model, {})
@@ -269,18 +271,31 @@ class ServerProvider(Provider):
                     await self.set_loaded(model, loaded=True)
             except OllmError as error:
                 restarts = self._heard is not None and self.name != "embedded"  # whose process is started anew
-                if answered or monotonic() - begin > SECONDS_TO_RETRY[restarts] or not is_passing(error):
+                if answered or monotonic() - begin > SECONDS_TO_RETRY[restarts]:
+                    raise
+                if not is_passing(error) and not await self._lost_model(error, model):
                     raise
                 self._heard = None if self._heard is None else 0.0
                 yield ProgressPiece(stage="connecting")
             await asyncio.sleep(LOADING_SECONDS)
 
+    async def _lost_model(self, error: OllmError, model: str) -> bool:
+        """Return True if the server unloaded the model while the request came, for another one or by hand."""
+        if "watch" not in self.pages or not isinstance(error, ModelError) or error.status != 500:
+            return False
+        return await self._is_gone(model)
+
+    async def _is_gone(self, model: str, after: float = LOADING_SECONDS) -> bool:
+        """Return True if the server unloaded the model. Its process may take a moment to end."""
+        await asyncio.sleep(after)
+        (info,) = await self.add_states([ModelInfo(name=model)])
+        return info.state in NOT_LOADED
+
     async def _is_unloaded(self, model: str) -> bool:
         """Return True if the model is not in memory. The server is asked only after a pause."""
         if not self._heard or monotonic() - self._heard < COLD_SECONDS:
             return self._heard == 0
-        (info,) = await self.add_states([ModelInfo(name=model)])
-        return info.state in NOT_LOADED
+        return await self._is_gone(model, after=0)
 
     def _decode_chunk(self, data: bytes | str) -> dict[str, Any]:
         """Decode a part of an answer. An error in mid-stream has status 200."""

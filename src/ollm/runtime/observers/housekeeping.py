@@ -10,6 +10,7 @@ from ollm.domain.errors import OllmError
 from ollm.domain.events import Event, Notice
 from ollm.domain.model_facts import Source
 from ollm.domain.text import format_count
+from ollm.providers.base import name_model
 from ollm.runtime.base import ChangeWatch, TurnObserver, TurnReport, WriteFacts
 from ollm.runtime.parts import ConversationState
 from ollm.runtime.prompt.prompt import Prompt
@@ -91,14 +92,14 @@ class ModelFactsObserver(TurnObserver):
         if self._prompt.window_learnt and self._prompt.model.window < self._state.model.window:
             self._state.model.set_served_window(self._prompt.model.window)
         if news := self._state.model.pictures.take_news():
-            self._emit(Notice(level="warning", text=f"{self._state.model.name}: {news}"))
+            self._emit(Notice(level="warning", text=f"{name_model(self._state.model.name)}: {news}"))
         facts, known = self._state.model.facts, self._state.model.known
         if not (changes := facts.list_changes(known)):
             return
         speeds = () if known.prefill_per_second is None else ("prefill_per_second", "decode_per_second")
         told = {name: value for name, value in changes.items() if name not in speeds}
         if news := describe_changes(told, self._state.model.advice):
-            self._emit(Notice(level="info", text=f"{self._state.model.name}: {news}"))
+            self._emit(Notice(level="info", text=f"{name_model(self._state.model.name)}: {news}"))
         self._state.model.known = facts
         self._write(facts.key, changes, SOURCES | (TEMPLATE_SOURCES if changes.get("faults") else {}))
 
