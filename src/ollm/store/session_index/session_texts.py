@@ -13,13 +13,13 @@ from statistics import fmean, pstdev
 from typing import TypeAlias
 
 from ollm.store.session_index.database import run_transaction
-from ollm.store.session_index.excerpts import IndexedText, stem_words
+from ollm.store.session_index.excerpts import IndexedText
 from ollm.store.session_index.index import SessionIndex
-from ollm.store.session_index.search import create_vocabulary, find_words
+from ollm.store.session_index.search import create_vocabulary, find_longer_words, find_words
 from ollm.store.session_index.words import (
     MIN_PREFIX_CHARS,
     ROLES,
-    has_digit,
+    SearchWord,
     make_role_mark,
     make_session_mark,
     quote_phrase,
@@ -28,8 +28,6 @@ from ollm.store.session_index.words import (
 
 NEIGHBOUR_ROWS = 12
 MAX_LIKE_TERMS = 12
-MIN_FORM_SHARE, MIN_FORM_CHARS = 0.75, 4  # letters that two forms of a word share
-MIN_BEGINNING_CHARS = 6  # A shorter word also begins many that have nothing to do with it.
 MIN_LIKENESS = 70  # of 100, from which on a word is offered as a similar one
 SCAN_SECONDS = 0.5
 REFRESH_SECONDS = 5.0  # of CPU time
@@ -120,20 +118,14 @@ class SessionTexts:
         return self.read([found[0]])[0].number if found else 0
 
     def find_forms(self, word: str) -> list[str]:
-        """List indexed words that differ from this one in few last letters, or, if it is long, that begin with it. For
-        several words only the last one may differ."""
+        """List indexed words that begin like this one, or like most of it. For several words only the last may
+        differ."""
         leading, blank, ending = word.rpartition(" ")
-        stem = stem_words([ending]).get(ending, ending)
         if len(word) < MIN_PREFIX_CHARS:
             return []
-        create_vocabulary(self.connection)
-        query = "SELECT term FROM temp.vocabulary WHERE term >= ? AND term < ?"
-        shared = stem[: max(MIN_PREFIX_CHARS, math.ceil(MIN_FORM_SHARE * len(stem)))]
-        found = [term for (term,) in self.connection.execute(query, (shared, shared + "\U0010ffff"))]
-        longer = ending if len(word) >= MIN_BEGINNING_CHARS or has_digit(word) else "\0"
-        near = [term for term in found if term.startswith(longer) or _is_form(stem, term)]
-        ordered = sorted(near, key=lambda term: abs(len(term) - len(stem)))[:MAX_LIKE_TERMS]
-        return [leading + blank + form for form in find_words(ordered)]
+        found = find_longer_words(self.connection, SearchWord(leading, ending)) or []
+        forms = [phrase.strip('"').strip() for phrase in found]
+        return sorted(forms, key=lambda form: abs(len(form) - len(word)))[:MAX_LIKE_TERMS]
 
     def find_similar(self, words: Sequence[str]) -> list[str]:
         """List words of this session that look like one of these, as far as a bounded time allows."""
@@ -194,11 +186,6 @@ class SessionTexts:
         by_chance = math.sqrt(2 * math.log(len(near)))  # deviations that the nearest of so many has anyway
         found = [row for row in near if likeness[row] > mean + by_chance * spread]
         return sorted(found, key=lambda row: -likeness[row])[:limit]
-
-
-def _is_form(one: str, other: str) -> bool:
-    shared = max(MIN_FORM_CHARS, math.ceil(MIN_FORM_SHARE * max(len(one), len(other))))
-    return len(other) >= shared and one[:shared] == other[:shared]
 
 
 def pack_signs(vector: Vector) -> bytes:
