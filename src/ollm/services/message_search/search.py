@@ -16,7 +16,14 @@ import msgspec
 
 from ollm.domain.struct import Data
 from ollm.domain.text import shorten_line
-from ollm.store.session_index.excerpts import IndexedText, Match, find_matches, make_excerpt, show_matches
+from ollm.store.session_index.excerpts import (
+    IndexedText,
+    Match,
+    choose_window,
+    find_matches,
+    make_excerpt,
+    show_matches,
+)
 from ollm.store.session_index.session_texts import SessionTexts, Vector
 from ollm.store.session_index.words import UNSPACED, fold_text, has_digit, is_picture, quote_phrase
 
@@ -68,7 +75,7 @@ class Query(Data, frozen=True):
         """The words that are not very common, or all if there are no others."""
         return [term for term in self.terms if term.weight] or self.terms
 
-    def weigh(self, found: set[str]) -> float:
+    def weigh(self, found: frozenset[str]) -> float:
         """Return the share of the query that a passage with these phrases covers, or 0 if it is too small."""
         counting, held = self.counting, [term for term in self.terms if found.intersection((term.phrase, *term.forms))]
         if not counting[0].weight:
@@ -161,16 +168,14 @@ def _make_term(texts: SessionTexts, word: str, *, is_pair: bool = False) -> Term
     common = max(MIN_COMMON, int(COMMON_SHARE * count))
     phrase = quote_phrase(" ".join(word) if is_pair else word)
     is_identifier = has_digit(word)
-    forms = [] if is_pair else [form for form in texts.find_forms(word) if form != word]
-    forms = [form for form in forms if form.startswith(word)] if is_identifier else forms
+    forms = () if is_pair else tuple(form for form in texts.find_forms(word) if form != phrase)
     own = texts.count_matches(phrase, common)
-    phrases = tuple(map(quote_phrase, forms))
-    held = own or (texts.count_matches(f"({' OR '.join(phrases)})", common) if phrases else 0)
+    held = own or (texts.count_matches(f"({' OR '.join(forms)})", common) if forms else 0)
     rarity = 0.0 if held > common else math.log((count + 1) / min(max(held, 1), count)) / math.log(count + 1)
     is_whole = is_pair or is_identifier or not word.isalnum()
     length_weight = 1.0 if is_whole else min(1.0, (len(word) - 1) / (FULL_WEIGHT_CHARS - 1))
     weight = rarity * length_weight * (INEXACT_WEIGHT if held and not own else 1.0)
-    return Term(word=word, phrase=phrase, forms=phrases, weight=weight, held=own > 0, is_pair=is_pair)
+    return Term(word=word, phrase=phrase, forms=forms, weight=weight, held=own > 0, is_pair=is_pair)
 
 
 def _find_matches(
@@ -187,7 +192,8 @@ def _find_matches(
         texts_by_row |= {text.row: text for text in candidates}
         phrases = [phrase for term in query.terms for phrase in (term.phrase, *term.forms)]
         found = find_matches([text.text for text in candidates], phrases)
-        passages = {text.row: _find_passage(query, one) for text, one in zip(candidates, found, strict=True)}
+        windows = (choose_window(matches, PASSAGE_WORDS, query.weigh) for matches in found)
+        passages = {text.row: ScoredPassage(*one) for text, one in zip(candidates, windows, strict=True)}
         passages = {row: one for row, one in passages.items() if one.share}
         weighed = {row: one.share * ROLE_WEIGHTS.get(texts_by_row[row].role, 1.0) for row, one in passages.items()}
         for row, passage in passages.items():
@@ -198,21 +204,6 @@ def _find_matches(
     late = {row for row in hits if is_late(texts_by_row[row])}
     ranked = sorted(hits, key=lambda row: (row in late, row not in leading, -scores[row]))[:limit]
     return [_make_match(texts_by_row[row], best[row]) for row in ranked]
-
-
-def _find_passage(query: Query, matches: Sequence[Match]) -> ScoredPassage:
-    """Find the part of a text that answers a query best."""
-    best, begin = ScoredPassage(0.0, ()), 0
-    seen: set[tuple[str, ...]] = set()
-    for end, match in enumerate(matches, start=1):
-        while matches[begin].place + PASSAGE_WORDS <= match.place:
-            begin += 1
-        held = {one.phrase for one in matches[max(begin, end - MAX_TERMS * MAX_TERMS) : end]}
-        if (key := tuple(sorted(held))) not in seen:
-            seen.add(key)
-            share = query.weigh(held)
-            best = max(best, ScoredPassage(share, matches[begin:end]), key=lambda one: one.share)
-    return best
 
 
 def _make_match(text: IndexedText, passages: Sequence[ScoredPassage]) -> MessageMatch:

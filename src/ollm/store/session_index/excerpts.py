@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 from unicodedata import normalize
 
@@ -65,16 +65,22 @@ def _iter_matches(stems: Sequence[str], wanted: dict[str, list[tuple[str, list[s
                 yield Match(place, 1 + len(rest), phrase)
 
 
-def choose_window(matches: Sequence[Match], words: int) -> Sequence[Match]:
-    """Choose the matches within so many words that have the most different phrases."""
-    begin, best, held = 0, (0, 0, 0), Counter[str]()
+def choose_window(
+    matches: Sequence[Match], words: int, weigh: Callable[[frozenset[str]], float] = len
+) -> tuple[float, Sequence[Match]]:
+    """Choose the matches within so many words whose different phrases weigh most. Returns that weight, and them."""
+    known: dict[frozenset[str], float] = {}
+    begin, best, held = 0, (0.0, 0, 0), Counter[str]()
     for end, match in enumerate(matches, start=1):
         held[match.phrase] += 1
         while matches[begin].place + words <= match.place:
             held[matches[begin].phrase] -= 1
             begin += 1
-        best = max(best, (len(+held), -begin, end))
-    return matches[-best[1] : best[2]]
+        phrases = frozenset(+held)
+        if phrases not in known:
+            known[phrases] = weigh(phrases)
+        best = max(best, (known[phrases], -begin, end))
+    return best[0], matches[-best[1] : best[2]]
 
 
 def locate_matches(text: str, matches: Sequence[Match]) -> list[Span]:
@@ -128,7 +134,7 @@ def make_excerpt(text: str, spans: Sequence[Span], chars: int, *, marked: bool =
 def show_matches(text: str, matches: Sequence[Match], words: int) -> tuple[str, list[Span]]:
     """Return the text in NFC, and the places of the matches in its best part of so many words."""
     text = normalize("NFC", text)
-    return text, locate_matches(text, choose_window(matches, words))
+    return text, locate_matches(text, choose_window(matches, words)[1])
 
 
 def stem_words(words: Sequence[str]) -> dict[str, str]:

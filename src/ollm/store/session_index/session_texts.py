@@ -118,14 +118,13 @@ class SessionTexts:
         return self.read([found[0]])[0].number if found else 0
 
     def find_forms(self, word: str) -> list[str]:
-        """List indexed words that begin like this one, or like most of it. For several words only the last may
-        differ."""
-        leading, blank, ending = word.rpartition(" ")
+        """List phrases of indexed words that begin like this one, or like most of it. Of several words only the last
+        may differ."""
+        leading, _, ending = word.rpartition(" ")
         if len(word) < MIN_PREFIX_CHARS:
             return []
         found = find_longer_words(self.connection, SearchWord(leading, ending)) or []
-        forms = [phrase.strip('"').strip() for phrase in found]
-        return sorted(forms, key=lambda form: abs(len(form) - len(word)))[:MAX_LIKE_TERMS]
+        return sorted(found, key=lambda phrase: abs(len(phrase) - len(word)))[:MAX_LIKE_TERMS]
 
     def find_similar(self, words: Sequence[str]) -> list[str]:
         """List words of this session that look like one of these, as far as a bounded time allows."""

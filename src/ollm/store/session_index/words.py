@@ -49,7 +49,7 @@ class SearchWord(NamedTuple):
 
     def make_phrase(self, ending: str) -> str:
         """Make the phrase with another last word."""
-        return quote_phrase(f"{self.leading} {ending}")
+        return quote_phrase(f"{self.leading} {ending}".strip())
 
     def begins_in(self, text: str) -> bool:
         """Return True if a folded text contains it at the start of a word."""
