@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from ollm.cli.options import complete_late
+from ollm.cli.commands import complete_late
 from ollm.cli.start import PICK_SESSION, ChatArguments, Question
 from ollm.domain.errors import ModelError, NoServerError, UsageError, WorkspaceBusyError
 

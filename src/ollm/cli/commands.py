@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -71,6 +71,15 @@ EPILOG = """`ollm` opens the chat, `ollm fix the bug` opens it with that message
 --debug with any command prints the log and full errors to stderr."""
 
 CommandTable = Mapping[str, tuple[str, ...]]  # name: `module:attribute`, help, and what a group runs when called alone
+
+
+def complete_late(name: str) -> Callable[..., Any]:
+    """Return a completer that is imported on first use."""
+
+    def complete(*given: Any) -> Any:
+        return getattr(import_module("ollm.cli.completion"), name)(*given)
+
+    return complete
 
 
 class LazyGroup(click.Group):

@@ -18,23 +18,14 @@ from ollm.system.terminal_text import escape_json, make_printable, wrap_words
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
-def complete_late(name: str) -> Callable[..., Any]:
-    """Return a completer that is imported on first use."""
-
-    def complete(*given: Any) -> Any:
-        from ollm.cli import completion
-
-        return getattr(completion, name)(*given)
-
-    return complete
-
-
 def shared_options(*names: str) -> Callable[[Command], Command]:
     """Add parameters that commands share: `session` (for `resolve_session_id`), `workspace` (for `resolve_workspace`),
     `yes` (for `confirm_or_fail`) and `json` (`as_json`)."""
 
     def decorate(command: Command) -> Command:
         import click
+
+        from ollm.cli.commands import complete_late
 
         complete = complete_late("complete_session")
         known: dict[str, Callable[[Command], Command]] = {
