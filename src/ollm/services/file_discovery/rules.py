@@ -35,10 +35,9 @@ Shape = Literal["name", "beginning", "ending"]
 
 
 class IgnoreRule(Data, frozen=True, gc=False):
-    """One line of an ignore file. `expression` matches paths from the top, `caseless` if compiled to ignore case;
-    `base` is the directory of the file. If the
-    rule is simple, a matching path has one of the `names`, or a name that begins or ends with one. Then most names can
-    be checked without the expression."""
+    """One line of an ignore file. `expression` matches paths from the top, `caseless` if it ignores case; `base`
+    is the directory of the file. If the rule is simple, a matching path has one of the `names`, or a name that begins
+    or ends with one. Then most names can be checked without the expression."""
 
     expression: bytes
     caseless: bytes
