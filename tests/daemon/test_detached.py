@@ -1,10 +1,13 @@
 """Turns that run on without a terminal: `ollm -p --detach`, and `ollm sessions attach`."""
 
 import asyncio
+import json
 import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+
+import pytest
 
 from tests.cli.terminal import CTRL_D, at_terminal
 from tests.daemon.running import WRITE, Daemon, daemon
@@ -52,3 +55,33 @@ async def test_a_detached_turn_goes_on_and_its_question_waits(tmp_path: Path) ->
 async def test_only_a_plain_prompt_is_detached(tmp_path: Path) -> None:
     async with daemon(tmp_path) as found:
         assert "--detach needs -p" in await run(found, "-p", "hi", "--detach", "--check", "true", code=2)
+
+
+TELL = """#!/bin/sh
+cat >> "$HOME/told"
+echo >> "$HOME/told"
+"""
+
+
+@pytest.mark.parametrize("contents", [False, True])
+async def test_a_program_of_the_user_is_told_of_questions_and_ends(tmp_path: Path, contents: bool) -> None:
+    program, told = tmp_path / "tell; touch pwned", tmp_path / "told"
+    program.write_text(TELL)
+    program.chmod(0o755)
+    (tmp_path / ".ollm").mkdir(mode=0o700)
+    settings = {"notify": {"command": [str(program), "$(touch pwned)"], "contents": contents}}
+    (tmp_path / ".ollm" / "config.yaml").write_text(json.dumps(settings))
+    async with daemon(tmp_path, [WRITE, "Written."]) as found:
+        session = (await run(found, "-p", "write it", "--detach")).strip()
+        lines: list[str] = []
+        while len(lines) < 2:
+            await asyncio.sleep(0.05)
+            lines = told.read_text().splitlines() if told.exists() else []
+            for question in (await found.ask("GET", f"/sessions/{session}/status")).json["questions"]:
+                answer = f"/sessions/{session}/confirmations/{question['correlationId']}"
+                await found.ask("POST", answer, {"approved": True})
+        asks, ended = sorted(map(json.loads, lines), key=lambda one: str(one["event"]))
+    assert asks["sessionId"] == ended["sessionId"] == session
+    assert (asks["event"], asks["tool"], ended["event"], ended["reason"]) == ("asks", "write_file", "ended", "answered")
+    assert ("new.txt" in lines[0]) is contents, "what it asks about is told only if that is set"
+    assert not list(tmp_path.rglob("pwned"))

@@ -34,6 +34,7 @@ USER_ONLY_KEYS = (
     "extensions",
     "sessions",
     "daemon",
+    "notify",
     "sandbox",
     "checkpoints",
     "workspace",

@@ -334,6 +334,15 @@ class DaemonSettings(Data, frozen=True):
         return bool(self.public_url or self.port)
 
 
+class NotifySettings(Data, frozen=True):
+    """A command that the daemon runs when a session asks or a turn ends; see docs/remote.md."""
+
+    command: Annotated[
+        tuple[str, ...], Meta(description="Program and arguments; it reads JSON. No shell runs it.")
+    ] = ()
+    contents: Annotated[bool, Meta(description="Tell it the question and the command, or the error, too.")] = False
+
+
 class ExtensionSettings(Data, frozen=True):
     enabled: Annotated[tuple[str, ...], Meta(description="Enabled extensions.")] = ()
 
@@ -464,6 +473,7 @@ class Settings(Data, frozen=True):
     roles: RoleSettings = RoleSettings()
     resume: ResumeSettings = ResumeSettings()
     daemon: DaemonSettings = DaemonSettings()
+    notify: NotifySettings = NotifySettings()
     screen: ScreenSettings = ScreenSettings()
     workspace: WorkspaceSettings = WorkspaceSettings()
     worktree: WorktreeSettings = WorktreeSettings()

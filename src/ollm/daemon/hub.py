@@ -106,9 +106,14 @@ class DaemonSession:
     """An open conversation with its newest events, its questions and its turn."""
 
     def __init__(
-        self, conversation: LocalConversation, workspace: Path, stack: AsyncExitStack, feed: EventFeed
+        self,
+        conversation: LocalConversation,
+        workspace: Path,
+        stack: AsyncExitStack,
+        feed: EventFeed,
+        notify: Callable[[DaemonSession, Event], None],
     ) -> None:
-        self._feed = feed
+        self._feed, self._notify = feed, notify
         self.conversation = conversation
         self.workspace = workspace
         self.log = EventLog()
@@ -214,6 +219,7 @@ class DaemonSession:
         frame = EventFrame(event)
         self.log.add(event.seq, frame)
         self._feed.add(self._feed.last + 1, frame)
+        self._notify(self, event)
 
     @property
     def idle(self) -> bool:
@@ -234,10 +240,15 @@ class DaemonSession:
 
 
 class Hub:
-    """One per daemon. `opener` builds a conversation."""
+    """One per daemon. `opener` builds a conversation, and `notify` is called with each event."""
 
-    def __init__(self, opener: Opener, limits: HubLimits) -> None:
-        self._opener = opener
+    def __init__(
+        self,
+        opener: Opener,
+        limits: HubLimits,
+        notify: Callable[[DaemonSession, Event], None] = lambda _held, _event: None,
+    ) -> None:
+        self._opener, self._notify = opener, notify
         self._limits = limits
         self._held: dict[str, DaemonSession] = {}
         self._feed = EventFeed()
@@ -270,7 +281,7 @@ class Hub:
         try:
             conversation = await stack.enter_async_context(self._opener(options))
             conversation.idle.is_busy_elsewhere = lambda: any(other.running for other in self._held.values())
-            held = DaemonSession(conversation, options.workspace, stack, self._feed)
+            held = DaemonSession(conversation, options.workspace, stack, self._feed, self._notify)
             await conversation.create_session()
         except BaseException:
             await stack.aclose()

@@ -32,6 +32,7 @@ from ollm.daemon.application import build_application
 from ollm.daemon.auth import WebAccess, WebState, parse_origin, read_state, write_state
 from ollm.daemon.bodies import make_problem
 from ollm.daemon.hub import Hub, HubLimits
+from ollm.daemon.notify import make_notifier
 from ollm.daemon.places import DaemonProcess, RunFiles
 from ollm.daemon.service import DaemonService
 from ollm.daemon.transcript import prepare_rendering
@@ -267,8 +268,10 @@ async def serve(process: ProcessScope, *, tcp: bool) -> None:
         port = LoopbackPort(files, token, settings.port)
         stack.callback(port.end_logins)
         sockets = [bind_unix(files), *([port.bind()] if tcp or settings.opens_port or port.is_awaited else [])]
-        hub = Hub(open_conversation, make_limits(settings))
-        web = WebAccess(files.web_file, port.open, public=parse_origin(settings.public_url))
+        public = parse_origin(settings.public_url)
+        notify = make_notifier(process.settings.notify, process.environment, public)
+        hub = Hub(open_conversation, make_limits(settings), notify)
+        web = WebAccess(files.web_file, port.open, public=public)
         server = DaemonServer(build_server_config(build_application(DaemonService(process, hub), token, web)))
         port.listen = server.add_socket
         port.write_pid_file()
