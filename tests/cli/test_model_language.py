@@ -180,6 +180,9 @@ HOSTILE = {
         {"reasoning_content": "a", "reasoning": "b"},
     ],
     "an end alone": [{"content": "</think>\n\nI look."}],
+    "nothing but an end": [{"content": "</think>"}],
+    "no end": [{"content": f"<think>\n{prose(500)}"}],
+    "details without a form": [{"reasoning": "I look", "reasoning_details": ["encrypted", None, {"text": 5}]}],
 }
 
 
@@ -196,7 +199,7 @@ async def test_odd_thinking_breaks_nothing_and_is_kept(tmp_path: Path, deltas: l
     assert "Traceback" not in first.err + second.err
     (session,) = runner.sessions()
     kept = "".join(part.get("text", "") for message in session["messages"] for part in message["parts"])
-    said = [value for delta in deltas for value in delta.values()]
+    said = [value for delta in deltas for name, value in delta.items() if name != "reasoning_details"]
     texts = [value if isinstance(value, str) else json.dumps(value, separators=(",", ":")) for value in said]
     assert all(text in kept for text in [*texts, "Thought after the call."])
 
@@ -329,6 +332,7 @@ class Templated(ScriptedServer):
     hides_system = False  # once the last message is a result
     refuses_schemas = False
     busy = False
+    silent = 0  # the status of a page about the model that does not answer
 
     def _llama_page(self, request: Request) -> Any:
         if request.path == "/props":
@@ -338,6 +342,8 @@ class Templated(ScriptedServer):
         return super()._llama_page(request)
 
     def page(self, request: Request) -> tuple[int, Any]:
+        if self.silent and request.path == "/props":
+            return self.silent, {"error": {"message": "busy"}}
         if request.path == "/apply-template" and (self.busy or self._refuses(request)):
             return 503 if self.busy else 400, TEMPLATE_ERROR
         return super().page(request)
@@ -374,6 +380,23 @@ async def test_a_template_that_drops_tools_is_found_beside_the_first_answer(tmp_
     assert "tools" not in server.chats[-1]
     assert "Tools:" in server.chats[-1]["messages"][0]["content"]
     assert server.chats[-1]["messages"][0]["role"] == ("user" if server.refuses_system else "system")
+
+
+@pytest.mark.parametrize("status", [404, 503])
+async def test_a_page_that_does_not_answer_changes_neither_the_window_of_a_session_nor_what_was_learnt(
+    tmp_path: Path, status: int
+) -> None:
+    async with Templated(["Hi.", "Hi.", "Hi."], kind="llama.cpp", models=("big-30b",), window=16384) as server:
+        runner = Runner(tmp_path, server)
+        turns = []
+        for server.silent in (0, status, 0):
+            more = ("--continue",) if turns else ()
+            turns.append(await runner.run("-p", "Hello", "-o", "stream-json", *more))
+
+    events = [json.loads(line) for turn in turns for line in turn.out.splitlines()]
+    assert {event["limit"] for event in events if event["type"] == "context-usage"} == {int(0.85 * 16384)}
+    assert [turn.err.count("its chat template") for turn in turns[1:]] == [0, 0]
+    assert all("tools" not in chat for chat in server.chats[1:])
 
 
 async def test_a_template_that_a_busy_server_does_not_render_teaches_nothing(tmp_path: Path) -> None:

@@ -75,6 +75,7 @@ class OpenAICompatible(ServerProvider):
         self.name = name
         self.slots = 0  # requests at a time, as far as the server said
         self.described: ModelInfo | None = None  # what the server last said of its model
+        self.is_silent = False  # its page about the model did not answer, so that its window is not known
         self._api = api
         self._listing: Any = None
         self._encoded = MessageEncoder()
@@ -133,6 +134,9 @@ class OpenAICompatible(ServerProvider):
         if page is None:
             return info if info.window else await self._ask_other_pages(info)
         details = await self._exchange.try_request_json("GET", self.locate(page, info.name))
+        self.is_silent = details is None
+        if self.is_silent:
+            return info
         self.slots = as_int(as_mapping(details).get("total_slots"))
         self.described = add_server_details(info, self.kind or "other", details)
         return self.described

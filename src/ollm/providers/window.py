@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from ollm.config.settings import ProviderSettings
 from ollm.providers.base import Provider
 
@@ -28,12 +30,15 @@ def explain_small_window(window: int) -> str:
 
 
 async def choose_window(
-    provider: Provider, model: str, settings: ProviderSettings, probed: int | None = None
+    provider: Provider, model: str, settings: ProviderSettings, probed: int | None = None, held: int | None = None
 ) -> tuple[int, str]:
-    """Choose the window in tokens, with the reason. Called once per session."""
+    """Choose the window in tokens, with the reason. Called once per session. `held` is that of a resumed session."""
     if settings.context_window is not None:
         return settings.context_window, "set by provider.contextWindow"
     info = await provider.describe(model)
+    if held and getattr(provider, "is_silent", False):
+        why = "that of the resumed session, since the server does not report it now"
+        info = replace(info, window=held, window_why=why)
     if info.window:
         return info.window, info.window_why or "reported by the server"
     if provider.name in ("ollama", "embedded") and info.trained_window:

@@ -44,17 +44,18 @@ class ModelChooser:
         *,
         anew: bool = False,
         role: ProviderSettings | None = None,
+        held: int | None = None,
         announce: Callable[[str], object] = str,
     ) -> Model:
-        """Choose model and window. `name` replaces the model, `role` the server; `anew` ignores what was learnt.
-        `announce` is told what takes long."""
+        """Choose model and window. `name` replaces the model, `role` the server; `anew` ignores what was learnt. `held`
+        is the window of a resumed session; `announce` is told what takes long."""
         wanted = role or self._settings.provider
         choice = await self._find_registry(wanted, name).choose()
         try:
             if wanted.context_window is None:
                 choice = replace(choice, model=await choice.provider.prepare(choice.model, announce))
             facts = self._known.get(make_facts_key(choice.provider.name, choice.provider.base_url, choice.model))
-            said, why = await choose_window(choice.provider, choice.model, wanted, facts.window)
+            said, why = await choose_window(choice.provider, choice.model, wanted, facts.window, held)
         except BaseException:
             await choice.provider.close()
             raise

@@ -88,6 +88,8 @@ class Model:
             info = known_info or await self._server.describe(self.name)
         except (OllmError, NotImplementedError):  # a provider of an extension need not list models
             return
+        if getattr(self._server, "is_silent", False):
+            return
         self._found = {"server_mark": info.mark}
         if not info.mark or (info.mark == facts.server_mark and not tools) or facts.chats_only:
             return
