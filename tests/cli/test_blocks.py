@@ -257,10 +257,6 @@ STEPS = {
     '```write conf.json\n{"limit": 20}\n```': {},
     '```write conf.json\n{"limit": 20} \n```': {"conf.json": '{"limit": 20} \n'},
     "```write notes.md\n# Project\n```": {"notes.md": "# Project\n"},
-    '```write calc.py\n"""Doc."""\ndef add(a, b):\n    return a\n```': {},
-    "```write calc.py\ndef add(a, b):\n    return a + b\n```": {
-        "src/calc.py": '"""Doc."""\ndef add(a, b):\n    return a + b\n'
-    },
 }
 NO_STEPS = [
     f"The script clean.sh:\n{SCRIPT}",
@@ -313,15 +309,12 @@ async def test_in_plan_mode_commands_only_look(tmp_path: Path) -> None:
     assert read(runner, "a.py") == "x = 4711\n"
 
 
-async def test_a_step_that_changes_nothing_is_asked_for_again_more_freely(tmp_path: Path) -> None:
+async def test_a_step_that_changes_nothing_is_asked_for_again(tmp_path: Path) -> None:
     same, changed = "```write a.py\nx = 1\n```", "```write a.py\nx = 2\n```"
     said, runner = await run_task(
         tmp_path, {"a.py": "x = 1\n"}, "Change x in a.py to 2.", [same, same, changed, "x is 2."]
     )
 
-    heat = [chat["temperature"] for chat in runner.server.chats]
-    assert heat[0] == 0 < heat[1] < heat[2]
-    assert heat[3] == 0
     assert read(runner, "a.py") == "x = 2\n"
     assert "repeating yourself" not in json.dumps(runner.server.chats)
     assert said["text"] == "x is 2."
@@ -411,21 +404,19 @@ async def test_the_turn_closes_with_what_was_in_fact_done(
 
 async def test_a_command_is_not_run_twice_in_a_row_without_a_change(tmp_path: Path) -> None:
     look = "```run\ncat a.py\n```"
-    said, runner = await run_task(tmp_path, {"a.py": "x = 1\n"}, "What is x?", [look, look, "It is 1."])
+    said, _ = await run_task(tmp_path, {"a.py": "x = 1\n"}, "What is x?", [look, look, "It is 1."])
 
     assert [call["status"] for call in said["toolCalls"]] == ["ok", "failed"]
-    assert runner.server.chats[2]["temperature"] > runner.server.chats[1]["temperature"]
 
 
 async def test_each_part_can_be_left_out_to_measure_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     files = {"a.py": "def f():\n    return 0\n", "b.txt": "x\n"}
     broken = "```write a.py\ndef f(:\n```"
-    monkeypatch.setenv("OLLM_SMALL_MODELS_WITHOUT", "priming,guard temperature")
+    monkeypatch.setenv("OLLM_SMALL_MODELS_WITHOUT", "priming,guard")
     said, runner = await run_task(tmp_path, files, "Fix a.py", [broken, broken, "No."])
 
     assert last_message(runner, 0) == "Fix a.py\n\nFiles here: a.py, b.txt"
     assert said["toolCalls"][0]["status"] == "ok"
-    assert {chat["temperature"] for chat in runner.server.chats} == {0}
 
 
 async def test_in_a_large_project_the_code_map_leads_to_the_file(tmp_path: Path) -> None:

@@ -248,8 +248,8 @@ class Turn:
     def _stream_answer(self) -> AsyncGenerator[AnyPiece, None]:
         prompt = self._parts.prompt
         self._sent = prompt.build_request_messages()
-        heat, state = self._calls.temperature, self._parts.state
-        return state.model.stream(self._sent, prompt.tools, prompt.max_answer_tokens, heat, state.answer_schema)
+        state = self._parts.state
+        return state.model.stream(self._sent, prompt.tools, prompt.max_answer_tokens, state.answer_schema)
 
     async def _observe_cut(self, answer: StreamedAnswer) -> bool:
         """Count the usage. Return True if the window turned out to be smaller than assumed."""

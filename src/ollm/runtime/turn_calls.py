@@ -87,11 +87,6 @@ class TurnCalls:
         self._guide = self._create_guide(typed)
         return await self._guide.prime_request(attached) if self._guide else ""
 
-    @property
-    def temperature(self) -> float | None:
-        """Temperature of the next answer, or None for the model's default."""
-        return self._guide.temperature if self._guide else None
-
     def describe_steps(self) -> str:
         """Describe the actual actions for the user."""
         if self._guide is None and not any(step.kind != "run" or step.exit_code for step in self._steps):

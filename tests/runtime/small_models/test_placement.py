@@ -18,7 +18,7 @@ from ollm.services.file_discovery.service import FileDiscoveryService
 from ollm.system.paths import Boundary
 from ollm.tools.framework.base import ToolContext
 from tests.runtime.calls.support import ALLOW, ASK, Fixed
-from tests.runtime.small_models.test_blocks import CLASS, LONG, SETTINGS
+from tests.runtime.small_models.test_blocks import CLASS, LONG
 
 
 def test_a_function_takes_the_place_of_the_one_with_its_name() -> None:
@@ -136,11 +136,6 @@ YAML = "".join(
     f"  {name}:\n    image: {name}:1\n    replicas: 2\n    restart: always\n"
     for name in ("web", "api", "cache", "cron")
 )
-
-
-def test_lines_that_set_a_name_take_the_place_of_those_that_set_it() -> None:
-    change = read_change("settings.py", "MAIL_PORT = 2525\nAUTH_RETRIES = 9\n", SETTINGS)
-    assert change.edits == (("MAIL_PORT = 1", "MAIL_PORT = 2525"), ("AUTH_RETRIES = 3", "AUTH_RETRIES = 9"))
 
 
 def test_a_shown_part_with_a_change_takes_the_place_of_that_part() -> None:

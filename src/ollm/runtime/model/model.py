@@ -174,13 +174,12 @@ class Model:
         messages: tuple[PromptMessage, ...],
         tools: tuple[ToolSchema, ...],
         max_tokens: int | None,
-        temperature: float | None = None,
         schema: JsonObject | None = None,
     ) -> AsyncGenerator[AnyPiece, None]:
         """Yield text as it comes, calls in any form the model uses, and one finish. A request refused for its images is
-        sent again without them. `temperature` applies to a model that writes blocks. `schema` binds the answer, which
-        calls no tools; a server that refuses it gets the request without."""
-        pieces = self._stream_now(messages, tools, max_tokens, temperature, schema)
+        sent again without them. `schema` binds the answer, which calls no tools; a server that refuses it gets the
+        request without."""
+        pieces = self._stream_now(messages, tools, max_tokens, schema)
         return self.queue.relay(pieces, background=False) if self.queue else pieces
 
     async def _stream_now(
@@ -188,7 +187,6 @@ class Model:
         messages: tuple[PromptMessage, ...],
         tools: tuple[ToolSchema, ...],
         max_tokens: int | None,
-        temperature: float | None,
         schema: JsonObject | None,
     ) -> AsyncGenerator[AnyPiece, None]:
         refused, bare, may_call = True, False, schema is None
@@ -197,7 +195,7 @@ class Model:
         while refused:
             self.apply_look()
             messages, answered, refused = self.pictures.leave_out(messages), False, False
-            request = self._build_request(messages, tools, max_tokens, temperature, schema)
+            request = self._build_request(messages, tools, max_tokens, schema)
             expected = self.reading.estimate(request, self.facts)
             if expected and getattr(self.provider, "kind", None) != "llama.cpp":  # which says at once what it holds
                 yield expected
@@ -249,13 +247,11 @@ class Model:
         messages: tuple[PromptMessage, ...],
         tools: tuple[ToolSchema, ...],
         max_tokens: int | None,
-        temperature: float | None,
         schema: JsonObject | None,
     ) -> ChatRequest:
         form = self.facts.call_form
-        if not (tools and form == "blocks"):
-            slips = self.facts.chats_only if form == "none" else tools and form in ("text", "constrained")
-            temperature = SMALL_MODEL_TEMPERATURE if slips else None
+        slips = self.facts.chats_only if form == "none" else tools and form in ("text", "constrained")
+        temperature = SMALL_MODEL_TEMPERATURE if slips else None
         if self.settings and self.settings.temperature is not None:
             temperature = self.settings.temperature
         return replace(self._make_request(messages, tools, max_tokens), temperature=temperature, response_schema=schema)

@@ -7,20 +7,15 @@ from __future__ import annotations
 
 import re
 
-from ollm.domain.messages import put_in_fence
 from ollm.domain.struct import Data
 from ollm.runtime.small_models.placement import (
     ELLIPSIS,
-    SIMILAR_SHARE,
     WHOLE_SHARE,
     AmbiguousError,
     append_lines,
     compute_kept_share,
-    find_definitions,
     has_ellipsis,
-    list_defined_names,
     place_definitions,
-    place_keyed_lines,
     place_similar,
 )
 from ollm.services.syntax_check import find_syntax_error
@@ -29,22 +24,19 @@ SMALL_LINES = 12  # a file of so few lines is rewritten as a whole, except for i
 NOTHING_CHANGES = "{} holds exactly this already: nothing was changed."
 HOLDS_MORE = "{} holds all of this already, and more: nothing was changed."
 LEFT_OUT = "The block for {} leaves a part of the code out: nothing was changed. Write all lines of what you change."
-NOT_WHOLE = "The block for {} has a mark of a replacement without its other half: nothing was changed."
-NO_SUCH_LINES = "The lines that the block for {} removes are not in the file: nothing was changed."
+NOT_LINES = "The block for {} has marks of a change: nothing was changed. Write the lines as they shall be."
 SAME_LINES = "The block for {} replaces lines by the same lines: nothing was changed."
 SEVERAL_PLACES = "The block for {} fits several places (lines {}): nothing was changed. Write what is around it too."
+NOT_ALL = "{} has {} lines, and this block is not all of it: nothing was changed."
 EMPTY_BLOCK = "The block for {} is empty: nothing was changed."
 PAGES = (".md", ".markdown", ".rst", ".txt")  # written anew as often as added to
 _SEARCH = re.compile(
     r"^<{5,9} ?(?:SEARCH|ORIGINAL|OLD)?[^\n]*\n(.*?)^={5,9}[^\n]*\n(.*?)^>{5,9}[^\n]*$",
     re.MULTILINE | re.DOTALL | re.IGNORECASE,
 )
-_SEARCH_MARK = re.compile(r"^[<=>]{5,9} ?SEARCH\b.*$", re.MULTILINE)
-_REPLACE_MARK = re.compile(r"^[<=>]{5,9} ?REPLACE\b.*$", re.MULTILINE)
-_MARKER = re.compile(r"^(?:<{7}|>{7}|[<=>]{5,9} ?(?:SEARCH|REPLACE)\b)", re.MULTILINE)
+_MARKER = re.compile(r"^(?:<{7}|>{7}|@@ -|[<=>]{5,9} ?(?:SEARCH|REPLACE)\b)", re.MULTILINE)
 _TOP_KEY = re.compile(r"^(\[+[^\]\n]+\]+|[\w\"'.-]+)[ \t]*(?:[:=]|$)", re.MULTILINE)
 _GAP_LINE = re.compile(r"^\s*[\[(<]?(?:\.\.\.|…)[\])>]?\s*$")
-_HUNK = re.compile(r"^@@.*$", re.MULTILINE)
 _SHOWN = re.compile(
     r"^\S+ is long \(\d+ lines\)\. (?:Parts of it|Its definitions|It begins):", re.MULTILINE
 )  # as files are primed
@@ -73,7 +65,7 @@ def read_change(path: str, body: str, current: str | None) -> Change:
 
 
 def _read_change(path: str, body: str, current: str | None) -> Change:
-    if pairs := read_replacements(body) or read_bare_diff(body, current or ""):
+    if pairs := read_replacements(body):
         return _check_pairs(path, pairs, current)
     if mistake := _find_mistake(path, body, current):
         return Change(mistake=mistake)
@@ -84,16 +76,16 @@ def _read_change(path: str, body: str, current: str | None) -> Change:
         return Change(edits=edits) if edits else Change(mistake=HOLDS_MORE.format(path))
     if body.strip() and not has_ellipsis(body, current) and _may_be_whole(path, body, current):
         return Change(content=_end_with_newline(body))
-    return Change(mistake=_explain_refusal(path, body, current))
+    told = NOT_ALL.format(path, len(current.splitlines())) if body.strip() else EMPTY_BLOCK.format(path)
+    return Change(mistake=told)
 
 
 def _find_mistake(path: str, body: str, current: str | None) -> str:
     if current is not None and body.strip() == current.strip():
         return NOTHING_CHANGES.format(path)
-    if _MARKER.search(body):
-        return NOT_WHOLE.format(path)
     may_be_diff = current or "\n+" in f"\n{body}"  # lines with a minus alone are a list in a new file
-    return NO_SUCH_LINES.format(path) if may_be_diff and _is_loose_diff(body, current or "") else ""
+    marked = _MARKER.search(body) or (may_be_diff and _is_loose_diff(body, current or ""))
+    return NOT_LINES.format(path) if marked else ""
 
 
 def _is_loose_diff(body: str, current: str) -> bool:
@@ -111,23 +103,11 @@ def is_whole_document(path: str, body: str, current: str) -> bool:
     return body.lstrip()[0] in "{[" if kind == "json" else bool(there) and there <= set(_TOP_KEY.findall(body))
 
 
-def fits_into(body: str, current: str) -> bool:
-    """Return True if a block relates to this file: it replaces lines, or shares definitions or lines."""
-    if read_replacements(body) or read_bare_diff(body, current):
-        return True
-    same = compute_kept_share(body.splitlines(), current.splitlines()) >= SIMILAR_SHARE
-    return same or bool(list_defined_names(body) & list_defined_names(current))
-
-
 def _may_be_whole(path: str, body: str, current: str) -> bool:
-    """Return True if a block may be the whole file: it is about as long, or consists of the file's lines."""
+    """Return True if a block may be the whole file: it is about as long, or the file is a short page."""
     old, new = current.splitlines(), body.strip("\n").splitlines()
-    if _begins_inside(new, old):
-        return False
-    if 2 * len(new) >= len(old) or (path.endswith(PAGES) and len(old) <= SMALL_LINES):
-        return True
-    known = set(map(str.strip, old))
-    return sum(line.strip() in known for line in new) >= WHOLE_SHARE * len(new)
+    short_page = path.endswith(PAGES) and len(old) <= SMALL_LINES
+    return (short_page or 2 * len(new) >= len(old)) and not _begins_inside(new, old)
 
 
 def _begins_inside(new: list[str], old: list[str]) -> bool:
@@ -136,49 +116,9 @@ def _begins_inside(new: list[str], old: list[str]) -> bool:
     return first[:1].isspace() and not there[:1].isspace()
 
 
-def _explain_refusal(path: str, body: str, current: str) -> str:
-    """Explain why the block was refused, with the closest lines of the file."""
-    if not body.strip():
-        return EMPTY_BLOCK.format(path)
-    old, names = current.splitlines(), list_defined_names(body)
-    told = f"{path} has {len(old)} lines, and this block is not all of it: nothing was changed."
-    near = next((found for found in find_definitions(old) if found.name in names), None)
-    return f"{told} {near.name} is now:\n{put_in_fence(near.text[:1200])}\nWrite it with your change." if near else told
-
-
 def read_replacements(body: str) -> tuple[tuple[str, str], ...]:
-    """Return the pairs of a search/replace block or a unified diff, or () if it is neither."""
-    body = _REPLACE_MARK.sub(">>>>>>> REPLACE", _SEARCH_MARK.sub("<<<<<<< SEARCH", body))
-    pairs = tuple((found[1].rstrip("\n"), found[2].rstrip("\n")) for found in _SEARCH.finditer(body))
-    return pairs or (_read_diff(body) if _HUNK.search(body) or body.startswith("--- ") else ())
-
-
-def _read_diff(body: str) -> tuple[tuple[str, str], ...]:
-    pairs = []
-    for hunk in _HUNK.split(body)[1:]:
-        lines = [line for line in hunk.strip("\n").split("\n") if not line.startswith(("\\", "--- ", "+++ "))]
-        old = [line[1:] for line in lines if not line.startswith("+")]
-        new = [line[1:] for line in lines if not line.startswith("-")]
-        if old != new:
-            pairs.append(("\n".join(old), "\n".join(new)))
-    return tuple(pairs)
-
-
-def read_bare_diff(body: str, current: str) -> tuple[tuple[str, str], ...]:
-    """Return the pairs of lines marked with - and +, as the model has seen them, without a diff header."""
-    lines, known = body.strip("\n").split("\n"), set(current.splitlines())
-    gone = [line for line in lines if line.startswith("-")]
-    if not gone or not any(line.startswith("+") for line in lines):
-        return ()
-    if any(line in known or line[1:] not in known for line in gone):
-        return ()
-    pairs: list[tuple[list[str], list[str]]] = []
-    for line in lines:
-        if line.startswith("-") and (not pairs or pairs[-1][1]):
-            pairs.append(([], []))
-        if line.startswith(("-", "+")) and pairs:
-            pairs[-1][line.startswith("+")].append(line[1:])
-    return tuple(("\n".join(old), "\n".join(new)) for old, new in pairs)
+    """Return the pairs of a search/replace block, or () if it is none."""
+    return tuple((found[1].rstrip("\n"), found[2].rstrip("\n")) for found in _SEARCH.finditer(body))
 
 
 def _check_pairs(path: str, pairs: tuple[tuple[str, str], ...], current: str | None) -> Change:
@@ -198,8 +138,6 @@ def _read_part(body: str, current: str) -> tuple[tuple[str, str], ...] | None:
     if not has_ellipsis(body, current) and compute_kept_share(old, new) >= WHOLE_SHARE:
         return None
     edits = place_definitions(new, old)
-    if edits is None:
-        edits = place_keyed_lines(new, old)
     small = len(old) <= SMALL_LINES and not has_ellipsis(body, current) and not _begins_inside(new, old)
     return edits if edits is not None or small else place_similar(new, old)
 

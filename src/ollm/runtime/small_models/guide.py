@@ -16,16 +16,15 @@ from ollm.domain.text import format_count
 from ollm.domain.tools import ToolCallRecord
 from ollm.providers.base import CallPiece
 from ollm.runtime.small_models.blocks import FILE_BLOCK, read_blocks
-from ollm.runtime.small_models.edits import fits_into, read_change
+from ollm.runtime.small_models.edits import read_change
 from ollm.runtime.small_models.guard import BlockGuard
 from ollm.runtime.small_models.priming import MAX_SEARCHED_FILES, prime_request
 from ollm.runtime.small_models.project_files import ProjectFiles
 
-PARTS = ("priming", "guard", "temperature")
+PARTS = ("priming", "guard")
 PRIMED_SHARE = 0.3  # of the window, for what goes with a request
 CHARS_PER_TOKEN = 3
 MAX_FAILURES = 6  # times that one command fails in a turn, whatever is changed for it
-TEMPERATURES = (0.0, 0.4, 0.7, 0.9)  # by the steps without effect since the last one that had some
 NOTHING_DONE = "No file was changed and no command was run."
 ONLY_SHOWN = (
     "This was only shown: nothing was run and no file was changed. Only blocks labelled `run` or `write` and a file's"
@@ -59,9 +58,7 @@ class TurnGuide:
         self._pending: dict[str, str] = {}  # files as the blocks of one answer that were read so far leave them
         self._failures: Counter[str] = Counter()  # by command
         self._last_command = ""  # the last command, if no block changed a file since
-        self._seen: set[tuple[str, str]] = set()  # steps and their results since the last change
         self._denied: set[tuple[str, str]] = set()
-        self._stalled = 0
         self._tried_in_vain = self._acted = self._explained = False
         self._only_shown: dict[str, None] = {}  # blocks since the last step
 
@@ -83,13 +80,6 @@ class TurnGuide:
         return primed.text
 
     # An answer becomes calls
-
-    @property
-    def temperature(self) -> float:
-        """Temperature of the next request. At 0, a model repeats a step that had no effect."""
-        if "temperature" in self._without:
-            return TEMPERATURES[0]
-        return TEMPERATURES[min(self._stalled, len(TEMPERATURES) - 1)]
 
     def begin_answer(self, words: str, *, acts: bool) -> None:
         """Start reading the blocks of another answer. `words` is its remaining text; a block in it is not a step. One
@@ -113,20 +103,12 @@ class TurnGuide:
         if broken := arguments.pop("brokenOff", ""):
             return Resolved(name="write_file" if is_file else piece.name, arguments=arguments, refusal=broken)
         if is_file:
-            content = str(arguments["content"])
-            call = self._resolve_file(self._find_path(str(arguments["path"]), content), content)
+            call = self._resolve_file(str(arguments["path"]), str(arguments["content"]))
         else:
             refusal = self._find_mistake(str(arguments.get("command", ""))) if piece.name == "shell" else ""
             call = Resolved(name=piece.name, arguments=arguments, refusal=refusal)
         denied = not call.refusal and (call.name, str(call.arguments)) in self._denied
         return Resolved(name=call.name, arguments=call.arguments, refusal=REFUSED_BEFORE) if denied else call
-
-    def _find_path(self, path: str, content: str) -> str:
-        """Return the path, or the only file of that name shown with the request, if the block fits it."""
-        if self._files.exists(path):
-            return path
-        found = [name for name in self._shown if name.endswith(f"/{path}")]
-        return found[0] if len(found) == 1 and fits_into(content, self._files.read_text(found[0]) or "") else path
 
     def _find_mistake(self, command: str) -> str:
         """Explain a refusal: the command was just run, or it is not shell, yet a shell would run its first lines."""
@@ -164,8 +146,7 @@ class TurnGuide:
         self._current = [path for path in (*self._shown, *self._changed) if self._files.is_current(path)]
 
     def note_results(self, calls: Sequence[ToolCall], records: Sequence[ToolCallRecord]) -> None:
-        """Note whether the calls had an effect. The model knows what its commands did to files that it knew."""
-        effect = False
+        """Note what the calls did. The model knows what its commands did to files that it knew."""
         for call, record in zip(calls, records, strict=True):
             if record.status == "denied":
                 self._denied.add((call.name, str(call.arguments)))
@@ -175,16 +156,12 @@ class TurnGuide:
             self._acted = True
             if call.name in ("write_file", "edit_file"):
                 self._changed.add(str(call.arguments.get("path", "")))
-                self._seen, self._last_command = set(), ""
+                self._last_command = ""
             elif call.name == "shell":
                 self._last_command = str(call.arguments.get("command", ""))
                 self._failures[self._last_command] += bool(record.result.exit_code)
-            seen = (f"{call.name} {call.arguments}", record.result.llm_content)
-            effect |= seen not in self._seen
-            self._seen.add(seen)
         for path in self._current:
             self._files.remember(path)
-        self._stalled = 0 if effect else self._stalled + 1
 
     # The end
 

@@ -15,13 +15,11 @@ from ollm.domain.struct import Data
 SIMILAR_SHARE = 0.5  # of a block's lines that are in the file, for it to be a changed part of it
 MAX_TOLD_PLACES = 6
 MAX_DEFINITION_LINES = 45  # of one that is shown whole in a long file
-KEY_LINES = 8  # a block of so few lines may be taken for lines that take the place of others
 ELLIPSIS = re.compile(
     r"^\s*(?:\.\.\.|…)\s*$|^\s*(?:#|//|\{?/\*|--|<!--|;|%)\s*[\[(<]?"
     r"(?:\.\.\.|…|.*?\b(?:existing|rest of|unchanged|remain|same as))",
     re.IGNORECASE,
 )
-_KEY = re.compile(r"^\s*(?:export\s+|const\s+|let\s+|var\s+|-\s+)?[\"']?([A-Za-z_][\w.-]*)[\"']?\s*(?:[:=]|$)")
 WHOLE_SHARE = 0.6  # of a file's lines that a block must hold to be taken for all of it
 _DEFINITION = re.compile(
     r"^(?P<indent>[ \t]*)(?:export\s+|default\s+|public\s+|private\s+|static\s+|async\s+|pub\s+)*"
@@ -238,25 +236,6 @@ def has_ellipsis(body: str, current: str, mark: re.Pattern[str] = ELLIPSIS) -> b
 
 def append_lines(old: list[str], new: str) -> tuple[str, str]:
     return make_edit_at(old, len(old) - 1, len(old), f"{old[-1]}\n{new}")
-
-
-def place_keyed_lines(new: list[str], old: list[str]) -> tuple[tuple[str, str], ...] | None:
-    """Replace the only lines that set the same names with a few lines `NAME = value`."""
-    lines = [line for line in new if line.strip()]
-    if not lines or len(lines) > KEY_LINES:
-        return None
-    edits = []
-    for line in lines:
-        if line in old:
-            continue
-        key = _KEY.match(line)
-        there = [n for n, found in enumerate(old) if key and (match := _KEY.match(found)) and match[1] == key[1]]
-        if len(there) != 1:
-            return None
-        found = old[there[0]]
-        indent = found[: len(found) - len(found.lstrip())]
-        edits.append(make_edit_at(old, there[0], there[0] + 1, indent + line.strip()))
-    return tuple(edits) or None
 
 
 def find_block_end(start: int, lines: list[str]) -> int:
