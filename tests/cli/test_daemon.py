@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import stat
 import subprocess
 import sys
@@ -180,3 +181,21 @@ def test_an_input_without_a_message_is_answered_and_ends(tmp_path: Path, given: 
     assert ended.returncode == 0
     assert all("error" in json.loads(line) for line in ended.stdout.splitlines())
     assert len(ended.stdout.splitlines()) == len(given.split())
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="systemd is Linux's")
+def test_a_unit_starts_the_daemon_at_each_login(inside: Inside, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = inside.home / "a 100% $HOME"
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(folder))
+    monkeypatch.setenv("OLLM_HOME", str(folder / "ollm"))
+    said = inside.read("daemon", "install")
+
+    unit = folder / "systemd" / "user" / "ollm-daemon.service"
+    assert said.startswith(f"Wrote {unit}. ")
+    assert "systemctl --user enable --now ollm-daemon" in said
+    text = unit.read_text()
+    assert '/a 100%% $HOME/ollm"' in text
+    assert f'ExecStart="{sys.executable}" -m ollm daemon run\n' in text
+    if checker := shutil.which("systemd-analyze"):
+        checked = subprocess.run([checker, "verify", "--user", unit], capture_output=True, text=True, check=False)
+        assert "ollm-daemon.service:" not in checked.stderr, checked.stderr

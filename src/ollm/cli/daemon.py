@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import shlex
 import sys
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from html import escape
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -21,11 +24,11 @@ from ollm.daemon.places import RunFiles
 from ollm.domain.clock import format_stamp, now
 from ollm.domain.errors import OllmError, StorageError, UsageError, suggest_storage_fix
 from ollm.runtime.base import Conversation
+from ollm.system.atomic import replace_file
 from ollm.system.install_command import describe_extra_install
 
 if TYPE_CHECKING:
     from io import FileIO
-    from pathlib import Path
 
 START_TIMEOUT_SECONDS = 20.0
 NOT_RUNNING = "The daemon is not running; start it with `ollm daemon start`."
@@ -99,6 +102,56 @@ def status(as_json: bool) -> None:
     where = f", {url} with the token in {files.token_file}" if url else ""
     text = f"The daemon is running (process {found.pid}) on {files.socket}{where}." if found else NOT_RUNNING
     print_result(document, text, as_json=as_json)
+
+
+UNIT = """[Unit]
+Description=ollm daemon
+
+[Service]
+Environment={home}
+ExecStart={python} -m ollm daemon run
+Restart=on-failure
+
+[Install]
+WantedBy=default.target
+"""
+
+
+# Nobody has tried this on a Mac.
+AGENT = """<?xml version="1.0" encoding="UTF-8"?>
+<plist version="1.0"><dict>
+<key>Label</key><string>ollm.daemon</string>
+<key>ProgramArguments</key>
+<array><string>/bin/sh</string><string>-c</string><string>{home} exec {python} -m ollm daemon run</string></array>
+<key>RunAtLoad</key><true/>
+</dict></plist>
+"""
+
+
+@daemon.command()
+def install() -> None:
+    """Write a systemd user unit, so that the daemon starts when you log in.
+
+    On macOS a launchd agent, which is untested.
+    """
+    environment = copy_environment()
+    home, python = f"OLLM_HOME={find_home(environment).root}", sys.executable
+    if sys.platform == "darwin":
+        file, start = Path.home() / "Library/LaunchAgents/ollm.daemon.plist", "launchctl load -w {}"
+        text = AGENT.format(home=escape(shlex.quote(home)), python=escape(shlex.quote(python)))
+    else:
+        folder = Path(environment.get("XDG_CONFIG_HOME") or Path.home() / ".config")
+        file, start = folder / "systemd/user/ollm-daemon.service", "systemctl --user enable --now ollm-daemon"
+        text = UNIT.format(home=quote_for_unit(home), python=quote_for_unit(python))
+    file.parent.mkdir(parents=True, exist_ok=True)
+    replace_file(file, text.encode())
+    print(f"Wrote {file}. To start it now and at each login:\n  ollm daemon stop\n  {start.format(file)}")
+
+
+def quote_for_unit(text: str) -> str:
+    """Quote a word for systemd, which expands % in a line."""
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%")
+    return f'"{escaped}"'
 
 
 def get_run_files() -> RunFiles:
