@@ -259,9 +259,7 @@ class SessionLibrary:
         if keep < 0:
             raise UsageError(f"Cannot keep {keep} sessions.", action="Give a number, 0 or more.")
         old = [found.session_id for found in self.list_summaries()[keep:] if found.status != "active"]
-        for error in self.delete_many(old):
-            if not isinstance(error, BusyError):
-                raise error
+        _raise_unless_busy(self.delete_many(old))
         return [session_id for session_id in old if not self.places.has(session_id)]
 
     def enforce_limit(self) -> list[str]:
@@ -304,10 +302,7 @@ class SessionLibrary:
             return
         oldest = self._clock() - timedelta(days=self._settings.trash_days)
         old = self.files.list_trashed_before(oldest)
-        failed = self.delete_many(old, seconds=PURGE_TIMEOUT_SECONDS, everywhere=False) if old else []
-        for error in failed:
-            if not isinstance(error, BusyError):
-                raise error
+        _raise_unless_busy(self.delete_many(old, seconds=PURGE_TIMEOUT_SECONDS, everywhere=False) if old else [])
 
     def rename(self, session_id: str, title: str) -> str | None:
         """Rename a session. Returns the damage that was repaired in the process."""
@@ -337,6 +332,12 @@ class SessionLibrary:
 
 class _IncompleteErasureError(OllmError):
     """The session's own files are deleted, but some of its data elsewhere is not."""
+
+
+def _raise_unless_busy(errors: list[OllmError]) -> None:
+    for error in errors:
+        if not isinstance(error, BusyError):
+            raise error
 
 
 def _make_incomplete_error(ids: list[str], error: StorageError | OSError) -> StorageError:

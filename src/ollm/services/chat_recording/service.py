@@ -217,9 +217,7 @@ class ChatRecordingService:
     async def record_message(self, session_id: str, message: Message, calls: Sequence[ToolCallRecord] = ()) -> Message:
         """Record a message and return it with its number. It is on disk when this returns. The start of its `calls` is
         recorded with it."""
-        writer = self._writers.get(session_id) if not self._long.folding else None
-        if writer is None:
-            writer = await self._get_free_writer(session_id)
+        writer = await self._get_free_writer(session_id)
         recorded = replace(message, id=writer.last_number + 1)
         started = [replace(call, message_id=recorded.id) for call in calls] if calls else ()
         if started or not writer.head["metadata"].get("title"):
@@ -249,9 +247,7 @@ class ChatRecordingService:
     async def record_text(self, session_id: str, part: type[TextPart | ThinkingPart], text: str) -> None:
         """Save the next text of a partial answer, within a second. It outlives this process, as a message marked
         interrupted. The recorded answer replaces it."""
-        writer = self._writers.get(session_id) if not self._long.folding else None
-        if writer is None:
-            writer = await self._get_free_writer(session_id)
+        writer = await self._get_free_writer(session_id)
         kind = "text" if part is TextPart else "thinking"
         self._attempts.attempt_write(
             session_id, writer.record_text, lambda: self._get_activity_time(writer), kind, text
