@@ -137,7 +137,9 @@ class Shell(Tool[BackgroundJobs], frozen=True):
         deadline = monotonic() + limit
         for step in steps:
             output, steps.said = output + steps.said, ""
-            line = None if step.repository is None else GitLine(step.repository, step.verbs)
+            line = (
+                None if step.repository is None else GitLine(step.repository, step.verbs, context.sandbox.remotes.note)
+            )
             job = await self._start(step, line, context, needs)
             try:
                 left = max(0.01, deadline - monotonic())

@@ -21,9 +21,23 @@ from shlex import quote
 
 from ollm.domain.errors import ToolFailure
 from ollm.system import beneath
-from ollm.system.path_names import follow_dot_git, is_in_any, is_inside, list_names, read_pointer, read_regular
-from ollm.system.sandbox.confined import add_settings, find_program, make_git_environment, make_helper_environment
+from ollm.system.path_names import (
+    follow_dot_git,
+    is_in_any,
+    is_inside,
+    list_names,
+    read_pointer,
+    read_regular,
+)
+from ollm.system.sandbox.confined import (
+    GIT_SETTINGS,
+    add_settings,
+    find_program,
+    make_git_environment,
+    make_helper_environment,
+)
 from ollm.system.sandbox.git_settings import Settings, ask_repository, is_harmless_setting, parse_listing
+from ollm.system.sandbox.remotes import list_local_addresses
 from ollm.system.sandbox.repositories import (
     SETTINGS_NAMES,
     Repository,
@@ -34,23 +48,15 @@ from ollm.system.terminal_text import make_printable
 
 # No editor, pager, signing program, credential helper or monitor is started. An empty value removes earlier ones.
 LINE_SETTINGS = {
-    "core.fsmonitor": "false",
-    "core.pager": "cat",
-    "core.editor": "true",
-    "sequence.editor": "true",
-    "core.askPass": "true",
-    "core.sshCommand": "false",
+    **{name: value for name, value in GIT_SETTINGS.items() if name != "core.hooksPath"},
     "core.alternateRefsCommand": "true",
-    "credential.helper": "",
     "commit.gpgSign": "false",
     "tag.gpgSign": "false",
     "gpg.program": "false",
     "gpg.ssh.program": "false",
-    "log.showSignature": "false",
     "diff.external": "",
     "interactive.diffFilter": "cat",
     "protocol.ext.allow": "never",
-    "safe.bareRepository": "explicit",
     "gc.auto": "0",
     "maintenance.auto": "false",
     "submodule.recurse": "false",
@@ -72,17 +78,17 @@ CHECKED_NAMES = (*SETTINGS_NAMES, "commondir", "gitdir", "info/attributes")
 PROGRAM_FOLDERS = "/usr/local/bin:/usr/bin:/bin"
 GIT_SECONDS = 60
 OLDEST_GIT = (2, 31)  # the first that takes settings from its variables
-_URL = re.compile(r"(?mi)^[ \t]*(?:push)?url[ \t]*=[ \t]*\"?((?:/|\.|file:///)[^\"\r\n]*)")
 REPLACED = b"\0"  # stands for what is no regular file
 GITLINK_MODE = b"\x00\x00\xe0\x00"
 
 
 class GitLine:
     """The run of one git line in a repository. Create it before the line starts, call `finish` when all its processes
-    have ended. `verbs` are the git commands of the line."""
+    have ended. `verbs` are the git commands of the line. `note` gets addresses of new remotes that are paths."""
 
-    def __init__(self, repository: Repository, verbs: Iterable[str]) -> None:
+    def __init__(self, repository: Repository, verbs: Iterable[str], note: Callable[[Iterable[str]], object]) -> None:
         self.repository = repository
+        self._note = note
         self.verbs = frozenset(verbs)
         self._related = [one for one in (repository.outer, repository) if one is not None]
         self._pointers = {path: _read(path) for path in self._list_pointers()}
@@ -94,6 +100,7 @@ class GitLine:
         self.protected = [*self._make_hooks()]
         self._before = self._read_files(self._known)
         self._gitlinks = set(list_gitlinks(repository))
+        self._addresses = set(list_local_addresses(self._related[0]))
 
     def _list_directories(self, look: Callable[[str], object]) -> list[str]:
         return [git for root in self._roots for git in list_git_directories(root, look)]
@@ -139,6 +146,7 @@ class GitLine:
     def finish(self) -> list[str]:
         """Put back what the user's own git would run, and return sentences about it."""
         notes = list[str]()
+        self._note(set(list_local_addresses(self._related[0])) - self._addresses)
         found = self._list_directories(lambda path: notes.extend(self._repair(path)))
         notes += [*self._check_files(self._read_files(found)), *self._check_hooks(found)]
         return [*notes, *self._check_pointers(found), *self._check_gitlinks(found)]
@@ -226,17 +234,12 @@ class GitLine:
         new = set(list_gitlinks(self.repository)) - self._gitlinks
         known = read_submodule_paths(self.repository.top) if new else set()
         for path in sorted(new):
-            shown = make_printable(path)
+            shown, dot_git = make_printable(path), os.path.join(self.repository.top, path, ".git")
             if path not in known and self.verbs & ADDING_VERBS:
                 _take_out(self.repository, path)
                 yield f"{shown} is a repository of its own, which .gitmodules does not name. It is not added."
-            elif path not in known or self._leads_out(path, found):
+            elif path not in known or (os.path.lexists(dot_git) and follow_dot_git(dot_git)[0] not in found):
                 yield f"{shown} is a repository of its own. Git follows its settings: look at {shown}/.git/config."
-
-    def _leads_out(self, path: str, found: Sequence[str]) -> bool:
-        """Return True if a submodule has a repository that is not in one of the directories that were checked."""
-        dot_git = os.path.join(self.repository.top, path, ".git")
-        return os.path.lexists(dot_git) and follow_dot_git(dot_git)[0] not in found
 
     def _put_back(self, path: str, content: bytes | None) -> str:
         """Write a file of the repository, without following a link that was put in its way. Return what was done."""
@@ -263,20 +266,6 @@ def _read_version(program: str) -> tuple[int, ...]:
     said = subprocess.run([program, "--version"], capture_output=True, timeout=GIT_SECONDS, check=False).stdout
     found = re.search(rb"(\d+)\.(\d+)", said)
     return tuple(map(int, found.groups())) if found else OLDEST_GIT
-
-
-def find_local_remotes(repository: Repository) -> list[str]:
-    """Return the repositories that the remotes of a repository name by a path."""
-    try:
-        text = os.fsdecode(read_regular(os.path.join(repository.common, "config")))
-    except OSError:
-        return []
-    found = []
-    for url in _URL.findall(text):
-        path = os.path.realpath(os.path.join(repository.top, url.strip().removeprefix("file://")))
-        if os.path.isdir(path) and any(os.path.lexists(os.path.join(path, mark)) for mark in (".git", "HEAD")):
-            found.append(path)
-    return found
 
 
 def _read(path: str) -> bytes | None:
@@ -306,8 +295,6 @@ def _edit(content: bytes, *changes: Sequence[str]) -> tuple[bytes, bytes] | None
         file = os.path.join(folder, "config")
         Path(file).write_bytes(content)
         variables = {**make_helper_environment(os.environ), "GIT_CONFIG_NOSYSTEM": "1", "HOME": folder}
-
-        said = b""
         try:
             for words in changes:
                 command = [program, "config", "--no-includes", "--file", file, *words]

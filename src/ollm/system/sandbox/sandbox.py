@@ -32,9 +32,10 @@ from ollm.system.sandbox.box import (
     list_visible_places,
 )
 from ollm.system.sandbox.confined import make_git_environment
-from ollm.system.sandbox.git_line import REMOTE_VERBS, GitLine, find_local_remotes, list_protected
+from ollm.system.sandbox.git_line import REMOTE_VERBS, GitLine, list_protected
 from ollm.system.sandbox.git_settings import write_git_settings
 from ollm.system.sandbox.placeholders import Placeholders
+from ollm.system.sandbox.remotes import Remotes
 from ollm.system.sandbox.repositories import NoRepository, Repository, find_repository
 
 T = TypeVar("T")
@@ -94,7 +95,6 @@ class Sandbox:
         self._folders = FolderMemory() if folders is None else folders
         self._running: list[Ending] = []
         self._since = 0.0
-        self._remotes: list[str] = []  # repositories that remotes name by a path, as of the first command
         self._placeholders = Placeholders()
         self._prepare = prepare
         self._report = report
@@ -214,6 +214,10 @@ class Sandbox:
     def git_settings(self) -> Path:
         return self._cache / "git" / f"config-{self._key}"
 
+    @cached_property
+    def remotes(self) -> Remotes:
+        return Remotes(self._cache / "git" / f"addresses-{self._key}", self._changeable)
+
     def find_caches(self, server: str = "") -> Path:
         """Return the folder for the downloads and settings of package managers: that of this workspace's commands, or
         that of a server. Nothing that one leaves is run in another."""
@@ -253,7 +257,7 @@ class Sandbox:
         yield from (place for place in OWN_PLACES if not is_in_any(place, self._writable))
         if line is not None:
             yield from line.protected
-            for path in self._remotes:
+            for path in self.remotes.shown:
                 git = os.path.join(path, ".git")
                 yield from (os.path.join(git if os.path.isdir(git) else path, name) for name in ("hooks", "config"))
         elif repository := self._find_own_repository():
@@ -322,14 +326,13 @@ class Sandbox:
 
     def _list_places_of(self, line: GitLine) -> Iterator[str]:
         """List the places outside the workspace that a git line writes."""
-        remotes = self._remotes if "push" in line.verbs else []
+        remotes = self.remotes.shown if "push" in line.verbs else []
         for path in (line.repository.top, *line.repository.places, *remotes):
             if not is_in_any(path, self._changeable):
                 yield path
 
     def _begin(self, approved: tuple[str, ...]) -> None:
-        if not self._since and (repository := self._find_own_repository()):
-            self._remotes = find_local_remotes(repository)
+        self.remotes.look(self._find_own_repository())
         self._running = [one for one in self._running if not one.gone]
         if not self._running:
             if not os.path.lexists(os.path.join(self.workspace, ".ollm")):
@@ -358,7 +361,7 @@ class Sandbox:
         hidden paths among its words. Of a script that is its whole folder. Paths that a command could replace by a link
         are left out."""
         if line is not None and line.verbs & REMOTE_VERBS:
-            yield from self._remotes
+            yield from self.remotes.shown
         if words is None:
             return
         yield from filter(os.path.exists, self._shared)
@@ -401,6 +404,8 @@ class Sandbox:
 
     def close(self) -> None:
         self._placeholders.remove()
+        if self._since:
+            self.remotes.look(self._find_own_repository())
         if (caches := self.find_caches()).is_dir():
             from ollm.system.sandbox.caches import limit_once_a_day
 
