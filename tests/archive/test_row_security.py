@@ -10,6 +10,7 @@ import psycopg
 import pytest
 
 from ollm.archive.connection import (
+    STEPS,
     ArchiveAwayError,
     ArchiveTarget,
     migrate_schema,
@@ -17,7 +18,6 @@ from ollm.archive.connection import (
     read_schema_version,
     translate_faults,
 )
-from ollm.archive.schema_steps import STEPS
 from ollm.domain.errors import OllmError, StorageError, UsageError
 from tests.servers.archive_machine import ArchiveMachine
 from tests.servers.postgres import PostgresServer, free_port, require_postgres

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ollm.archive.schema_steps import STEPS
 from ollm.domain.errors import OllmError, StorageError, UsageError
 from ollm.domain.struct import Data
 
 if TYPE_CHECKING:
     from psycopg import Connection
 
+STEPS = re.split(r"(?m)^-- step \d+.*\n", Path(__file__).with_name("schema.sql").read_text("utf-8"))[1:]
 CONNECT_TIMEOUT_SECONDS = 5
 STATEMENT_TIMEOUT_SECONDS = 60
 _LOCK_TIMEOUT_SECONDS = 20

@@ -1,13 +1,9 @@
-"""The schema of the archive as numbered SQL steps. A released step is never changed; a new one is added.
+-- The schema of the archive as numbered steps, each after a line `-- step N`. A released step is never changed; a new
+-- one is added. Everything is in the schema `ollm`. Row-level security decides who sees a row: the owner of its session,
+-- and everyone who shares a team with the owner. Only the owner writes. Functions that a later step replaces are created
+-- by that step only.
 
-Everything is in the schema `ollm`. Row-level security decides who sees a row: the owner of its session, and everyone
-who shares a team with the owner. Only the owner writes. Functions that a later step replaces are created by that step
-only.
-"""
-
-from __future__ import annotations
-
-TABLES = """
+-- step 1: tables
 CREATE TABLE ollm.sessions (
     session_id uuid PRIMARY KEY,
     owner name NOT NULL,
@@ -53,9 +49,8 @@ CREATE TABLE ollm.deletions (
     owner name NOT NULL,
     deleted_at timestamptz NOT NULL DEFAULT now()
 );
-"""
 
-ROW_SECURITY = """
+-- step 2: row security
 CREATE TABLE ollm.team_members (team text NOT NULL, member name NOT NULL, PRIMARY KEY (team, member));
 CREATE FUNCTION ollm.viewer() RETURNS name LANGUAGE sql STABLE PARALLEL RESTRICTED AS $$
     SELECT CASE current_setting('role') WHEN 'none' THEN session_user ELSE current_setting('role')::name END
@@ -99,9 +94,8 @@ BEGIN
     END IF;
 END $$;
 REVOKE ALL ON ALL FUNCTIONS IN SCHEMA ollm FROM PUBLIC;
-"""
 
-SEARCH = """
+-- step 3: search
 CREATE INDEX messages_by_words ON ollm.messages USING gin (words) WITH (gin_pending_list_limit = 16384);
 CREATE INDEX messages_by_time ON ollm.messages (at DESC, session_id, number DESC);
 DO $$
@@ -112,9 +106,8 @@ BEGIN
 EXCEPTION WHEN insufficient_privilege THEN
     RAISE NOTICE 'pg_trgm may not be created by this role: parts of words are found more slowly';
 END $$;
-"""
 
-LEASES = """
+-- step 4: leases
 CREATE TABLE ollm.leases (
     session_id uuid PRIMARY KEY REFERENCES ollm.sessions ON DELETE CASCADE,
     holder text NOT NULL,
@@ -139,20 +132,18 @@ BEGIN
         INSERT INTO ollm.team_members VALUES (team, person) ON CONFLICT DO NOTHING;
     END IF;
 END $$;
-"""
 
-# Every name is qualified: a function of the same name in the caller's search path must not say who the caller is. And a
-# deletion is each person's own: nobody else's row may stand in its way.
-OWN_NAMES = """
+-- step 5: own names
+-- Every name is qualified: a function of the same name in the caller's search path must not say who the caller is. And a
+-- deletion is each person's own: nobody else's row may stand in its way.
 CREATE OR REPLACE FUNCTION ollm.viewer() RETURNS name LANGUAGE sql STABLE PARALLEL RESTRICTED AS $$
     SELECT CASE WHEN pg_catalog.current_setting('role') OPERATOR(pg_catalog.=) 'none' THEN session_user
         ELSE pg_catalog.current_setting('role')::pg_catalog.name END
 $$;
 ALTER TABLE ollm.deletions DROP CONSTRAINT deletions_pkey, ADD PRIMARY KEY (session_id, owner);
-"""
 
-# The machine that sends a text splits it into words, as its own index does: paths and ideographs are several words.
-OWN_WORDS = r"""
+-- step 6: own words
+-- The machine that sends a text splits it into words, as its own index does: paths and ideographs are several words.
 ALTER TABLE ollm.messages ALTER COLUMN words DROP EXPRESSION;
 UPDATE ollm.messages SET words = array_to_tsvector(ARRAY(
     SELECT DISTINCT left(word, 200)
@@ -160,13 +151,12 @@ UPDATE ollm.messages SET words = array_to_tsvector(ARRAY(
         '([\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f])', ' \1 ', 'g')),
         '[[:space:][:punct:][:cntrl:]]+') AS word
     WHERE word <> ''));
-"""
 
-# Parts of words are searched in the distinct words of a text, not in the text: a third of the work when it is stored.
-# lz4, if the server has it, compresses four times as fast. A text that a caller chose, and could make slow or let fail,
-# is compared only with rows the caller may see: neither an error nor the time it takes reveals the rest. Last,
-# everybody who was added before gets what `add_person` gives now.
-PARTS_OF_WORDS = r"""
+-- step 7: parts of words
+-- Parts of words are searched in the distinct words of a text, not in the text: a third of the work when it is stored.
+-- lz4, if the server has it, compresses four times as fast. A text that a caller chose, and could make slow or let fail,
+-- is compared only with rows the caller may see: neither an error nor the time it takes reveals the rest. Last,
+-- everybody who was added before gets what `add_person` gives now.
 CREATE FUNCTION ollm.join_words(words tsvector) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE COST 1000 AS $$
     SELECT ' ' OPERATOR(pg_catalog.||) pg_catalog.array_to_string(pg_catalog.tsvector_to_array(words), ' ')
         OPERATOR(pg_catalog.||) ' '
@@ -250,6 +240,3 @@ BEGIN
         PERFORM ollm.add_person(person);
     END LOOP;
 END $$;
-"""
-
-STEPS = (TABLES, ROW_SECURITY, SEARCH, LEASES, OWN_NAMES, OWN_WORDS, PARTS_OF_WORDS)
