@@ -208,13 +208,15 @@ class ServerProvider(Provider):
                 {"model": model, "instance_id": model, "stream": False, **fields},
                 model,
             )
-            while "watch" in self.pages and not await self._is_gone(model):
-                pass
+            while "watch" in self.pages:
+                await asyncio.sleep(LOADING_SECONDS)
+                if await self._read_load_state(model) != "loaded":
+                    break
 
     async def _load_and_watch(self, model: str) -> None:
-        begun, entry = False, (await self._list_entries()).get(model, {})
-        while (state := self._read_state(entry)) not in ("loaded", "sleeping"):
-            if state in ("loading", "downloading"):
+        begun = False
+        while (state := await self._read_load_state(model)) in NOT_LOADED:
+            if state != "unloaded":
                 await asyncio.sleep(LOADING_SECONDS)
             elif begun:
                 raise ModelError(
@@ -223,7 +225,11 @@ class ServerProvider(Provider):
                 )
             else:
                 await self._post(self.pages["load"], {"model": model}, model)
-            begun, entry = True, (await self._list_entries()).get(model, {})
+            begun = True
+
+    async def _read_load_state(self, model: str) -> LoadState:
+        (info,) = await self.add_states([ModelInfo(name=model)])
+        return info.state
 
     async def _post(self, page: str, body: Mapping[str, Any], model: str) -> None:
         method, address = "GET" if page.endswith("/health") else "POST", page.format(model=quote(model))
@@ -283,19 +289,14 @@ class ServerProvider(Provider):
         """Return True if the server unloaded the model while the request came, for another one or by hand."""
         if "watch" not in self.pages or not isinstance(error, ModelError) or error.status != 500:
             return False
-        return await self._is_gone(model)
-
-    async def _is_gone(self, model: str, after: float = LOADING_SECONDS) -> bool:
-        """Return True if the server unloaded the model. Its process may take a moment to end."""
-        await asyncio.sleep(after)
-        (info,) = await self.add_states([ModelInfo(name=model)])
-        return info.state in NOT_LOADED
+        await asyncio.sleep(LOADING_SECONDS)  # its process may still be ending
+        return await self._read_load_state(model) in NOT_LOADED
 
     async def _is_unloaded(self, model: str) -> bool:
         """Return True if the model is not in memory. The server is asked only after a pause."""
         if not self._heard or monotonic() - self._heard < COLD_SECONDS:
             return self._heard == 0
-        return await self._is_gone(model, after=0)
+        return await self._read_load_state(model) in NOT_LOADED
 
     def _decode_chunk(self, data: bytes | str) -> dict[str, Any]:
         """Decode a part of an answer. An error in mid-stream has status 200."""
