@@ -111,8 +111,14 @@ class ServerMemory(TurnObserver):
 
     async def _restore_if_lost(self, last_task: int) -> None:
         """Restore the session unless the server holds it. `last_task` is the last of this process, if any."""
-        slots = await open_slots(self._parts.state.model.provider, self._parts.state.model.name)
-        if slots is None or not (listed := await slots.list_slots()):
+        model = self._parts.state.model
+        if (slots := await open_slots(model.provider, model.name)) is None:
+            return
+        listed = await slots.list_slots()
+        if not listed and self._saved.folder:  # a server of several models may have unloaded this one
+            await model.provider.prepare(model.name, lambda text: self._tell(f"The server unloaded the model: {text}."))
+            listed = await slots.list_slots()
+        if not listed:
             return
         newest = max(slot.task for slot in listed)
         if NO_TASK < last_task <= newest:
