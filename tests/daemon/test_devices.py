@@ -246,3 +246,39 @@ async def test_what_a_device_may_do_follows_from_its_key(tmp_path: Path) -> None
             "answered from phone",
             "answered from phone",
         ]
+
+
+async def test_a_device_changes_only_settings_that_give_no_right(tmp_path: Path) -> None:
+    port = configure(tmp_path)
+    file = tmp_path / ".ollm" / "config.yaml"
+    file.write_text(f"daemon:\n  publicUrl: {PUBLIC}\n  port: {port}\n")
+    async with daemon(tmp_path) as found:
+        phone = Phone(found, port)
+        await phone.pair()
+        wanted = {"key": "screen.theme", "value": "light"}
+        shown = await phone.ask("POST", "/settings", {**wanted, "dryRun": True})
+        assert shown.json == {"diff": "-screen.theme: auto\n+screen.theme: light\n"}
+        assert "light" not in file.read_text()
+        assert (await phone.ask("POST", "/settings", wanted)).status == 200
+        assert "light" in file.read_text()
+        assert (await phone.ask("POST", "/settings", {"key": "screen.theme", "value": "pink"})).status == 422
+        before = file.read_text()
+        keys = ("daemon.publicUrl", "policy.approval", "sandbox.mode", "provider.baseUrl", "screen.statusCommand")
+        for key in (
+            *keys,
+            "hooks",
+            "mcpServers.x",
+            "notify.command",
+            "models.urls",
+            "checks",
+            "screen",
+            "SCREEN.theme",
+        ):
+            for value in ("x", None):
+                refused = await phone.ask("POST", "/settings", {"key": key, "value": value})
+                assert (refused.status, key in refused.json["detail"]) == (403, True), key
+        assert file.read_text() == before
+        secret = await found.ask("POST", "/settings", {"key": "provider.apiKey", "value": "sk-secret"})
+        assert "sk-secret" not in secret.body.decode()
+        assert (await found.ask("POST", "/settings", {"key": "provider.apiKey", "value": None})).status == 200
+        assert (await found.ask("GET", "/settings")).json["settings"]["screen"]["theme"] == "light"

@@ -212,6 +212,20 @@ class SettingsReply(Data, frozen=True):
     trusted: bool
 
 
+class SettingBody(Data, frozen=True, forbid_unknown_fields=True):
+    """A setting of the user's own file; None removes it. With `dryRun` nothing is written."""
+
+    key: Annotated[str, Meta(min_length=1, max_length=200)]
+    value: Annotated[str, Meta(max_length=10_000)] | None
+    dry_run: bool = False
+
+
+class SettingReply(Data, frozen=True):
+    """The change as a diff, secrets hidden."""
+
+    diff: str
+
+
 class OpenBody(Data, frozen=True, forbid_unknown_fields=True):
     workspace_path: Place
     session_id: Annotated[str, Meta(extra_json_schema={"extra": UUID_FORMAT})] | None = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import tempfile
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeVar
 
@@ -12,8 +13,12 @@ import msgspec
 from litestar import get, post
 from litestar.params import Parameter
 
-from ollm.app import ClosedSession, WorkspaceScope
+from ollm.app import ClosedSession, ProcessScope, WorkspaceScope
 from ollm.app.toolbox import create_tool_registry, serialize_tools
+from ollm.config.change import format_flow_value, set_setting, unset_setting
+from ollm.config.environment import Home
+from ollm.config.load import load_settings
+from ollm.config.show import find_value, redact_settings
 from ollm.daemon.bodies import (
     Accepted,
     BacktestBody,
@@ -23,10 +28,13 @@ from ollm.daemon.bodies import (
     PolicyCheckBody,
     PolicyReply,
     RevokeBody,
+    SettingBody,
+    SettingReply,
     SettingsReply,
     ToolLine,
     VerdictReply,
 )
+from ollm.daemon.devices import Device, require_local
 from ollm.daemon.hub import TurnSpeed
 from ollm.daemon.routes import Folder
 from ollm.daemon.service import DaemonService, parse_workspace
@@ -243,7 +251,6 @@ async def list_models(service: DaemonService) -> ModelsReply:
 @get("/settings")
 async def show_settings(service: DaemonService, workspace: Folder = "") -> SettingsReply:
     """The settings in force, secrets hidden, with the origin of each that is set."""
-    from ollm.config.show import redact_settings
 
     def describe(scope: WorkspaceScope) -> SettingsReply:
         loaded = scope.process.loaded_settings
@@ -255,6 +262,41 @@ async def show_settings(service: DaemonService, workspace: Folder = "") -> Setti
         )
 
     return await look(service, workspace, describe)
+
+
+REMOTE_KEYS = re.compile(
+    r"(compression|loopDetection|snapshots|modes|resume|codeMap)\.\w+|screen\.(keys|bell|plain|theme)", re.ASCII
+)
+"""Settings that paired devices may change: they give no right, and name no program, file or address."""
+
+
+@post("/settings", status_code=200)
+async def change_setting(service: DaemonService, data: SettingBody, device: Device | None) -> SettingReply:
+    """Change a setting in the user's own file, or with `dryRun` show what would change."""
+    if not REMOTE_KEYS.fullmatch(data.key):
+        require_local(device, f"{data.key} is changed")
+
+    def change(process: ProcessScope) -> SettingReply:
+        edit = partial(set_setting, key=data.key, text=data.value or "")
+        if data.value is None:
+            edit = partial(unset_setting, key=data.key)
+        before = describe_setting(process.home, data.key)
+        with tempfile.TemporaryDirectory(prefix="ollm-settings-") as folder:
+            copy = Home(Path(folder))
+            if process.home.config.exists():
+                copy.config.write_bytes(process.home.config.read_bytes())
+            edit(copy)
+            after = describe_setting(copy, data.key)
+        if not data.dry_run:
+            edit(process.home)
+        return SettingReply(diff=f"-{before}\n+{after}\n" if before != after else "")
+
+    return await service.run_apart(change)
+
+
+def describe_setting(home: Home, key: str) -> str:
+    """Describe a setting as the user's own file sets it, or its default."""
+    return f"{key}: {format_flow_value(find_value(redact_settings(load_settings(home, {}).settings), key))}"
 
 
 async def look(service: DaemonService, workspace: str, view: Callable[[WorkspaceScope], V]) -> V:

@@ -1,11 +1,12 @@
-// The settings in force, with the origin of each that is set. They are changed in the config file.
-import { get } from "./api.js";
-import { fill, h } from "./dom.js";
+// The settings in force, with the origin of each that is set, and changing one in the user's own file.
+import { get, post, readRights } from "./api.js";
+import { fill, h, iconButton, showCleanHtml } from "./dom.js";
 import { Page } from "./page.js";
+import { ask, attempt, say } from "./toast.js";
 
 class SettingsPage extends Page {
   title_ = "Settings";
-  lead = "What is in force, and where it comes from. Change one with ollm config set KEY VALUE.";
+  lead = "What is in force, and where it comes from. The pencil changes one in your own file.";
 
   async load() {
     const found = await get(`/settings${this.folderQuery}`);
@@ -16,6 +17,26 @@ class SettingsPage extends Page {
     const draw = () => fill(list, ...makeSections(found, words.value.toLowerCase(), only.checked));
     fill(this.body, ...found.problems.map((/** @type {string} */ text) => h("p", { class: "notice error" }, text)), h("div", { class: "line" }, words, h("label", { class: "check" }, only, " Only changed settings")), list);
     draw();
+    list.addEventListener("click", (event) => {
+      const key = /** @type {HTMLElement} */ (event.target).closest("button")?.getAttribute("data-key");
+      if (key) void attempt(() => this.change(key));
+    });
+  }
+
+  /** Ask for a value, show the change, and make it once that is confirmed. @param {string} key */
+  async change(key) {
+    const value = h("input", { type: "text", "aria-label": "Value", spellcheck: false, autocapitalize: "off" });
+    const choice = await ask(key, [h("label", { class: "field" }, "New value, as for ollm config set", value)], [["set", "Show the change"], ["unset", "Use the default"], ["", "Cancel"]]);
+    if (!choice) return;
+    const wanted = { key, value: choice === "set" ? value.value : null };
+    const { diff } = await post("/settings", { ...wanted, dryRun: true });
+    if (!diff) return say("That is its value already.");
+    const shown = h("div", { class: "change" });
+    showCleanHtml(shown, (await post("/web/render", { text: `@@ -1 +1 @@\n${diff}`, diff: true })).html);
+    if ((await ask("Change this setting?", [shown], [["yes", "Change"], ["", "Cancel"]])) !== "yes") return;
+    await post("/settings", wanted);
+    say(`Changed ${key}.`);
+    await this.load();
   }
 }
 customElements.define("ollm-settings", SettingsPage);
@@ -47,5 +68,5 @@ function breakWords(key) {
 
 /** @param {string} key @param {any} value @param {string} from */
 function makeRow(key, value, from) {
-  return h("tr", null, h("td", null, h("code", null, ...breakWords(key))), h("td", null, typeof value === "string" ? value : JSON.stringify(value)), h("td", { class: "meta" }, from || "default"));
+  return h("tr", null, h("td", null, h("code", null, ...breakWords(key))), h("td", null, typeof value === "string" ? value : JSON.stringify(value), readRights().readOnly ? null : iconButton("pencil", `Change ${key}`, () => {}, { "data-key": key })), h("td", { class: "meta" }, from || "default"));
 }
