@@ -171,7 +171,7 @@ def test_what_was_allowed_writes_in_the_workspace_and_nowhere_else(place: Path) 
 
 
 def test_downloads_are_kept_and_the_rest_of_our_own_folder_is_not_there(place: Path) -> None:
-    kept = 'mkdir "$XDG_RUNTIME_DIR/x" || exit; mkdir -p "$npm_config_cache"; cd "$npm_config_cache"; echo kept >> x; cat x; ls -A ~/.ollm\n'
+    kept = 'mkdir "$XDG_RUNTIME_DIR/kept-$$" || exit; mkdir -p "$npm_config_cache"; cd "$npm_config_cache"; echo kept >> x; cat x; ls -A ~/.ollm\n'
     (place / "user/work/keep.sh").write_text(kept)
 
     shell(place, "sh keep.sh", "--allow", "shell")

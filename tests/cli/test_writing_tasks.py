@@ -75,7 +75,7 @@ async def test_changes_of_tasks_come_back_and_a_rewind_takes_them_back(tmp_path:
         assert (runner.workspace / "cart.py").read_text() == "pay = 3\n"
         assert (runner.workspace / "new.py").read_text() == "new = 2\n"
         assert git(runner, "status", "--porcelain").split("\n")[:1] == [" M cart.py"], "nothing is staged"
-        assert git(runner, "branch").split() == ["*", "master"]
+        assert len(git(runner, "branch").splitlines()) == 1
         assert len(git(runner, "worktree", "list").splitlines()) == 1
         assert not list(tmp_path.glob("*.worktrees/*"))
         session = json.loads(done.out)["sessionId"]
