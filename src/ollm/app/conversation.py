@@ -27,7 +27,7 @@ from ollm.runtime.observers.housekeeping import (
     ModelFactsObserver,
     TemplateObserver,
 )
-from ollm.runtime.parts import ConversationParts, ConversationState
+from ollm.runtime.parts import ConversationParts, ConversationState, Plan
 from ollm.runtime.prompt.compaction import Compactor
 from ollm.runtime.prompt.prompt import Prompt, PromptModel
 from ollm.runtime.resume.workspace_record import WorkspaceMemory
@@ -80,9 +80,11 @@ class ConversationScope:
         wanted = await self.find_wanted_session()
         resumed: LoadedSession | None = None
         if wanted:
+            from ollm.runtime.resume.resume import find_last_mode
+
             known_until = 0 if self.options.full else self.scope.context.find_known_until(wanted)
             resumed = await storage.session.resume(wanted, known_until)
-            storage.keep_mode(resumed.session)
+            storage.resumed_mode = find_last_mode(resumed.session)
         model = await self.choose_model(resumed)
         if model.facts.chats_only:
             storage.notices.append(CHATS_ONLY.format(name_model(model.name)))
@@ -159,7 +161,6 @@ class ConversationScope:
                 Lazy(lambda: self.scope.context.database),  # which looks whether the folder was moved
                 self.process.settings.resume,
                 parts,
-                self.scope.list_writing_tools,
                 resumed_at=resumed_at,
                 at_end=self.options.one_shot,
             ),
@@ -216,7 +217,7 @@ class ConversationScope:
             prompt=prompt,
             compactor=self.build_compactor(prompt, self.toolbox.roles),
             loops=storage.create_loop_detection(),
-            plan=storage.create_plan(),
+            plan=Plan(lambda: storage.notes.list_todos()),  # noqa: PLW0108 - they are opened when asked
             snapshots=storage.snapshots,
             notes=Lazy(lambda: storage.notes),
             archive=Lazy(lambda: storage.archive),
@@ -231,6 +232,12 @@ class ConversationScope:
 
     def _prepare_tool_parts(self, state: ConversationState) -> partial[ConversationParts]:
         toolbox = self.toolbox
+
+        def create_worktree_manager() -> WorktreeManager:
+            from ollm.app.worktrees import WorktreeManager
+
+            return WorktreeManager(self.process, self.scope.path)
+
         return partial(
             ConversationParts,
             dispatch=Lazy(lambda: toolbox.create_dispatch(state)),
@@ -244,7 +251,7 @@ class ConversationScope:
             checkpoints_enabled=self.process.settings.checkpoints.enabled,
             files=Lazy(lambda: toolbox.file_context),
             mcp=toolbox.mcp,
-            worktrees=Lazy(lambda: create_worktree_manager(self.scope)),
+            worktrees=Lazy(create_worktree_manager),
             choose_model=lambda name: self.process.model_chooser.choose(
                 name, announce=lambda _: self.storage.stream.emit(PrefillProgress(stage="loading"))
             ),
@@ -351,12 +358,6 @@ class ConversationScope:
             has_rules=bool(settings.policy.rules),
             auto_switch="off" if nobody_answers else settings.modes.auto_switch,
         )
-
-
-def create_worktree_manager(scope: WorkspaceScope) -> WorktreeManager:
-    from ollm.app.worktrees import WorktreeManager
-
-    return WorktreeManager(scope.process, scope.path)
 
 
 def create_task_runner(toolbox: Toolbox, state: ConversationState) -> TaskRunner:

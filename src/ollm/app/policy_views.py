@@ -9,21 +9,40 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from ollm.app.workspace import build_rule_set
+from ollm.config.load import load_policy
 from ollm.domain.errors import OllmError, ToolFailure, UsageError
 from ollm.domain.tools import PolicyRequest, ToolCallRecord
+from ollm.policy.engine import PolicyEngine
 from ollm.policy.rules import READ_ONLY_COMMAND_RULE
 from ollm.runtime.calls.permission import build_policy_request
 from ollm.system.terminal_text import render_command
-from ollm.tools.catalogue import TOOLS, describe_catalogue, load_tool_class
+from ollm.tools.catalogue import TOOLS, describe_catalogue, list_categories, load_tool_class
 from ollm.tools.framework.base import add_parser, bind_tool
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from ollm.app.process import ProcessScope
-    from ollm.policy.engine import PolicyEngine
+    from ollm.app.workspace import WorkspaceScope
     from ollm.policy.rules import Rule
     from ollm.system.paths import Boundary
 
 MAX_EXAMPLES = 20
+
+
+def create_policy_from_file(scope: WorkspaceScope, file: Path, *, builtin: bool = False) -> PolicyEngine:
+    """Build a policy from a rules file, without other rules and grants. `builtin` keeps the built-in rules."""
+    loaded = load_policy(file)
+    if loaded.problems:
+        raise UsageError(str(loaded.problems[0]), action="See docs/policy.md for how rules are written.")
+    approval = loaded.require_settings().policy.approval
+    return PolicyEngine(
+        build_rule_set(loaded, builtin=builtin),
+        scope.boundary,
+        approval=approval,
+        categories=list_categories(),
+    )
 
 
 def serialize_policy(engine: PolicyEngine, *, trusted: bool) -> dict[str, Any]:

@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 BUILT_IN_COMMANDS = Path(__file__).parents[1] / "runtime" / "commands" / "texts"
 
 
-class ProcessScope:
-    """Objects of one run. Settings are read on first use, and their problems are reported once."""
+class SettingsScope:
+    """Environment, settings, secrets and trust of one run. Settings are read, and their problems told, on first use."""
 
     def __init__(
         self,
@@ -121,6 +121,13 @@ class ProcessScope:
             return redact_error(text)
         return self.redactor.redact(text)
 
+    def redact_field(self, name: str, text: str) -> str:
+        """Redact secrets in a text, or all of it if the name marks a secret."""
+        from ollm.services.redaction import is_secret_name
+        from ollm.services.redaction.patterns import MARK
+
+        return MARK if text and name and is_secret_name(name) else self.redactor.redact(text)
+
     @cached_property
     def user_home(self) -> Path:
         return find_user_home(self.environment)
@@ -182,6 +189,10 @@ class ProcessScope:
         """Resolve a directory from the settings, or return the default. `~/.ollm` follows OLLM_HOME."""
         return self.home.resolve_path(named) if named else default
 
+
+class ProcessScope(SettingsScope):
+    """Objects of one run: the archive, model servers and model facts, each built on first use."""
+
     @cached_property
     def session_files(self) -> SessionFiles:
         from ollm.store.session_files.places import SessionPlaces
@@ -228,13 +239,6 @@ class ProcessScope:
         from ollm.archive.state import ArchiveTombstones
 
         return ArchiveTombstones(self.home.archive_state, self.clock)
-
-    def redact_field(self, name: str, text: str) -> str:
-        """Redact secrets in a text, or all of it if the name marks a secret."""
-        from ollm.services.redaction import is_secret_name
-        from ollm.services.redaction.patterns import MARK
-
-        return MARK if text and name and is_secret_name(name) else self.redactor.redact(text)
 
     def make_path_filter(self, workspace: str | None) -> Callable[[str], bool]:
         """Make a predicate for the paths that `.ollmignore` hides in a workspace."""

@@ -16,7 +16,7 @@ from ollm.domain.events import Notice
 from ollm.domain.lazy import LateObject
 from ollm.runtime.base import EventStream
 from ollm.runtime.changes import pause_plan
-from ollm.runtime.parts import Plan, TodoOwner
+from ollm.runtime.parts import TodoOwner
 from ollm.runtime.resume.workspace_record import read_saved_context
 from ollm.runtime.session import OpenSession
 from ollm.services.context_manager import ContextManager
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ollm.domain.context import ModeName
-    from ollm.domain.session import ChatSession, Session
+    from ollm.domain.session import Session
     from ollm.runtime.base import ConversationOptions
     from ollm.runtime.parts import ConversationParts
     from ollm.runtime.resume.resume import ResumeSource
@@ -88,9 +88,6 @@ class Storage:
         from ollm.store.snapshot_files import SnapshotFiles
 
         return SnapshotFiles(self.process.home.snapshots)
-
-    def create_plan(self) -> Plan:
-        return Plan(lambda: self.notes.list_todos())  # noqa: PLW0108 - they are opened when asked
 
     @cached_property
     def notes(self) -> NoteStore:
@@ -179,12 +176,6 @@ class Storage:
             replace_file(target, render_export(stream, FORMATS.get(target.suffix.lower(), "json")))
         note_export(self.process.home.exports, target)
 
-    def keep_mode(self, session: Session) -> None:
-        """Restore the mode of a resumed session."""
-        from ollm.runtime.resume.resume import find_last_mode
-
-        self.resumed_mode = find_last_mode(session)
-
 
 def find_wanted_session(storage: Storage) -> str | None:
     """Return the id of the session to resume, or None for a new one."""
@@ -255,7 +246,9 @@ async def resume_session(storage: Storage, parts: ConversationParts, resumed: Lo
     if resumed.damage:
         storage.notices.append(f"The session file was damaged: {resumed.damage}")
     source = _find_source(storage, resumed)
-    _restore_plan(storage, parts, source.record)
+    pause_plan(parts, source.record.plan.paused)
+    if steps := source.record.plan.steps:
+        storage.notes.restore_todos([(step.text, step.done) for step in steps])
     how = resume_prompt(parts.prompt, source, full=storage.options.full)
     kept = source.kept
     newest = max((message.id for message in session.messages), default=kept.last_number if kept else 0)
@@ -287,9 +280,3 @@ def _find_source(storage: Storage, resumed: LoadedSession) -> ResumeSource:
         kept=read_saved_context(storage.scope.database.load_context(session.session_id)),
         snapshot=lambda name: read_context(storage.snapshot_files.load(name)),
     )
-
-
-def _restore_plan(storage: Storage, parts: ConversationParts, record: ChatSession) -> None:
-    pause_plan(parts, record.plan.paused)
-    if record.plan.steps:
-        storage.notes.restore_todos([(step.text, step.done) for step in record.plan.steps])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import ExitStack
 from functools import cached_property
 from pathlib import Path
@@ -14,12 +14,19 @@ import msgspec
 from ollm.app.process import ProcessScope
 from ollm.config.environment import Home
 from ollm.domain.clock import format_age
-from ollm.domain.errors import UsageError
 from ollm.domain.lazy import Lazy
+from ollm.store.workspace_place import (
+    ensure_fallback_directory,
+    ensure_workspace_directory,
+    find_main_workspace,
+    find_repository,
+    get_checkpoint_directory,
+    get_worktree_directory,
+    keep_identity,
+)
 
 if TYPE_CHECKING:
     from ollm.config.load import LoadedSettings
-    from ollm.domain.tools import ToolCategory
     from ollm.policy.engine import PolicyEngine
     from ollm.policy.rules import RuleSet
     from ollm.runtime.resume.workspace_sessions import WorkspaceContext
@@ -52,14 +59,10 @@ class WorkspaceScope:
     @cached_property
     def main(self) -> Path:
         """The workspace that keeps the sessions and notes of this one: itself, unless this is one of its worktrees."""
-        from ollm.store.workspace_place import find_main_workspace
-
         return find_main_workspace(self.path, self.process.settings.worktree.dir)
 
     def name_worktree(self, folder: str | None) -> str:
         """Return the name of the worktree of this workspace that a session works in, or "" if it works in none."""
-        from ollm.store.workspace_place import find_main_workspace, find_repository, get_worktree_directory
-
         named, top = self.process.settings.worktree.dir, find_repository(self.main)
         directory = get_worktree_directory(top, named) if top else None
         if top is None or directory is None or not folder or not Path(folder).is_relative_to(directory):
@@ -110,8 +113,6 @@ class WorkspaceScope:
         """`memory.db`, ready for writing: in the workspace, or else in the home, or else in a directory that is
         removed after this run. A conversation keeps the one it started with, so that its plan and notes stay
         together; the next one tries again."""
-        from ollm.store.workspace_place import ensure_fallback_directory, ensure_workspace_directory
-
         own = ensure_workspace_directory(self.main, self.process.home)
         chosen = self._create_memory(own)
         if fault := chosen.find_fault():
@@ -135,7 +136,6 @@ class WorkspaceScope:
     def create_lease(self, holder: str = "") -> Lease:
         """Create the lease for the one active session of this workspace."""
         from ollm.store.lease import Lease
-        from ollm.store.workspace_place import ensure_workspace_directory
 
         return Lease(ensure_workspace_directory(self.path, self.process.home), holder)
 
@@ -177,7 +177,6 @@ class WorkspaceScope:
         """Create the checkpoints of this workspace's files, which never include ollm's own files."""
         from ollm.services.file_checkpoints.service import FileCheckpoints
         from ollm.services.file_checkpoints.tree import CheckpointPlace
-        from ollm.store.workspace_place import get_checkpoint_directory
 
         root, home = Path(os.path.realpath(self.path)), Path(os.path.realpath(self.process.home.root))
         own = {".ollm", *([str(home.relative_to(root))] if home.is_relative_to(root) else [])}
@@ -199,23 +198,19 @@ class WorkspaceScope:
     def create_server_finder(self) -> ServerFinder:
         from ollm.services.diagnostics.servers import ServerFinder
 
-        languages, programs = (
-            self.process.settings.tools.diagnostics.languages,
-            self.process.environment.get("PATH", ""),
-        )
+        languages = self.process.settings.tools.diagnostics.languages
+        programs = self.process.environment.get("PATH", "")
         return ServerFinder(self.boundary.workspace, programs, languages, trusted=self.process.trusted)
 
     @cached_property
     def context(self) -> WorkspaceContext:
         from ollm.runtime.resume.workspace_sessions import WorkspaceContext
-        from ollm.store.workspace_place import keep_identity
 
         context = WorkspaceContext(
             self.main,
             self.database,
             self.process.library.list_summaries,
             self.process.settings.resume,
-            self.list_writing_tools,
             lambda folder: bool(self.name_worktree(folder)),
         )
         context.detect_move()
@@ -242,7 +237,6 @@ class WorkspaceScope:
 
     def create_sandbox(self) -> Sandbox:
         """Create the sandbox for this workspace's programs."""
-        from ollm.store.workspace_place import ensure_workspace_directory
         from ollm.system.sandbox.sandbox import Sandbox
 
         settings, process = self.process.settings.sandbox, self.process
@@ -274,40 +268,16 @@ class WorkspaceScope:
     def create_policy(self, grants: tuple[str, ...] = (), sandbox: Lazy[Sandbox] | None = None) -> PolicyEngine:
         from ollm.policy.engine import PolicyEngine
         from ollm.policy.grants import GrantBook
+        from ollm.tools.catalogue import list_categories
 
         return PolicyEngine(
             build_rule_set(self.process.loaded_settings),
             self.boundary,
             grants=GrantBook(self.process.home.grants, grants, workspace=self.boundary.workspace),
             approval=self.process.settings.policy.approval,
-            categories=self._list_categories(),
+            categories=list_categories(),
             sandbox=sandbox or Lazy(self.create_sandbox),
         )
-
-    def create_policy_from_file(self, file: Path, *, builtin: bool = False) -> PolicyEngine:
-        """Build a policy from a rules file, without other rules and grants. `builtin` keeps the built-in rules."""
-        from ollm.config.load import load_policy
-        from ollm.policy.engine import PolicyEngine
-
-        loaded = load_policy(file)
-        if loaded.problems:
-            raise UsageError(str(loaded.problems[0]), action="See docs/policy.md for how rules are written.")
-        approval = loaded.require_settings().policy.approval
-        return PolicyEngine(
-            build_rule_set(loaded, builtin=builtin),
-            self.boundary,
-            approval=approval,
-            categories=self._list_categories(),
-        )
-
-    def list_writing_tools(self) -> frozenset[str]:
-        """List the tools that declare that they change files."""
-        return frozenset(name for name, category in self._list_categories().items() if category == "write")
-
-    def _list_categories(self) -> Mapping[str, ToolCategory]:
-        from ollm.tools.catalogue import list_categories
-
-        return list_categories()
 
 
 def build_rule_set(loaded: LoadedSettings, *, builtin: bool = True) -> RuleSet:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ollm.app import ProcessScope, WorkspaceScope, create_tool_registry
-from ollm.app.policy_views import check_call, run_backtest, serialize_policy
+from ollm.app.policy_views import check_call, create_policy_from_file, run_backtest, serialize_policy
 from ollm.cli.completion import complete_tool
 from ollm.cli.options import (
     confirm_or_fail,
@@ -129,7 +129,7 @@ def _make_process(workspace: str | None) -> ProcessScope:
 def _make_engine(process: ProcessScope, rules: str | None, *, builtin: bool = False) -> PolicyEngine:
     assert process.workspace is not None
     scope = WorkspaceScope(process, process.workspace)
-    engine = scope.create_policy() if rules is None else scope.create_policy_from_file(Path(rules), builtin=builtin)
+    engine = scope.create_policy() if rules is None else create_policy_from_file(scope, Path(rules), builtin=builtin)
     for problem in engine.rules.problems:
         warn(problem)
     return engine

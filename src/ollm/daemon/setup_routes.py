@@ -219,7 +219,7 @@ async def check_policy(service: DaemonService, data: PolicyCheckBody) -> Verdict
 async def backtest_policy(service: DaemonService, data: BacktestBody) -> BacktestReply:
     """Count what these rules (YAML, as in a config file) would decide about every recorded call; `problems` says what
     is wrong with them."""
-    from ollm.app.policy_views import run_backtest
+    from ollm.app.policy_views import create_policy_from_file, run_backtest
 
     def test_rules(scope: WorkspaceScope) -> BacktestReply:
         with tempfile.TemporaryDirectory(prefix="ollm-rules-") as folder:
@@ -227,7 +227,7 @@ async def backtest_policy(service: DaemonService, data: BacktestBody) -> Backtes
             file.write_text(data.rules, encoding="utf-8", errors="replace")
             current = proposed = scope.create_policy()
             try:
-                proposed = scope.create_policy_from_file(file, builtin=True)
+                proposed = create_policy_from_file(scope, file, builtin=True)
                 problems = [text.replace(f"at {file}:", "in line ") for text in proposed.rules.problems]
             except UsageError as error:
                 problems = [f"These rules cannot be used: {describe_mistake(error.message, file)}."]

@@ -16,7 +16,7 @@ from ollm.domain.clock import Clock, format_stamp, now
 from ollm.domain.model_facts import Learnt, ModelFacts, Source
 from ollm.system.atomic import lock_directory, read_small_file, replace_file
 
-FACT_NAMES = {field.name: field.encode_name for field in msgspec.structs.fields(ModelFacts)}
+FACT_NAMES = dict(zip(ModelFacts.__struct_fields__, ModelFacts.__struct_encode_fields__, strict=True))
 
 
 class ModelFactsFile:

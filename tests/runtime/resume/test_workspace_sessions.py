@@ -88,7 +88,7 @@ class Place:
         self.path = path
         self.database = WorkspaceDatabase(path / ".ollm")
         self.archived: list[SessionSummary] = []
-        self.context = WorkspaceContext(path, self.database, lambda: self.archived, ResumeSettings(), lambda: WRITING)
+        self.context = WorkspaceContext(path, self.database, lambda: self.archived, ResumeSettings())
 
 
 @pytest.fixture

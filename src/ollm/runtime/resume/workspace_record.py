@@ -6,7 +6,6 @@ written after each turn while it is small, then when it has grown by half or the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -23,6 +22,7 @@ from ollm.runtime.prompt.messages import render_message
 from ollm.runtime.prompt.prefix import LedgerEntry
 from ollm.runtime.prompt.token_meter import CountedPrompt
 from ollm.services.workspace_memory import RecentWindow, from_records, make_episode, render_rolling_summary, to_record
+from ollm.tools.catalogue import list_categories
 
 if TYPE_CHECKING:
     from ollm.domain.lazy import Lazy
@@ -44,7 +44,6 @@ class WorkspaceMemory(TurnObserver):
         database: Lazy[WorkspaceDatabase],
         settings: ResumeSettings,
         conversation: ConversationParts,
-        list_writing_tools: Callable[[], Collection[str]],
         *,
         resumed_at: int,
         at_end: bool,
@@ -52,7 +51,6 @@ class WorkspaceMemory(TurnObserver):
         self._database = database
         self._settings = settings
         self._conversation = conversation
-        self._list_writing_tools = list_writing_tools
         self._resumed_at = resumed_at
         self._at_end = at_end
         self._window = RecentWindow(settings)
@@ -101,7 +99,7 @@ class WorkspaceMemory(TurnObserver):
         """Add the messages and actions of a turn."""
         asked, calls = report.request, report.calls
         assert asked is not None
-        writing = self._list_writing_tools() if calls else ()
+        writing = list_writing_tools() if calls else ()
         self._episodes.append(
             make_episode(report.session_id, asked.id, now, asked.text, report.answer, report.reason, calls, writing)
         )
@@ -152,6 +150,11 @@ class WorkspaceMemory(TurnObserver):
         self._record = record
         self._written = sum(len(str(message)) for message in record.recent_messages)
         self._said = 0
+
+
+def list_writing_tools() -> frozenset[str]:
+    """List the tools that declare that they change files."""
+    return frozenset(name for name, category in list_categories().items() if category == "write")
 
 
 class SavedContext(Data, frozen=True):

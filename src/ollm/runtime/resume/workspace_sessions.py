@@ -16,7 +16,7 @@ from ollm.domain.errors import BusyError, OllmError, UsageError
 from ollm.domain.messages import replace_surrogates
 from ollm.domain.session import ChatSession, Episode, PlanState, Session, SessionSummary
 from ollm.runtime.prompt.messages import render_message
-from ollm.runtime.resume.workspace_record import read_last_number
+from ollm.runtime.resume.workspace_record import list_writing_tools, read_last_number
 from ollm.services.workspace_memory import RecentWindow, from_records, make_episode, render_rolling_summary, to_record
 from ollm.store.workspace_db import WorkspaceDatabase
 
@@ -33,14 +33,12 @@ class WorkspaceContext:
         database: WorkspaceDatabase,
         archived: Callable[[], Iterable[SessionSummary]],
         settings: ResumeSettings,
-        list_writing_tools: Callable[[], Collection[str]],
         is_worktree: Callable[[str | None], bool] = lambda _: False,
     ) -> None:
         self.path = path
         self.database = database
         self._archived = archived
         self._settings = settings
-        self._list_writing_tools = list_writing_tools
         self._is_worktree = is_worktree
 
     def list_sessions(self) -> list[ChatSession]:
@@ -106,7 +104,7 @@ class WorkspaceContext:
 
     def rebuild_record(self, session: Session, known: ChatSession | None) -> ChatSession:
         with self.database.begin_transaction():
-            self.database.add_episodes(build_episodes(session, self._list_writing_tools()))
+            self.database.add_episodes(build_episodes(session, list_writing_tools()))
             plan = known.plan if known else PlanState()
             record = build_full_record(session, self.database.list_episodes(session.session_id), plan, self._settings)
             self.database.put_session(record)
@@ -115,7 +113,7 @@ class WorkspaceContext:
     def _catch_up(self, session: Session, known: ChatSession) -> ChatSession:
         """Add messages that came after the record was written, before a crash."""
         done, until = self._find_newest_episode(session.session_id), find_newest_number(known)
-        made = build_episodes(session, self._list_writing_tools())
+        made = build_episodes(session, list_writing_tools())
         self.database.add_episodes([found for found in made if found.number > done])
         calls = {call.id: call for call in session.tool_calls}
         newer = (entry for m in session.messages if m.id > until for entry in render_message(m, calls))
