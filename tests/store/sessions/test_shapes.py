@@ -1,5 +1,6 @@
 """Lines of damaged sessions are taken by their shape, wherever they stand and whatever their number, and told once."""
 
+import asyncio
 from pathlib import Path
 
 import pytest
@@ -209,3 +210,35 @@ def test_bad_bytes_in_an_open_answer_cost_none_of_its_other_words(tmp_path, soun
     writer, _ = place.home.files.open(session_id)
     writer.close()
     assert place.files[1] in [path.read_bytes() for path in place.home.sessions.iterdir()]
+
+
+OLDER_JOURNAL = """\
+{"at":"2026-11-18T02:13:36.144Z","message":{"role":"user","parts":[{"type":"text","text":"write it"}],\
+"timestamp":"2026-11-18T02:13:36.143Z","id":2},"tokens":3}
+{"at":"2026-11-18T02:13:38.000Z","mark":{"previous":-1,"document":"1,2,3","head":{},"count":2,"last":2,"calls":0}}
+{"at":"2026-11-18T02:13:38.991Z","piece":[3,1],"partial":[{"type":"text","text":"I write"}]}
+{"at":"2026-11-18T02:13:39.048Z","message":{"role":"assistant","parts":[{"type":"text","text":" it."},\
+{"type":"tool_call","id":"c1"}],"timestamp":"2026-11-18T02:13:39.047Z","id":3},"continues":true,"piece":[3,2]}
+{"at":"2026-11-18T02:13:39.048Z","call":{"id":"c1","name":"write_file","args":{"path":"notes.txt"},\
+"timestamp":"2026-11-18T02:13:39.047Z","result":null,"messageId":3,"status":"running","error":null}}
+{"at":"2026-11-18T02:13:39.201Z","call":{"id":"c1","result":{"llmContent":"Created notes.txt."},"status":"ok"}}
+{"at":"2026-11-18T02:13:39.207Z","message":{"role":"tool","parts":[{"type":"tool_result","id":"c1"}],\
+"timestamp":"2026-11-18T02:13:39.207Z","id":4},"tokens":53}
+{"at":"2026-11-18T02:13:42.182Z","piece":[5,1],"partial":[{"type":"text","text":"It is written in gr\u00fc"""
+
+
+@covers("D607", "S9.3")
+async def test_what_the_version_before_left_of_a_killed_chat_is_whole(tmp_path) -> None:
+    """Its records of an answer were open at the end, and the message went on where they stopped."""
+    words = ["first", "write it", "I write it.", "", "It is written in gr"]
+    async with running(tmp_path, ["Going on."]) as runner:
+        home = Home(runner.home)
+        session_id = await asyncio.to_thread(home.recorded, "first")
+        home.journal(session_id).write_bytes(OLDER_JOURNAL.encode()[:-1])  # torn inside a character
+        assert (home.texts(session_id), home.files.read(session_id).damage) == (words, None)
+        listed, viewed = [await runner.run("sessions", *line) for line in (["check"], ["view", session_id, "--unfold"])]
+        assert (listed.code, "Created notes.txt." in viewed.out) == (0, True)
+        assert "write it" in (await runner.run("sessions", "search", "write it")).out.replace("«", "").replace("»", "")
+        assert (await runner.run("-p", "go on", "--session", session_id)).code == 0
+        assert home.texts(session_id) == [*words, "go on", "Going on."]
+        assert not list(home.sessions.glob("*damaged*"))
