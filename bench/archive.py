@@ -22,9 +22,9 @@ from tests.servers.postgres import PostgresServer, find_binaries
 from bench.row import Row, seconds
 from ollm.archive.connection import ArchiveTarget, migrate_schema, open_connection
 from ollm.archive.reading import search_messages
+from ollm.archive.words import split_words
 from ollm.store.session_index.index import SessionIndex
 from ollm.store.session_index.search import NO_FILTERS, search_sessions
-from ollm.store.session_index.words import split_words
 
 SESSIONS = int(os.environ.get("SESSIONS", "1000"))
 MESSAGES = int(os.environ.get("MESSAGES", "1000000"))

@@ -23,6 +23,7 @@ from ollm.archive.reading import (
 )
 from ollm.archive.sending import ArchiveRecord, Machine
 from ollm.archive.state import ArchiveState
+from ollm.archive.words import split_words
 from ollm.cli.daemon import connect_daemon
 from ollm.cli.sessions.session_list import SessionList
 from ollm.daemon.bodies import OpenReply
@@ -414,3 +415,12 @@ def test_without_redaction_and_hidden_files_nothing_changes() -> None:
     assert PLAIN.clean_call(call) is call
     assert PLAIN.clean_record({"a": KEY}) == {"a": KEY}
     assert PLAIN.clean_record({"metadata": {"title": KEY}}) == {"metadata": {"title": KEY}}
+
+
+def test_a_text_is_cut_into_the_same_words_whatever_else_it_holds() -> None:
+    text = "".join(map(chr, range(128))) + " See src/Cart.py, foo_bar(X) " + "y" * 300
+    plain = set(split_words(text))
+
+    assert set(split_words(text + " 日本")) - {"日", "本"} == plain
+    assert {"src", "cart", "py", "foo", "bar", "x", "y" * 200} <= plain
+    assert split_words("<=> _ \x1f") == []

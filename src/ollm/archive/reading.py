@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from ollm.archive.sending import ArchivedSession, ArchiveHit, ArchiveRecord
+from ollm.archive.words import find_part, split_words
 from ollm.domain.clock import format_age, format_stamp
 from ollm.domain.errors import BusyError, NotFoundError, UsageError
 from ollm.store.session_files.places import match_prefix
-from ollm.store.session_index.words import MAX_WORDS, find_part, split_words
+from ollm.store.session_index.words import MAX_WORDS
 
 if TYPE_CHECKING:
     from psycopg import Connection

@@ -11,12 +11,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from ollm.archive.words import split_words
 from ollm.domain.clock import parse_stamp
 from ollm.domain.errors import BusyError, DeniedError, OllmError
 from ollm.domain.session import MessageHit
 from ollm.domain.struct import Data
 from ollm.store.session_index.texts import IndexEntry
-from ollm.store.session_index.words import split_words
 
 if TYPE_CHECKING:
     from psycopg import Connection

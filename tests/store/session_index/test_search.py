@@ -4,9 +4,6 @@ import pytest
 
 from ollm.store.session_index import search as searching
 from ollm.store.session_index.search import SearchFilters, search_sessions
-from ollm.store.session_index.words import (
-    split_words,
-)
 from tests.covers import covers
 from tests.store.sessions.support import Home, call, many, run, said
 
@@ -232,12 +229,3 @@ def test_all_that_is_found(searched, typed, options, found, total):
     hits = [f"{ids.index(hit['sessionId'])}.{hit['number']} {hit['role']} {hit['snippet']}" for hit in result.hits]
     ranked = typed != "()"
     assert (hits, result.ranked, result.total, result.complete) == (found, ranked, total, True)
-
-
-def test_a_text_is_cut_into_the_same_words_whatever_else_it_holds() -> None:
-    text = "".join(map(chr, range(128))) + " See src/Cart.py, foo_bar(X) " + "y" * 300
-    plain = set(split_words(text))
-
-    assert set(split_words(text + " 日本")) - {"日", "本"} == plain
-    assert {"src", "cart", "py", "foo", "bar", "x", "y" * 200} <= plain
-    assert split_words("<=> _ \x1f") == []

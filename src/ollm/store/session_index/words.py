@@ -13,18 +13,16 @@ from typing import NamedTuple
 from unicodedata import bidirectional, category, combining, lookup, name, normalize
 
 # Ideographs, kana and their extensions: each is a word of its own. Compiled by `re` when first used.
-_IDEOGRAPHS = r"\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f"
-_ALONE = rf"([{_IDEOGRAPHS}])"
+IDEOGRAPHS = r"\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f"
 # So are the characters of other scripts that are written without blanks, or that join words: Thai, Lao, Burmese, Khmer
 # and Hangul.
-UNSPACED = rf"[{_IDEOGRAPHS}\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\uac00-\ud7af]"
+UNSPACED = rf"[{IDEOGRAPHS}\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\uac00-\ud7af]"
 # Combining classes of accents, points and hamza. The others belong to letters: vowel signs, virama, voicing marks.
 _ACCENT_CLASSES = frozenset({1, *range(10, 37), *range(200, 241)})
 _VARIANTS = "[\ufe00-\ufe0f\U000e0100-\U000e01ef]"
-_LETTERS = r"[^\W_]+"
-_ASCII_LETTERS = "".join(chr(code).lower() if chr(code).isalnum() else " " for code in range(128))
+ASCII_LETTERS = "".join(chr(code).lower() if chr(code).isalnum() else " " for code in range(128))
 _ASCII_SYMBOLS = "#$%+<=>|~"
-_ASCII_WORDS = "".join(chr(code) if chr(code) in _ASCII_SYMBOLS else _ASCII_LETTERS[code] for code in range(128))
+_ASCII_WORDS = "".join(chr(code) if chr(code) in _ASCII_SYMBOLS else ASCII_LETTERS[code] for code in range(128))
 _SEPARATOR = "\x1f"
 ROLES = ("user", "assistant", "system", "tool")
 MIN_PACKED_CHARS = 200
@@ -32,7 +30,6 @@ _ROLE, _SESSION, _SIGN = "\ue000", "\ue001", 0xE100
 _SIGNS = 0x700
 _EVERYWHERE = frozenset(".,'-_ \n\t\r")  # These are in so many texts that a mark would narrow nothing down.
 MAX_WORDS = 64
-MAX_WORD_CHARS = 200
 MIN_PREFIX_CHARS = 3  # from this length on a word also finds longer ones that begin with it
 
 
@@ -140,39 +137,6 @@ def _outline_letter(letter: str) -> str:
 
 
 _FOLDED_TEXT, _FOLDED_WORDS = _FoldTable(is_symbol), _FoldTable(_is_alone)
-
-
-def split_words(text: str) -> list[str]:
-    """Return each word of a text once, in lower case, unordered; very long words are cut into overlapping pieces."""
-    if text.isascii():  # four times as quick
-        found = set(text.translate(_ASCII_LETTERS).split())
-    else:
-        found = set(re.findall(_LETTERS, _separate_ideographs(text)))
-    if any(len(word) > MAX_WORD_CHARS for word in found):
-        found = {piece for word in found for piece in _cut_word(word)}
-    return list(found)
-
-
-def _cut_word(word: str) -> list[str]:
-    """Cut a word into pieces, such that every part of half a piece's length lies in one of them."""
-    step = MAX_WORD_CHARS // 2
-    return [word[place : place + MAX_WORD_CHARS] for place in range(0, max(len(word) - step, 1), step)]
-
-
-def _separate_ideographs(text: str) -> str:
-    return re.sub(_ALONE, rf"\1{_SEPARATOR}", text).lower()
-
-
-def find_part(text: str) -> str:
-    """Make a LIKE pattern for the words, each between blanks, of any text that contains this one. It uses the
-    longest word, which may be part of a longer one at the start or end of the text."""
-    cut = _separate_ideographs(text)
-    longest = max(re.finditer(_LETTERS, cut), key=lambda found: len(found[0]), default=None)
-    if longest is None:
-        return "%"
-    begins, ends = longest.start() > 0, longest.end() < len(cut)
-    part = longest[0][: MAX_WORD_CHARS // 2]
-    return f"%{' ' * begins}{part}{' ' * (ends and part == longest[0])}%"
 
 
 def parse_words(text: str) -> list[SearchWord]:
