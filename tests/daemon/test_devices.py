@@ -3,6 +3,7 @@
 import asyncio
 import json
 import socket
+import ssl
 import sys
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 
 from tests.daemon.running import WRITE, Daemon, Reply, daemon
 from tests.servers.answers import Answer
+from tests.servers.certificates import self_signed
 from tests.servers.openai import ScriptedServer
 
 PUBLIC = "https://box.example.ts.net"
@@ -282,3 +284,43 @@ async def test_a_device_changes_only_settings_that_give_no_right(tmp_path: Path)
         assert "sk-secret" not in secret.body.decode()
         assert (await found.ask("POST", "/settings", {"key": "provider.apiKey", "value": None})).status == 200
         assert (await found.ask("GET", "/settings")).json["settings"]["screen"]["theme"] == "light"
+
+
+async def test_another_address_is_served_with_tls_alone_and_for_the_public_name_alone(tmp_path: Path) -> None:
+    certificate, _ = self_signed(tmp_path)
+    trust = ssl.create_default_context(cafile=str(certificate))
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        listen = f"127.0.0.1:{free.getsockname()[1]}"
+    tls = {"cert": str(certificate), "key": str(tmp_path / "key.pem")}
+    port = configure(tmp_path, publicUrl=f"https://{listen}", listen=listen, tls=tls)
+    async with daemon(tmp_path) as found:
+
+        async def ask(host: str, context: ssl.SSLContext | None, path: str = "/") -> bytes:
+            reader, writer = await asyncio.open_connection(*listen.split(":"), ssl=context)
+            writer.write(f"GET {path} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n".encode())
+            try:
+                return (await reader.read()).partition(b"\r\n")[0]
+            except ConnectionError:
+                return b""
+            finally:
+                writer.close()
+
+        assert b"200" in await ask(listen, trust)
+        assert b"401" in await ask(listen, trust, "/sessions")
+        for host in (f"localhost:{listen.rpartition(':')[2]}", f"127.0.0.1:{port}", "evil.example"):
+            assert b"403" in await ask(host, trust), host
+        assert b"200" not in await ask(listen, None), "nothing without TLS"
+        assert (await found.ask("GET", "/", url=f"http://127.0.0.1:{port}")).status == 200
+
+
+@pytest.mark.parametrize("more", [{}, {"tls": {"cert": "/nowhere.pem", "key": "/nowhere.key"}}, {"publicUrl": None}])
+async def test_no_other_address_is_served_without_tls(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], more: dict[str, Any]
+) -> None:
+    configure(tmp_path, listen="127.0.0.1:0", **more)
+    async with ScriptedServer() as server:
+        with pytest.raises(AssertionError, match="the daemon ended"):
+            await Daemon(tmp_path, server).start()
+    said = capfd.readouterr().err
+    assert "daemon.listen needs" in said or "cannot listen on 127.0.0.1:0" in said

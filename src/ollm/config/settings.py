@@ -313,6 +313,11 @@ class ResumeSettings(Data, frozen=True):
     summary_chars: Annotated[Positive, Meta(description="Maximum characters of the rolling summary.")] = 4_000
 
 
+class TlsSettings(Data, frozen=True):
+    cert: Annotated[str, Meta(description="Certificate for daemon.listen, with its chain (PEM file).")] = ""
+    key: Annotated[str, Meta(description="Its private key, without a password (PEM file).")] = ""
+
+
 class DaemonSettings(Data, frozen=True):
     public_url: Annotated[
         str | None, Meta(description="https:// address at which other devices reach the page, such as that of a proxy.")
@@ -320,6 +325,10 @@ class DaemonSettings(Data, frozen=True):
     port: Annotated[
         Annotated[int, Meta(ge=1, le=65535)] | None, Meta(description="Port on 127.0.0.1; unset: any that is free.")
     ] = None
+    listen: Annotated[
+        str | None, Meta(description="HOST:PORT to listen on with TLS, for daemon.publicUrl; unset: 127.0.0.1 only.")
+    ] = None
+    tls: TlsSettings = TlsSettings()
     max_clients: Annotated[Positive, Meta(description="Maximum clients.")] = 64
     drain_seconds: Annotated[
         Seconds, Meta(description="Seconds running turns get to finish when the daemon stops.")
@@ -331,7 +340,7 @@ class DaemonSettings(Data, frozen=True):
     @property
     def opens_port(self) -> bool:
         """Return True if a setting needs the port on 127.0.0.1, as `--tcp` does."""
-        return bool(self.public_url or self.port)
+        return bool(self.public_url or self.port or self.listen)
 
 
 class NotifySettings(Data, frozen=True):

@@ -269,7 +269,7 @@ def find_own_origin(scope: Scope, headers: Mapping[str, str], public: str) -> st
     port, host = get_port(scope), headers.get("host", "").lower()
     if port is None:
         return ""
-    if host in {f"{name}:{port}" for name in LOOPBACK}:
+    if scope.get("scheme") != "https" and host in {f"{name}:{port}" for name in LOOPBACK}:
         return f"http://{host}"
     return public if public and host == public.partition("://")[2] else None
 

@@ -11,12 +11,14 @@ import os
 import secrets
 import signal
 import socket
+import ssl
 import struct
 import sys
 import threading
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import ExitStack, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import h11
@@ -36,7 +38,7 @@ from ollm.daemon.notify import make_notifier
 from ollm.daemon.places import DaemonProcess, RunFiles
 from ollm.daemon.service import DaemonService
 from ollm.daemon.transcript import prepare_rendering
-from ollm.domain.errors import BusyError, OllmError
+from ollm.domain.errors import BusyError, OllmError, UsageError
 from ollm.store.lease import get_process_start
 from ollm.system.locks import OwnerLock
 from ollm.system.process_tree import make_undumpable
@@ -246,12 +248,33 @@ THREAD_SWITCH_SECONDS = 0.001  # how long a thread that reads may keep the one t
 
 
 class DaemonServer(uvicorn.Server):
-    """A server that can take another socket while it runs."""
+    """A server that can take another socket while it runs, with TLS or without."""
 
-    async def add_socket(self, bound: socket.socket) -> None:
+    async def add_socket(self, bound: socket.socket, tls: ssl.SSLContext | None = None) -> None:
         first, self.servers = self.servers, []
+        self.config.ssl = tls
         await self.startup(sockets=[bound])
-        self.servers = [*first, *self.servers]
+        self.servers, self.config.ssl = [*first, *self.servers], None
+
+
+def open_tls_socket(settings: DaemonSettings) -> tuple[socket.socket, ssl.SSLContext]:
+    """Bind the address of `daemon.listen`, which speaks TLS alone."""
+    host, _, port = (settings.listen or "").rpartition(":")
+    if not (host and port.isdecimal() and settings.public_url and settings.tls.cert and settings.tls.key):
+        raise UsageError(
+            "daemon.listen needs an address HOST:PORT, daemon.publicUrl, daemon.tls.cert and daemon.tls.key.",
+            action="See docs/remote.md.",
+        )
+    try:
+        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        cert, key = Path(settings.tls.cert).expanduser(), Path(settings.tls.key).expanduser()
+        context.load_cert_chain(cert, key, password="")  # without it OpenSSL asks at the terminal
+        family, *_, address = socket.getaddrinfo(host.strip("[]"), int(port), type=socket.SOCK_STREAM)[0]
+        return socket.create_server(address[:2], family=family), context
+    except (OSError, OverflowError) as error:
+        raise UsageError(
+            f"The daemon cannot listen on {settings.listen}: {error}.", action="See docs/remote.md."
+        ) from error
 
 
 async def serve(process: ProcessScope, *, tcp: bool) -> None:
@@ -267,6 +290,7 @@ async def serve(process: ProcessScope, *, tcp: bool) -> None:
         settings = process.settings.daemon
         port = LoopbackPort(files, token, settings.port)
         stack.callback(port.end_logins)
+        tls = open_tls_socket(settings) if settings.listen else None
         sockets = [bind_unix(files), *([port.bind()] if tcp or settings.opens_port or port.is_awaited else [])]
         public = parse_origin(settings.public_url)
         notify = make_notifier(process.settings.notify, process.environment, public)
@@ -277,7 +301,7 @@ async def serve(process: ProcessScope, *, tcp: bool) -> None:
         port.write_pid_file()
         if process.settings.archive.is_set:
             stack.callback(watch_archive(process.environment))
-        await serve_until_stopped(server, sockets, hub, settings.drain_seconds)
+        await serve_until_stopped(server, sockets, tls, hub, settings.drain_seconds)
 
 
 def make_limits(settings: DaemonSettings) -> HubLimits:
@@ -332,7 +356,13 @@ def build_server_config(app: Any) -> uvicorn.Config:
     )
 
 
-async def serve_until_stopped(server: DaemonServer, sockets: list[socket.socket], hub: Hub, drain: float) -> None:
+async def serve_until_stopped(
+    server: DaemonServer,
+    sockets: list[socket.socket],
+    tls: tuple[socket.socket, ssl.SSLContext] | None,
+    hub: Hub,
+    drain: float,
+) -> None:
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     tasks: set[asyncio.Task[None]] = set()
@@ -343,6 +373,8 @@ async def serve_until_stopped(server: DaemonServer, sockets: list[socket.socket]
     server.config.load()
     server.lifespan = server.config.lifespan_class(server.config)
     await server.startup(sockets=sockets)
+    if tls:
+        await server.add_socket(*tls)
     if len(sockets) > 1:  # pages are expected
         loop.run_in_executor(None, prepare_rendering)
     await stop.wait()
