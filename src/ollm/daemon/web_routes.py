@@ -127,9 +127,7 @@ async def create_ticket(web: WebAccess, request: Request[Any, Any, Any]) -> Link
 @post("/web/login", status_code=200)
 async def log_in(web: WebAccess, request: Request[Any, Any, Any], data: LoginBody) -> Response[LoginReply]:
     """Trade the ticket of a link for a cookie and the page's own token."""
-    port = get_port(request.scope)
-    if port is None:
-        raise UsageError("A browser logs in over TCP.", action="Run `ollm web`.")
+    port = get_request_port(request)
     secret, token = web.log_in(data.ticket, port)
     cookie = Cookie(
         key=get_cookie_name(port),
@@ -148,8 +146,15 @@ async def log_out(web: WebAccess, request: Request[Any, Any, Any], device: Devic
     if device:
         web.devices.revoke(device.name)
     else:
-        web.log_out(get_port(request.scope) or 0, dict(request.headers))
+        web.log_out(get_request_port(request), dict(request.headers))
     return Accepted(accepted=True)
+
+
+def get_request_port(request: Request[Any, Any, Any]) -> int:
+    port = get_port(request.scope)
+    if port is None:
+        raise UsageError("A browser logs in over TCP.", action="Run `ollm web`.")
+    return port
 
 
 @post("/web/codes", status_code=201)
