@@ -39,7 +39,7 @@ def left_over(runner: Runner) -> list[int]:
     return [pid for pid, words in found if SCRIPT in words and str(runner.home) in words]
 
 
-@pytest.mark.parametrize("kind", ["push", "pull", "sparse"])
+@pytest.mark.parametrize("kind", ["push", "sparse"])
 async def test_only_new_errors_are_reported_and_each_once(tmp_path: Path, kind: str) -> None:
     calls = [
         edit("helper", "# moved\nhelper"),
@@ -213,7 +213,7 @@ async def test_mistakes_in_the_settings_of_a_language_are_named(tmp_path: Path) 
 async def test_the_tool_and_the_command_list_errors_and_warnings(tmp_path: Path) -> None:
     asked = [Answer(calls=[("diagnostics", arguments)]) for arguments in ({"paths": ["app.py", "odd.json"]}, {})]
     async with running(tmp_path, [*asked, "Done."]) as runner:
-        use_server(runner, "pull")
+        use_server(runner, "push")
         (runner.workspace / "app.py").write_text("x = 1\nBADone\nWARNtwo\n")
         (runner.workspace / "odd.json").write_text("{")
         await runner.run("-p", "go")

@@ -260,19 +260,6 @@ def test_a_map_is_printed_and_its_facts_are_kept(tmp_path: Path) -> None:
     assert len(list((tmp_path / "home" / "cache" / "code").iterdir())) == 1
 
 
-def test_a_map_for_a_question_as_json(tmp_path: Path) -> None:
-    done = run("map", "shop", "--for", "run the server", "--tokens", "60", "--json", tmp_path=tmp_path)
-
-    assert json.loads(done.stdout)["text"].startswith("shop/server.go\n")
-
-
-def test_a_question_of_words_that_every_question_has_finds_nothing(tmp_path: Path) -> None:
-    done = run("map", "--for", "where is the", tmp_path=tmp_path)
-
-    assert "No file in the workspace has to do with that; ask in other words." in done.stdout + done.stderr
-    assert "crashed" not in done.stderr
-
-
 def test_a_directory_of_that_name_is_still_listed(tmp_path: Path) -> None:
     assert run("map/", tmp_path=tmp_path).stdout == "map/x.txt\n"
 
@@ -332,10 +319,9 @@ def test_a_map_of_a_directory_keeps_to_its_tokens_with_its_paths(tmp_path: Path)
     (deep / "all.py").write_text("".join(f"from part{n} import helper{n}\nhelper{n}()\n" for n in range(30)))
     place = str(deep.relative_to(root))
 
-    for more in ((), ("--for", "helper")):
-        done = run("map", place, "--tokens", "120", *more, tmp_path=tmp_path, cwd=root)
-        assert done.stdout.startswith(f"{place}/")
-        assert TokenCounter().count_text(done.stdout.rstrip("\n")) <= 120
+    done = run("map", place, "--tokens", "120", tmp_path=tmp_path, cwd=root)
+    assert done.stdout.startswith(f"{place}/")
+    assert TokenCounter().count_text(done.stdout.rstrip("\n")) <= 120
 
     tiny = run("map", place, "--tokens", "1", tmp_path=tmp_path, cwd=root)
     assert tiny.stderr == f"ollm: No line of the map of {place} fits into 1 token; allow more.\n"
@@ -347,8 +333,7 @@ def test_a_broken_file_is_outlined_and_said_to_be_broken(tmp_path: Path) -> None
 
     done = run("outline", "bad.py", tmp_path=tmp_path, cwd=root)
 
-    assert done.stdout.startswith("bad.py: 5 lines; line 1 does not parse, so something may be missing here\n")
-    assert "    4 def b()" in done.stdout
+    assert done.stdout.startswith("bad.py: 5 lines; line 1 does not parse, so something may be missing here")
 
 
 def test_a_symbol_is_found_in_a_large_file_and_a_near_one_named(tmp_path: Path) -> None:

@@ -1,5 +1,5 @@
 """A language server for tests: each word BAD… of a file is an error, each WARN… a warning. Its first word is its kind:
-push, pull, sparse, slow, elsewhere, probe, or a fault: die, refuse, garbage, hang, mute, crash, flood."""
+push, sparse, slow, elsewhere, probe, or a fault: die, refuse, garbage, hang, mute, crash, flood."""
 
 import json
 import re
@@ -80,7 +80,7 @@ def change(uri: str, text: str) -> None:
             send(method="window/logMessage", params={"type": 3, "message": "x" * 1_000_000})
     if KIND == "slow":
         time.sleep(0.7)
-    if KIND not in ("pull", "mute"):
+    if KIND != "mute":
         publish(uri)
 
 
@@ -97,17 +97,13 @@ def main() -> None:
             case "initialize" if KIND == "refuse":
                 send(id=message["id"], error={"code": -32603, "message": "no compiler"})
             case "initialize":
-                offers = {"diagnosticProvider": {}} if KIND == "pull" else {}
-                send(id=message["id"], result={"capabilities": offers})
+                send(id=message["id"], result={"capabilities": {}})
                 send(id=1, method="workspace/configuration", params={"items": [{"section": "python"}]})
             case "textDocument/didOpen":
                 document = message["params"]["textDocument"]
                 change(document["uri"], document["text"])
             case "textDocument/didChange":
                 change(message["params"]["textDocument"]["uri"], message["params"]["contentChanges"][0]["text"])
-            case "textDocument/diagnostic":
-                text = TEXTS[message["params"]["textDocument"]["uri"]]
-                send(id=message["id"], result={"kind": "full", "items": find_problems(text)})
             case str() if "id" in message:
                 send(id=message["id"], result=None)
 

@@ -43,17 +43,6 @@ async def test_a_directory_is_mapped_with_paths_to_use_again(drive: Driver) -> N
     assert content(await drive("outline", path="shop")) == expected
 
 
-async def test_a_question_ranks_the_map(drive: Driver) -> None:
-    assert content(await drive("outline", path=".", about="where is pay")).startswith("shop/cart.py\n")
-
-
-async def test_a_question_nothing_answers_says_so(drive: Driver) -> None:
-    assert error(await drive("outline", about="zebra")) == (
-        "NotFound",
-        "No file in the workspace has to do with that; ask in other words.",
-    )
-
-
 async def test_the_budget_holds(drive: Driver) -> None:
     assert COUNT(content(await drive("outline", path="shop/cart.py", maxTokens=30))) <= 45
 

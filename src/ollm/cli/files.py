@@ -31,12 +31,11 @@ def show_outline(path: str, tokens: int | None, workspace: str | None, as_json: 
 
 @click.command("map")
 @click.argument("directory", metavar="[DIR]", default=".")
-@click.option("--for", "about", metavar="TEXT", default="", help="Rank the files for this question.")
 @tokens_option
 @shared_options("workspace", "json")
-def show_map(directory: str, about: str, tokens: int | None, workspace: str | None, as_json: bool) -> None:
+def show_map(directory: str, tokens: int | None, workspace: str | None, as_json: bool) -> None:
     """Show the definitions in DIR (default: the workspace) that other files use most, within a budget of tokens."""
-    arguments = {"path": directory, "about": about, **({"maxTokens": tokens} if tokens else {})}
+    arguments = {"path": directory, **({"maxTokens": tokens} if tokens else {})}
     _run_outline(arguments, workspace, as_json=as_json)
 
 

@@ -6,10 +6,9 @@ import asyncio
 import os
 from collections.abc import Callable, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Annotated, BinaryIO, ClassVar
+from typing import TYPE_CHECKING, BinaryIO, ClassVar
 
 import msgspec
-from msgspec import Meta
 
 from ollm.config.settings import OutputSettings
 from ollm.domain.errors import ToolFailure
@@ -49,14 +48,13 @@ class Outline(Tool["ToolServices"], frozen=True):
 
     name: ClassVar = "outline"
     category: ClassVar = "read"
-    aliases: ClassVar = {**PATH_ALIASES, "directory": "path", "query": "about"}
+    aliases: ClassVar = {**PATH_ALIASES, "directory": "path"}
     priority: ClassVar = {"code": 10, "debug": 10, "plan": 11, "assistant": 11}
     min_window: ClassVar = WIDE_WINDOW_TOKENS
     small: ClassVar = SmallForm(description="Show what a file or directory defines.")
 
     path: Text = "."
     max_tokens: Count | None = None
-    about: Annotated[str, Meta(description="For a directory: rank for this question.")] = ""
 
     def summary(self) -> str:
         return f"Outline {self.path}"
@@ -73,9 +71,7 @@ class Outline(Tool["ToolServices"], frozen=True):
         notes = [*scope.notes, *found.notes]
         room = most - sum(needs.count_tokens(f"\n[{note}]") for note in notes)
         prefix = "" if scope.root == scope.workspace else f"{scope.render_path('')}/"
-        drawn = await needs.code_map.build_map(
-            scope.root, found.paths, max(room, 1), needs.count_tokens, self.about, prefix
-        )
+        drawn = await needs.code_map.build_map(scope.root, found.paths, max(room, 1), needs.count_tokens, prefix)
         if not drawn.text:
             raise self._make_empty_failure(drawn, most)
         words = f"{self.path}: map of {format_count(drawn.files, 'file')}"
@@ -87,8 +83,6 @@ class Outline(Tool["ToolServices"], frozen=True):
             return ToolFailure(
                 "NotFound", f"No line of the map of {place} fits into {format_count(most, 'token')}; allow more."
             )
-        if self.about:
-            return ToolFailure("NotFound", f"No file in {place} has to do with that; ask in other words.")
         return ToolFailure("NotFound", f"No code was found in {place}. Use ls to see what there is.")
 
 
@@ -101,11 +95,11 @@ async def render_file_outline(path: str, file: BinaryIO, max_tokens: int, count:
     definitions = await asyncio.to_thread(outline_text, path, data)
     lines = data.count(b"\n") + (not data.endswith(b"\n") and bool(data))
     head = f"{path}: {format_count(lines, 'line')}"
+    if line := await asyncio.to_thread(find_parse_error, path, data):
+        head = f"{head}; line {line} does not parse, so something may be missing here"
     if not definitions:
         why = "nothing in it is a definition" if has_grammar(path) else "its language cannot be parsed here"
         return f"{head}; {why}. Read it with read_file."
-    if line := await asyncio.to_thread(find_parse_error, path, data):
-        head = f"{head}; line {line} does not parse, so something may be missing here"
     kept = await asyncio.to_thread(fit_outline, definitions, max_tokens - count(f"{head}\n"), count)
     return "\n".join([head, *kept])
 

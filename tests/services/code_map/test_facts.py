@@ -135,11 +135,8 @@ def test_nesting_without_end_and_bytes_that_are_no_text_do_no_harm() -> None:
         ),
         (
             "a.js",
-            (
-                "(function (root, make) { root.x = make(); })(this, function () {\n  function helper() {}\n"
-                "  var api = { start: function () {}, stop() {} };\n});\nexport default class { run() {} }\n"
-            ),
-            "helper api api.start api.stop default default.run",
+            "var api = { start: function () {}, stop() {} };\nexport default class { run() {} }\n",
+            "api api.start api.stop default default.run",
         ),
         (
             "a.ts",

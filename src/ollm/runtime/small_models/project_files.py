@@ -58,7 +58,7 @@ class ProjectFiles:
                 found = await self._code_map().rank(self._context.workspace, names, typed, MAX_RANKED_FILES)
         except TimeoutError:  # what was read is remembered for the next request
             found = []
-        return list(dict.fromkeys((*(file.path for file in found), *names)))
+        return list(dict.fromkeys((*found, *names)))
 
     def read_text(self, path: str) -> str | None:
         """Return the text of a file readable without confirmation, or None if it is not, is missing or is too long."""

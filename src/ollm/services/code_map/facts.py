@@ -18,7 +18,7 @@ from ollm.services.code_map.languages import is_code
 from ollm.services.code_map.syntax_tree import CodeDefinition, outline_text
 from ollm.system.atomic import make_private_directory, replace_file
 
-CACHE_VERSION = 6
+CACHE_VERSION = 7
 MAX_FILE_BYTES = 2 * 1024 * 1024  # a larger one is listed by name
 MAX_WORDS = 6_000  # of one file
 _WORD = re.compile(r"[A-Za-z_]\w{2,}")

@@ -1,4 +1,4 @@
-"""A map of a project's code within a token budget: definitions and files ranked by use in other files, or by a
+"""A map of a project's code within a token budget: definitions ranked by use in other files; and files ranked by a
 query."""
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from operator import itemgetter
 
-from ollm.domain.struct import Data
 from ollm.domain.text import replace_unprintable
 from ollm.services.code_map.facts import FileFacts
 from ollm.services.code_map.languages import get_family, is_code
@@ -18,8 +17,6 @@ from ollm.services.code_map.syntax_tree import CodeDefinition, CountTokens
 
 MAX_MAP_SIGNATURE_CHARS = 100
 MAX_FILE_DEFINITIONS = 12
-MAX_DESCRIBED_FILES = 10  # of a map for a question; the others are named only
-MAX_MATCHES = 3
 UNRELATED_SHARE = 0.02  # of a use whose file never names where the definition is
 TEST_SHARE = 0.3  # of a use in a test
 PRIVATE_SHARE = 0.2
@@ -102,7 +99,7 @@ def _names_place(used: set[str], path: str, found: CodeDefinition) -> bool:
 
 
 class QueryScores:
-    """Relevance of each file and definition to a query. Words found in few files count more."""
+    """Relevance of each file to a query. Words found in few files count more."""
 
     def __init__(self, files: Sequence[FileFacts], query: str) -> None:
         terms = [term for term in sorted(_split_all(re.findall(r"\w+", query))) if len(term) >= 2]
@@ -122,46 +119,21 @@ class QueryScores:
             score += rarity * (1.5 if term in defined else 0.7 if term in content else 0.0)
         return score / math.sqrt(1 + len(content) / 800)
 
-    def score_definition(self, found: CodeDefinition) -> float:
-        words = _split_all((found.name, found.scope))
-        return sum(rarity for term, rarity in self._rarity.items() if term in words)
-
 
 def _split_all(words: Iterable[str]) -> set[str]:
     return {part for word in words for part in split_words(word)}
 
 
-class RankedFile(Data, frozen=True):
-    """A file relevant to a query, and its most relevant definitions."""
-
-    path: str
-    definitions: tuple[CodeDefinition, ...]
-
-
-def rank_files(files: Sequence[FileFacts], words: str) -> list[RankedFile]:
-    """Rank files and their definitions by relevance to these words, best first."""
+def rank_files(files: Sequence[FileFacts], words: str) -> list[str]:
+    """Rank the paths of files by relevance to these words, best first."""
     scores = QueryScores(files, words)
-
-    def choose_definitions(facts: FileFacts) -> tuple[CodeDefinition, ...]:
-        named = filter(defines_itself, facts.definitions)
-        rated = [(score, found) for found in named if (score := scores.score_definition(found)) > 0]
-        best = sorted(rated, key=lambda pair: (-pair[0], pair[1].depth, pair[1].line))
-        return tuple(found for _, found in best[:MAX_MATCHES])
-
-    rated = [(score, facts) for number, facts in enumerate(files) if (score := scores.score_file(number)) > 0]
-    return [
-        RankedFile(path=facts.path, definitions=choose_definitions(facts))
-        for _, facts in sorted(rated, key=lambda pair: (-pair[0], pair[1].path))
-    ]
+    rated = [(score, facts.path) for number, facts in enumerate(files) if (score := scores.score_file(number)) > 0]
+    return [path for _, path in sorted(rated, key=lambda pair: (-pair[0], pair[1]))]
 
 
-def render_code_map(
-    files: Sequence[FileFacts], max_tokens: int, count: CountTokens, query: str = "", prefix: str = ""
-) -> str:
-    """Render a map of at most so many tokens. Without a query: the definitions most used by other files. With one: the
-    most relevant files. The output is deterministic. `prefix` precedes each path."""
-    if query.strip():
-        return _render_for_query(files, max_tokens, count, query, prefix)
+def render_code_map(files: Sequence[FileFacts], max_tokens: int, count: CountTokens, prefix: str = "") -> str:
+    """Render the definitions most used by other files in at most so many tokens. The output is deterministic. `prefix`
+    precedes each path."""
     weights = score_definitions(files)
     if not any(map(any, weights)):  # a project in which no file uses another
         weights = [
@@ -190,35 +162,6 @@ def _render_definitions(
             break
     lines = [line for place in sorted(shown) for line in _render_file(f"{prefix}{ranked[place][0].path}", shown[place])]
     return _cut_to_budget(lines, max_tokens, count)
-
-
-def _render_for_query(files: Sequence[FileFacts], max_tokens: int, count: CountTokens, query: str, prefix: str) -> str:
-    related = rank_files(files, query)
-    lines, left = list[str](), max_tokens
-    for ranked in related[:MAX_DESCRIBED_FILES]:
-        entry = _render_file(f"{prefix}{ranked.path}", ranked.definitions)
-        price = count("\n".join(entry) + "\n")
-        if price > left:
-            break
-        lines += entry
-        left -= price
-    names = _list_names([f"{prefix}{ranked.path}" for ranked in related[MAX_DESCRIBED_FILES:]], left, count)
-    return _cut_to_budget([*lines, *names], max_tokens, count)
-
-
-def _list_names(paths: Sequence[str], max_tokens: int, count: CountTokens) -> list[str]:
-    """List as many paths as fit, those of a directory on one line: `src/shop/: cart.py mail.py`."""
-    folders: dict[str, list[str]] = {}
-    left = max_tokens
-    for path in paths:
-        folder, _, name = path.rpartition("/")
-        left -= count(f" {replace_unprintable(name)}") + (
-            0 if folder in folders else count(f"{replace_unprintable(folder)}/:\n")
-        )
-        if left < 0:
-            break
-        folders.setdefault(folder, []).append(replace_unprintable(name))
-    return [f"{replace_unprintable(folder) or '.'}/: {' '.join(names)}" for folder, names in folders.items()]
 
 
 def _render_file(path: str, definitions: Sequence[CodeDefinition]) -> list[str]:

@@ -12,7 +12,7 @@ from ollm.domain.struct import Data
 from ollm.domain.text import format_count
 from ollm.services.code_map.facts import FactsCache, FileFacts
 from ollm.services.code_map.languages import belongs_on_map, is_code
-from ollm.services.code_map.project_map import RankedFile, defines_itself, rank_files, render_code_map
+from ollm.services.code_map.project_map import defines_itself, rank_files, render_code_map
 from ollm.services.code_map.syntax_tree import CodeDefinition, is_available, match_symbol
 
 FIRST_LINE_TOKENS = 500  # any map begins within them
@@ -55,7 +55,6 @@ class CodeMapService:
         paths: Sequence[str],
         max_tokens: int | None,
         count: Callable[[str], int],
-        query: str = "",
         prefix: str = "",
     ) -> CodeMap:
         """Build a map of these files (paths from the root) within the token budget, by default the configured one.
@@ -63,7 +62,7 @@ class CodeMapService:
         kept = self._select_files(paths)
 
         def work(most: int) -> str:
-            return render_code_map(facts, most, count, query, prefix)
+            return render_code_map(facts, most, count, prefix)
 
         facts = await self._read_facts(root, kept)
         text = await asyncio.to_thread(work, max_tokens or self.settings.max_tokens)
@@ -71,7 +70,8 @@ class CodeMapService:
         wanted = sum(map(belongs_on_map, paths))
         return CodeMap(text=text, files=len(kept), left_out=wanted - len(kept), has_more=has_more)
 
-    async def rank(self, root: Path, paths: Sequence[str], words: str, limit: int = 10) -> list[RankedFile]:
+    async def rank(self, root: Path, paths: Sequence[str], words: str, limit: int) -> list[str]:
+        """Rank the paths by relevance to these words, best first."""
         facts = await self._read_facts(root, self._select_files(paths))
         return (await asyncio.to_thread(rank_files, facts, words))[:limit]
 

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from tree_sitter import Node, Parser
 
 MAX_PARSED_BYTES = 10 * 1024 * 1024
-MAX_REPAIRS, MAX_REPAIRED_BYTES = 8, 256 * 1024
 MAX_SIGNATURE_BYTES = 1200
 MAX_DEPTH = 60
 MAX_LEADING_COMMENTS = 200  # above a definition; to step from one to the one before takes longer the more there are
@@ -41,8 +40,6 @@ _DECLARATIONS = frozenset(
     "expression_statement lexical_declaration variable_declaration ambient_declaration type_declaration "
     "const_declaration var_declaration friend_declaration".split()
 )  # of one thing or of several
-_CALLS = frozenset({"call_expression", "parenthesized_expression", "unary_expression", "arguments"})
-MAX_ONE_LINE_BYTES = 2_000  # of a call on one line that is looked into; a longer one is minified
 _CPP_WORDS = compile_late(rb"^\s*(?:class|namespace|template|using|public:|private:)\b", re.MULTILINE)
 MAX_SIGNATURE_CHARS = 160
 MAX_VALUE_CHARS = 70
@@ -78,16 +75,7 @@ def outline_text(name: str, data: bytes) -> list[CodeDefinition]:
     if language is None or parser is None or len(data) > MAX_PARSED_BYTES:
         return []
     root = parser.parse(data).root_node
-    found = _TreeReader(language, data).read(root)
-    for _ in range(MAX_REPAIRS if root.has_error and len(data) <= MAX_REPAIRED_BYTES else 0):
-        # one open bracket can swallow the rest of a file: look again without the line that does not parse
-        data = _blank_line(data, _find_error_row(root))
-        root = parser.parse(data).root_node
-        known = {definition.line for definition in found}
-        found += [more for more in _TreeReader(language, data).read(root) if more.line not in known]
-        if not root.has_error:
-            break
-    return sorted(found, key=lambda definition: definition.line)
+    return sorted(_TreeReader(language, data).read(root), key=lambda definition: definition.line)
 
 
 def find_parse_error(name: str, data: bytes) -> int | None:
@@ -110,14 +98,6 @@ def _find_error_row(node: Node) -> int:
             break
         node = inner
     return node.start_point[0]
-
-
-def _blank_line(data: bytes, row: int) -> bytes:
-    lines = data.split(b"\n")
-    while row < len(lines) - 1 and not lines[row].strip():
-        row += 1
-    lines[row] = b" " * len(lines[row])
-    return b"\n".join(lines)
 
 
 def _choose_language(name: str, data: bytes) -> CodeLanguage | None:
@@ -156,23 +136,9 @@ class _TreeReader:
             elif held := self._find_members(node, found.kind):
                 self._visit_children(held, found.full_name, None, depth + 1)
             return
-        if node.type == "expression_statement" and self._language.name in _SCRIPTS:
-            self._visit_called(node, depth)
         if node.type in self._language.wrappers or node.is_error:
             alone = node.type in _CARRIERS or (node.type in _DECLARATIONS and node.named_child_count == 1)
             self._visit_children(node, scope, (outer or node) if alone else None, depth)
-
-    def _visit_called(self, node: Node, depth: int) -> None:
-        """Visit functions that are called or passed in place: `(function () { … })()`."""
-        if node.start_point[0] == node.end_point[0] and node.end_byte - node.start_byte > MAX_ONE_LINE_BYTES:
-            return
-        for child in node.named_children:
-            if child.type in _FUNCTION_VALUES and node.type in _CALLS and depth <= 2 * len(_CALLS):
-                body = child.child_by_field_name("body")
-                if body is not None and body.type == "statement_block":
-                    self._visit_children(body, "", None, depth + 1)
-            elif child.type in _CALLS:
-                self._visit_called(child, depth + 1)
 
     def _find_members(self, node: Node, kind: str) -> Node | None:
         """Find the members of a value: functions of an object, or methods of a struct or class declared in it."""

@@ -32,7 +32,6 @@ MAX_FILE_BYTES = 512 * 1024
 MAX_REPORTED_FILES = 2_000
 MAX_REASON_CHARS = 300
 START_TIMEOUT_SECONDS = 30.0
-ANSWER_TIMEOUT_SECONDS = 20.0
 REPORT_TIMEOUT_SECONDS = 6.0
 FIRST_REPORT_TIMEOUT_SECONDS = 10.0  # some servers never report on a file without errors
 UNCHANGED_SECONDS = 0.8
@@ -45,7 +44,6 @@ CAPABILITIES = {
     "textDocument": {
         "synchronization": {"didSave": True},
         "publishDiagnostics": {"versionSupport": True},
-        "diagnostic": {"relatedDocumentSupport": True},
     },
     "window": {"workDoneProgress": False},
     "general": {"positionEncodings": ["utf-16"]},
@@ -130,7 +128,6 @@ class LanguageClient:
         self._reading: asyncio.Task[None] | None = None
         self._answers: dict[int, asyncio.Future[Any]] = {}
         self._number = 0
-        self._pulls = False
         self._unasked_bytes = 0
         self._refusal = ""  # the reason that it gave last
         self._reports: dict[str, tuple[float, int | None]] = {}  # time and version of the last report
@@ -177,8 +174,6 @@ class LanguageClient:
         )
         if found is None:
             raise ServerGoneError(f"it refused to start{self._refusal}")
-        offers = found.get("capabilities") if isinstance(found, dict) else None
-        self._pulls = isinstance(offers, dict) and isinstance(offers.get("diagnosticProvider"), dict)
         self._notify("initialized", {})
         self._notify("workspace/didChangeConfiguration", {"settings": self.server.settings})
 
@@ -221,12 +216,9 @@ class LanguageClient:
         return [name for name, file in self.files.items() if read_stamp(Path(name)) != file.stamp]
 
     async def refresh(self, *paths: Path) -> None:
-        """Wait until the server has reported on the current text of these files, or of all open ones if it is asked
-        for reports. Servers need not repeat a report that is the same, so they are asked something else first: after
-        the answer a report is near or does not come. A server that does not answer hangs."""
-        if self._pulls:
-            await asyncio.gather(*map(self._pull, self.files))
-            return
+        """Wait until the server has reported on the current text of these files. Servers need not repeat a report that
+        is the same, so they are asked something else first: after the answer a report is near or does not come. A
+        server that does not answer hangs."""
         names = [str(path) for path in paths]
         known = all(name in self._reports for name in names)
         limit = (
@@ -259,16 +251,6 @@ class LanguageClient:
             self._reading.cancel()
             await asyncio.wait({self._reading})
         await self._stack.aclose()
-
-    async def _pull(self, name: str) -> None:
-        uri = Path(name).as_uri()
-        report = await self._request("textDocument/diagnostic", {"textDocument": {"uri": uri}}, ANSWER_TIMEOUT_SECONDS)
-        if not isinstance(report, dict):
-            return
-        related = report.get("relatedDocuments")
-        for each, found in ((uri, report), *(related.items() if isinstance(related, dict) else ())):
-            if isinstance(found, dict) and found.get("kind") == "full":
-                self._keep_report(each, found.get("items"))
 
     def _is_reported(self, name: str) -> bool:
         file, report = self.files[name], self._reports.get(name)
@@ -359,7 +341,7 @@ class LanguageClient:
                 self._keep_report(uri, items, told.get("version"))
             case {"id": int(number), "result": result} if number in self._answers:
                 _settle(self._answers[number], result)
-            case {"id": int(number), **more} if number in self._answers:  # refused: pulled again after the next change
+            case {"id": int(number), **more} if number in self._answers:  # refused
                 error = more.get("error")
                 self._refusal = f": {error.get('message')}"[:MAX_REASON_CHARS] if isinstance(error, dict) else ""
                 _settle(self._answers[number], None)

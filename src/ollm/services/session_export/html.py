@@ -20,7 +20,6 @@ from ollm.services.session_export.markdown import (
     format_arguments,
     format_time,
     gather_pieces,
-    slice_text,
 )
 from ollm.system.terminal_text import escape_controls
 
@@ -190,8 +189,7 @@ def _render_text(text: str, *, markdown: bool) -> Iterator[str]:
 
 def _render_block(text: str, kind: str = "", most_chars: int | None = None) -> Iterator[str]:
     yield f'<pre class="{kind}">' if kind else "<pre>"
-    for piece in slice_text(text if most_chars is None else text[:most_chars]):
-        yield escape(piece, quote=False)
+    yield escape(text[:most_chars], quote=False)
     yield "</pre>\n"
     yield from _render_rest(text, most_chars)
 
@@ -235,7 +233,7 @@ def render_diff_as_html(diff: str, most_chars: int | None = None) -> Iterator[st
     """Render a diff line by line with numbers. Changed words inside a line are marked."""
     yield '<pre class="diff">'
     come: list[str] = []
-    for row in parse_diff(diff if most_chars is None else diff[:most_chars]):
+    for row in parse_diff(diff[:most_chars]):
         if row.kind == "change":
             both = row.before is not None and row.after is not None
             gone, added = compare_words(row.before or "", row.after or "") if both else ([], [])

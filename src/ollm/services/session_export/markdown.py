@@ -27,7 +27,6 @@ class ExportSource(Protocol):
     def iter_other_calls(self) -> Iterator[ToolCallRecord]: ...
 
 
-MAX_SLICE_CHARS = 1 << 20
 MAX_FOLDED_CHARS = 80
 MIN_GATHERED_CHARS = 1 << 15
 _STAMP = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d)(?::\d\d(?:\.\d+)?)?Z")
@@ -52,16 +51,6 @@ def gather_pieces(pieces: Iterable[str]) -> Iterator[str]:
     yield "".join(waiting)
 
 
-def slice_text(text: str) -> Iterator[str]:
-    """Slice a long text into pieces, after a line end if possible."""
-    start = 0
-    while len(text) - start > MAX_SLICE_CHARS:
-        end = text.rfind("\n", start, start + MAX_SLICE_CHARS) + 1 or start + MAX_SLICE_CHARS
-        yield text[start:end]
-        start = end
-    yield text[start:] if start else text
-
-
 _FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})(.*)$", re.MULTILINE)
 ROLE_NAMES = {"user": "User", "assistant": "Assistant", "system": "System", "tool": "Tool"}
 
@@ -70,7 +59,7 @@ def render_markdown(session: ExportSource, *, folded: bool = False) -> Iterator[
     """Render the document in pieces, with a line for each call if `folded`. Control characters, which affect
     terminals, are made visible."""
     pieces = _render_pieces(session, folded=folded)
-    return map(escape_controls, gather_pieces(part for piece in pieces for part in slice_text(piece)))
+    return map(escape_controls, gather_pieces(pieces))
 
 
 def _render_pieces(source: ExportSource, *, folded: bool) -> Iterator[str]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import base64
 import codecs
+import io
 import os
-from collections.abc import AsyncIterator
 from typing import BinaryIO
 
 import msgspec
@@ -186,7 +186,7 @@ def read_picture(file: BinaryIO) -> tuple[str, ImagePart] | None:
     return f"{describe_kind(start)} of {len(data):,} bytes", part
 
 
-CHUNK_BYTES = 1024 * 1024
+MAX_PIECE_CHARS = 1024 * 1024  # of a long line
 NOTE_CHARS, NOTE_LINES = 400, 3
 
 
@@ -238,8 +238,28 @@ async def read_text(given: str, file: BinaryIO, wanted: LineRange, settings: Too
 async def _read_stream(given: str, file: BinaryIO, wanted: LineRange, limits: OutputSettings) -> Excerpt:
     sample = file.read(SAMPLE_BYTES)
     encoding = detect_text_encoding(given, sample, os.fstat(file.fileno()).st_size, whole=False)
-    part = await _slice_stream(_decode_stream(encoding, sample, file), wanted, limits)
+    file.seek(len(encoding.mark))
+    reader = io.TextIOWrapper(file, encoding.name, "replace", newline="\n")
+    part = await _take_lines(reader, wanted, limits)
+    reader.detach()  # the caller closes the file
     return _make_excerpt(given, part, wanted, limits, encoding)
+
+
+async def _take_lines(reader: io.TextIOWrapper, wanted: LineRange, limits: OutputSettings) -> tuple[str, int | None]:
+    """Take as many of the wanted lines as can be shown, and the number of all lines, or None before the end."""
+    end = wanted.first + limits.max_lines + 1  # one more than is shown tells that there are more
+    end = end if wanted.last is None else min(end, wanted.last + 1)
+    number, text, piece = 1, "", "\n"
+    while number < end and len(text) <= limits.max_chars:
+        if not (following := reader.readline(MAX_PIECE_CHARS)):
+            return text, number - piece.endswith("\n")
+        piece = following
+        if number >= wanted.first:
+            text += piece
+        number += piece.endswith("\n")
+        if number % 1000 == 0:
+            await asyncio.sleep(0)  # a long file can be cancelled
+    return text, None
 
 
 def render_lines(what: str, text: str, wanted: LineRange, limits: OutputSettings) -> str:
@@ -282,38 +302,6 @@ def _find_offset(text: str, lines: int, start: int = 0) -> int:
             return len(text)
         start = found + 1
     return start
-
-
-async def _decode_stream(encoding: Encoding, sample: bytes, file: BinaryIO) -> AsyncIterator[str]:
-    decoder = codecs.getincrementaldecoder(encoding.name)("replace")
-    yield decoder.decode(sample.removeprefix(encoding.mark))
-    while chunk := file.read(CHUNK_BYTES):
-        yield decoder.decode(chunk)
-        await asyncio.sleep(0)  # a long file can be cancelled
-    yield decoder.decode(b"", final=True)
-
-
-async def _slice_stream(
-    chunks: AsyncIterator[str], wanted: LineRange, limits: OutputSettings
-) -> tuple[str, int | None]:
-    """Return as many of the requested lines as can be shown, and the number of all lines, or None before the end."""
-    passed, taken, ended = 0, "", True  # whole lines passed before `taken` starts
-    most = limits.max_lines + 1  # one more than is shown tells that there are more
-    wanted_lines = most if wanted.last is None else min(wanted.last - wanted.first + 1, most)
-    async for chunk in chunks:
-        taken += chunk
-        skip = min(wanted.first - 1 - passed, taken.count("\n"))
-        if skip > 0:
-            taken, passed = taken.split("\n", skip)[skip], passed + skip
-        at_start = passed == wanted.first - 1
-        if at_start and (taken.count("\n") >= wanted_lines or len(taken) > limits.max_chars):
-            ended = False
-            break
-        if not at_start:
-            taken = taken[-1:]  # the middle of a long line that is not wanted
-    total = passed + count_lines(taken) if ended else None
-    inside = passed == wanted.first - 1
-    return (taken[: _find_offset(taken, wanted_lines)] if inside else ""), total
 
 
 def _make_excerpt(

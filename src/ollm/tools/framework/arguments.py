@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from itertools import islice
 from types import UnionType
-from typing import Any, ClassVar, Protocol, TypeVar, Union, get_args, get_origin
+from typing import Any, Union, get_args, get_origin
 
 import msgspec
 
@@ -107,30 +107,14 @@ def _strip_optional(kind: Any) -> Any:
     return _strip_optional(rest[0]) if get_origin(kind) in (Union, UnionType) and len(rest) == 1 else kind
 
 
-class ToolParameters(Protocol):
-    """The parts of a tool's class used for parsing arguments."""
-
-    name: ClassVar[str]
-    aliases: ClassVar[Mapping[str, str]]
-    exclusive: ClassVar[tuple[str, ...]]
-    strict: ClassVar[bool]
-
-    @classmethod
-    def reshape(cls, arguments: JsonObject) -> JsonObject: ...
-
-
-ToolType = TypeVar("ToolType", bound=ToolParameters)
-
-
-def parse_arguments(tool: type[ToolType], arguments: Any) -> ToolType:
-    """Build the tool from these arguments. Raises ToolFailure("ValidationError")."""
+def parse_arguments(tool: Any, arguments: Any) -> Any:
+    """Build an instance of a tool's class from these arguments. Raises ToolFailure("ValidationError")."""
     if tool.exclusive and isinstance(arguments, dict):
         arguments = drop_empty_rivals(arguments, tool.exclusive)
     try:
-        made: ToolType = msgspec.convert(arguments, tool)
+        return msgspec.convert(arguments, tool)
     except (msgspec.ValidationError, RecursionError):
         return _parse_tolerantly(tool, arguments)
-    return made
 
 
 def drop_empty_rivals(arguments: JsonObject, rivals: tuple[str, ...]) -> JsonObject:
@@ -141,7 +125,7 @@ def drop_empty_rivals(arguments: JsonObject, rivals: tuple[str, ...]) -> JsonObj
     return {name: value for name, value in arguments.items() if name not in empty} if says and empty else arguments
 
 
-def _parse_tolerantly(tool: type[ToolType], arguments: Any) -> ToolType:
+def _parse_tolerantly(tool: Any, arguments: Any) -> Any:
     given = _decode_json(arguments) if isinstance(arguments, str) and not tool.strict else arguments
     if given is None:
         given = {}
@@ -150,14 +134,13 @@ def _parse_tolerantly(tool: type[ToolType], arguments: Any) -> ToolType:
     schema = build_parameters(tool)
     named = tool.reshape(_apply_aliases(given, tool.aliases, schema["properties"]))
     shaped = given if tool.strict else _coerce_value(named, schema)
-    found = find_mistakes(shaped, tool)  # type: ignore[arg-type] # every tool is a struct
+    found = find_mistakes(shaped, tool)
     if found:
         raise _make_failure(tool.name, found)
     try:
-        made: ToolType = msgspec.convert(shaped, tool)
+        return msgspec.convert(shaped, tool)
     except (msgspec.ValidationError, RecursionError) as error:
         raise _make_failure(tool.name, [f"{error}."]) from error
-    return made
 
 
 def _make_failure(name: str, lines: list[str]) -> ToolFailure:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABCMeta, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, ClassVar, Generic, Literal, Protocol, TypeVar, overload
+from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, ClassVar, Generic, Literal, Protocol, TypeVar
 
 import msgspec
 from msgspec import UNSET, Meta
@@ -331,15 +331,6 @@ class ToolRegistry:
     def __init__(self) -> None:
         self._specs: dict[str, ToolSpec] = {}
 
-    @overload
-    def register(self, tool: ToolSpec) -> None: ...
-
-    @overload
-    def register(self, tool: type[Tool[None]]) -> None: ...
-
-    @overload
-    def register(self, tool: type[Tool[Needs]], needs: Needs) -> None: ...
-
     def register(self, tool: ToolSpec | type[Tool[Any]], needs: Any = None) -> None:
         """Add a tool, replacing any tool of the same name (T1.2)."""
         spec = tool if isinstance(tool, ToolSpec) else make_spec(tool, needs)
@@ -354,10 +345,6 @@ class ToolRegistry:
 
     def list(self) -> list[ToolSpec]:
         return [self._specs[name] for name in sorted(self._specs)]
-
-    def get_function_schemas(self, names: tuple[str, ...] | None = None) -> tuple[ToolSchema, ...]:
-        """Return the tool schemas for models, sorted by name; `names` restricts them to a mode's set."""
-        return tuple(spec.schema for spec in self.list() if names is None or spec.name in names)
 
     def find_nearest(self, name: str) -> tuple[str, ...]:
         """Find up to three tools with similar names. A tool of an MCP server is compared with that server's tools."""
