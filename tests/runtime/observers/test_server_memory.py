@@ -209,6 +209,43 @@ async def test_a_server_restarted_during_a_chat_gets_the_session_back(place: Pla
     assert server.read[-1] < server.read[0] // 10
 
 
+class SlotRouter(SlotServer):
+    """The same behind llama.cpp's router, which can unload the model."""
+
+    loaded = True
+
+    def _model(self, name: str) -> dict[str, Any]:
+        return {**super()._model(name), "id": "m", "status": {"value": "loaded" if self.loaded else "unloaded"}}
+
+    def page(self, request: Request) -> tuple[int, Any]:
+        path = request.path.partition("?")[0]
+        if path == "/models/load":
+            self.loaded = True
+            self.restart()
+            return 200, {"success": True}
+        if path == "/models":
+            return 200, {"data": [self._model("m")]}
+        if path != "/v1/models" and not self.loaded:
+            return 400, {"error": {"message": "model is not loaded"}}
+        request.path = request.path.replace("&model=m", "").replace("?model=m", "").replace("&autoload=false", "")
+        return super().page(request)
+
+
+async def test_a_model_that_was_unloaded_during_a_chat_gets_the_session_back(tmp_path: Path) -> None:
+    async with SlotRouter(tmp_path / "slots") as server:
+        place = Place(tmp_path)
+        place.configure(server.base_url)
+        session = await place.talk(NOTES)
+        async with place.chat(session) as conversation:
+            await conversation.ask("And now?")
+            server.loaded = False
+            await conversation.ask("And then?")
+
+    assert server.loaded
+    assert len(server.restores) == 1
+    assert server.read[-1] < server.read[0] // 10
+
+
 def damage(place: Place, server: SlotServer) -> None:
     (file,) = place.files
     data = bytearray(file.read_bytes())
