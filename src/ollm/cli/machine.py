@@ -17,8 +17,8 @@ QUERY_TIMEOUT_SECONDS = 5
 MODEL_SIZES = ((22.0, "32b"), (12.0, "14b"), (7.0, "7b"), (3.5, "3b"), (0.0, "1.5b"))  # GB that each takes, with 16K
 UNIFIED_SHARE = 0.7  # of the memory that a GPU without its own may use
 PROCESSOR_SHARE = 0.6  # of the memory that a model may take beside everything else
-SLOW_CORES = 8  # with fewer a model over 3B writes slower than one reads
-SLOW_SIZES = (("32b", "14b"), ("32b", "14b", "7b"))  # without a GPU, on many cores and on few
+MANY_CORES = 8
+PROCESSOR_GIGABYTES = (6.0, 11.0)  # a larger model writes slower than one reads, on few cores and on many
 WINDOW_TOKENS = 16_384
 
 
@@ -72,12 +72,9 @@ def suggest_models(hardware: Hardware) -> dict[str, str]:
 
 def choose_model_size(hardware: Hardware) -> str:
     """Choose the largest size that fits the GPU, or without one, the largest that is fast enough on the CPU."""
-    usable = hardware.gpu.memory_bytes if hardware.gpu else hardware.memory_bytes * PROCESSOR_SHARE
-    fitting = [name for needed, name in MODEL_SIZES if usable >= needed * 2**30]
-    quick = (
-        fitting if hardware.gpu else [name for name in fitting if name not in SLOW_SIZES[hardware.cores < SLOW_CORES]]
-    )
-    return quick[0]
+    fast = PROCESSOR_GIGABYTES[hardware.cores >= MANY_CORES] * 2**30
+    usable = hardware.gpu.memory_bytes if hardware.gpu else min(hardware.memory_bytes * PROCESSOR_SHARE, fast)
+    return next(name for needed, name in MODEL_SIZES if usable >= needed * 2**30)
 
 
 def _find_gpus(root: Path, memory: int, timeout_seconds: float) -> list[Gpu]:
