@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import pytest
 
 from tests.cli.running import Runner, running
-from tests.cli.terminal import CTRL_D, ENTER, ESCAPE, at_terminal
+from tests.cli.terminal import CTRL_C, CTRL_D, ENTER, ESCAPE, at_terminal
 from tests.servers.answers import Answer, Request
 from tests.servers.ollama import OllamaServer
 from tests.servers.openai import ScriptedServer, _event
@@ -318,9 +318,13 @@ class Holding(ScriptedServer):
 
 
 async def test_the_price_counts_only_what_the_server_does_not_hold(tmp_path: Path) -> None:
-    script = [Answer(text="Never said.", stall_after=1), "Hello."]
+    script = [*2 * [Answer(text="Never said.", stall_after=1)], "Hello."]
     async with Holding(script, kind="llama.cpp") as server:
         runner = Runner(tmp_path, server)
+        async with at_terminal(runner, "-p", "hi") as terminal:
+            await terminal.wait_for("reading 1,500 new tokens, speed not known yet (", "Ctrl-C stops")
+            terminal.type(CTRL_C)
+            await terminal.ended()
         async with at_terminal(runner, "chat") as terminal:
             terminal.type("hi" + ENTER)
             await terminal.wait_for("reading 1,500 new tokens, speed not known yet", "Esc stops")

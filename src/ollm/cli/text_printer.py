@@ -48,6 +48,7 @@ EXIT_CODES: dict[TurnReason, ExitCode] = {
 }
 
 
+WAITING = "waiting for the model"
 ACTIONS = {
     ExitCode.MODEL_FAILED: "Look at the server's log, then send it again: `ollm -p TEXT -c`.",
     ExitCode.DENIED: "Allow the calls with --allow GRANT, --approval accept-edits or --yes.",
@@ -141,6 +142,8 @@ class TextPrinter(Printer):
     def show(self, event: Event) -> None:
         super().show(event)
         self._priced = self._priced and isinstance(event, PrefillProgress)
+        if self._wait and isinstance(event, MessageRecorded):
+            self._wait.doing = WAITING
         match event:
             case PrefillProgress():
                 self._print_price(event)
@@ -224,6 +227,8 @@ class TextPrinter(Printer):
             left = " left" if event.processed > event.cached else ""
             about = f"about {format_seconds(event.seconds_left or 0)}{left}"
             self._print_aside(f"· reads {event.priced_tokens:,} new tokens, {about}")
+        elif self._wait and event.stage == "reading" and event.seconds_left is None and event.total > event.processed:
+            self._wait.doing = f"reading {event.total - event.cached:,} new tokens, speed not known yet"
 
     def _print_aside(self, line: str) -> None:
         self._print_open_block()
@@ -263,8 +268,8 @@ def show_waiting(doing: str, *, shown: bool = True) -> Iterator[None]:
 class WaitLine:
     """A line on the terminal that counts the seconds while there is no other output."""
 
-    def __init__(self, doing: str = "waiting for the model") -> None:
-        self._doing = doing
+    def __init__(self, doing: str = WAITING) -> None:
+        self.doing = doing
         self._began = time.monotonic()
         self._shown = False
         self._timer: asyncio.TimerHandle | None = None
@@ -286,7 +291,7 @@ class WaitLine:
     def _tick(self) -> None:
         seconds = time.monotonic() - self._began
         if seconds >= 1:
-            sys.stderr.write(f"\r\x1b[K\x1b[2m{self._doing} ({seconds:.0f} s) · Ctrl-C stops\x1b[0m")
+            sys.stderr.write(f"\r\x1b[K\x1b[2m{self.doing} ({seconds:.0f} s) · Ctrl-C stops\x1b[0m")
             sys.stderr.flush()
             self._shown = True
         self._timer = asyncio.get_running_loop().call_later(1, self._tick)
