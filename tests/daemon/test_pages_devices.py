@@ -1,0 +1,78 @@
+"""The page on a phone, over TLS at the public name: pairing, sending, answering, and the end by revoking."""
+
+import asyncio
+import json
+import socket
+import sys
+from pathlib import Path
+
+from tests.daemon.browser import PATIENCE_MS, chromium
+from tests.daemon.running import WRITE, Daemon, daemon
+from tests.servers.certificates import self_signed
+
+PHONE = {"viewport": {"width": 390, "height": 844}, "is_mobile": True, "has_touch": True, "ignore_https_errors": True}
+AGENT = "Mozilla/5.0 (Linux; Android 14) AppleWebKit/537.36 Chrome/130 Mobile"
+
+
+def configure(home: Path) -> str:
+    """Serve a name of its own by TLS; returns its address."""
+    certificate, _ = self_signed(home)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    tls = {"cert": str(certificate), "key": str(home / "key.pem")}
+    public = f"https://box.localhost:{port}"
+    (home / ".ollm").mkdir(mode=0o700)
+    settings = {"daemon": {"publicUrl": public, "listen": f"127.0.0.1:{port}", "tls": tls}}
+    (home / ".ollm" / "config.yaml").write_text(json.dumps(settings))
+    return public
+
+
+async def run_web(found: Daemon, *words: str) -> str:
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "ollm", "web", *words), env=found.environment, stdout=asyncio.subprocess.PIPE
+    )
+    out, _ = await process.communicate()
+    assert process.returncode == 0
+    return out.decode()
+
+
+async def test_a_phone_is_paired_sends_answers_and_is_revoked(tmp_path: Path) -> None:
+    public = configure(tmp_path)
+    async with daemon(tmp_path, ["Hello.", WRITE, "Written."]) as found, chromium() as browser:
+        session = await found.open()
+        context = await browser.new_context(user_agent=AGENT, **PHONE)
+        context.set_default_timeout(PATIENCE_MS)
+        page = await context.new_page()
+        faults: list[str] = []
+        page.on("pageerror", lambda error: faults.append(str(error)))
+        await page.goto(public)
+        await page.fill(".gate input", "WRON-GONE")
+        await page.click(".gate button")
+        await page.get_by_text("wrong, was used or has expired").wait_for()
+        await page.fill(".gate input", (await run_web(found, "--pair")).splitlines()[-1].lower())
+        await page.click(".gate button")
+        await page.wait_for_selector("ollm-session-list")
+        assert (await page.evaluate("location.href")) == f"{public}/", "the code is gone from the address"
+
+        await page.evaluate("address => { location.hash = address; }", f"#/session/{session}")
+        for text, answer in (("hi", "Hello."), ("write it", "")):
+            await page.fill("ollm-composer textarea", text)
+            await page.click("ollm-composer .send")
+            if answer:
+                await page.get_by_text(answer).first.wait_for()
+        yes = page.locator("ollm-confirmation button.primary")
+        await yes.wait_for()
+        box = await yes.bounding_box()
+        assert box["height"] >= 40
+        assert box["y"] > 844 / 2, "within reach of a thumb"
+        await yes.click()
+        await page.get_by_text("Written.").first.wait_for()
+        record = (await found.ask("GET", f"/sessions/{session}")).json
+        assert record["toolCalls"][0]["result"]["questions"][0]["answer"] == "yes, answered from phone"
+        assert await page.evaluate("document.documentElement.scrollWidth") == 390
+
+        await run_web(found, "devices", "revoke", "phone")
+        await page.reload()
+        await page.get_by_text("This device is not paired.").wait_for()
+        assert not faults
