@@ -237,8 +237,8 @@ class EventStream:
     `redact` removes secrets from warnings and error messages: a server may repeat a key it rejects. `unheard` has the
     warnings that came while nobody followed, such as those of a stopped tool that was still cleaning up."""
 
-    def __init__(self, clock: Clock, session_id: str = "", redact: Callable[[str], str] = str) -> None:
-        self.session_id = session_id
+    def __init__(self, clock: Clock, redact: Callable[[str], str] = str) -> None:
+        self.session_id = ""
         self.last_seq = 0
         self._clock = clock
         self.redact = redact

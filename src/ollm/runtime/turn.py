@@ -6,6 +6,7 @@ Recording, compaction, policy, tools and loop detection are collaborators. This 
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing, suppress
 from typing import TYPE_CHECKING
@@ -20,6 +21,7 @@ from ollm.domain.errors import (
     RequestRefusedError,
 )
 from ollm.domain.events import Event, Notice, TextDelta, ThinkingDelta, TurnFinished, TurnReason, TurnStarted
+from ollm.domain.lazy import compile_late
 from ollm.domain.messages import (
     AnyPart,
     Message,
@@ -38,6 +40,8 @@ if TYPE_CHECKING:
     from ollm.runtime.parts import ConversationParts
     from ollm.runtime.small_models.guide import TurnGuide
 
+MAX_MENTIONED_AGENTS = 3
+_AGENT_MENTION = compile_late(r"(?:^|(?<=[\s(]))@agent-([a-z0-9][a-z0-9_-]{0,63})", re.IGNORECASE)
 MAX_OVERFLOW_RETRIES = 2  # the second only for a server that does not say what it takes
 PROMPT_CUT = "The server read only a part of the prompt. It is sent again, shorter; the answer above is to be doubted."
 
@@ -125,9 +129,7 @@ class Turn:
     async def _explore(self, typed: str, attached: Sequence[str]) -> str:
         """Return the reports of named agents, or files for a small model that calls natively."""
         if "@agent-" in typed.lower():
-            from ollm.runtime.task_offer import offer_task
-
-            return await offer_task(self._parts, typed)
+            return await ask_agents(self._parts, typed)
         model = self._parts.state.model
         native = model.is_small and model.facts.call_form in ("native", "unknown")
         return await self._make_guide(typed).prime_request(attached) if native else ""
@@ -145,10 +147,8 @@ class Turn:
         self._parts.loops.record_output(answer.text)
         if calls:
             await self._calls.run(calls, message.id)
-        return bool(calls) or await self._tell_model(self._calls.explain_shown()) or await self._fails_checks()
-
-    async def _fails_checks(self) -> bool:
-        """Run the checks for the end of the turn. Return True if the model got a failure to fix."""
+        if calls or await self._tell_model(self._calls.explain_shown()):
+            return True
         return await self._tell_model(await self._parts.checks.check_turn() if self._parts.checks else "")
 
     async def _tell_model(self, fact: str) -> bool:
@@ -260,7 +260,10 @@ class Turn:
         before = prompt.model.window
         if self._parts.state.answer_schema is not None and prompt.tools:
             return False  # this request had no tools, so its count cannot be compared
-        if cut := prompt.observe_usage(used, await self._count_exact_tokens(used), said_so=answer.truncated):
+        exact: int | None = None  # asked for only if the reported count is implausible
+        if prompt.meter.should_verify_count(used.prompt_tokens, before):
+            exact = await self._parts.state.model.count_tokens(self._sent, prompt.tools)
+        if cut := prompt.observe_usage(used, exact, said_so=answer.truncated):
             self._emit(cut)
         return prompt.model.window < before
 
@@ -272,12 +275,6 @@ class Turn:
         limit = min(prompt.max_answer_tokens, prompt.model.window - answer.usage.prompt_tokens) if cut else 0
         if missing := answer.describe_missing(limit, calls=bool(calls)):
             self._emit(Notice(level="warning", text=missing))
-
-    async def _count_exact_tokens(self, used: Usage) -> int | None:
-        """Return the server's exact count of the request. Requested only if the reported count is implausible."""
-        if not self._parts.prompt.should_verify_usage(used):
-            return None
-        return await self._parts.state.model.count_tokens(self._sent, self._parts.prompt.tools)
 
     def _check_for_loop(self) -> None:
         if found := self._parts.loops.check_for_loop():
@@ -302,6 +299,25 @@ class Turn:
             self._emit(Notice(level="info", text=done))
         failing = self._parts.checks.failing if self._parts.checks else ""
         self._emit(TurnFinished(reason=reason, usage=self._usage, message=message, failing=failing))
+
+
+async def ask_agents(parts: ConversationParts, typed: str) -> str:
+    """Call the tool `task` for each agent that the user named with `@agent-NAME`, and return the reports. Failures are
+    shown as those of any call, and the turn continues without that report."""
+    if parts.tasks is None:
+        return ""
+    names = list(dict.fromkeys(name.lower() for name in _AGENT_MENTION.findall(typed)))
+    for name in names[MAX_MENTIONED_AGENTS:]:
+        told = f"@agent-{name} was not asked: a message has at most {MAX_MENTIONED_AGENTS} agents."
+        parts.stream.emit(Notice(level="warning", text=told))
+    prompt, names = _AGENT_MENTION.sub(r"\1", typed).strip(), names[:MAX_MENTIONED_AGENTS]
+    asked = [{"prompt": prompt, "agent": name} for name in names]
+    done = await parts.dispatch.get().run_unrecorded("task", *asked) if asked else ()
+    return "\n\n".join(
+        f"[Report of agent {name}:]\n{record.result.llm_content}"
+        for name, record in zip(names, done, strict=True)
+        if record.result and not record.error
+    )
 
 
 ERROR_REASONS: dict[type[OllmError], TurnReason] = {

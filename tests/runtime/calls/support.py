@@ -1,7 +1,6 @@
 """Tools, a policy and a dispatch to run calls with."""
 
 import asyncio
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -127,13 +126,12 @@ class Table:
         self.registry.register(Break, fault or ValueError("a bug"))
         self.policy = Fixed(verdict)
         output = parts.pop("output", OutputSettings())
-        room: Callable[[], int | None] = parts.pop("room", lambda: None)
         context = ToolContext(boundary=Boundary.around(workspace), settings=ToolSettings(output=output))
         parts.setdefault("record", self.record)
         services = CallServices(
             registry=self.registry, policy=self.policy, context=context, emit=self.events.append, **parts
         )
-        self.dispatch = Dispatch(services, room)
+        self.dispatch = Dispatch(services)
 
     async def record(self, record: ToolCallRecord) -> None:
         self.records.append(record)

@@ -136,19 +136,6 @@ async def test_a_tool_slow_to_clean_up_does_not_hold_up_the_cancellation(tmp_pat
     assert "cleaned up" in table.order
 
 
-@pytest.mark.parametrize(
-    ("room", "count", "kept"),
-    [(1000, 1, 500), (1000, 2, 500), (1000, 4, 250), (1, 1, 0), (4, 1, 2), (None, 1, 5000), (90_000, 1, 5000)],
-)
-async def test_a_result_gets_its_share_of_the_room_and_a_call_alone_half(
-    tmp_path: Path, room: int | None, count: int, kept: int
-) -> None:
-    calls = [("say", {"text": "x" * 5000})] * count
-    for record in await Table(tmp_path, room=lambda: room).run(*calls):
-        assert record.result is not None
-        assert record.result.llm_content.partition("\n")[0].count("x") == kept
-
-
 CALLS = st.lists(
     st.tuples(
         st.sampled_from(["say", "log", "break", "wat", ""]),

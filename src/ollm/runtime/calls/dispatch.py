@@ -72,10 +72,10 @@ class CallServices(msgspec.Struct, frozen=True, kw_only=True):
 class ToolCallRun:
     """One tool call. It ends exactly once: later calls of `finish` do nothing."""
 
-    def __init__(
-        self, services: CallServices, call_id: str, call: ToolCall, message_id: int, limits: OutputSettings
-    ) -> None:
-        self._arguments: Any = unwrap_arguments(call.arguments)
+    def __init__(self, services: CallServices, call_id: str, call: ToolCall, message_id: int) -> None:
+        given: Any = call.arguments  # what is no object was recorded as one, and is refused as it was written
+        wrapped = isinstance(given, dict) and given.keys() == {UNPARSED_KEY}
+        self._arguments: Any = given[UNPARSED_KEY] if wrapped else given
         self._spec: ToolSpec | None = services.registry.get(call.name) or find_meant_spec(call, services.registry)
         self.record = ToolCallRecord(
             id=call_id,
@@ -86,7 +86,6 @@ class ToolCallRun:
             wire_id=call.wire_id or msgspec.UNSET,
         )
         self._services = services
-        self._limits = limits
         self._invocation: Invocation | None = None
         self._permission = Permission(services.policy, services.asker, services.remember)
         self._permit = Permit(services.context.boundary)
@@ -171,7 +170,10 @@ class ToolCallRun:
         result = keep_output(result, "".join(self._printed))
         self._announce()
         keep = self._spec.keep if self._spec else "head"
-        result = trim_result(result, self._limits, keep, self._build_recall_hint())
+        hint = f'read it with recall {{"callId": "{self.record.id}", "startLine": LINE}}'
+        result = trim_result(
+            result, self._services.context.settings.output, keep, hint if self._services.registry.get("recall") else ""
+        )
         self._set_result(result)
         words = await self._run_after_hooks()
         late = self._services.context.take_late_errors()
@@ -243,16 +245,15 @@ class ToolCallRun:
         self.record = msgspec.structs.replace(self.record, args=sanitize_arguments(renamed))
         return invocation
 
-    def _name_target(self) -> str:
-        """Describe a refused call by its tool and its file or command."""
-        target = self.record.args.get("path") or self.record.args.get("command") or ""
-        return " ".join(render_command(f"{self.record.name} {target}").split())[:MAX_SUMMARY_CHARS]
-
     def _announce(self, summary: str = "") -> None:
-        if not self._started:
-            self._started = True
-            call_id, name, summary = self.record.id, self.record.name, summary or self._name_target()
-            self._services.emit(ToolStarted(call_id=call_id, name=name, summary=summary, args=self.record.args))
+        """Announce the call, once. A refused one has no summary: its tool and its file or command are named."""
+        if self._started:
+            return
+        self._started = True
+        call_id, name, args = self.record.id, self.record.name, self.record.args
+        target = args.get("path") or args.get("command") or ""
+        summary = summary or " ".join(render_command(f"{name} {target}").split())[:MAX_SUMMARY_CHARS]
+        self._services.emit(ToolStarted(call_id=call_id, name=name, summary=summary, args=args))
 
     async def write_record(self) -> None:
         try:
@@ -288,24 +289,12 @@ class ToolCallRun:
         near = find_near_file(path, workspace)
         return f"Did you mean {show_name(near)}?" if near else ""
 
-    def _build_recall_hint(self) -> str:
-        if self._services.registry.get("recall") is None:
-            return ""
-        return f'read it with recall {{"callId": "{self.record.id}", "startLine": LINE}}'
-
 
 def find_meant_spec(call: ToolCall, registry: ToolRegistry) -> ToolSpec | None:
     """Find the intended tool for an unknown name."""
     from ollm.runtime.calls.call_repair import resolve_tool_name
 
     return registry.get(resolve_tool_name(call.name, call.arguments, [spec.name for spec in registry.list()]))
-
-
-def unwrap_arguments(arguments: Any) -> Any:
-    """Return the arguments as the model wrote them, without the wrapper that records non-objects."""
-    if isinstance(arguments, dict) and arguments.keys() == {UNPARSED_KEY}:
-        return arguments[UNPARSED_KEY]
-    return arguments
 
 
 MAX_ARGUMENT_DEPTH = 64
@@ -385,19 +374,16 @@ CANCEL_GRACE_SECONDS = 0.1
 
 
 class Dispatch:
-    """Runs the calls of one conversation. `max_step_chars` limits the total characters of the results
-    of a step."""
+    """Runs the calls of one conversation."""
 
-    def __init__(self, services: CallServices, max_step_chars: Callable[[], int | None] = lambda: None) -> None:
+    def __init__(self, services: CallServices) -> None:
         self._services = services
-        self._max_step_chars = max_step_chars
         self._used_ids: set[str] = set()
         self._left_over: set[asyncio.Task[ToolResult]] = set()
 
     async def run(self, calls: Sequence[ToolCall], message_id: int) -> list[ToolCallRecord]:
         """Return one record per call, in order. Reading calls and tasks run in parallel, the rest one by one."""
-        limits = self._share_limits(len(calls))
-        ones = [self._create_call(call, message_id, limits) for call in calls]
+        ones = [self._create_call(call, message_id) for call in calls]
         try:
             for one in ones:
                 await one.write_record()
@@ -424,8 +410,7 @@ class Dispatch:
 
     async def refuse(self, calls: Sequence[ToolCall], message_id: int, kind: str, message: str) -> list[ToolCallRecord]:
         """Answer every call with the same failure, without running any."""
-        limits = self._share_limits(len(calls))
-        ones = [self._create_call(call, message_id, limits) for call in calls]
+        ones = [self._create_call(call, message_id) for call in calls]
         await self._finish_all(ones, build_failure(kind, message))
         return [one.record for one in ones]
 
@@ -434,20 +419,13 @@ class Dispatch:
         if self._left_over:
             await asyncio.wait(self._left_over)
 
-    def _create_call(self, call: ToolCall, message_id: int, limits: OutputSettings) -> ToolCallRun:
+    def _create_call(self, call: ToolCall, message_id: int) -> ToolCallRun:
         fresh, count = call.id, 1
         while fresh in self._used_ids:
             count += 1
             fresh = f"{call.id}-{count}"
         self._used_ids.add(fresh)
-        return ToolCallRun(self._services, fresh, call, message_id, limits)
-
-    def _share_limits(self, count: int) -> OutputSettings:
-        limits, max_chars = self._services.context.settings.output, self._max_step_chars()
-        if max_chars is None:
-            return limits
-        share = max(max_chars // max(count, 2), 1)
-        return OutputSettings(max_chars=min(limits.max_chars, share), max_lines=limits.max_lines)
+        return ToolCallRun(self._services, fresh, call, message_id)
 
     async def _run_in_parallel(self, ones: list[ToolCallRun]) -> None:
         """Ask for confirmations one at a time, then run the approved calls in parallel."""

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 def build_command_table() -> dict[str, SlashCommand]:
     """All commands by name, in the order of the alphabet."""
-    from ollm.runtime.commands import context, diff, mcp, rewind, session, settings, work, worktree
+    from ollm.runtime.commands import context, diff, mcp, rewind, session, settings, work
 
-    modules = (context, diff, mcp, rewind, session, settings, work, worktree)
+    modules = (context, diff, mcp, rewind, session, settings, work)
     commands = (value for module in modules for value in vars(module).values() if isinstance(value, SlashCommand))
     return {command.name: command for command in sorted(commands, key=lambda command: command.name)}
 

@@ -26,7 +26,8 @@ async def mcp(conversation: ConversationParts, arguments: str) -> CommandReply:
     if not arguments.strip():
         states = servers.list_states()
         shown = {tool.name for tool in conversation.prompt.tools}
-        rows = [(state.server.name, describe_state(state), describe_offers(state, shown)) for state in states]
+        now = [state.failure or ("running" if state.connected else "starts on demand") for state in states]
+        rows = [(one.server.name, how, describe_offers(one, shown)) for one, how in zip(states, now, strict=True)]
         return CommandReply(
             text=render_table(("server", "state", "offers"), rows),
             data=[render_state(state, shown) for state in states],
@@ -103,12 +104,6 @@ def is_named(word: str, takes: Sequence[str]) -> bool:
     """Whether a word is `name=value`: by its name where the names are known."""
     name, equals, _ = word.partition("=")
     return bool(equals) and (name in takes or name.isidentifier())
-
-
-def describe_state(state: McpServerState) -> str:
-    if state.failure:
-        return state.failure
-    return "running" if state.connected else "starts on demand"
 
 
 def describe_offers(state: McpServerState, shown: set[str]) -> str:

@@ -1,4 +1,4 @@
-"""Commands about the work: goals, plan, todos, memory, undo, diagnostics."""
+"""Commands about the work: goals, plan, todos, memory, undo, diagnostics, worktrees."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
@@ -31,7 +31,7 @@ from ollm.system.paths import show_name
 from ollm.tools.framework.base import ToolContext
 
 if TYPE_CHECKING:
-    from ollm.runtime.parts import ConversationParts
+    from ollm.runtime.parts import ConversationParts, WorktreeActions
 
 MAX_NOTE_CHARACTERS = 80  # of a note in the list
 
@@ -146,7 +146,11 @@ async def todos(conversation: ConversationParts, arguments: str) -> CommandReply
         case "add" if text:
             notes.add_todo(text)
         case "carry":
-            for step in find_open_steps(conversation):
+            others = (one for one in conversation.list_sessions() if one.session_id != conversation.session.id)
+            steps = next(filter(None, ([step.text for step in one.plan.steps if not step.done] for one in others)), [])
+            if not steps:
+                raise UsageError("No other session here has open todos.")
+            for step in steps:
                 notes.add_todo(step)
         case "done" | "remove" if text:
             found_one = notes.complete_todo(text) if name == "done" else notes.remove_todo(text)
@@ -160,14 +164,6 @@ async def todos(conversation: ConversationParts, arguments: str) -> CommandReply
         text=render_table(("id", "", "todo"), rows) if rows else "No todos.",
         data=msgspec.to_builtins(found),
     )
-
-
-def find_open_steps(conversation: ConversationParts) -> list[str]:
-    for found in conversation.list_sessions():
-        steps = [step.text for step in found.plan.steps if not step.done]
-        if steps and found.session_id != conversation.session.id:
-            return steps
-    raise UsageError("No other session here has open todos.")
 
 
 @slash_command("memory", usage="[get KEY | set KEY VALUE | note TEXT | delete KEY]")
@@ -281,3 +277,45 @@ async def diagnostics(conversation: ConversationParts, arguments: str) -> Comman
         raise UsageError("The tool diagnostics is not available here.")
     result = await spec.parse({"paths": arguments.split()}).run(conversation.files.get())
     return CommandReply(text=fence_text(result.return_display), data=result.llm_content)
+
+
+@slash_command("worktree", usage="[NAME | merge [NAME] | drop [NAME]]")
+async def worktree(conversation: ConversationParts, arguments: str) -> CommandReply:
+    """Work in a git worktree, or finish one.
+
+    `NAME` opens a session in the worktree of that name, which is created if there is none. `merge` merges a worktree
+    into the branch of the main folder and removes it; `drop` removes it without merging. Without arguments: a list."""
+    words, actions = arguments.split(), conversation.worktrees.get()
+    match words:
+        case []:
+            return await asyncio.to_thread(_list_worktrees, actions)
+        case ["merge" | "drop" as ending, *name]:
+            return await asyncio.to_thread(_finish, actions, ending, name)
+        case [name]:
+            folder = await actions.open(name)
+            return CommandReply(text=f"Worktree {name}: {folder}", follow_up="open-folder", argument=str(folder))
+    raise WrongUsage
+
+
+def _list_worktrees(actions: WorktreeActions) -> CommandReply:
+    current = actions.find_current()
+    found = [(one.name, actions.worktrees.describe(one), str(one.path)) for one in actions.worktrees.list_named()]
+    rows = [(f"**{name}**" if current and name == current.name else name, *rest) for name, *rest in found]
+    text = (
+        render_table(("worktree", "changes", "folder"), rows) if rows else "No worktrees. `/worktree NAME` makes one."
+    )
+    return CommandReply(text=text, data=found)
+
+
+def _finish(actions: WorktreeActions, ending: Literal["merge", "drop"], words: list[str]) -> CommandReply:
+    current, sure = actions.find_current(), words[-1:] == ["yes"]
+    names = words[:-1] if sure else words
+    chosen = actions.worktrees.get(names[0]) if names else current
+    if chosen is None or len(names) > 1:
+        raise WrongUsage
+    if not sure and (question := actions.worktrees.find_question(chosen, ending)):
+        return CommandReply(text=f"{question} To confirm: `/worktree {' '.join((ending, *names))} yes`.", ok=False)
+    if current is None or chosen.name != current.name:
+        return CommandReply(text=actions.finish(chosen, ending))
+    text = f"`ollm worktree {ending} {current.name}` finishes it once this session is closed."
+    return CommandReply(text=text, follow_up="finish-worktree", argument=ending)

@@ -85,16 +85,13 @@ class ExtensionObserver(TurnObserver):
         self._said[where] = keys
 
     def _add_entry(self, where: str, entry: Any) -> str:
-        fields = self._read_fields(entry)
+        if isinstance(entry, ContextEntry):
+            entry = {name: getattr(entry, name) for name in ("key", "content", "priority", "volatile")}
+        fields = entry if isinstance(entry, Mapping) else {"content": entry}
         named = str(fields.get("key") or "")
         key = f"{where}.{named}" if named else where
         add_entry(self._entries, key, fields, "extension")
         return key
-
-    def _read_fields(self, entry: Any) -> Mapping[str, Any]:
-        if isinstance(entry, ContextEntry):
-            return {"key": entry.key, "content": entry.content, "priority": entry.priority, "volatile": entry.volatile}
-        return entry if isinstance(entry, Mapping) else {"content": entry}
 
 
 class ArchiveObserver(TurnObserver):

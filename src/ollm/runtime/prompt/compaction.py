@@ -244,7 +244,9 @@ class Compactor:
         late, self._late_events = self._late_events, []
         for event in late:
             emit(event)
-        self._look_at_window(prompt)
+        if prompt.model.window != self._window:
+            self._window = prompt.model.window
+            self._reset()
         near = await self._check_thresholds(prompt)
         if _is_due(prompt) and not self._shed_thinking(prompt, emit):
             await self._compact_or_warn(prompt, emit, summarise)
@@ -295,11 +297,6 @@ class Compactor:
         self._breaker.reset()
         self._told_open = False
 
-    def _look_at_window(self, prompt: Prompt) -> None:
-        if prompt.model.window != self._window:
-            self._window = prompt.model.window
-            self._reset()
-
     async def _take_snapshot(self, prompt: Prompt, trigger: SnapshotTrigger) -> None:
         """Take a snapshot, unless this state of the context already has one."""
         if self._snapshots is None or self._kept_revision == prompt.revision:
@@ -315,8 +312,10 @@ class Compactor:
             return False
         limit = prompt.compute_budget().limit
         passed = prompt.used_tokens >= self._settings.snapshots.auto_threshold * limit
-        if passed and prompt.snapshot_armed and not self._will_compact(prompt):
-            await self._take_snapshot(prompt, "threshold")
+        if passed and prompt.snapshot_armed:
+            compacts = _is_due(prompt) and self._settings.compression.enabled and not self._breaker.is_open
+            if not compacts:  # which takes its own snapshot
+                await self._take_snapshot(prompt, "threshold")
         prompt.snapshot_armed = not passed
         if self._snapshots.thresholds:
             await self._snapshots.check_thresholds(prompt.used_tokens, limit)
@@ -330,17 +329,16 @@ class Compactor:
             used = f"{prompt.used_tokens:,} of {prompt.compute_budget().limit:,} tokens"
             emit(Notice(level="warning", text=f"The context is nearly full ({used}). {CONTEXT_FULL_ACTIONS}"))
 
-    def _will_compact(self, prompt: Prompt) -> bool:
-        """Return True if a compaction follows, which takes its own snapshot."""
-        return _is_due(prompt) and self._settings.compression.enabled and not self._breaker.is_open
-
     async def _compact_or_warn(self, prompt: Prompt, emit: Emit, summarise: Summarise | None) -> None:
         if not self._settings.compression.enabled:
             return
         limit = prompt.compute_budget().limit
         self._breaker.allow_retry(prompt.used_tokens, limit // RETRY_GROWTH_DIVISOR)
         if self._breaker.is_open and prompt.used_tokens <= limit:
-            self._warn_breaker_open(emit)
+            if not self._told_open:
+                self._told_open = True
+                emit(CompressionSkipped(reason="the last compactions freed no space"))
+                emit(Notice(level="warning", text=f"Compaction frees no more space. {CONTEXT_FULL_ACTIONS}"))
             return
         await self._take_snapshot(prompt, "compression")
         if not self._breaker.is_open:
@@ -352,12 +350,6 @@ class Compactor:
         made_room = not rules.needs_compression(prompt.compute_budget(), prompt.message_tokens)
         self._breaker.record(made_room=made_room, used=prompt.used_tokens)
         self._told_open = self._told_open and not made_room
-
-    def _warn_breaker_open(self, emit: Emit) -> None:
-        if not self._told_open:
-            self._told_open = True
-            emit(CompressionSkipped(reason="the last compactions freed no space"))
-            emit(Notice(level="warning", text=f"Compaction frees no more space. {CONTEXT_FULL_ACTIONS}"))
 
     async def _compact_hard(self, prompt: Prompt, emit: Emit) -> None:
         """Compact a context that is still over the limit: keep only the last recent group, and use no model."""

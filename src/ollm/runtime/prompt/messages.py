@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import msgspec
 
@@ -47,6 +47,12 @@ def render_message(message: Message, calls: Mapping[str, ToolCallRecord]) -> lis
     texts = [part.text for part in message.parts if isinstance(part, TextPart)]
     content = "".join([*texts[:1], *map(_fence_attachment, texts[1:])])
     return [PromptMessage(role=message.role, content=content, images=images, sources=(message.id,))]
+
+
+def render_messages(messages: Iterable[Message], calls: Iterable[ToolCallRecord]) -> list[PromptMessage]:
+    """Render recorded messages with the calls of their session."""
+    by_id = {call.id: call for call in calls}
+    return [entry for message in messages for entry in render_message(message, by_id)]
 
 
 def _fence_attachment(text: str) -> str:

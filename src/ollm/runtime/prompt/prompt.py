@@ -172,7 +172,8 @@ class Prompt:
         if message.role == "user":
             self._begin_turn(message)
         if message.role == "assistant":
-            self._record_thinking(message)
+            reasoning = add_trace(self._context.reasoning, message.id, message.thinking, self.counter)
+            self._context = msgspec.structs.replace(self._context, reasoning=reasoning)
         aside = self._render_aside() if message.role == "user" else ""
         if message.role != "user":
             self._told_goals = self.goals.stack
@@ -196,10 +197,6 @@ class Prompt:
         for key in self.entries.begin_turn():
             self._notices.append(Notice(level="info", text=f"Context entry {key!r} has expired."))
         self.refresh_system_prompt()
-
-    def _record_thinking(self, message: Message) -> None:
-        reasoning = add_trace(self._context.reasoning, message.id, message.thinking, self.counter)
-        self._context = msgspec.structs.replace(self._context, reasoning=reasoning)
 
     def _render_aside(self) -> str:
         """Render volatile entries, and goals the user changed since the model's last answer."""
@@ -234,10 +231,6 @@ class Prompt:
         messages = [message for group in groups[: len(groups) - len(unread)] for message in group]
         last = max((number for message in messages for number in message.sources), default=0)
         return self._parts.preview_messages(messages), last
-
-    def should_verify_usage(self, usage: Usage) -> bool:
-        """Return True if a long request may have been cut, because the server reports far fewer tokens."""
-        return self.meter.should_verify_count(usage.prompt_tokens, self.model.window)
 
     def observe_usage(self, usage: Usage, exact: int | None = None, *, said_so: bool = False) -> PromptTruncated | None:
         """Observe the server's counts of the last request. Return an event if they prove that the prompt was cut: the

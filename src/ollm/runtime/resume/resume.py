@@ -17,7 +17,7 @@ from ollm.domain.messages import Message, PromptMessage
 from ollm.domain.session import ChatSession, PlanState, Session
 from ollm.domain.struct import Data
 from ollm.runtime.changes import PAUSED_TEXT, find_open_rewinds
-from ollm.runtime.prompt.messages import render_message
+from ollm.runtime.prompt.messages import render_messages
 from ollm.runtime.prompt.prompt import Prompt
 from ollm.runtime.resume.workspace_record import RESUMED_ENTRY_KEY, SavedContext
 from ollm.services.chat_compression.folding import USER_LINE_ID, merge_folded_lines
@@ -37,28 +37,28 @@ def rebuild_context(session: Session, snapshot: LoadSnapshot | None = None) -> A
     base, begin = _find_beginning(session, snapshot)
     records = [record for record in _read_compression_records(session) if record.timestamp > begin]
     messages = [message for message in _drop_rewound_messages(session) if message.timestamp > begin or not begin]
-    calls = {call.id: call for call in session.tool_calls}
-    rendered = [entry for message in messages for entry in render_message(message, calls)]
+    rendered = render_messages(messages, session.tool_calls)
     gone = {number for record in records for number in record.message_ids}
     checkpoints = _merge_checkpoints([*base.checkpoints], records)
     cited = {number for found in checkpoints for number in found.message_ids}
     kept = [entry for entry in (*base.messages, *rendered) if not entry.sources or not set(entry.sources) <= gone]
     uncited = [entry for entry in rendered if entry.sources and set(entry.sources) <= gone - cited]
+    folded = [entry for entry in uncited if entry.role != "user"]  # compacted without a checkpoint
     return msgspec.structs.replace(
         base,
-        messages=(*_fold_uncited_messages(uncited), *kept),
+        messages=(*([merge_folded_lines(folded)] if folded else []), *kept),
         checkpoints=(*_build_user_line(uncited, begin), *checkpoints),
         mode=find_last_mode(session) or (base.mode if begin else DEFAULT_MODE),
         folded=base.folded or bool(gone),
     )
 
 
-def rebuild_before_rewind(session: Session, snapshot: LoadSnapshot | None = None) -> ActiveContext:
+def rebuild_before_rewind(session: Session) -> ActiveContext:
     """Rebuild the context from before the last rewind, which is undone."""
     metadata = session.metadata
     history = (*metadata.context_history, {"step": "redo"})
     replace = msgspec.structs.replace
-    return rebuild_context(replace(session, metadata=replace(metadata, context_history=history)), snapshot)
+    return rebuild_context(replace(session, metadata=replace(metadata, context_history=history)))
 
 
 def ends_with_step_back(session: Session) -> bool:
@@ -114,12 +114,6 @@ def _merge_checkpoints(standing: list[Checkpoint], records: Sequence[Compression
     return standing
 
 
-def _fold_uncited_messages(uncited: Sequence[PromptMessage]) -> list[PromptMessage]:
-    """Merge messages compacted without a checkpoint into one line with their numbers."""
-    folded = [entry for entry in uncited if entry.role != "user"]
-    return [merge_folded_lines(folded)] if folded else []
-
-
 def _build_user_line(uncited: Sequence[PromptMessage], moment: str) -> list[Checkpoint]:
     ids = tuple(sorted({number for entry in uncited if entry.role == "user" for number in entry.sources}))
     if not ids:
@@ -171,7 +165,9 @@ def resume_prompt(prompt: Prompt, source: ResumeSource, *, full: bool) -> str:
         prompt.restore(msgspec.structs.replace(whole, mode=prompt.mode), source.words, cause="resume")
     else:
         context, why = check_saved_context(prompt, kept)
-        prompt.restore(context or seed_context(record, prompt.mode), source.words, cause="resume")
+        recent = tuple(from_records(record.recent_messages))  # older ones are missing, so it counts as compacted
+        seed = ActiveContext(messages=recent, mode=prompt.mode, folded=True)
+        prompt.restore(context or seed, source.words, cause="resume")
         how = EXACTLY if context else f"Resumed from a summary and recent messages: {why}."
         if context and kept:
             prompt.snapshot_armed = kept.armed
@@ -179,8 +175,8 @@ def resume_prompt(prompt: Prompt, source: ResumeSource, *, full: bool) -> str:
             if not kept.goals_told:
                 prompt.tell_goals_again()
             add_newer_messages(prompt, session, kept.last_number)
-    if not ends_with_step_back(session):
-        restore_goals(prompt, kept)
+    if kept and not prompt.goals.stack.goals and not ends_with_step_back(session):
+        prompt.goals.stack = kept.context.goals  # they outlive a change of model or window; the next message tells them
     if how != EXACTLY and not forked and not ends_with_step_back(session):
         tell_where_it_stood(prompt, record)
     return how
@@ -238,12 +234,6 @@ def restore_entries(prompt: Prompt, found: SavedContext | None) -> None:
         prompt.entries.restore_entry(entry)
 
 
-def restore_goals(prompt: Prompt, found: SavedContext | None) -> None:
-    """Restore the goals, which outlive a change of model or window. The next message includes them."""
-    if found and not prompt.goals.stack.goals:
-        prompt.goals.stack = found.context.goals
-
-
 def add_newer_messages(prompt: Prompt, session: Session, last_number: int) -> None:
     """Add messages that were recorded after the context was saved, before a crash."""
     calls = {call.id: call for call in session.tool_calls}
@@ -255,8 +245,7 @@ def add_newer_messages(prompt: Prompt, session: Session, last_number: int) -> No
 def _is_far_behind(prompt: Prompt, session: Session, kept: SavedContext | None) -> bool:
     """Return True if too much was recorded since the context was saved: the session continued elsewhere."""
     newer = [message for message in session.messages if kept and message.id > kept.last_number]
-    calls = {call.id: call for call in session.tool_calls} if newer else {}
-    return _find_fitting(prompt, [entry for message in newer for entry in render_message(message, calls)]) > 0
+    return bool(newer) and _find_fitting(prompt, render_messages(newer, session.tool_calls)) > 0
 
 
 def _find_fitting(prompt: Prompt, messages: Sequence[PromptMessage]) -> int:
@@ -276,11 +265,6 @@ def keep_newest_messages(prompt: Prompt, context: ActiveContext) -> ActiveContex
     begin = next(begins, max(at for at, entry in enumerate(messages) if entry.role != "tool"))
     line = merge_folded_lines(messages[:begin])
     return msgspec.structs.replace(context, messages=(line, *messages[begin:]), folded=True)
-
-
-def seed_context(record: ChatSession, mode: ModeName) -> ActiveContext:
-    """Build a context from recent messages. It counts as compacted, because older messages are missing."""
-    return ActiveContext(messages=tuple(from_records(record.recent_messages)), mode=mode, folded=True)
 
 
 def build_resume_message(summary: str, plan: PlanState) -> str:

@@ -18,7 +18,7 @@ from ollm.domain.session import ChatSession, Episode
 from ollm.domain.struct import Data
 from ollm.runtime.base import TurnObserver, TurnReport
 from ollm.runtime.parts import ConversationParts
-from ollm.runtime.prompt.messages import render_message
+from ollm.runtime.prompt.messages import render_messages
 from ollm.runtime.prompt.prefix import LedgerEntry
 from ollm.runtime.prompt.token_meter import CountedPrompt
 from ollm.services.workspace_memory import RecentWindow, from_records, make_episode, render_rolling_summary, to_record
@@ -103,11 +103,9 @@ class WorkspaceMemory(TurnObserver):
         self._episodes.append(
             make_episode(report.session_id, asked.id, now, asked.text, report.answer, report.reason, calls, writing)
         )
-        by_id = {call.id: call for call in calls}
-        for message in report.messages:
-            for prompt_message in render_message(message, by_id):
-                self._window.add(prompt_message)
-                self._said += len(prompt_message.content)
+        for prompt_message in render_messages(report.messages, calls):
+            self._window.add(prompt_message)
+            self._said += len(prompt_message.content)
         self._last_number = report.messages[-1].id
 
     async def context_changed(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Callable, Collection, Iterable
 from itertools import pairwise
 from pathlib import Path
@@ -15,7 +16,7 @@ from ollm.domain.clock import make_id, parse_epoch_ms
 from ollm.domain.errors import BusyError, OllmError, UsageError
 from ollm.domain.messages import replace_surrogates
 from ollm.domain.session import ChatSession, Episode, PlanState, Session, SessionSummary
-from ollm.runtime.prompt.messages import render_message
+from ollm.runtime.prompt.messages import render_messages
 from ollm.runtime.resume.workspace_record import list_writing_tools, read_last_number
 from ollm.services.workspace_memory import RecentWindow, from_records, make_episode, render_rolling_summary, to_record
 from ollm.store.workspace_db import WorkspaceDatabase
@@ -115,8 +116,7 @@ class WorkspaceContext:
         done, until = self._find_newest_episode(session.session_id), find_newest_number(known)
         made = build_episodes(session, list_writing_tools())
         self.database.add_episodes([found for found in made if found.number > done])
-        calls = {call.id: call for call in session.tool_calls}
-        newer = (entry for m in session.messages if m.id > until for entry in render_message(m, calls))
+        newer = render_messages([m for m in session.messages if m.id > until], session.tool_calls)
         window = RecentWindow(self._settings, (*from_records(known.recent_messages), *newer))
         episodes = self.database.list_episodes(session.session_id)
         record = msgspec.structs.replace(
@@ -191,16 +191,9 @@ class WorkspaceContext:
         self._write_fact("aliases", [])
 
     def _read_fact(self, name: str) -> Any:
-        text = self.database.get_fact(name)
-        if text is None:
-            return {}
-        import json
-
-        return json.loads(text)
+        return json.loads(self.database.get_fact(name) or "{}")
 
     def _write_fact(self, name: str, value: Any) -> None:
-        import json
-
         self.database.set_fact(name, json.dumps(value))  # escapes what a path has that is not UTF-8
 
 
@@ -232,9 +225,8 @@ def build_brief_record(summary: SessionSummary) -> ChatSession:
 def build_full_record(
     session: Session, episodes: list[Episode], plan: PlanState, settings: ResumeSettings
 ) -> ChatSession:
-    calls = {call.id: call for call in session.tool_calls}
     newest = session.messages[-settings.messages * 2 :]
-    window = RecentWindow(settings, (found for message in newest for found in render_message(message, calls)))
+    window = RecentWindow(settings, render_messages(newest, session.tool_calls))
     return ChatSession(
         session_id=session.session_id,
         title=session.metadata.title,
