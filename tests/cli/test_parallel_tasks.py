@@ -108,12 +108,12 @@ async def test_questions_come_one_at_a_time_and_name_their_task(tmp_path: Path) 
         async with at_terminal(runner, "chat", size=(100, 30)) as terminal:
             await terminal.wait_for("scripted @")
             terminal.type("where?" + ENTER)
-            await terminal.wait_for("outside the workspace · Task: Where is ", "[y] yes")
+            await terminal.wait_for("· Task: Where is ", "[y] yes")
             _, second = TASKS if TASKS[0] in terminal.screen() else reversed(TASKS)
             assert second not in terminal.screen()
             await asyncio.sleep(5)  # the tasks have 4 seconds, but not for the person
             terminal.type("y")
-            await terminal.wait_for(f"outside the workspace · Task: {second}", "[y] yes")
+            await terminal.wait_for(f"· Task: {second}", "[y] yes")
             terminal.type("y")
             await terminal.wait_for("Both found.")
         assert [result.partition("\n")[0] for result in list_results(runner)] == ["Read.", "Read."]

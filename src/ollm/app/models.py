@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -13,14 +13,13 @@ from ollm.app.toolbox import create_tool_registry
 from ollm.domain.clock import format_stamp
 from ollm.domain.errors import NotFoundError, UsageError
 from ollm.domain.model_facts import MODEL_FIELDS, TEMPLATE_FIELDS, ModelFacts
-from ollm.domain.struct import Data
 from ollm.providers.base import ChatRequest, ModelInfo, find_model, is_called, name_model
 from ollm.providers.server_errors import make_unknown_model_error
 from ollm.providers.server_remedies import identify_server
 from ollm.providers.window import choose_window
 from ollm.runtime.prompt.prefix import count_instruction_tokens
+from ollm.services.model_cards import SharedCard
 from ollm.store.model_facts import split_facts_key
-from ollm.system.atomic import read_small_file
 
 if TYPE_CHECKING:
     from ollm.app.process import ProcessScope
@@ -79,16 +78,7 @@ async def change_loaded(process: ProcessScope, name: str, *, load: bool) -> tupl
     return name_model(found.name), provider.base_url
 
 
-MAX_CARD_BYTES = 64 << 10
 MAX_PROBE_WINDOW_TOKENS = 8192  # the tools are tried in the words of a window of this size at most
-
-
-class SharedCard(Data, frozen=True, forbid_unknown_fields=True):
-    """A model's card as a file. It has no address, key, header or command; `facts` holds fields of `ModelFacts`."""
-
-    version: Literal[1]
-    model: Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
-    facts: dict[str, Any]
 
 
 def find_facts(process: ProcessScope, name: str) -> ModelFacts:
@@ -97,30 +87,6 @@ def find_facts(process: ProcessScope, name: str) -> ModelFacts:
     if not known:
         raise NotFoundError(f"Nothing is known about {name} yet.", action=f"Run `ollm models probe {name}`.")
     return max(known, key=lambda facts: max([facts.probed or "", *(found.at for found in facts.learnt.values())]))
-
-
-def make_card(facts: ModelFacts) -> SharedCard:
-    """Make the card to share. The key is left out, since it names the server's address."""
-    shared = msgspec.to_builtins(facts)
-    del shared["key"], shared["learnt"]
-    return SharedCard(version=1, model=name_model(split_facts_key(facts.key)[2]), facts=shared)
-
-
-def read_card(path: Path) -> SharedCard:
-    """Read and check someone's card."""
-    try:
-        card = msgspec.json.decode(read_small_file(path, MAX_CARD_BYTES), type=SharedCard)
-        known = {field.encode_name for field in msgspec.structs.fields(ModelFacts)} - {"key"}
-        if unknown := sorted(card.facts.keys() - known):
-            raise UsageError(f"{path} has unknown fields: {', '.join(unknown)}.", action="Import only cards of ollm.")
-        msgspec.convert({**card.facts, "key": ""}, ModelFacts)
-    except OSError as error:
-        raise UsageError(f"Cannot read {path}: {error.strerror}.", action="Check the path.") from error
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise UsageError(
-            f"{path} is not a model card: {error}.", action="A card is the output of `ollm models card NAME --json`."
-        ) from error
-    return card
 
 
 async def import_card(process: ProcessScope, card: SharedCard, name: str | None) -> tuple[ModelFacts, str]:

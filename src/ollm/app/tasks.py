@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, nullcontext, suppress
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack, nullcontext
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -23,6 +23,7 @@ from ollm.runtime.model.server_queue import in_background
 from ollm.runtime.observers.housekeeping import UnwatchedFiles
 from ollm.services.agents import check_agent_tools, list_agents, load_agent
 from ollm.services.modes import MODES, READING_CATEGORIES
+from ollm.services.task_limits import TaskLimit, TaskPlaces
 from ollm.tools.catalogue import build_registry
 
 if TYPE_CHECKING:
@@ -160,55 +161,6 @@ class TaskRunner:
         return TaskReport(
             text=text, session_id=session_id, steps=work.steps, files=tuple(work.files), problem=work.problem
         )
-
-
-class TaskPlaces:
-    """The tasks that may run at a time. `count` is asked when none runs, since the model may have changed."""
-
-    def __init__(self, count: Callable[[], Awaitable[int]]) -> None:
-        self._count = count
-        self._entrance = asyncio.Lock()
-        self._places = asyncio.Semaphore()
-        self.count = 1
-        self._open = 0
-
-    @asynccontextmanager
-    async def take(self, side_by_side: bool, emit: Callable[[str], None]) -> AsyncIterator[None]:
-        """Wait for a place, in the order of the calls."""
-        async with self._entrance:
-            if not self._open:
-                self.count = await self._count() if side_by_side else 1
-                self._places = asyncio.Semaphore(self.count)
-            self._open += 1
-        try:
-            if self._places.locked():
-                emit("waiting for another task\n")
-            async with self._places:
-                yield
-        finally:
-            self._open -= 1
-
-
-class TaskLimit:
-    """The time of a task, which starts now and stands still while a question waits for the person."""
-
-    def __init__(self, seconds: float) -> None:
-        self.seconds = seconds
-        self.timer = asyncio.timeout(seconds)
-
-    @contextmanager
-    def pause(self) -> Iterator[None]:
-        now, end = asyncio.get_running_loop().time, self.timer.when()
-        if end is None or self.timer.expired():
-            yield
-            return
-        left = end - now()
-        self.timer.reschedule(None)
-        try:
-            yield
-        finally:
-            with suppress(RuntimeError):  # the task has ended
-                self.timer.reschedule(now() + left)
 
 
 class _TaskWork:

@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from ollm.app import ProcessScope
-from ollm.app.models import change_loaded, collect_models, find_facts, import_card, make_card, probe_model, read_card
+from ollm.app.models import change_loaded, collect_models, find_facts, import_card, probe_model
 from ollm.cli.completion import complete_catalogue, complete_model
 from ollm.cli.model_card import MARKS, TrialPrinter, describe_card, describe_faults
 from ollm.cli.options import (
@@ -28,6 +28,7 @@ from ollm.domain.text import format_seconds
 from ollm.providers.base import name_model
 from ollm.providers.local_models.model_files import CatalogueModel, ModelFile
 from ollm.providers.local_models.model_store import ModelStore
+from ollm.services.model_cards import make_card, read_card
 from ollm.system.install_command import describe_extra_install
 from ollm.system.terminal_text import make_printable
 
