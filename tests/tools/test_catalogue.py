@@ -89,4 +89,4 @@ def test_every_call_names_what_it_touches(name: str) -> None:
     assert spec is not None
     assert services.asked == []
 
-    assert [(place.target, place.access) for place in spec.parse(arguments).locations()] == touched
+    assert [(place.target, place.access) for place in spec.parse(arguments).tool.locations()] == touched

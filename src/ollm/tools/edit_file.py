@@ -126,27 +126,7 @@ def find_closest_text(text: str, target: str) -> str:
     )
     found = standing[first : first + len(wanted)]
     shown = "\n".join(found[:MAX_SHOWN_LINES]) + ("\n…" if len(found) > MAX_SHOWN_LINES else "")
-    return f"The closest text is at line {first + 1}:\n{shown}\n{_describe_difference(found, wanted, first)}"
-
-
-def _describe_difference(found: list[str], wanted: list[str], first: int) -> str:
-    for offset, line in enumerate(wanted):
-        there = found[offset] if offset < len(found) else None
-        if there is None:
-            return f"The text ends before line {offset + 1} of the target."
-        if there != line:
-            has, asked = _cut_around_difference(there, line), _cut_around_difference(line, there)
-            return f"Line {first + offset + 1} reads {has!r} where the target has {asked!r}."
-    return "Only whitespace or line endings differ."
-
-
-def _cut_around_difference(line: str, other: str) -> str:
-    """Cut a line to begin slightly before its first difference."""
-    same = next(
-        (index for index, (a, b) in enumerate(zip(line, other, strict=False)) if a != b), min(len(line), len(other))
-    )
-    start = max(same - 20, 0)
-    return ("…" if start else "") + line[start : start + 80] + ("…" if len(line) > start + 80 else "")
+    return f"The closest text is at line {first + 1}:\n{shown}"
 
 
 _NUMBERED = re.compile(r"^\s*\d+\t")

@@ -181,7 +181,6 @@ _ARGUMENT_BYTES = 1_000_000  # of the 2 MB that a command line may have
 _ARGUMENT_COST = 16  # bytes an argument takes besides its own
 _CHUNK_BYTES = 1 << 18
 MAX_SEARCHED_BYTES = 4 << 30  # a larger file, which may be a hole on the disk, is left out
-_WRAPPER = "(?:"
 
 
 @cache
@@ -240,16 +239,9 @@ async def _run_ripgrep(root: Path, options: Sequence[str], batch: Sequence[bytes
 
 
 def make_pattern_failure(complaint: str) -> ToolFailure:
-    """Convert ripgrep's message about a pattern, without the brackets it adds: the reason, the pattern, a marker."""
-    lines = complaint.removeprefix("rg: ").strip().splitlines()
-    reason = next((line.removeprefix("error: ") for line in lines if line.startswith("error: ")), lines[0])
-    shown = [line[4:] for line in lines if line.startswith("    ")]
-    if shown and shown[0].startswith(_WRAPPER):
-        shown = [shown[0][len(_WRAPPER) : -1], *(line[len(_WRAPPER) :] for line in shown[1:])]
-    where = "\n".join(f"    {line}" for line in shown if line.strip())
     return ToolFailure(
         "InvalidPattern",
-        f"Invalid regular expression: {reason}.\n{where}".rstrip(),
+        f"Invalid regular expression: {complaint.removeprefix('rg: ').strip()}",
         action="Set literal to true to search for plain text.",
     )
 

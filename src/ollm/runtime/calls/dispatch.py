@@ -114,7 +114,7 @@ class ToolCallRun:
         if self._require_spec().category != "write" or self._services.hooks or self._services.context.check_edit:
             return None
         assert self._invocation is not None
-        return [location.target for location in self._invocation.locations()]
+        return [location.target for location in self._invocation.tool.locations()]
 
     async def prepare(self) -> bool:
         """Parse and authorize the call. Return False if it ended here, with the reason as its result."""
@@ -150,7 +150,7 @@ class ToolCallRun:
             if context.editor is not None:
                 from ollm.tools.files.file_change import load_buffers
 
-                context = await load_buffers(context, self._invocation.locations())
+                context = await load_buffers(context, self._invocation.tool.locations())
             return await self._invocation.run(context)
         except Exception as error:  # noqa: BLE001 - the edge of a call: whatever happens becomes its one result
             return self._log_and_build_failure(error)
@@ -210,7 +210,7 @@ class ToolCallRun:
         self._announce(self._keep_summary(invocation))
         if not (hooks := self._services.hooks):
             return invocation
-        decision = await hooks.before_tool(spec.name, invocation.params)
+        decision = await hooks.before_tool(spec.name, invocation.tool.list_parameters())
         if decision.blocked is not None:
             raise ToolFailure("Denied", f"Not run: a hook blocked it: {decision.blocked}")
         self._must_ask = decision.ask
@@ -222,7 +222,7 @@ class ToolCallRun:
         return changed
 
     def _keep_summary(self, invocation: Invocation) -> str:
-        shown = render_command(invocation.summary())
+        shown = render_command(invocation.tool.summary())
         summary = " ".join(shown.split())[:MAX_SUMMARY_CHARS]
         self.record = msgspec.structs.replace(self.record, summary=summary)
         return shown

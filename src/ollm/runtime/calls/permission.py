@@ -165,13 +165,13 @@ class Permission(msgspec.Struct, frozen=True):
 
 def build_policy_request(spec: ToolSpec, invocation: Invocation, boundary: Boundary) -> PolicyRequest:
     """Build the request for policy. Raises ToolFailure for an invalid path rather than asking about it."""
-    locations = tuple(invocation.locations())
+    locations = tuple(invocation.tool.locations())
     for place in locations:
         if "://" not in place.target:
             join_path(place.target, boundary.workspace)
     return PolicyRequest(
         tool=spec.name,
-        params=invocation.params,
+        params=invocation.tool.list_parameters(),
         risk=spec.risk,
         locations=locations,
         reads_only=spec.reads_only,
@@ -183,13 +183,13 @@ async def build_confirmation(
     spec: ToolSpec, invocation: Invocation, context: ToolContext, verdict: Verdict
 ) -> ConfirmationDetails:
     """Build the question for the user, with hidden characters made visible."""
-    details = invocation.confirmation(verdict) or ConfirmationDetails(
-        call_id="", tool=spec.name, description=invocation.summary(), risk=verdict.risk, reason=verdict.reason
+    details = invocation.tool.confirmation(verdict) or ConfirmationDetails(
+        call_id="", tool=spec.name, description=invocation.tool.summary(), risk=verdict.risk, reason=verdict.reason
     )
     if context.editor is not None:
         from ollm.tools.files.file_change import load_buffers
 
-        context = await load_buffers(context, invocation.locations())
+        context = await load_buffers(context, invocation.tool.locations())
     changes = await preview_changes(invocation, context, verdict)
     length = sum(len(change.before or "") + len(change.after) for change in changes)
     return msgspec.structs.replace(

@@ -33,7 +33,6 @@ from ollm.system.folders import is_settled
 
 INDEX_VERSION = 1
 INDEX_SHARE = 100  # the index is rewritten when one of so many files is not in it
-_CHUNK_BYTES = 1 << 16
 _READ_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
 
 ScanTree = Callable[[str, int], Sequence[DirectoryContent]]
@@ -313,7 +312,7 @@ class TreeTaker:
             status = os.fstat(descriptor)
             if not stat.S_ISREG(status.st_mode):
                 return TreeEntry("x", mode, b"is not a regular file")
-            content = _read_content(descriptor, status.st_size, self._max_file_bytes)
+            content = os.read(descriptor, min(status.st_size, self._max_file_bytes) + 1)
         finally:
             os.close(descriptor)
         if len(content) > self._max_file_bytes:
@@ -337,17 +336,6 @@ def pause_collection() -> Iterator[None]:
     finally:
         if enabled:
             gc.enable()
-
-
-def _read_content(descriptor: int, size: int, max_bytes: int) -> bytes:
-    """Read a file of about `size` bytes: all of it, or slightly more than `max_bytes`."""
-    parts = [os.read(descriptor, min(size, max_bytes) + 1)]
-    if len(parts[0]) != size:  # it grows or shrinks while it is read
-        read = len(parts[0])
-        while read <= max_bytes and (part := os.read(descriptor, _CHUNK_BYTES)):
-            parts.append(part)
-            read += len(part)
-    return b"".join(parts)
 
 
 def _make_large_entry(mode: int, status: os.stat_result) -> TreeEntry:

@@ -87,9 +87,6 @@ def _read_file(objects: FileObjects, root: Path, path: str, max_file_bytes: int)
         return TreeEntry("f", keep_mode(status.st_mode), objects.put(file.read()))
 
 
-_COARSE_STEP_NANOSECONDS = 2_000_000_000  # of file systems that keep whole seconds
-
-
 class EndFinder:
     """Fills in missing ends. `now` is the current tree; `journal` is a restore in progress or interrupted."""
 
@@ -170,11 +167,7 @@ def _stat_or_none(path: Path) -> os.stat_result | None:
 
 
 def _is_before(status: os.stat_result | None, moment: int) -> bool:
-    if status is None:
-        return False
-    changed = status.st_ctime_ns
-    coarse = not changed % 1_000_000_000 and not status.st_mtime_ns % 1_000_000_000
-    return changed + (_COARSE_STEP_NANOSECONDS if coarse else 0) <= moment
+    return status is not None and status.st_ctime_ns <= moment
 
 
 class ChangeSpans:

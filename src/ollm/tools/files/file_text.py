@@ -78,7 +78,7 @@ def detect_encoding(data: bytes, *, whole: bool = True) -> Encoding | None:
         if data.startswith(mark):
             return _check_encoding(Encoding(name=name, mark=mark), data, whole=whole)
     if b"\0" in data:
-        return _detect_utf16(data, whole=whole)
+        return None
     if _try_decode(data, "utf-8", whole=whole) is not None:
         return Encoding()
     return _detect_legacy(data)
@@ -96,16 +96,6 @@ def _try_decode(data: bytes, name: str, *, whole: bool) -> str | None:
         return codecs.getincrementaldecoder(name)().decode(data, final=whole)
     except UnicodeDecodeError:
         return None
-
-
-def _detect_utf16(data: bytes, *, whole: bool) -> Encoding | None:
-    """Detect UTF-16 without a mark: text in which every second byte of most characters is zero."""
-    even, odd = data[0::2].count(0), data[1::2].count(0)
-    half = len(data) // 2
-    for name, here, there in (("utf-16-le", odd, even), ("utf-16-be", even, odd)):
-        if half >= 4 and here > half * 0.7 and not there and len(data) % 2 == 0:
-            return _check_encoding(Encoding(name=name), data, whole=whole)
-    return None
 
 
 def _detect_legacy(data: bytes) -> Encoding | None:

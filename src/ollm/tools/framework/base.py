@@ -247,19 +247,6 @@ class Invocation(msgspec.Struct, frozen=True):
     tool: Tool[Any]
     needs: Any
 
-    @property
-    def params(self) -> JsonObject:
-        return self.tool.list_parameters()
-
-    def summary(self) -> str:
-        return self.tool.summary()
-
-    def locations(self) -> list[Location]:
-        return self.tool.locations()
-
-    def confirmation(self, verdict: Verdict) -> ConfirmationDetails | None:
-        return self.tool.confirmation(verdict)
-
     async def list_changes(self, context: ToolContext) -> tuple[FileChange, ...]:
         return await self.tool.list_changes(context, self.needs)
 
