@@ -258,7 +258,11 @@ def run_lines(lines: Iterable[tuple[Path, str]], level: str, wanted: int) -> Ite
 def main(level: str, wanted: str = "10000", part: str = "0/1") -> int:
     results = []
     number, _, parts = part.partition("/")
-    for result in run_lines(draw_lines()[int(number) :: int(parts)], level, int(wanted)):
+    lines = draw_lines()[int(number) :: int(parts)]
+    if not lines:
+        print("no package could be fetched")
+        return 1
+    for result in run_lines(lines, level, int(wanted)):
         results.append(result)
         if result["ended"] != "alike":
             print(result["package"], result["line"], result["reason"], sep="\n    ", flush=True)
