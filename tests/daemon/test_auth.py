@@ -114,6 +114,7 @@ async def test_any_other_host_is_refused(host: bytes) -> None:
     ("header", "passes"),
     [
         ((b"origin", b"http://127.0.0.1:81"), False),
+        ((b"origin", b""), False),
         ((b"sec-fetch-site", b"cross-site"), False),
         ((b"sec-fetch-site", b"same-site"), False),
         ((b"sec-fetch-site", b"same-origin"), True),

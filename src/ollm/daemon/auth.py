@@ -197,7 +197,7 @@ class Guard:
         return make_problem(400, "The request gives its length twice.") if len(lengths) > 1 else None
 
     def _check_origin(self, scope: Scope, headers: dict[str, str], own: str | None) -> Problem | None:
-        paired = own == self._web.devices.public  # a page without a key is told so
+        paired = own and own == self._web.devices.public  # a page without a key is told so
         trusted = headers.get("origin", "").lower() == own and (paired or self._is_page(scope, headers, own))
         foreign = "origin" in headers and not trusted
         if foreign or headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
