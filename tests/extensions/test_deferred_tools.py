@@ -7,8 +7,6 @@ from typing import Any
 
 import pytest
 
-from ollm.extensions.install import describe_tools
-from ollm.extensions.loader import Manifest
 from tests.cli.running import running
 from tests.extensions.raw_servers import configure, raw_entry, shown_tools
 from tests.servers.answers import Answer
@@ -170,35 +168,5 @@ async def test_consent_names_the_tools_and_a_failed_add_leaves_nothing(tmp_path:
 
     assert failed.code != 0
     assert left == []
-    assert "tool whisper: Say it softly. It may change things" in done.err
+    assert "adds tools the model can call, under your policy: pair" in done.err
     assert done.code == 0, done.err
-
-
-def describe(folder: Path, source: str, target: str = "code:T") -> str:
-    (folder / "code.py").write_text(source)
-    manifest = Manifest(name="m", version="1", adds={"tools": {"listed": target}, "context": {"c": "code:c"}})
-    (line,) = describe_tools(folder, manifest)
-    return line
-
-
-@pytest.mark.parametrize(
-    ("source", "line"),
-    [
-        ("class T:\n    '''Count\\n    words.'''\n    name = 'count'", "  tool count: Count It may change things"),
-        (
-            "class T:\n    '''Look.'''\n    name: str = 'look'\n    reads_only = True",
-            "  tool look: Look. It says that it only reads",
-        ),
-        ("class T:\n    reads_only = 1\n    name = 5", "  tool listed:  It may change things"),
-        ("class T:\n    a = b = 'x'\n    name = make()", "  tool listed:  It may change things"),
-    ],
-)
-def test_a_tool_says_what_it_is_called_and_whether_it_changes_things(tmp_path: Path, source: str, line: str) -> None:
-    assert describe(tmp_path, source).startswith(f"{line}, and asks before it runs unless a rule allows it")
-
-
-@pytest.mark.parametrize("source", ["def T(): pass", "class Other: pass", "class T(", "T = 1"])
-def test_what_is_only_known_when_it_runs_is_said_to_be(tmp_path: Path, source: str) -> None:
-    assert describe(tmp_path, source) == (
-        "  listed: which tools these are is known when it runs; each asks before it runs"
-    )

@@ -170,15 +170,14 @@ def test_only_an_extension_can_be_removed(tmp_path: Path, name: str) -> None:
     assert (tmp_path / "outside").exists()
 
 
-@pytest.mark.parametrize(("modules", "said"), [({}, "no module m"), ({"m": "def broken("}, "m.py cannot be loaded")])
-async def test_one_that_could_never_be_loaded_is_not_added(tmp_path: Path, modules: dict[str, str], said: str) -> None:
-    source = extension(tmp_path / "bad", {"tools": {"whisper": "m:Whisper"}}, **modules)
+async def test_one_without_its_module_is_not_added(tmp_path: Path) -> None:
+    source = extension(tmp_path / "bad", {"tools": {"whisper": "m:Whisper"}})
     async with running(tmp_path, []) as runner:
         done = await runner.run("extensions", "add", str(source), "--yes")
         listed = await runner.run("extensions", "list", "--json")
 
     assert done.code == 2
-    assert said in done.err
+    assert "no module m" in done.err
     assert json.loads(listed.out) == []
     assert not (runner.home / "extensions" / "bad").exists()
     assert not (runner.home / "config.yaml").exists()

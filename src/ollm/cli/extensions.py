@@ -28,7 +28,6 @@ from ollm.extensions.git_source import (
 )
 from ollm.extensions.install import (
     SOURCE_FILE,
-    describe_tools,
     find_extension,
     install_extension,
     list_installed,
@@ -108,7 +107,7 @@ def install(source: str, path: str, catalogue: str | None, force: bool, yes: boo
             raise UsageError(f"The catalogue's {source} is an extension named {manifest.name}. Nothing was installed.")
         if fetched:
             print(make_printable(f"{fetched}:"), file=sys.stderr)
-        _print_abilities(manifest, folder)
+        _print_abilities(manifest)
         confirm_or_fail(f"Add {manifest.name} and enable it for new conversations?", yes)
         known = (process.home.extensions / manifest.name).exists()
         target = install_extension(folder, process.home.extensions, replace=force, origin=fetched)
@@ -184,8 +183,8 @@ def _update_extension(process: ProcessScope, folder: Path, source: GitSource, *,
         if old.name != new.name:
             raise UsageError(f"{source} now contains an extension named {new.name}.")
         stat, diff = compare_files(folder, fresh, SOURCE_FILE)
-        before = _describe(old, folder)
-        news = [line for line in _describe(new, fresh)[1:] if line not in before]
+        before = old.describe_abilities()
+        news = [line for line in new.describe_abilities()[1:] if line not in before]
         head = f"{new.name} {old.version} → {new.version}, {source.commit[:12]} → {fetched}:"
         lines = [head, *stat, *(diff if with_diff else ()), *(["New abilities:"] if news else []), *news]
         print("\n".join(map(make_printable, lines)), file=sys.stderr)
@@ -221,7 +220,7 @@ def enable(name: str, yes: bool) -> None:
     """
     process = ProcessScope()
     manifest, _ = locate_extension(name, process.home.extensions)
-    _print_abilities(manifest, process.home.extensions / name)
+    _print_abilities(manifest)
     confirm_or_fail(f"Enable {manifest.name} for new conversations?", yes)
     _set_enabled(process, manifest.name, on=True)
     print(f"Enabled {manifest.name}.")
@@ -246,13 +245,8 @@ def _find_extensions(process: ProcessScope) -> tuple[list[Manifest], list[str]]:
     return [*ours, *(manifest for name, (manifest, _) in find_packages().items() if name not in names)], problems
 
 
-def _print_abilities(manifest: Manifest, folder: Path) -> None:
-    print("\n".join(make_printable(line) for line in _describe(manifest, folder)), file=sys.stderr)
-
-
-def _describe(manifest: Manifest, folder: Path) -> list[str]:
-    head, *rest = manifest.describe_abilities()
-    return [head, *describe_tools(folder, manifest), *rest]
+def _print_abilities(manifest: Manifest) -> None:
+    print("\n".join(make_printable(line) for line in manifest.describe_abilities()), file=sys.stderr)
 
 
 def _set_enabled(process: ProcessScope, name: str, *, on: bool) -> None:

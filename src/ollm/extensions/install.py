@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import os
 import shutil
 from pathlib import Path
@@ -47,7 +46,7 @@ def install_extension(source: Path, home: Path, *, replace: bool, origin: GitSou
     if target.exists() and not replace:
         raise UsageError(f"An extension named {manifest.name} already exists.", action="Use --force to replace it.")
     _check_size(source)
-    _check_modules(source, manifest)
+    _check_settings(source, manifest)
     make_private_directory(home)
     fresh = home / f".{manifest.name}.new"
     shutil.rmtree(fresh, ignore_errors=True)
@@ -92,59 +91,8 @@ def _check_size(source: Path) -> None:
             raise UsageError(f"{source} is too large: at most {MAX_FILES} files and {MAX_BYTES // 2**20} MiB.")
 
 
-def _check_modules(source: Path, manifest: Manifest) -> None:
-    """Refuse an extension with invalid modules, hooks or servers, without running any of them."""
+def _check_settings(source: Path, manifest: Manifest) -> None:
+    """Refuse an extension with invalid hooks or servers, without running any of them."""
     problems = [*read_hooks(manifest.hooks)[1], *read_servers(manifest.mcp_servers)[1]]
     if problems:
         raise UsageError(f"{source / MANIFEST_FILE}: {'; '.join(problems)}. Nothing was installed.")
-    for addition in manifest.additions:
-        place = source / addition.target.partition(":")[0].replace(".", "/")
-        file = place.with_name(f"{place.name}.py")
-        try:
-            ast.parse(file.read_bytes() if file.is_file() else b"", str(file))
-        except (SyntaxError, ValueError, RecursionError, OSError) as error:
-            raise UsageError(f"{file} cannot be loaded: {error}. Nothing was installed.") from error
-
-
-MAX_SOURCE_BYTES = 1024 * 1024
-
-
-def describe_tools(folder: Path, manifest: Manifest) -> list[str]:
-    """Describe each tool in one line: the name the model calls, and its permissions."""
-    lines = []
-    for addition in manifest.additions:
-        if addition.kind == "tools":
-            module, _, attribute = addition.target.partition(":")
-            lines.append(_describe_tool(folder / f"{module.replace('.', '/')}.py", attribute, addition.name))
-    return lines
-
-
-def _describe_tool(file: Path, attribute: str, listed: str) -> str:
-    found = _find_class(file, attribute)
-    if found is None:
-        return f"  {listed}: which tools these are is known when it runs; each asks before it runs"
-    facts = _read_constants(found)
-    name = facts.get("name") if isinstance(facts.get("name"), str) else listed
-    may = "says that it only reads" if facts.get("reads_only") is True else "may change things"
-    summary = " ".join((ast.get_docstring(found) or "").split("\n")[0].split())
-    return f"  tool {name}: {summary} It {may}, and asks before it runs unless a rule allows it."
-
-
-def _find_class(file: Path, attribute: str) -> ast.ClassDef | None:
-    try:
-        tree = ast.parse(file.read_bytes()[:MAX_SOURCE_BYTES])
-    except (OSError, SyntaxError, ValueError, RecursionError):
-        return None
-    return next((node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == attribute), None)
-
-
-def _read_constants(node: ast.ClassDef) -> dict[str, object]:
-    found: dict[str, object] = {}
-    for statement in node.body:
-        target: ast.expr | None = statement.target if isinstance(statement, ast.AnnAssign) else None
-        if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
-            target = statement.targets[0]
-        value = getattr(statement, "value", None)
-        if isinstance(target, ast.Name) and isinstance(value, ast.Constant):
-            found[target.id] = value.value
-    return found
