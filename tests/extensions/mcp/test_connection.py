@@ -241,16 +241,15 @@ def make_tool(name: str, depth: int) -> dict[str, Any]:
 
 
 class DeepHandler(Handler):
-    """One tool of three has a schema that is nested `depth` deep; `events`: it answers with events."""
+    """One tool of three has a schema that is nested 80 deep; `events`: it answers with events."""
 
     events = False
-    depth = 80
 
     def answer(self, message: dict[str, Any]) -> None:
         if message.get("method") != "tools/list":
             super().answer(message)
             return
-        tools = [make_tool("first", 2), make_tool("deep", self.depth), make_tool("last", 2)]
+        tools = [make_tool("first", 2), make_tool("deep", 80), make_tool("last", 2)]
         body = json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": {"tools": tools}}).encode()
         if self.events:
             body = b"event: message\ndata: " + body + b"\n\n"
@@ -261,11 +260,9 @@ class DeepHandler(Handler):
         self.wfile.write(body)
 
 
-@pytest.mark.parametrize(("events", "depth"), [(False, 80), (True, 80), (False, 300), (True, 300)])
-async def test_a_tool_nested_too_deeply_loses_itself_and_not_its_server(
-    tmp_path: Path, events: bool, depth: int
-) -> None:
-    with serve_oauth_mcp(type("Deep", (DeepHandler,), {"events": events, "depth": depth})) as state:
+@pytest.mark.parametrize("events", [False, True])
+async def test_a_tool_nested_too_deeply_loses_itself_and_not_its_server(tmp_path: Path, events: bool) -> None:
+    with serve_oauth_mcp(type("Deep", (DeepHandler,), {"events": events})) as state:
         state.open_to_all = True
         async with running(tmp_path, ["Hi."]) as runner:
             configure(runner, mcpServers={"far": {"url": state.url}})

@@ -139,8 +139,6 @@ def summarize_error(error: BaseException) -> str:
 MAX_SCHEMA_BYTES = 16 * 1024
 MAX_DEPTH_LEVELS = 64
 MAX_SCHEMA_NODES = 4_000
-MAX_JSON_LEVELS = 180  # the parser of the SDK gives up at 200
-_BRACKETS = re.compile(rb'"(?:[^"\\]++|\\.)*+"|[][{}]')  # strings are matched whole: they may contain brackets
 FAULT_KEY = "x-ollm-fault"
 DEFINITION_KEYS = ("$defs", "definitions")
 UNSHOWN_KEYS = ("title", "$schema", "$id", "$comment")  # they say nothing to a model
@@ -187,12 +185,9 @@ def read_message(data: str | bytes, **options: Any) -> Any:
     try:
         return read(adapter, line, **options)
     except ValueError:
-        try:
-            return read(adapter, cut_deep_values(line), **options)
-        except ValueError:
-            if not (mended := mend_message(line)):
-                raise
-            return adapter.validate_python(mended, **options)
+        if not (mended := mend_message(line)):
+            raise
+        return adapter.validate_python(mended, **options)
 
 
 def mend_reading() -> None:
@@ -200,23 +195,6 @@ def mend_reading() -> None:
     from mcp_types import jsonrpc_message_adapter
 
     jsonrpc_message_adapter.validate_json = read_message  # type: ignore[method-assign,assignment]
-
-
-def cut_deep_values(line: bytes) -> bytes:
-    """Replace values that are nested too deeply for the SDK's JSON parser, so that the rest can be read."""
-    kept: list[bytes] = []
-    depth = begin = 0
-    for token in _BRACKETS.finditer(line):
-        if token[0] in (b"{", b"["):
-            depth += 1
-            if depth == MAX_JSON_LEVELS + 1:
-                kept.append(line[begin : token.start()])
-        elif token[0] in (b"}", b"]"):
-            if depth == MAX_JSON_LEVELS + 1:
-                kept.append(b'"(nested too deeply)"')
-                begin = token.end()
-            depth -= 1
-    return b"".join([*kept, line[begin:]])
 
 
 def mend_message(line: bytes) -> dict[str, Any] | None:

@@ -172,27 +172,9 @@ class McpServers:
         return next((each.arguments for each in offered if each.name == prompt), ())
 
     async def get_prompt(self, name: str, prompt: str, arguments: dict[str, str]) -> str:
-        """Get a server's prompt as text for the user to send. Arguments are checked against the server's list."""
-        self._check_prompt(name, prompt, arguments)
+        """Get a server's prompt as text for the user to send."""
         answer = await self._get_connection(name).ask(lambda client: client.get_prompt(prompt, arguments or None))
         return "\n\n".join(extract_text([message.content]) for message in answer.messages)
-
-    def _check_prompt(self, name: str, prompt: str, arguments: dict[str, str]) -> None:
-        offered = {each.name: each for each in self._catalogues[name].prompts} if name in self._catalogues else {}
-        if not offered:
-            return
-        if prompt not in offered:
-            raise UsageError(f"{name} has no prompt {prompt}; it has {', '.join(offered)}.")
-        found = offered[prompt]
-        missing = [key for key in found.required if key not in arguments]
-        unknown = [key for key in arguments if key not in found.arguments]
-        if missing or unknown:
-            wrong = [f"missing {key}" for key in missing] + [f"unknown {key}" for key in unknown]
-            takes = [f"{key}{'' if key in found.required else ' (optional)'}" for key in found.arguments]
-            raise UsageError(
-                f"The prompt {prompt} was not sent: {', '.join(wrong)}.",
-                action=f"It takes {', '.join(takes) or 'none'}.",
-            )
 
     async def close(self) -> None:
         asking = list(self._asking.values())
