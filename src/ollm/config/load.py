@@ -117,10 +117,10 @@ def load_settings(
 
 def stamp_files(home: Home, workspace: Path | None) -> tuple[tuple[int, int, int] | None, ...]:
     """Return a stamp of the settings files that changes when one of them is written."""
-    return tuple(_stamp(place) for place in (home.config, workspace and workspace / ".ollm" / "config.yaml") if place)
+    return tuple(_stamp(place) for place in (home.config, workspace and f"{workspace}/.ollm/config.yaml") if place)
 
 
-def _stamp(file: Path) -> tuple[int, int, int] | None:
+def _stamp(file: Path | str) -> tuple[int, int, int] | None:
     try:
         found = os.stat(file)  # noqa: PTH116 - Path.stat costs twice as much, and every call comes here
     except OSError:

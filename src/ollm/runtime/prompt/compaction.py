@@ -250,12 +250,12 @@ class Compactor:
         near = await self._check_thresholds(prompt)
         if _is_due(prompt) and not self._shed_thinking(prompt, emit):
             await self._compact_or_warn(prompt, emit, summarise)
-        await self._warn_before_overflow(prompt, emit, near=near)
-        if prompt.used_tokens > prompt.compute_budget().limit:
-            raise ContextFull(
-                f"The conversation has {prompt.used_tokens:,} tokens; the limit is {prompt.compute_budget().limit:,}.",
-                action=CONTEXT_FULL_ACTIONS,
-            )
+        if near and _is_over(prompt):
+            await self._warn_before_overflow(prompt, emit)
+        used, limit = prompt.used_tokens, prompt.compute_budget().limit
+        if used > limit:
+            text = f"The conversation has {used:,} tokens; the limit is {limit:,}."
+            raise ContextFull(text, action=CONTEXT_FULL_ACTIONS)
 
     def _shed_thinking(self, prompt: Prompt, emit: Emit) -> bool:
         """Leave older thinking out if that makes room for a while. Otherwise a compaction does it in the same step, so
@@ -310,24 +310,23 @@ class Compactor:
         passed 95 % of its limit."""
         if self._snapshots is None:
             return False
-        limit = prompt.compute_budget().limit
-        passed = prompt.used_tokens >= self._settings.snapshots.auto_threshold * limit
+        used, limit = prompt.used_tokens, prompt.compute_budget().limit
+        passed = used >= self._settings.snapshots.auto_threshold * limit
         if passed and prompt.snapshot_armed:
             compacts = _is_due(prompt) and self._settings.compression.enabled and not self._breaker.is_open
             if not compacts:  # which takes its own snapshot
                 await self._take_snapshot(prompt, "threshold")
         prompt.snapshot_armed = not passed
         if self._snapshots.thresholds:
-            await self._snapshots.check_thresholds(prompt.used_tokens, limit)
-        before, self._share = self._share, prompt.used_tokens / limit
+            await self._snapshots.check_thresholds(used, limit)
+        before, self._share = self._share, used / limit
         return before < OVERFLOW_SHARE <= self._share
 
-    async def _warn_before_overflow(self, prompt: Prompt, emit: Emit, *, near: bool) -> None:
-        """If the context is nearly full after compaction, take a snapshot and show the user what to do."""
-        if near and _is_over(prompt):
-            await self._take_snapshot(prompt, "threshold")
-            used = f"{prompt.used_tokens:,} of {prompt.compute_budget().limit:,} tokens"
-            emit(Notice(level="warning", text=f"The context is nearly full ({used}). {CONTEXT_FULL_ACTIONS}"))
+    async def _warn_before_overflow(self, prompt: Prompt, emit: Emit) -> None:
+        """Take a snapshot of a context that is nearly full after compaction, and show the user what to do."""
+        await self._take_snapshot(prompt, "threshold")
+        used = f"{prompt.used_tokens:,} of {prompt.compute_budget().limit:,} tokens"
+        emit(Notice(level="warning", text=f"The context is nearly full ({used}). {CONTEXT_FULL_ACTIONS}"))
 
     async def _compact_or_warn(self, prompt: Prompt, emit: Emit, summarise: Summarise | None) -> None:
         if not self._settings.compression.enabled:
