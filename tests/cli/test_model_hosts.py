@@ -256,6 +256,29 @@ async def test_a_model_that_is_unloaded_for_another_one_is_loaded_again(tmp_path
     assert (done.code, done.out, len(server.chats)) == (0, "Hello.\n", 2), done.err
 
 
+class Contested(Router):
+    """Keeps one model in memory. Another program loads `small` while `big` is loading."""
+
+    contested = True
+
+    def page(self, request: Request) -> tuple[int, Any]:
+        if request.path == "/models/load":
+            self.states["small"] = "unloaded"
+        found = super().page(request)
+        if self.contested and self.states["big"] == "loaded":
+            self.contested, self.states = False, {"small": "loaded", "big": "unloaded"}
+            return super().page(request)
+        return found
+
+
+async def test_a_load_that_another_program_ended_is_tried_again(tmp_path: Path) -> None:
+    async with Contested() as server:
+        loaded = await Runner(tmp_path, server).run("models", "load", "big")
+
+    assert (loaded.code, server.states) == (0, {"small": "unloaded", "big": "loaded"}), loaded.err
+    assert server.asked == ["POST /models/load", "POST /models/load"]
+
+
 async def test_a_server_behind_a_proxy_that_is_gone_for_a_moment_is_not_taken_for_a_small_one(tmp_path: Path) -> None:
     async with Router(["Hello."]) as server:
         runner = Runner(tmp_path, server)

@@ -33,6 +33,8 @@ QUICK_TIMEOUT_SECONDS = 10.0
 PAGE_TIMEOUT_SECONDS = 2.0  # of a page that may not exist
 LOADING_SECONDS = 0.5
 LOAD_TIMEOUT_SECONDS = 3600.0  # of a page that answers once the model is loaded
+MAX_TURN_SECONDS = 8.0  # between two tries to load a model while other programs load theirs
+MAX_LOSSES = 3  # of a model that its server unloads before it answers: it may also crash each time
 COLD_SECONDS = 60.0  # after an answer, before the server may have unloaded the model
 NOT_LOADED: tuple[LoadState, ...] = ("unloaded", "loading", "downloading")
 HEADER_NAME = compile_late(r"(?i)(?!content-length$|transfer-encoding$)[a-z0-9!#$%&'*+.^_`|~-]+")
@@ -214,18 +216,27 @@ class ServerProvider(Provider):
                     break
 
     async def _load_and_watch(self, model: str) -> None:
-        begun = False
-        while (state := await self._read_load_state(model)) in NOT_LOADED:
-            if state != "unloaded":
+        """Load a model and wait for it. If another program loads one instead, try again after a growing pause."""
+        begun, beside, pause = False, set[str](), LOADING_SECONDS
+        while (states := await self._read_load_states()).get(model) in NOT_LOADED:
+            others = {name for name, state in states.items() if name != model and state in ("loading", "loaded")}
+            if states[model] != "unloaded":
+                beside = others
                 await asyncio.sleep(LOADING_SECONDS)
-            elif begun:
+                continue
+            if begun and others <= beside:
                 raise ModelError(
                     f"The model server at {self.base_url} could not load {model}.",
                     action="Its log has the reason: often a damaged file, or too little memory.",
                 )
-            else:
-                await self._post(self.pages["load"], {"model": model}, model)
-            begun = True
+            if begun:
+                pause = min(2 * pause, MAX_TURN_SECONDS)
+                await asyncio.sleep(pause)
+            begun, beside = True, others
+            await self._post(self.pages["load"], {"model": model}, model)
+
+    async def _read_load_states(self) -> dict[str, LoadState]:
+        return {name: self._read_state(entry) for name, entry in (await self._list_entries()).items()}
 
     async def _read_load_state(self, model: str) -> LoadState:
         (info,) = await self.add_states([ModelInfo(name=model)])
@@ -258,7 +269,7 @@ class ServerProvider(Provider):
     async def stream_when_ready(self, model: str, attempt: Callable[[], PieceStream]) -> PieceStream:
         """Stream once the server is there and the model is loaded. While the server says that it loads, no time runs
         out. A request that has failed is sent again only if no part of an answer came."""
-        begin, answered = monotonic(), False
+        begin, answered, losses = monotonic(), False, 0
         while True:
             try:
                 if await self._is_unloaded(model):
@@ -267,7 +278,7 @@ class ServerProvider(Provider):
                         await self._load_and_watch(model)
                 async with aclosing(attempt()) as pieces:
                     async for piece in pieces:
-                        answered, self._heard = True, monotonic()
+                        answered, self._heard = answered or not isinstance(piece, ProgressPiece), monotonic()
                         yield piece
                     return
             except ModelLoadingError as error:
@@ -277,9 +288,9 @@ class ServerProvider(Provider):
                     await self.set_loaded(model, loaded=True)
             except OllmError as error:
                 restarts = self._heard is not None and self.name != "embedded"  # whose process is started anew
-                if answered or monotonic() - begin > SECONDS_TO_RETRY[restarts]:
-                    raise
-                if not is_passing(error) and not await self._lost_model(error, model):
+                if not answered and losses < MAX_LOSSES and await self._lost_model(error, model):
+                    losses += 1
+                elif answered or monotonic() - begin > SECONDS_TO_RETRY[restarts] or not is_passing(error):
                     raise
                 self._heard = None if self._heard is None else 0.0
                 yield ProgressPiece(stage="connecting")
@@ -287,7 +298,7 @@ class ServerProvider(Provider):
 
     async def _lost_model(self, error: OllmError, model: str) -> bool:
         """Return True if the server unloaded the model while the request came, for another one or by hand."""
-        if "watch" not in self.pages or not isinstance(error, ModelError) or error.status != 500:
+        if "watch" not in self.pages or not isinstance(error, ModelError) or error.status not in (0, 500):
             return False
         await asyncio.sleep(LOADING_SECONDS)  # its process may still be ending
         return await self._read_load_state(model) in NOT_LOADED
