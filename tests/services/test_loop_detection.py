@@ -25,6 +25,11 @@ def detector(threshold: int = 3, **more: Any) -> LoopDetectionService:
     return LoopDetectionService(LoopSettings(repeat_threshold=threshold, **more))
 
 
+def record_call(service: LoopDetectionService, name: str, args: dict[str, Any], result: str) -> None:
+    service.record_tool_call(name, args)
+    service.record_tool_result(name, args, result)
+
+
 def kind(pattern: LoopPattern | None) -> str | None:
     return pattern.type if pattern else None
 
@@ -107,7 +112,7 @@ def test_saying_the_same_while_the_calls_bring_news_is_work() -> None:
     service = detector(3)
     for number in range(10):
         service.record_output("Let me read the next file.")
-        service.record_tool_call("read_file", {"path": f"{number}.py"}, result=f"content {number}")
+        record_call(service, "read_file", {"path": f"{number}.py"}, f"content {number}")
 
     assert service.check_for_loop() is None
 
@@ -116,7 +121,7 @@ def test_steps_that_only_make_calls_are_no_output() -> None:
     service = detector(3)
     for number in range(6):
         service.record_output("")
-        service.record_tool_call("read_file", {"path": f"{number % 4}.py"}, result="same")
+        record_call(service, "read_file", {"path": f"{number % 4}.py"}, "same")
 
     assert service.check_for_loop() is None
 
@@ -185,7 +190,7 @@ def test_a_cycle_of_calls_is_found_after_n_rounds(period: int, threshold: int) -
     service = detector(threshold)
     seen = []
     for number in range(period * threshold):
-        service.record_tool_call("read_file", {"path": str(number % period)}, result=f"content {number % period}")
+        record_call(service, "read_file", {"path": str(number % period)}, f"content {number % period}")
         seen.append(kind(service.check_for_loop()))
 
     assert seen == [None] * (period * threshold - 1) + ["repeated-cycle"]
@@ -194,8 +199,8 @@ def test_a_cycle_of_calls_is_found_after_n_rounds(period: int, threshold: int) -
 def test_a_cycle_whose_results_change_is_work() -> None:
     service = detector(3)
     for number in range(12):
-        service.record_tool_call("edit_file", {"path": "a"}, result="edited")
-        service.record_tool_call("shell", {"command": "make test"}, result=f"{12 - number} failed")
+        record_call(service, "edit_file", {"path": "a"}, "edited")
+        record_call(service, "shell", {"command": "make test"}, f"{12 - number} failed")
 
     assert service.check_for_loop() is None
 
@@ -301,7 +306,7 @@ def test_a_turn_costs_less_than_a_millisecond() -> None:
         started = time.perf_counter()
         service.record_turn()
         service.record_output(f"{number} {text} {number}")
-        service.record_tool_call("write_file", args | {"number": number}, result=text)
+        record_call(service, "write_file", args | {"number": number}, text)
         service.check_for_warning()
         service.check_for_loop()
         best = min(best, time.perf_counter() - started)

@@ -255,12 +255,10 @@ class LoopDetectionService:
         self._turns += 1
         self._texts = {}
 
-    def record_tool_call(self, tool_name: str, args: Mapping[str, Any], result: str | None = None) -> None:
-        """Record a call that the model requested, with its result if already known."""
+    def record_tool_call(self, tool_name: str, args: Mapping[str, Any]) -> None:
+        """Record a call that the model requested."""
         is_new = self._calls.add(tool_name, args)
         self._outputs.record_call(brought_news=is_new)
-        if result is not None:
-            self.record_tool_result(tool_name, args, result)
 
     def record_tool_result(self, tool_name: str, args: Mapping[str, Any], result: str) -> None:
         """Record the result of the earliest such call without one."""

@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Annotated, ClassVar
 
 from msgspec import Meta
@@ -101,18 +102,11 @@ def decode_body(answer: WebResponse) -> str:
     named = re.search(r"charset\s*=\s*[\"']?([\w:.-]+)", answer.headers.get("content-type", ""), re.IGNORECASE)
     inside = _META.search(body[:4096])
     for name in (named and named[1], inside and inside[1].decode("ascii")):
-        if name and _is_charset(name):
-            return body.decode(name, "replace")
+        with suppress(LookupError, UnicodeError):  # an unknown one, or none for text
+            if name:
+                return body.decode(name, "replace")
     encoding = detect_encoding(body)
     return encoding.decode(body) if encoding else body.decode("utf-8", "replace")
-
-
-def _is_charset(name: str) -> bool:
-    """Return True for a text encoding Python supports, but not for its other codecs (`zip`, `rot13`)."""
-    try:
-        return bool(codecs.lookup(name)._is_text_encoding)  # noqa: SLF001 - the only place this is said
-    except LookupError:
-        return False
 
 
 def _is_page(body: bytes, media: str) -> bool:

@@ -6,6 +6,7 @@ import gc
 import os
 import stat
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from operator import attrgetter
@@ -22,6 +23,7 @@ from ollm.services.file_checkpoints.tree import (
     IGNORED,
     CheckpointPlace,
     Entries,
+    EntryKind,
     TreeEntry,
     encode_tree,
     find_reason_off,
@@ -149,15 +151,11 @@ class TreeTaker:
         self._began, self._read = time.time_ns(), 0
         known, self._files = self._files or {}, {}
         digests: dict[str, bytes] = {}
-        counts = {"f": 0, "l": 0, "d": 0, "x": 0, "i": 0}
+        counts: Counter[EntryKind] = Counter()
         for directory in reversed(directories):
             if not self._is_excluded(directory.path):
                 entries = self._read_directory(directory, known, digests)
-                if self._is_known(directory.path, entries):
-                    counts["f"] += len(entries)
-                else:
-                    for entry in entries.values():
-                        counts[entry.kind] += 1
+                counts.update(entry.kind for entry in entries.values())
                 digests[directory.path] = self._put_tree(directory.path, entries)
         if "" not in digests:
             raise StorageError(f"{self._root} cannot be read.")
@@ -241,10 +239,6 @@ class TreeTaker:
             if entry := self._read_folder(prefix + name, digests):
                 entries[name] = entry
         return entries
-
-    def _is_known(self, path: str, entries: Entries) -> bool:
-        found = self._directories.get(path)
-        return found is not None and found.entries is entries
 
     def _find_unchanged(self, directory: DirectoryContent, prefix: str) -> KnownDirectory | None:
         """Return the known directory if all its files are unchanged."""
