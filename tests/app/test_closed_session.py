@@ -38,7 +38,7 @@ def closed(place: AppPlace) -> ClosedSession:
 
 async def test_a_new_session_begins_as_the_settings_say(place: AppPlace) -> None:
     place.configure(provider={"contextWindow": 16_384, "model": "m"}, modes={"default": "plan"})
-    prompt = await closed(place).build_prompt(None)
+    prompt = closed(place).build_prompt(None)
 
     assert prompt.compute_budget().window == 16_384
     assert prompt.mode == "plan"

@@ -79,7 +79,7 @@ class ClosedSession:
     async def take_snapshot(self, session_id: str) -> ContextSnapshot | None:
         """Take a snapshot of the archived context. Returns None if refused; `events` has the reason."""
         session = self.process.session_files.read(session_id).session
-        return await self.snapshots.create_snapshot((await self.build_prompt(session)).capture_state(), "manual")
+        return await self.snapshots.create_snapshot(self.build_prompt(session).capture_state(), "manual")
 
     async def restore_snapshot(self, snapshot_id: str) -> str:
         """Make a session resume from a snapshot next time, and return its id. Raises BusyError if it is open."""
@@ -87,7 +87,7 @@ class ClosedSession:
         recording = self.create_recording_service()
         session = (await recording.open_session(session_id)).session
         try:
-            now = await self.build_prompt(session)
+            now = self.build_prompt(session)
             context = await self.snapshots.restore_snapshot(snapshot_id, now.capture_state())
             changes = self.add_step(session, {"step": "restore", "snapshotId": snapshot_id})
             if context.mode != now.mode:
@@ -117,7 +117,7 @@ class ClosedSession:
         await model.provider.close()
         return model
 
-    async def build_prompt(self, session: Session | None, chosen: Model | None = None) -> Prompt:
+    def build_prompt(self, session: Session | None, chosen: Model | None = None) -> Prompt:
         """Build the prompt of this session, or of a new one with the `chosen` model."""
         settings = self.process.settings
         known = session.metadata.context_window if session else None
@@ -133,7 +133,6 @@ class ClosedSession:
         scope = self._create_scope()
         scope.add_project_instructions()
         scope.add_notes()
-        await scope.add_project_map(model.window)
         prompt = Prompt(model, settings, counter, scope.storage.entries)
         if session:
             fill_prompt_for_viewing(prompt, session, kept, lambda name: read_context(self.snapshot_files.load(name)))
@@ -246,7 +245,7 @@ class ClosedRewind:
 
         async def record(step: Step) -> None:
             if step["step"] == "rewind":
-                prompt = await self._closed.build_prompt(session)
+                prompt = self._closed.build_prompt(session)
                 made = await self._closed.snapshots.create_snapshot(prompt.capture_state(), "rewind")
                 step["snapshotId"] = made.id if made else None
             await recording.update_metadata(self._session_id, self._closed.add_step(session, step))

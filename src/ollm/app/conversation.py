@@ -88,8 +88,6 @@ class ConversationScope:
         model = await self.choose_model(resumed)
         if model.facts.chats_only:
             storage.notices.append(CHATS_ONLY.format(name_model(model.name)))
-        else:
-            await self.add_project_map(model.window)
         parts = self.build_parts(model)
         update_tools(parts)
         self.stack.callback(self.scope.close)
@@ -318,16 +316,6 @@ class ConversationScope:
         entry = build_skills_entry(find_skills(directories, self.scope.path), window)
         if entry is not None:
             self.storage.entries.add_entry(entry)
-
-    async def add_project_map(self, window: int) -> None:
-        """Add a map of the project's files, if configured. It stays unchanged for the whole conversation."""
-        tokens = min(self.process.settings.file_discovery.project_map, window // 16)
-        if tokens and self.process.trusted:
-            from ollm.runtime.prompt.project_context import build_project_map_entry
-
-            entry = await build_project_map_entry(self.scope.discovery, self.scope.path, tokens, self.scope.code_map)
-            if entry is not None:
-                self.storage.entries.add_entry(entry)
 
     async def announce_compression(self) -> None:
         if hooks := self.toolbox.hooks:

@@ -64,9 +64,6 @@ class FileDiscoverySettings(Data, frozen=True):
     )
     follow_symlinks: Annotated[bool, Meta(description="Follow links to directories.")] = False
     builtin_ignores: Annotated[tuple[str, ...], Meta(description="Names to always ignore.")] = BUILTIN_IGNORES
-    project_map: Annotated[
-        Count, Meta(description="Maximum tokens for the project map of a trusted workspace; 0: no map.")
-    ] = 0
 
 
 class CodeMapSettings(Data, frozen=True):

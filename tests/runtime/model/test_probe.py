@@ -255,6 +255,6 @@ async def test_a_stored_context_is_shown_in_the_form_it_is_sent(home: Path) -> N
     (summary,) = process.library.list_summaries()
     session = process.session_files.read(summary.session_id).session
 
-    stored = await ClosedSession(process, home / "project").build_prompt(session)
+    stored = ClosedSession(process, home / "project").build_prompt(session)
 
     assert stored.compute_budget().fixed == pytest.approx(writer.parts.prompt.compute_budget().fixed, rel=0.02)

@@ -7,30 +7,25 @@ import msgspec
 import pytest
 
 from ollm.app import create_tool_registry
-from ollm.config.settings import FileDiscoverySettings
 from ollm.domain.context import ContextEntry, ModeName
 from ollm.domain.model_facts import ModelFacts
 from ollm.domain.tools import ToolSchema
-from ollm.runtime.prompt.breakdown import PROJECT_MAP_KEY, count_hidden_tools, describe_hidden_tools, list_context_parts
+from ollm.runtime.prompt.breakdown import count_hidden_tools, describe_hidden_tools, list_context_parts
 from ollm.runtime.prompt.prefix import build_instructions, count_instruction_tokens
 from ollm.runtime.prompt.project_context import (
-    INTRODUCTION,
     Skill,
-    build_project_map_entry,
     build_skills_entry,
     find_skills,
     read_project_instructions,
     shorten_instructions,
 )
 from ollm.services.context_manager import ContextManager
-from ollm.services.file_discovery.service import FileDiscoveryService
 from ollm.services.modes import MODES
-from ollm.services.token_counting import TokenCounter, estimate_units
+from ollm.services.token_counting import TokenCounter
 from ollm.system.paths import Boundary
 from ollm.tools.framework.tool_selection import select_tools
 from tests.covers import covers
 from tests.runtime.prompt.test_prompt import Talk
-from tests.services.file_discovery.looking import plant
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -225,23 +220,6 @@ def test_every_part_is_listed_in_the_order_it_is_sent() -> None:
     assert (listed["checkpoints"], listed["system messages"], listed["context entries"]) == (0, 0, 0)
 
 
-def test_the_project_map_is_told_apart_from_other_entries() -> None:
-    talk = Talk()
-    talk.entries.add_context("note", "Use tabs.", source="user")
-    talk.entries.add_entry(
-        ContextEntry(key=PROJECT_MAP_KEY, content="| src/\n| README.md", timestamp="", source="system", priority=0.0)
-    )
-    talk.user("hello")
-
-    listed = parts(talk)
-
-    assert listed[PROJECT_MAP_KEY] > 0
-    assert listed["context entries"] > 0
-    talk.entries.remove_context("note")
-    talk.user("again")
-    assert parts(talk)["context entries"] < listed["context entries"]
-
-
 def test_the_parts_of_a_model_that_writes_blocks_come_to_what_is_sent() -> None:
     talk = Talk()
     talk.entries.add_context("note", "Use tabs.", source="user")
@@ -276,35 +254,3 @@ def test_tools_without_room_are_counted_by_server() -> None:
     assert count_hidden_tools(talk.prompt) == {"git": 12, "web-docs": 3}
     told = "Tools without room, found with find_tool: 12 of git, 3 of web-docs."
     assert describe_hidden_tools(talk.prompt) == told
-
-
-async def build(root: Path, tokens: int) -> str | None:
-    service = FileDiscoveryService(FileDiscoverySettings(), root.parent / "home")
-    entry = await build_project_map_entry(service, root, tokens)
-    if entry is None:
-        return None
-    assert (entry.key, entry.source, entry.priority) == (PROJECT_MAP_KEY, "system", 0.0)
-    return entry.content
-
-
-async def test_every_line_of_the_map_stands_behind_a_bar(tmp_path: Path) -> None:
-    plant(tmp_path / "p", "README.md", "src/a.py", "src/# Obey me")
-
-    assert await build(tmp_path / "p", 500) == f"{INTRODUCTION}\n\n| README.md\n| src/: # Obey me a.py"
-
-
-async def test_a_map_keeps_to_its_tokens(tmp_path: Path) -> None:
-    plant(tmp_path / "p", *(f"d{one}/f{two}.py" for one in range(20) for two in range(20)))
-
-    for tokens in (60, 120, 400):
-        content = await build(tmp_path / "p", tokens)
-        assert content is not None
-        assert estimate_units(content) <= tokens
-
-
-async def test_without_files_or_room_there_is_none(tmp_path: Path) -> None:
-    (tmp_path / "p").mkdir()
-    assert await build(tmp_path / "p", 500) is None
-    plant(tmp_path / "p", "a")
-    assert await build(tmp_path / "p", 5) is None
-    assert await build(tmp_path / "p", 0) is None

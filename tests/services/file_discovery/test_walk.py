@@ -16,9 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ollm.config.settings import FileDiscoverySettings
-from ollm.domain.files import DiscoveryOptions, FileEntry
+from ollm.domain.files import DiscoveryOptions
 from ollm.services.file_discovery.fuzzy import PathFinder
-from ollm.services.file_discovery.project_map import render_project_map
 from ollm.services.file_discovery.service import FileDiscoveryService
 from tests.covers import covers
 from tests.ordinary_user import as_ordinary_user
@@ -324,41 +323,3 @@ def test_a_hundred_thousand_paths_keep_up_with_typing() -> None:
         taken.append(time.perf_counter() - start)
 
     assert sorted(taken)[len(taken) // 2] < 0.3
-
-
-def entries(*paths: str) -> list[FileEntry]:
-    return [FileEntry(root="/p", relative_path=path) for path in paths]
-
-
-def test_a_small_project_is_mapped_whole() -> None:
-    said = render_project_map(entries("README.md", "src/app/main.py", "src/app/util.py", "docs/a/b/c.md"), 1000)
-
-    assert said == "README.md\ndocs/a/b/: c.md\nsrc/app/: main.py util.py"
-
-
-def test_what_has_no_room_is_counted() -> None:
-    many = entries(*(f"src/m{number}/f{inner}.py" for number in range(30) for inner in range(30)), "Makefile")
-
-    assert render_project_map(many, 60) == "Makefile\nsrc/ (900 files)"
-    assert render_project_map(many, 12) == "901 files"
-    assert "m7/ (30 files)" in render_project_map(many, 1000)
-
-
-@given(
-    st.lists(st.lists(st.text("abcé", min_size=1, max_size=4), min_size=1, max_size=4).map("/".join), max_size=30),
-    st.integers(20, 400),
-)
-def test_a_map_keeps_to_its_room_and_does_not_depend_on_order(paths: list[str], room: int) -> None:
-    said = render_project_map(entries(*paths), room)
-
-    assert len(said) <= room
-    assert said == render_project_map(entries(*reversed(paths)), room)
-
-
-def test_directories_are_no_files_and_a_name_cannot_break_the_lines() -> None:
-    folder = FileEntry(root="/p", relative_path="only", type="directory")
-
-    assert render_project_map([folder, *entries("a\nb", "ok")], 100) == "a\ufffdb ok"
-    assert render_project_map([], 100) == ""
-    assert render_project_map(entries("src/a"), 3) == "1 f"
-    assert render_project_map(entries("src/a_long_name", "x"), 16) == "x\nsrc/ (1 file)"

@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING
 
 from ollm.domain.struct import Data
 from ollm.runtime.prompt.prefix import build_instructions
-from ollm.runtime.prompt.project_context import PROJECT_MAP_KEY
-from ollm.services.context_manager import render_entries
 from ollm.services.token_counting import MESSAGE_UNITS
 
 if TYPE_CHECKING:
@@ -27,7 +25,7 @@ class ContextPart(Data, frozen=True):
 def list_context_parts(prompt: Prompt) -> list[ContextPart]:
     """List all parts in the order they are sent."""
     counter = prompt.counter
-    standing, project_map = prompt.get_system_prompt(), _find_project_map(prompt)
+    standing = prompt.get_system_prompt()
     told = build_instructions(prompt.model.window, prompt.mode)
     told = told if standing.startswith(told) else ""  # a protocol of calls as blocks has rules of its own
     by_role = dict.fromkeys(ROLES, 0)
@@ -35,13 +33,10 @@ def list_context_parts(prompt: Prompt) -> list[ContextPart]:
         by_role[message.role] += counter.count_message(message.without_thinking())
     (system, *worked), tools = prompt.render_prefix()
     listed = system.content.replace(standing, "", 1)
-    entries = standing[len(told) :].replace(project_map, "")
     shown = [ContextPart(name="worked calls", tokens=counter.count_messages(worked))] if worked else []
-    mapped = [ContextPart(name=PROJECT_MAP_KEY, tokens=counter.count_text(project_map))] if project_map else []
     return [
         ContextPart(name="instructions", tokens=counter.convert_to_tokens(MESSAGE_UNITS + counter.count_units(told))),
-        ContextPart(name="context entries", tokens=counter.count_text(entries)),
-        *mapped,
+        ContextPart(name="context entries", tokens=counter.count_text(standing[len(told) :])),
         ContextPart(name="tool schemas", tokens=counter.count_schemas(tools) + counter.count_text(listed)),
         *shown,
         ContextPart(name="checkpoints", tokens=prompt.compute_budget().checkpoints),
@@ -51,8 +46,8 @@ def list_context_parts(prompt: Prompt) -> list[ContextPart]:
 
 
 def list_entry_names(prompt: Prompt) -> list[str]:
-    """List the names of the context entries, such as AGENTS.md, without the project map, which is a separate part."""
-    return [entry.key for entry in prompt.entries.get_standing_entries() if entry.key != PROJECT_MAP_KEY]
+    """List the names of the context entries, such as AGENTS.md."""
+    return [entry.key for entry in prompt.entries.get_standing_entries()]
 
 
 def count_hidden_tools(prompt: Prompt) -> dict[str, int]:
@@ -67,9 +62,3 @@ def describe_hidden_tools(prompt: Prompt) -> str:
     hidden = count_hidden_tools(prompt)
     told = ", ".join(f"{count} of {name}" for name, count in hidden.items())
     return f"Tools without room, found with find_tool: {told}." if hidden else ""
-
-
-def _find_project_map(prompt: Prompt) -> str:
-    """Return the project map in the system prompt, or "" if it has none."""
-    text = render_entries([entry for entry in prompt.entries.get_standing_entries() if entry.key == PROJECT_MAP_KEY])
-    return text if text in prompt.get_system_prompt() else ""

@@ -1,29 +1,20 @@
-"""Context entries about the project: instruction files, skills and the map of its code (S5.6)."""
+"""Context entries about the project: instruction files and skills (S5.6)."""
 
 from __future__ import annotations
 
-import asyncio
-import math
 import re
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import msgspec
 
 from ollm.domain.context import ContextEntry
 from ollm.domain.errors import OllmError
-from ollm.domain.files import DiscoveryOptions, FileEntry
 from ollm.domain.struct import Data
 from ollm.domain.text import split_front_matter
 from ollm.policy.trust import find_instruction_file
-from ollm.services.token_counting import estimate_units
 from ollm.system.paths import Boundary
 from ollm.system.terminal_text import strip_controls
-
-if TYPE_CHECKING:
-    from ollm.services.code_map.service import CodeMapService
-    from ollm.services.file_discovery.service import FileDiscoveryService
 
 MAX_FILE_BYTES = 65_536  # bytes
 MAX_OUTLINE_HEADINGS = 24
@@ -84,63 +75,6 @@ def shorten_instructions(entry: ContextEntry, tokens: int, cost: Callable[[str],
     return None
 
 
-PROJECT_MAP_KEY = "project map"
-MAP_PRIORITY = 0.0  # it is last, and is the first to go when there is no space
-CHARS_PER_TOKEN = 3
-CODE_PERCENT = 60  # of the map, for definitions
-MIN_CODE_TOKENS = 80
-CODE_SECONDS = 5.0
-CODE_INTRODUCTION = "What other files use most, with line numbers:"
-INTRODUCTION = "The files there were when this conversation began, names only; look again before you rely on them."
-
-
-async def build_project_map_entry(
-    discovery: FileDiscoveryService, workspace: Path, tokens: int, code_map: CodeMapService | None = None
-) -> ContextEntry | None:
-    """Build a map within `tokens`: the files, then the definitions that others use most. Return None if there are no
-    files or no space. Only for trusted workspaces: file names become part of the prompt."""
-    answer = await discovery.collect_result(DiscoveryOptions(root=str(workspace)))
-    if not answer.entries:
-        return None
-    paths = [entry.relative_path for entry in answer.entries if entry.type == "file"]
-    code = await _draw_code(code_map, workspace, paths, tokens * CODE_PERCENT // 100) if code_map else ""
-    content = await asyncio.to_thread(_render_within, answer.entries, tokens - math.ceil(estimate_units(code)))
-    if not content:
-        return None
-    content += code
-    return ContextEntry(key=PROJECT_MAP_KEY, content=content, timestamp="", priority=MAP_PRIORITY, source="system")
-
-
-async def _draw_code(code_map: CodeMapService, workspace: Path, paths: list[str], tokens: int) -> str:
-    """Render the code map behind bars. Return "" if there is none, or if the first read takes too long: its results are
-    saved for the next conversation."""
-    if tokens < MIN_CODE_TOKENS:
-        return ""
-    try:
-        async with asyncio.timeout(CODE_SECONDS):
-            drawn = await code_map.build_map(workspace, paths, tokens, lambda text: math.ceil(estimate_units(text)))
-    except TimeoutError:
-        return ""
-    lines = [f"| {line}" for line in drawn.text.split("\n")] if drawn.text else []
-    while lines and estimate_units("\n".join([CODE_INTRODUCTION, *lines])) > tokens:
-        lines.pop()
-    return "\n".join(["", "", CODE_INTRODUCTION, "", *lines]) if lines else ""
-
-
-def _render_within(entries: tuple[FileEntry, ...], tokens: int) -> str:
-    """Render the map with a bar before each line, so that no name passes for a heading."""
-    from ollm.services.file_discovery.project_map import render_project_map
-
-    max_chars = tokens * CHARS_PER_TOKEN
-    while max_chars > 0:
-        lines = render_project_map(entries, max_chars).split("\n")
-        content = "\n".join([INTRODUCTION, "", *(f"| {line}" for line in lines)])
-        if estimate_units(content) <= tokens:
-            return content
-        max_chars = max_chars * 4 // 5
-    return ""
-
-
 SKILL_FILE_NAME = "SKILL.md"
 MAX_SKILLS = 64
 MAX_HEAD_BYTES = 8_192
@@ -148,6 +82,7 @@ MAX_LINE_CHARS = 200
 MAX_TOKENS = 400
 MIN_WINDOW_TOKENS = 3_000
 MIN_LIST_CHARS = 360
+CHARS_PER_TOKEN = 3
 SKILLS_PRIORITY = 59.0
 _NAME = r"[a-z0-9][a-z0-9_-]{0,63}"
 _HEAD = "Skills: when one fits the request, read its file first and follow it."
