@@ -30,7 +30,6 @@ MAX_MESSAGE_BYTES = 64 * 1024 * 1024
 MAX_WAITING_BYTES = 1024 * 1024  # bytes that may wait to be written before whoever sends has to wait
 MAX_WAITING_MESSAGES = 64  # messages that may wait to be read by the agent
 CLOSED_CHECK_SECONDS = 0.5  # how often it is looked whether the output is still read, after the input has ended
-WRITE_METHOD = "fs/write_text_file"
 NOTIFICATIONS = ("session/cancel",)  # some editors send it as a request
 PARSE_ERROR, INVALID_REQUEST = -32700, -32600
 
@@ -73,7 +72,6 @@ class StdioTransport:
         self._drained = asyncio.Event()
         self._broken = False
         self._unanswered: set[Any] = set()
-        self._unanswered_ids: set[Any] = set()  # what the editor has not answered
         self._idle = asyncio.Event()
         self._idle.set()
         self._writer = threading.Thread(target=self._write_all, name="acp writer", daemon=True)
@@ -86,8 +84,6 @@ class StdioTransport:
             raise ConnectionError("The editor does not read any more.")
         if "method" not in message:
             self._unanswered.discard(message.get("id"))
-        elif "id" in message:
-            self._unanswered_ids.add(message["id"])
         line = encode_message(message)
         self._waiting_bytes += len(line)
         self._outgoing.put(line)
@@ -102,8 +98,6 @@ class StdioTransport:
         while not self.ended.is_set() and (line := await self._incoming.get()) is not None:
             try:
                 message = parse_message(line)
-                if "method" not in message:
-                    self._complete_answer(message)
             except BadMessage as error:
                 await self._refuse(error)
                 continue
@@ -117,15 +111,6 @@ class StdioTransport:
         self._drained.set()  # whoever waits for room goes on: nobody may be left to make it
         await self._wait_for_answers()
         return None
-
-    def _complete_answer(self, message: dict[str, Any]) -> None:
-        """Add the null result that JavaScript programs may omit. Raises BadMessage if no request has this id."""
-        asked = message["id"] in self._unanswered_ids
-        self._unanswered_ids.discard(message["id"])
-        if "result" not in message and "error" not in message:
-            if not asked:
-                raise BadMessage(INVALID_REQUEST, "Neither a request nor an answer to one.", message["id"])
-            message["result"] = None
 
     async def close(self) -> None:
         """Write pending messages, then close."""
@@ -214,19 +199,7 @@ def parse_message(line: bytes | BadMessage) -> JsonObject:
 
 
 def encode_message(message: JsonObject) -> bytes:
-    """Encode a message as a line. NUL, which ends strings in many programs, is replaced except in file content."""
-    line = msgspec.json.encode(message, enc_hook=str)
-    if b"\\u0000" in line and message.get("method") != WRITE_METHOD:
-        line = msgspec.json.encode(replace_nul(msgspec.json.decode(line)))
-    return line + b"\n"
-
-
-def replace_nul(value: Any) -> Any:
-    if isinstance(value, str):
-        return value.replace("\0", "\N{REPLACEMENT CHARACTER}")
-    if isinstance(value, dict):
-        return {replace_nul(name): replace_nul(each) for name, each in value.items()}
-    return [replace_nul(each) for each in value] if isinstance(value, list) else value
+    return msgspec.json.encode(message, enc_hook=str) + b"\n"
 
 
 def is_closed(target: int) -> bool:
