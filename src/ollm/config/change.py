@@ -23,6 +23,7 @@ from ollm.config.validation import (
     find_keys_named,
     list_known_keys,
     read_config_text,
+    strip_annotation,
 )
 from ollm.config.yaml_tree import (
     MAX_YAML_DEPTH,
@@ -117,13 +118,13 @@ def parse_setting(key: str, text: str) -> Any:
 
 def _wants_text(kind: Any) -> bool:
     """Return True if the text itself is the value: `config set provider.model 3` sets the model named 3."""
-    bare = typing.get_args(kind)[0] if typing.get_origin(kind) is typing.Annotated else kind
+    bare = strip_annotation(kind)
     parts = typing.get_args(bare) if typing.get_origin(bare) is types.UnionType else (bare,)
     return str in parts and not any(typing.get_origin(part) is dict for part in parts)
 
 
 def _wants_texts(kind: Any) -> bool:
-    bare = typing.get_args(kind)[0] if typing.get_origin(kind) is typing.Annotated else kind
+    bare = strip_annotation(kind)
     return typing.get_origin(bare) in (tuple, list) and str in typing.get_args(bare)
 
 

@@ -58,6 +58,7 @@ VARIABLES = {
     "OLLM_CALL_FORM": "provider.callForm",
 }
 OLLAMA_PORT = 11434
+OLLAMA_ADDRESS = r"^(?:(\w+)://)?(\[[^\]]*\]|[^:/]*)(?::([^/]*))?(.*)"
 PUBLIC_URL = (
     r"(?i)(https://([a-z0-9.-]+|\[[0-9a-f:]+\])|http://(([a-z0-9.-]+\.)?localhost|127\.0\.0\.1|\[::1\]))(:\d{1,5})?/?"
 )
@@ -384,25 +385,13 @@ def read_flags(flags: Mapping[str, Any]) -> YamlEntry:
 def parse_ollama_host(host: str) -> str:
     """Parse OLLAMA_HOST as Ollama does: scheme, port and host are optional, and a wildcard means loopback."""
     text = host.strip().strip("\"'").strip()
-    scheme, separator, rest = text.partition("://")
-    if not separator:
-        scheme, rest = "http", text
-    port = {"http": 80, "https": 443}.get(scheme, OLLAMA_PORT) if separator else OLLAMA_PORT
-    address, slash, path = rest.partition("/")
-    name, found = _split_host_port(address)
-    name = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}.get(name, name)  # noqa: S104 - replaced, not bound
-    shown = f"[{name}]" if ":" in name else name
-    return f"{scheme}://{shown}:{found or port}{(slash + path).rstrip('/')}"
-
-
-def _split_host_port(address: str) -> tuple[str, int | None]:
-    if address.count(":") > 1 and not address.startswith("["):
-        return address, None
-    host, colon, port = address.rpartition(":") if not address.endswith("]") else (address, "", "")
-    if not colon:
-        host, port = address, ""
-    number = int(port) if port.isascii() and port.isdigit() and int(port) <= 65535 else None
-    return host.strip("[]"), number
+    if text.count(":") > 1 and "[" not in text and "://" not in text:
+        text = f"[{text}]"
+    scheme, address, port, path = re.findall(OLLAMA_ADDRESS, text)[0]
+    name = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "[::]": "[::1]"}.get(address, address)  # noqa: S104 - replaced, not bound
+    usable = port.isascii() and port.isdigit() and int(port) <= 65535
+    chosen = int(port) if usable else {"http": 80, "https": 443}.get(scheme, OLLAMA_PORT)
+    return f"{scheme or 'http'}://{name}:{chosen}{path.rstrip('/')}"
 
 
 def _parse_number(key: str, text: str) -> Any:
