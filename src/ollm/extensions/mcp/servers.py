@@ -168,13 +168,23 @@ class McpServers:
 
     def list_prompt_arguments(self, name: str, prompt: str) -> tuple[str, ...]:
         """Return a prompt's argument names in order, or nothing if the prompt is unknown."""
-        offered = self._catalogues[name].prompts if name in self._catalogues else ()
+        offered = self._catalogues.get(name, Catalogue()).prompts
         return next((each.arguments for each in offered if each.name == prompt), ())
 
     async def get_prompt(self, name: str, prompt: str, arguments: dict[str, str]) -> str:
-        """Get a server's prompt as text for the user to send."""
+        """Get a server's prompt as text for the user to send. Arguments are checked against the server's list."""
+        self._check_prompt(name, prompt, arguments)
         answer = await self._get_connection(name).ask(lambda client: client.get_prompt(prompt, arguments or None))
         return "\n\n".join(extract_text([message.content]) for message in answer.messages)
+
+    def _check_prompt(self, name: str, prompt: str, arguments: dict[str, str]) -> None:
+        offered = {each.name: each for each in self._catalogues.get(name, Catalogue()).prompts}
+        if offered and prompt not in offered:
+            raise UsageError(f"{name} has no prompt {prompt}; it has {', '.join(offered)}.")
+        found = offered.get(prompt)
+        if found and not set(found.required) <= arguments.keys() <= set(found.arguments):
+            takes = [f"{key}{'' if key in found.required else ' (optional)'}" for key in found.arguments]
+            raise UsageError(f"The prompt {prompt} was not sent.", action=f"It takes {', '.join(takes) or 'nothing'}.")
 
     async def close(self) -> None:
         asking = list(self._asking.values())
